@@ -64,14 +64,14 @@ def bare_sdk(url: str, run: Path, concurrency: int) -> float:
 
     from h2htalk.benchmark.judge.judge_run import JudgeCalls, judged_answers
     from h2htalk.benchmark.judge.judgements import read_judge
-    from h2htalk.benchmark.judge.rubric import JudgePrompts
+    from h2htalk.benchmark.judge.rubric import load_prompts
     from h2htalk.benchmark.run import load_run
     from h2htalk.benchmark.settings import JudgeSpec
     from h2htalk.chat.engines import parse_model
 
     spec = JudgeSpec(run=str(run), judges=("openai:gpt-4o",), scope="all")
     judge = read_judge(run, next((run / "judgements").glob("?" * 16 + ".json")).stem)
-    calls = JudgeCalls(judge, spec, "openai:gpt-4o", load_run(run), JudgePrompts.load())
+    calls = JudgeCalls(judge, spec, "openai:gpt-4o", load_run(run), load_prompts())
     answers = judged_answers(calls.run, "all")[:BARE_CALLS]
     engine, name = parse_model("openai:gpt-4o")
     wire = engine.open_wire(name)

@@ -12,7 +12,6 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from h2htalk.benchmark.judge.judged_summary import with_ratings
 from h2htalk.benchmark.judge.judgements import (
     AnswerRating,
     PeopleRating,
@@ -21,9 +20,10 @@ from h2htalk.benchmark.judge.judgements import (
     rate_answers,
     read_people_ratings,
     require_judging,
+    with_ratings,
     write_people_ratings,
 )
-from h2htalk.benchmark.metrics.composite import THRESHOLD, ItemScore, read_scores
+from h2htalk.benchmark.metrics.composite import THRESHOLD, read_scores
 from h2htalk.benchmark.report.table2 import ALL_COLUMNS, cell_at
 from h2htalk.benchmark.run import Run, load_run
 from h2htalk.benchmark.score_run import judge_again
@@ -51,10 +51,8 @@ RATING = "rating"  # the question
 def open_rating_round(
     run: Run, answers: Sequence[SampleKey], out: Path, options: Mapping[str, Any]
 ) -> tuple[Status, list[str]]:
-    """Open an adjudication round of answers of a run; the same call completes an interrupted opening.
-
-    `options` are settings as `h2htalk round open` takes them. Returns the status, and messages for the manager.
-    """
+    """Open an adjudication round of answers of a run, with settings as `h2htalk round open` takes them; the same call
+    completes an interrupted opening. Returns the status, and messages for the manager."""
     lines, scenarios, personas = [], {s.id: s for s in run.data.split.scenarios}, run.data.split.personas
     for key in answers:
         answer, scenario = run.answers.get(key), scenarios[key[0]]
@@ -131,10 +129,7 @@ def require_own_round(folder: RunFolder, path: Path) -> RoundFolder:
 
 
 def read_round_ratings(run: Run, path: Path) -> dict[SampleKey, dict[str, int]]:
-    """Read the ratings of a closed round: answer -> annotator (hash) -> rating, 0 to 5.
-
-    Answers that changed since the round was opened are left out.
-    """
+    """Read the ratings of a closed round: answer -> annotator (hash) -> rating, without answers that changed."""
     require_own_round(run.data.folder, path)
     current = {answer_id(one): key for key, one in run.answers.items() if isinstance(one, Response)}
     ratings = defaultdict[SampleKey, dict[str, int]](dict)
@@ -257,7 +252,8 @@ def close_adjudication(run: str | os.PathLike[str], round: str | os.PathLike[str
     summary = judge_again(path)
     changes = _changes(before.summary, summary)
     after = read_scores(before.data.folder.scores(summary.signature))
-    pairs = [(_j_by_judges(before.item_scores[item], judged), after[item].j) for item in {item for item, _ in given}]
+    alone = {key: replace(one, rating=one.by_judges) for key, one in judged.items()}
+    pairs = [(with_ratings(before.item_scores[item], alone).j, after[item].j) for item in {item for item, _ in given}]
     passed = [(old >= THRESHOLD, now >= THRESHOLD) for old, now in pairs if old is not None and now is not None]
     messages = [f"{counted(sum(map(len, given.values())), 'rating')} of {counted(len(given), 'answer')}"]
     if left := len(folder.items()) - len(given):
@@ -265,11 +261,11 @@ def close_adjudication(run: str | os.PathLike[str], round: str | os.PathLike[str
     messages.append(f"changed in the table: {', '.join(changes) or 'nothing'}")
     if not pairs or all(old is None for old, _ in pairs):
         return summary, [*messages, "without S there is no J: the ratings stand apart"] if pairs else messages
-    messages.append(
-        f"people's ratings in place of the judge's turn {counted(passed.count((True, False)), 'pass', 'passes')} of J "
-        f"(3.5 or more) into a fail, and {counted(passed.count((False, True)), 'fail')} into a pass"
+    fell, rose = (passed.count(change) for change in ((True, False), (False, True)))
+    turned = (
+        f"{counted(fell, 'pass', 'passes')} of J (3.5 or more) into a fail, and {counted(rose, 'fail')} into a pass"
     )
-    return summary, messages
+    return summary, [*messages, f"people's ratings in place of the judge's turn {turned}"]
 
 
 def _changes(before: Summary, after: Summary) -> list[str]:
@@ -302,9 +298,3 @@ def _disputed(judged: Mapping[SampleKey, AnswerRating], difference: float) -> li
         if len(one.known) > 1 and (spread := max(one.known) - min(one.known)) >= difference:
             spreads[item] = min(spreads[item], -spread)
     return sorted(spreads, key=lambda item: (spreads[item], item))
-
-
-def _j_by_judges(score: ItemScore, judged: Mapping[SampleKey, AnswerRating]) -> float | None:
-    """J of an item with the ratings of the judges alone."""
-    ratings = {key: replace(one, rating=one.by_judges) for key, one in judged.items() if key[0] == score.id}
-    return with_ratings(score, ratings).j

@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from h2htalk.benchmark.answering import answer_warnings, describe_answering, read_sessions
-from h2htalk.benchmark.judge.judged_summary import with_judgements
-from h2htalk.benchmark.judge.judgements import read_judging
+from h2htalk.benchmark.judge.judgements import read_judging, with_judgements
 from h2htalk.benchmark.metrics.composite import METRICS, ItemScore, Metrics, score_answers, write_scores
 from h2htalk.benchmark.metrics.lexical import ROUGE_KINDS
 from h2htalk.benchmark.report.html_page import ItemView, write_page

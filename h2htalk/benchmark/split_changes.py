@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -24,9 +24,7 @@ _NOTES = {"provenance", "metadata", "licence", "tags"}
 def diff_splits(old: str, new: str, runs: Sequence[Path] = ()) -> tuple[RecordDiff, list[Table]]:
     """Compare two splits item by item, and the items that runs of the old one asked with those of the new one.
 
-    Returns:
-        The difference, and for each run the cells that it moves: items that differ, those to be asked again, and those
-        that are gone.
+    Returns the difference, and for each run the cells that it moves: items that differ, to be asked again, and gone.
     """
     before, after = load_split(old), load_split(new)
     diff = diff_records(_records(before), _records(after), (_facts(before), _facts(after)), {})
@@ -35,11 +33,8 @@ def diff_splits(old: str, new: str, runs: Sequence[Path] = ()) -> tuple[RecordDi
 
 def _records(split: Split) -> dict[str, dict[str, Any]]:
     personas = {f"persona {name}": {"split": "personas", "persona": one} for name, one in split.personas.items()}
-    return {item.id: item.to_dict() | {"split": _part(item)} for item in split.items} | personas
-
-
-def _part(item: Any) -> str:
-    return str(item.subtask if isinstance(item, Scenario) else item.study)
+    parts = {one.id: one.subtask if isinstance(one, Scenario) else one.study for one in split.items}
+    return {item.id: item.to_dict() | {"split": parts[item.id]} for item in split.items} | personas
 
 
 def _facts(split: Split) -> dict[str, str]:
@@ -52,13 +47,12 @@ def _moved_cells(path: Path, before: Split, after: Split) -> Table:
     items, old, new = run.scenarios, {one.id for one in before.scenarios}, {one.id: one for one in after.scenarios}
     if not any(item.id in old or item.id in new for item in items):
         raise DataError(f"{path}: is no run of {before.name}: it holds none of its items")
-    cells: dict[str, Counter[str]] = {}
+    cells = defaultdict[str, Counter[str]](Counter)
     for item in items:
         other = new.get(item.id)
         changed = set() if other is None else _changed(item, other, run, after)
         if other is None or changed:
-            cell = cells.setdefault(item.subtask, Counter())
-            cell.update(differ=1, again=int(not changed <= _SCORED_ONLY), gone=int(other is None))
+            cells[item.subtask].update(differ=1, again=not changed <= _SCORED_ONLY, gone=other is None)
     if not cells:
         return Table(f"{path}: no cell moves", ("",), ())
     counts = [(SUBTASKS[name].title, cells[name]) for name in in_table_order(cells)]

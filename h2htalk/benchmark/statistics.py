@@ -125,10 +125,8 @@ class ClusteredResult:
 def cluster_bootstrap(
     clusters: int, statistic: Callable[[Values], Values], least: int = FEW, draws: int = DRAWS
 ) -> Estimate:
-    """Return a statistic, and the percentile interval of seeded draws of clusters; None for fewer than `least`.
-
-    `statistic` gives its values by row of weights, which say how often each of the clusters was drawn.
-    """
+    """Return a statistic, and the percentile interval of seeded draws of clusters, none for fewer than `least`;
+    the statistic gives its values by row of weights, which say how often each of the clusters was drawn."""
     with warnings.catch_warnings(), np.errstate(invalid="ignore", divide="ignore"):
         warnings.simplefilter("ignore", RuntimeWarning)  # no correlation where a draw is constant
         value = float(statistic(np.ones((1, clusters)))[0])
@@ -175,13 +173,10 @@ LEAST = 4  # pairs or clusters of an interval: Fisher's z has the variance of n 
 
 
 def rank_correlation(runs: Sequence[tuple[Sequence[str], Values]]) -> Estimate:
-    """Correlate within each run, and average over the runs.
+    """Correlate within runs, and average over them; of each run the cluster of each unit, and two rows of values.
 
     The interval is the percentile one of 1,000 seeded draws of clusters, the same clusters in each run; `closed_form`'s
     for fewer than ten clusters, and where no draw differs (1 or -1).
-
-    Args:
-        runs: of each run the cluster of each unit, and its values, two rows.
     """
     names = {name: at for at, name in enumerate(sorted({name for clusters, _ in runs for name in clusters}))}
     parts = [(np.array([names[name] for name in clusters]), a, b) for clusters, (a, b) in runs]
@@ -196,10 +191,8 @@ def rank_correlation(runs: Sequence[tuple[Sequence[str], Values]]) -> Estimate:
 
 
 def closed_form(value: float, n: int) -> Estimate:
-    """The interval of a correlation of n independent pairs (Bonett and Wright, 2000), none for fewer than four.
-
-    Fisher's z with the variance (1 + r^2 / 2) / (n - 3); a correlation of 1 or -1 counts as half a step of rho less.
-    """
+    """The interval of a correlation of n independent pairs (Bonett and Wright, 2000), none for fewer than four:
+    Fisher's z with the variance (1 + r^2 / 2) / (n - 3); a correlation of 1 or -1 counts as half a step of rho less."""
     if n < LEAST or math.isnan(value):
         return Estimate(None if math.isnan(value) else value, None, None)
     most = 1 - 6 / (n * (n * n - 1))
@@ -268,14 +261,10 @@ class ItemValue:
 
 
 def figure_weights(items: Mapping[str, int]) -> dict[str, dict[str, float]]:
-    """The figures of Table 2 as weights of subtasks, of which each must have a value.
+    """The figures of Table 2 as weights of subtasks; `items`: subtask -> number of scored items, of those asked.
 
-    Args:
-        items: subtask -> number of scored items, of the subtasks that were asked.
-
-    Returns:
-        Subtask, `<dimension>_avg`, `overall` (Table 1's counts), `items_mean` and `plain_mean` -> subtask -> weight;
-        a subtask of weight 0 need not have a value.
+    Returns subtask, `<dimension>_avg`, `overall` (Table 1's counts), `items_mean`, `plain_mean` -> subtask -> weight;
+    each subtask must have a value, but for one of weight 0.
     """
     asked = [name for name in SUBTASKS if name in items]
     figures: dict[str, dict[str, float]] = {name: {name: 1.0} for name in asked}
@@ -332,11 +321,9 @@ def _cell(mean: Mean, n: int, total: int) -> Cell:
 def _average(weights: Mapping[str, float], cells: Mapping[str, Cell], means: Mapping[str, Mean]) -> Cell:
     """Return the weighted mean of cells; it has no value, or no interval, when one of the cells has none (a cell of
     one item would otherwise count as certain)."""
-    here = [cells[name] for name in weights if name in cells]
+    here, parts = [cells[name] for name in weights if name in cells], {name: w for name, w in weights.items() if w > 0}
     n, total = sum(cell.n for cell in here), sum(cell.total for cell in here)
-    parts = {name: w for name, w in weights.items() if w > 0}
-    values = [cells[name].value for name in parts if name in cells]
-    if len(here) < len(weights) or not parts or None in values:
+    if len(here) < len(weights) or not parts or None in [cells[name].value for name in parts]:
         return Cell(None, None, None, n, total)
     if means.keys() >= parts.keys():
         return _cell(weighted_mean([means[name] for name in parts], list(parts.values())), n, total)
@@ -349,10 +336,10 @@ assert TOTAL_COUNT == 4650, "Table 1's counts weight the overall score"
 
 @dataclass(frozen=True, slots=True)
 class NullClass:
-    """Precision, recall and F1 of the null line, on the 0-100 scale, n scored items of `total` asked.
+    """Precision, recall and F1 of the null line, 0 to 100; None where nothing was (or should have been) null.
 
-    A value is None where nothing was (or should have been) null. `references`, `answers` and `hits` count items with a
-    null reference, a null answer, and both; an item with several samples counts by their share.
+    `references`, `answers` and `hits` count items with a null reference, a null answer, and both; an item with several
+    samples counts by their share.
     """
 
     precision: Cell
@@ -392,10 +379,8 @@ POWER = 0.8
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One item: the value of one run minus that of another; its stratum (subtask) and its cluster.
-
-    Items of one cluster (a case, a history, a reference) are not independent of each other.
-    """
+    """One item: the value of one run minus that of another. Items of one cluster (a case, a history, a reference) are
+    not independent of each other; a stratum is a subtask."""
 
     stratum: str
     cluster: str
@@ -404,16 +389,11 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class PairedResult:
-    """The mean of paired differences, in their unit.
+    """The mean of paired differences, in their unit, weighted over strata.
 
-    Attributes:
-        mean: weighted over strata.
-        low, high: 95 % interval by cluster-robust variance (CR1) and t; None where a stratum has one cluster, or where
-            all differences are 0.
-        effect: mean by standard deviation of the differences; None where they do not vary.
-        error, df: standard error of the mean and its degrees of freedom; None where there is no interval.
-        items, clusters: how many.
-        totals: what each cluster adds to the mean.
+    `low`, `high`: the 95 % interval by cluster-robust variance (CR1) and t, `error` and `df` its standard error and
+    degrees of freedom; None where a stratum has one cluster, or where all differences are 0. `effect`: the mean by the
+    standard deviation of the differences; None where they do not vary. `totals`: what each cluster adds to the mean.
     """
 
     mean: float
@@ -442,10 +422,8 @@ class PairedResult:
 
 
 def paired_result(differences: Sequence[Difference], weights: Mapping[str, float] | None = None) -> PairedResult:
-    """Test the mean of paired differences, at least one, in any order.
-
-    `weights`: stratum -> weight, by default its number of items; they need not sum to 1.
-    """
+    """Test the mean of paired differences, at least one, in any order; `weights`: stratum -> weight, by default its
+    number of items; they need not sum to 1."""
     strata = defaultdict[str, list[float]](list)
     for one in differences:
         strata[one.stratum].append(one.value)
@@ -505,10 +483,8 @@ def _robust_error(strata: Sequence[Mapping[str, float]]) -> tuple[float, float]:
 
 
 def sign_flip_p(totals: npt.NDArray[np.float64]) -> float:
-    """Two-sided p of the test that flips the signs of cluster totals: all flips up to 12 clusters, else 10,000 seeded.
-
-    Drawn flips count the observed one, so that p is never 0.
-    """
+    """Two-sided p of the test that flips the signs of cluster totals: all flips up to 12 clusters, else 10,000 seeded
+    ones and the observed one, so that p is never 0."""
     totals = totals[totals != 0]
     if not len(totals):
         return 1.0
@@ -533,10 +509,8 @@ def holm(p_values: Mapping[Name, float]) -> dict[Name, float]:
 
 
 def detectable_difference(sd: float, items: float, df_an_item: float | None = None) -> float:
-    """The mean difference that so many items find with 80 % power at 5 %, their differences varying by `sd`.
-
-    `df_an_item`: degrees of freedom by item of a weighted figure; None for items of equal weight.
-    """
+    """The mean difference that so many items find with 80 % power at 5 %, their differences varying by `sd`;
+    `df_an_item`: degrees of freedom by item of a weighted figure, None for items of equal weight."""
     df = max(1.0, items - 1 if df_an_item is None else items * df_an_item)
     return (t_quantile(df) + t_quantile(df, POWER)) * sd / math.sqrt(items)
 

@@ -27,7 +27,8 @@ with options.lazy_imports():
     from h2htalk.analysis.report import terminal, write_analysis
     from h2htalk.benchmark import evaluate as evaluation
     from h2htalk.benchmark import score_run
-    from h2htalk.benchmark.calibration import calibrate, label_plan
+    from h2htalk.benchmark.calibration import calibrate
+    from h2htalk.benchmark.calibration import labels as people_labels
     from h2htalk.benchmark.compare import comparison, correlation
     from h2htalk.benchmark.gate import gate as gates
     from h2htalk.benchmark.judge import judge_run as judging
@@ -295,7 +296,7 @@ def judge_plan_labels(
     if annotators is not None and open is None:
         raise ConfigError("--annotators is of the round that --open opens")
     opening = {"annotators": annotators and str(annotators), "where": where}
-    lines = label_plan.plan_labels(
+    lines = people_labels.plan_labels(
         run, half_width, labels, pilot=pilot, out=out, round_out=open, round_options=opening, seed=seed
     )
     say(*lines)

@@ -11,26 +11,25 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, astuple, dataclass, replace
 from pathlib import Path
 from statistics import fmean
 
 import numpy as np
 
-from h2htalk.benchmark.calibration.corrected_mean import (
-    CorrectedMean,
+from h2htalk.benchmark.calibration.corrected_mean import CorrectedMean, design_effect, regression, stratified
+from h2htalk.benchmark.calibration.labels import (
+    LEAST,
+    LEAST_DRAWN,
     JudgedItem,
     JudgedRun,
+    LabelPlan,
     Labels,
-    design_effect,
     load_judged,
     read_labels,
-    regression,
-    stratified,
+    read_plan,
 )
-from h2htalk.benchmark.calibration.label_plan import LEAST, LEAST_DRAWN, LabelPlan, read_plan
-from h2htalk.benchmark.judge.judged_summary import ALL_LEVELS, CORRECTED, CorrectedCells, hash_of
-from h2htalk.benchmark.judge.judgements import answer_id, read_judge
+from h2htalk.benchmark.judge.judgements import ALL_LEVELS, CORRECTED, CorrectedCells, answer_id, hash_of, read_judge
 from h2htalk.benchmark.metrics.composite import ALPHA
 from h2htalk.benchmark.score_run import judge_again
 from h2htalk.benchmark.statistics import Cell, Values, cluster_bootstrap, rank_correlation
@@ -50,10 +49,7 @@ GROUPS |= {d: tuple(s for s in SUBTASKS if SUBTASKS[s].dimension == d and s not 
 @dataclass(frozen=True, slots=True)
 class Finding:
     """A measure of agreement, the judges' mean error, or what it changes by with a unit of log length, over n items.
-
-    The 95 % interval is None, and the value where it cannot be computed; `method` is that of the interval, or says why
-    there is none.
-    """
+    The value is None where it cannot be computed; `method` is that of the 95 % interval, or says why there is none."""
 
     name: str
     value: float | None
@@ -77,12 +73,8 @@ def agreements(items: Sequence[JudgedItem]) -> list[Finding]:
 
 
 def weighted_kappa(sides: Values, weights: Values) -> Values:
-    """Cohen's kappa with quadratic weights (Lin's concordance of the categories), by row of weights.
-
-    Args:
-        sides: two rows of categories, a column an item.
-        weights: how often each item was drawn, a row a draw.
-    """
+    """Cohen's kappa with quadratic weights (Lin's concordance) of two rows of categories, a column an item, by row of
+    weights, which say how often each item was drawn."""
     a, b, aa, bb, ab = (weights @ part / weights.sum(1) for part in (*sides, *sides**2, sides[0] * sides[1]))
     return np.asarray(2 * (ab - a * b) / (aa + bb - 2 * a * b))
 
@@ -106,9 +98,6 @@ def error_effects(items: Sequence[JudgedItem]) -> list[Finding]:
     half = t_quantile(df) * np.sqrt(((np.array(others) - whole) ** 2).sum(0))
     found = zip(names, whole.tolist(), half.tolist(), strict=True)
     return [Finding(name, b, b - h, b + h, len(items), f"jackknife, t({df})") for name, b, h in found]
-
-
-# --- Corrected means ---------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,19 +168,12 @@ def _corrections(
     """R and J of levels I to III, together and each; R of the dimensions' other subtasks."""
     rated = {one.id: one for one in labelled}
     items = [rated.get(item, one) for item, one in judged.items.items() if plan is None or item in plan.strata]
-    for group, subtasks in GROUPS.items():
-        if plan is not None and group not in plan.serves:  # it would have too few labels in some stratum
-            continue
-        within = [one for one in items if one.subtask in subtasks]
+    for group in [name for name in GROUPS if plan is None or name in plan.serves]:  # others have too few labels
+        within = [one for one in items if one.subtask in GROUPS[group]]
         for figure, own in (("R", within), ("J", [one for one in within if one.s is not None])):
-            labels = any(one.people is not None for one in own)
+            labels, strata = any(one.people is not None for one in own), plan and [plan.strata[one.id] for one in own]
             if own and (labels or group == ALL_LEVELS) and (figure == "R" or group in (ALL_LEVELS, *LEVELS)):
-                yield correct(
-                    group, figure, own, None if plan is None else [plan.strata[one.id] for one in own], random
-                )
-
-
-# --- A run's calibration -----------------------------------------------------------------------------------------
+                yield correct(group, figure, own, strata, random)
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,7 +199,6 @@ class Calibration:
             return json.dumps(asdict(self), ensure_ascii=False, indent=2)
         raters = f" by {counted(self.annotators, 'annotator')}" if self.annotators else ""
         labelled = f"{self.labelled} of {counted(self.items, 'judged item')} labelled{raters}; drawn {self.drawn}"
-        worth = [(one.name, one.value, one.low, one.high, one.n, one.method) for one in self.findings]
         rows: list[tuple[str | float | None, ...]] = []
         for one in self.corrections:
             group = SUBTASKS[one.group].title if one.group in SUBTASKS else one.group.title()
@@ -226,27 +207,20 @@ class Calibration:
             refused = "refused" if value is None else value
             rows.append((name, one.own, refused, *ends, f"{one.labels}/{one.items}", one.estimator))
         corrected = ("corrected mean", "judge", "corrected", "these: low", "high", "such: low", "high", "labels")
-        tables = (
-            Table(
-                f"{self.run}, judged by {', '.join(self.judges)}",
-                ("judge and people", "value", "low", "high", "n", "interval"),
-                worth,
-                (labelled,),
-            ),
-            Table("", (*corrected, "estimator"), rows, self.notes),
+        title, head = (
+            f"{self.run}, judged by {', '.join(self.judges)}",
+            ("judge and people", "value", "low", "high", "n"),
         )
-        return "\n\n".join(table.to_terminal() for table in tables)
+        agreement = Table(title, (*head, "interval"), list(map(astuple, self.findings)), (labelled,))
+        means = Table("", (*corrected, "estimator"), rows, self.notes)
+        return f"{agreement.to_terminal()}\n\n{means.to_terminal()}"
 
 
 def calibrate_judge(path: Path, human: Path, *, random: bool = False) -> Calibration:
-    """Calibrate the judges of a run, store the corrected cells, and put them into its summary.
+    """Calibrate the judges of a judged run, store the corrected cells, and put them into its summary.
 
-    People's ratings of an adjudication never count as a judge's.
-
-    Args:
-        path: the judged run.
-        human: people's labels: a CSV file, or a closed adjudication round.
-        random: the labels are a simple random sample of the judged items.
+    People's ratings of an adjudication never count as a judge's. `human`: their labels, a CSV file or a closed
+    adjudication round; `random`: the labels are a simple random sample of the judged items.
     """
     run = load_judged(path)
     labels, plan, unplanned = read_labels(run.run, human), None if random else read_plan(path), 0

@@ -1,5 +1,1 @@
-"""Compare runs item by item: paired differences, tests and intervals, and the items that moved most; correlations.
-
-In: run folders, and logs of other harnesses. Out: a `Comparison`, as text, CSV, JSON, LaTeX and a page. Read
-`comparison` first.
-"""
+"""Compare scored runs and logs of other harnesses item by item: a `Comparison`, tables, a page. Read `comparison`."""

@@ -274,8 +274,6 @@ def _by_sample(run: ScoredItems) -> tuple[float, ...]:
     return tuple((one.get("overall") or one["items_mean"]).mean for one in figures)
 
 
-# --- Forms ---------------------------------------------------------------------------------------------------------
-
 TITLES = {"overall": "Overall", "items_mean": "Mean over items", **{k: one.title for k, one in SUBTASKS.items()}}
 FIELDS = (
     "run", "figure", "family", "a", "b", "difference", "low", "high", "p", "p_holm", "effect", "detectable", "items",
@@ -395,8 +393,6 @@ def write_comparison(comparison: Comparison, out: Path) -> None:
     }
     write_text(out / "compare.html", render_page(files("h2htalk.benchmark.compare") / "page", view))
 
-
-# --- Plans ---------------------------------------------------------------------------------------------------------
 
 SAMPLES = (1, 2, 3, 5, 10)
 # Standard deviations of paired differences, in points: two similar models, and two that differ much.

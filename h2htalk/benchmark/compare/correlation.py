@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from h2htalk.benchmark.calibration.corrected_mean import read_number
+from h2htalk.benchmark.calibration.labels import read_number
 from h2htalk.benchmark.compare.comparison import title_of
 from h2htalk.benchmark.metrics.composite import COMPOSITE_COLUMNS, item_score
 from h2htalk.benchmark.report.table2 import cell_at, main_row
@@ -160,9 +160,6 @@ def _notes(runs: Sequence[Run], models: int, pairs: Sequence[Pair], others: Sequ
     ):
         if names:
             yield f"{what}: {listed(names)}"
-
-
-# --- Units and their values --------------------------------------------------------------------------------------
 
 
 def _rated(run: Run, ratings: Ratings) -> Iterator[Unit]:

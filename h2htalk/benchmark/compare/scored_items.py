@@ -57,10 +57,10 @@ class ScoredItem:
 
 @dataclass(frozen=True, slots=True)
 class ScoredItems:
-    """A run as a comparison sees it; `metric` is what its values are.
+    """A run as a comparison sees it; `metric` is what its values are, `input_of` what an item asked, where known.
 
-    `corrected`: 20 J of levels I to III by people's labels, of a run that was calibrated.
-    `input_of`: what an item asked, None where that is unknown; `harness` and `notes` of another harness's log.
+    `corrected`: 20 J of levels I to III by people's labels, of a run that was calibrated; `harness` and `notes` of
+    another harness's log.
     """
 
     label: str
@@ -149,9 +149,6 @@ def _value(sample: SampleScore, metric: str) -> float | None:
         return sample.values.get(metric)
     value: float | None = getattr(sample, metric)
     return value / 5 if value is not None and metric in ("j", RATING) else value
-
-
-# --- Logs of other harnesses -------------------------------------------------------------------------------------
 
 
 def read_log_items(path: Path, metric: str | None, scale: str) -> ScoredItems:
@@ -246,15 +243,10 @@ def _is_same(x: ItemInput | None, y: ItemInput | None) -> bool:
     return n > 0 and x.turns[-n:] == y.turns[-n:] and shared
 
 
-# --- Studies -----------------------------------------------------------------------------------------------------
-
-
 def _read_study_items(path: Path, metric: str | None) -> ScoredItems:
-    """Read a figure of a scored study. Two studies may have different cases: each case is checked by itself.
+    """Read a figure of a scored study; two studies may have different cases, and each case is checked by itself.
 
-    Args:
-        metric: `FIGURE` or `ARM/FIGURE`; None: the study's first figure, such as `violation`. Without an arm that of
-            `gate`: the first, of memory `whole`.
+    `metric`: `FIGURE` or `ARM/FIGURE`; None: the study's first figure. Without an arm that of `gate`.
     """
     from h2htalk.benchmark.gate.gated_run import read_gated_run  # with all that asks models
 

@@ -1,5 +1,4 @@
-"""A judge's rubric scores of a run's answers (Eq. 3 and 4).
+"""Judge the answers of a scored run by a model: its judgements, J in the tables, and whether the judge measures.
 
-In: a scored run and a model that judges. Out: `judgements/` in the run, and J in its tables. Read `judge_run` first,
-then `rubric` (what is asked), `judgements` (what is stored, and what the tables use).
+Read `judge_run` first, then `rubric`, `judgements` and `probe`.
 """

@@ -21,7 +21,7 @@ from h2htalk.benchmark.judge.judgements import (
     judgements_folder,
     write_judge,
 )
-from h2htalk.benchmark.judge.rubric import JudgePrompts, prompt_writer, rubric_of, schema_of
+from h2htalk.benchmark.judge.rubric import load_prompts, prompt_writer, rubric_of, schema_of
 from h2htalk.benchmark.run import Run, load_run
 from h2htalk.benchmark.score_run import judge_again
 from h2htalk.benchmark.settings import JudgeSpec
@@ -37,6 +37,7 @@ from h2htalk.data.subtasks import SUBTASKS
 from h2htalk.errors import ConfigError, IncompleteError, counted
 from h2htalk.text.bounded_work import require_bounded
 from h2htalk.text.fences import Fence
+from h2htalk.text.jinja_templates import Templates
 
 JUDGE_TOKENS = 1200  # of a reply: a sentence of evidence for each quality and point, and the JSON around it
 CHUNK = 4000  # requests that are made and kept in memory at once; a batch is sent whole
@@ -52,7 +53,7 @@ class JudgeCalls:
     spec: JudgeSpec
     model: str
     run: Run
-    prompts: JudgePrompts
+    prompts: Templates
 
     @property
     def settings(self) -> CallSettings:
@@ -73,16 +74,17 @@ class JudgeCalls:
                 yield Request(judged, messages, sampling, k, schema, scenario.id)
 
     def ask(self, answers: Sequence[JudgedAnswer]) -> None:
-        """Ask for the judgements that are missing.
+        """Ask for the judgements that are missing; with `repeat_unscored` also those whose reply could not be read.
 
-        Raises:
-            IncompleteError: every call failed, so that the judge has rated nothing.
-            ConfigError, ModelCallError, DataError: as `ModelCalls.outcomes`.
+        Raises IncompleteError where every call failed, so that the judge has rated nothing; else as `ModelCalls`.
         """
-        folder = judgements_folder(self.spec.path)
-        requests = self.requests(answers, fence_secret(folder))
-        again = self._unscored(answers) if self.spec.repeat_unscored else frozenset()
-        failures, replies = [], 0
+        folder, number = judgements_folder(self.spec.path), self.spec.judgements
+        requests, again, failures, replies = self.requests(answers, fence_secret(folder)), set[SampleKey](), [], 0
+        if self.spec.repeat_unscored:
+            stored = Judgements(self.spec.path, self.judge)
+            for scenario, answer in answers:
+                judged = enumerate(stored.of(answer, scenario.subtask, number))
+                again |= {(answer_id(answer), k) for k, one in judged if one.unscored}
         with ModelCalls(self.settings, folder, self.judge.stage) as calls:
             while chunk := list(islice(requests, None if self.spec.batch else CHUNK)):
                 outcomes = calls.outcomes(chunk, again).values()
@@ -91,16 +93,6 @@ class JudgeCalls:
         if not replies:
             kept, first = "the tables stay as they are", failures[0].message or failures[0].reason
             raise IncompleteError(f"{self.model}: no call was answered, so {kept}; the first: {first}")
-
-    def _unscored(self, answers: Sequence[JudgedAnswer]) -> frozenset[SampleKey]:
-        """The judgements whose stored reply could not be read."""
-        stored = Judgements(self.spec.path, self.judge)
-        return frozenset(
-            (answer_id(answer), k)
-            for scenario, answer in answers
-            for k, one in enumerate(stored.of(answer, scenario.subtask, self.spec.judgements))
-            if one.unscored
-        )
 
 
 def judge_run(spec: JudgeSpec) -> Summary:
@@ -165,11 +157,9 @@ def _open(spec: JudgeSpec) -> tuple[list[JudgeCalls], list[JudgedAnswer]]:
     answers = judged_answers(run, spec.scope)
 
     def panel() -> list[JudgeCalls]:
-        prompts = JudgePrompts.load(spec.prompts)
-        options = (spec.thinking, spec.reverse)
-        judges = {
-            model: Judge.of(model, prompts.sources, spec.temperature_of(model), *options) for model in spec.judges
-        }
+        prompts = load_prompts(spec.prompts)
+        how = {model: (spec.temperature_of(model), spec.thinking, spec.reverse) for model in spec.judges}
+        judges = {model: Judge.of(model, prompts.sources, *options) for model, options in how.items()}
         return [JudgeCalls(judge, spec, model, run, prompts) for model, judge in judges.items()]
 
     if spec.prompts is not None:

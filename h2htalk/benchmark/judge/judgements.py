@@ -1,4 +1,4 @@
-"""The judgements of a run, one file a judge.
+"""The judgements of a run, one file a judge; the ratings that they make, and levels I to III as J (Eq. 3 and 4).
 
 judgements/FINGERPRINT.json    what the judge is: model, prompts, temperature, rule
 judgements/calls.jsonl         the judges' call store: `id` is `ITEM/SAMPLE/HASH OF THE ANSWER`, `sample` the number of
@@ -11,8 +11,9 @@ from __future__ import annotations
 import hashlib
 import re
 import secrets
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from itertools import chain
 from pathlib import Path
 from statistics import fmean
@@ -21,16 +22,33 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from h2htalk.benchmark.judge.rubric import HIGHEST, RULE, Judgement, points_of, rubric_of
-from h2htalk.benchmark.metrics.composite import answer_hash
+from h2htalk.benchmark.metrics.composite import (
+    THRESHOLD,
+    ItemScore,
+    SampleScore,
+    answer_hash,
+    item_score,
+    judged_score,
+)
+from h2htalk.benchmark.statistics import Cell, ItemValue, aggregate, aggregate_slices
+from h2htalk.benchmark.summary import JUDGE_WARNING, JudgeFigures, Summary, by_sample, slices_of
 from h2htalk.chat.engines import model_identity, model_name
 from h2htalk.chat.protocol import Outcome, Reply
-from h2htalk.data.files import json_line, read_json_object, read_jsonl, replacing, write_json, write_jsonl
+from h2htalk.data.files import (
+    json_line,
+    read_json_object,
+    read_jsonl,
+    read_sealed,
+    replacing,
+    write_json,
+    write_jsonl,
+)
 from h2htalk.data.records import read_record
 from h2htalk.data.responses import CALLS, Answers, FailedResponse, Failure, Response, SampleKey, read_answers
 from h2htalk.data.run_folder import RunFolder
 from h2htalk.data.scenario import Scenario
 from h2htalk.data.subtasks import SUBTASKS
-from h2htalk.errors import ConfigError, DataError
+from h2htalk.errors import ConfigError, DataError, counted
 
 _MISSING = Failure("not judged", "no judgement is stored", 0)
 
@@ -85,11 +103,7 @@ def write_judge(run: Path, judge: Judge) -> None:
 
 
 def read_judge(run: Path, fingerprint: str) -> Judge:
-    """Read a judge of a run.
-
-    Raises:
-        DataError: there is none of that fingerprint, or the file was edited.
-    """
+    """Read a judge of a run. Raises DataError where there is none of that fingerprint, or the file was edited."""
     path = judgements_folder(run) / f"{fingerprint}.json"
     try:
         judge = read_record(Judge, read_json_object(path), str(path), advice="; restore it")
@@ -138,8 +152,7 @@ class Judgements:
 def fence_secret(folder: Path) -> bytes:
     """Return the secret of the fences in a folder of judgements, made at the first call.
 
-    Raises:
-        DataError: it was removed or edited although there are judgements: with another, all prompts would be others.
+    Raises DataError where it was removed or edited although there are judgements: all prompts would be others.
     """
     path = folder / "secret.key"
     if not path.exists() and not any(one.stat().st_size for one in folder.glob("*.jsonl")):
@@ -171,11 +184,7 @@ class Judging:
 
 @dataclass(frozen=True, slots=True)
 class PeopleRating:
-    """What people gave an answer: the mean of `annotators` ratings, 0 to 5, in a round.
-
-    `answer` is the id of the judged answer (`judgements.answer_id`); in a study `REPLY:QUESTION`, with
-    the id of a reply (`StudyReply.id`).
-    """
+    """What people gave an answer (`answer_id`; in a study `REPLY:QUESTION`): the mean of `annotators` ratings."""
 
     answer: str
     rating: Annotated[float, Field(ge=0, le=HIGHEST)]
@@ -273,3 +282,152 @@ def rate_answers(
         unread = next((one.message for one in every if one.message), "")
         ratings[key] = AnswerRating(whole_mean(means), means, False, unjudged, failed, points, unread)
     return ratings
+
+
+ALL_LEVELS = "levels"  # beside the names of the subtasks
+CORRECTED = Path("judgements") / "calibration.json"  # of a run
+_AGAIN = "run `h2htalk judge calibrate` again"
+
+
+@dataclass(frozen=True, slots=True)
+class CorrectedCells:
+    """J corrected by people's labels: `levels` or a level's subtask -> 20 J; n of `total` items were labelled.
+
+    `ratings`: `hash_of` what was corrected; `correction`: the estimator and the number of labels, or why there is none.
+    """
+
+    ratings: str
+    correction: str
+    cells: Mapping[str, Cell] = field(default_factory=dict)
+
+
+def hash_of(judging: Judging, ratings: Mapping[SampleKey, AnswerRating]) -> str:
+    """The hash of judges and their ratings of a run, people's ratings left out."""
+    listed = [[*key, *one.judges] for key, one in sorted(ratings.items(), key=lambda pair: pair[0])]
+    return hashlib.sha256(json_line([judging.judges, judging.judgements, listed]).encode()).hexdigest()
+
+
+def read_corrected_cells(run: Path, judging: Judging, ratings: Mapping[SampleKey, AnswerRating]) -> CorrectedCells:
+    """Read the corrected cells of a run; of a run without them, or with others' ratings by now, there are none."""
+    path = run / CORRECTED
+    try:
+        found = read_record(CorrectedCells, read_sealed(path, _AGAIN), str(path), advice=f"; {_AGAIN}")
+    except FileNotFoundError:
+        return CorrectedCells("", "")
+    return found if found.ratings == hash_of(judging, ratings) else CorrectedCells("", f"of other judgements: {_AGAIN}")
+
+
+def with_judgements(
+    folder: RunFolder,
+    scenarios: Sequence[Scenario],
+    summary: Summary,
+    answers: Answers,
+    scores: Mapping[str, ItemScore],
+) -> tuple[Summary, Mapping[str, ItemScore]]:
+    """Add ratings to the scores of a run, and J to its summary; both unchanged where it was never judged."""
+    judging = read_judging(folder)
+    if judging is None:
+        return summary, scores
+    own, ratings = judging.judged(scenarios), rate_answers(folder, judging, answers, scenarios)
+    scores = {item: with_ratings(score, ratings) for item, score in scores.items()}
+    # R and J of levels I to III by the judges, whatever people gave.
+    r, j, none = dict[str, float](), dict[str, float](), AnswerRating(None)
+    for item in [scores[s.id] for s in own if SUBTASKS[s.subtask].level]:
+        rating = whole_mean([ratings.get((item.id, one.sample), none).by_judges for one in item.samples])
+        r |= {} if rating is None else {item.id: rating}
+        j |= {} if rating is None or item.s is None else {item.id: judged_score(item.s, rating)}
+    figures = _figures(folder, judging, own, ratings, scores, r, j)
+    judge = f"{'+'.join(figures.judges)}, {judging.judgements} each"
+    if figures.people:
+        judge += f", people rated {_rated_part(ratings, r, j)}"
+    signature = replace(summary.signature, protocol={**summary.signature.protocol, "judge": judge})
+    warnings = (*summary.warnings, *(f"{JUDGE_WARNING}{one}" for one in _warnings(summary, figures)))
+    summary = replace(summary, signature=signature, judging=figures, warnings=warnings)
+    if summary.measure != "s":
+        return summary, scores
+    with_s = [s for s in scenarios if s.language in summary.s_languages]
+    row = aggregate(ItemValue(s.id, s.subtask, judged_value(s, scores[s.id])) for s in with_s)
+    slices, samples = slices_of(with_s, scores, judged_value), tuple(by_sample(with_s, scores, judged_value))
+    rows = replace(summary.rows, judged=row)
+    return replace(summary, judged=True, rows=rows, slices=slices, by_sample=samples), scores
+
+
+def with_ratings(score: ItemScore, ratings: Mapping[SampleKey, AnswerRating]) -> ItemScore:
+    """Put the ratings of an item's answers into its score."""
+    found = [(one, ratings.get((one.id, one.sample), AnswerRating(None))) for one in score.samples]
+    return item_score(
+        score.id, [replace(one, rating=r.rating, people=r.people, unjudged=r.unjudged) for one, r in found]
+    )
+
+
+def judged_value(scenario: Scenario, score: ItemScore | SampleScore) -> float | None:
+    """J / 5 for levels I to III, S for others."""
+    if not SUBTASKS[scenario.subtask].level:
+        return score.s
+    return None if score.j is None else score.j / 5
+
+
+def _figures(
+    folder: RunFolder,
+    judging: Judging,
+    scenarios: Sequence[Scenario],
+    ratings: Mapping[SampleKey, AnswerRating],
+    scores: Mapping[str, ItemScore],
+    r: Mapping[str, float],
+    j: Mapping[str, float],
+) -> JudgeFigures:
+    corrected, every = read_corrected_cells(folder.path, judging, ratings), list(ratings.values())
+    spreads = [max(one.known) - min(one.known) for one in every if len(one.known) > 1]
+    values = [ItemValue(s.id, s.subtask, None if (of := scores[s.id].rating) is None else of / 5) for s in scenarios]
+    return JudgeFigures(
+        judges=tuple(read_judge(folder.path, name).label for name in judging.judges),
+        judgements=judging.judgements,
+        scope=judging.scope,
+        scored=sum(one.rating is not None for one in every),
+        total=len(every),
+        people=sum(one.people for one in every),
+        failed=sum(one.failed is not None for one in every),
+        unscored=dict(sorted(Counter(one.unjudged for one in every if one.unjudged).items())),
+        unread={one.unjudged: one.unread for one in reversed(every) if one.unjudged and one.unread},
+        ratings=aggregate(values),
+        points=_points(scenarios, ratings),
+        queue={"J": sum(one < THRESHOLD for one in j.values()), "judge": sum(r[item] < THRESHOLD for item in j)},
+        items=len(j),
+        disagreement=fmean(spreads) if spreads else None,
+        corrected=corrected.cells,
+        correction=corrected.correction,
+    )
+
+
+def _rated_part(ratings: Mapping[SampleKey, AnswerRating], r: Mapping[str, float], j: Mapping[str, float]) -> str:
+    """Which answers people rated: those that a trigger sends, all of them, make two runs comparable."""
+    people = {item for (item, _), one in ratings.items() if one.people}
+    for name, values in (("J", j), ("R", r)):
+        if people == {item for item, value in values.items() if value < THRESHOLD}:
+            return f"all items of {name} < {THRESHOLD}"
+    return f"{counted(len(people), 'item')} ({hashlib.sha256(json_line(sorted(people)).encode()).hexdigest()[:8]})"
+
+
+def _points(scenarios: Sequence[Scenario], ratings: Mapping[SampleKey, AnswerRating]) -> dict[str, Cell]:
+    """The share of yes of each point, over items; one with an unscored judgement has no value."""
+    subtasks, said = {s.id: s.subtask for s in scenarios}, defaultdict[tuple[str, str], list[float | None]](list)
+    for (item, _), rating in ratings.items():
+        for name in points_of(subtasks[item]):
+            said[name, item].append(rating.points.get(name))
+    return aggregate_slices(ItemValue(item, name, whole_mean(yes)) for (name, item), yes in said.items())
+
+
+def _warnings(summary: Summary, figures: JudgeFigures) -> Iterator[str]:
+    if figures.failed:
+        yield (
+            f"{counted(figures.failed, 'answer')} with judgements that failed or were not made: `h2htalk judge run` "
+            "with the same judges repeats them; where --max-cost stopped it, raise that"
+        )
+    elif figures.unscored:
+        reasons = ", ".join(f"{number:,} {reason}" for reason, number in figures.unscored.items())
+        again = "; `h2htalk judge run --repeat-unscored` with the same judges asks again for replies that were not read"
+        advice = "" if set(figures.unscored) == {TOO_LONG} else again
+        yield f"answers without a rating ({reasons}) leave the judged row incomplete, which is not ranked{advice}"
+        yield from (f"the first reply of a judge that is {why}: {message}" for why, message in figures.unread.items())
+    if summary.measure != "s":
+        yield "without S there is no J: the ratings of levels I to III stand apart; score with an --embedder"

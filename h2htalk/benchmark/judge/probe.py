@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import math
 import re
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.resources import files
 from pathlib import Path
 from statistics import fmean
 from tempfile import TemporaryDirectory
+from typing import Any
 
 from h2htalk.benchmark.judge.judge_run import estimate_judging, judge_run
 from h2htalk.benchmark.judge.judgements import AnswerRating, rate_answers, require_judging
@@ -40,10 +42,8 @@ Ratings = Mapping[SampleKey, AnswerRating]
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """A judge's figures: each with its 95 % interval, n of so many records, and `measures`, `does not measure` or "".
-
-    `incomplete`: calls failed, and the same call repeats those alone, or replies could not be read.
-    """
+    """A judge's figures: each with its 95 % interval, n of so many records, and `measures` or `does not measure`.
+    `incomplete`: calls failed, and the same call repeats those alone, or replies could not be read."""
 
     table: Table
     incomplete: bool
@@ -113,15 +113,9 @@ def _write_run(out: Path, language: str | None) -> None:
         if (run.summary.signature.subject["model"], run.data.split.fingerprint) != (NAME, split.fingerprint):
             raise ConfigError(f"{out}: holds another run; name another folder with --out")
         return
-    spec = EvaluateSpec(
-        model=f"imported:{NAME}",
-        split=f"bundled {split.name}",  # no folder of this name is meant
-        out=str(out),
-        embedder="none",
-        contracts="none",
-        samples=2,
-        temperature=1.0,
-    )
+    where = {"split": f"bundled {split.name}", "out": str(out)}  # no folder of this name is meant
+    how: dict[str, Any] = {"embedder": "none", "contracts": "none", "samples": 2, "temperature": 1.0}
+    spec = EvaluateSpec(model=f"imported:{NAME}", **where, **how)
     subject = {"engine": "imported", "model": NAME, "samples": "2", "sap": "unknown"}
     replies = (Response(one.id, at, text) for one in split.scenarios for at, text in enumerate(replies_of(one)))
     store_answers(spec, split, subject, replies, open_metrics("none", "f1", "none"))
@@ -169,10 +163,10 @@ def probe_rows(language: str, scenarios: Sequence[Scenario], ratings: Ratings) -
 
 def verdict(rows: Sequence[Sequence[object]]) -> str:
     """Say in one sentence what the table shows."""
-    places: dict[str, list[str]] = {}
+    places = defaultdict[object, list[str]](list)
     for language, name, *_, measures in rows:
         if measures != "measures":
-            places.setdefault(str(name), []).append(str(language))
+            places[name].append(str(language))
     if not places:
         return "This judge measures by every rule of the table; how far it agrees with people, only labels show."
     names = "; ".join(f"{name} ({', '.join(languages)})" for name, languages in places.items())

@@ -25,16 +25,13 @@ from h2htalk.data.subtasks import SUBTASKS
 from h2htalk.errors import ConfigError
 from h2htalk.rounds.item_sources import input_text
 from h2htalk.text.fences import Fence
-from h2htalk.text.jinja_templates import TemplateFiles, Templates, read_templates
+from h2htalk.text.jinja_templates import Templates, read_templates
 
 RULE = "mean of qualities"  # how R is made of a reply's scores
 HIGHEST = 5
 QUALITIES = (
-    "personality_authenticity",
-    "contextual_awareness",
-    "emotional_expressiveness",
-    "immersive_interaction",
-)
+    "personality_authenticity", "contextual_awareness", "emotional_expressiveness", "immersive_interaction"
+)  # fmt: skip
 PLAN_QUALITIES = ("plan_feasibility", "history_consistency")
 # Failure signatures that a judge answers with yes or no, by dimension.
 POINTS: Mapping[str, tuple[str, ...]] = {
@@ -57,15 +54,10 @@ def points_of(subtask: str) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """One judge's reply to one answer.
+    """One judge's reply to one answer: each quality's score, 0 to 5, each point's answer, and the sentence behind it.
 
-    Attributes:
-        scores: quality -> 0 to 5; empty where unscored.
-        points: point -> whether it is so.
-        evidence: quality or point -> the judge's sentence.
-        unscored: why there are no scores (`refusal`, `truncated`, `malformed_output`, `out_of_range`, or the reason of
-            a failed call), else None.
-        message: what is wrong with a reply that could not be read, with its beginning; empty for a refusal.
+    `unscored`: why there are none (`refusal`, `truncated`, `malformed_output`, `out_of_range`, or the reason of a
+    failed call), else None; `message`: what is wrong with a reply that could not be read, with its beginning.
     """
 
     scores: Mapping[str, int] = field(default_factory=dict)
@@ -82,12 +74,8 @@ class Judgement:
 
 @dataclass(frozen=True, slots=True)
 class Rubric:
-    """What a judge says of one answer, each part after its evidence.
-
-    Attributes:
-        parts: names in the order of the reply.
-        points: those that are answered with yes or no; the others are scores from `least` to 5.
-    """
+    """What a judge says of one answer: `parts` in the order of the reply, each after its evidence; `points` are
+    answered with yes or no, the others are scores from `least` to 5."""
 
     parts: tuple[str, ...]
     points: tuple[str, ...]
@@ -104,7 +92,7 @@ class Rubric:
             return Judgement(unscored=reply.reason)
         read = schema_of(self).read(replace(reply, text=strip_thinking(reply.text)))
         if isinstance(read, Failure):
-            return Judgement(unscored=read.reason, message=read.message if read.reason != "refusal" else "")
+            return Judgement(unscored=read.reason, message="" if read.reason == "refusal" else read.message)
         parts = cast(Mapping[str, Any], dict(read))
         return Judgement(
             scores={name: part.score for name, part in parts.items() if name not in self.points},
@@ -136,27 +124,17 @@ def rubric_of(subtask: str, reverse: bool = False) -> Rubric:
     return Rubric((*qualities, *points_of(subtask)), points_of(subtask))
 
 
-class JudgePrompts(Templates):
-    """The templates of a judge; those of a user's folder replace bundled ones."""
-
-    __slots__ = ()
-
-    @classmethod
-    def load(cls, folder: Path | str | None = None) -> JudgePrompts:
-        """Load the bundled templates; those of `folder` replace them by name (`en/judge_rubric.j2`)."""
-        own = read_templates(Path(folder)) if folder else {}
-        for name, (path, _) in own.items():
-            if name not in _bundled():
-                raise ConfigError(f"{path}: no judge prompt has this name; choose from {', '.join(_bundled())}")
-        prompts = cls.of(_bundled(), own)
-        for name in prompts.sources:
-            prompts.parse(name)
-        return prompts
-
-
-@cache
-def _bundled() -> TemplateFiles:
-    return read_templates(Path(str(files("h2htalk.benchmark.judge") / "prompts")))
+def load_prompts(folder: Path | str | None = None) -> Templates:
+    """Load the templates of a judge; those of `folder` replace bundled ones by name (`en/judge_rubric.j2`)."""
+    bundled = read_templates(Path(str(files("h2htalk.benchmark.judge") / "prompts")))
+    own = read_templates(Path(folder)) if folder else {}
+    for name, (path, _) in own.items():
+        if name not in bundled:
+            raise ConfigError(f"{path}: no judge prompt has this name; choose from {', '.join(bundled)}")
+    prompts = Templates.of(bundled, own)
+    for name in prompts.sources:
+        prompts.parse(name)
+    return prompts
 
 
 def judge_messages(
@@ -169,7 +147,7 @@ def judge_messages(
 
 
 def prompt_writer(
-    prompts: JudgePrompts, reverse: bool = False
+    prompts: Templates, reverse: bool = False
 ) -> Callable[[Scenario, Persona, str, Fence], tuple[Message, ...]]:
     """Return what writes the prompts of one judge: what is the same for all answers to a subtask is rendered once."""
 

@@ -52,10 +52,9 @@ def export_results(
     organization: str | None = None,
     relationship: str = "third_party",
 ) -> list[Path]:
-    """Write the results of a scored run in a format of others. Nothing is sent.
+    """Write the results of a scored run in a format of others, and return the files. Nothing is sent.
 
     Args:
-        run: its folder.
         to: `eval-results` (entries for the model's page on the Hub), `every-eval-ever` (its data store), or `bundle`
             (for `verify_results`).
         out: the folder to write into; of a bundle a new folder, or a new file ending with .zip.
@@ -69,9 +68,6 @@ def export_results(
         >>> import h2htalk
         >>> [path.name for path in h2htalk.export_results("runs/constant", "bundle", "bundle")]
         ['bundle.json', 'samples.jsonl']
-
-    Returns:
-        The files.
 
     Raises:
         ConfigError: an unknown format, a run that it does not take, or a name that it needs.
@@ -137,18 +133,13 @@ def without_folders(texts: Mapping[str, str]) -> dict[str, str]:
     return {key: re.sub(r"(^|:)(?:~|\.{1,2})?/(?:\S*/)?", r"\1", text) for key, text in texts.items()}
 
 
-# --- Bundles -----------------------------------------------------------------------------------------------------
-
 HEAD, SAMPLES = "bundle.json", "samples.jsonl"
 
 
 @dataclass(frozen=True, slots=True)
 class BundleHead:
-    """`bundle.json`.
-
-    `split`: name, version, fingerprint, and of a release source and commit. `figures`: the cells of `figures_of`.
-    `sha256`: of the samples.
-    """
+    """`bundle.json`. `split`: name, version, fingerprint, and of a release source and commit; `figures`: the cells of
+    `figures_of`; `sha256`: of the samples."""
 
     format: Literal["h2htalk results 2"]
     model: str
@@ -196,8 +187,6 @@ def _sample(run: Run, score: SampleScore) -> dict[str, Any]:
         return {**score.to_dict(), "text": found.text, "finish_reason": found.finish_reason}
     return {**score.to_dict(), "failure": {"reason": "missing" if found is None else found.failure.reason}}
 
-
-# --- Every Eval Ever ---------------------------------------------------------------------------------------------
 
 NAME = "h2htalk"  # of the collection and the library
 RELATIONSHIPS = ("first_party", "third_party", "collaborative", "other")
@@ -316,9 +305,6 @@ def _row(scenario: Scenario, messages: list[Message], response: Response, score:
 def _text(text: str) -> str:
     """A text without halves of characters, which strict readers of JSON refuse."""
     return text.encode("utf-8", "replace").decode()
-
-
-# --- Entries of a model's page -----------------------------------------------------------------------------------
 
 
 def write_eval_results(

@@ -66,10 +66,9 @@ def _distance(ours: Any, theirs: Any) -> float:
 def verify_results(
     bundle: str | os.PathLike[str], split: str | None = None, references: str | os.PathLike[str] | None = None
 ) -> Verification:
-    """Compute the scores of a bundle again from its responses, and compare them.
+    """Compute the scores of a bundle, a folder or .zip of `export_results`, again from its responses, and compare them.
 
     Args:
-        bundle: a folder or a .zip that `export_results` wrote.
         split: the split that was asked; by default the bundled one with the fingerprint of the bundle's items. What the
             bundle names is loaded from the Hub by that name alone.
         references: the file of the split's private references, if the run was scored with it.

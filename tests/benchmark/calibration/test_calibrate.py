@@ -11,8 +11,7 @@ import pytest
 from judged_made import LEVELS, annotators, command, evaluated, given, judge_file, judging_of, rate
 
 from h2htalk.benchmark.calibration.calibrate import calibrate_judge
-from h2htalk.benchmark.calibration.corrected_mean import read_labels
-from h2htalk.benchmark.calibration.label_plan import plan_labels, read_plan
+from h2htalk.benchmark.calibration.labels import plan_labels, read_labels, read_plan
 from h2htalk.benchmark.compare.comparison import compare
 from h2htalk.benchmark.judge.judgements import PeopleRating, answer_id, item_of, write_people_ratings
 from h2htalk.benchmark.report.table2 import table_rows

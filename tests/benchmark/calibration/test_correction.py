@@ -11,7 +11,8 @@ import pytest
 from judged_made import judged_item
 
 from h2htalk.benchmark.calibration.calibrate import Correction, correct
-from h2htalk.benchmark.calibration.corrected_mean import JudgedItem, draw_labels, regression, strata_of, stratified
+from h2htalk.benchmark.calibration.corrected_mean import draw_labels, regression, strata_of, stratified
+from h2htalk.benchmark.calibration.labels import JudgedItem
 
 ITEMS = 350
 

@@ -11,7 +11,7 @@ from scipy.stats import spearmanr
 from sklearn.metrics import cohen_kappa_score
 
 from h2htalk.benchmark.calibration.calibrate import Finding, agreements, error_effects, weighted_kappa
-from h2htalk.benchmark.calibration.corrected_mean import JudgedItem
+from h2htalk.benchmark.calibration.labels import JudgedItem
 
 
 def sides(n: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:

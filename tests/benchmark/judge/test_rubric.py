@@ -11,7 +11,7 @@ from judged_made import verdict
 
 from h2htalk.benchmark.judge.rubric import (
     PLAN_QUALITIES,
-    JudgePrompts,
+    load_prompts,
     points_of,
     prompt_writer,
     qualities_of,
@@ -115,7 +115,7 @@ def test_reasoning_before_the_verdict_is_left_out() -> None:
 def prompt(subtask: str, language: str = "en", reverse: bool = False) -> tuple[Message, ...]:
     split = load_split("mini@1")
     scenario = next(s for s in split.scenarios if (s.subtask, s.language) == (subtask, language))
-    write = prompt_writer(JudgePrompts.load(), reverse)
+    write = prompt_writer(load_prompts(), reverse)
     return write(scenario, split.personas[scenario.persona], "The answer.", FENCE)
 
 
@@ -142,8 +142,8 @@ def test_the_rubric_can_stand_in_reverse() -> None:
 def test_own_templates_replace_bundled_ones_by_name(tmp_path: Any) -> None:
     (tmp_path / "en").mkdir()
     (tmp_path / "en" / "judge_item.j2").write_text("{{ answer }} END")
-    prompts = JudgePrompts.load(tmp_path)
+    prompts = load_prompts(tmp_path)
     assert prompts.render("en/judge_item.j2", {"answer": "a"}) == "a END"
     (tmp_path / "en" / "judgeitem.j2").write_text("x")
     with pytest.raises(ConfigError, match="no judge prompt has this name"):
-        JudgePrompts.load(tmp_path)
+        load_prompts(tmp_path)

@@ -1,4 +1,4 @@
-"""How many answers people should label, and which: drawn by strata of the judges' score, and stored in the run."""
+"""People's labels of judged answers: how many are needed and which, stored in the run; and the files that hold them."""
 
 from __future__ import annotations
 
@@ -7,32 +7,155 @@ import io
 import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from contextlib import suppress
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from statistics import stdev
+from statistics import fmean, stdev
 from typing import Any
 
-from h2htalk.benchmark.adjudicate import open_rating_round
-from h2htalk.benchmark.calibration.corrected_mean import (
-    COLUMNS,
-    JudgedItem,
-    JudgedRun,
-    draw_labels,
-    load_judged,
-    read_labels,
-    strata_of,
+from h2htalk.benchmark.adjudicate import open_rating_round, read_round_ratings
+from h2htalk.benchmark.calibration.corrected_mean import draw_labels, strata_of
+from h2htalk.benchmark.judge.judgements import (
+    ALL_LEVELS,
+    AnswerRating,
+    Judging,
+    answer_id,
+    judgements_folder,
+    rate_answers,
+    require_judging,
 )
-from h2htalk.benchmark.judge.judged_summary import ALL_LEVELS
-from h2htalk.benchmark.judge.judgements import answer_id, judgements_folder
+from h2htalk.benchmark.judge.rubric import HIGHEST, PLAN_QUALITIES, QUALITIES, qualities_of
+from h2htalk.benchmark.run import Run, load_run
+from h2htalk.benchmark.statistics import clusters_of
 from h2htalk.data.files import read_sealed, write_sealed, write_text
+from h2htalk.data.imports.harness_log import read_rows
 from h2htalk.data.records import read_record
-from h2htalk.data.responses import Response
+from h2htalk.data.responses import Response, SampleKey
 from h2htalk.data.subtasks import SUBTASKS
-from h2htalk.errors import ConfigError, counted, listed
+from h2htalk.errors import ConfigError, DataError, counted, listed, quoted
 from h2htalk.rounds.item_sources import scenario_item
 from h2htalk.rounds.spreadsheets.item_text import cell_text, item_blocks, join_blocks
 from h2htalk.rounds.texts.interface import interface_text
 from h2htalk.text.escaping import harmless_cell
+
+COLUMNS = ("id", "sample", "subtask", "scenario", "reply", "rating")  # to fill in; `subtask`, `scenario` are not read
+_QUALITIES = (*QUALITIES, *PLAN_QUALITIES)
+_KNOWN = dict.fromkeys((*COLUMNS, "annotator", *_QUALITIES))
+# Of an answer: annotator -> 0 to 5. Without a column `annotator` the name is empty.
+Labels = Mapping[SampleKey, Mapping[str, float]]
+
+
+def read_labels(run: Run, path: Path) -> Labels:
+    """Read people's ratings of a run's answers.
+
+    `path` is a closed adjudication round, or a CSV file with `id` and `rating` (0 to 5), or a column for each quality
+    of the rubric in its place; where needed `sample` and `annotator`. Empty cells are skipped.
+    """
+    if path.is_dir():
+        return read_round_ratings(run, path)
+    labels: dict[SampleKey, dict[str, float]] = {}
+    ids = {shown: s for s in run.data.split.scenarios for shown in (s.id, harmless_cell(s.id))}
+    for where, row in read_rows(path):
+        if "id" not in row or not row.keys() <= _KNOWN.keys() or ("rating" in row and row.keys() & {*_QUALITIES}):
+            raise ConfigError(
+                f"{path}: needs the columns id and rating, or id and the rubric's qualities in its place; it may have "
+                f"{', '.join(_KNOWN)}, and no others"
+            )
+        scenario, sample = ids.get(row["id"]), row.get("sample") or "0"
+        key = ("" if scenario is None else scenario.id, int(sample) if sample.isdecimal() else -1)
+        if scenario is None or not isinstance(answer := run.answers.get(key), Response):
+            raise DataError(f"{where}: the run has no answer {quoted(sample)} to an item {quoted(row['id'])}")
+        given = (answer.answer.split(), harmless_cell(answer.answer).split())  # spreadsheets change white space
+        if (shown := row.get("reply", "").split()) and shown not in given:
+            raise DataError(f"{where}: the reply is not the run's answer; name the run that was labelled")
+        names = ("rating",) if "rating" in row else qualities_of(scenario.subtask)
+        if any(row.get(name) for name in names):  # rows that were not filled in are none
+            own, annotator = labels.setdefault(key, {}), row.get("annotator", "")
+            if annotator in own:
+                raise DataError(f"{where}: a second label of this answer by the same annotator; see `annotator`")
+            own[annotator] = fmean(read_number(row.get(n, ""), f"{where}: {n}", 0, HIGHEST) for n in names)
+    return labels
+
+
+def read_number(cell: str, where: str, least: float = -math.inf, most: float = math.inf) -> float:
+    """Read a finite number of a table, within the ends. Raises DataError."""
+    with suppress(ValueError):
+        if math.isfinite(value := float(cell)) and least <= value <= most:
+            return value
+    raise DataError(f"{where} is {quoted(cell)}; write a number" + f" from {least:g} to {most:g}" * math.isfinite(most))
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedItem:
+    """An item of which the judges rated every answer (`score`), and what people said of some or all of its answers.
+
+    `people` is their mean over answers and annotators, None where nobody rated it, `panel` each judge's mean of the
+    same answers; `whole`: people rated all of them. `length` is the mean log of the replies' characters, `weight` the
+    number of items that it stands for.
+    """
+
+    id: str
+    subtask: str
+    cluster: str
+    score: float
+    s: float | None
+    length: float
+    people: float | None = None
+    panel: tuple[float, ...] = ()
+    whole: bool = True
+    weight: float = 1.0
+
+    @property
+    def error(self) -> float:
+        """The judges' mean minus people's, of the same answers; 0 where nobody rated it."""
+        return 0.0 if self.people is None else fmean(self.panel) - self.people
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedRun:
+    """A run, whose judgements count in it, its ratings, and its items with a score, in its order."""
+
+    run: Run
+    judging: Judging
+    ratings: Mapping[SampleKey, AnswerRating]
+    items: Mapping[str, JudgedItem]
+
+    @property
+    def path(self) -> Path:
+        return self.run.data.folder.path
+
+    def labelled(self, labels: Labels) -> list[JudgedItem]:
+        """The items that people rated, with their ratings."""
+        rated = defaultdict[str, list[SampleKey]](list)
+        for key in labels:
+            rated[key[0]].append(key)
+        return [
+            replace(
+                item,
+                people=fmean(fmean(labels[key].values()) for key in rated[name]),
+                panel=tuple(map(fmean, zip(*(self.ratings[key].known for key in rated[name]), strict=True))),
+                whole=len(rated[name]) == self.run.data.spec.samples,
+            )
+            for name, item in self.items.items()
+            if name in rated
+        ]
+
+
+def load_judged(path: Path) -> JudgedRun:
+    """Load a judged run. Raises ConfigError where it was not judged."""
+    run = load_run(path)
+    judging = require_judging(run.data.folder)
+    ratings = rate_answers(run.data.folder, judging, run.answers, run.data.split.scenarios)
+    items, clusters = {}, clusters_of(run.data.split.scenarios)
+    for s in judging.judged(run.data.split.scenarios):
+        keys = [(s.id, sample) for sample in range(run.data.spec.samples)]
+        own = [one for key in keys if (one := ratings.get(key)) and None not in one.judges]
+        if len(own) == len(keys):
+            replies = [reply.answer for key in keys if isinstance(reply := run.answers[key], Response)]
+            score, length = fmean(fmean(one.known) for one in own), fmean(math.log(1 + len(one)) for one in replies)
+            items[s.id] = JudgedItem(s.id, s.subtask, clusters[s.id], score, run.item_scores[s.id].s, length)
+    return JudgedRun(run, judging, ratings, items)
+
 
 PLAN = "label_plan.json"
 LEAST_DRAWN, LEAST = 8, 4  # labels, drawn by strata or not
@@ -45,8 +168,8 @@ ERROR_SD = 0.6  # of a judge's error on an item, where no pilot labels say it
 class LabelPlan:
     """Which answers people should label (`judgements.answer_id`): the first of each item that was drawn.
 
-    `judges` are those whose scores made the strata, by item; `serves` names the figures of `calibrate` that the labels
-    correct: `levels` and each level that was drawn by itself, or dimensions where no item is of levels I to III.
+    `judges` made the strata, by item; `serves` names the figures of `calibrate` that the labels correct: `levels` and
+    each level that was drawn by itself, or dimensions where no item is of levels I to III.
     """
 
     seed: int
@@ -82,18 +205,13 @@ def plan_labels(
     round_options: Mapping[str, Any] | None = None,
     seed: int = 0,
 ) -> list[str]:
-    """Draw the answers that people should label, and store the plan in the run.
+    """Draw the answers of a judged run that people should label, and store the plan in it; return messages.
 
     Args:
-        path: a judged run.
         half_width: wanted of the 95 % interval of the corrected R, on the scale 0 to 5; or `labels`, how many.
         pilot: labels of this run that say how much the judges' errors vary.
         out: a new CSV file to fill in, which does not show the judges' score. round_out: the folder of a round to open
             on these answers, with `round_options` as `open_rating_round` takes them. Without both nothing is drawn.
-        seed: of the draw.
-
-    Returns:
-        What to tell the user.
     """
     judged = load_judged(path)
     items = [one for one in judged.items.values() if SUBTASKS[one.subtask].level] or list(judged.items.values())
@@ -140,10 +258,8 @@ def plan_labels(
 
 
 def label_sheet(judged: JudgedRun, answers: Sequence[Response]) -> str:
-    """The file to fill in: each answer, and before it the scenario as annotators of a round see it, without the score.
-
-    Line ends of scenarios stay; no cell is a formula.
-    """
+    """The file to fill in: each answer, and before it the scenario as annotators of a round see it, without the score;
+    no cell is a formula."""
     output = io.StringIO()
     writer = csv.writer(output, lineterminator="\n")
     writer.writerow(COLUMNS)
@@ -174,10 +290,8 @@ def drawn_apart_from(groups: Mapping[str, Sequence[JudgedItem]]) -> int:
 def draw_by_level(
     items: Sequence[JudgedItem], labels: int, seed: int
 ) -> tuple[list[JudgedItem], dict[str, str], tuple[str, ...]]:
-    """Draw items, in their order; return them, every item's stratum, and the figures that they serve.
-
-    Each level is drawn by itself where all of them get enough labels, else they are drawn together.
-    """
+    """Draw items, in their order; return them, every item's stratum, and the figures that they serve. Each level is
+    drawn by itself where all of them get enough labels, else they are drawn together."""
     groups = groups_of(items)
     apart = labels >= drawn_apart_from(groups)
     serves = tuple(name for name, own in groups.items() if name == ALL_LEVELS or (apart and len(own) > 1))

@@ -12,14 +12,14 @@ import pytest
 from judged_made import LEVELS, annotators, command, judged_item
 
 from h2htalk.benchmark.calibration.calibrate import calibrate_judge
-from h2htalk.benchmark.calibration.corrected_mean import load_judged
-from h2htalk.benchmark.calibration.label_plan import (
+from h2htalk.benchmark.calibration.labels import (
     LabelPlan,
     draw_by_level,
     drawn_apart_from,
     groups_of,
     label_sheet,
     labels_needed,
+    load_judged,
     plan_labels,
     read_plan,
 )
