@@ -1,4 +1,4 @@
-"""`compare`: what is paired, what is refused, and what the tables say."""
+"""`compare` of runs and studies, and `plan`: what is paired, what is refused, and what the tables say."""
 
 from __future__ import annotations
 
@@ -11,17 +11,37 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from command_line import h2htalk_here, scripted
+from studies_made import cases_of, judge_lines, spec, write_script
 
 import h2htalk
-from h2htalk.benchmark.compare.comparison import FIELDS, Comparison, compare, compare_items, to_text, write_comparison
+from h2htalk.benchmark.compare.comparison import (
+    FIELDS,
+    Comparison,
+    compare,
+    compare_items,
+    plan,
+    plan_tables,
+    to_text,
+    write_comparison,
+)
 from h2htalk.benchmark.compare.scored_items import ScoredItem, ScoredItems
+from h2htalk.benchmark.observations import figure_of, select
+from h2htalk.benchmark.studies.run_study import load_study, run_study
+from h2htalk.data.case import Case
 from h2htalk.data.signature import Signature
 from h2htalk.data.splits import load_split
 from h2htalk.errors import ConfigError, DataError
 
 MINI = {s.id: s for s in load_split("mini@1").scenarios}
+
+
 PROTOCOL = {"items": "1", "tokens": "t", "metrics": "m", "rouge": "f1", "embedder": "none", "judge": "none"}
+
+
 ALL = {name: [float(30 + place % 7)] for place, name in enumerate(MINI)}
+
+
 FIRST, SECOND, *_ = ALL
 
 
@@ -111,15 +131,12 @@ def test_what_cannot_be_compared_is_an_error(runs: list[Path], tmp_path: Path) -
         both(run_of({FIRST: [1.0]}), run_of({SECOND: [1.0]}))
 
 
-def test_p_is_adjusted_over_the_figures_of_a_block_and_all_runs() -> None:
+def test_p_is_adjusted_over_all_runs_and_samples_are_averaged() -> None:
     better = run_of({name: [value[0] + 2 + place % 3] for place, (name, value) in enumerate(ALL.items())})
     alone, three = both(run_of(), better).pairs[0], both(run_of(), better, run_of(), better)
     assert alone.headline.p_holm == alone.headline.p
     assert three.pairs[0].headline.p_holm == pytest.approx(3 * alone.headline.p)
     assert alone.rows[0].p_holm == pytest.approx(11 * min(row.p for row in alone.rows[:11]))
-
-
-def test_samples_are_averaged_and_their_spread_is_shown() -> None:
     comparison = both(run_of({name: [10.0, 20.0, 30.0] for name in MINI}, "one"), run_of())
     spread = "one: 10.00, 20.00, 30.00 by sample of its answers, standard deviation 10.00"
     assert spread in to_text(comparison, "terminal")
@@ -150,3 +167,100 @@ def test_the_page_shows_text_and_runs_nothing(tmp_path: Path) -> None:
     assert "&lt;script&gt;alert(1)" in text
     assert "&lt;b&gt;one" in text
     assert {path.name for path in tmp_path.iterdir()} == {f"compare.{kind}" for kind in ("csv", "html", "json", "tex")}
+
+
+@pytest.fixture(scope="module")
+def sampled(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """Two runs with three answers an item, of which the second differs in one of three."""
+    folder = tmp_path_factory.mktemp("sampled")
+    paths = [folder / "a", folder / "b"]
+    how = {"split": "mini@1", "language": "en", "embedder": "none", "samples": 3, "temperature": 1.0}
+    for number, path in enumerate(paths):
+        texts = ["I see. What else?" if number else "Good night", "Good night, well", "Good night, well, well"]
+        model = scripted(folder, *({"id": name, "sample": k, "text": texts[k]} for name in MINI for k in range(3)))
+        h2htalk.evaluate(h2htalk.EvaluateSpec(model=model, out=str(path), baselines=False, **how))
+    return paths
+
+
+def test_the_variance_of_two_runs_gives_the_items(sampled: list[Path]) -> None:
+    headline = compare(*sampled).pairs[0].headline.result
+    made = plan(1, sampled, limits=(headline.items,))
+    assert [*made.detectable.values()] == pytest.approx([headline.detectable], rel=1e-9)
+    assert [samples for _, samples in made.needed] == [1, 2, 3, 5, 10]
+    items = [*made.needed.values()]
+    assert sorted(items, reverse=True) == items
+    assert items[0] > items[-1]
+    # Nothing said that the answers to an item had been averaged.
+    assert "The answers to an item were averaged before" in plan_tables(made)[0].notes[0]
+
+
+def test_what_so_many_items_find_needs_so_many_items(tmp_path: Path) -> None:
+    """Answers that vary more than their means gave the plan a larger standard deviation than the runs': 167 items for
+    3 points, and yet 154 items found 2.53."""
+    logs, answers = [tmp_path / "a.csv", tmp_path / "b.csv"], [(n, k) for n in range(40) for k in (0, 1)]
+    for number, path in enumerate(logs):
+        rows = (f"item-{n},{k},{0.1 + 0.8 * ((n + k) % 2) + 0.01 * number * (n % 5)}\n" for n, k in answers)
+        path.write_text("id,sample,score\n" + "".join(rows))
+    (found,) = plan(3, logs, limits=(40,)).detectable.values()
+    by_samples = {samples: items for (_, samples), items in plan(found, logs).needed.items()}
+    assert by_samples[2] == 40
+
+
+def test_what_cannot_be_planned_is_an_error(sampled: list[Path]) -> None:
+    with pytest.raises(ConfigError, match=r"0\.01 to 100"):
+        plan(0)
+    with pytest.raises(ConfigError, match="takes two runs"):
+        plan(3, sampled[:1])
+    with pytest.raises(ConfigError, match="do not say how much"):
+        plan(3, [sampled[0], sampled[0]])
+
+
+@pytest.fixture(scope="module")
+def studies(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """Of two models and one judge, who finds that every reply of the first to the second turn dismisses."""
+    folder, cases, lines = tmp_path_factory.mktemp("studies"), cases_of("high_risk", "en"), []
+    for name in ("bad", "good"):
+
+        def says(case: Case, place: str, turn: int, aspect: str, kind: str, bad: bool = name == "bad") -> bool:
+            return kind == "must" or (bad and turn == 2 and aspect == "dismiss")
+
+        lines += judge_lines(cases, says, f"A {name} reply.")
+    judge = write_script(folder / "judge.jsonl", lines)
+    for name in ("bad", "good"):
+        model = write_script(folder / f"{name}.jsonl", f"A {name} reply.")
+        run_study(spec("sap", model, folder / name, arms=("sap", "none"), judge=judge, language="en", limit=8))
+    return folder / "bad", folder / "good"
+
+
+@pytest.mark.parametrize(
+    ("metric", "arm", "figure"), [(None, "sap", "violation"), ("none/perception", "none", "perception")]
+)
+def test_studies_are_compared_by_figure(studies: tuple[Path, Path], metric: str | None, arm: str, figure: str) -> None:
+    """`compare` said that a study is no run."""
+    found = compare(*studies, metric=metric)
+    row = found.pairs[0].headline
+    for path, mean in zip(studies, (row.a, row.b), strict=True):
+        value = figure_of(select(load_study(path).observations, figure, arm)).value
+        assert value is not None
+        assert mean == pytest.approx(100 * ((value - 1) / 4 if figure == "perception" else value))
+    assert (row.result.mean > 0) == (figure == "perception")
+    assert row.result.items == len(found.pairs[0].moved) > row.result.clusters > 1
+    done = h2htalk_here("compare", *studies, *(["--metric", metric] if metric else []))
+    assert (done.returncode, f"{figure}, times 100" in done.stdout) == (0, True)
+
+
+def test_what_studies_cannot_be_compared_by_is_refused(studies: tuple[Path, Path]) -> None:
+    with pytest.raises(ConfigError, match=r"no value of 'tokens' in arm sap; choose a --metric from .*violation"):
+        compare(*studies, metric="tokens")
+    with pytest.raises(ConfigError, match="no arm 'rules'; choose from sap, none"):
+        compare(*studies, metric="rules/violation")
+    with pytest.raises(ConfigError, match="a difference of two metrics says nothing"):
+        compare(*studies, metric=["violation", "perception"])
+
+
+@pytest.mark.parametrize("command", ["report", "leaderboard", "score", "correlate"])
+def test_commands_of_runs_name_the_command_of_studies(studies: tuple[Path, Path], command: str) -> None:
+    """They said that the summary is of another version, and to score the run again."""
+    done = h2htalk_here(command, studies[0])
+    assert done.returncode == 2
+    assert f"is a study, and this command needs a run; `h2htalk study score {studies[0]}` shows it" in done.stderr

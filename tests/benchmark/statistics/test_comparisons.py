@@ -1,4 +1,4 @@
-"""Paired comparisons: flips by hand, the robust variance beside its formula, Holm."""
+"""Paired comparisons beside their formulas, Holm, and rank correlations equal to scipy's."""
 
 from __future__ import annotations
 
@@ -8,7 +8,16 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from h2htalk.benchmark.statistics import Difference, holm, items_needed, paired_figures, paired_result, sign_flip_p
+from h2htalk.benchmark.statistics import (
+    Difference,
+    closed_form,
+    holm,
+    items_needed,
+    paired_figures,
+    paired_result,
+    rank_correlation,
+    sign_flip_p,
+)
 from h2htalk.data.subtasks import SUBTASKS
 
 
@@ -99,3 +108,50 @@ def test_items_needed_reach_the_power(difference: float, sd: float) -> None:
 
     assert power(n) >= 0.795
     assert power(n - 2) < 0.8
+
+
+RNG = np.random.default_rng(3)
+
+
+def clusters(size: int, cluster: int = 1) -> list[str]:
+    return [str(n // cluster) for n in range(size)]
+
+
+@pytest.mark.parametrize("levels", [2, 3, 6, 50])
+def test_rho_is_scipys_on_tied_values(levels: int) -> None:
+    for _ in range(20):
+        x = RNG.integers(0, levels, 40).astype(float)
+        y = np.round(x + RNG.normal(0, levels / 3, 40))
+        found = rank_correlation([(clusters(40), np.array([x, y]))])
+        assert found.value == pytest.approx(stats.spearmanr(x, y).statistic, abs=1e-12)
+
+
+def test_several_runs_are_averaged_and_drawn_together() -> None:
+    """Models of another level do not add to a correlation within each."""
+    x = RNG.normal(size=50)
+    y = 0.5 * x + RNG.normal(size=50)
+    single = rank_correlation([(clusters(50), np.array([x, y]))])
+    twice = rank_correlation([(clusters(50), np.array([x, y])), (clusters(50), np.array([x, y]) + 100)])
+    assert twice == pytest.approx(single)
+    opposite = rank_correlation([(clusters(50), np.array([x, y])), (clusters(50), np.array([x, -y]))])
+    assert opposite.value == pytest.approx(0, abs=1e-12)
+
+
+def test_what_cannot_be_computed_is_none() -> None:
+    constant = np.array([[1.0, 1, 1, 1, 1], [1, 2, 3, 4, 5]])
+    assert rank_correlation([(clusters(5), constant)]) == (None, None, None)
+    three = rank_correlation([(clusters(3), np.array([[1.0, 2, 3], [1, 3, 2]]))])
+    assert (three.value, three.low, three.high) == (pytest.approx(0.5), None, None)
+    assert closed_form(0.9, 3) == (0.9, None, None)
+
+
+def test_the_closed_form_is_bonett_and_wrights() -> None:
+    low, high = (math.tanh(math.atanh(0.6) + sign * 1.959964 * math.sqrt(1.18 / 17)) for sign in (-1, 1))
+    assert closed_form(0.6, 20) == pytest.approx((0.6, low, high), abs=1e-6)
+
+
+def test_a_perfect_correlation_of_a_few_pairs_is_no_certainty() -> None:
+    for found in (closed_form(1.0, 4), rank_correlation([(clusters(4), np.array([[1.0, 2, 3, 4], [2, 3, 4, 9]]))])):
+        assert found.value == pytest.approx(1)
+        assert found.low < 0 < found.high == pytest.approx(1)  # type: ignore[operator]
+    assert closed_form(-1.0, 30).high < -0.9  # type: ignore[operator]

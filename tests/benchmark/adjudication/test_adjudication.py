@@ -1,8 +1,9 @@
-"""Low answers to people and back, by commands alone: who is asked, and what the ratings change."""
+"""Low answers to people and back: who is asked, what annotators get, what ratings change, what an erasure reaches."""
 
 from __future__ import annotations
 
 import csv
+import json
 import shutil
 from collections.abc import Mapping
 from functools import partial
@@ -10,25 +11,36 @@ from pathlib import Path
 from statistics import fmean
 
 import pytest
+from byte_search import files_with
 from judged_made import annotators, command, evaluated, judge_file, rate
 from kills import interrupted_at
 from rounds_made import NAMES
 from spreadsheet_rounds import fill
 
-from h2htalk.benchmark.adjudicate import close_adjudication
-from h2htalk.benchmark.judge.judgements import item_of
-from h2htalk.benchmark.run import load_run
+from h2htalk.benchmark.adjudicate import close_adjudication, open_rating_round, read_round_ratings
+from h2htalk.benchmark.judge.judgements import answer_id, item_of
+from h2htalk.benchmark.run import Run, load_run
+from h2htalk.data.erasure.erased_ids import ErasedIds
+from h2htalk.data.erasure.sweep import sweep
 from h2htalk.data.files import read_jsonl, write_jsonl
-from h2htalk.data.responses import read_parquet
+from h2htalk.data.links import add_link, read_links
+from h2htalk.data.responses import Response, read_parquet
 from h2htalk.data.run_folder import RunFolder
 from h2htalk.data.splits import load_split
 from h2htalk.data.subtasks import SUBTASKS
+from h2htalk.errors import RoundError
+from h2htalk.rounds.closing import close_round
+from h2htalk.rounds.item_sources import input_text, scenario_item
 from h2htalk.rounds.round_folder import RoundFolder
 from h2htalk.rounds.spreadsheets.assigned_files import read_spreadsheet_round
 
 S_PARTS = ("bleu_1", "bleu_2", "bleu_3", "bleu_4", "rouge_1", "rouge_l", "ss")
+
+
 # The judge's score by the last digit of an item's id.
 JUDGED = {"1": 1, "2": 2, "3": 4, "4": 5, "6": 3, "7": 0}
+
+
 WORST = ("itinerary-advanced-07", "itinerary-basic-07", "itinerary-advanced-01", "itinerary-basic-01")
 
 
@@ -226,3 +238,117 @@ def test_closing_that_was_killed_at_any_write_is_completed_by_the_same_command(t
 def test_what_cannot_be_opened(run: Path, tmp_path: Path, options: tuple[object, ...], message: str) -> None:
     assert message in command("adjudicate", "open", run, "--out", tmp_path / "low", *options, code=2)
     assert not (tmp_path / "low" / "round.json").exists()
+
+
+KEYS = [("mini-en-itinerary-basic-03", 0), ("mini-en-itinerary-basic-01", 0), ("mini-en-itinerary-advanced-02", 0)]
+
+
+GONE = KEYS[0][0]
+
+
+@pytest.fixture(scope="module")
+def evaluated_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return evaluated(
+        tmp_path_factory.mktemp("evaluated") / "unjudged", "baseline:random-reference", "--embedder", "none"
+    )
+
+
+@pytest.fixture
+def unjudged(evaluated_once: Path, tmp_path: Path) -> Path:
+    return shutil.copytree(evaluated_once, tmp_path / "unjudged")
+
+
+def opened(unjudged: Path, out: Path, **options: object) -> Path:
+    settings = {"annotators": str(annotators(unjudged.parent)), "overlap": 2, "format": "csv", **options}
+    status, _ = open_rating_round(load_run(unjudged), KEYS, out, settings)
+    assert (status.state, status.items, status.assignments) == ("open", 3, 6)
+    return out
+
+
+def closed(unjudged: Path, out: Path) -> Path:
+    """A round in which the first annotator gives 1 to the item GONE and 4 to others, the second one more."""
+    opened(unjudged, out)
+    rate(out, lambda item, annotator: (1 if item == GONE else 4) + NAMES.index(annotator))
+    close_round(out)
+    return out
+
+
+def answer_of(unjudged: Run, key: tuple[str, int]) -> Response:
+    answer = unjudged.answers[key]
+    assert isinstance(answer, Response)
+    return answer
+
+
+def test_a_round_shows_the_scenario_with_the_answer_of_its_own_run(unjudged: Path, tmp_path: Path) -> None:
+    loaded, low, other = load_run(unjudged), tmp_path / "low", shutil.copytree(unjudged, tmp_path / "other")
+    folder = RoundFolder(opened(unjudged, low))
+    ids = [answer_id(answer_of(loaded, key)) for key in KEYS]
+    assert [line["item"]["id"] for _, line in read_jsonl(unjudged / "adjudication" / "low.items.jsonl")] == ids
+    items = {item.id: item for item in folder.items()}
+    scenarios = {scenario.id: scenario for scenario in loaded.data.split.scenarios}
+    for key, judged in zip(KEYS, ids, strict=True):
+        shown = scenario_item(scenarios[key[0]])
+        assert (items[judged].turns, items[judged].context) == (shown.turns, shown.context)
+        assert items[judged].response == answer_of(loaded, key).answer
+        assert folder.sources()[judged] == scenarios[key[0]].to_dict()
+    assert [(link.kind, link.path) for link in read_links(unjudged)] == [("round", low)]
+    # The same call changes nothing; the name is taken for another folder.
+    before = (low / "assignment_sets.jsonl").read_bytes()
+    opened(unjudged, low)
+    assert (low / "assignment_sets.jsonl").read_bytes() == before
+    with pytest.raises(RoundError, match="a round low was opened from this run before"):
+        opened(unjudged, tmp_path / "elsewhere" / "low")
+    with pytest.raises(RoundError, match=r"from .*/unjudged/adjudication/low\.items\.jsonl, not from the answers of"):
+        read_round_ratings(load_run(other), low)
+
+
+def test_answers_that_a_spreadsheet_cannot_hold_are_rated_too(unjudged: Path, tmp_path: Path) -> None:
+    """An empty reply is an answer; half a character and a null character are shown as escapes."""
+    shard = RunFolder(unjudged).shard
+    texts = dict(zip((item for item, _ in KEYS), ("", "half \ud83d", "null \0"), strict=True))
+    lines = [line for _, line in read_jsonl(shard)]
+    write_jsonl(shard, [line | ({"text": texts[line["id"]]} if line["id"] in texts else {}) for line in lines])
+    command("score", unjudged)
+    low = closed(unjudged, tmp_path / "low")
+    shown = {item.id.split("/")[0]: item.response for item in RoundFolder(low).items()}
+    assert [shown[item] for item, _ in KEYS] == ["[an empty reply]", "half \\ud83d", "null \\x00"]
+    assert len(read_round_ratings(load_run(unjudged), low)) == 3
+
+
+def test_an_erasure_reaches_the_round_through_the_run(unjudged: Path, tmp_path: Path) -> None:
+    low = closed(unjudged, tmp_path / "low")
+    loaded = load_run(unjudged)
+    answer, left = answer_of(loaded, KEYS[0]), [key for key in KEYS if key[0] != GONE]
+    scenario = next(one for one in loaded.data.split.scenarios if one.id == GONE)
+    phrases = [scenario.reference[:60], max(map(input_text, scenario.inputs.values()), key=len)[:60]]
+    # What a judge said, and files that rest on all answers.
+    judged = [
+        {"id": answer_id(answer_of(loaded, key)), "sample": 0, "text": "evidence: x", "prompt": ""} for key in KEYS
+    ]
+    write_jsonl(unjudged / "judgements" / "0123456789abcdef.jsonl", judged)
+    for name in ("calibration.json", "label_plan.json"):
+        (unjudged / "judgements" / name).write_text(json.dumps({"answers": [one["id"] for one in judged]}))
+    assert all({"low/items.jsonl", "low/sources.jsonl"} <= set(files_with(tmp_path, phrase)) for phrase in phrases)
+    add_link(tmp_path, "run", unjudged)
+    swept = list(sweep(tmp_path, ErasedIds(frozenset({GONE}))))
+    assert [(one.kind, one.removed, one.unfinished) for one in swept] == [("run", 1, False), ("round", 1, False)]
+    assert not any("was opened from it" in message for one in swept for message in one.messages)
+    shared = {"unjudged": ["erased.jsonl"], "low": ["private/erased.jsonl"]}
+    for folder, files in shared.items():
+        assert files_with(tmp_path / folder, GONE) == files
+        assert files_with(tmp_path / folder, answer_id(answer)) in ([], files)
+    assert [files_with(tmp_path, phrase) for phrase in phrases] == [[], []]
+    assert read_round_ratings(load_run(unjudged), low).keys() == set(left)
+    assert [item.id for item in RoundFolder(low).items()] == sorted(answer_id(answer_of(loaded, key)) for key in left)
+    assert [line["id"] for _, line in read_jsonl(unjudged / "judgements" / "0123456789abcdef.jsonl")] == [
+        one["id"] for one in judged[1:]
+    ]
+    assert sorted(path.name for path in (unjudged / "judgements").iterdir()) == ["0123456789abcdef.jsonl"]
+
+
+def test_an_item_whose_id_has_a_slash_is_erased_from_rounds() -> None:
+    """The part before the first slash was taken as the id of a judged answer's item."""
+    covered = [
+        ErasedIds(frozenset(), frozenset({"lab/item-1"})).covers_item(f"lab/item-{n}/0/01ab", None) for n in (1, 2)
+    ]
+    assert covered == [True, False]

@@ -12,7 +12,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from h2htalk.benchmark.statistics import Cell, ItemValue, aggregate, aggregate_slices
+from h2htalk.benchmark.statistics import (
+    Cell,
+    ItemValue,
+    aggregate,
+    aggregate_slices,
+    mean_of,
+    rate_interval,
+    weighted_mean,
+)
 from h2htalk.data.subtasks import DIMENSIONS, SUBTASKS
 
 
@@ -24,9 +32,6 @@ def constant(by_subtask: dict[str, float | None], count: int = 3) -> list[ItemVa
 def drawn(count: int, seed: int = 0, subtasks: tuple[str, ...] = tuple(SUBTASKS)) -> list[ItemValue]:
     draw = random.Random(seed)
     return [ItemValue(f"{name}-{item:03}", name, draw.random()) for name in subtasks for item in range(count)]
-
-
-# --- Cells and averages -----------------------------------------------------------------------------------------
 
 
 def test_a_cell_is_a_hundred_times_the_mean_of_what_was_scored() -> None:
@@ -118,16 +123,6 @@ def test_the_papers_overall_column_comes_out_of_its_cells() -> None:
     assert statistics.median(map(abs, off.values())) < 0.03
 
 
-# --- Intervals --------------------------------------------------------------------------------------------------
-
-
-def test_a_single_item_has_no_interval() -> None:
-    row = aggregate([ItemValue(name, name, 0.5) for name in SUBTASKS])
-    for cell in (*row.cells.values(), *row.dimensions.values(), row.overall, row.items_mean, row.plain_mean):
-        assert cell.value == pytest.approx(50)
-        assert (cell.low, cell.high) == (None, None)
-
-
 def test_an_average_over_a_cell_of_one_item_has_no_interval() -> None:
     # The single item would count as certain, and the average would look far surer than it is.
     row = aggregate(
@@ -154,3 +149,27 @@ def test_row_order_does_not_matter() -> None:
     for order in range(3):
         random.Random(order).shuffle(values)
         assert aggregate(values) == row
+
+
+def interval(values: list[float]) -> tuple[float, float]:
+    mean = mean_of(values)
+    assert mean is not None
+    return mean.interval()
+
+
+def test_check_values_of_intervals() -> None:
+    assert interval([0, 0.1, 0.2, 0.25, 0.3, 0.4, 0.6]) == pytest.approx((0.1267, 0.4708), abs=1e-4)
+    assert interval([0.0] * 7) == pytest.approx((0, 0.4610), abs=1e-4)
+    # Wilson (1927), 81 of 263, as in statsmodels and R's binom.
+    assert rate_interval(81, 263) == pytest.approx((0.2553, 0.3662), abs=1e-4)
+
+
+def test_a_mean_below_zero_has_an_interval_in_range() -> None:
+    low, high = interval([-0.02, -0.01, 0.0])
+    assert low == 0 <= high <= 1
+
+
+def test_a_weighted_mean_of_one_cell_is_the_cell() -> None:
+    mean = mean_of([0.1, 0.3, 0.2, 0.9])
+    assert mean is not None
+    assert weighted_mean([mean], [3]).interval() == pytest.approx(mean.interval())

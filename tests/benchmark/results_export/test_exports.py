@@ -1,0 +1,281 @@
+"""Entries of a model's page and records of Every Eval Ever: the others' own forms, and figures that are the run's."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import re
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from command_line import scripted
+from hub_double import HubDouble
+from hubs_made import hub_here
+from huggingface_hub import EvalResultEntry, parse_eval_result_entries
+from jsonschema import Draft7Validator
+from judged_made import command, scripted_judge
+from releases_made import make_release
+
+import h2htalk
+from h2htalk.benchmark.results_export.export import figures_of, write_eval_results, write_every_eval_ever
+from h2htalk.benchmark.run import load_run
+from h2htalk.benchmark.score_run import import_responses
+from h2htalk.data.files import write_jsonl
+from h2htalk.data.releases.hub import publish
+from h2htalk.data.subtasks import FIGURES, task_id
+from h2htalk.errors import ConfigError
+
+SCHEMAS = Path(__file__).parent / "schemas"
+
+
+UUID4 = r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}"
+
+
+WHO = {"organization": "Lab", "model": "lab/m"}
+
+
+def problems(schema: str, record: Any) -> list[str]:
+    validator = Draft7Validator(json.loads((SCHEMAS / f"{schema}.schema.json").read_text(encoding="utf-8")))
+    return [f"{list(error.path)}: {error.message}" for error in validator.iter_errors(record)]
+
+
+def exported(run: Path, out: Path, **options: Any) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """The aggregate and the rows, each valid by its schema."""
+    aggregate, samples = h2htalk.export_results(run, "every-eval-ever", out, **{**WHO, **options})
+    record, rows = json.loads(aggregate.read_text()), list(map(json.loads, samples.read_text().splitlines()))
+    assert problems("eval", record) == []
+    assert [problem for row in rows for problem in problems("instance_level_eval", row)] == []
+    return record, rows
+
+
+def test_paths_hashes_counts_and_means_agree(run_with_s: Path, tmp_path: Path) -> None:
+    """The schemas refuse what is no record, and pass ours."""
+    assert problems("eval", {"schema_version": "0.3.0"})
+    assert problems("instance_level_eval", {"schema_version": "0.3.0"})
+    record, rows = exported(run_with_s, tmp_path)
+    found = record["detailed_evaluation_results"]
+    samples = tmp_path / found["file_path"]
+    assert re.fullmatch(rf"data/h2htalk/lab/m/{UUID4}_samples\.jsonl", found["file_path"])
+    assert found["checksum"] == hashlib.sha256(samples.read_bytes()).hexdigest()
+    assert found["total_rows"] == len(rows) == 2 * 77
+    assert {row["evaluation_id"] for row in rows} == {record["evaluation_id"]}
+    assert {row["model_id"] for row in rows} == {record["model_info"]["id"]} == {"lab/m"}
+    assert exported(run_with_s, tmp_path / "again")[0] == record
+    results, by_result = {one["evaluation_result_id"]: one for one in record["evaluation_results"]}, defaultdict(list)
+    assert list(results) == list(FIGURES)
+    for row in rows:
+        by_result[row["evaluation_result_id"]].append(row["evaluation"]["score"])
+    for name, scores in by_result.items():
+        assert results[name]["score_details"]["score"] == pytest.approx(math.fsum(scores) / len(scores), abs=1e-12)
+    for result in results.values():
+        score, about = result["score_details"], result["metric_config"]
+        interval = score["uncertainty"]["confidence_interval"]
+        assert about["min_score"] <= interval["lower"] <= score["score"] <= interval["upper"] <= about["max_score"]
+        assert about["additional_details"] == {"comparable_with_paper": "false"}
+    assert results["overall"]["score_details"]["uncertainty"]["num_samples"] == 77
+
+
+def test_conversations_are_messages_and_other_material_one_turn(run_with_s: Path, tmp_path: Path) -> None:
+    _, rows = exported(run_with_s, tmp_path)
+    run = load_run(run_with_s)
+    scenarios = {s.id: s for s in run.data.split.scenarios}
+    kinds = set()
+    for row in rows:
+        scenario, (given,) = scenarios[row["sample_id"]], row["answer_attribution"]
+        answer = run.answers[scenario.id, int(row["metadata"]["sample"])].answer  # type: ignore[union-attr]
+        assert given["extracted_value"] == answer.replace("\ud83d", "?")
+        assert row["input"]["reference"] == list(scenario.references)
+        kinds.add(row["interaction_type"])
+        if row["interaction_type"] == "multi_turn":
+            assert [m["turn_idx"] for m in row["messages"]] == list(range(given["turn_idx"] + 1))
+            roles = [m["role"] for m in row["messages"]]
+            assert (roles[0], roles[-2:], "assistant" in roles[:-1]) == ("system", ["user", "assistant"], True)
+            assert row["messages"][-2]["content"] == scenario.turns[-1].content == row["input"]["raw"]
+        else:
+            assert row["output"]["raw"][0].endswith(given["extracted_value"])
+            assert row["input"]["raw"] in row["input"]["formatted"]
+    assert kinds == {"multi_turn", "single_turn"}
+
+
+def test_a_release_on_the_hub_is_named_with_its_commit(lexical_run: Path, tmp_path: Path) -> None:
+    run = load_run(lexical_run)
+    split = replace(run.data.split, source="hub:lab/h2htalk@v1.0", commit=COMMIT)
+    hub = replace(run, data=replace(run.data, split=split))
+    record = json.loads(write_every_eval_ever(hub, tmp_path, "lab/m", "Lab")[0].read_text())
+    assert problems("eval", record) == []
+    assert {result["source_data"]["hf_repo"] for result in record["evaluation_results"]} == {"lab/h2htalk"}
+    assert record["evaluation_results"][0]["source_data"]["additional_details"]["revision"] == COMMIT
+    entry = entries_of(write_eval_results(hub, tmp_path))["overall"]
+    assert (entry.dataset_id, entry.dataset_revision) == ("lab/h2htalk", COMMIT)
+    part = replace(hub, data=replace(run.data, split=replace(split, source="hub:lab/h2htalk@v1.0#dev")))
+    with pytest.raises(ConfigError, match="are of all items of split test"):
+        write_eval_results(part, tmp_path)
+    with pytest.raises(ConfigError, match="--dataset OWNER/NAME and --revision COMMIT"):
+        write_eval_results(run, tmp_path, dataset="lab/theirs")
+
+
+def test_imported_answers_show_the_scenarios_own_texts(tmp_path: Path) -> None:
+    scenarios = h2htalk.load_split("mini@1").scenarios
+    write_jsonl(tmp_path / "answers.jsonl", ({"id": s.id, "response": "I am here."} for s in scenarios))
+    import_responses(tmp_path / "answers.jsonl", "theirs", "mini@1", tmp_path / "run", "none")
+    by_id = {row["sample_id"]: row for row in exported(tmp_path / "run", tmp_path / "out")[1]}
+    for scenario in scenarios:
+        row = by_id[scenario.id]
+        if row["interaction_type"] == "multi_turn":
+            assert [m["content"] for m in row["messages"][:-1]] == [turn.content for turn in scenario.turns]
+        elif scenario.subtask.startswith("dialogue"):
+            assert row["input"]["raw"] == scenario.turns[-1].content
+        else:
+            assert json.loads(row["input"]["raw"]) == scenario.to_dict()["inputs"]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"organization": None}, "--organization NAME"),
+        ({"relationship": "friend"}, "--relationship 'friend': choose from first_party, third_party"),
+        *(({"model": name}, "--model DEVELOPER/NAME") for name in (None, "m", "../lab/m", "lab/m.")),
+    ],
+)
+def test_names_that_are_needed_are_asked_for(
+    change: dict[str, Any], message: str, lexical_run: Path, tmp_path: Path
+) -> None:
+    with pytest.raises(ConfigError, match=message):
+        exported(lexical_run, tmp_path / "out", **change)
+    assert not (tmp_path / "out").exists()
+
+
+COMMIT = "0123456789abcdef" * 2 + "01234567"
+
+
+HUB = {"dataset": "lab/h2htalk", "revision": COMMIT}
+
+
+def export(run: Path, out: Path, **options: Any) -> Path:
+    (path,) = h2htalk.export_results(run, "eval-results", out, **{**HUB, **options})
+    return path
+
+
+def entries_of(path: Path) -> dict[str, EvalResultEntry]:
+    return {entry.task_id: entry for entry in parse_eval_result_entries(yaml.safe_load(path.read_text()))}
+
+
+def test_fifteen_tasks_a_language_hold_the_figures_of_the_run(
+    run_with_s: Path, lexical_run: Path, tmp_path: Path
+) -> None:
+    path = export(run_with_s, tmp_path / "out", source_url="https://example.org/run")
+    assert path == tmp_path / "out" / ".eval_results" / "lab--h2htalk.yaml"
+    text, entries = path.read_text(), entries_of(path)
+    assert list(entries) == list(FIGURES)
+    summary = load_run(run_with_s).summary
+    row = summary.rows.s
+    assert row
+    cells = {"overall": row.overall, **row.dimensions, **row.cells}
+    for name, entry in entries.items():
+        cell, notes = cells[name], entry.notes or ""
+        assert entry.value == pytest.approx(cell.value, abs=0.005)
+        assert (entry.dataset_id, entry.dataset_revision) == ("lab/h2htalk", COMMIT)
+        assert entry.source_url == "https://example.org/run"
+        assert notes.startswith("S with embedder minilm@sha256:53aa51172d142c89, not with BGE-M3; ")
+        assert f"{cell.n} items, 95 % interval {cell.low:.2f} to {cell.high:.2f}; " in notes
+        assert f"protocol {summary.signature.fingerprint}" in notes
+    # Nothing is null, dates are texts, and the same run gives the same bytes.
+    assert "null" not in json.dumps(yaml.safe_load(text))  # which takes no date
+    assert re.search(r"\n  date: '20\S*Z'", text)
+    assert export(run_with_s, tmp_path / "out", source_url="https://example.org/run").read_text() == text
+    lexical = entries_of(export(lexical_run, tmp_path / "lexical"))
+    assert list(lexical) == [task_id(name, language) for language in ("en", "zh") for name in FIGURES]
+    cautions = {(entry.notes or "").partition(";")[0] for entry in lexical.values()}
+    assert cautions == {"mean of six lexical metrics, not S"}
+    figures = figures_of(load_run(lexical_run).data.split.scenarios, load_run(lexical_run).item_scores)
+    assert lexical["dialogue_zh"].value == round(figures["dialogue_zh"].cell.value or 0, 2)
+
+
+def test_s_of_a_judged_run_says_that_no_rating_is_in_it(lexical_run: Path, tmp_path: Path) -> None:
+    """S stood under the fingerprint of S and J, and nothing said which of the two it was."""
+    judge = scripted_judge(tmp_path / "judge.jsonl", {}, "no JSON")
+    summary = h2htalk.judge_run(h2htalk.JudgeSpec(run=lexical_run, judges=(judge,)))
+    label = "judge.jsonl@"
+    entry = entries_of(export(lexical_run, tmp_path / "out"))["overall_zh"]
+    assert f"without the ratings of scripted:{label}" in (entry.notes or "")
+    assert f"protocol {summary.signature.fingerprint}" in (entry.notes or "")
+    record, _ = h2htalk.export_results(lexical_run, "every-eval-ever", tmp_path, organization="Lab", model="lab/m")
+    assert f'"without_ratings_of": "scripted:{label}' in record.read_text()
+
+
+def test_a_run_that_is_no_result_is_refused(tmp_path: Path) -> None:
+    base = h2htalk.EvaluateSpec(model=scripted(tmp_path), split="mini@1", out="x", embedder="none")
+    lost = {"id": "mini-en-dialogue-base-01", "failure": {"reason": "timeout", "message": ""}}
+    cases = {
+        "incomplete: 1 item unscored": {"model": scripted(tmp_path, {"id": "*", "text": "Hello."}, lost)},
+        "are of all items of split test": {"model": "baseline:constant", "limit": 22},
+    }
+    for number, (message, change) in enumerate(cases.items()):
+        spec = replace(base, out=str(tmp_path / str(number)), **change)
+        h2htalk.evaluate(spec)
+        with pytest.raises(ConfigError, match=message):
+            export(spec.out_path, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+NAME = ".eval_results/lab--made.yaml"
+
+
+@pytest.fixture
+def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[HubDouble]:
+    """With a release and an empty model."""
+    with hub_here(tmp_path, monkeypatch) as hub:
+        publish(make_release(tmp_path / "release"), "lab/made")
+        hub.add("lab/model", "model")
+        yield hub
+
+
+@pytest.fixture
+def hub_run(hub: HubDouble, tmp_path: Path) -> Path:
+    spec = h2htalk.EvaluateSpec(
+        model=scripted(tmp_path), split="hub:lab/made@v1.0.0", out=str(tmp_path / "hub_run"), embedder="none"
+    )
+    h2htalk.evaluate(spec)
+    return spec.out_path
+
+
+def test_a_pull_request_proposes_the_entries(hub_run: Path, hub: HubDouble, tmp_path: Path) -> None:
+    model = hub.repos["model", "lab/model"]
+    words = ("results", "export", hub_run, "--to", "eval-results", "--out", tmp_path / "out")
+    command(*words)
+    assert not model.pulls  # only --push sends
+    shown = command(*words, "--push", "lab/model")
+    assert shown.splitlines()[-1] == f"pull request: {hub.url}/lab/model/discussions/1"
+    content = model.files("refs/pr/1")[NAME]
+    assert content == (tmp_path / "out" / NAME).read_bytes()
+    assert NAME not in model.files()
+    commit = hub.dataset("lab/made").tags["v1.0.0"]
+    assert [entry["dataset"] for entry in yaml.safe_load(content)] == [
+        {"id": "lab/made", "task_id": task, "revision": commit} for task in ("dialogue_base", "dialogue_base_zh")
+    ]
+    assert "lab/none: Repository not found (404)" in command(*words, "--push", "lab/none", code=2)
+    refused = command(*words[:3], "--to", "bundle", "--out", tmp_path / "bundle", "--push", "lab/model", code=2)
+    assert refused == "error: --push is for --to eval-results\n"
+    assert not (tmp_path / "bundle").exists()
+
+
+def test_the_repository_of_a_bundle_was_loaded_although_nobody_had_named_it(
+    hub_run: Path, hub: HubDouble, tmp_path: Path
+) -> None:
+    h2htalk.export_results(hub_run, "bundle", tmp_path / "bundle")
+    repo, asked = hub.dataset("lab/made"), len(hub.requests)
+    split = f"hub:lab/made@{repo.tags['v1.0.0']}"
+    refused = command("results", "verify", tmp_path / "bundle", code=2)
+    assert f"'hub:lab/made@v1.0.0', it says; if you trust them: --split {split}\n" in refused
+    assert len(hub.requests) == asked
+    repo.tags["v1.0.0"] = repo.write({"README.md": b"Another one."})
+    shown = command("results", "verify", tmp_path / "bundle", "--split", split, code=3).splitlines()
+    assert shown[0] == f"split: {split} (made 1.0.0, commit {split.partition('@')[2]})"
+    assert "the items of made 1.0.0" in shown[1]
+    assert not [line for line in shown if line.startswith("differs")]
