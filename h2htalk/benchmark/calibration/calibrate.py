@@ -171,7 +171,8 @@ def _corrections(
     for group in [name for name in GROUPS if plan is None or name in plan.serves]:  # others have too few labels
         within = [one for one in items if one.subtask in GROUPS[group]]
         for figure, own in (("R", within), ("J", [one for one in within if one.s is not None])):
-            labels, strata = any(one.people is not None for one in own), plan and [plan.strata[one.id] for one in own]
+            labels = any(one.people is not None for one in own)
+            strata = None if plan is None else [plan.strata[one.id] for one in own]
             if own and (labels or group == ALL_LEVELS) and (figure == "R" or group in (ALL_LEVELS, *LEVELS)):
                 yield correct(group, figure, own, strata, random)
 

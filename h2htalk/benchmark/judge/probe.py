@@ -113,9 +113,9 @@ def _write_run(out: Path, language: str | None) -> None:
         if (run.summary.signature.subject["model"], run.data.split.fingerprint) != (NAME, split.fingerprint):
             raise ConfigError(f"{out}: holds another run; name another folder with --out")
         return
-    where = {"split": f"bundled {split.name}", "out": str(out)}  # no folder of this name is meant
     how: dict[str, Any] = {"embedder": "none", "contracts": "none", "samples": 2, "temperature": 1.0}
-    spec = EvaluateSpec(model=f"imported:{NAME}", **where, **how)
+    where = f"bundled {split.name}"  # no folder of this name is meant
+    spec = EvaluateSpec(model=f"imported:{NAME}", split=where, out=str(out), **how)
     subject = {"engine": "imported", "model": NAME, "samples": "2", "sap": "unknown"}
     replies = (Response(one.id, at, text) for one in split.scenarios for at, text in enumerate(replies_of(one)))
     store_answers(spec, split, subject, replies, open_metrics("none", "f1", "none"))
