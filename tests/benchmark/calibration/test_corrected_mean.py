@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 from statistics import fmean, variance
-from typing import Any
 
 import numpy as np
 import pytest
@@ -75,20 +72,6 @@ def test_the_mean_of_these_items_is_never_less_certain_than_that_of_such_items()
     spread = (5 / 40) ** 2 * (1 - 2 / 5) * 0.5 / 2
     assert (found.high_here or 9) - found.value == pytest.approx(2.776445 * spread**0.5, rel=1e-6)  # t with 4
     assert (found.high or 0) >= (found.high_here or 9)
-
-
-STORED = json.loads((Path(__file__).parents[1] / "statistics" / "judge_oracles.json").read_text())
-
-
-@pytest.mark.parametrize("one", STORED, ids=lambda one: f"{one['error']}-{len(one['labels'])}")
-def test_the_regression_is_that_of_ppi_python_and_near_cje_eval(one: dict[str, Any]) -> None:
-    """`ppi_mean_pointestimate` with lam = b (1 - n/N); the labels are those of the first items."""
-    found = regression(one["scores"], dict(enumerate(one["labels"])))
-    assert found.value == pytest.approx(one["ppi_regression"], abs=1e-12)
-    if one["error"] != "blunders":
-        value, error, low, high = one["cje"]
-        assert abs(found.value - value) <= 1.2 * error
-        assert 0.6 <= ((found.high or 0) - (found.low or 0)) / (high - low) <= 1.1
 
 
 ITEMS = 350
