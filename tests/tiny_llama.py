@@ -5,24 +5,19 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-SYSTEM_TEMPLATE = (
-    "{% for message in messages %}<|im_start|>{{ message['role'] }}\n{{ message['content'] }}<|im_end|>\n"
-    "{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
-)
+_TURN = "<|im_start|>{{ message['role'] }}\n{{ message['content'] }}<|im_end|>\n"
+_ASSISTANT = "{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
+SYSTEM_TEMPLATE = "{% for message in messages %}" + _TURN + _ASSISTANT
 # As Gemma's first templates: no system role, and roles must alternate.
 NO_SYSTEM_TEMPLATE = (
-    "{% for message in messages %}{% if message['role'] == 'system' %}"
-    "{{ raise_exception('System role not supported') }}{% endif %}"
+    "{% for message in messages %}"
+    "{% if message['role'] == 'system' %}{{ raise_exception('System role not supported') }}{% endif %}"
     "{% if (message['role'] == 'user') != (loop.index0 % 2 == 0) %}"
-    "{{ raise_exception('Conversation roles must alternate') }}{% endif %}"
-    "<|im_start|>{{ message['role'] }}\n{{ message['content'] }}<|im_end|>\n"
-    "{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
+    "{{ raise_exception('Conversation roles must alternate') }}{% endif %}" + _TURN + _ASSISTANT
 )
 # Renders user and assistant, and drops a system message without a word.
 SYSTEM_DROPPING_TEMPLATE = (
-    "{% for message in messages %}{% if message['role'] != 'system' %}"
-    "<|im_start|>{{ message['role'] }}\n{{ message['content'] }}<|im_end|>\n{% endif %}"
-    "{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
+    "{% for message in messages %}{% if message['role'] != 'system' %}" + _TURN + "{% endif %}" + _ASSISTANT
 )
 CONTEXT = 256
 VOCABULARY = 400
@@ -35,18 +30,11 @@ _CORPUS = [
 
 
 def write_tiny_llama(
-    folder: Path,
-    template: str | None = SYSTEM_TEMPLATE,
-    *,
-    config: Any = None,
-    stops: tuple[int, ...] = (0, 2),
+    folder: Path, template: str | None = SYSTEM_TEMPLATE, *, config: Any = None, stops: tuple[int, ...] = (0, 2)
 ) -> Path:
     """Write the checkpoint: hidden 64, context 256, 4 heads on 2 key-value heads, always the same weights.
 
-    Args:
-        template: the chat template; None leaves it out.
-        config: another architecture's configuration, with 400 tokens; None is the Llama.
-        stops: the end-of-text tokens of its generation config; 0 is `<|endoftext|>`, 2 `<|im_end|>`.
+    `config`: another architecture's, with 400 tokens. `stops`: 0 is `<|endoftext|>`, 2 `<|im_end|>`.
     """
     import torch
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers

@@ -21,27 +21,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ChatOptions:
-    """How to run an engine. Only `engine_options` may change its answers; the engine's `subject` then names them.
+    """How to run an engine. Only `engine_options` may change its answers; the engine's `subject` then names them."""
 
-    Attributes:
-        concurrency: requests in flight at once.
-        timeout: seconds one attempt may take.
-        attempts: tries a request, the first included.
-        deadline: seconds one request to a hosted API may take in all, its tries and the waits between included.
-        engine_options: options of this one engine by name, as text (`vllm`: `dtype`, `tensor_parallel_size`, ...).
-        download: fetch a model of the Hugging Face Hub that is not in the local cache.
-        calls: where paid calls are reserved before they are sent, and their replies stored; None keeps them in memory.
-        batch: send everything as batch jobs.
-    """
-
-    concurrency: int = 64
-    timeout: float = 120.0
-    attempts: int = 4
-    deadline: float = 900.0
+    concurrency: int = 64  # requests in flight at once
+    timeout: float = 120.0  # seconds one attempt may take
+    attempts: int = 4  # tries a request, the first included
+    deadline: float = 900.0  # seconds one request to a hosted API may take in all, tries and waits between included
+    # Options of this one engine by name, as text (`vllm`: `dtype`, `tensor_parallel_size`, ...).
     engine_options: Mapping[str, str] = field(default_factory=dict)
-    download: bool = False
+    download: bool = False  # fetch a model of the Hugging Face Hub that is not in the local cache
+    # Where paid calls are reserved before they are sent, and their replies stored; None keeps them in memory.
     calls: StageCalls | None = None
-    batch: bool = False
+    batch: bool = False  # send everything as batch jobs
 
     def __post_init__(self) -> None:
         if self.concurrency < 1 or self.attempts < 1 or not self.timeout > 0 or not self.deadline > 0:
@@ -96,43 +87,24 @@ def _folder_sha256(folder: Path) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Engine:
-    """An engine: what answers requests, and what the rest of the package must know about it.
+    """An engine: what answers requests, and what the rest of the package must know about it."""
 
-    Attributes:
-        name: the part of a model's name before the colon.
-        path: `module:Class`, called as `Class(model_name, options)`.
-        hosted: every call costs money, so each is reserved in the call store.
-        local: it runs on the user's own machine and costs nothing but time.
-        batches: it can send everything as batch jobs.
-        moderates: its models with `moderation` in their names answer at a moderation endpoint.
-        sampling: whether temperature, top_p and seed are `taken`, may be left out (`optional`), or never taken
-            (`none`: the model uses its own).
-        reasons: a model of it may reason before it answers.
-        options: `module:Class` whose `parse` reads the engine's own options; empty where it has none.
-        wire: `module:Class` that builds and reads the calls of a hosted API; empty for others.
-        model_is: what the part after the colon may be: a `name`, a `folder` (or a name on the Hub), a `file`, or a
-            name with a `url`.
-        schemas: it makes replies match a response schema.
-        small: its model is too small for tasks in several steps; compose asks it for replies as plain text only.
-        downloads: it fetches a model of the Hub only where `ChatOptions.download` is set.
-        packages: the distributions that answer or ask, whose versions a run records.
-    """
-
-    name: str
-    path: str
-    hosted: bool = False
-    local: bool = False
-    batches: bool = False
-    moderates: bool = False
+    name: str  # the part of a model's name before the colon
+    path: str  # `module:Class`, called as `Class(model_name, options)`
+    hosted: bool = False  # every call costs money, so each is reserved in the call store
+    local: bool = False  # it runs on the user's own machine and costs nothing but time
+    batches: bool = False  # it can send everything as batch jobs
+    moderates: bool = False  # its models with `moderation` in their names answer at a moderation endpoint
+    # Temperature, top_p and seed are `taken`, may be left out (`optional`), or never taken (`none`: it uses its own).
     sampling: str = "taken"
-    reasons: bool = True
-    options: str = ""
-    wire: str = ""
-    model_is: str = "name"
-    schemas: bool = True
-    small: bool = False
-    downloads: bool = False
-    packages: tuple[str, ...] = ()
+    reasons: bool = True  # a model of it may reason before it answers
+    options: str = ""  # `module:Class` whose `parse` reads the engine's own options
+    wire: str = ""  # `module:Class` that builds and reads the calls of a hosted API
+    model_is: str = "name"  # after the colon: a `name`, a `folder` or name on the Hub, a `file`, a name with a `url`
+    schemas: bool = True  # it makes replies match a response schema
+    small: bool = False  # too small for tasks in several steps; compose asks it for replies as plain text only
+    downloads: bool = False  # it fetches a model of the Hub only where `ChatOptions.download` is set
+    packages: tuple[str, ...] = ()  # the distributions that answer or ask, whose versions a run records
 
     def open(self, model_name: str, options: ChatOptions) -> Chat:
         """Open a model of this engine."""
@@ -247,11 +219,8 @@ def model_kind(engine: str) -> str:
 
 def engine_names(separator: str = " and ", /, **fields: object) -> str:
     """List the engines whose record has these values, for messages: `openai and anthropic`."""
-    return separator.join(
-        engine.name
-        for engine in ENGINES.values()
-        if all(getattr(engine, key) == value for key, value in fields.items())
-    )
+    able = [one for one in ENGINES.values() if all(getattr(one, key) == value for key, value in fields.items())]
+    return separator.join(engine.name for engine in able)
 
 
 def require_batches(engine: Engine, advice: str = "") -> None:

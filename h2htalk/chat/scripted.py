@@ -73,11 +73,9 @@ class ScriptedChat:
     def _find(self, request: Request) -> tuple[Outcome, float]:
         """The outcome of a request and its delay: of its own line, else of that with the longest fitting end."""
         endings = [(name, 0) for name in self._endings if request.id.endswith(name[1:])]
-        for key in ((request.id, request.sample), *endings):
-            if (line := self._lines.get(key)) is not None:
-                return line
         what = f"{self._path} has no line for {request.id} sample {request.sample}, and none for '*'"
-        return Failure("missing", what), 0.0
+        found = (self._lines[key] for key in ((request.id, request.sample), *endings) if key in self._lines)
+        return next(found, (Failure("missing", what), 0.0))
 
 
 class _Record(BaseModel):

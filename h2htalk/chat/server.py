@@ -117,9 +117,9 @@ def read_proxy(url: str) -> str | None:
 def open_session(
     connections: int, timeout: float, headers: Mapping[str, str], socket: str | None = None
 ) -> aiohttp.ClientSession:
-    """Open a pool of so many connections, in a running event loop.
+    """Open a pool of so many connections, in a running event loop: over TCP, or to the path of a Unix socket.
 
-    `timeout`: of an attempt, in seconds. `socket`: the path of a Unix socket that all of them go to.
+    `timeout`: of an attempt, in seconds.
     """
     kept: dict[str, Any] = {"limit": connections, "keepalive_timeout": KEEP_ALIVE}
     return aiohttp.ClientSession(
@@ -137,20 +137,15 @@ async def exchange(
 
     `sent`: what aiohttp takes as `data`, `json` or `proxy`.
     """
-    chunks: list[bytes] = []
-    left = LARGEST_REPLY
+    content = bytearray()
     try:
-        async with (
-            asyncio.timeout(seconds),
-            session.request(method, url, allow_redirects=False, **sent) as answer,
-        ):
+        async with asyncio.timeout(seconds), session.request(method, url, allow_redirects=False, **sent) as answer:
             async for chunk in answer.content.iter_any():  # decompressed
-                left -= len(chunk)
-                if left < 0:
+                content += chunk
+                if len(content) > LARGEST_REPLY:
                     answer.close()
                     return FailedCall.too_large(LARGEST_REPLY)
-                chunks.append(chunk)
-            return Arrived(answer.status, answer.headers, b"".join(chunks))
+            return Arrived(answer.status, answer.headers, bytes(content))
     except aiohttp.ConnectionTimeoutError:
         return FailedCall.unreached("nothing answers")
     except TimeoutError:

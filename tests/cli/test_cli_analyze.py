@@ -9,7 +9,6 @@ import pytest
 from command_line import h2htalk, h2htalk_here
 
 from h2htalk.data.files import write_jsonl
-from h2htalk.data.splits import load_split
 
 
 def test_a_split_becomes_a_page_and_a_screenful(tmp_path: Path) -> None:
@@ -59,15 +58,3 @@ def test_what_cannot_work_is_one_line_before_the_work_and_writes_nothing(
     assert done.stderr.startswith("error: ")
     assert message in done.stderr
     assert not (tmp_path / "out").exists()
-
-
-@pytest.mark.slow
-def test_a_split_of_emoji_still_makes_a_page(tmp_path: Path) -> None:
-    like = next(s for s in load_split("mini@1").scenarios if s.subtask == "dialogue_base").to_dict()
-    history = [{"role": "user", "content": "😀👩‍👩‍👧"}]
-    record = {**like, "inputs": {**like["inputs"], "history": history}, "reference": "🎉"}
-    write_jsonl(tmp_path / "emoji" / "scenarios.jsonl", [record])
-    done = h2htalk_here("analyze", tmp_path / "emoji", "--out", tmp_path / "out", "--processes", "1")
-    assert done.returncode == 0, done.stderr
-    assert "words, responses     none" in done.stdout
-    assert (tmp_path / "out" / "figures" / "words_en_response.svg").is_file()

@@ -76,17 +76,14 @@ def test_split_commands(tmp_path: Path) -> None:
 
 
 def test_responses_from_elsewhere_are_scored_and_what_is_missing_stays_unscored(tmp_path: Path) -> None:
-    scenarios = load_split("mini@1").scenarios
     answers = tmp_path / "answers.jsonl"
-    write_jsonl(answers, ({"id": s.id, "response": s.reference} for s in scenarios[:-1]))
-    command = ("import", "responses", answers, "--split", "mini@1", "--name", "perfect", "--embedder", "none")
-    done = h2htalk_here(*command, "--out", tmp_path / "run")
-    assert done.returncode == 3
-    assert "missing" in done.stdout
+    write_jsonl(answers, ({"id": s.id, "response": s.reference} for s in load_split("mini@1").scenarios[:-1]))
+    command = ("import", "responses", answers, "--split", "mini@1", "--name", "perfect", "--embedder", "none", "--out")
+    done = h2htalk_here(*command, tmp_path / "run")
+    assert (done.returncode, "missing" in done.stdout) == (3, True)
     write_jsonl(answers, [{"id": "somewhere-else-1", "response": "Hello."}])
-    done = h2htalk_here(*command, "--out", tmp_path / "run2")
-    assert done.returncode == 2
-    assert "somewhere-else-1" in done.stderr
+    done = h2htalk_here(*command, tmp_path / "run2")
+    assert (done.returncode, "somewhere-else-1" in done.stderr) == (2, True)
     assert not (tmp_path / "run2").exists()
 
 

@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from command_line import h2htalk
 from splits_made import scenario_records
 
 from h2htalk.cli.options import LONGEST_ERROR, one_line_errors
@@ -130,9 +131,8 @@ def test_a_reader_that_has_seen_enough_ends_it_quietly(words: str) -> None:
 def test_a_terminal_that_knows_ascii_alone_shows_escapes(tmp_path: Path) -> None:
     write_jsonl(tmp_path / "s.jsonl", scenario_records(5))
     (tmp_path / "split.toml").write_text('name = "你好"\n', encoding="utf-8")
-    env = {**os.environ, "PYTHONIOENCODING": "ascii"}
-    done = subprocess.run([*H2HTALK, "split", "info", tmp_path], capture_output=True, env=env, check=True, timeout=60)
-    assert done.stdout.startswith(json.dumps("你好").strip('"').encode())
+    done = h2htalk("split", "info", tmp_path, env={**os.environ, "PYTHONIOENCODING": "ascii"})
+    assert done.stdout.startswith(json.dumps("你好").strip('"'))
 
 
 def test_a_bug_is_not_hidden() -> None:

@@ -45,7 +45,7 @@ class Description:
     def stop_tokens(self) -> frozenset[int]:
         """Return every token that ends an answer: those of the generation config, and the tokenizer's."""
         listed = self.generation_config.eos_token_id
-        stops = [listed] if listed is None or isinstance(listed, int) else list(listed)
+        stops = listed if isinstance(listed, list) else [listed]
         return frozenset(token for token in (*stops, self.tokenizer.eos_token_id) if token is not None)
 
     def context_tokens(self) -> int | None:

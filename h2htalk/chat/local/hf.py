@@ -86,9 +86,11 @@ class TransformersChat:
         budget = self._cache_tokens()
         batch: list[TokenRequest] = []
         longest = 0
-        for job in sorted(
-            jobs, key=lambda j: (_drawing(j), -len(j.prompt), -j.sampling.budget, j.request.id, j.request.sample)
-        ):
+
+        def order(job: TokenRequest) -> tuple[Any, ...]:
+            return _drawing(job), -len(job.prompt), -job.sampling.budget, job.request.id, job.request.sample
+
+        for job in sorted(jobs, key=order):
             longest = max(longest, job.tokens)
             full = len(batch) >= self._rows or longest * (len(batch) + 1) > budget
             if batch and (full or _drawing(job) != _drawing(batch[0])):
