@@ -43,6 +43,12 @@ with options.lazy_imports():
     from h2htalk.data.releases import hub
 
 OWN = "The run's own when left out."
+AskedSplit = Annotated[str | None, Option(help=f"The split that was asked. {options.SPLIT}")]
+Bundle = Annotated[Path, Argument(help="A bundle: a folder or a .zip.")]
+EachCall = Annotated[bool, Option("--calls", help="List every call.")]
+Human = Annotated[Path, Option(help="People's labels: a CSV file or a closed round.")]
+Random = Annotated[bool, Option("--random", help="The labels are a simple random sample.")]
+Studies = Annotated[list[Path], Argument(help="Studies of instructions, one a model.")]
 COMPARED = "The reference run, then the runs to compare with it; also other harnesses' logs."
 METRIC = "s, lexical, ..., compliance; a log's SCORER/KEY; a study's ARM/FIGURE. One, or one a run."
 
@@ -86,11 +92,7 @@ def report(run: options.Run, format: options.TableFormat = "terminal", verbose: 
     raise Exit(3 if summary.incomplete else 0)
 
 
-def costs(
-    run: options.Run,
-    calls: Annotated[bool, Option("--calls", help="List every call.")] = False,
-    format: options.DataFormat = "terminal",
-) -> None:
+def costs(run: options.Run, calls: EachCall = False, format: options.DataFormat = "terminal") -> None:
     """Show what a run, study or workspace paid: by stage and in total."""
     say(run_notes.costs_text(run, calls, format))
 
@@ -210,11 +212,7 @@ def results_export(
         say(f"pull request: {hub.open_pull_request(push, name, written[0], 'Add results of h2htalk')}")
 
 
-def results_verify(
-    bundle: Annotated[Path, Argument(help="A bundle: a folder or a .zip.")],
-    split: Annotated[str | None, Option(help=f"The split that was asked. {options.SPLIT}")] = None,
-    references: options.References = None,
-) -> None:
+def results_verify(bundle: Bundle, split: AskedSplit = None, references: options.References = None) -> None:
     """Compute the scores of a bundle again. Exit code 4: something differs; 3: what is listed is not verified."""
     found = h2htalk.verify_results(bundle, split, references)
     say(f"split: {found.split}", f"matches: {', '.join(found.matches) or 'nothing'}")
@@ -303,10 +301,7 @@ def judge_plan_labels(
 
 
 def judge_calibrate(
-    run: options.Run,
-    human: Annotated[Path, Option(help="People's labels: a CSV file or a closed round.")],
-    random: Annotated[bool, Option("--random", help="The labels are a simple random sample.")] = False,
-    format: Literal["terminal", "json"] = "terminal",
+    run: options.Run, human: Human, random: Random = False, format: Literal["terminal", "json"] = "terminal"
 ) -> None:
     """Compare a run's judges with people: agreement, bias, and means that are corrected or refused."""
     say(calibrate.calibrate_judge(run, human, random=random).to(format))
@@ -438,10 +433,7 @@ def study_app(
         _run(study, dry_run, asked)
 
 
-def study_score(
-    study: options.Run,
-    embedder: Annotated[str, Option(help=f"Another embedder: {options.EMBEDDER}")] = "",
-) -> None:
+def study_score(study: options.Run, embedder: Embedder = "") -> None:
     """Compute a study's figures, tables and page again from its stored replies."""
     _finish(h2htalk.score_study(study, embedder))
 
@@ -504,10 +496,7 @@ def study_export(
     say(exports.export_chats(study, out, arm, all_points=all_points))
 
 
-def study_radar(
-    studies: Annotated[list[Path], Argument(help="Studies of instructions, one a model.")],
-    out: Annotated[Path, Option(help="The SVG file to write.")],
-) -> None:
+def study_radar(studies: Studies, out: Annotated[Path, Option(help="The SVG file to write.")]) -> None:
     """Draw several models of the study of instructions as one radar (figure 7 of the paper)."""
     say(study_report.write_radar([*map(run_study.load_study, studies)], out))
 

@@ -38,6 +38,22 @@ with options.lazy_imports():
     from h2htalk.text.contracts import split_check as contracts
 
 FileFormat = Literal["jsonl", "parquet"]
+Adjudication = Annotated[Path | None, Option(help="A closed round that adjudicates this round's ties.")]
+Annotators = Annotated[Path | None, Option(help=ANNOTATORS)]
+AuthorsFolder = Annotated[Path, Argument(help="The folder of the authors' released files.")]
+CandidateStage = Annotated[str | None, Option(help="compose or review; default: the last finished one of them.")]
+CasesInstead = Annotated[str, Option(help="Cases instead: high_risk, look_alike, instructions or arcs.")]
+Drawing = Annotated[Path | None, Option(help="Also draw it to a .svg, .pdf or .png file.")]
+EachItem = Annotated[bool, Option("--items", help="List every item that needs annotators.")]
+Force = Annotated[bool, Option("--force", help="Close although assignments are missing; recorded.")]
+Item = Annotated[str, Argument(help="The id of a dialogue, candidate or person, or its id in the raw data.")]
+Mistakes = Annotated[bool, Option("--mistakes", help="List every mistake, not some of each kind.")]
+MovedRuns = Annotated[list[Path] | None, Option(help="A run whose moved cells are listed; repeatable.")]
+NewFolder = Annotated[Path, Argument(help="The folder to write.")]
+NewSplit = Annotated[str, Argument(help="Another version of it.")]
+ReleaseName = Annotated[str, Argument(help="A release: a folder, or hub:OWNER/NAME@TAG.")]
+Without = Annotated[list[str] | None, Option(help="Name of an annotator who left; may be repeated.")]
+Yes = Annotated[bool, Option("--yes", help="Do not ask; required in scripts.")]
 STAGE = f"Run only this stage ({', '.join(STAGES)}); may be repeated."
 ITEMS = "A split, a curation stage, a closed round (what it keeps, or its ties for an adjudication), or a .jsonl file."
 NOT_SEARCHED = (
@@ -66,20 +82,12 @@ def split_check(name: Annotated[str, Argument(help="A split's folder or file.")]
     raise Exit(2 if errors else 0)
 
 
-def split_new(
-    folder: Annotated[Path, Argument(help="The folder to write.")],
-    language: options.Examples = "en",
-    study: Annotated[str, Option(help="Cases instead: high_risk, look_alike, instructions or arcs.")] = "",
-) -> None:
+def split_new(folder: NewFolder, language: options.Examples = "en", study: CasesInstead = "") -> None:
     """Write a split to begin with: one example of each subtask, or of a study, to replace by your own items."""
     say(*map(str, split_output.write_new_split(folder, language, study)))
 
 
-def split_diff(
-    old: options.Split,
-    new: Annotated[str, Argument(help="Another version of it.")],
-    runs: Annotated[list[Path] | None, Option(help="A run whose moved cells are listed; repeatable.")] = None,
-) -> None:
+def split_diff(old: options.Split, new: NewSplit, runs: MovedRuns = None) -> None:
     """List the items that differ between two splits, and the cells of runs that the difference moves."""
     diff, tables = split_changes.diff_splits(old, new, runs or ())
     say(record_diff.format_diff(diff), *(table.to_terminal() for table in tables))
@@ -95,10 +103,7 @@ def split_export(name: options.Split, out: options.Out, format: FileFormat = "js
 
 
 def split_from(
-    workspace: options.Workspace,
-    out: options.Out,
-    stage: Annotated[str | None, Option(help="compose or review; default: the last finished one of them.")] = None,
-    format: FileFormat = "jsonl",
+    workspace: options.Workspace, out: options.Out, stage: CandidateStage = None, format: FileFormat = "jsonl"
 ) -> None:
     """Make a split from the candidates of a workspace's stage."""
     workspaces.Workspace(workspace).require_begun()
@@ -117,9 +122,7 @@ def import_responses(
     options.finish(score_run.import_responses(file, name, split, out, embedder, human), out)
 
 
-def import_authors(
-    folder: Annotated[Path, Argument(help="The folder of the authors' released files.")], out: options.Out
-) -> None:
+def import_authors(folder: AuthorsFolder, out: options.Out) -> None:
     """Import the authors' released references under their true subtasks, and list what is missing."""
     written, number, missing = response_files.import_authors(folder, out)
     say(*(f"missing  {line}" for line in missing), err=True)
@@ -140,25 +143,19 @@ def curate_run(
         say(estimates.estimate_run(spec, stages, workspace=workspace, from_stage=from_stage))
     else:
         place = curate.curate(spec, stages, workspace=workspace, from_stage=from_stage, processes=processes)
-        _print_funnel(curate.summaries(place))
+        curate_funnel(place.path)
 
 
-def curate_funnel(
-    workspace: options.Workspace,
-    draw: Annotated[Path | None, Option(help="Also draw it to a .svg, .pdf or .png file.")] = None,
-) -> None:
+def curate_funnel(workspace: options.Workspace, draw: Drawing = None) -> None:
     """Show how many records each stage read, kept and rejected, and why."""
     found = curate.summaries(workspaces.Workspace(workspace))
-    _print_funnel(found)
+    say(funnel.funnel_table(found).to_terminal(), funnel.funnel_notes(found))
     if draw is not None:
         funnel.draw_funnel(found, draw)
         say(f"drawn: {draw.resolve()}")
 
 
-def curate_explain(
-    workspace: options.Workspace,
-    item: Annotated[str, Argument(help="The id of a dialogue, candidate or person, or its id in the raw data.")],
-) -> None:
+def curate_explain(workspace: options.Workspace, item: Item) -> None:
     """Show what each stage did with one item, what people decided on it, and where it was released."""
     say(history.format_history(history.explain(workspaces.Workspace(workspace), item)))
 
@@ -181,7 +178,7 @@ def curate_identifiers(
 
 def curate_erase(
     workspace: options.Workspace,
-    source_id: Annotated[str, Argument(help="The id of a dialogue or person, or its id in the raw data.")],
+    source_id: Item,
     also: Annotated[list[Path] | None, Option(help="A folder with other rounds, runs or releases; repeatable.")] = None,
 ) -> None:
     """Erase a person or a dialogue from every stage, and from rounds, runs and releases."""
@@ -222,10 +219,7 @@ def redrawn(folder: folder_kinds.FolderErasure) -> folder_kinds.FolderErasure:
     return replace(folder, messages=(*folder.messages, message), unfinished=folder.unfinished or failed)
 
 
-def curate_purge(
-    workspace: options.Workspace,
-    yes: Annotated[bool, Option("--yes", help="Do not ask; required in scripts.")] = False,
-) -> None:
+def curate_purge(workspace: options.Workspace, yes: Yes = False) -> None:
     """Remove the raw inputs, the private index and the key of the surrogates."""
     if not yes:
         unfinished = erase.unfinished_stages(workspaces.Workspace(workspace))
@@ -236,10 +230,6 @@ def curate_purge(
         typer.confirm(f"{what}. Purge?", abort=True)
     for path in erase.purge(workspaces.Workspace(workspace)):
         say(f"removed  {path}")
-
-
-def _print_funnel(summaries: list[Any]) -> None:
-    say(funnel.funnel_table(summaries).to_terminal(), funnel.funnel_notes(summaries))
 
 
 @options.round_options
@@ -254,11 +244,7 @@ def round_open(
     options.print_status(*opening.open_round(make_spec(kind, items, given, settings), out))
 
 
-def round_status(
-    round: options.Round,
-    each: Annotated[bool, Option("--items", help="List every item that needs annotators.")] = False,
-    mistakes: Annotated[bool, Option("--mistakes", help="List every mistake, not some of each kind.")] = False,
-) -> None:
+def round_status(round: options.Round, each: EachItem = False, mistakes: Mistakes = False) -> None:
     """Collect new annotations, and show the progress by annotator and language."""
     status = statuses.round_status(round)
     options.print_status(status, table=True, each_mistake=mistakes)
@@ -267,22 +253,14 @@ def round_status(
     raise Exit(2 if status.mistakes else 0)
 
 
-def round_close(
-    round: options.Round,
-    force: Annotated[bool, Option("--force", help="Close although assignments are missing; recorded.")] = False,
-    adjudication: Annotated[Path | None, Option(help="A closed round that adjudicates this round's ties.")] = None,
-) -> None:
+def round_close(round: options.Round, force: Force = False, adjudication: Adjudication = None) -> None:
     """Close a round: write decisions.jsonl, agreement.json and annotator_statistics.csv. Ties stay ties."""
     status, decisions = closing.close_round(round, force=force, adjudication=adjudication)
     say(*terminal.grouped(status.notes), terminal.decisions_table(round, decisions).to_terminal())
     say(f"decisions: {(round / 'decisions.jsonl').resolve()}")
 
 
-def round_reopen(
-    round: options.Round,
-    without: Annotated[list[str] | None, Option(help="Name of an annotator who left; may be repeated.")] = None,
-    annotators: Annotated[Path | None, Option(help=ANNOTATORS)] = None,
-) -> None:
+def round_reopen(round: options.Round, without: Without = None, annotators: Annotators = None) -> None:
     """Assign items that were skipped, left, unclear or tied to other annotators."""
     options.print_status(*reopening.reopen_round(round, without=tuple(without or ()), annotators=annotators))
 
@@ -318,9 +296,7 @@ def release_build(
         say(f"{passed}; release {release.hash}: {release.path.resolve()}")
 
 
-def release_check(
-    folder: Annotated[str, Argument(help="A release's folder, or a split (as of `evaluate`).")],
-) -> None:
+def release_check(folder: Annotated[str, Argument(help="A release's folder, or a split.")]) -> None:
     """Run every gate over a release, and hold its files against its manifest; or run the gates over a split."""
     release = check.check_release(folder)
     print_release(release)
@@ -354,10 +330,7 @@ def print_release(release: build.Release) -> None:
         raise Exit(4)
 
 
-def release_diff(
-    old: Annotated[str, Argument(help="A release: a folder, or hub:OWNER/NAME@TAG.")],
-    new: Annotated[str, Argument(help="Another one.")],
-) -> None:
+def release_diff(old: ReleaseName, new: ReleaseName) -> None:
     """List the items that were added, removed and changed between two releases, and why."""
     say(record_diff.format_diff(diff.diff_releases(*map(hub.release_folder, (old, new)))).rstrip("\n"))
 
