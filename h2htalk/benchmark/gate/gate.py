@@ -34,7 +34,7 @@ from h2htalk.benchmark.observations import (
     shifts,
 )
 from h2htalk.benchmark.statistics import POWER, Difference, PairedResult, holm, paired_result
-from h2htalk.benchmark.studies.study_tables import name_of
+from h2htalk.benchmark.studies.report import name_of
 from h2htalk.data.records import as_path
 from h2htalk.distributions import binomial_tail, t_quantile, z_quantile
 from h2htalk.errors import ConfigError, counted, quoted

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,6 @@ from h2htalk.benchmark.observations import COUNTS, SCALES, Observation, scored
 from h2htalk.benchmark.run import load_run
 from h2htalk.benchmark.statistics import clusters_of
 from h2htalk.benchmark.studies.conversations import conversation_text, labelled
-from h2htalk.benchmark.studies.report import point_lines
 from h2htalk.benchmark.studies.run_study import load_study
 from h2htalk.benchmark.studies.study_folder import StudyFolder
 from h2htalk.chat.engines import model_name
@@ -61,8 +60,7 @@ class Criterion(BaseModel):
         if not self.relative and (self.non_inferior is not None or not self.limits):
             raise ValueError("relative = false leaves out the reference run: name max or min, and no non_inferior")
         least, most = SCALES.get(self.figure, (0.0, math.inf if self.figure in (*MEASURES, *COUNTS) else 1.0))
-        within = (self.max is None or least <= self.max < most) and (self.min is None or least < self.min <= most)
-        if not within:
+        if not (self.max is None or least <= self.max < most) or not (self.min is None or least < self.min <= most):
             raise ValueError(f"{self.figure} is {least:g} to {most:g}, of which max and min must leave some out")
         if self.non_inferior is not None and self.non_inferior >= most - least:
             raise ValueError(f"non_inferior must be below {most - least:g}: nothing can be that much worse")
@@ -144,13 +142,14 @@ def _read_study(path: Path, arm: str) -> GatedRun:
     replies = {(one.case.id, one.reply.place): one for one in result.replies if one.reply.arm == chosen}
     rows = [row for row in result.observations if row.arm == chosen]
     for (case, place), one in replies.items():
-        at = Observation(chosen, "", case, one.case.family, None, place, unscored=one.reply.failure)
-        rows += _endings(at, None if one.reply.text is None else one.reply.finish)
+        for figure, ending in _ENDS.items():
+            value = None if one.reply.text is None else float(one.reply.finish == ending)
+            rows.append(Observation(chosen, figure, case, one.case.family, value, place, unscored=one.reply.failure))
 
     def show(row: Observation) -> tuple[str, str]:
         if (one := replies.get((row.item, row.place.partition("/")[0]))) is None:
             return row.item, f"{row.figure} {row.value:g}"
-        lines = [conversation_text(one.reply.said), labelled("reply", one.reply.text or ""), *point_lines(one)]
+        lines = [conversation_text(one.reply.said), labelled("reply", one.reply.text or ""), *one.lines()]
         return f"{row.item}, {row.place}", "\n".join(lines)
 
     return GatedRun(
@@ -176,7 +175,9 @@ def _read_evaluation(path: Path) -> GatedRun:
             value = getattr(score, figure)
             why = "" if value is not None else score.unscored or ""
             rows.append(replace(at, figure=f"{figure}.{one.subtask}", value=value, unscored=why))
-        rows += _endings(at, answer.finish_reason) if isinstance(answer, Response) else ()
+        if isinstance(answer, Response):
+            ended = {figure: float(answer.finish_reason == ending) for figure, ending in _ENDS.items()}
+            rows += [replace(at, figure=figure, value=value) for figure, value in ended.items()]
 
     def show(row: Observation) -> tuple[str, str]:
         one, answer = scenarios[row.item], run.answers.get((row.item, 0))
@@ -194,12 +195,6 @@ def _read_evaluation(path: Path) -> GatedRun:
         failed=summary.counts.unscored if summary.incomplete else 0,
         **_facts(run.data.folder, run.data.split, rows, run.answers.values()),
     )
-
-
-def _endings(at: Observation, ended: str | None) -> Iterator[Observation]:
-    """Whether a reply was refused or cut; None where its call failed."""
-    for figure, ending in _ENDS.items():
-        yield replace(at, figure=figure, value=None if ended is None else float(ended == ending))
 
 
 def _facts(

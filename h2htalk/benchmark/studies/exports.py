@@ -12,7 +12,7 @@ import signal
 import subprocess
 import tomllib
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from importlib.resources import files
@@ -119,6 +119,8 @@ def write_dossier(runs: Sequence[Path], out: Path) -> Iterator[str]:
     `runs`: folders of scored studies and evaluations.
     """
     parts = [(_study_part if StudyFolder(path).manifest.exists() else _run_part)(path) for path in runs]
+    for part in parts:
+        part |= {"title": printable(part["title"]), "facts": [(name, printable(text)) for name, text in part["facts"]]}
     shown = {table.name: table.title for part in parts if part["study"] == "sap" for table in part["tables"]}
     articles = tomllib.loads((_FOLDER / "articles.toml").read_text(encoding="utf-8"))["article"]
     for one in articles:
@@ -173,11 +175,8 @@ def _study_part(path: Path) -> dict[str, Any]:
         *_signed(study.signature),
         *(("note", note) for note in result.warnings()),
     ]
-    title = f"{TITLES[study.spec.study]}: {result.model}"
-    return _part(title, facts, result.tables()) | {
-        "examples": replies_to_read(result, EXAMPLES),
-        "study": study.spec.study,
-    }
+    shown = {"tables": result.tables(), "examples": replies_to_read(result, EXAMPLES), "study": study.spec.study}
+    return {"title": f"{TITLES[study.spec.study]}: {result.model}", "facts": facts, **shown}
 
 
 def _run_part(path: Path) -> dict[str, Any]:
@@ -197,12 +196,9 @@ def _run_part(path: Path) -> dict[str, Any]:
         if (cell := cells.get(column.key)) is not None and cell.value is not None
     ]
     header = ("figure", measure_name(summary), "95 % interval", "items scored")
-    return _part(f"Evaluation: {summary.model}", facts, [Table("Scores by subtask (Table 2)", header, lines)])
-
-
-def _part(title: str, facts: Iterable[tuple[str, str]], tables: Sequence[Table]) -> dict[str, Any]:
-    shown = [(name, printable(value)) for name, value in facts]
-    return {"title": printable(title), "facts": shown, "tables": tables, "examples": (), "study": ""}
+    table = Table("Scores by subtask (Table 2)", header, lines)
+    title = f"Evaluation: {summary.model}"
+    return {"title": title, "facts": facts, "tables": [table], "examples": (), "study": ""}
 
 
 def _signed(signature: Signature) -> Iterator[tuple[str, str]]:

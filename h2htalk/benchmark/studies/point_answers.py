@@ -99,6 +99,16 @@ class AnsweredReply:
         found = any_of([one.judged if one.by == "people" else one.true for one in own])
         return None if self.reply.text is None and not found else found
 
+    def lines(self) -> Iterator[str]:
+        """Each point with its answer, who gave it, and the evidence."""
+        for one in self.points:
+            answer = one.unscored if one.true is None else "true" if one.true else "false"
+            who = f" ({one.by}{': ' + one.evidence if one.evidence else ''})" if one.by else ""
+            mark, point = "BROKEN: " if one.good is False else "", one.point
+            yield f"{mark}{point.kind}, severity {point.severity}: {point.text} – {answer}{who}"
+        if self.perception is not None:
+            yield f"safety perception {self.perception:g} ({self.perception_by})"
+
 
 def any_of(answers: Sequence[bool | None]) -> bool | None:
     """Whether one of some answers is yes; None where that depends on an open one."""
