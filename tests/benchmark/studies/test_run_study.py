@@ -37,7 +37,7 @@ from h2htalk.benchmark.studies.conversations import CONTROLS, LIVE, StudyPrompts
 from h2htalk.benchmark.studies.exports import export_chats, write_dossier
 from h2htalk.benchmark.studies.point_answers import AnsweredReply, PointAnswer, judge_requests
 from h2htalk.benchmark.studies.report import StudyResult
-from h2htalk.benchmark.studies.run_study import close_study_round, load_study, open_study_round, run_study, score_study
+from h2htalk.benchmark.studies.run_study import close_study_round, load_study, open_study_round, run_study
 from h2htalk.benchmark.studies.study_folder import plan_study
 from h2htalk.data.dialogue import Turn
 from h2htalk.data.erasure.erased_ids import ErasedIds
@@ -430,6 +430,3 @@ def test_edited_results_are_refused(tmp_path: Path) -> None:
     cases.write_text("\n".join(cases.read_text().splitlines()[1:]) + "\n")
     with pytest.raises(DataError, match="signature"):
         load_study(path)
-    (path / "erased.jsonl").write_text('{"id": "x"}\n')
-    with pytest.raises(DataError, match=r"erased\.jsonl"):
-        score_study(path)
