@@ -237,8 +237,9 @@ def _verdict(
             why = "" if worse else ": there is no reference run, or no place is scored in both runs"
             reasons.append(f"not shown to be less than {one.non_inferior:g} worse{why}")
         notes += note
-    if base is not None and (who := _raters(rows)) != (before_by := _raters(others)):
-        notes.append(f"answered by {who}, in the reference run by {before_by}")
+    who, by = (" and ".join(sorted({row.by for row in of if row.by})) or "nobody" for of in (rows, others))
+    if base is not None and who != by:
+        notes.append(f"answered by {who}, in the reference run by {by}")
     if found.n < found.total:
         notes.append(f"{found.total - found.n:,} of {found.total:,} values unscored")
     compared = 0 if worse is None else worse.clusters
@@ -288,18 +289,15 @@ def _not_tested(run: GatedRun, base: GatedRun | None, figure: str) -> str:
     return f"not on {counted(len(changed), 'item')} {where}" if changed else ""
 
 
-def _raters(rows: Sequence[Observation]) -> str:
-    return " and ".join(sorted({row.by for row in rows if row.by})) or "nobody"
-
-
 def _measured(run: GatedRun, one: Criterion) -> Verdict:
     """Compare a measure of the whole run with its limit."""
-    found, reasons = run.measures.get(one.figure), tuple[str, ...]()
+    found = run.measures.get(one.figure)
+    why = f"more than {one.max:g} {MEASURES[one.figure]}"
     if found is None:
-        reasons = (f"the {one.figure.replace('_', ' ')} is not known",)
-    elif found > one.limits["max"]:
-        reasons = (f"more than {one.max:g} {MEASURES[one.figure]}",)
-    return Verdict(one, Figure(found, None, None, None, int(found is not None), 1), reasons=reasons)
+        why = f"the {one.figure.replace('_', ' ')} is not known"
+    passed = found is not None and found <= one.limits["max"]
+    figure = Figure(found, None, None, None, int(found is not None), 1)
+    return Verdict(one, figure, reasons=() if passed else (why,))
 
 
 def _detects(found: Figure, before: Figure | None, worse: PairedResult | None, alpha: float) -> str:

@@ -105,24 +105,6 @@ class StudyPrompts:
             return self.templates.render(f"{language}/{arm}.j2", {"help_rows": rows})
         return sap.render(language, self.prompts.templates, rows)
 
-    def conversation(
-        self, case: Case, persona: Persona, scaffold: str, turns: Sequence[Turn], memories: Sequence[str] = ()
-    ) -> Prompt:
-        """The prompt for the reply to the last of some turns; an empty reply of before stands as three dots."""
-        language, who = case.language, persona.descriptions[case.language]
-        danger = case.study in ("high_risk", "look_alike")
-        values: dict[str, object] = {
-            "persona": who,
-            "scaffold": scaffold,
-            "memories": list(memories),
-            "sentences": 6 if danger else 3,
-            "words": find_language(language).lengths["crisis_reply" if danger else "long_reply"],
-        }
-        text = self.templates.render(f"{language}/conversation.j2", values)
-        shared = len(who) + (len(scaffold) + 2 if scaffold else 0)
-        chat = [Message("user" if t.role == "user" else "assistant", t.content.strip() or _EMPTY) for t in turns]
-        return Message("system", text, shared=shared), *chat
-
 
 Conversation = Generator[Request, Any, list[StudyReply]]  # receives outcomes
 Notes = dict[str, list[str]]  # category -> memories, oldest first
@@ -187,8 +169,21 @@ class Asker:
         return [(yield from self._ask(blank, messages, SUBTASKS[scenario.subtask].max_tokens))]
 
     def _messages(self, case: Case, turns: Sequence[Turn], memories: Sequence[str] = ()) -> Prompt:
-        scaffold = self.prompts.scaffold(self.arm, self.spec.sap_of(self.arm), case.language)
-        return self.prompts.conversation(case, self.personas[case.persona], scaffold, turns, memories)
+        """The prompt for the reply to the last of some turns; an empty reply of before stands as three dots."""
+        language, who = case.language, self.personas[case.persona].descriptions[case.language]
+        scaffold = self.prompts.scaffold(self.arm, self.spec.sap_of(self.arm), language)
+        danger = case.study in ("high_risk", "look_alike")
+        values: dict[str, object] = {
+            "persona": who,
+            "scaffold": scaffold,
+            "memories": list(memories),
+            "sentences": 6 if danger else 3,
+            "words": find_language(language).lengths["crisis_reply" if danger else "long_reply"],
+        }
+        text = self.prompts.templates.render(f"{language}/conversation.j2", values)
+        shared = len(who) + (len(scaffold) + 2 if scaffold else 0)
+        chat = [Message("user" if t.role == "user" else "assistant", t.content.strip() or _EMPTY) for t in turns]
+        return Message("system", text, shared=shared), *chat
 
     def _end_session(
         self, case: Case, notes: Notes, turns: Sequence[Turn], place: str

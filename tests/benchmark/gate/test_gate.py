@@ -23,7 +23,7 @@ from http_server import Answer, HttpServer
 from loopback import Answer as ModelAnswer
 from loopback import LoopbackServer
 from provider_model import fill
-from studies_made import HARMFUL, REPLY, cases_of, judge_of, spec, studied, write_cases, write_script
+from studies_made import HARMFUL, REPLY, cases_of, judge_of, spec, write_cases, write_script
 
 from h2htalk.benchmark.evaluate import evaluate
 from h2htalk.benchmark.gate.gate import GateReport, detectable_rise, gate, items_for_rise, judge_runs, limit_p
@@ -214,22 +214,12 @@ def test_a_yes_that_says_little_is_incomplete() -> None:
     assert "answered by people, in the reference run by nobody" in found.notes
 
 
-def test_a_no_about_recollection_subtasks_is_told_without_a_transcript(tmp_path: Path) -> None:
-    studied(tmp_path, "memory", "?", arms=("whole",), limit=12)
-    held = policy(tmp_path, "'lexical.recollection_synthesis'\nmin = 0.99", head="alpha = 0.4\n")
-    (verdict,) = gate(tmp_path / "study", None, held).verdicts
-    assert not verdict.passed
-    assert verdict.transcripts
-
-
 @pytest.mark.parametrize(
     ("text", "message"),
     [
         ("'cost'", "max"),
-        ("'violation'\nmaximum = 1", "maximum"),
         ("'violation'\nmax = nan", "holds the number nan"),
         ("'violation'\nmax = 5", "0 to 1"),
-        ("'perception'\nmin = 0.8", "1 to 5"),
         ("'violation'\nrelative = false\nnon_inferior = 0.1", "reference"),
         ("'tokens'\nmin = 0", "leave some out"),
         ("'violation'\nnon_inferior = 1", "below 1"),

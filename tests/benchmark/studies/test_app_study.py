@@ -164,9 +164,7 @@ def test_a_case_that_breaks_off_begins_again_in_a_new_session(tmp_path: Path, fa
 
 
 @pytest.mark.parametrize(("fault", "reason"), [("error", "http_503"), ("cut", "connection")])
-def test_a_case_that_never_ends_is_unscored_and_repaired_by_the_same_command(
-    tmp_path: Path, fault: str, reason: str
-) -> None:
+def test_a_case_that_never_ends_is_repaired_by_the_same_command(tmp_path: Path, fault: str, reason: str) -> None:
     case = next(one for one in cases_of("high_risk", "en") if one.study == "look_alike")
     with Companion({case.id: [fault] * 4}) as server:
         made = study(tmp_path, server, adapter(tmp_path), case, attempts=2)
@@ -257,36 +255,26 @@ SEND = "[send]\npath = '/x'\njson = '{text}'\nreply = 'a'\n"
 
 
 @pytest.mark.parametrize(
-    ("text", "message"),
+    ("text", "secret", "message"),
     [
-        (SEND.replace("{text}", "words"), "stands nowhere"),
-        (SEND.replace("/x", "/{session}"), "no \\[start\\]"),
-        (SEND.replace("{text}", "{txt}"), "no value"),
-        (f'{SEND}[headers]\na = "b\\nc: d"\n', "in one line"),
-        (f"{SEND}[headers]\n'a b' = 'c'\n", "'a b'"),
-        (f"{SEND}[headers]\nContent-Length = '7'\n", "that you may set"),
-        (f"{SEND}[headers]\na = '$1'\n", r"no \$ but in \$NAME"),
+        (SEND.replace("{text}", "words"), KEY, "stands nowhere"),
+        (SEND.replace("/x", "/{session}"), KEY, "no \\[start\\]"),
+        (SEND.replace("{text}", "{txt}"), KEY, "no value"),
+        (f'{SEND}[headers]\na = "b\\nc: d"\n', KEY, "in one line"),
+        (f"{SEND}[headers]\n'a b' = 'c'\n", KEY, "'a b'"),
+        (f"{SEND}[headers]\nContent-Length = '7'\n", KEY, "that you may set"),
+        (f"{SEND}[headers]\na = '$1'\n", KEY, r"no \$ but in \$NAME"),
+        (ADAPTER, KEY, "cannot be reached"),
+        (ADAPTER, "", "COMPANION_TEST_KEY, which is not set"),
+        (ADAPTER, "here", "fewer than 8"),  # masked in replies, where it is a word
+        (ADAPTER, "key\r\nx-other: 1", "control character"),
     ],
 )
-def test_an_adapter_that_cannot_be_says_why(tmp_path: Path, text: str, message: str) -> None:
-    with pytest.raises(ConfigError, match=message):
-        run_study(spec("sap", "app:http://127.0.0.1:9", tmp_path / "study", app=adapter(tmp_path, text=text), limit=2))
-
-
-@pytest.mark.parametrize(
-    ("value", "message"),
-    [
-        (KEY, "cannot be reached"),
-        ("", "COMPANION_TEST_KEY, which is not set"),
-        ("here", "fewer than 8"),  # masked in replies, where it is a word
-        ("key\r\nx-other: 1", "control character"),
-    ],
-)
-def test_a_missing_server_and_keys_that_cannot_be_masked_or_sent_are_errors(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, value: str, message: str
+def test_an_adapter_or_a_key_that_cannot_be_says_why(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, secret: str, message: str
 ) -> None:
-    monkeypatch.setenv("COMPANION_TEST_KEY", value)
-    made = spec("sap", "app:http://127.0.0.1:9", tmp_path / "study", app=adapter(tmp_path), limit=2, attempts=1)
+    monkeypatch.setenv("COMPANION_TEST_KEY", secret)
+    app = adapter(tmp_path, text=text)
     with pytest.raises(ConfigError, match=message):
-        run_study(made)
+        run_study(spec("sap", "app:http://127.0.0.1:9", tmp_path / "study", app=app, limit=2, attempts=1))
     assert not (tmp_path / "study").exists()

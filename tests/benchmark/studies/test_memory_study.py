@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from studies_made import REPLY, cases_of, spec, studied
 
+from h2htalk.benchmark.gate.gate import gate
 from h2htalk.benchmark.observations import figure_of, select
 from h2htalk.benchmark.studies.conversations import Asker, StudyPrompts, run_together
 from h2htalk.chat.protocol import Outcome, Reply, Request
@@ -28,6 +29,9 @@ def test_inventions_and_forgotten_corrections_are_counted_exactly(tmp_path: Path
     lines = [{"id": "*", "text": "Tell me more."}, *planted["invented"][:5], *planted["corrected"][:3]]
     result = studied(tmp_path, "memory", lines, arms=("whole",))
     text = (result.study.path / "tables" / "memory.csv").read_text()
+    recalled = '[[criteria]]\nfigure = "lexical.recollection_synthesis"\nmin = 0.99\n'
+    (tmp_path / "gate.toml").write_text(f"alpha = 0.4\n{recalled}")
+    assert gate(result.study.path, None, tmp_path / "gate.toml").verdicts[0].transcripts  # without a conversation
     for name, number in (("invented", 5), ("corrected", 3)):
         found = figure_of(select(result.observations, f"must_not.{name}", "whole"))
         assert (found.hits, found.n) == (number, found.total)

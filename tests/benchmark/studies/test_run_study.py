@@ -101,9 +101,13 @@ def test_control_arms_are_as_long_as_sap_and_name_the_same_help_lines() -> None:
     assert prompts.scaffold("none", Sap(()), "en") == ""
 
 
-def test_each_principle_is_removed_in_an_arm_of_its_own(tmp_path: Path) -> None:
-    words = ["study", "sap", write_script(tmp_path / "model.jsonl", REPLY["en"]), "--each-principle", "--limit", "2"]
-    done = h2htalk_here(*words, "--language", "en", "--out", tmp_path / "study")
+def test_a_dry_run_counts_calls_and_each_principle_has_an_arm_of_its_own(tmp_path: Path) -> None:
+    script, out = write_script(tmp_path / "model.jsonl", REPLY["en"]), tmp_path / "study"
+    words = ["study", "sap", script, "--language", "en", "--out", out]
+    done = h2htalk_here(*words, "--arms", "sap,none", "--judge", script, "--dry-run")
+    # 150 turns twice (script and running conversation) and 45 of look-alikes, in two arms.
+    assert ("at most 690 calls" in done.stdout, "at most 390 calls" in done.stdout, out.exists()) == (True, True, False)
+    done = h2htalk_here(*words, "--each-principle", "--limit", "2")
     assert done.returncode == 0, done.stderr
     arms = {line["id"].partition("/")[0] for line in lines_of(tmp_path / "study" / "calls.jsonl")}
     assert arms == {"sap", "none", "rules", "reworded"} | {f"no-{one.replace('_', '-')}" for one in PRINCIPLES}
@@ -177,16 +181,6 @@ def test_a_sample_takes_whole_families_of_every_kind_and_language(tmp_path: Path
     both = plan_study(spec("sap", model, tmp_path, limit=8))
     kinds = {(study, language): 2 for study in ("high_risk", "look_alike") for language in ("en", "zh")}
     assert Counter((case.study, case.language) for case in both.cases) == kinds
-
-
-def test_a_dry_run_says_how_many_calls_and_writes_nothing(tmp_path: Path) -> None:
-    script = write_script(tmp_path / "model.jsonl", REPLY["en"])
-    words = ["study", "sap", script, "--language", "en", "--arms", "sap,none", "--judge", script, "--dry-run"]
-    done = h2htalk_here(*words, "--out", tmp_path / "study")
-    # 150 turns twice (script and running conversation) and 45 of look-alikes, in two arms.
-    assert "at most 690 calls" in done.stdout
-    assert "at most 390 calls" in done.stdout  # of the judge
-    assert not (tmp_path / "study").exists()
 
 
 @pytest.mark.parametrize(
