@@ -32,7 +32,7 @@ class Window:
 
 WINDOWS = (
     Window("a paid live call", {"HostedChat.complete"}, {"StageCalls.settle", "RunWriter.store"}, 6),
-    Window("a corrected J, from ratings to cells", {"_corrections"}, {"write_corrected_cells"}, 6),
+    Window("a corrected J, from ratings to cells", {"_corrections"}, {"write_sealed"}, 6),
     Window("a cell of Table 2, from scores to tables", {"summarize"}, {"write_tables"}, 6),
     Window("all of calibrate", {"calibrate_judge"}, {"calibrate_judge"}),
     Window("all of report", {"report"}, {"report"}),
@@ -71,7 +71,7 @@ class Tracer:
 
 def run_everything(folder: Path, tree: Path, tracer: Tracer) -> None:
     """Evaluate a paid model, judge, calibrate and report; made-up items, provider and ratings."""
-    sys.path[:0] = [str(tree), str(tree / "tests"), str(tree / "tests/doubles")]
+    sys.path[:0] = [str(tree), *(str(tree / name) for name in ("tests", "tests/doubles", "tests/rounds"))]
     from judged_made import scripted_judge, verdict
     from providers import ProviderServer, price_file
     from splits_made import write_split
