@@ -31,8 +31,7 @@ from h2htalk.benchmark.summary import (
     write_baselines,
 )
 from h2htalk.chat.store.call_store import read_costs
-from h2htalk.data.erasure.erased_ids import ERASED, Record
-from h2htalk.data.erasure.folder_kinds import ErasableFolder
+from h2htalk.data.erasure.folder_kinds import ERASED, ErasableFolder, Record
 from h2htalk.data.files import WAIT, read_json_object, read_jsonl, remove_file, write_jsonl, writer_lock
 from h2htalk.data.imports.response_files import read_foreign_responses
 from h2htalk.data.responses import Answers, FailedResponse, Response

@@ -25,8 +25,7 @@ from h2htalk.curation.stage_folder import AUDIT, KEPT, REJECTED, StageFolder
 from h2htalk.curation.stage_table import FIRST_STAGE, STAGES, stage_before, stages_from
 from h2htalk.curation.tombstones import mark, marks_of, nfc, source_of, write_tombstones
 from h2htalk.curation.workspace import Workspace
-from h2htalk.data.erasure.erased_ids import MARK, ErasedIds, filter_file, ids_in, remove_for_good
-from h2htalk.data.erasure.folder_kinds import FolderErasure
+from h2htalk.data.erasure.folder_kinds import MARK, ErasedIds, FolderErasure, filter_file, ids_in, remove_for_good
 from h2htalk.data.erasure.sweep import mark_folders, sweep, sweep_sources
 from h2htalk.data.files import read_jsonl, refuse_links, write_json
 from h2htalk.data.responses import CALLS

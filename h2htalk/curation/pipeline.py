@@ -22,7 +22,7 @@ from h2htalk.curation.outcomes import PartRule
 from h2htalk.curation.stage_folder import RecordCounts, StageFolder
 from h2htalk.curation.stage_table import find_stage, stage_before
 from h2htalk.curation.workspace import Workspace
-from h2htalk.data.erasure.erased_ids import remove_for_good, remove_partial_files
+from h2htalk.data.erasure.folder_kinds import remove_for_good, remove_partial_files
 from h2htalk.data.files import read_json_object, write_json
 from h2htalk.errors import ConfigError, DataError, IncompleteError
 from h2htalk.parallel import ProcessPool, usable_cores

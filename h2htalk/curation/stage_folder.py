@@ -21,7 +21,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from h2htalk.curation.outcomes import EARLIER_STATE, Kept, Outcome, Outcomes, Record, Rejected
-from h2htalk.data.erasure.erased_ids import remove_for_good, remove_partial_files
+from h2htalk.data.erasure.folder_kinds import remove_for_good, remove_partial_files
 from h2htalk.data.files import read_json_object, read_jsonl, remove_file, write_json, write_jsonl
 from h2htalk.data.records import read_record
 from h2htalk.data.responses import CALLS

@@ -16,8 +16,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
-from h2htalk.data.erasure.erased_ids import ERASED, read_erased, require_erased
-from h2htalk.data.erasure.folder_kinds import require_folder_kind
+from h2htalk.data.erasure.folder_kinds import ERASED, read_erased, require_erased, require_folder_kind
 from h2htalk.data.files import read_json_object, read_sealed, refuse_links, sha256_of, write_json, write_sealed
 from h2htalk.data.responses import CALLS, Answers, FailedResponse, Response, read_answers
 from h2htalk.data.signature import Signature, differing_keys

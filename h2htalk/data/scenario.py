@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal, cast, get_args
 from pydantic import AfterValidator, Field, PlainValidator, SerializeAsAny, ValidationInfo, WithJsonSchema, with_config
 
 from h2htalk.data.dialogue import Turn
-from h2htalk.data.erasure.erased_ids import require_erased
+from h2htalk.data.erasure.folder_kinds import require_erased
 from h2htalk.data.files import read_toml
 from h2htalk.data.languages import LANGUAGES, Language
 from h2htalk.data.records import STRICT, Id, Open, Text, Time, Word, adapter, must, read_record

@@ -11,8 +11,7 @@ from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
 
-from h2htalk.data.erasure.erased_ids import Record
-from h2htalk.data.erasure.folder_kinds import ErasableFolder, kind_of
+from h2htalk.data.erasure.folder_kinds import ErasableFolder, Record, kind_of
 from h2htalk.data.files import read_jsonl, sha256_of, write_json
 from h2htalk.data.languages import Language
 from h2htalk.data.links import link_folder

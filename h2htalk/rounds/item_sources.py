@@ -16,7 +16,7 @@ from typing import Any
 
 from h2htalk.data.case import Case, script
 from h2htalk.data.dialogue import Dialogue, Turn, notes_crisis, notes_explicit
-from h2htalk.data.erasure.erased_ids import require_erased
+from h2htalk.data.erasure.folder_kinds import require_erased
 from h2htalk.data.files import read_jsonl
 from h2htalk.data.records import read_record
 from h2htalk.data.scenario import (

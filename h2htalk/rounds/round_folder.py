@@ -29,7 +29,7 @@ from typing import Any, Self, TypeVar
 
 from pydantic import with_config as configured
 
-from h2htalk.data.erasure.erased_ids import ERASED, require_erased
+from h2htalk.data.erasure.folder_kinds import ERASED, require_erased
 from h2htalk.data.files import (
     AppendLog,
     json_line,

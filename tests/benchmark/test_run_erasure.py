@@ -16,8 +16,7 @@ from h2htalk.benchmark.evaluate import evaluate
 from h2htalk.benchmark.run import load_run
 from h2htalk.benchmark.score_run import score
 from h2htalk.benchmark.settings import EvaluateSpec
-from h2htalk.data.erasure.erased_ids import ErasedIds
-from h2htalk.data.erasure.folder_kinds import erase
+from h2htalk.data.erasure.folder_kinds import ErasedIds, erase
 from h2htalk.data.files import json_line, read_jsonl, sha256_of
 from h2htalk.data.links import read_links
 from h2htalk.data.releases.release_folder import private_folder

@@ -29,7 +29,7 @@ from h2htalk.benchmark.studies.run_study import run_study
 from h2htalk.curation.curate import curate, summaries
 from h2htalk.curation.erase import erase, purge
 from h2htalk.curation.workspace import Workspace
-from h2htalk.data.erasure.erased_ids import ErasedIds, require_erased
+from h2htalk.data.erasure.folder_kinds import ErasedIds, require_erased
 from h2htalk.data.erasure.folder_kinds import erase as erase_folder
 from h2htalk.data.erasure.sweep import find_folders
 from h2htalk.data.files import read_jsonl, writer_lock

@@ -14,7 +14,7 @@ from h2htalk.curation.outcomes import Kept, PartRule, Rejected, each
 from h2htalk.curation.pipeline import RuleFactory, StageRun, run_stage
 from h2htalk.curation.stage_folder import RecordCounts
 from h2htalk.curation.workspace import Workspace
-from h2htalk.data.erasure.erased_ids import remove_for_good
+from h2htalk.data.erasure.folder_kinds import remove_for_good
 from h2htalk.data.files import write_json
 from h2htalk.errors import ConfigError, DataError, H2HTalkError, IncompleteError
 

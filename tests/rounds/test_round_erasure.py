@@ -19,8 +19,7 @@ from curation_made import finished
 from rounds_made import NAMES, adjudicated, answer, decisions, events, expert, split
 from spreadsheet_rounds import csv_rows, edited, fill, places, workbook_path
 
-from h2htalk.data.erasure.erased_ids import ErasedIds
-from h2htalk.data.erasure.folder_kinds import erase
+from h2htalk.data.erasure.folder_kinds import ErasedIds, erase
 from h2htalk.data.files import write_jsonl
 from h2htalk.errors import DataError, RoundError
 from h2htalk.rounds.closing import close_round

@@ -23,7 +23,7 @@ from h2htalk.benchmark.statistics import Cell
 from h2htalk.benchmark.summary import Summary
 from h2htalk.chat.prices import Totals, dollars_text, money_text, sum_totals
 from h2htalk.chat.store.call_store import PaidCall, read_costs, read_stores
-from h2htalk.data.erasure.erased_ids import require_erased
+from h2htalk.data.erasure.folder_kinds import require_erased
 from h2htalk.data.files import refuse_links, write_text
 from h2htalk.data.run_folder import RunFolder
 from h2htalk.data.signature import HUMAN

@@ -9,7 +9,7 @@ from itertools import product
 
 from h2htalk.curation.release.items import REFERENCES, ReleaseItem, VoteRow, scenario_of_record
 from h2htalk.curation.release.settings import Acceptance, ReleaseSpec
-from h2htalk.data.erasure.erased_ids import ErasedIds
+from h2htalk.data.erasure.folder_kinds import ErasedIds
 from h2htalk.data.scenario import Persona, Scenario
 from h2htalk.data.subtasks import SUBTASKS
 from h2htalk.errors import ConfigError, DataError, quoted

@@ -25,7 +25,7 @@ from h2htalk.curation.release.selection import History, select
 from h2htalk.curation.release.settings import ReleaseSpec, read_release_spec
 from h2htalk.curation.workspace import Workspace
 from h2htalk.data.case import Case
-from h2htalk.data.erasure.erased_ids import ErasedIds
+from h2htalk.data.erasure.folder_kinds import ErasedIds
 from h2htalk.data.files import (
     read_json_object,
     read_jsonl,

@@ -20,7 +20,7 @@ from h2htalk.curation.release.croissant import (
     number_range,
 )
 from h2htalk.curation.release.settings import CardSettings
-from h2htalk.data.erasure.erased_ids import BEGUN, MARK, remove_for_good
+from h2htalk.data.erasure.folder_kinds import BEGUN, MARK, remove_for_good
 from h2htalk.data.files import sha256_of, write_json, write_text
 from h2htalk.data.languages import LANGUAGES, find_language
 from h2htalk.data.releases.card_inputs import ITEMS_MEAN, OVERALL, read_figures, read_results

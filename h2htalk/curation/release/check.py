@@ -15,7 +15,7 @@ from h2htalk.curation.release.invented_values import InventedValues
 from h2htalk.curation.release.items import ReleaseItem
 from h2htalk.curation.release.settings import TOTAL, ReleaseSpec, read_stored_spec, spec_of
 from h2htalk.curation.workspace import Workspace
-from h2htalk.data.erasure.erased_ids import ErasedIds, require_erased
+from h2htalk.data.erasure.folder_kinds import ErasedIds, require_erased
 from h2htalk.data.help_lines import read_help_lines
 from h2htalk.data.records import as_path
 from h2htalk.data.releases.release_folder import (

@@ -1,1 +1,1 @@
-"""Erasure from every folder that links lead to (`sweep`): which records go (`erased_ids`), and how (`folder_kinds`)."""
+"""Erasure from every folder that links lead to (`sweep`): which records go, and how (`folder_kinds`)."""

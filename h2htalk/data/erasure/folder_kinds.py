@@ -1,4 +1,4 @@
-"""The table of kinds of folders that are made from a workspace, and the one way in which items leave such a folder.
+"""Erased ids, the table of kinds of folders that are made from a workspace, and the one way in which items leave them.
 
 A new kind is one record here, and the class that it names. While an erasure works on a folder, and after a kill, the
 folder holds the file `.erasing`: its readers call `require_erased`.
@@ -8,16 +8,146 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
+from itertools import compress
 from pathlib import Path
 from pkgutil import resolve_name
+from typing import Any
 
-from h2htalk.data.erasure import erased_ids
-from h2htalk.data.files import refuse_links, write_jsonl, write_text
+from h2htalk.data.files import read_jsonl, refuse_links, remove_file, replacing, write_jsonl, write_text
+from h2htalk.data.responses import CALLS, read_parquet
 from h2htalk.errors import DataError, H2HTalkError
+
+Record = Mapping[str, Any]
+
+# --- Whose words a record holds ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class ErasedIds:
+    """What was erased: `ids` of dialogues and persons; `items` on them, by id, whose records may not tell of them."""
+
+    ids: frozenset[str]
+    items: frozenset[str] = frozenset()
+
+    def covers(self, record: Record) -> bool:
+        """Whether a record holds words of an erased id: by its own ids, those of the record in it, or of replies."""
+        return any(not self.ids.isdisjoint(_beginnings(name)) for name in ids_in(record))
+
+    def covers_item(self, item_id: str, record: Record | None) -> bool:
+        """Whether an item rests on an erased id: by its record, and where that does not tell of replies, by its id."""
+        if record is not None and self.covers(record):
+            return True
+        tells = record is not None and ("messages" in record or len([*_parts(record)]) > 1)
+        return not tells and not (self.ids | self.items).isdisjoint(_beginnings(item_id))
+
+
+def own_ids(record: Record) -> frozenset[str]:
+    """The ids of those whose words a record or reply holds: its own, its dialogue's, its person's."""
+    provenance = record.get("provenance") or {}
+    ids = (record.get("id"), record.get("dialogue"), provenance.get("dialogue"), provenance.get("person"))
+    return frozenset(item for item in ids if item is not None)
+
+
+def ids_in(record: Record) -> frozenset[str]:
+    """The ids of everybody whose words a record holds, replies of others included."""
+    return frozenset().union(*map(own_ids, _parts(record)))
+
+
+def _parts(record: Record) -> Iterator[Record]:
+    """A record, the one in it, and the replies of others (references of scenarios are texts)."""
+    for one in (record, record.get("record"), record.get("scenario")):
+        if isinstance(one, Mapping):
+            metadata = one.get("metadata") or {}
+            yield one
+            for replies in (metadata.get("alternatives"), metadata.get("references"), one.get("references")):
+                yield from (reply for reply in replies or () if isinstance(reply, Mapping))
+
+
+def _beginnings(name: str) -> set[str]:
+    """An id with those that it begins with: `DIALOGUE:subtask/pair-1-2/ab`, `DIALOGUE:subtask#keep`."""
+    item = name.split("/", 1)[0].split("#", 1)[0]
+    return {name, name.rsplit("/", 2)[0], item, item.split(":", 1)[0]}
+
+
+# --- Files of a folder ------------------------------------------------------------------------------------------------
+
+MARK = ".erasing"
+BEGUN = "begun\n"  # in the mark of a folder whose files were changed
+ERASED = "erased.jsonl"  # the items that were erased from a folder, a line each, with their `id`
+_erasing_here: set[str] = set()  # the folders from which this process erases now
+# What stays of a call whose item is erased: what was paid is not undone.
+_MONEY = {"reserved", "call", "stage", "asked", "samples", "bound", "worst", "batch", "prices"}
+_MONEY |= {"cost", "reason", "usage", "usd"}
+
+
+def read_erased(path: Path) -> dict[str, Record]:
+    """Read a file of erased items, by id; none without it. Raises DataError."""
+    lines: dict[str, Record] = {}
+    for where, line in read_jsonl(path) if path.is_file() else ():
+        if not isinstance(line.get("id"), str):
+            raise DataError(f"{where}: needs the id of an erased item; restore it")
+        lines[line["id"]] = line
+    return lines
+
+
+def require_erased(folder: Path) -> None:
+    """Raise DataError where an erasure from a folder is not finished, unless it is this process that erases there."""
+    if os.path.lexists(folder / MARK) and os.path.realpath(folder) not in _erasing_here:
+        raise DataError(f"{folder}: an erasure was interrupted here; start the same `h2htalk curate erase` again")
+
+
+def filter_file(path: Path, stays: Callable[[Record], bool]) -> None:
+    """Remove the records of a JSONL or Parquet file for which `stays` is false."""
+    is_parquet = path.suffix == ".parquet"
+    records = [record for _, record in (read_parquet(path) if is_parquet else read_jsonl(path, torn_tail=True))]
+    kept = list(map(stays, records))
+    if all(kept):
+        return
+    if is_parquet:
+        import pyarrow.parquet as pq
+
+        # Opened here: pyarrow takes no path that is not UTF-8.
+        with replacing(path) as temporary, path.open("rb") as source, temporary.open("wb") as target:
+            pq.write_table(pq.read_table(source).filter(kept), target)
+    else:
+        left = map(_without_text, records, kept) if path.name == CALLS else compress(records, kept)
+        write_jsonl(path, filter(None, left))
+
+
+def _without_text(record: Record, stays: bool) -> Record:
+    """A line of a call store, or what stays of it: the call and its money, nothing where there was none."""
+    if stays or "job" in record:
+        return record
+    left = {key: value for key, value in record.items() if key in _MONEY}
+    return left | {"erased": True} if "reserved" in left or "call" in left else {}
+
+
+def remove_for_good(path: Path) -> None:
+    """Remove a file or folder if it exists; raises DataError where it stays, as it may hold texts."""
+    try:
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        else:
+            path.unlink(missing_ok=True)
+    except OSError as error:
+        place, why = error.filename or path, error.strerror or error
+        raise DataError(f"{place}: cannot be removed: {why}; remove it and start the same command again") from error
+
+
+def remove_partial_files(folder: Path) -> None:
+    """Remove files that a kill left half written, anywhere in a folder: an erasure does not search them."""
+    for path in folder.rglob(".*"):
+        # A spreadsheet program's lock, and a list of names, hold no text of an item.
+        if path.is_file() and not path.name.startswith((".~", ".git")) and path.name != MARK:
+            remove_file(path)
+
+
+# --- Kinds of folders -------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +169,7 @@ class FolderErasure:
 class ErasableFolder(ABC):
     """What the table cannot say of a folder: how to lock and verify it, and to make again what rests on all items."""
 
-    erased_file = erased_ids.ERASED
+    erased_file = ERASED
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -50,10 +180,10 @@ class ErasableFolder(ABC):
 
     def erased(self) -> frozenset[str]:
         """The names by which rows know the items that were ever recorded as erased."""
-        return frozenset(erased_ids.read_erased(self.path / self.erased_file))
+        return frozenset(read_erased(self.path / self.erased_file))
 
     @abstractmethod
-    def items(self) -> Iterable[tuple[str, erased_ids.Record | None]]:
+    def items(self) -> Iterable[tuple[str, Record | None]]:
         """The ids of the folder's items with their records. Raises H2HTalkError where it was altered."""
 
     def record(self, gone: frozenset[str]) -> None:
@@ -77,7 +207,7 @@ class Rows:
     fields: str = "id"
     item: str = "(.*)"
 
-    def items(self, row: erased_ids.Record) -> set[str]:
+    def items(self, row: Record) -> set[str]:
         """The items that a row is about."""
         inner = row.get("item")
         given = {**row, "item": None, "item.id": inner.get("id")} if isinstance(inner, Mapping) else row
@@ -127,7 +257,27 @@ _KINDS = (
 FOLDER_KINDS: Mapping[str, FolderKind] = {kind.name: kind for kind in _KINDS}
 
 
-def erase(path: Path, erased: erased_ids.ErasedIds) -> FolderErasure:
+def kind_of(folder: Path) -> FolderKind | None:
+    """The kind of a folder by its marker; None for others."""
+    return next((kind for kind in FOLDER_KINDS.values() if os.path.isfile(folder / kind.marker)), None)
+
+
+def require_folder_kind(folder: Path, name: str) -> None:
+    """Raise DataError, naming the command that shows it, for a folder of another kind."""
+    if (kind := kind_of(folder)) is not None and kind.name != name:
+        what = f"is a {kind.name}, and this command needs a {name}"
+        raise DataError(f"{folder}: {what}; `h2htalk {kind.shown_by} {folder}` shows it")
+
+
+def require_published_erased(release: Path) -> None:
+    """Raise DataError where the workspace of a release is erasing, or has erased, somebody whose words it holds."""
+    resolve_name("h2htalk.curation.release.check:require_erased_release")(release)
+
+
+# --- Erasure from a folder --------------------------------------------------------------------------------------------
+
+
+def erase(path: Path, erased: ErasedIds) -> FolderErasure:
     """Remove the items of erased ids from a folder of any kind, and complete an erasure that was interrupted."""
     if (kind := kind_of(path)) is None:
         return FolderErasure()
@@ -139,7 +289,7 @@ def erase(path: Path, erased: erased_ids.ErasedIds) -> FolderErasure:
             before, unfinished = folder.erased(), False
             gone = {name for name, row in folder.items() if name in before or erased.covers_item(name, row)}
             if gone:
-                write_text(path / erased_ids.MARK, erased_ids.BEGUN)
+                write_text(path / MARK, BEGUN)
                 folder.record(frozenset(gone))
                 messages = _remove(kind, folder)
             try:
@@ -154,49 +304,32 @@ def _remove(kind: FolderKind, folder: ErasableFolder) -> list[str]:
     """Remove what is recorded as erased. Can be repeated after a kill."""
     if not (names := folder.erased()):
         return []
-    erased_ids.remove_partial_files(folder.path)
+    remove_partial_files(folder.path)
     for rows in kind.rows:
         for path in (path for pattern in rows.files.split() for path in [*folder.path.glob(pattern)]):
             if path.suffix in (".jsonl", ".parquet"):
-                erased_ids.filter_file(path, lambda row, rows=rows: names.isdisjoint(rows.items(row)))  # type: ignore[misc]
+                filter_file(path, lambda row, rows=rows: names.isdisjoint(rows.items(row)))  # type: ignore[misc]
     for name in kind.derived.split():
-        erased_ids.remove_for_good(folder.path / name)
+        remove_for_good(folder.path / name)
     return list(folder.remake())
-
-
-def require_folder_kind(folder: Path, name: str) -> None:
-    """Raise DataError, naming the command that shows it, for a folder of another kind."""
-    if (kind := kind_of(folder)) is not None and kind.name != name:
-        what = f"is a {kind.name}, and this command needs a {name}"
-        raise DataError(f"{folder}: {what}; `h2htalk {kind.shown_by} {folder}` shows it")
 
 
 def mark_folder(folder: Path) -> None:
     """Mark a folder from which somebody is to be erased; one that cannot be written cannot be half erased either."""
-    if not os.path.lexists(folder / erased_ids.MARK):
+    if not os.path.lexists(folder / MARK):
         with suppress(DataError):
-            write_text(folder / erased_ids.MARK, "")
+            write_text(folder / MARK, "")
 
 
 @contextmanager
 def _marked(folder: Path) -> Iterator[bool]:
     """Mark a folder while items leave it; the mark stays where that fails. Yields whether an earlier one had begun."""
-    place, mark = os.path.realpath(folder), folder / erased_ids.MARK
-    begun = mark.is_file() and mark.read_text(encoding="utf-8") == erased_ids.BEGUN
+    place, mark = os.path.realpath(folder), folder / MARK
+    begun = mark.is_file() and mark.read_text(encoding="utf-8") == BEGUN
     mark_folder(folder)
-    erased_ids.erasing_here.add(place)
+    _erasing_here.add(place)
     try:
         yield begun
-        erased_ids.remove_for_good(mark)
+        remove_for_good(mark)
     finally:
-        erased_ids.erasing_here.discard(place)
-
-
-def require_published_erased(release: Path) -> None:
-    """Raise DataError where the workspace of a release is erasing, or has erased, somebody whose words it holds."""
-    resolve_name("h2htalk.curation.release.check:require_erased_release")(release)
-
-
-def kind_of(folder: Path) -> FolderKind | None:
-    """The kind of a folder by its marker; None for others."""
-    return next((kind for kind in FOLDER_KINDS.values() if os.path.isfile(folder / kind.marker)), None)
+        _erasing_here.discard(place)

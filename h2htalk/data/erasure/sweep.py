@@ -9,8 +9,7 @@ from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 
-from h2htalk.data.erasure.erased_ids import ErasedIds
-from h2htalk.data.erasure.folder_kinds import FolderErasure, erase, kind_of, mark_folder
+from h2htalk.data.erasure.folder_kinds import ErasedIds, FolderErasure, erase, kind_of, mark_folder
 from h2htalk.data.links import COPY, Link, follow_links, links_of, read_links
 from h2htalk.data.releases.hub import delete_cached, delete_rows
 from h2htalk.data.releases.release_folder import HUB, partial_folders, work_folder

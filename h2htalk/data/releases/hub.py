@@ -22,8 +22,7 @@ from typing import Any
 import huggingface_hub
 from huggingface_hub import CommitOperationAdd, CommitOperationDelete, HfApi, constants, errors
 
-from h2htalk.data.erasure.erased_ids import remove_for_good
-from h2htalk.data.erasure.folder_kinds import require_published_erased
+from h2htalk.data.erasure.folder_kinds import remove_for_good, require_published_erased
 from h2htalk.data.files import refuse_links, require_new_folder, write_problem
 from h2htalk.data.links import add_link
 from h2htalk.data.releases import release_folder as releases

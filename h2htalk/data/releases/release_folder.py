@@ -28,8 +28,14 @@ from pydantic import Field, StringConstraints, with_config
 
 from h2htalk.data import files
 from h2htalk.data.case import STUDIES, Case
-from h2htalk.data.erasure.erased_ids import Record, filter_file, read_erased, remove_for_good, require_erased
-from h2htalk.data.erasure.folder_kinds import ErasableFolder
+from h2htalk.data.erasure.folder_kinds import (
+    ErasableFolder,
+    Record,
+    filter_file,
+    read_erased,
+    remove_for_good,
+    require_erased,
+)
 from h2htalk.data.languages import LANGUAGES
 from h2htalk.data.records import STRICT, read_record
 from h2htalk.data.responses import read_parquet, write_parquet

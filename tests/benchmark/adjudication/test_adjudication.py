@@ -20,7 +20,7 @@ from spreadsheet_rounds import fill
 from h2htalk.benchmark.adjudicate import close_adjudication, open_rating_round, read_round_ratings
 from h2htalk.benchmark.judge.judgements import answer_id, item_of
 from h2htalk.benchmark.run import Run, load_run
-from h2htalk.data.erasure.erased_ids import ErasedIds
+from h2htalk.data.erasure.folder_kinds import ErasedIds
 from h2htalk.data.erasure.sweep import sweep
 from h2htalk.data.files import read_jsonl, write_jsonl
 from h2htalk.data.links import add_link, read_links

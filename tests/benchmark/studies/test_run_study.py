@@ -40,8 +40,7 @@ from h2htalk.benchmark.studies.report import StudyResult
 from h2htalk.benchmark.studies.run_study import close_study_round, load_study, open_study_round, run_study
 from h2htalk.benchmark.studies.study_folder import plan_study
 from h2htalk.data.dialogue import Turn
-from h2htalk.data.erasure.erased_ids import ErasedIds
-from h2htalk.data.erasure.folder_kinds import erase
+from h2htalk.data.erasure.folder_kinds import ErasedIds, erase
 from h2htalk.data.files import read_jsonl
 from h2htalk.data.languages import LANGUAGES
 from h2htalk.data.links import read_links

@@ -25,8 +25,7 @@ from h2htalk.chat.store.call_store import (
     read_costs,
     read_stores,
 )
-from h2htalk.data.erasure.erased_ids import filter_file
-from h2htalk.data.erasure.folder_kinds import FOLDER_KINDS
+from h2htalk.data.erasure.folder_kinds import FOLDER_KINDS, filter_file
 from h2htalk.data.responses import Usage, read_answers
 from h2htalk.errors import ConfigError, DataError
 

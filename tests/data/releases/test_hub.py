@@ -16,7 +16,7 @@ from kills import KILLED, killed_in
 from releases_made import case, make_release, scenario
 
 from h2htalk.benchmark.run import RunWriter
-from h2htalk.data.erasure.erased_ids import ErasedIds
+from h2htalk.data.erasure.folder_kinds import ErasedIds
 from h2htalk.data.erasure.sweep import sweep
 from h2htalk.data.files import write_jsonl, write_text, writer_lock
 from h2htalk.data.releases.hub import load_release, publish, pull

@@ -15,8 +15,7 @@ from releases_made import case, make_release, scenario
 from h2htalk.benchmark.evaluate import evaluate
 from h2htalk.benchmark.settings import EvaluateSpec
 from h2htalk.cli.curation import redrawn
-from h2htalk.data.erasure.erased_ids import BEGUN, MARK, ErasedIds
-from h2htalk.data.erasure.folder_kinds import FolderErasure, erase
+from h2htalk.data.erasure.folder_kinds import BEGUN, MARK, ErasedIds, FolderErasure, erase
 from h2htalk.data.erasure.sweep import sweep
 from h2htalk.data.files import sha256_of, write_json, write_jsonl, write_text
 from h2htalk.data.links import add_link

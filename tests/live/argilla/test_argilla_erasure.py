@@ -13,8 +13,7 @@ from argilla_small import SAYS, Opened
 from argilla_stack import Stack
 from byte_search import files_with
 
-from h2htalk.data.erasure.erased_ids import ErasedIds
-from h2htalk.data.erasure.folder_kinds import erase
+from h2htalk.data.erasure.folder_kinds import ErasedIds, erase
 from h2htalk.rounds.closing import close_round
 from h2htalk.rounds.opening import open_round
 from h2htalk.rounds.outcome import read_outcome
