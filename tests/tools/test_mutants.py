@@ -45,6 +45,7 @@ def tree(tmp_path: Path) -> Path:
         ("h2htalk/made/one.py", SOURCE),
         ("tests/made/test_one.py", TEST),
         ("h2htalk/made/__init__.py", ""),
+        ("h2htalk/__init__.py", ""),  # else the installed package is found
     ):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text)
