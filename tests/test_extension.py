@@ -25,11 +25,18 @@ ROOT = Path(__file__).parents[1]
 DATA_FILES = {".toml", ".json", ".jsonl", ".txt", ".csv", ".j2", ".weights"}
 HISTORY = {"history": [{"role": "user", "content": "I found my receipt."}]}
 REPLY = "I kept the receipt of day 3."
-DIALOGUES = (
-    ("My sourdough rose overnight at last.", "Which flour did you use in the end?"),
-    ("The night train was late, so I drew the platform.", "May I see the drawing when it is dry?"),
-    ("I repaired a radio; call 617-534-3866.", "What was the first song that it played?"),
-)
+DIALOGUES = {
+    "en": (
+        ("My sourdough rose overnight at last.", "Which flour did you use in the end?"),
+        ("The night train was late, so I drew the platform.", "May I see the drawing when it is dry?"),
+        ("I repaired a radio; call 617-534-3866.", "What was the first song that it played?"),
+    ),
+    "de": (
+        ("Mein Sauerteig ist endlich aufgegangen.", "Welches Mehl hast du am Ende genommen?"),
+        ("Unser Chor hat heute in der alten Brauerei gesungen.", "Hat das Wasserrad den Takt gehalten?"),
+        ("Ich habe ein Radio repariert; ruf an: 617-534-3866.", "Welches Lied hat es als erstes gespielt?"),
+    ),
+}
 
 
 class Checkout:
@@ -77,7 +84,7 @@ class Checkout:
         rows = [
             {"id": f"d{n}", "language": language, "licence": "CC0-1.0", "provenance": {"source": "raw"}}
             | {"messages": [{"role": "user", "content": one}, {"role": "companion", "content": two}]}
-            for n, (one, two) in enumerate(DIALOGUES, 1)
+            for n, (one, two) in enumerate(DIALOGUES[language], 1)
         ]
         self.write("dialogues.jsonl", rows)
         (self.folder / "curate.toml").write_text(
