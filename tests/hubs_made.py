@@ -20,6 +20,7 @@ import time
 sleep = time.sleep
 time.sleep = lambda seconds: sleep(min(seconds, 0.01))
 """
+MAIN = "from h2htalk.cli import main\nmain()"
 
 
 @contextmanager
@@ -61,4 +62,4 @@ def python(code: str, *words: object, environment: dict[str, str]) -> subprocess
 
 def h2htalk_there(*words: object, environment: dict[str, str]) -> subprocess.CompletedProcess[str]:
     """Run `h2htalk WORDS` in a process of its own."""
-    return python("from h2htalk.cli import main\nmain()", *words, environment=environment)
+    return python(MAIN, *words, environment=environment)

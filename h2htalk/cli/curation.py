@@ -344,7 +344,7 @@ def release_publish(
     dry_run: Annotated[bool, Option("--dry-run", help="List files and sizes; send nothing.")] = False,
 ) -> None:
     """Publish a release on the Hub: one commit, verified and tagged. The same command continues an interrupted one."""
-    done = hub.publish(folder, repo, private=not public, tag=tag, dry_run=dry_run, message=message)
+    done = hub.publish(folder, repo, private=not public, tag=tag or "", dry_run=dry_run, message=message or "")
     say(*(f"{size:>14,}  {name}" for name, size in done.files.items() if dry_run))
     size, commit = sum(done.files.values()), f"commit {done.commit}" if done.commit else "nothing was sent"
     say(f"hub:{done.repo}@{done.tag}: {len(done.files):,} files, {size:,} bytes, {commit}", *done.notes)

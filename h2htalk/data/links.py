@@ -43,10 +43,8 @@ def read_links(folder: Path) -> tuple[Link, ...]:
     for where, record in read_jsonl(path, unique_keys=True):
         kind, target = record.get("kind"), record.get("target")
         if kind not in KINDS or not isinstance(target, str) or (kind == "hub") != target.startswith(HUB):
-            raise DataError(
-                f"{where}: a link must hold kind ({', '.join(KINDS)}) and target, a path or, for hub, "
-                "hub:OWNER/NAME@TAG; correct the line"
-            )
+            form = f"kind ({', '.join(KINDS)}) and target, a path or, for hub, hub:OWNER/NAME@TAG"
+            raise DataError(f"{where}: a link must hold {form}; correct the line")
         links.append(Link(kind, target, None if kind == "hub" else Path(os.path.normpath(os.path.join(base, target)))))
     return tuple(links)
 

@@ -60,11 +60,7 @@ _EXAMPLE = {"source": "an example of h2htalk; write your own"}
 
 
 def export_split(split: Split, folder: Path, file_format: Literal["jsonl", "parquet"] = "jsonl") -> list[Path]:
-    """Write a split as a folder that `load_split` reads; return the files written.
-
-    Raises:
-        DataError: the folder holds files already, or cannot be written; then everything written is removed.
-    """
+    """Write a folder that `load_split` reads; return its files. Raises DataError, and leaves nothing then."""
     require_new_folder(folder)
     require_new_folder(private_folder(folder))
     made = missing_folders(folder)
@@ -77,10 +73,7 @@ def export_split(split: Split, folder: Path, file_format: Literal["jsonl", "parq
 
 
 def write_new_split(folder: Path, language: Language, study: str = "") -> list[Path]:
-    """Write a split to begin with (see `export_split`): a bundled scenario of each subtask, or a case of a study.
-
-    Raises ConfigError for an unknown language or study.
-    """
+    """Write a split to begin with: a bundled scenario of each subtask, or a case of a study. Raises H2HTalkError."""
     whole, items = _examples(language, study)
     first: dict[str, Scenario | Case] = {}
     for item in items:
@@ -92,10 +85,7 @@ def write_new_split(folder: Path, language: Language, study: str = "") -> list[P
 
 
 def write_new_cases(path: Path, language: Language, study: str = "instructions") -> int:
-    """Write a file of cases to begin with: the first family of a bundled study; return how many.
-
-    Raises ConfigError for an unknown language or study, DataError where the file exists.
-    """
+    """Write a file of cases to begin with, the first family of a bundled study; return how many. Raises DataError."""
     cases = [item for item in _examples(language, study)[1] if isinstance(item, Case)]
     if os.path.lexists(path) or path.suffix != ".jsonl":
         raise DataError(f"{path}: {'exists' if os.path.lexists(path) else 'is no .jsonl file'}; name a new .jsonl file")
@@ -166,28 +156,22 @@ def _toml_string(text: str) -> str:
 
 
 def describe_split(split: Split) -> str:
-    """Describe a split: name, licence, fingerprint, counts, tags and lengths.
-
-    Scenarios are counted by subtask beside Table 1's numbers, cases and their user turns by kind.
-    """
+    """Describe a split: name, licence, fingerprint, tags, lengths, and counts by subtask (beside Table 1's) or kind."""
     number = counted(len(split.cases), "case") if split.cases else f"{len(split.scenarios):,} scenarios"
-    commit = f", commit {split.commit}" if split.commit else ""
-    head = (
-        f"{split.name} {split.version}: {number}, {split.licence}",
-        split.description,
-        f"fingerprint {split.fingerprint}; personas {', '.join(split.personas)}",
-        f"from {split.source}{commit}" if split.source else "",
-    )
+    head = [f"{split.name} {split.version}: {number}, {split.licence}", *filter(None, [split.description])]
+    head.append(f"fingerprint {split.fingerprint}; personas {', '.join(split.personas)}")
+    if split.source:
+        head.append(f"from {split.source}" + (f", commit {split.commit}" if split.commit else ""))
     body = _describe_cases(split.cases) if split.cases else _describe_scenarios(split)
-    return "\n".join([*filter(None, head), "", *body, *_describe_lengths(split.scenarios)]) + "\n"
+    return "\n".join([*head, "", *body, *_describe_lengths(split.scenarios)]) + "\n"
 
 
 def _describe_cases(cases: Sequence[Case]) -> Iterator[str]:
-    columns: list[tuple[str, int, Mapping[str, int]]] = []
+    columns: list[tuple[str, Mapping[str, int]]] = []
     for language in sorted({case.language for case in cases}):
         own = [case for case in cases if case.language == language]
-        columns.append((language, 7, Counter(case.kind for case in own)))
-        columns.append(("turns", 7, Counter(case.kind for case in own for _ in case.turns())))
+        columns.append((language, Counter(case.kind for case in own)))
+        columns.append(("turns", Counter(case.kind for case in own for _ in case.turns())))
     yield from _table("kind", columns, sorted({case.kind for case in cases}))
     for name in ("study", "state", "degree", "request_type", "persona"):
         values = Counter(str(getattr(case, name)) for case in cases if getattr(case, name) != "")
@@ -199,8 +183,8 @@ def _describe_cases(cases: Sequence[Case]) -> Iterator[str]:
 
 def _describe_scenarios(split: Split) -> Iterator[str]:
     languages = sorted({s.language for s in split.scenarios})
-    columns = [(one, 7, Counter(s.subtask for s in split.scenarios if s.language == one)) for one in languages]
-    yield from _table("subtask", [*columns, ("Table 1", 10, {s.name: s.count for s in SUBTASKS.values()})], SUBTASKS)
+    columns = [(one, Counter(s.subtask for s in split.scenarios if s.language == one)) for one in languages]
+    yield from _table("subtask", [*columns, ("   Table 1", {s.name: s.count for s in SUBTASKS.values()})], SUBTASKS)
     several = sum(len(s.references) > 1 for s in split.scenarios)
     private = sum(not s.references for s in split.scenarios)
     if several or private:
@@ -211,12 +195,12 @@ def _describe_scenarios(split: Split) -> Iterator[str]:
         yield from _counts(tag, Counter(str(getattr(s.tags, tag)) for s in split.scenarios))
 
 
-def _table(head: str, columns: Sequence[tuple[str, int, Mapping[str, int]]], names: Iterable[str]) -> Iterator[str]:
-    """A line a name with its counts, then the sums; a column is its title, width and counts."""
-    yield f"{head:<28}" + "".join(f"{title:>{width}}" for title, width, _ in columns)
-    for name in names:
-        yield f"{name:<28}" + "".join(f"{counts.get(name, 0):>{width},}" for _, width, counts in columns)
-    yield f"{'total':<28}" + "".join(f"{sum(counts.values()):>{width},}" for _, width, counts in columns)
+def _table(head: str, columns: Sequence[tuple[str, Mapping[str, int]]], names: Iterable[str]) -> Iterator[str]:
+    """A line a name with its counts, then the sums; a column, with its title and counts, is as wide as its title."""
+    yield f"{head:<28}" + "".join(f"{title:>7}" for title, _ in columns)
+    rows = [(name, [counts.get(name, 0) for _, counts in columns]) for name in names]
+    for name, row in (*rows, ("total", [sum(counts.values()) for _, counts in columns])):
+        yield f"{name:<28}" + "".join(f"{n:>{max(7, len(title))},}" for n, (title, _) in zip(row, columns, strict=True))
 
 
 def _counts(name: str, values: Counter[str]) -> Iterator[str]:
@@ -229,11 +213,6 @@ def _describe_lengths(scenarios: Sequence[Scenario]) -> Iterator[str]:
     """Characters of references and messages of histories, by language: median and range."""
     for language in sorted({s.language for s in scenarios}):
         own = [s for s in scenarios if s.language == language]
-        references = _range(len(text) for s in own for text in s.references)
-        histories = _range(len(s.turns) for s in own if s.turns)
-        yield from ("", f"lengths, {language}: references {references} characters; histories {histories} messages")
-
-
-def _range(values: Iterable[int]) -> str:
-    numbers = sorted(values)
-    return f"{median(numbers):g} ({numbers[0]:,} to {numbers[-1]:,})" if numbers else "-"
+        lengths = [len(text) for s in own for text in s.references], [len(s.turns) for s in own if s.turns]
+        texts, turns = (f"{median(n):g} ({min(n):,} to {max(n):,})" if n else "-" for n in lengths)
+        yield from ("", f"lengths, {language}: references {texts} characters; histories {turns} messages")

@@ -29,6 +29,7 @@ from h2htalk.errors import ConfigError, DataError, counted, listed, quoted, sugg
 
 ZSTD = 93  # Python's zipfile reads it from 3.14 on
 _DAMAGED = (zipfile.BadZipFile, zlib.error, struct.error, EOFError, OSError, KeyError, ValueError, RuntimeError)
+_MARKS = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0}  # Inspect's
 _ROLES = {"human": "user", "bot": "assistant", "companion": "assistant"}
 
 
@@ -52,10 +53,7 @@ class ItemInput:
 
 @dataclass(frozen=True, slots=True)
 class LogRecord:
-    """One answer to an item, by its id (`own_id`) or position, with its values by metric, or why there is none.
-
-    `answer` is None where the log has no texts; `failure` says why there is no answer.
-    """
+    """One answer (None in a log without texts) to an item, by its id (`own_id`) or position; its values by metric."""
 
     item: str
     own_id: bool
@@ -63,7 +61,7 @@ class LogRecord:
     input: ItemInput | None
     answer: str | None
     values: Mapping[str, float | str]
-    failure: str | None = None
+    failure: str | None = None  # why there is no answer
 
     def value(self, metric: str) -> float | str:
         """The value, or why there is none: a scorer with several values has one reason for all of them."""
@@ -72,7 +70,7 @@ class LogRecord:
 
 @dataclass(frozen=True, slots=True)
 class HarnessLog:
-    """A log; `notes` are what a reader of its figures must know."""
+    """A log; `notes`: what a reader of its figures must know."""
 
     path: Path
     harness: str
@@ -107,12 +105,9 @@ def _plain(text: str) -> str:
     return unicodedata.normalize("NFC", text).replace("\r\n", "\n").replace("\r", "\n").strip()
 
 
-_MARKS = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0}
-
-
 def read_inspect(path: Path) -> HarnessLog:
     """Read a log; items that a run did not come to, because it was killed or cancelled, are failures."""
-    members = read_members(path, _inspect_members) if path.suffix == ".eval" else ()
+    members = read_members(path, _header_and_samples) if path.suffix == ".eval" else ()
     parts = (parse_object(text, where, nan=True) for where, text in members)
     header = next(parts, None) or _read_object(path)
     if header.get("invalidated"):
@@ -136,8 +131,7 @@ def read_inspect(path: Path) -> HarnessLog:
     return HarnessLog(path, harness, str(about["model"]), str(about["task"]), records, tuple(notes))
 
 
-def _inspect_members(names: list[str]) -> list[str]:
-    """The header, then each sample."""
+def _header_and_samples(names: list[str]) -> list[str]:
     header = "header.json" if "header.json" in names else "_journal/start.json"
     return [header, *(name for name in names if name.startswith("samples/"))]
 

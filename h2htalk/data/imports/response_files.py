@@ -30,16 +30,10 @@ AUTHORS_FILES = {
 
 
 def read_foreign_responses(path: Path, ids: Collection[str]) -> list[Response | FailedResponse]:
-    """Read responses of another tool, JSONL lines of `id` and `response` (or `text`), optionally `sample`, or of a
-    run's `calls.jsonl`, in which a reply wins over a failure.
+    """Read JSONL lines of `id` and `response` (or `text`), optionally `sample`, or of a run's `calls.jsonl`.
 
-    Args:
-        path: the file.
-        ids: the split's scenario ids. An id missing from the file stays unscored.
-
-    Raises:
-        DataError: a broken line, an id of another split, a repeated answer, or an item that lacks a sample which
-            others have (an item's score is the mean of its samples); names file and line.
+    `ids`: of the split; one that is missing from the file stays unscored. Raises DataError, which names file and line:
+    a broken line, an id of another split, a repeated answer, or an item that lacks a sample which others have.
     """
     known = set(ids)
     responses: dict[SampleKey, Response | FailedResponse] = {}
@@ -57,20 +51,15 @@ def read_foreign_responses(path: Path, ids: Collection[str]) -> list[Response | 
                 fold_answer(responses, response)
                 lines[response.id] = where
     if foreign:
-        raise DataError(
-            f"{path}: {len(foreign)} ids are not in the split: id (line) "
-            f"{listed(foreign)}; name the split these responses answer"
-        )
+        advice = f"id (line) {listed(foreign)}; name the split these responses answer"
+        raise DataError(f"{path}: {len(foreign)} ids are not in the split: {advice}")
     if not responses:
         raise DataError(f"{path}: holds no response")
     count = -(-len(responses) // len(lines))
     for item_id, where in lines.items():
-        lacking = [sample for sample in range(count) if (item_id, sample) not in responses]
-        if lacking:
-            raise DataError(
-                f"{where}: {item_id} lacks sample {lacking[0]}; give every answered item the samples 0 to {count - 1} "
-                "(a call that gave no answer is a line with a failure)"
-            )
+        if lacking := [sample for sample in range(count) if (item_id, sample) not in responses]:
+            advice = f"give every answered item the samples 0 to {count - 1} (a call without answer has a failure)"
+            raise DataError(f"{where}: {item_id} lacks sample {lacking[0]}; {advice}")
     return list(responses.values())
 
 
@@ -88,19 +77,14 @@ def _read_foreign(line: Mapping[str, Any], where: str) -> Response | FailedRespo
 
 
 def import_authors(folder: Path, out: Path) -> tuple[Path, int, list[str]]:
-    """Write `references.jsonl` (`id`, `subtask`, `language`, `reference`) of the authors' release into a folder.
+    """Write `references.jsonl` (`id`, `subtask`, `language`, `reference`) of the authors' release into `out`.
 
-    Args:
-        folder: the eleven files of `{"response": ...}` lines (`.json`, `.jsonl` or `.txt`).
-        out: a folder without such a file.
-
-    Returns the file, the number of references, and a line for each thing that the release lacks. Raises DataError where
-    none of the files exists, a line is not such an object, or the file is there already.
+    `folder`: the eleven files of `{"response": ...}` lines. Returns the file, the number of references, and a line for
+    each thing that the release lacks. Raises DataError: none of the files exists, a line is wrong, or the file exists.
     """
     if os.path.lexists(path := out / "references.jsonl"):
         raise DataError(f"{path}: is there already; name a new folder with --out")
-    references: dict[str, list[str]] = {}
-    missing: list[str] = []
+    references, missing = dict[str, list[str]](), list[str]()
     for name, subtask in AUTHORS_FILES.items():
         title, expected = SUBTASKS[subtask].title, SUBTASKS[subtask].count
         found = [one for ending in ("jsonl", "json", "txt") if (one := folder / f"{name}.{ending}").is_file()]

@@ -1,7 +1,6 @@
 """Releases on the Hugging Face Hub: `hub:OWNER/NAME@TAG#PART` as verified files in the client's cache or a folder.
 
-A release is published as one commit, compared with the folder, then tagged. `HfApi.upload_folder` may divide its commit
-into several, and the main branch would hold half a release: `create_commit` makes one or none.
+A release is published as one commit, compared with the folder, then tagged. `HfApi.upload_folder` may make several.
 """
 
 from __future__ import annotations
@@ -11,12 +10,15 @@ import logging
 import os
 import re
 import shutil
+import signal
 import sys
+import threading
 from collections.abc import Iterator, Mapping, Set
 from contextlib import contextmanager
 from dataclasses import dataclass
 from json import JSONDecodeError
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import huggingface_hub
@@ -38,6 +40,7 @@ ATTRIBUTES = ".gitattributes"  # which files are LFS objects: the Hub's own
 TOKEN = "HF_TOKEN"
 TOKENS_PAGE = "https://huggingface.co/settings/tokens"
 TIMEOUT = 120.0  # seconds of silence in a connection: a commit of many files takes the Hub a minute
+LONGEST_STOP = 5.0  # seconds after Ctrl-C
 AGAIN = "run the same command again"
 _ADVICE = {
     401: f"{TOKEN} is refused: it is expired, revoked or mistyped; make a new token at {TOKENS_PAGE}",
@@ -83,10 +86,33 @@ def one_line(text: object, limit: int = 300) -> str:
 
 
 @contextmanager
+def _ended_by_ctrl_c() -> Iterator[None]:
+    """End a process, but no notebook, some seconds after Ctrl-C: the client waits for threads that hang."""
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        os.write(2, f"stopping; {AGAIN} to continue\n".encode())  # print may be what it interrupts
+        timer.start()
+        raise KeyboardInterrupt
+
+    timer = threading.Timer(LONGEST_STOP, os._exit, (130,))
+    main = threading.current_thread() is threading.main_thread() and not hasattr(sys, "ps1")
+    if ours := main and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, stop)
+    try:
+        yield
+    finally:
+        timer.cancel()
+        if ours:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@contextmanager
 def hub_errors(repo: str) -> Iterator[None]:
     """Turn the client's errors into a HubError that says what happened to `repo` and what to do."""
     try:
-        yield
+        with _ended_by_ctrl_c():
+            yield
     except (_HTTP_ERROR, OSError, ValueError, KeyError, RuntimeError) as error:
         cause: BaseException = error
         # The client wraps the error of an upload, and that of loading a file that is not in the cache.
@@ -106,7 +132,7 @@ def _describe(error: BaseException, repo: str) -> str:
         elif status == 401 and read_token() is None:
             advice = _ADVICE[404]  # to an account that it knows, the Hub answers 404
         return f"{one_line(error.server_message or 'refused', 160)} ({status}): {advice}"
-    if isinstance(error, OSError) and error.errno is not None:  # not of a connection, whose errors the client wraps
+    if isinstance(error, OSError) and error.errno is not None:  # the client wraps those of connections
         return write_problem(error)
     if isinstance(error, ValueError) and not isinstance(error, JSONDecodeError):  # refused metadata or uploads
         return one_line(error)
@@ -229,17 +255,16 @@ def pull(name: str, out: Path) -> HubRelease:
     return release
 
 
-def delete_cached(repo: str) -> list[Path]:
-    """Remove what clients keep of a data set on this machine: downloads, and rows of `datasets`; return the folders."""
-    folder = cache_folder(repo)
-    downloads = [folder] if folder.is_dir() else []
-    remove_for_good(folder)
-    return [*downloads, *delete_rows(repo)]
-
-
 def cache_folder(repo: str) -> Path:
     """The folder of a data set in the client's cache."""
     return Path(constants.HF_HUB_CACHE, f"datasets--{repo.replace('/', '--')}")
+
+
+def delete_cached(repo: str) -> list[Path]:
+    """Remove what clients keep of a data set on this machine: downloads, and rows of `datasets`; return the folders."""
+    downloads = [folder] if (folder := cache_folder(repo)).is_dir() else []
+    remove_for_good(folder)
+    return [*downloads, *delete_rows(repo)]
 
 
 def delete_rows(name: str) -> list[Path]:
@@ -276,13 +301,7 @@ class Publication:
 
 
 def publish(
-    folder: Path,
-    repo: str,
-    *,
-    private: bool = True,
-    tag: str | None = None,
-    dry_run: bool = False,
-    message: str | None = None,
+    folder: Path, repo: str, *, private: bool = True, tag: str = "", dry_run: bool = False, message: str = ""
 ) -> Publication:
     """Publish a release to `OWNER/NAME`, made where it is missing; the same call continues one that was interrupted.
 
@@ -297,8 +316,8 @@ def publish(
     name = NAME.fullmatch(f"hub:{repo}@{tag}")
     if name is None or name[2] != tag or tag == "main" or COMMIT.fullmatch(tag):
         raise ConfigError(f"{quoted(f'{repo}@{tag}')} must be OWNER/NAME and a tag such as v1.0 (--tag)")
-    names = {releases.MANIFEST, *manifest.files}
     sizes = {name: (folder / name).stat().st_size for name in (releases.MANIFEST, *sorted(manifest.files))}
+    names = sizes.keys()
     if dry_run:
         return Publication(repo, tag, sizes)
     api = hub_api(repo.partition("/")[0])
@@ -308,10 +327,8 @@ def publish(
         tags = {ref.name: ref.target_commit for ref in api.list_repo_refs(repo, repo_type=DATASET).tags}
         changed = _changed_files(api, repo, commit := tags.get(tag) or str(about.sha), folder, names)
         if tag in tags and changed:
-            raise PublishError(
-                f"{repo}: the tag {tag} exists on another release (commit {commit[:12]}); raise the version of this "
-                "one, or name another tag with --tag"
-            )
+            advice = "raise the version of this one, or name another tag with --tag"
+            raise PublishError(f"{repo}: the tag {tag} exists on another release (commit {commit[:12]}); {advice}")
         if tag not in tags and private and not about.private:
             raise PublishError(f"{repo} is public: the release would be visible at once; add --public to agree")
         if changed:

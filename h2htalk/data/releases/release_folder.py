@@ -100,10 +100,7 @@ def private_folder(release: Path) -> Path:
 
 
 def read_manifest(folder: Path) -> Manifest:
-    """Read a release's manifest.
-
-    Raises DataError, also where it names a file outside the folder, or a split whose file it does not list.
-    """
+    """Read a release's manifest. Raises DataError, also for a file outside the folder, or a split without its file."""
     path = folder / MANIFEST
     require_erased(folder)
     try:
@@ -131,10 +128,8 @@ def verify_files(folder: Path, manifest: Manifest) -> None:
     """Raise DataError, naming the files, unless the folder holds every file of the manifest unchanged."""
     now = hash_files(folder)
     if wrong := [name for name, sha256 in manifest.files.items() if now.get(name) != sha256]:
-        raise DataError(
-            f"{folder}: {listed(wrong)}: missing, or not the content that release.json records; get the "
-            "release again, or build it again"
-        )
+        problem = f"{listed(wrong)}: missing, or not the content that release.json records"
+        raise DataError(f"{folder}: {problem}; get the release again, or build it again")
 
 
 def data_file(config: str, split: str) -> str:
@@ -215,9 +210,8 @@ def choose_part(manifest: Manifest, fragment: str, name: str) -> tuple[str, str]
         parts |= {f"{study}/{one}".strip("/"): (study, one) for one in splits}
     wanted = fragment or next((one for one in parts if one != DEV), TEST)
     if wanted not in parts:
-        raise ConfigError(
-            f"{name}: has no part {quoted(wanted)}; {suggest(wanted, parts)}choose from {', '.join(parts) or 'none'}"
-        )
+        known = f"{suggest(wanted, parts)}choose from {', '.join(parts) or 'none'}"
+        raise ConfigError(f"{name}: has no part {quoted(wanted)}; {known}")
     return parts[wanted]
 
 
@@ -285,10 +279,8 @@ class ErasableRelease(ErasableFolder):
 
     def outside(self) -> Iterator[str]:
         """Say what the figures of the card came from: nothing in an analysis tells whose words it shows."""
-        yield (
-            f"what was published as {read_manifest(self.path).version} still holds the items: build the next version "
-            "with this folder as `previous`, and do not publish this folder"
-        )
+        advice = "build the next version with this folder as `previous`, and do not publish this folder"
+        yield f"what was published as {read_manifest(self.path).version} still holds the items: {advice}"
         card = files.read_json_object(private_folder(self.path) / SPEC, missing_ok=True).get("card") or {}
         if os.path.isdir(analysis := card.get("analysis") or ""):
             yield f"the analysis {analysis} shows words of the items: delete it"
@@ -312,8 +304,7 @@ def partial_folders(release: Path) -> tuple[Path, Path]:
 
 def remove_leftovers(release: Path) -> list[Path]:
     """Remove and return what a command that was killed left beside a release."""
-    left = [path for path in partial_folders(release) if path.is_dir()]
-    for path in left:
+    for path in (left := [path for path in partial_folders(release) if path.is_dir()]):
         remove_for_good(path)
     return left
 

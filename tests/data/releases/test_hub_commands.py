@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -11,7 +12,7 @@ from pathlib import Path
 import pytest
 from command_line import h2htalk
 from hub_double import HubDouble
-from hubs_made import PATIENT, client_environment, h2htalk_there, python
+from hubs_made import MAIN, PATIENT, client_environment, h2htalk_there, python
 
 from h2htalk.data.releases.release_folder import read_manifest
 from h2htalk.data.splits import load_split
@@ -79,17 +80,23 @@ print([row["a"] for row in dataset_rows(hub_dataset(sys.argv[1]), None)])
         assert "HF_TOKEN holds a character that no token has" in bad.stderr
 
 
-def test_a_killed_upload_resumes_to_one_complete_commit(release: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("point", "sent", "code"), [("commit", signal.SIGKILL, -signal.SIGKILL), ("put", signal.SIGINT, 130)]
+)
+def test_an_upload_that_hangs_ends_when_told_and_resumes_to_one_complete_commit(
+    release: Path, tmp_path: Path, point: str, sent: signal.Signals, code: int
+) -> None:
+    """After Ctrl-C, it waited two minutes for the client's threads."""
     with HubDouble() as hub:
         environment = client_environment(hub, tmp_path)
-        hub.fault("commit", "hang", times=1)
-        code = PATIENT + "from h2htalk.cli import main\nmain()"
-        words = [sys.executable, "-c", code, "release", "publish", str(release), "lab/made"]
+        hub.fault(point, "hang", times=1)
+        soon = "import h2htalk.data.releases.hub as hub\nhub.LONGEST_STOP = 0.5\n"
+        words = [sys.executable, "-c", f"{PATIENT}{soon}{MAIN}", "release", "publish", str(release), "lab/made"]
         running = subprocess.Popen(words, env=environment, stderr=subprocess.DEVNULL)
-        while "commit" not in hub.points():
+        while point not in hub.points():
             assert running.poll() is None
-        running.kill()
-        running.wait(30)
+        running.send_signal(sent)
+        assert running.wait(30) == code
         done = h2htalk_there("release", "publish", release, "lab/made", environment=environment)
         assert done.returncode == 0, done.stderr
         repo = hub.dataset("lab/made")
