@@ -14,7 +14,7 @@ from h2htalk.benchmark.studies.report import StudyResult
 from h2htalk.benchmark.studies.run_study import run_study
 from h2htalk.benchmark.studies.settings import CASES, StudySpec
 from h2htalk.data.case import Case, script
-from h2htalk.data.dialogue import Turn
+from h2htalk.data.scenario import Turn
 from h2htalk.data.splits import load_split
 from h2htalk.text.point_checks import meets
 

@@ -28,9 +28,9 @@ from h2htalk.curation.pipeline import run_stage
 from h2htalk.curation.settings import CurateSpec
 from h2htalk.curation.stage_folder import StageFolder, part_name
 from h2htalk.curation.workspace import Workspace
-from h2htalk.data.dialogue import Dialogue, Turn
 from h2htalk.data.files import write_json
 from h2htalk.data.languages import LANGUAGES
+from h2htalk.data.scenario import Dialogue, Turn
 
 SHARES = (0.0, 0.01, 0.02, 0.05, 0.10, 0.15, 0.20, 0.25, 0.30)
 

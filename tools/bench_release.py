@@ -23,8 +23,7 @@ from h2htalk.curation.outcomes import Kept
 from h2htalk.curation.pipeline import StageRun, claim, finish
 from h2htalk.curation.stage_folder import part_name
 from h2htalk.curation.workspace import Workspace
-from h2htalk.data.dialogue import Dialogue
-from h2htalk.data.scenario import Scenario, bundled_personas
+from h2htalk.data.scenario import Dialogue, Scenario, bundled_personas
 from h2htalk.rounds.annotations import Annotation
 from h2htalk.rounds.closing import close_round
 from h2htalk.rounds.opening import open_round

@@ -13,8 +13,8 @@ from pathlib import Path
 
 from synthetic_words import WORDS
 
-from h2htalk.data.dialogue import Dialogue, Turn
 from h2htalk.data.languages import Language
+from h2htalk.data.scenario import Dialogue, Turn
 
 LENGTHS = (20, 40, 80, 160, 400, 1000, 2000)
 KINDS = ("characters", "words", "mixed")

@@ -22,8 +22,8 @@ from eval_safety import Share, count, esconv_rows, one_message, smilechat, speed
 
 from h2htalk.curation.safety.policy import Assessment
 from h2htalk.curation.safety.stage import assess
-from h2htalk.data.dialogue import Dialogue, Turn
 from h2htalk.data.languages import LANGUAGES, Language
+from h2htalk.data.scenario import Dialogue, Turn
 
 TESTS = Path(__file__).parents[1] / "tests/curation"
 INSULTS = TESTS / "safety/dev_insults.json"

@@ -24,9 +24,8 @@ from h2htalk.curation.release.content import ReleaseContent
 from h2htalk.curation.release.gates import GATES, GateContext
 from h2htalk.curation.release.items import ReleaseItem
 from h2htalk.curation.release.settings import ReleaseSpec
-from h2htalk.data.dialogue import Dialogue
 from h2htalk.data.languages import LANGUAGES
-from h2htalk.data.scenario import Scenario, bundled_personas
+from h2htalk.data.scenario import Dialogue, Scenario, bundled_personas
 
 Said = tuple[str, str]  # role, text
 

@@ -32,10 +32,9 @@ from h2htalk.curation.safety.companion import LAYER, REMOVE, REVIEW
 from h2htalk.curation.safety.insults import mask_groups, offence
 from h2htalk.curation.safety.stage import assess
 from h2htalk.curation.safety.text_folding import fold
-from h2htalk.data.dialogue import Dialogue, Turn
 from h2htalk.data.languages import LANGUAGES, Language
 from h2htalk.data.releases.release_folder import TEST
-from h2htalk.data.scenario import bundled_personas
+from h2htalk.data.scenario import Dialogue, Turn, bundled_personas
 from h2htalk.data.splits import load_split
 from h2htalk.distributions import wilson_interval
 

@@ -22,10 +22,9 @@ from typing import Any
 from make_synthetic_split import Writer, scenario_counts
 
 from h2htalk.analysis.measures.scenario_texts import instruction_text
-from h2htalk.data.dialogue import Turn
 from h2htalk.data.files import write_jsonl, write_text
 from h2htalk.data.languages import LANGUAGES
-from h2htalk.data.scenario import Scenario, ScheduleEntry
+from h2htalk.data.scenario import Scenario, ScheduleEntry, Turn
 from h2htalk.data.splits import load_split
 from h2htalk.data.subtasks import SUBTASKS, TOTAL_COUNT, Subtask
 from h2htalk.errors import DataError

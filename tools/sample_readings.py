@@ -26,7 +26,7 @@ from eval_safety import esconv_rows, smilechat
 
 from h2htalk.curation.anonymize.engine.analyzer import find_in_dialogue
 from h2htalk.curation.safety.stage import assess
-from h2htalk.data.dialogue import Dialogue, Turn
+from h2htalk.data.scenario import Dialogue, Turn
 
 TYPES = {"zh": ("PERSON", "ORGANIZATION", "PHONE_NUMBER"), "en": ("PERSON", "ORGANIZATION", "PHONE_NUMBER")}
 CONTEXT = 60  # characters before and after a mark

@@ -30,9 +30,8 @@ from sklearn.linear_model import LogisticRegression
 from h2htalk.curation.release.content import case_texts, scenario_texts
 from h2htalk.curation.safety.companion import CONTEXT, DATA, KINDS, PARTS, CompanionModel, combined, companion_turns
 from h2htalk.curation.safety.text_folding import fold_spelling
-from h2htalk.data.dialogue import Turn
 from h2htalk.data.languages import LANGUAGES, Language
-from h2htalk.data.scenario import Scenario
+from h2htalk.data.scenario import Scenario, Turn
 from h2htalk.data.splits import load_split
 
 HOME = Path(__file__).parents[1] / "h2htalk/curation/safety" / DATA

@@ -14,7 +14,7 @@ from pydantic import AfterValidator, Field
 from h2htalk.chat.engines import ENGINES, parse_model
 from h2htalk.data.languages import LANGUAGES, Language
 from h2htalk.data.records import NOT_EMPTY, PathText, Text, check_fields, option_of, read_settings
-from h2htalk.data.scenario import SubtaskName
+from h2htalk.data.subtasks import SubtaskName
 from h2htalk.errors import ConfigError
 
 

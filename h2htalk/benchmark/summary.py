@@ -31,13 +31,12 @@ from h2htalk.benchmark.statistics import (
     paired_figures,
 )
 from h2htalk.chat.prices import Totals
-from h2htalk.data.dialogue import Turn
 from h2htalk.data.files import write_jsonl
 from h2htalk.data.languages import find_language
 from h2htalk.data.records import read_record
 from h2htalk.data.responses import Answers, FailedResponse, Failure, Response, read_answers
 from h2htalk.data.run_folder import SCORE_AGAIN, RunFolder
-from h2htalk.data.scenario import Scenario, ScheduleEntry
+from h2htalk.data.scenario import Scenario, ScheduleEntry, Turn
 from h2htalk.data.signature import Signature
 from h2htalk.data.splits import Split
 from h2htalk.data.subtasks import SUBTASKS

@@ -32,8 +32,8 @@ from h2htalk.curation.safety import guard_model
 from h2htalk.curation.settings import CurateSpec
 from h2htalk.curation.stage_folder import StageFolder
 from h2htalk.curation.stage_table import FIRST_STAGE, STAGES, find_stage, stage_before
-from h2htalk.data.dialogue import Dialogue
 from h2htalk.data.responses import CALLS
+from h2htalk.data.scenario import Dialogue
 from h2htalk.errors import counted
 
 SAMPLE = 200  # dialogues whose calls are made

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from h2htalk.data.dialogue import Dialogue
 from h2htalk.data.erasure.folder_kinds import own_ids
+from h2htalk.data.scenario import Dialogue
 from h2htalk.errors import DataError
 
 Record = Mapping[str, Any]  # a JSON object with an `id`

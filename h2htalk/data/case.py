@@ -9,10 +9,9 @@ from typing import Annotated, Any, Literal, get_args
 
 from pydantic import Field, StringConstraints, model_validator, with_config
 
-from h2htalk.data.dialogue import Turn
 from h2htalk.data.languages import Language, find_language
-from h2htalk.data.records import STRICT, Id, Open, Text, adapter, read_record
-from h2htalk.data.scenario import Risk, Scenario, Tags
+from h2htalk.data.records import STRICT, Id, Open, Text, as_json, read_record
+from h2htalk.data.scenario import Risk, Scenario, Tags, Turn
 from h2htalk.errors import quoted
 
 Study = Literal["high_risk", "look_alike", "instructions", "arcs"]
@@ -118,7 +117,7 @@ class Case:
 
     def to_dict(self) -> dict[str, Any]:
         """The record as JSON holds it; `from_dict(to_dict())` gives the same case."""
-        return adapter(Case).dump_python(self, mode="json")  # type: ignore[no-any-return]
+        return as_json(self)
 
     @model_validator(mode="after")
     def _check_links(self) -> Case:

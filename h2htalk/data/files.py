@@ -54,12 +54,12 @@ def read_jsonl(
 
 
 @contextmanager
-def reading(path: Path) -> Iterator[None]:
-    """Raise DataError for an OSError of reading a path."""
+def reading(path: Path, kind: type[H2HTalkError] = DataError) -> Iterator[None]:
+    """Raise DataError (or `kind`) for an OSError of reading a path, and for text that is not UTF-8."""
     try:
         yield
-    except OSError as error:
-        raise DataError(f"{path}: cannot be read: {error.strerror or error}") from error
+    except (OSError, UnicodeDecodeError) as error:
+        raise kind(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from error
 
 
 @contextmanager
@@ -157,11 +157,8 @@ def read_json_object(path: Path, *, missing_ok: bool = False) -> dict[str, Any]:
 
 def sha256_of(path: Path) -> str:
     """Return the SHA-256 of a file's content in hexadecimal. Raises ConfigError where it cannot be read."""
-    try:
-        with path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
-    except OSError as error:
-        raise ConfigError(f"{path}: cannot be read: {error.strerror or error}") from error
+    with reading(path, ConfigError), path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 @contextmanager

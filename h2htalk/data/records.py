@@ -117,6 +117,12 @@ def adapter(kind: Any) -> TypeAdapter[Any]:
     return TypeAdapter(kind)
 
 
+def as_json(record: Any) -> dict[str, Any]:
+    """The fields of a record as JSON holds them; open ones unchanged, as pydantic would write infinity as null."""
+    own = {name: dict(getattr(record, name)) for name in ("provenance", "metadata") if hasattr(record, name)}
+    return adapter(type(record)).dump_python(record, mode="json") | own  # type: ignore[no-any-return,arg-type]
+
+
 def messages_of(
     invalid: ValidationError, kind: Any = None, unknown: str = "", known: Sequence[str] = (), field: str = ""
 ) -> Iterator[str]:

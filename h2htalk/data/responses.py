@@ -15,7 +15,7 @@ from typing import Annotated, Any
 from pydantic import ConfigDict, Field, with_config
 
 from h2htalk.data.files import UNIQUE_KEYS, json_line, read_jsonl, replacing, require_file
-from h2htalk.data.records import Id, read_record
+from h2htalk.data.records import Id, adapter, read_record
 from h2htalk.errors import DataError
 
 KEY_MASK = "[API key masked]"  # in a text that held the key when it came
@@ -46,8 +46,7 @@ class _Stored:
     __slots__: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
-        known = {name: value for name in self.__slots__ if (value := getattr(self, name)) is not None}
-        return {name: value.to_dict() if isinstance(value, _Stored) else value for name, value in known.items()}
+        return adapter(type(self)).dump_python(self, exclude_none=True)  # type: ignore[no-any-return,arg-type]
 
 
 @with_config(_FOREIGN)

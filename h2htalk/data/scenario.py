@@ -1,4 +1,4 @@
-"""Scenarios, and the personas that they name."""
+"""Dialogues, scenarios, and the personas that scenarios name."""
 
 from __future__ import annotations
 
@@ -11,15 +11,14 @@ from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Literal, cast, get_args
 
-from pydantic import AfterValidator, Field, PlainValidator, SerializeAsAny, ValidationInfo, WithJsonSchema, with_config
+from pydantic import Field, PlainValidator, SerializeAsAny, ValidationInfo, WithJsonSchema, with_config
 
-from h2htalk.data.dialogue import Turn
 from h2htalk.data.erasure.folder_kinds import require_erased
 from h2htalk.data.files import read_toml
 from h2htalk.data.languages import LANGUAGES, Language
-from h2htalk.data.records import STRICT, Id, Open, Text, Time, Word, adapter, must, read_record
-from h2htalk.data.subtasks import SUBTASKS, FieldKind
-from h2htalk.errors import ConfigError, DataError, quoted, suggest
+from h2htalk.data.records import STRICT, Id, Open, Text, Time, Word, adapter, as_json, must, read_record
+from h2htalk.data.subtasks import SUBTASKS, FieldKind, SubtaskName
+from h2htalk.errors import ConfigError, DataError, quoted
 
 # The stages of a workspace whose records are candidates, the last one first.
 CANDIDATE_STAGES = ("review", "compose")
@@ -93,9 +92,9 @@ def bundled_personas() -> dict[str, Persona]:
     return read_personas(Path(__file__).parent / "bundled" / "personas")
 
 
-def personas_of(folder: Path) -> dict[str, Persona]:
-    """Read the bundled personas and those beside the scenarios of a folder, by id. Raises DataError."""
-    return bundled_personas() | read_personas(folder / "personas")
+def personas_of(source: Path) -> dict[str, Persona]:
+    """Read the bundled personas and those beside the scenarios of a folder or file, by id. Raises DataError."""
+    return bundled_personas() | read_personas((source if source.is_dir() else source.parent) / "personas")
 
 
 def read_personas(folder: Path) -> dict[str, Persona]:
@@ -107,6 +106,58 @@ def read_personas(folder: Path) -> dict[str, Persona]:
             raise DataError(f"{path}: persona {persona.id!r} is in {files[persona.id]} already; keep one")
         found[persona.id], files[persona.id] = persona, path.name
     return found
+
+
+Role = Literal["user", "companion"]
+ROLES: tuple[Role, ...] = get_args(Role)
+
+
+@with_config(STRICT)
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One message of a conversation: the speaker's role and the text."""
+
+    role: Role
+    content: Text
+
+    def to_dict(self) -> dict[str, str]:
+        return {"role": self.role, "content": self.content}
+
+
+@with_config(STRICT)
+@dataclass(frozen=True, slots=True)
+class Dialogue:
+    """A conversation with its language, provenance and licence."""
+
+    id: Id
+    language: Language
+    messages: Annotated[tuple[Turn, ...], Field(min_length=1)]
+    provenance: Open = field(default_factory=dict)
+    licence: Text = "unknown"
+    metadata: Open = field(default_factory=dict)
+
+    @classmethod
+    def from_dict(cls, raw: Mapping[str, Any], where: str = "dialogue") -> Dialogue:
+        """Read `{"id", "language", "messages": [{"role", "content"}]}`. Raises DataError (`read_record`)."""
+        return read_record(cls, raw, where, as_python=True)
+
+    def to_dict(self) -> dict[str, Any]:
+        return as_json(self)
+
+
+def notes_crisis(metadata: Mapping[str, Any]) -> bool:
+    """Whether the safety stage noted a crisis, a possible one, or harm by the companion, in metadata."""
+    safety = metadata.get("safety")
+    if not isinstance(safety, Mapping):
+        return False
+    grave = any(str(tag).startswith(("companion.", "sexual.minors")) for tag in safety.get("tags", ()))
+    return grave or safety.get("risk", "none") != "none" or bool(safety.get("possible_crisis"))
+
+
+def notes_explicit(metadata: Mapping[str, Any]) -> bool:
+    """Whether the safety stage noted sexual content in metadata."""
+    safety = metadata.get("safety")
+    return isinstance(safety, Mapping) and any(str(tag).startswith("sexual.") for tag in safety.get("tags", ()))
 
 
 Complexity = Literal["basic", "intermediate", "advanced"]
@@ -171,13 +222,6 @@ def _read_inputs(raw: Any, info: ValidationInfo) -> Mapping[str, InputValue]:
     return {name: getattr(found, name) for name in names}
 
 
-def _known_subtask(name: str) -> str:
-    if name not in SUBTASKS:
-        raise ValueError(f"unknown subtask {quoted(name)}; {suggest(name, SUBTASKS)}choose from {', '.join(SUBTASKS)}")
-    return name
-
-
-SubtaskName = Annotated[str, AfterValidator(_known_subtask), WithJsonSchema({"enum": list(SUBTASKS)})]
 Inputs = Annotated[
     Mapping[str, InputValue], PlainValidator(_read_inputs), SerializeAsAny(), WithJsonSchema({"type": "object"})
 ]
@@ -217,9 +261,7 @@ class Scenario:
     def to_dict(self) -> dict[str, Any]:
         """The record as JSON holds it; `from_dict(to_dict())` gives the same scenario."""
         record: dict[str, Any] = {}
-        # As they are: pydantic writes infinity as null, which is an error where they are written.
-        own = {"provenance": dict(self.provenance), "metadata": dict(self.metadata)}
-        for name, value in (adapter(Scenario).dump_python(self, mode="json") | own).items():
+        for name, value in as_json(self).items():
             if name == "references" and len(value) == 1:
                 record["reference"] = value[0]
             elif name != "metadata" or value:

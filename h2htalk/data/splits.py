@@ -14,7 +14,7 @@ from typing import Annotated, Any
 from pydantic import Field, with_config
 
 from h2htalk.data.case import Case, turn_scenarios
-from h2htalk.data.files import read_bounded, read_json_object, read_jsonl, read_toml, sha256_of
+from h2htalk.data.files import read_bounded, read_json_object, read_jsonl, read_toml, reading, sha256_of
 from h2htalk.data.records import STRICT, Id, Text, read_record
 from h2htalk.data.releases import release_folder as releases
 from h2htalk.data.responses import read_parquet
@@ -111,10 +111,7 @@ def load_split(name: str | Path) -> Split:
         >>> len(h2htalk.load_split("mini").select(language="en").scenarios)
         176
 
-    Raises:
-        ConfigError: no such split; the message lists what there is.
-        DataError: a broken record (file and line), a duplicate id, or a persona without a description.
-        HubError: the Hub cannot be reached, or sends other files than were published.
+    Raises ConfigError for no such split, DataError (file and line) for a broken record, and HubError.
     """
     text = str(name)
     if text.startswith(releases.HUB):
@@ -125,31 +122,15 @@ def load_split(name: str | Path) -> Split:
         return replace(split, source=text, commit=found.commit)
     release, _, fragment = text.rpartition("#") if "#" in text and not os.path.exists(text) else (text, "", "")
     if releases.is_release(folder := Path(release)):
-        manifest = releases.read_manifest(folder)
-        releases.verify_files(folder, manifest)
+        releases.verify_files(folder, manifest := releases.read_manifest(folder))
         split = _read_release(folder, manifest, fragment, release)
         return replace(split, source=f"{manifest.name} {manifest.version}, release {releases.release_hash(folder)}")
     source = resolve_split(text)
     header = split_header(source)
-    folder = source if source.is_dir() else source.parent
-    personas = personas_of(folder)
-    items, seen = list[Scenario | Case](), dict[str, str]()
-    for where, record in iter_records(source):
-        item = read_item(record, where)
-        if item.id in seen:
-            raise DataError(f"{where}: duplicate id {item.id} (first in {seen[item.id]})")
-        if items and type(item) is not type(items[0]):
-            raise DataError(f"{where}: a split holds scenarios or cases, and this file has both; make two splits")
-        seen[item.id] = where
-        require_persona(item, personas, where, folder)
-        items.append(item)
-    if not items:
-        raise DataError(f"{source}: holds no scenario")
-    path = folder / INVENTED
-    try:
+    personas = personas_of(source)
+    items = [item for _, item in read_items(source, personas) if item]
+    with reading(path := (source if source.is_dir() else source.parent) / INVENTED):
         lines = read_bounded(path).decode("utf-8-sig").splitlines() if os.path.lexists(path) else ()
-    except (OSError, UnicodeDecodeError) as error:
-        raise DataError(f"{path}: cannot be read: {error}") from error
     return replace(split_of(items, personas, header), invented=tuple(filter(None, map(str.strip, lines))))
 
 
@@ -178,7 +159,7 @@ def _read_release(
         print(f"{name}: {counted(dropped, 'item')} left out, erased after it was published", file=sys.stderr)
     personas = personas_of(folder)
     for item in items:
-        require_persona(item, personas, str(folder), folder)
+        _require_persona(item, personas, str(folder))
     part, main = [*filter(None, (study, split))], split == releases.TEST and not study
     if not items:
         raise DataError(f"{name}: holds no item in split {quoted('/'.join(part))}")
@@ -194,14 +175,11 @@ def _read_release(
     return split_of(items, personas, header)
 
 
-def require_persona(item: Scenario | Case, personas: Mapping[str, Persona], where: str, folder: Path) -> None:
-    """Raise DataError unless the item's persona is known and has a description in its language."""
-    known = personas.get(item.persona)
-    if known is None or item.language not in known.names:
-        raise DataError(
-            f"{where}: {item.id}: persona {quoted(item.persona)} has no {item.language} description; "
-            f"add it to {folder / 'personas'} or choose from {', '.join(sorted(personas))}"
-        )
+def _require_persona(item: Scenario | Case, personas: Mapping[str, Persona], where: str) -> None:
+    if item.persona not in personas or item.language not in personas[item.persona].names:
+        what = f"{item.id}: persona {quoted(item.persona)} has no {item.language} description"
+        advice = f"add it to the folder personas of the split, or choose from {', '.join(sorted(personas))}"
+        raise DataError(f"{where}: {what}; {advice}")
 
 
 def resolve_split(name: str) -> Path:
@@ -228,12 +206,42 @@ def _scenario_files(folder: Path) -> list[Path]:
     return sorted(path for path in folder.iterdir() if path.suffix in _SUFFIXES)
 
 
+def read_items(
+    source: Path, personas: Mapping[str, Persona], errors: list[str] | None = None
+) -> Iterator[tuple[str, Scenario | Case | None]]:
+    """Stream `(where, item)` from a folder or file of at least one item. Raises DataError for a wrong record.
+
+    A repeated id, an unknown persona, and a case among scenarios are wrong too. With `errors`, this list receives the
+    messages, and None stands for the item.
+    """
+    seen, kinds = dict[str, str](), set[type]()
+    for where, record in _iter_records(source, errors):
+        try:
+            item = read_item(record, where)
+            if item.id in seen:
+                raise DataError(f"{where}: duplicate id {item.id} (first in {seen[item.id]})")
+            if kinds - {type(item)}:
+                raise DataError(f"{where}: a split holds scenarios or cases, and this file has both; make two splits")
+            _require_persona(item, personas, where)
+        except DataError as error:
+            if errors is None:
+                raise
+            errors += str(error).splitlines()
+            yield where, None
+        else:
+            seen[item.id] = where
+            kinds.add(type(item))
+            yield where, item
+    if not seen and not errors:
+        raise DataError(f"{source}: holds no scenario")
+
+
 def read_item(record: Mapping[str, Any], where: str) -> Scenario | Case:
     """Read a record of a split: with `study` a case, else a scenario. Raises DataError."""
     return Case.from_dict(record, where) if "study" in record else Scenario.from_dict(record, where)
 
 
-def iter_records(source: Path, broken: list[str] | None = None) -> Iterator[tuple[str, dict[str, Any]]]:
+def _iter_records(source: Path, broken: list[str] | None = None) -> Iterator[tuple[str, dict[str, Any]]]:
     """Stream `(where, record)` from a folder or file; `broken`: see `read_jsonl`."""
     if os.path.isfile(source / "stage.json"):  # the reference of a candidate is its first one
         for path in sorted((source / "kept").glob("part-*.jsonl")):
@@ -245,8 +253,9 @@ def iter_records(source: Path, broken: list[str] | None = None) -> Iterator[tupl
     if not (paths := _scenario_files(source) if source.is_dir() else [source]):
         raise DataError(f"{source}: holds no .jsonl or .parquet file")
     for path in paths:
-        is_parquet = path.suffix == ".parquet"
-        yield from read_parquet(path) if is_parquet else read_jsonl(path, unique_keys=True, broken=broken)
+        yield from (
+            read_parquet(path) if path.suffix == ".parquet" else read_jsonl(path, unique_keys=True, broken=broken)
+        )
 
 
 def split_header(source: Path) -> Header:

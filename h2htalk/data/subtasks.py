@@ -7,10 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Literal, cast
+from typing import Annotated, Literal, cast
+
+from pydantic import AfterValidator, WithJsonSchema
 
 from h2htalk.data.languages import RECORDS, LengthLimit
-from h2htalk.errors import DataError, quoted, suggest
+from h2htalk.data.records import read_record
+from h2htalk.errors import quoted, suggest
 
 Dimension = Literal["dialogue", "recollection", "itinerary"]
 # What an input field holds: conversation turns, short texts, a schedule, or one text.
@@ -101,14 +104,18 @@ MEMORY_CATEGORIES = RECORDS["en"].memory_categories
 MEMORY_IMPORTANCE = {0: "a week", 1: "three months", 2: "long-term"}
 
 
+def _known(name: str) -> str:
+    if name not in SUBTASKS:
+        raise ValueError(f"unknown subtask {quoted(name)}; {suggest(name, SUBTASKS)}choose from {', '.join(SUBTASKS)}")
+    return name
+
+
+SubtaskName = Annotated[str, AfterValidator(_known), WithJsonSchema({"enum": list(SUBTASKS)})]
+
+
 def find_subtask(name: str, where: str = "subtask") -> Subtask:
     """Return the subtask of that name, else raise a DataError that lists all."""
-    try:
-        return SUBTASKS[name]
-    except (KeyError, TypeError):
-        raise DataError(
-            f"{where}: unknown subtask {quoted(name)}; {suggest(name, SUBTASKS)}choose from {', '.join(SUBTASKS)}"
-        ) from None
+    return SUBTASKS[read_record(SubtaskName, name, where, as_python=True)]
 
 
 def task_id(figure: str, language: str) -> str:

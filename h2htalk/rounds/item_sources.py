@@ -15,18 +15,21 @@ from pathlib import Path
 from typing import Any
 
 from h2htalk.data.case import Case, script
-from h2htalk.data.dialogue import Dialogue, Turn, notes_crisis, notes_explicit
 from h2htalk.data.erasure.folder_kinds import require_erased
 from h2htalk.data.files import read_jsonl
 from h2htalk.data.records import read_record
 from h2htalk.data.scenario import (
+    Dialogue,
     InputValue,
     Persona,
     Scenario,
     ScheduleEntry,
+    Turn,
     bundled_personas,
     is_workspace,
     last_candidates,
+    notes_crisis,
+    notes_explicit,
 )
 from h2htalk.data.splits import load_split
 from h2htalk.errors import DataError, RoundError, quoted

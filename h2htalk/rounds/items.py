@@ -9,9 +9,9 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, with_config
 
-from h2htalk.data.dialogue import Turn
 from h2htalk.data.languages import Language
 from h2htalk.data.records import STRICT, Id, Text, read_record
+from h2htalk.data.scenario import Turn
 from h2htalk.errors import DataError, RoundError, quoted
 from h2htalk.rounds.questions import Question, Value
 

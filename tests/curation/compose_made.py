@@ -12,7 +12,7 @@ from curation_made import finished, run_one
 from h2htalk.curation.compose.settings import ComposeSettings
 from h2htalk.curation.stage_folder import RecordCounts
 from h2htalk.curation.workspace import Workspace
-from h2htalk.data.dialogue import Dialogue, Turn
+from h2htalk.data.scenario import Dialogue, Turn
 
 NOTHING = '{"evidence": "Greetings only.", "proposals": []}'
 PLANS = [{"time": "09:00", "activity": "Opens the bookshop"}, {"time": "17:30", "activity": "Closes up"}]

@@ -12,8 +12,8 @@ from curation_made import finished, run_one
 from h2htalk.curation.dedup.settings import DedupSettings
 from h2htalk.curation.stage_folder import RecordCounts, StageFolder
 from h2htalk.curation.workspace import Workspace
-from h2htalk.data.dialogue import Dialogue, Turn
 from h2htalk.data.languages import Language
+from h2htalk.data.scenario import Dialogue, Turn
 
 
 def dialogue(name: str, *contents: str, language: Language = "en", metadata: dict[str, Any] | None = None) -> Dialogue:

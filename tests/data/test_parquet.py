@@ -10,8 +10,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from h2htalk.data.dialogue import Dialogue
 from h2htalk.data.responses import read_parquet, write_parquet
+from h2htalk.data.scenario import Dialogue
 from h2htalk.errors import DataError
 
 TURNS = [{"role": "user", "content": "Hi."}]

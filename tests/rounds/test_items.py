@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from h2htalk.data.dialogue import Turn
+from h2htalk.data.scenario import Turn
 from h2htalk.errors import DataError
 from h2htalk.rounds.items import MAX_TEXT, Item, check_values
 from h2htalk.rounds.questions import QUESTIONS

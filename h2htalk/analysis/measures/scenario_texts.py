@@ -6,9 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-from h2htalk.data.dialogue import Turn
 from h2htalk.data.languages import Language
-from h2htalk.data.scenario import InputValue, Scenario, ScheduleEntry
+from h2htalk.data.scenario import InputValue, Scenario, ScheduleEntry, Turn
 
 Side = Literal["instruction", "response"]
 SIDES: tuple[Side, ...] = ("instruction", "response")

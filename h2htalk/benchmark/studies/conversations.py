@@ -24,11 +24,10 @@ from h2htalk.chat.prices import prompt_tokens, rough_tokens
 from h2htalk.chat.protocol import Message, Outcome, Reply, Request, Sampling, request_seed
 from h2htalk.chat.response_schema import ResponseSchema
 from h2htalk.data.case import Case, script
-from h2htalk.data.dialogue import Turn
 from h2htalk.data.files import json_line
 from h2htalk.data.languages import Language, find_language
 from h2htalk.data.responses import Failure, strip_thinking
-from h2htalk.data.scenario import Persona, Scenario, Tags
+from h2htalk.data.scenario import Persona, Scenario, Tags, Turn
 from h2htalk.data.splits import Split, load_split
 from h2htalk.data.subtasks import SUBTASKS
 from h2htalk.text.contracts.memory_blocks import parse_memory

@@ -24,7 +24,7 @@ from h2htalk.curation.outcomes import Kept, Outcome, Outcomes, PartRule, Rejecte
 from h2htalk.curation.pipeline import RuleFactory, StageRun
 from h2htalk.curation.settings import CurateSpec
 from h2htalk.curation.workspace import Workspace
-from h2htalk.data.dialogue import Dialogue, Turn
+from h2htalk.data.scenario import Dialogue, Turn
 from h2htalk.errors import ConfigError, MissingExtraError, quoted, suggest
 
 if TYPE_CHECKING:

@@ -11,8 +11,7 @@ from typing import Any
 from h2htalk.curation.candidates import MODEL, Reference
 from h2htalk.curation.safety.companion import EXPLICIT, HARM, REMOVE, REVIEW, companion_turns, find_in_answer
 from h2htalk.curation.safety.crisis import MINOR
-from h2htalk.data.dialogue import Dialogue, Turn
-from h2htalk.data.scenario import Persona, Scenario, Tags
+from h2htalk.data.scenario import Dialogue, Persona, Scenario, Tags, Turn
 from h2htalk.data.subtasks import find_subtask
 from h2htalk.errors import shorten
 from h2htalk.text.contracts.contract import check_scenario, inputs_of

@@ -14,8 +14,7 @@ from typing import Any
 from h2htalk.curation.candidates import ANSWER, Reference
 from h2htalk.curation.compose.drafts import Draft, broken_rules, random_bytes, scenario_of
 from h2htalk.curation.compose.tagging import is_pleasantry, is_substantial, strength, tags_of, tells_of_itself
-from h2htalk.data.dialogue import Dialogue, Turn
-from h2htalk.data.scenario import Persona
+from h2htalk.data.scenario import Dialogue, Persona, Turn
 from h2htalk.text.contracts.violations import Violation
 
 BASE, EMOTION = "dialogue_base", "dialogue_emotion"

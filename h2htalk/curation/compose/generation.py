@@ -32,11 +32,10 @@ from h2htalk.curation.compose.reply_schemas import (
 from h2htalk.curation.compose.tagging import tags_of
 from h2htalk.curation.language_data import language_data
 from h2htalk.curation.prompts.templates import Prompts
-from h2htalk.data.dialogue import Dialogue
 from h2htalk.data.help_lines import help_rows, help_text
 from h2htalk.data.languages import find_language
 from h2htalk.data.responses import Failure
-from h2htalk.data.scenario import Persona, Scenario
+from h2htalk.data.scenario import Dialogue, Persona, Scenario
 from h2htalk.data.subtasks import find_subtask
 from h2htalk.errors import DataError, shorten
 from h2htalk.text.contracts.contract import contract_of, inputs_of

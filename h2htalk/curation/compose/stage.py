@@ -47,10 +47,9 @@ from h2htalk.curation.prompts.templates import Prompts, fingerprint
 from h2htalk.curation.settings import CurateSpec
 from h2htalk.curation.stage_folder import StageFolder
 from h2htalk.curation.workspace import Workspace
-from h2htalk.data.dialogue import Dialogue
 from h2htalk.data.languages import LANGUAGES
 from h2htalk.data.responses import Failure
-from h2htalk.data.scenario import Persona, Scenario, bundled_personas
+from h2htalk.data.scenario import Dialogue, Persona, Scenario, bundled_personas
 from h2htalk.data.subtasks import SUBTASKS, find_subtask
 from h2htalk.errors import ConfigError, quoted
 from h2htalk.text.contracts.memory_blocks import is_null_memory

@@ -8,10 +8,9 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 
 from h2htalk.curation.language_data import language_data, language_patterns
-from h2htalk.data.dialogue import Dialogue, Turn
 from h2htalk.data.languages import Language
 from h2htalk.data.records import read_record
-from h2htalk.data.scenario import COMPLEXITIES, INTERACTIONS, Tags
+from h2htalk.data.scenario import COMPLEXITIES, INTERACTIONS, Dialogue, Tags, Turn
 from h2htalk.errors import DataError
 from h2htalk.text.counting import count_length, split_actions
 

@@ -14,9 +14,8 @@ from typing import Literal
 from h2htalk.curation.dedup.lengths import lengths
 from h2htalk.curation.dedup.minhash import plain, shingle_hashes, unique_values
 from h2htalk.curation.dedup.similarity import similarity
-from h2htalk.data.dialogue import ROLES, Dialogue, Role, Turn
 from h2htalk.data.languages import LANGUAGES, Language
-from h2htalk.data.scenario import Scenario
+from h2htalk.data.scenario import ROLES, Dialogue, Role, Scenario, Turn
 from h2htalk.data.splits import Split
 
 # A shingle in more texts than this (or, in large splits, in more than one of so many) tells little about any of them.

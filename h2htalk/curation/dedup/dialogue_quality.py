@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from h2htalk.data.dialogue import Dialogue
+from h2htalk.data.scenario import Dialogue
 
 # A complete reply ends with one of these, or with a sign that is no letter (emoji).
 _ENDS = frozenset(".!?。！？…~～♪」』”’\"')）】]》>*")

@@ -18,9 +18,9 @@ from h2htalk.curation.dedup.dialogue_quality import Quality, quality
 from h2htalk.curation.dedup.lengths import lengths
 from h2htalk.curation.dedup.minhash import VALUES, plain_side, signatures, text_hash
 from h2htalk.curation.outcomes import Record, read_dialogue
-from h2htalk.data.dialogue import Dialogue
 from h2htalk.data.files import replacing
 from h2htalk.data.languages import LANGUAGES, Language
+from h2htalk.data.scenario import Dialogue
 from h2htalk.data.splits import load_split
 from h2htalk.errors import DataError
 

@@ -19,8 +19,8 @@ from h2htalk.curation.dedup.minhash import plain
 from h2htalk.curation.dedup.similarity import similarity
 from h2htalk.curation.licences import mixture
 from h2htalk.curation.outcomes import Record
-from h2htalk.data.dialogue import Dialogue
 from h2htalk.data.files import write_jsonl
+from h2htalk.data.scenario import Dialogue
 
 MOST_REPLIES = 100  # that a dialogue gets: the maximum of `compose.references`
 

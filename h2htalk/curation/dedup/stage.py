@@ -25,8 +25,8 @@ from h2htalk.curation.settings import CurateSpec
 from h2htalk.curation.stage_folder import StageFolder
 from h2htalk.curation.stage_table import STAGES, stage_before
 from h2htalk.curation.workspace import Workspace
-from h2htalk.data.dialogue import Dialogue
 from h2htalk.data.files import read_jsonl, write_jsonl
+from h2htalk.data.scenario import Dialogue
 from h2htalk.data.splits import load_split
 from h2htalk.errors import ConfigError
 from h2htalk.parallel import usable_cores

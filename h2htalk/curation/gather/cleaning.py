@@ -24,8 +24,8 @@ from dataclasses import dataclass
 from h2htalk.curation.gather.raw_files import require_unicode
 from h2htalk.curation.gather.raw_items import RawDialogue, RefusedItem
 from h2htalk.curation.language_data import language_patterns
-from h2htalk.data.dialogue import Role, Turn
 from h2htalk.data.languages import Language
+from h2htalk.data.scenario import Role, Turn
 
 LONGEST_MESSAGE = 100_000  # characters
 # Marks, embeddings, overrides and isolates that change the direction of text.

@@ -13,9 +13,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from h2htalk.curation.language_data import language_data
-from h2htalk.data.dialogue import Dialogue, Turn
 from h2htalk.data.languages import LANGUAGES, Language, find_language
-from h2htalk.data.scenario import COMPLEXITIES
+from h2htalk.data.scenario import COMPLEXITIES, Dialogue, Turn
 
 VERSION = 1
 LICENCE = "CC0-1.0"

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from h2htalk.data.dialogue import Role
 from h2htalk.data.languages import Language
+from h2htalk.data.scenario import Role
 
 # Called with the number of bytes read from a raw file, for progress.
 OnRead = Callable[[int], object]

@@ -11,8 +11,8 @@ from typing import Annotated
 from pydantic import AfterValidator, Field
 
 from h2htalk.curation.setting_types import Dollars, ModelName
-from h2htalk.data.dialogue import Role
 from h2htalk.data.languages import LANGUAGES
+from h2htalk.data.scenario import Role
 from h2htalk.errors import quoted, suggest
 
 SIMULATED = "simulated"  # the name of the source of simulated dialogues

@@ -28,10 +28,9 @@ from h2htalk.curation.licences import licence_id
 from h2htalk.curation.outcomes import Kept, Outcome, Rejected
 from h2htalk.curation.prompts.templates import Prompts, fingerprint
 from h2htalk.curation.settings import CurateSpec
-from h2htalk.data.dialogue import ROLES, Dialogue, Role
 from h2htalk.data.languages import Language
 from h2htalk.data.responses import CALLS, strip_thinking
-from h2htalk.data.scenario import COMPLEXITIES, INTERACTIONS, Persona, bundled_personas
+from h2htalk.data.scenario import COMPLEXITIES, INTERACTIONS, ROLES, Dialogue, Persona, Role, bundled_personas
 from h2htalk.errors import ConfigError
 
 # What the simulated user writes at the end of the conversation; removed from the dialogue.

@@ -16,8 +16,8 @@ from h2htalk.curation.gather.settings import Source
 from h2htalk.curation.gather.tables import HubDataset, dataset_rows, hub_dataset, is_saved_dataset, parquet_rows
 from h2htalk.curation.outcomes import EARLIER_STATE
 from h2htalk.curation.setting_types import resolve_path
-from h2htalk.data.dialogue import Dialogue
 from h2htalk.data.files import sha256_of
+from h2htalk.data.scenario import Dialogue
 from h2htalk.errors import ConfigError
 
 # The tag and the format of mock dialogues.

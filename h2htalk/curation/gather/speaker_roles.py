@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from h2htalk.curation.gather.raw_items import RefusedItem
-from h2htalk.data.dialogue import Role
+from h2htalk.data.scenario import Role
 
 _USERS = """user human client seeker usr person patient visitor customer help_seeker helpseeker
 用户 来访者 求助者 咨询者 患者"""

@@ -28,7 +28,7 @@ from h2htalk.curation.settings import CurateSpec
 from h2htalk.curation.stage_folder import RecordCounts, StageFolder, part_name
 from h2htalk.curation.tombstones import Tombstones, marks_of
 from h2htalk.curation.workspace import Workspace
-from h2htalk.data.dialogue import Dialogue
+from h2htalk.data.scenario import Dialogue
 from h2htalk.errors import ConfigError, DataError, IncompleteError
 from h2htalk.progress import Progress
 from h2htalk.text.escaping import printable

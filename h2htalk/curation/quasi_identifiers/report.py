@@ -18,8 +18,8 @@ from h2htalk.curation.quasi_identifiers.statements import KINDS, Spans, Value, f
 from h2htalk.curation.stage_folder import AUDIT
 from h2htalk.curation.stage_table import STAGES, find_stage
 from h2htalk.curation.workspace import Workspace
-from h2htalk.data.dialogue import Dialogue
 from h2htalk.data.files import write_output
+from h2htalk.data.scenario import Dialogue
 from h2htalk.errors import ConfigError, DataError, counted, shorten
 from h2htalk.text.escaping import csv_text
 from h2htalk.text.tables import Table

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 
 from h2htalk.curation.language_data import language_data
-from h2htalk.data.dialogue import Dialogue
 from h2htalk.data.languages import Language
+from h2htalk.data.scenario import Dialogue
 
 KINDS = ("age", "place", "job", "school", "date")
 Value = tuple[str, str]  # kind and normal form: ("age", "34")

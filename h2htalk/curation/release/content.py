@@ -11,7 +11,6 @@ from typing import Any
 
 from h2htalk.curation.release.items import ReleaseItem, VoteRow
 from h2htalk.data.case import STUDIES, Case
-from h2htalk.data.dialogue import Turn
 from h2htalk.data.files import write_jsonl
 from h2htalk.data.languages import LANGUAGES
 from h2htalk.data.records import read_record
@@ -29,7 +28,7 @@ from h2htalk.data.releases.release_folder import (
     scenario_row,
     write_rows,
 )
-from h2htalk.data.scenario import Persona, Scenario, personas_of, read_personas
+from h2htalk.data.scenario import Persona, Scenario, Turn, personas_of, read_personas
 from h2htalk.data.split_output import write_personas
 from h2htalk.data.splits import read_private_references
 from h2htalk.errors import DataError, quoted

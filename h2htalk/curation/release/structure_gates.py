@@ -14,8 +14,8 @@ from h2htalk.curation.release.acceptance import contract_violations, objections
 from h2htalk.curation.release.content import ReleaseContent, case_texts, scenario_texts
 from h2htalk.curation.release.gates import Found, GateContext
 from h2htalk.curation.release.items import VoteRow, families
-from h2htalk.data.dialogue import Dialogue
 from h2htalk.data.releases.release_folder import DEV, TEST
+from h2htalk.data.scenario import Dialogue
 from h2htalk.errors import quoted
 from h2htalk.rounds.aggregation.decisions import ADJUDICATION, DAWID_SKENE, TIE
 

@@ -21,9 +21,8 @@ from h2htalk.curation.safety.evidence import Evidence
 from h2htalk.curation.safety.ngram_classifier import load_classifier
 from h2htalk.curation.safety.text_folding import fold_spelling
 from h2htalk.data.case import Case
-from h2htalk.data.dialogue import Dialogue, Turn
 from h2htalk.data.languages import Language
-from h2htalk.data.scenario import Scenario
+from h2htalk.data.scenario import Dialogue, Scenario, Turn
 from h2htalk.data.subtasks import SUBTASKS
 from h2htalk.errors import shorten
 from h2htalk.text.contracts.prompt_leakage import find_marker, find_repeated_run

@@ -40,9 +40,9 @@ from h2htalk.curation.settings import CurateSpec
 from h2htalk.curation.stage_folder import StageFolder
 from h2htalk.curation.stage_table import stage_before
 from h2htalk.curation.workspace import Workspace
-from h2htalk.data.dialogue import notes_crisis
 from h2htalk.data.files import read_jsonl, write_jsonl
 from h2htalk.data.languages import LANGUAGES
+from h2htalk.data.scenario import notes_crisis
 from h2htalk.errors import ConfigError, DataError, IncompleteError
 
 # 2: a reference wins by its share of comparisons; the hand-off is of candidates

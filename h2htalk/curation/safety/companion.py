@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Any
 from h2htalk.curation.safety.evidence import Evidence
 from h2htalk.curation.safety.ngram_classifier import SMOOTH, Features, read_features, read_rows, windows
 from h2htalk.curation.safety.text_folding import fold_spelling, spelling_place
-from h2htalk.data.dialogue import Turn
 from h2htalk.data.languages import Language
+from h2htalk.data.scenario import Turn
 
 if TYPE_CHECKING:
     import numpy as np

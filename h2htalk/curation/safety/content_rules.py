@@ -14,8 +14,8 @@ from typing import NamedTuple
 from h2htalk.curation.gather.html_text import plain_text
 from h2htalk.curation.safety.evidence import Evidence
 from h2htalk.curation.safety.text_folding import fold
-from h2htalk.data.dialogue import Dialogue, Turn
 from h2htalk.data.languages import Language
+from h2htalk.data.scenario import Dialogue, Turn
 from h2htalk.errors import MissingExtraError
 from h2htalk.text.contracts.prompt_leakage import find_repeated_run
 

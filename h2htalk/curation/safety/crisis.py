@@ -23,8 +23,8 @@ from h2htalk.curation.language_data import language_data
 from h2htalk.curation.safety.evidence import Evidence
 from h2htalk.curation.safety.ngram_classifier import NgramClassifier, Reading, load_classifier
 from h2htalk.curation.safety.text_folding import fold_spelling, spelling_place
-from h2htalk.data.dialogue import Turn
 from h2htalk.data.languages import LANGUAGES, Language
+from h2htalk.data.scenario import Turn
 
 DATA = "crisis_data"
 # Categories of cues that are codes of their own, not kinds of a crisis.

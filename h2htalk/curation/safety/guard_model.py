@@ -20,9 +20,9 @@ from h2htalk.chat.engines import parse_model
 from h2htalk.chat.protocol import Message, Reply, Request, Sampling
 from h2htalk.chat.store.model_calls import CallSettings, ModelCalls
 from h2htalk.curation.safety.evidence import Evidence
-from h2htalk.data.dialogue import Dialogue
 from h2htalk.data.files import AppendLog, read_jsonl
 from h2htalk.data.responses import CALLS
+from h2htalk.data.scenario import Dialogue
 from h2htalk.errors import ConfigError, IncompleteError
 from h2htalk.progress import Progress
 

@@ -14,7 +14,7 @@ from typing import Any, Literal
 from h2htalk.curation.safety.companion import EXPLICIT, HARM, LAYER, REMOVE, REVIEW
 from h2htalk.curation.safety.crisis import MINOR, POSSIBLE, TAGS
 from h2htalk.curation.safety.evidence import Evidence
-from h2htalk.data.dialogue import Dialogue
+from h2htalk.data.scenario import Dialogue
 
 Action = Literal["keep", "keep_tag", "review", "remove"]
 Risk = Literal["none", "elevated", "high"]

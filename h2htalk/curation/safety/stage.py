@@ -31,8 +31,8 @@ from h2htalk.curation.safety.policy import Assessment, Explicit, Thresholds, app
 from h2htalk.curation.safety.settings import SafetySettings
 from h2htalk.curation.settings import CurateSpec
 from h2htalk.curation.workspace import Workspace
-from h2htalk.data.dialogue import Dialogue, Turn
 from h2htalk.data.languages import LANGUAGES, Language
+from h2htalk.data.scenario import Dialogue, Turn
 
 VERSION = 4
 Terms = Mapping[Language, frozenset[str]]

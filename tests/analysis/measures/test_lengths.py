@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 
 from h2htalk.analysis.measures.lengths import MEASURES, Histogram, LengthSummary, measure_lengths, text_lengths
 from h2htalk.analysis.measures.scenario_texts import Side, SideText, instruction_text, side_texts
-from h2htalk.data.dialogue import Turn
 from h2htalk.data.languages import Language
-from h2htalk.data.scenario import Scenario, ScheduleEntry
+from h2htalk.data.scenario import Scenario, ScheduleEntry, Turn
 from h2htalk.data.splits import load_split
 from h2htalk.errors import ConfigError
 

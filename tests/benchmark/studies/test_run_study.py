@@ -39,11 +39,11 @@ from h2htalk.benchmark.studies.point_answers import AnsweredReply, PointAnswer, 
 from h2htalk.benchmark.studies.report import StudyResult
 from h2htalk.benchmark.studies.run_study import close_study_round, load_study, open_study_round, run_study
 from h2htalk.benchmark.studies.study_folder import plan_study
-from h2htalk.data.dialogue import Turn
 from h2htalk.data.erasure.folder_kinds import ErasedIds, erase
 from h2htalk.data.files import read_jsonl
 from h2htalk.data.languages import LANGUAGES
 from h2htalk.data.links import read_links
+from h2htalk.data.scenario import Turn
 from h2htalk.errors import ConfigError, DataError, RoundError, quoted
 from h2htalk.rounds.round_folder import RoundFolder
 

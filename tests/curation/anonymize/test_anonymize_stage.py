@@ -17,7 +17,7 @@ from h2htalk.curation.gather.settings import GatherSettings, Source
 from h2htalk.curation.outcomes import Kept, Rejected
 from h2htalk.curation.pipeline import run_stage
 from h2htalk.curation.settings import CurateSpec
-from h2htalk.data.dialogue import Dialogue
+from h2htalk.data.scenario import Dialogue
 from h2htalk.errors import ConfigError
 
 KEY = b"k" * 32

@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from h2htalk.curation.compose.extraction import MOST_CHARACTERS, MOST_DRAFTS, MOST_TURNS, answered, extract, history
-from h2htalk.data.dialogue import Dialogue, Turn
-from h2htalk.data.scenario import bundled_personas
+from h2htalk.data.scenario import Dialogue, Turn, bundled_personas
 from h2htalk.data.subtasks import SUBTASKS
 
 NORA = bundled_personas()["nora"]

@@ -8,8 +8,8 @@ import pytest
 from compose_made import talk
 
 from h2htalk.curation.compose.tagging import count_emotions, is_pleasantry, read_emotion, strength, tags_of
-from h2htalk.data.dialogue import Turn
 from h2htalk.data.languages import Language
+from h2htalk.data.scenario import Turn
 from h2htalk.errors import DataError
 
 

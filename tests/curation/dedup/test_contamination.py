@@ -8,8 +8,8 @@ import pytest
 from dedup_made import dialogue, edited, words
 
 from h2htalk.curation.dedup.contamination import SplitIndex, item_texts
-from h2htalk.data.dialogue import Dialogue, Turn
 from h2htalk.data.languages import find_language
+from h2htalk.data.scenario import Dialogue, Turn
 from h2htalk.data.splits import Split, load_split
 
 MINI = load_split("mini@1")

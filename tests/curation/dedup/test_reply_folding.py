@@ -15,7 +15,7 @@ import h2htalk.curation.dedup.reply_folding as module
 from h2htalk.curation.candidates import Candidate
 from h2htalk.curation.compose.settings import ComposeSettings
 from h2htalk.curation.history import explain
-from h2htalk.data.dialogue import Dialogue, Turn
+from h2htalk.data.scenario import Dialogue, Turn
 
 QUESTION = "I failed the exam in chemistry on Friday and cannot tell my mother."
 REPLIES = (

@@ -11,7 +11,7 @@ import pytest
 from h2htalk.curation.gather.formats import READERS
 from h2htalk.curation.gather.formats.memory_bank import iso_date
 from h2htalk.curation.gather.raw_items import RawDialogue, RawItem, RefusedItem
-from h2htalk.data.dialogue import Dialogue, Turn
+from h2htalk.data.scenario import Dialogue, Turn
 from h2htalk.errors import ConfigError, DataError
 
 

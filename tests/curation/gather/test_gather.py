@@ -14,8 +14,8 @@ from h2htalk.curation.gather.settings import GatherSettings, Source
 from h2htalk.curation.history import explain
 from h2htalk.curation.stage_folder import RecordCounts
 from h2htalk.curation.workspace import Workspace
-from h2htalk.data.dialogue import Dialogue
 from h2htalk.data.languages import Language
+from h2htalk.data.scenario import Dialogue
 from h2htalk.errors import ConfigError, DataError
 
 USERS = 9

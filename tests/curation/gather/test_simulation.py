@@ -18,9 +18,8 @@ from h2htalk.curation.outcomes import Kept, Outcome, Rejected
 from h2htalk.curation.settings import CurateSpec
 from h2htalk.curation.stage_folder import RecordCounts
 from h2htalk.curation.workspace import Workspace
-from h2htalk.data.dialogue import Dialogue
 from h2htalk.data.languages import LANGUAGES
-from h2htalk.data.scenario import bundled_personas
+from h2htalk.data.scenario import Dialogue, bundled_personas
 from h2htalk.errors import ConfigError
 
 # --- The grid -----------------------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ import time
 import pytest
 
 from h2htalk.curation.quasi_identifiers.statements import KINDS, find_statements
-from h2htalk.data.dialogue import Dialogue, Turn
+from h2htalk.data.scenario import Dialogue, Turn
 
 
 def stated(text: str, language: str = "en", role: str = "user") -> dict[str, str]:

@@ -26,9 +26,8 @@ from h2htalk.curation.safety.evidence import Evidence
 from h2htalk.curation.safety.guard_model import Verdict
 from h2htalk.curation.safety.policy import Explicit, Thresholds, apply_verdict, decide_safety
 from h2htalk.curation.safety.stage import assess, open_rule, outcome
-from h2htalk.data.dialogue import Dialogue, Turn, notes_explicit
 from h2htalk.data.languages import LANGUAGES, Language
-from h2htalk.data.scenario import Scenario
+from h2htalk.data.scenario import Dialogue, Scenario, Turn, notes_explicit
 from h2htalk.data.splits import load_split
 from h2htalk.rounds.item_sources import scenario_item
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from h2htalk.curation.safety.content_rules import find_unusable_content
-from h2htalk.data.dialogue import Dialogue, Turn
 from h2htalk.data.languages import Language
+from h2htalk.data.scenario import Dialogue, Turn
 
 KIND = "It was a long day at work, but my sister called and we laughed a lot about the old times."
 

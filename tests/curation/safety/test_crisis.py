@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from h2htalk.curation.safety import crisis
 from h2htalk.curation.safety.crisis import OTHER_CODES, crisis_cues
 from h2htalk.curation.safety.stage import assess
-from h2htalk.data.dialogue import Dialogue, Turn
 from h2htalk.data.languages import LANGUAGES, Language
+from h2htalk.data.scenario import Dialogue, Turn
 
 HERE = Path(__file__).parent
 KINDS = ("attempt", "plan", "means", "ideation", "self_harm", "third_party", "past")

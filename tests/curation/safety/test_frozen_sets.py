@@ -12,8 +12,8 @@ import pytest
 from h2htalk.curation.anonymize.engine.analyzer import find_spans
 from h2htalk.curation.anonymize.spans import Span
 from h2htalk.curation.safety.stage import assess
-from h2htalk.data.dialogue import Dialogue, Turn
 from h2htalk.data.languages import Language
+from h2htalk.data.scenario import Dialogue, Turn
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 STRUCTURED = {

@@ -15,7 +15,7 @@ from h2htalk.chat.store.model_calls import CallSettings
 from h2htalk.curation.safety.guard_model import Guard, moderated, parse
 from h2htalk.curation.safety.policy import apply_verdict
 from h2htalk.curation.safety.stage import assess
-from h2htalk.data.dialogue import Dialogue, Turn
+from h2htalk.data.scenario import Dialogue, Turn
 from h2htalk.errors import IncompleteError
 
 

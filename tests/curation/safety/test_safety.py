@@ -17,8 +17,8 @@ from h2htalk.curation.safety.settings import SafetySettings
 from h2htalk.curation.safety.stage import assess, make_stage, open_rule, outcome
 from h2htalk.curation.settings import CurateSpec
 from h2htalk.curation.workspace import Workspace
-from h2htalk.data.dialogue import Dialogue, Turn
 from h2htalk.data.languages import Language
+from h2htalk.data.scenario import Dialogue, Turn
 from h2htalk.errors import ConfigError
 
 INSULTS: dict[Language, tuple[str, ...]] = {

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from h2htalk.data.dialogue import Turn
+from h2htalk.data.scenario import Turn
 from h2htalk.rounds.aggregation.annotator_statistics import (
     HEADINGS,
     Share,

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from h2htalk.data.dialogue import Turn
+from h2htalk.data.scenario import Turn
 from h2htalk.rounds.aggregation.annotator_statistics import AnnotatorStatistics, annotator_statistics
 from h2htalk.rounds.aggregation.annotator_warnings import answers_by_annotator, min_reading_seconds, seconds_per_item
 from h2htalk.rounds.annotations import Annotation

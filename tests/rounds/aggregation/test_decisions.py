@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from h2htalk.data.dialogue import Turn
+from h2htalk.data.scenario import Turn
 from h2htalk.rounds.aggregation.decisions import (
     Adjudication,
     Decision,

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from h2htalk.data.dialogue import Turn
 from h2htalk.data.languages import LANGUAGES, Language
+from h2htalk.data.scenario import Turn
 from h2htalk.rounds.annotators import Annotator
 from h2htalk.rounds.argilla.dataset_settings import MAX_DESCRIPTION, MAX_TITLE, plain_name, question_for
 from h2htalk.rounds.argilla.discards import items_to_discard

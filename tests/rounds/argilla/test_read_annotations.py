@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from h2htalk.data.dialogue import Turn
+from h2htalk.data.scenario import Turn
 from h2htalk.rounds.aggregation.decisions import completed_items
 from h2htalk.rounds.annotators import Annotator
 from h2htalk.rounds.argilla.read_annotations import ArgillaResponse, ReadResponses, read_responses, responses_of

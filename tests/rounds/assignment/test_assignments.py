@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from h2htalk.data.dialogue import Turn
 from h2htalk.data.languages import Language
+from h2htalk.data.scenario import Turn
 from h2htalk.errors import RoundError
 from h2htalk.rounds.annotators import Annotator
 from h2htalk.rounds.assignment.assignments import assign, group_items, sessions

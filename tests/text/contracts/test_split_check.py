@@ -80,8 +80,7 @@ def test_references_are_held_against_contracts_and_checks(tmp_path: Path) -> Non
 def test_what_load_split_refuses_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="holds no scenario"):
         check_split(write(tmp_path))
-    with pytest.raises(DataError, match="this file has both"):
-        check_split(write(tmp_path, raw(), case(1).to_dict()))
+    assert "this file has both" in check_split(write(tmp_path, raw(), case(1).to_dict()))[1][0]
     write(tmp_path, raw())
     (tmp_path / "split.toml").write_text("name = 3\n")
     with pytest.raises(DataError, match="name"):

@@ -16,7 +16,7 @@ from pathlib import Path
 from h2htalk.curation.gather.raw_files import raw_lines, text_of
 from h2htalk.curation.gather.raw_items import OnRead, RawDialogue, RawItem, RefusedItem
 from h2htalk.curation.outcomes import EARLIER_STATE
-from h2htalk.data.dialogue import Role
+from h2htalk.data.scenario import Role
 
 # A turn begins with its numbers, so that a text may contain EOS; columns may also be separated by tabs.
 _BETWEEN = re.compile(r"(?:\sEOS\s{1,8}|\t\s{0,8})(?=\d{1,4}\.\d{1,4} [01] \d{1,6}(?:\s|\Z))|\sEOS\Z")

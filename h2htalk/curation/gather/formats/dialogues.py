@@ -8,8 +8,7 @@ from dataclasses import fields
 from typing import Any
 
 from h2htalk.curation.gather.raw_items import RawDialogue, RefusedItem, read_name
-from h2htalk.data.dialogue import Dialogue
-from h2htalk.data.scenario import COMPLEXITIES, INTERACTIONS
+from h2htalk.data.scenario import COMPLEXITIES, INTERACTIONS, Dialogue
 from h2htalk.errors import DataError
 
 _EMOTION, _DATE = re.compile(r"[a-z]{1,24}"), re.compile(r"\d{4}-\d{2}-\d{2}")

@@ -13,7 +13,7 @@ from typing import Any
 from h2htalk.curation.gather.json_items import members
 from h2htalk.curation.gather.raw_items import OnRead, RawDialogue, RawItem, RefusedItem, read_name
 from h2htalk.curation.gather.speaker_roles import read_text
-from h2htalk.data.dialogue import Role
+from h2htalk.data.scenario import Role
 
 _DATE = re.compile(r"\s*(\d{4})\s*[-/.年]\s*(\d{1,2})\s*[-/.月]\s*(\d{1,2})\s*日?\s*")
 _SPEAKERS: tuple[tuple[Role, str], ...] = (("user", "query"), ("companion", "response"))

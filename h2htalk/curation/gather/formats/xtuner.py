@@ -7,7 +7,7 @@ from typing import Any
 
 from h2htalk.curation.gather.raw_items import RawDialogue, RefusedItem, read_name
 from h2htalk.curation.gather.speaker_roles import read_text
-from h2htalk.data.dialogue import Role
+from h2htalk.data.scenario import Role
 
 
 def read_record(record: Any) -> RawDialogue:
