@@ -10,7 +10,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from h2htalk.data.files import sha256_of
+from h2htalk.data.files import reading, sha256_of
 from h2htalk.errors import ConfigError, quoted, suggest
 
 if TYPE_CHECKING:
@@ -75,10 +75,8 @@ def _named(model: str) -> tuple[str, Path | None]:
 def _folder_sha256(folder: Path) -> str:
     """A hash of the names and sizes of a folder's files, and of its settings; weights are too large to read."""
     digest = hashlib.sha256()
-    try:
+    with reading(folder, ConfigError):
         sizes = {path: path.stat().st_size for path in sorted(folder.iterdir()) if path.is_file()}
-    except OSError as error:
-        raise ConfigError(f"{folder}: cannot be read: {error.strerror or error}") from error
     for path, size in sizes.items():
         content = sha256_of(path) if path.suffix == ".json" else ""
         digest.update(f"{path.name}\0{size}\0{content}\0".encode("utf-8", "surrogatepass"))

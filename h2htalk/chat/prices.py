@@ -14,6 +14,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from h2htalk.chat.protocol import Request
+from h2htalk.data.files import reading
 from h2htalk.data.records import STRICT, read_record
 from h2htalk.data.responses import Usage
 from h2htalk.errors import ConfigError, quoted, suggest
@@ -109,11 +110,8 @@ def load_prices(path: Path | str = "") -> PriceList:
     bundled = _read(files("h2htalk.chat").joinpath("prices.toml").read_text(encoding="utf-8"), "prices.toml")
     if not path:
         return bundled
-    try:
-        text = Path(path).read_text(encoding="utf-8-sig")
-    except (OSError, ValueError) as error:
-        raise ConfigError(f"{path}: the price file cannot be read: {error}") from error
-    own = _read(text, str(path))
+    with reading(Path(path), ConfigError):
+        own = _read(Path(path).read_text(encoding="utf-8-sig"), str(path))
     return PriceList(own.date, {**bundled.models, **own.models})
 
 

@@ -42,6 +42,7 @@ from h2htalk.data.files import (
     write_problem,
     write_text,
     writer_lock,
+    writing,
 )
 from h2htalk.data.languages import LANGUAGES, Language
 from h2htalk.data.records import STRICT, read_record
@@ -297,12 +298,10 @@ class RoundFolder:
         for name in OUTCOME:
             path = self.path / name
             target = path.with_name(f"{path.stem}.before-{opening}{path.suffix}")
-            try:
+            with writing(path):
                 if path.exists():
                     os.replace(path, target)
                     renamed.append(target.name)
-            except OSError as error:
-                raise DataError(f"{path}: {write_problem(error)}") from error
         return renamed
 
     def salt(self) -> bytes:
@@ -335,7 +334,7 @@ class RoundFolder:
 
 def protect_folder(folder: Path) -> None:
     """Create a folder, and let only the owner read it and its files. Raise DataError."""
-    try:
+    with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
         folder.chmod(0o700)
         for path in folder.iterdir():
@@ -343,8 +342,6 @@ def protect_folder(folder: Path) -> None:
                 # A file of another user is protected by the folder.
                 with suppress(PermissionError):
                     path.chmod(0o600)
-    except OSError as error:
-        raise DataError(f"{folder}: {write_problem(error)}") from error
 
 
 def guideline_files(path: Path) -> list[Path]:

@@ -17,6 +17,7 @@ from datetime import datetime
 from importlib import import_module
 from itertools import chain
 from operator import attrgetter
+from pathlib import Path
 from typing import Any, ClassVar, Final, Literal, TypeVar
 
 import httpx2
@@ -24,8 +25,7 @@ import httpx2
 from h2htalk.chat.protocol import CONNECT_TIMEOUT, FailedCall
 from h2htalk.chat.store.call_store import BatchRecord
 from h2htalk.chat.wires import WireFormat, clean
-from h2htalk.data.files import write_problem
-from h2htalk.errors import DataError
+from h2htalk.data.files import writing
 
 LONGEST_LINE = 1 << 26  # bytes of one result; beyond it the results are broken (64 MiB)
 TRANSFER_TIMEOUT = 600.0  # seconds without a byte, while a job's requests or results go over the wire
@@ -209,11 +209,9 @@ class OpenAIJobs(JobsApi):
 
     def upload(self, record: BatchRecord, lines: Iterable[Mapping[str, Any]]) -> str | None:
         with tempfile.TemporaryFile() as file:  # up to 190 MB that need not lie in memory
-            try:
+            with writing(Path(tempfile.gettempdir())):
                 file.writelines(line_bytes(line) + b"\n" for line in lines)
                 file.seek(0)
-            except OSError as error:
-                raise DataError(f"{tempfile.gettempdir()}: {write_problem(error)}") from error
             named = (f"{_MARK}-{record.batch}.jsonl", file)
             return text_of(self.call(self.client.files.with_raw_response.create, file=named, purpose="batch"), "id")
 

@@ -31,7 +31,7 @@ from pydantic import Field
 from h2htalk.chat.prices import PriceList, Totals, add, dollars_text, money_text
 from h2htalk.chat.protocol import Answer, Billing, Bound, Call, FailedCall, Outcome, Reply, Request
 from h2htalk.chat.wires import replies_of
-from h2htalk.data.files import AppendLog, read_jsonl, write_problem
+from h2htalk.data.files import AppendLog, read_jsonl, writing
 from h2htalk.data.records import read_record
 from h2htalk.data.responses import CALLS, FailedResponse, Failure, Response, SampleKey, Usage, read_outcomes
 from h2htalk.errors import ConfigError, DataError, quoted
@@ -291,11 +291,8 @@ class CallStore:
         self._log.append(*records)
         self.outcomes += sum("text" in record or "failure" in record for record in records)
         if sync:
-            try:
-                with self._log.path.open("ab") as file:
-                    os.fsync(file.fileno())
-            except OSError as error:
-                raise DataError(f"{self.path}: {write_problem(error)}") from error
+            with writing(self._log.path), self._log.path.open("ab") as file:
+                os.fsync(file.fileno())
 
     def reserve(self, calls: Sequence[PaidCall], jobs: Sequence[dict[str, Any]]) -> None:
         """Write reserved calls, and the batch jobs that they are of, all or none."""
