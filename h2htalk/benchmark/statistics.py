@@ -391,9 +391,10 @@ class Difference:
 class PairedResult:
     """The mean of paired differences, in their unit, weighted over strata.
 
-    `low`, `high`: the 95 % interval by cluster-robust variance (CR1) and t, `error` and `df` its standard error and
-    degrees of freedom; None where a stratum has one cluster, or where all differences are 0. `effect`: the mean by the
-    standard deviation of the differences; None where they do not vary. `totals`: what each cluster adds to the mean.
+    `low`, `high`: the 95 % interval by t and the sandwich variance of n clusters, times n / (n - 1) (CR1); `error` and
+    `df`: its standard error and degrees of freedom; None where a stratum has one cluster, or where all differences are
+    0. `effect`: the mean by the standard deviation of the differences; None where they do not vary. `totals`: what each
+    cluster adds to the mean.
     """
 
     mean: float

@@ -87,8 +87,8 @@ class _Run:
     `answered`: a call was: later a broken connection fails single calls only. `nonsense`: malformed answers before the
     first well-formed one. `failed`, `weight`: timeouts and given-up calls since the last answer, and what they count
     for `FAILURES_A_WORKER`. `paused_until`, `spread`: of the pause while the API limits the account, and its jitter.
-    `flying`: workers with a call in flight. `desk`: one worker at a time reserves, so that small calls do not starve a
-    large one. `settled`: set when a call is settled, which may free part of the limit; `over`: why it admits no more
+    `flying`: workers with a call in flight. `reserving`: one at a time, so that small calls do not starve a large one.
+    `settled`: set when a call is settled, which may free part of the limit; `over`: why it admits no more
     calls. `stopped`: the error that ends the run after the calls in flight.
     """
 
@@ -108,7 +108,7 @@ class _Run:
     paused_until: float = 0.0
     spread: float = 0.0
     flying: set[asyncio.Task[None] | None] = field(default_factory=set)
-    desk: asyncio.Lock = field(default_factory=asyncio.Lock)
+    reserving: asyncio.Lock = field(default_factory=asyncio.Lock)
     settled: asyncio.Event = field(default_factory=asyncio.Event)
     over: str | None = None
     stopped: H2HTalkError | None = None
@@ -172,7 +172,7 @@ class _Run:
     async def _reserve(self, call: Call, calls: StageCalls) -> PaidCall | None:
         """Reserve one attempt; None where the limit does not admit it even with nothing in flight."""
         bound = self.connection.wire.bound(call)
-        async with self.desk:  # in the order of waiting
+        async with self.reserving:  # in the order of waiting
             while self.over is None:
                 try:
                     return calls.reserve(call, bound)

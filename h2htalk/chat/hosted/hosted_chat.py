@@ -47,7 +47,8 @@ _UNSENT = FailedCall(
 class HostedChat:
     """A model of a hosted API. Every call is reserved in `ChatOptions.calls` before it is sent.
 
-    `module`: of its SDK, and the engine's name. `client`: the SDK's class; the asynchronous one begins with `Async`.
+    `wire`: its bodies, and the engine's name, after which the variables of key and address are named. `module`: of its
+    SDK. `client`: the SDK's class; the asynchronous one begins with `Async`.
     `create`: the client's method that sends a call, as a path of attributes. `example`: a model of it.
     """
 
@@ -64,7 +65,9 @@ class HostedChat:
         """Check name, key and address; nothing is sent before `complete`. Raises ConfigError where the name, or the key
         or address in the environment, cannot be used; no message repeats the key."""
         if not name or not name.isprintable() or any(c.isspace() for c in name):
-            raise ConfigError(f"{self.module}: needs the name of a model, such as {self.module}:{self.example}")
+            raise ConfigError(
+                f"{self.wire.engine}: needs the name of a model, such as {self.wire.engine}:{self.example}"
+            )
         self._name, self._options = name, options
         self._key, self._url = self.read_environment()
         self._wire, self._local = self.wire(name, self._key), is_loopback(self._url)
@@ -72,11 +75,11 @@ class HostedChat:
     @classmethod
     def read_environment(cls) -> tuple[str, str]:
         """Read the key and the address, else the provider's; raises ConfigError, which repeats neither."""
-        variable = f"{cls.module.upper()}_BASE_URL"
-        if (key := read_key(f"{cls.module.upper()}_API_KEY")) is None:
-            raise ConfigError(f"{cls.module}: needs a key: set {cls.module.upper()}_API_KEY")
+        variable = f"{cls.wire.engine.upper()}_BASE_URL"
+        if (key := read_key(f"{cls.wire.engine.upper()}_API_KEY")) is None:
+            raise ConfigError(f"{cls.wire.engine}: needs a key: set {cls.wire.engine.upper()}_API_KEY")
         url = os.environ.get(variable, "").strip() or cls.url
-        http_parts(url, variable, cls.url, f"a key belongs in {cls.module.upper()}_API_KEY")
+        http_parts(url, variable, cls.url, f"a key belongs in {cls.wire.engine.upper()}_API_KEY")
         try:
             httpx2.URL(url)  # is stricter about what a host may be called
         except httpx2.InvalidURL:
@@ -107,7 +110,7 @@ class HostedChat:
     @property
     def subject(self) -> Mapping[str, str]:
         """`engine` and `model`."""
-        return {"engine": self.module, "model": self._name}
+        return {"engine": self.wire.engine, "model": self._name}
 
     @property
     def endpoint(self) -> str:
@@ -122,7 +125,7 @@ class HostedChat:
         calls = options.calls or StageCalls(CallStore(), "", self._wire.model)
         if not options.batch:
             parts = urlsplit(self._url)  # whose path may hold something secret
-            advice = f"check the connection and its proxy, or {self.module.upper()}_BASE_URL"
+            advice = f"check the connection and its proxy, or {self.wire.engine.upper()}_BASE_URL"
             connection = Connection(self._wire, f"{parts.scheme}://{parts.netloc}", advice, self._connect)
             return run_calls(connection, requests, options, on_done, calls=calls, deadline=options.deadline)
         with self.open_client(self._key, self._url) as client:

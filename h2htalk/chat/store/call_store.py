@@ -1,4 +1,4 @@
-"""`calls.jsonl` of a folder: every call of a model is reserved before it is sent, and its reply is its settlement.
+"""`calls.jsonl` of a folder: each call is reserved before it is sent, and its reply's line settles it, with its cost.
 
     {"reserved": 7, "stage": "generate", "asked": "openai:gpt-4o", "id": "item-1", "worst": "0.0041", ...}
     {"call": 7, "stage": "generate", "id": "item-1", "sample": 0, "text": "...", "usage": {...}, "usd": "0.0012", ...}
