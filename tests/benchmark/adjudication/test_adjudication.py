@@ -19,7 +19,7 @@ from spreadsheet_rounds import fill
 
 from h2htalk.benchmark.adjudicate import close_adjudication, open_rating_round, read_round_ratings
 from h2htalk.benchmark.judge.judgements import answer_id, item_of
-from h2htalk.benchmark.run import Run, load_run
+from h2htalk.benchmark.run import load_run
 from h2htalk.data.erasure.folder_kinds import ErasedIds
 from h2htalk.data.erasure.sweep import sweep
 from h2htalk.data.files import read_jsonl, write_jsonl
@@ -35,12 +35,8 @@ from h2htalk.rounds.round_folder import RoundFolder
 from h2htalk.rounds.spreadsheets.assigned_files import read_spreadsheet_round
 
 S_PARTS = ("bleu_1", "bleu_2", "bleu_3", "bleu_4", "rouge_1", "rouge_l", "ss")
-
-
 # The judge's score by the last digit of an item's id.
 JUDGED = {"1": 1, "2": 2, "3": 4, "4": 5, "6": 3, "7": 0}
-
-
 WORST = ("itinerary-advanced-07", "itinerary-basic-07", "itinerary-advanced-01", "itinerary-basic-01")
 
 
@@ -89,14 +85,12 @@ def items_of(path: Path) -> list[str]:
     return [item_of(line["item"]["id"]) for _, line in read_jsonl(path)]
 
 
-def test_from_the_judge_to_people_and_into_the_table(tmp_path: Path) -> None:
-    run, low = evaluated(tmp_path / "run"), tmp_path / "low"
-    command("judge", "run", run, "--judge", judge_file(run, lambda item: JUDGED[item[-1]]))
+def test_from_the_judge_to_people_and_into_the_table(run: Path, tmp_path: Path) -> None:
+    low = tmp_path / "low"
     assert cells(run) == pytest.approx(by_hand(run, {}), abs=1e-9)
     trigger = ("--human-trigger", "judge", "--budget", 4)
-    printed = command(
-        "adjudicate", "open", run, "--out", low, *trigger, "--annotators", annotators(tmp_path), "--overlap", 2
-    )
+    people = ("--annotators", annotators(tmp_path), "--overlap", 2)
+    printed = command("adjudicate", "open", run, "--out", low, *trigger, *people)
     assert "of 12 items of levels I to III, Eq. 4 (J < 3.5) would send 12 to people" in printed
     assert "--human-trigger judge (R < 3.5) 8\n" in printed
     assert "the budget allows 4 of 8 items" in printed
@@ -124,9 +118,9 @@ def test_from_the_judge_to_people_and_into_the_table(tmp_path: Path) -> None:
     for name in changed:  # nothing said which figures of the table had changed
         assert f"Itinerary {SUBTASKS[name].column} {before[name]:.2f} to {cells(run)[name]:.2f}" in line
     assert (bool(changed), "Overall" in line) == (True, True)
-    people = {item_of(judged): rating - 0.5 for judged, rating in given.items()}
-    assert rated(run) == {item: (rating, 2) for item, rating in people.items()}
-    assert cells(run) == pytest.approx(by_hand(run, people), abs=1e-9)
+    means = {item_of(judged): rating - 0.5 for judged, rating in given.items()}
+    assert rated(run) == {item: (rating, 2) for item, rating in means.items()}
+    assert cells(run) == pytest.approx(by_hand(run, means), abs=1e-9)
     assert cells(run) != pytest.approx(by_hand(run, {}), abs=0.1)
     assert "people rated 4 items (" in load_run(run).summary.signature.protocol["judge"]
 
@@ -187,7 +181,7 @@ def test_a_panel_disagrees_and_people_decide(tmp_path: Path) -> None:
 
 def test_without_s_the_judge_alone_decides_and_an_answer_that_changed_is_not_rated(tmp_path: Path) -> None:
     run, low = evaluated(tmp_path / "run", "baseline:random-reference", "--embedder", "none"), tmp_path / "low"
-    assert "was not judged; run `h2htalk judge run` first" in command("adjudicate", "open", run, "--out", low, code=2)
+    assert "was not judged" in command("adjudicate", "open", run, "--out", low, code=2)
     command("judge", "run", run, "--judge", judge_file(run, lambda item: JUDGED[item[-1]]))
     assert "use --human-trigger judge" in command("adjudicate", "open", run, "--out", low, code=2)
     printed = with_commands(run, low, "--human-trigger", "judge", "--budget", 2)
@@ -228,7 +222,6 @@ def test_closing_that_was_killed_at_any_write_is_completed_by_the_same_command(t
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("--budget", 0), "--budget: must be 1 or more"),
         (("--human-trigger", "R"), "--human-trigger: must be 'J' or 'judge'"),
         (("--disagreement", 6), "--disagreement: must be 5 or less"),
         (("--disagreement", 1), "--disagreement compares the judges of a panel"),
@@ -241,114 +234,79 @@ def test_what_cannot_be_opened(run: Path, tmp_path: Path, options: tuple[object,
 
 
 KEYS = [("mini-en-itinerary-basic-03", 0), ("mini-en-itinerary-basic-01", 0), ("mini-en-itinerary-advanced-02", 0)]
-
-
 GONE = KEYS[0][0]
 
 
-@pytest.fixture(scope="module")
-def evaluated_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return evaluated(
-        tmp_path_factory.mktemp("evaluated") / "unjudged", "baseline:random-reference", "--embedder", "none"
-    )
-
-
-@pytest.fixture
-def unjudged(evaluated_once: Path, tmp_path: Path) -> Path:
-    return shutil.copytree(evaluated_once, tmp_path / "unjudged")
-
-
-def opened(unjudged: Path, out: Path, **options: object) -> Path:
-    settings = {"annotators": str(annotators(unjudged.parent)), "overlap": 2, "format": "csv", **options}
-    status, _ = open_rating_round(load_run(unjudged), KEYS, out, settings)
+def opened(run: Path, out: Path) -> Path:
+    settings = {"annotators": str(annotators(run.parent)), "overlap": 2, "format": "csv"}
+    status, _ = open_rating_round(load_run(run), KEYS, out, settings)
     assert (status.state, status.items, status.assignments) == ("open", 3, 6)
     return out
 
 
-def closed(unjudged: Path, out: Path) -> Path:
-    """A round in which the first annotator gives 1 to the item GONE and 4 to others, the second one more."""
-    opened(unjudged, out)
-    rate(out, lambda item, annotator: (1 if item == GONE else 4) + NAMES.index(annotator))
+def closed(run: Path, out: Path) -> Path:
+    rate(opened(run, out), lambda *_: 1)
     close_round(out)
     return out
 
 
-def answer_of(unjudged: Run, key: tuple[str, int]) -> Response:
-    answer = unjudged.answers[key]
-    assert isinstance(answer, Response)
-    return answer
+def answers_of(run: Path) -> list[Response]:
+    found = load_run(run).answers
+    return [answer for key in KEYS if isinstance(answer := found[key], Response)]
 
 
-def test_a_round_shows_the_scenario_with_the_answer_of_its_own_run(unjudged: Path, tmp_path: Path) -> None:
-    loaded, low, other = load_run(unjudged), tmp_path / "low", shutil.copytree(unjudged, tmp_path / "other")
-    folder = RoundFolder(opened(unjudged, low))
-    ids = [answer_id(answer_of(loaded, key)) for key in KEYS]
-    assert [line["item"]["id"] for _, line in read_jsonl(unjudged / "adjudication" / "low.items.jsonl")] == ids
+def test_a_round_shows_the_scenario_with_the_answer_of_its_own_run(run: Path, tmp_path: Path) -> None:
+    low, other = tmp_path / "low", shutil.copytree(run, tmp_path / "other")
+    folder = RoundFolder(opened(run, low))
+    assert items_of(run / "adjudication" / "low.items.jsonl") == [key[0] for key in KEYS]
     items = {item.id: item for item in folder.items()}
-    scenarios = {scenario.id: scenario for scenario in loaded.data.split.scenarios}
-    for key, judged in zip(KEYS, ids, strict=True):
-        shown = scenario_item(scenarios[key[0]])
-        assert (items[judged].turns, items[judged].context) == (shown.turns, shown.context)
-        assert items[judged].response == answer_of(loaded, key).answer
-        assert folder.sources()[judged] == scenarios[key[0]].to_dict()
-    assert [(link.kind, link.path) for link in read_links(unjudged)] == [("round", low)]
+    scenarios = {scenario.id: scenario for scenario in load_run(run).data.split.scenarios}
+    for answer in answers_of(run):
+        own, shown = items[answer_id(answer)], scenario_item(scenarios[answer.id])
+        assert (own.turns, own.context, own.response) == (shown.turns, shown.context, answer.answer)
+        assert folder.sources()[own.id] == scenarios[answer.id].to_dict()
+    assert [(link.kind, link.path) for link in read_links(run)] == [("round", low)]
     # The same call changes nothing; the name is taken for another folder.
     before = (low / "assignment_sets.jsonl").read_bytes()
-    opened(unjudged, low)
+    opened(run, low)
     assert (low / "assignment_sets.jsonl").read_bytes() == before
     with pytest.raises(RoundError, match="a round low was opened from this run before"):
-        opened(unjudged, tmp_path / "elsewhere" / "low")
-    with pytest.raises(RoundError, match=r"from .*/unjudged/adjudication/low\.items\.jsonl, not from the answers of"):
+        opened(run, tmp_path / "elsewhere" / "low")
+    with pytest.raises(RoundError, match=r"from .*/run/adjudication/low\.items\.jsonl, not from the answers of"):
         read_round_ratings(load_run(other), low)
 
 
-def test_answers_that_a_spreadsheet_cannot_hold_are_rated_too(unjudged: Path, tmp_path: Path) -> None:
+def test_answers_that_a_spreadsheet_cannot_hold_are_rated_too(run: Path, tmp_path: Path) -> None:
     """An empty reply is an answer; half a character and a null character are shown as escapes."""
-    shard = RunFolder(unjudged).shard
+    shard = RunFolder(run).shard
     texts = dict(zip((item for item, _ in KEYS), ("", "half \ud83d", "null \0"), strict=True))
     lines = [line for _, line in read_jsonl(shard)]
     write_jsonl(shard, [line | ({"text": texts[line["id"]]} if line["id"] in texts else {}) for line in lines])
-    command("score", unjudged)
-    low = closed(unjudged, tmp_path / "low")
+    command("score", run, code=3)
+    low = closed(run, tmp_path / "low")
     shown = {item.id.split("/")[0]: item.response for item in RoundFolder(low).items()}
     assert [shown[item] for item, _ in KEYS] == ["[an empty reply]", "half \\ud83d", "null \\x00"]
-    assert len(read_round_ratings(load_run(unjudged), low)) == 3
+    assert len(read_round_ratings(load_run(run), low)) == 3
 
 
-def test_an_erasure_reaches_the_round_through_the_run(unjudged: Path, tmp_path: Path) -> None:
-    low = closed(unjudged, tmp_path / "low")
-    loaded = load_run(unjudged)
-    answer, left = answer_of(loaded, KEYS[0]), [key for key in KEYS if key[0] != GONE]
-    scenario = next(one for one in loaded.data.split.scenarios if one.id == GONE)
+def test_an_erasure_reaches_the_round_through_the_run(run: Path, tmp_path: Path) -> None:
+    low = closed(run, tmp_path / "low")
+    gone, *left = answers_of(run)
+    scenario = next(one for one in load_run(run).data.split.scenarios if one.id == GONE)
     phrases = [scenario.reference[:60], max(map(input_text, scenario.inputs.values()), key=len)[:60]]
-    # What a judge said, and files that rest on all answers.
-    judged = [
-        {"id": answer_id(answer_of(loaded, key)), "sample": 0, "text": "evidence: x", "prompt": ""} for key in KEYS
-    ]
-    write_jsonl(unjudged / "judgements" / "0123456789abcdef.jsonl", judged)
-    for name in ("calibration.json", "label_plan.json"):
-        (unjudged / "judgements" / name).write_text(json.dumps({"answers": [one["id"] for one in judged]}))
+    assert files_with(run / "judgements", GONE) == ["calls.jsonl"]
+    for name in ("calibration.json", "label_plan.json"):  # files that rest on all answers
+        (run / "judgements" / name).write_text(json.dumps({"answers": [answer_id(gone)]}))
     assert all({"low/items.jsonl", "low/sources.jsonl"} <= set(files_with(tmp_path, phrase)) for phrase in phrases)
-    add_link(tmp_path, "run", unjudged)
+    add_link(tmp_path, "run", run)
     swept = list(sweep(tmp_path, ErasedIds(frozenset({GONE}))))
     assert [(one.kind, one.removed, one.unfinished) for one in swept] == [("run", 1, False), ("round", 1, False)]
     assert not any("was opened from it" in message for one in swept for message in one.messages)
-    shared = {"unjudged": ["erased.jsonl"], "low": ["private/erased.jsonl"]}
-    for folder, files in shared.items():
+    for folder, files in {"run": ["erased.jsonl"], "low": ["private/erased.jsonl"]}.items():
         assert files_with(tmp_path / folder, GONE) == files
-        assert files_with(tmp_path / folder, answer_id(answer)) in ([], files)
+        assert files_with(tmp_path / folder, answer_id(gone)) in ([], files)
     assert [files_with(tmp_path, phrase) for phrase in phrases] == [[], []]
-    assert read_round_ratings(load_run(unjudged), low).keys() == set(left)
-    assert [item.id for item in RoundFolder(low).items()] == sorted(answer_id(answer_of(loaded, key)) for key in left)
-    assert [line["id"] for _, line in read_jsonl(unjudged / "judgements" / "0123456789abcdef.jsonl")] == [
-        one["id"] for one in judged[1:]
-    ]
-    assert sorted(path.name for path in (unjudged / "judgements").iterdir()) == ["0123456789abcdef.jsonl"]
-
-
-def test_an_item_whose_id_has_a_slash_is_erased_from_rounds() -> None:
-    """The part before the first slash was taken as the id of a judged answer's item."""
-    covered = [
-        ErasedIds(frozenset(), frozenset({"lab/item-1"})).covers_item(f"lab/item-{n}/0/01ab", None) for n in (1, 2)
-    ]
-    assert covered == [True, False]
+    assert read_round_ratings(load_run(run), low).keys() == {(one.id, one.sample) for one in left}
+    assert [item.id for item in RoundFolder(low).items()] == sorted(map(answer_id, left))
+    assert files_with(run / "judgements", left[0].id) == ["calls.jsonl"]
+    assert not {"calibration.json", "label_plan.json"} & {path.name for path in (run / "judgements").iterdir()}

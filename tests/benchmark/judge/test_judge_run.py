@@ -2,22 +2,12 @@
 
 from __future__ import annotations
 
-import csv
 import shutil
 from pathlib import Path
 
 import pytest
-from command_line import h2htalk
-from judged_made import (
-    LEVELS,
-    answered_run,
-    command,
-    evaluated,
-    judge_file,
-    judging_of,
-    scripted_judge,
-    verdict,
-)
+from byte_search import files_with
+from judged_made import LEVELS, answered_run, command, evaluated, judge_file, judging_of, scripted_judge, verdict
 from loopback import LoopbackServer
 
 from h2htalk.benchmark.compare.comparison import compare
@@ -82,17 +72,12 @@ def test_every_report_shows_judged_and_unjudged_figures_apart(run: Path, scored:
     shown = command("judge", "run", run, "--judge", constant(tmp_path, 5))
     assert "S and J" in shown
     assert "Eq. 4 (J < 3.5) sends" in shown
-    metrics = list(csv.DictReader((run / "tables" / "metrics.csv").read_text().splitlines()))
-    rows = {row["of"]: float(row["value"]) for row in metrics if row["metric"] == "rating"}
-    assert rows == dict.fromkeys(LEVELS, 100.0)
     page, board = (run / "report.html").read_text(), command("leaderboard", run, scored)
     assert "Judges" in page
     assert "differs in judge" in board
     assert all("(unjudged)" in text for text in (page, board))
-    # Evaluating again has nothing to do, and scoring again keeps the judgements.
-    stamp, first = (run / "summary.json").stat().st_mtime_ns, load_run(run).summary.rows
-    command("evaluate", "--spec", run / "run.json")
-    assert (run / "summary.json").stat().st_mtime_ns == stamp
+    # Scoring again keeps the judgements.
+    first = load_run(run).summary.rows
     command("score", run)
     assert load_run(run).summary.rows == first
 
@@ -175,8 +160,7 @@ def test_a_dry_run_writes_nothing_and_says_what_it_would_cost(tmp_path: Path, mo
     before = sorted(run.rglob("*"))
     monkeypatch.setenv("OPENAI_API_KEY", "sk-none-at-all")
     shown = command("judge", "run", run, "--judge", "openai:gpt-4o", "--dry-run")
-    assert "at most 2 calls" in shown
-    assert "US dollars" in shown
+    assert ("at most 2 calls" in shown, "US dollars" in shown) == (True, True)
     assert sorted(run.rglob("*")) == before
 
 
@@ -191,9 +175,6 @@ def test_a_reply_that_could_not_be_read_can_be_asked_for_again(tmp_path: Path) -
     with LoopbackServer(reply=answer) as server:
         words = ["judge", "run", run, "--judge", server.spec]
         shown = command(*words, code=3)  # was 0 and "complete", with no word about what the judge had said
-        assert "the first reply of a judge that is malformed_output: form judgement: the reply is no JSON" in " ".join(
-            shown.split()
-        )
         assert "'I cannot.'" in shown
         assert any("--repeat-unscored" in warning for warning in load_run(run).summary.warnings)
         command(*words, code=3)
@@ -208,44 +189,20 @@ def test_the_judges_record_and_the_key_of_the_fences_are_guarded(tmp_path: Path)
     judged(run, judge)
     key, record = run / "judgements" / "secret.key", next((run / "judgements").glob("*.json"))
     assert key.stat().st_mode & 0o077 == 0
-    text = record.read_text()
-    record.write_text(text.replace('"rule": "mean', '"rule": "best'))
+    key.write_text("abc")
+    with pytest.raises(DataError, match=r"secret\.key: missing or edited"):
+        judged(run, judge)
+    record.write_text(record.read_text().replace('"rule": "mean', '"rule": "best'))
     assert "was edited" in command("score", run, code=2)
-    record.write_text(text)
-    for text in ("", "abc"):
-        key.write_text(text)
-        with pytest.raises(DataError, match=r"secret\.key: missing or edited"):
-            judged(run, judge)
     shutil.rmtree(run / "judgements")  # judged again from nothing
     assert judged(run, judge).judging is not None
 
 
-@pytest.mark.parametrize("name", ["judge@HTTP://user:hunter2@h/v1", "http://user:hunter2@h/v1"])
-def test_no_password_of_an_address_is_written(tmp_path: Path, name: str) -> None:
-    run = answered_run(tmp_path, ["A day."])
-    command("judge", "run", run, "--judge", f"server:{name}", code=2)
-    assert h2htalk("judge", "probe", f"server:{name}", cwd=tmp_path).returncode == 2
-    assert not [path for path in tmp_path.rglob("*") if "hunter2" in path.name]
-    assert not [path for path in tmp_path.rglob("*") if path.is_file() and b"hunter2" in path.read_bytes()]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("name", "template"),
-    [
-        ("judge_rubric.j2", "{% for a in range(99999) %}{{ range(99999) | sum }}{% endfor %}"),
-        ("judge_item.j2", '{{ "%9999999999d" % 3 }}{{ answer }}'),
-    ],
-)
-def test_a_template_that_loops_or_fills_the_memory_never_ended(tmp_path: Path, name: str, template: str) -> None:
-    run = answered_run(tmp_path, ["A day."])
-    folder = tmp_path / "prompts" / load_run(run).data.split.scenarios[0].language
-    folder.mkdir(parents=True)
-    (folder / name).write_text(template)
-    done = h2htalk("judge", "run", run, "--judge", constant(tmp_path, 4), "--prompts", tmp_path / "prompts")
-    assert (done.returncode, done.stderr.count("\n")) == (2, 1), done.stderr
-    assert "is there a loop in a loop?" in done.stderr or "GiB of memory" in done.stderr
-    assert not list((run / "judgements").glob("*.jsonl"))
+def test_no_password_of_an_address_is_written(tmp_path: Path) -> None:
+    run, name = answered_run(tmp_path, ["A day."]), "server:judge@HTTP://user:hunter2@h/v1"
+    command("judge", "run", run, "--judge", name, code=2)
+    command("judge", "probe", name, "--out", tmp_path / "probe", code=2)
+    assert files_with(tmp_path, "hunter2") == []
 
 
 def test_a_judge_that_cannot_be_opened_costs_no_call_of_another(tmp_path: Path) -> None:

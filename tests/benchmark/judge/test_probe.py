@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import csv
-import hashlib
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,109 +16,80 @@ from loopback import LoopbackServer
 
 from h2htalk.benchmark.judge import probe as probe_module
 from h2htalk.benchmark.judge.judgements import AnswerRating
-from h2htalk.benchmark.judge.probe import PAIR_KINDS, probe_rows, probe_split, replies_of
+from h2htalk.benchmark.judge.probe import PAIR_KINDS, probe_rows, probe_split, replies_of, verdict
 from h2htalk.benchmark.statistics import rate_interval
 
-FENCED = re.compile(r"<<<(\w+) ([a-z ]+)\n(.*?)\n\1>>>", re.DOTALL)
 SCENARIOS = probe_split().scenarios
-# Of each reply its kind, and whether it is the second of its scenario.
-ROLES = {text: (str(one.metadata["kind"]), at) for one in SCENARIOS for at, text in enumerate(replies_of(one))}
-Rule = Callable[[str, str], float]
+Rule = Callable[[str, int, int], float]
 
 
-def good(text: str, prompt: str) -> float:
-    kind, second = ROLES[text]
+def good(kind: str, second: int, _: int) -> float:
+    """The rating of a reply of this kind, from whether it is the second and its length."""
     return 3.0 if kind == "repeat" else 1.0 if second else 2.5
-
-
-def is_unsteady(text: str, prompt: str) -> float:
-    drawn = hashlib.sha256(prompt.encode()).digest()[0] % 2
-    return (1.0, 5.0)[drawn] if ROLES[text][0] == "repeat" else good(text, prompt)
 
 
 # What is wrong with a judge, and the rows that say so.
 JUDGES: dict[str, tuple[Rule, set[str]]] = {
     "nothing": (good, set()),
     "it prefers length": (
-        lambda text, prompt: good(text, prompt) + len(text.encode()) / 120,
+        lambda kind, second, length: good(kind, second, 0) + length / 120,
         {"accuracy: padded", "padded at least as high"},
     ),
     "it obeys injections": (
-        lambda text, prompt: 5.0 if ROLES[text] == ("injection", 1) else good(text, prompt),
+        lambda kind, second, _: 5.0 if (kind, second) == ("injection", 1) else good(kind, second, 0),
         {"injections obeyed"},
     ),
-    "it is unsteady": (is_unsteady, {"repeats: difference"}),
+    "it is unsteady": (
+        lambda kind, second, length: 1.0 + 4 * second * (length % 2) if kind == "repeat" else good(kind, second, 0),
+        {"repeats: difference"},
+    ),
     "it is blind to safety": (
-        lambda text, prompt: 3.0 if ROLES[text][0] == "unsafe" else good(text, prompt),
+        lambda kind, second, _: 3.0 if kind == "unsafe" else good(kind, second, 0),
         {"accuracy: unsafe"},
     ),
 }
 
 
-def spread_over(rating: float, example: Mapping[str, Any]) -> dict[str, Any]:
-    """Whole scores, whose mean is the rating to a quality's share; points are answered with no."""
-    names = [name for name, form in example.items() if "score" in form]
-    total = round(min(5.0, max(0.0, rating)) * len(names))
-    scores = {name: total // len(names) + (i < total % len(names)) for i, name in enumerate(names)}
-    return {
-        name: {"evidence": "it says so", **({"score": scores[name]} if name in scores else {"answer": False})}
-        for name in example
-    }
-
-
-def judge_with(rule: Rule) -> Callable[[dict[str, Any], int], str]:
-    """A model that answers in the form of the prompt's example, with the scores of a rule."""
-
-    def reply(body: dict[str, Any], _: int) -> str:
-        rules, prompt = (message["content"] for message in body["messages"])
-        texts = {what: text for _, what, text in FENCED.findall(prompt)}
-        return json.dumps(spread_over(rule(texts["answer"], prompt), json.loads(rules.rsplit("\n", 1)[1])))
-
-    return reply
-
-
-@pytest.fixture
-def served(monkeypatch: pytest.MonkeyPatch) -> Iterator[LoopbackServer]:
-    """The good judge, as `openai:gpt-4o` through the provider's SDK."""
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-proj-made-up-0123456789")
-    with LoopbackServer(reply=judge_with(good)) as server:
-        monkeypatch.setenv("OPENAI_BASE_URL", server.url)
-        yield server
-
-
 @pytest.mark.parametrize(("rule", "wrong"), JUDGES.values(), ids=JUDGES)
-def test_a_judge_is_told_by_its_own_figures_alone(
-    rule: Rule, wrong: set[str], served: LoopbackServer, tmp_path: Path
-) -> None:
-    served.reply = judge_with(rule)
-    printed = command("judge", "probe", served.spec, "--out", tmp_path / "probe", "--language", "en")
-    names = "; ".join(f"{name} (en)" for name in sorted(wrong))
-    assert (f"not shown to measure by {names}: rest" if wrong else "This judge measures by every rule") in printed
-    shown = {re.split("  +", line)[1] for line in printed.splitlines() if line.endswith("does not measure")}
-    assert shown == wrong
+def test_a_judge_is_told_by_its_own_figures_alone(rule: Rule, wrong: set[str]) -> None:
+    own = [one for one in SCENARIOS if one.language == "en"]
+    ratings = {
+        (one.id, at): AnswerRating(min(5.0, rule(str(one.metadata["kind"]), at, len(text.encode()))))
+        for one in own
+        for at, text in enumerate(replies_of(one))
+    }
+    rows: list[Any] = [*probe_rows("en", own, ratings)]
+    assert {row[1] for row in rows if row[-1] == "does not measure"} == wrong
+    names = "; ".join(f"{row[1]} (en)" for row in rows if row[1] in wrong)
+    assert (f"not shown to measure by {names}: rest" if wrong else "This judge measures by every rule") in verdict(rows)
 
 
-def test_what_failed_is_asked_again_and_nothing_else(served: LoopbackServer, tmp_path: Path) -> None:
+def form_of(body: dict[str, Any], _: int) -> str:
+    """A judge that replies with the example of its prompt: 3 everywhere."""
+    return str(body["messages"][0]["content"]).rsplit("\n", 1)[1]
+
+
+def test_what_failed_is_asked_again_and_nothing_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-proj-made-up-0123456789")
     broken = next(one for one in SCENARIOS if one.id == "en-repeat-01").reference
-    served.faults_at = {broken: "context_length"}
     words = ("judge", "probe", "openai:gpt-4o", "--language", "en", "--out", tmp_path / "probe")
-    dry = command(*words, "--dry-run")
-    assert re.fullmatch(r"openai:gpt-4o: at most 442 calls, about .* US dollars \(prices of .*\)\n", dry)
-    assert (served.requests, list(tmp_path.iterdir())) == (0, [])
-    shown = command(*words, code=3)
-    assert "the judgements of 2 replies failed; the same command sends only what is missing" in shown
-    first = served.counts.copy()
-    served.mend()
-    again = json.loads(command(*words, "--format", "json"))
-    asked = served.counts - first
-    assert asked.total() == 2
-    assert all(broken in json.loads(body)["messages"][1]["content"] for body in asked)
+    with LoopbackServer(reply=form_of) as served:
+        monkeypatch.setenv("OPENAI_BASE_URL", served.url)
+        served.faults_at = {broken: "context_length"}
+        dry = command(*words, "--dry-run")
+        assert re.fullmatch(r"openai:gpt-4o: at most 442 calls, about .* US dollars \(prices of .*\)\n", dry)
+        assert (served.requests, list(tmp_path.iterdir())) == (0, [])
+        shown = command(*words, code=3)
+        assert "the judgements of 2 replies failed; the same command sends only what is missing" in shown
+        first = served.counts.copy()
+        served.mend()
+        again = json.loads(command(*words, "--format", "json"))
+        asked = served.counts - first
+        assert asked.total() == 2
+        assert all(broken in json.loads(body)["messages"][1]["content"] for body in asked)
     rows = {row["figure"]: row for row in again["rows"]}
     assert rows["repeats: difference"] == rows["repeats: difference"] | {"value": 0.0, "verdict": "measures"}
     command(*words[:3], "--out", tmp_path / "probe", code=2)  # of another language's records
-
-
-# --- Figures -----------------------------------------------------------------------------------------------------
 
 
 def figures_of(kind: str, pairs: list[tuple[float | None, float | None]], name: str) -> tuple[Any, ...]:
@@ -143,24 +113,21 @@ def test_a_tie_counts_half_and_an_unscored_pair_is_left_out() -> None:
     assert figures_of("padded", pairs, "unscored")[0] == 2 / 12
 
 
-@pytest.mark.parametrize(("right", "verdict"), [(20, "does not measure"), (21, "measures")])
-def test_an_accuracy_measures_where_its_whole_interval_is_above_chance(right: int, verdict: str) -> None:
+@pytest.mark.parametrize(("right", "expected"), [(20, "does not measure"), (21, "measures")])
+def test_an_accuracy_measures_where_its_whole_interval_is_above_chance(right: int, expected: str) -> None:
     """20 of 30 have the lower end .488, 21 of 30 .521."""
     pairs: list[Any] = [(4.0 if n < right else 1.0, 2.0) for n in range(30)]
-    assert figures_of("unsafe", pairs, "accuracy: unsafe")[-1] == verdict
+    assert figures_of("unsafe", pairs, "accuracy: unsafe")[-1] == expected
 
 
 @pytest.mark.parametrize(
-    ("rises", "share", "verdict"),
-    [
-        ([1.0], 1 / 22, "measures"),  # one record of 22 was "does not measure"
-        ([1.0, 1.0], 2 / 22, "does not measure"),
-        ([0.75, -1.0, 3.0], 1 / 22, "measures"),
-    ],
+    ("rises", "share", "expected"),
+    [([1.0, 1.0], 2 / 22, "does not measure"), ([0.75, -1.0, 3.0], 1 / 22, "measures")],
 )
-def test_an_injection_is_obeyed_from_one_point_on(rises: list[float], share: float, verdict: str) -> None:
+def test_an_injection_is_obeyed_from_one_point_on(rises: list[float], share: float, expected: str) -> None:
+    """One record of 22 was "does not measure"."""
     pairs: list[Any] = [(0.5, 0.5 + rise) for rise in rises + [0.0] * (22 - len(rises))]
-    assert figures_of("injection", pairs, "injections obeyed")[::5] == (share, verdict)
+    assert figures_of("injection", pairs, "injections obeyed")[::5] == (share, expected)
 
 
 @pytest.mark.parametrize(
@@ -173,9 +140,6 @@ def test_what_length_alone_gets_right_is_what_the_docs_say(sign: int, passed: di
     rows: list[Any] = [row[1:] for row in probe_rows("all", SCENARIOS, ratings) if row[-1] == "measures"]
     right = {name.removeprefix("accuracy: "): round(value, 2) for name, value, *_ in rows if "accuracy" in name}
     assert right == passed
-
-
-# --- The split ---------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])

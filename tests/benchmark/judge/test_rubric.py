@@ -17,7 +17,7 @@ from h2htalk.benchmark.judge.rubric import (
     qualities_of,
     rubric_of,
 )
-from h2htalk.chat.protocol import Message, Reply
+from h2htalk.chat.protocol import Reply
 from h2htalk.data.responses import Failure
 from h2htalk.data.splits import load_split
 from h2htalk.data.subtasks import SUBTASKS
@@ -50,7 +50,6 @@ def test_the_rating_is_the_plain_mean_of_the_qualities() -> None:
 BAD = {
     "a quality is missing": (edited(lambda r: r.pop("plan_feasibility")), "malformed_output"),
     "a point is missing": (edited(lambda r: r.pop("planning_fragmentation")), "malformed_output"),
-    "a key too many": (edited(lambda r: r.update(verdict="5")), "malformed_output"),
     "a key too many inside": (edited(lambda r: r["plan_feasibility"].update(weight=2)), "malformed_output"),
     "above the scale": (edited(lambda r: r["plan_feasibility"].update(score=6)), "out_of_range"),
     "below the scale": (edited(lambda r: r["plan_feasibility"].update(score=-1)), "out_of_range"),
@@ -59,7 +58,6 @@ BAD = {
     "true as a score": (edited(lambda r: r["plan_feasibility"].update(score=True)), "malformed_output"),
     "no evidence": (edited(lambda r: r["plan_feasibility"].update(evidence="")), "out_of_range"),
     "not a number": (verdict(3).replace('"score": 3', '"score": NaN', 1), "malformed_output"),
-    "infinite": (verdict(3).replace('"score": 3', '"score": Infinity', 1), "malformed_output"),
     "two verdicts": (verdict(5) + "\n" + verdict(0), "malformed_output"),
     "one key twice": (
         verdict(5).replace("{", '{"immersive_interaction": {"evidence": "x", "score": 5}, ', 1),
@@ -112,17 +110,19 @@ def test_reasoning_before_the_verdict_is_left_out() -> None:
     assert rubric_of("itinerary_basic").read(reply).rating == 4
 
 
-def prompt(subtask: str, language: str = "en", reverse: bool = False) -> tuple[Message, ...]:
-    split = load_split("mini@1")
-    scenario = next(s for s in split.scenarios if (s.subtask, s.language) == (subtask, language))
-    write = prompt_writer(load_prompts(), reverse)
-    return write(scenario, split.personas[scenario.persona], "The answer.", FENCE)
-
-
 @pytest.mark.parametrize("language", ["en", "zh"])
 @pytest.mark.parametrize("subtask", SUBTASKS)
 def test_a_prompt_anchors_its_qualities_and_fences_what_others_wrote(language: str, subtask: str) -> None:
-    rules, material = prompt(subtask, language)
+    split = load_split("mini@1")
+    scenario = next(s for s in split.scenarios if (s.subtask, s.language) == (subtask, language))
+    (rules, material), (reverse, _) = (
+        prompt_writer(load_prompts(), reverse)(scenario, split.personas[scenario.persona], "The answer.", FENCE)
+        for reverse in (False, True)
+    )
+    first, last = (
+        sorted(qualities_of(subtask), key=lambda n: text.index(f"\n{n}")) for text in (rules.content, reverse.content)
+    )
+    assert first == last[::-1]
     assert rules.shared == len(rules.content)
     for name in (*qualities_of(subtask), *points_of(subtask)):
         assert rules.content.count(f"\n{name}") == 1
@@ -131,12 +131,6 @@ def test_a_prompt_anchors_its_qualities_and_fences_what_others_wrote(language: s
     assert rubric_of(subtask).example() in rules.content
     assert FENCE.marker not in rules.content
     assert material.content.count(FENCE.marker) == 6  # persona, material and answer
-
-
-def test_the_rubric_can_stand_in_reverse() -> None:
-    first, last = (prompt("itinerary_basic", reverse=reverse)[0].content for reverse in (False, True))
-    names = qualities_of("itinerary_basic")
-    assert sorted(names, key=lambda n: last.index(f"\n{n}")) == sorted(names, key=lambda n: first.index(f"\n{n}"))[::-1]
 
 
 def test_own_templates_replace_bundled_ones_by_name(tmp_path: Any) -> None:

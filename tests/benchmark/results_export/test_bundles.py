@@ -86,16 +86,13 @@ def test_a_bundle_holds_no_folder_no_message_and_no_costs(small_run: Path, tmp_p
             lambda rows: rows[3].update(bleu_2=rows[3]["bleu_2"] + 1e-8),
             "differs: bleu_2: 1 of 22 values, by up to 1e-08",
         ),
-        (lambda rows: rows[3].update(rouge_l=None), "differs: rouge_l:"),
         (lambda rows: rows[3].update(violations=["x"]), "differs: violations:"),
-        (lambda rows: rows[3].update(lexical="0.5"), "differs: lexical:"),
         (lambda rows: rows[3].update(bleu_1=10**400), "differs: bleu_1:"),
         (lambda rows: rows[3].update(accuracy=1.0), "differs: the columns:"),
         (lambda rows: rows[3].update(rating=5.0, j=5.0), "differs: rating:"),  # nobody judged
         (lambda rows: rows[3].update(text="We sit by the kiln and talk."), "differs: lexical:"),
         (lambda rows: rows.append(rows[0] | {"text": "Better."}), "error: samples.jsonl:23: a second line of 'mini-"),
         (lambda rows: rows.append(rows[0] | {"id": "other"}), "1 item that its split lacks: 'other'"),
-        (lambda rows: rows.append(rows[0] | {"sample": 1}), "sample 1, but the bundle has 1 an item"),
         (lambda rows: rows[0].update(id=[1]), "samples.jsonl:1: id: must be"),
         (lambda rows: rows.clear(), "0 lines of 1 samples an item"),
     ],
@@ -110,7 +107,6 @@ def test_an_edited_line_is_noticed(change: Callable[[list[Any]], Any], differs: 
     [
         (lambda head: head["figures"]["overall_zh"].update(value=99.0), "figures and intervals"),
         (lambda head: head["figures"].update(extra=head["figures"]["overall"]), "figures and intervals"),
-        (lambda head: head["figures"].pop("overall_zh"), "figures and intervals"),
         (lambda head: head["protocol"].update(metrics="lexical-2"), "the versions of the metrics"),
         (lambda head: head.update(sha256="0" * 64), "the hash of the samples"),
         (lambda head: head["split"].update(fingerprint="0" * 16), "the items of mini 1"),
@@ -126,9 +122,8 @@ def test_what_no_bundle_can_show_was_neither_checked_nor_listed(small_run: Path)
         head["model"], head["subject"]["model"] = "lab/better\nmatches: all", "lab/best"
 
     shown = command("results", "verify", edited_head(bundle_of(small_run), forge), "--split", "mini@1", code=3)
-    (line,) = (
-        one for one in shown.splitlines() if one.startswith("not verified: that 'lab/better\\nmatches: all' gave")
-    )
+    told = "not verified: that 'lab/better\\nmatches: all' gave"
+    (line,) = (one for one in shown.splitlines() if one.startswith(told))
     assert "model 'lab/best'" in line
 
 
@@ -152,10 +147,9 @@ def test_what_is_not_at_hand_is_said_and_the_rest_checked(run_with_s: Path) -> N
     assert found.differs == []
     assert {"bleu_1", "lexical"} <= set(found.matches)
     assert not {"ss", "s", "violations", "figures and intervals"} & set(found.matches)
-    second = bundle_of(run_with_s, "second")
-    edited_head(second, lambda head: head["protocol"].update(embedder="minilm@sha256:0"))
+    edited_head(bundle, lambda head: head["protocol"].update(embedder="minilm@sha256:0"))
     other = "SS and S: embedder 'minilm@sha256:0' is of another revision here"
-    assert recomputable(h2htalk.verify_results(second, "mini@1")) == [PART, other, "figures and intervals: they hold S"]
+    assert h2htalk.verify_results(bundle, "mini@1").unchecked[1] == other
 
 
 def test_a_run_with_private_references_is_verified_by_their_owner(tmp_path: Path) -> None:
@@ -184,8 +178,6 @@ def test_a_run_with_private_references_is_verified_by_their_owner(tmp_path: Path
 
 def test_what_is_no_bundle_is_refused(small_run: Path, tmp_path: Path) -> None:
     bundle = bundle_of(small_run)
-    with pytest.raises(DataError, match=r"not a bundle: bundle.json cannot be read"):
-        h2htalk.verify_results(small_run)
     (tmp_path / "text.zip").write_text("no zip")
     with pytest.raises(DataError, match=r"not a bundle: bundle.json cannot be read: .*File is not a zip file"):
         h2htalk.verify_results(tmp_path / "text.zip", "mini@1")
@@ -203,9 +195,7 @@ def test_the_commands_end_with_3_4_and_2(small_run: Path) -> None:
     out = small_run.parent / "bundle"
     printed = command("results", "export", small_run, "--to", "bundle", "--out", out)
     assert printed.splitlines() == [str(out / name) for name in ("bundle.json", "samples.jsonl")]
-    lines = command(
-        "results", "verify", out, code=3
-    ).splitlines()  # asked for `--split mini`, which was another version
+    lines = command("results", "verify", out, code=3).splitlines()  # asked for a split, although it is bundled
     assert (lines[0], lines[1][:30]) == ("split: mini@1 (mini 1)", "matches: the hash of the sampl")
     edited(out, lambda rows: rows[0].update(bleu_1=0.9))
     lines = command("results", "verify", out, "--split", "mini@1", code=4).splitlines()
