@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from itertools import permutations
 from pathlib import Path
 from typing import Any
 
@@ -55,35 +56,31 @@ def test_an_id_makes_no_line_of_its_own(tmp_path: Path) -> None:
     assert [line for line in lines if "x\\nB is above A" in line]
 
 
-@pytest.mark.parametrize("reverse", [False, True])
-def test_the_same_replies_have_the_same_means_in_all_three(runs: tuple[Path, Path], reverse: bool) -> None:
+def equal(pair: Pair) -> set[str]:
+    """The items of a pair whose differences are all 0."""
+    assert max(abs(moved.difference()) for moved in pair.moved) < 1e-12
+    return {moved.id for moved in pair.moved}
+
+
+def test_the_same_replies_have_the_same_means_in_all_three(runs: tuple[Path, Path]) -> None:
     sides = [(runs[0], "lexical"), (INSPECT, "text_scores/lexical"), (LM_EVAL, "lexical")]
-    for n, one in enumerate(sides):
-        for other in sides[n + 1 :]:
-            (a, metric_a), (b, metric_b) = (other, one) if reverse else (one, other)
-            pair = one_pair(a, b, metric_a, metric_b)
-            assert {moved.id for moved in pair.moved} == SCORED
-            assert max(abs(moved.difference()) for moved in pair.moved) < 1e-12
-            assert abs(pair.headline.a - pair.headline.b) < 1e-12
+    for (a, metric_a), (b, metric_b) in permutations(sides, 2):
+        pair = one_pair(a, b, metric_a, metric_b)
+        assert equal(pair) == SCORED
+        assert abs(pair.headline.a - pair.headline.b) < 1e-12
 
 
 def test_epochs_are_averaged_by_item(runs: tuple[Path, Path]) -> None:
     pair = one_pair(runs[1], EPOCHS, "lexical", "text_scores/lexical")
-    ids = ("mini-en-dialogue-base-01", "mini-en-dialogue-schedule-04")
-    assert {moved.id: len(moved.b.values) for moved in pair.moved} == dict.fromkeys(ids, 2)
-    assert max(abs(moved.difference()) for moved in pair.moved) < 1e-12
+    assert equal(pair) == {"mini-en-dialogue-base-01", "mini-en-dialogue-schedule-04"}
+    assert {len(moved.b.values) for moved in pair.moved} == {2}
 
 
-@pytest.mark.parametrize("reverse", [False, True])
-def test_a_log_beside_our_run_has_its_subtasks_and_both_counts(
-    runs: tuple[Path, Path], tmp_path: Path, reverse: bool
-) -> None:
-    sides = [(runs[0], "rouge_l"), (INSPECT, "text_scores/rouge_l")]
-    (a, one), (b, other) = sides[::-1] if reverse else sides
-    comparison = compare(a, b, metric=(one, other))
+def test_a_log_beside_our_run_has_its_subtasks_and_both_counts(runs: tuple[Path, Path], tmp_path: Path) -> None:
+    comparison = compare(INSPECT, runs[0], metric=("text_scores/rouge_l", "rouge_l"))
     pair = comparison.pairs[0]
     assert [row.key for row in pair.rows] == ["dialogue_base", "dialogue_schedule", "items_mean"]
-    ours, log = pair.counts[::-1] if reverse else pair.counts
+    log, ours = pair.counts
     # An empty reply has a value in ours, and is unscored in the log.
     assert list(ours.values())[:5] == [5, 4, 1, 0, 1]
     assert list(log.values()) == [5, 4, 1, 1, 0, {"error": 1, "no_response": 1}]
@@ -96,15 +93,11 @@ def test_a_log_beside_our_run_has_its_subtasks_and_both_counts(
 
 
 def test_our_export_to_every_eval_ever_reads_back(tmp_path: Path) -> None:
-    run = tmp_path / "run"
-    spec = h2htalk.EvaluateSpec(
-        model="baseline:copy-last-turn", split="mini@1", out=str(run), limit=22, embedder="none", baselines=False
-    )
-    h2htalk.evaluate(spec)
+    run, how = tmp_path / "run", {"split": "mini@1", "embedder": "none", "baselines": False, "limit": 22}
+    h2htalk.evaluate(h2htalk.EvaluateSpec(model="baseline:copy-last-turn", out=str(run), **how))
     _, samples = h2htalk.export_results(run, "every-eval-ever", tmp_path, organization="Lab", model="lab/m")
     pair = one_pair(run, samples, "lexical", "score")
-    assert (len(pair.moved), len(pair.rows), pair.changed) == (22, 15, ())
-    assert max(abs(moved.difference()) for moved in pair.moved) < 1e-12
+    assert (len(equal(pair)), len(pair.rows), pair.changed) == (22, 15, ())
 
 
 def lm_eval_copy(folder: Path, change: Any) -> Path:
@@ -127,9 +120,6 @@ def test_an_item_that_asked_something_else_under_its_id_is_changed(tmp_path: Pat
     pair = one_pair(INSPECT, lm_eval_copy(tmp_path, edit), "text_scores/lexical", "lexical")
     assert pair.changed == ("mini-en-dialogue-base-01",)
     assert pair.counts[0]["unpaired"] == 1
-    everything = lm_eval_copy(tmp_path, lambda line: asking(line, "Edited"))
-    with pytest.raises(ConfigError, match=r"no item in common .*ask something else under one id: mini-en"):
-        one_pair(INSPECT, everything, "text_scores/lexical", "lexical")
 
 
 def test_items_without_ids_are_matched_by_what_was_asked_and_never_by_position(tmp_path: Path) -> None:
@@ -138,8 +128,7 @@ def test_items_without_ids_are_matched_by_what_was_asked_and_never_by_position(t
         return {**line, "doc_id": 4 - line["doc_id"]}
 
     pair = one_pair(INSPECT, lm_eval_copy(tmp_path, without_id), "text_scores/lexical", "lexical")
-    assert {moved.id for moved in pair.moved} == SCORED
-    assert max(abs(moved.difference()) for moved in pair.moved) < 1e-12
+    assert equal(pair) == SCORED
     assert any("5 items matched by input" in note for note in pair.notes)
 
     # The same input twice, with one reference: nobody knows which is which.
@@ -165,7 +154,7 @@ def test_scales_are_declared_and_never_guessed(tmp_path: Path) -> None:
         one_pair(scores, scores)
     pair = one_pair(scores, scores, scale="0-5")
     assert {moved.id: moved.a.value for moved in pair.moved} == pytest.approx({"x": 60, "y": 10, "z": 0})
-    for wrong in ("5", "5-0", "a-b", "0-nan"):
+    for wrong in ("5", "5-0", "0-nan"):
         with pytest.raises(ConfigError, match=f"--scale '{wrong}'"):
             one_pair(scores, scores, scale=wrong)
     with pytest.raises(ConfigError, match="--metric is given 3 times"):

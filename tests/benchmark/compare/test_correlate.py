@@ -63,12 +63,10 @@ def test_metrics_with_peoples_ratings_over_the_rated_samples(folder: Path, tmp_p
     rated = [(row, [1 + n % 5, 1 + n % 3]) for n, row in enumerate(scores) if n % 3]
     lines = [f"{row['id']},{row['sample']},{one}" for row, ratings in rated for one in ratings]
     (tmp_path / "ratings.csv").write_text("\n".join(["id,sample,rating", *lines]))
-    found = correlate([folder / "m1"], ratings=tmp_path / "ratings.csv")
-    for name in ("lexical", "bleu_4", "rouge_l"):
-        pair = found_pair(found, "item", name, HUMAN)
-        expected = stats.spearmanr([row[name] for row, _ in rated], [np.mean(ratings) for _, ratings in rated])
-        assert pair.value == pytest.approx(expected.statistic, abs=1e-12)
-        assert (pair.n, pair.clusters, pair.low < pair.value < pair.high) == (len(rated), 6, True)  # type: ignore[operator]
+    pair = found_pair(correlate([folder / "m1"], ratings=tmp_path / "ratings.csv"), "item", "rouge_l", HUMAN)
+    expected = stats.spearmanr([row["rouge_l"] for row, _ in rated], [np.mean(ratings) for _, ratings in rated])
+    assert pair.value == pytest.approx(expected.statistic, abs=1e-12)
+    assert (pair.n, pair.clusters, pair.low < pair.value < pair.high) == (len(rated), 6, True)  # type: ignore[operator]
 
 
 def test_a_rating_without_a_sample_is_of_the_items_mean_and_runs_are_averaged(folder: Path, tmp_path: Path) -> None:
@@ -118,14 +116,11 @@ def test_subtasks_with_each_other_over_dialogues(folder: Path) -> None:
         ("scores", "model,A\nmodel-9,1\n", "has no row named like one of imported:model-0"),
         ("scores", "model,A\nmodel-0,1\nm0,2\n", ":3: a second row of 'm0'"),
         ("scores", "model,A\nmodel-0,67%\n", ":2: A is '67%'; write a number"),
-        ("scores", "model,A\nmodel-0,nan\n", ":2: A is 'nan'; write a number"),
         ("scores", "model,A\nmodel-0\n", ":2: 1 cells, but 2 different headings"),
         ("scores", "model,overall\nmodel-0,1\n", "a column is named overall as a figure here is; rename it"),
         ("ratings", "id,score\nx,1\n", "lacks the column rating; it has id, score"),
         ("ratings", "id,rating\nx,1\n", ":2: no run that is named here has such an item or sample"),
-        ("ratings", "run,id,rating\nm7,ID,1\n", ":2: no run that is named here has such an item or sample"),
         ("ratings", "id,sample,rating\nID,2,1\n", ":2: no run that is named here has such an item or sample"),
-        ("ratings", "id,rating\nID,\n", ":2: rating is ''; write a number"),
     ],
 )
 def test_a_wrong_table_is_named(option: str, text: str, message: str, folder: Path, tmp_path: Path) -> None:
@@ -144,14 +139,10 @@ def test_runs_that_a_table_cannot_name_or_of_other_protocols_are_refused(folder:
     copy = shutil.copytree(folder / "m0", tmp_path / "copy")
     with pytest.raises(DataError, match="'model-0' names 2 runs; write the name of a run's folder"):
         correlate([folder / "m0", copy], scores=tmp_path / "table.csv")
-    h2htalk.evaluate(
-        h2htalk.EvaluateSpec(model="baseline:constant", split="mini@1", out=tmp_path / "run", embedder="none", limit=11)
-    )
+    spec = {"split": "mini@1", "out": tmp_path / "run", "embedder": "none", "limit": 11}
+    h2htalk.evaluate(h2htalk.EvaluateSpec(model="baseline:constant", **spec))
     with pytest.raises(ConfigError, match=r"another protocol than the first run's: items \("):
         correlate([folder / "m0", tmp_path / "run"])
-
-
-# --- What is shown ----------------------------------------------------------------------------------------------
 
 
 def test_the_tables_hold_every_pair_and_the_terminal_those_that_matter(folder: Path, tmp_path: Path) -> None:
