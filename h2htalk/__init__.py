@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from h2htalk.benchmark.judge.probe import judge_probe as judge_probe
     from h2htalk.benchmark.report.leaderboard import leaderboard as leaderboard
     from h2htalk.benchmark.results_export.export import export_results as export_results
-    from h2htalk.benchmark.results_export.verify import verify_results as verify_results
+    from h2htalk.benchmark.results_export.export import verify_results as verify_results
     from h2htalk.benchmark.run import Run as Run
     from h2htalk.benchmark.run import load_run as load_run
     from h2htalk.benchmark.settings import EvaluateSpec as EvaluateSpec
@@ -72,7 +72,7 @@ _MODULES = {
     "plan": "benchmark.compare.comparison",
     "run_study": "benchmark.studies.run_study",
     "score_study": "benchmark.studies.run_study",
-    "verify_results": "benchmark.results_export.verify",
+    "verify_results": "benchmark.results_export.export",
 }
 
 if not TYPE_CHECKING:

@@ -11,7 +11,7 @@ from command_line import h2htalk_here
 from rounds_made import NAMES, answer, people
 from splits_made import write_split
 
-from h2htalk.benchmark.calibration.labels import JudgedItem
+from h2htalk.benchmark.calibration.corrected_mean import JudgedItem
 from h2htalk.benchmark.evaluate import evaluate
 from h2htalk.benchmark.judge.judgements import answer_id, item_of
 from h2htalk.benchmark.judge.rubric import rubric_of

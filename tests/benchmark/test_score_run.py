@@ -12,8 +12,7 @@ from unittest.mock import Mock
 import pytest
 
 from h2htalk.benchmark.evaluate import evaluate
-from h2htalk.benchmark.results_export.export import export_results
-from h2htalk.benchmark.results_export.verify import verify_results
+from h2htalk.benchmark.results_export.export import export_results, verify_results
 from h2htalk.benchmark.run import load_run
 from h2htalk.benchmark.score_run import report, score
 from h2htalk.benchmark.settings import EvaluateSpec

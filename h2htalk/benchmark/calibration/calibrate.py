@@ -17,11 +17,16 @@ from statistics import fmean
 
 import numpy as np
 
-from h2htalk.benchmark.calibration.corrected_mean import CorrectedMean, design_effect, regression, stratified
+from h2htalk.benchmark.calibration.corrected_mean import (
+    CorrectedMean,
+    JudgedItem,
+    design_effect,
+    regression,
+    stratified,
+)
 from h2htalk.benchmark.calibration.labels import (
     LEAST,
     LEAST_DRAWN,
-    JudgedItem,
     JudgedRun,
     LabelPlan,
     Labels,

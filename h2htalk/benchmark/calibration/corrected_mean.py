@@ -33,6 +33,32 @@ class CorrectedMean:
     items: int
 
 
+@dataclass(frozen=True, slots=True)
+class JudgedItem:
+    """An item of which the judges rated every answer (`score`), and what people said of some or all of its answers.
+
+    `people` is their mean over answers and annotators, None where nobody rated it, `panel` each judge's mean of the
+    same answers; `whole`: people rated all of them. `length` is the mean log of the replies' characters, `weight` the
+    number of items that it stands for.
+    """
+
+    id: str
+    subtask: str
+    cluster: str
+    score: float
+    s: float | None
+    length: float
+    people: float | None = None
+    panel: tuple[float, ...] = ()
+    whole: bool = True
+    weight: float = 1.0
+
+    @property
+    def error(self) -> float:
+        """The judges' mean minus people's, of the same answers; 0 where nobody rated it."""
+        return 0.0 if self.people is None else fmean(self.panel) - self.people
+
+
 def strata_of(scores: Sequence[float], seed: int = 0) -> list[int]:
     """Number the stratum (0 to 3) of each item: cut by rank of the judge's score, ties in random order."""
     rng = Random(seed)

@@ -14,7 +14,7 @@ from statistics import fmean, stdev
 from typing import Any
 
 from h2htalk.benchmark.adjudicate import open_rating_round, read_round_ratings
-from h2htalk.benchmark.calibration.corrected_mean import draw_labels, strata_of
+from h2htalk.benchmark.calibration.corrected_mean import JudgedItem, draw_labels, strata_of
 from h2htalk.benchmark.judge.judgements import (
     ALL_LEVELS,
     AnswerRating,
@@ -83,32 +83,6 @@ def read_number(cell: str, where: str, least: float = -math.inf, most: float = m
         if math.isfinite(value := float(cell)) and least <= value <= most:
             return value
     raise DataError(f"{where} is {quoted(cell)}; write a number" + f" from {least:g} to {most:g}" * math.isfinite(most))
-
-
-@dataclass(frozen=True, slots=True)
-class JudgedItem:
-    """An item of which the judges rated every answer (`score`), and what people said of some or all of its answers.
-
-    `people` is their mean over answers and annotators, None where nobody rated it, `panel` each judge's mean of the
-    same answers; `whole`: people rated all of them. `length` is the mean log of the replies' characters, `weight` the
-    number of items that it stands for.
-    """
-
-    id: str
-    subtask: str
-    cluster: str
-    score: float
-    s: float | None
-    length: float
-    people: float | None = None
-    panel: tuple[float, ...] = ()
-    whole: bool = True
-    weight: float = 1.0
-
-    @property
-    def error(self) -> float:
-        """The judges' mean minus people's, of the same answers; 0 where nobody rated it."""
-        return 0.0 if self.people is None else fmean(self.panel) - self.people
 
 
 @dataclass(frozen=True, slots=True)

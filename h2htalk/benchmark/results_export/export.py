@@ -11,31 +11,47 @@ samples.jsonl  a line a sample: the answer, or the reason why there is none, eve
 from __future__ import annotations
 
 import hashlib
+import io
 import json
+import math
 import os
 import re
 import zipfile
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, astuple, dataclass, field, fields, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 from uuid import NAMESPACE_URL, UUID, uuid5
 
-from h2htalk.benchmark.metrics.composite import ItemScore, SampleScore
+from h2htalk.benchmark.metrics.composite import ItemScore, Metrics, SampleScore, score_answers
+from h2htalk.benchmark.prompts.prompt_set import PromptOf, PromptSet
+from h2htalk.benchmark.prompts.sap import Sap
 from h2htalk.benchmark.run import Run, load_run
+from h2htalk.benchmark.score_run import REFERENCES_LENGTH, REVISION_LENGTH, metric_keys, open_metrics
 from h2htalk.benchmark.statistics import RULE, Cell, ItemValue, aggregate
 from h2htalk.benchmark.summary import Measure
 from h2htalk.chat.protocol import Message
-from h2htalk.data.files import json_line, replacing, sha256_of, write_json, write_jsonl, write_text
+from h2htalk.data.files import (
+    json_line,
+    parse_object,
+    read_bounded,
+    replacing,
+    sha256_of,
+    write_json,
+    write_jsonl,
+    write_text,
+)
+from h2htalk.data.imports.harness_log import read_members
 from h2htalk.data.languages import LANGUAGES, Language
 from h2htalk.data.links import link_copies
-from h2htalk.data.records import as_path
-from h2htalk.data.responses import Response
+from h2htalk.data.records import as_path, read_record
+from h2htalk.data.responses import Response, SampleKey, read_response
 from h2htalk.data.scenario import Scenario
+from h2htalk.data.splits import Split, list_splits, load_split, with_references
 from h2htalk.data.subtasks import SUBTASKS, task_id
 from h2htalk.distributions import CONFIDENCE
-from h2htalk.errors import ConfigError, DataError, counted, quoted, suggest
+from h2htalk.errors import ConfigError, DataError, counted, listed, quoted, suggest
 
 FORMATS = ("eval-results", "every-eval-ever", "bundle")
 
@@ -346,3 +362,200 @@ def _note(run: Run, figure: Figure) -> str:
     interval = "" if cell.low is None else f", 95 % interval {cell.low:.2f} to {cell.high:.2f}"
     made = f"h2htalk {summary.package_version}; protocol {summary.signature.fingerprint}{summary.answering.label}"
     return f"{caution}{cell.n:,} items{interval}; {made}"
+
+
+_JUDGED = {"rating", "j", "people", "unjudged"}  # of judges and people, who cannot be asked again
+_ANSWER = {"text", "finish_reason", "failure"}  # keys of a line that are no scores
+_LARGEST = {HEAD: 1 << 22, SAMPLES: 1 << 28}  # bytes
+TOLERANCE = 1e-9
+# Embeddings are numbers of single precision: their last digits depend on the machine.
+EMBEDDING_TOLERANCE = 1e-5
+Rows = Mapping[SampleKey, Mapping[str, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Verification:
+    """What of a bundle was confirmed on which split, what differs, and what was not computed again: not verified."""
+
+    split: str
+    matches: list[str] = field(default_factory=list)
+    differs: list[str] = field(default_factory=list)
+    unchecked: list[str] = field(default_factory=list)
+
+    def compare(self, name: str, pairs: Iterable[tuple[Any, Any]], tolerance: float = TOLERANCE) -> None:
+        """Compare our values with the bundle's."""
+        apart = [_distance(ours, theirs) for ours, theirs in pairs]
+        if (worst := max(apart, default=0.0)) <= tolerance:
+            self.matches.append(name if worst <= TOLERANCE else f"{name}, but for the last digits ({worst:.0e})")
+        else:
+            most = "" if math.isinf(worst) else f", by up to {worst:.3g}"
+            self.differs.append(f"{name}: {sum(one > tolerance for one in apart):,} of {len(apart):,} values{most}")
+
+
+def _distance(ours: Any, theirs: Any) -> float:
+    """How far two values are apart; infinitely where they are not equal and one is no number."""
+    if ours == theirs:
+        return 0.0
+    try:
+        return distance if math.isfinite(distance := abs(ours - theirs)) else math.inf
+    except (TypeError, OverflowError):  # no numbers, or one with hundreds of digits
+        return math.inf
+
+
+def verify_results(
+    bundle: str | os.PathLike[str], split: str | None = None, references: str | os.PathLike[str] | None = None
+) -> Verification:
+    """Compute the scores of a bundle, a folder or .zip of `export_results`, again from its responses, and compare them.
+
+    Args:
+        split: the split that was asked; by default the bundled one with the fingerprint of the bundle's items. What the
+            bundle names is loaded from the Hub by that name alone.
+        references: the file of the split's private references, if the run was scored with it.
+
+    Examples:
+        >>> import h2htalk
+        >>> h2htalk.verify_results("bundle").differs
+        []
+
+    Raises:
+        ConfigError: the split is not known, or none was named and no bundled one has the items.
+        DataError: `bundle` is no bundle, a line is broken or there twice, or the split lacks an item.
+    """
+    path = as_path(bundle, "bundle")
+    text = {name: _read(path, name, most) for name, most in _LARGEST.items()}
+    head = read_record(BundleHead, text[HEAD], f"{path}: {HEAD}: not a bundle of this version")
+    rows = _read_rows(text[SAMPLES], head.samples)
+    ids = {item for item, _ in rows}
+    if not rows or len(rows) != len(ids) * head.samples:
+        raise DataError(f"{path}: {counted(len(rows), 'line')} of {quoted(head.samples)} samples an item")
+    name = split or _find_bundled(head, ids)
+    whole = load_split(name)
+    asked = _part(whole, ids)
+    if unknown := sorted(ids - {s.id for s in asked.scenarios}):
+        raise DataError(f"{path}: {counted(len(unknown), 'item')} that its split lacks: {quoted(unknown[0])}")
+    found = Verification(f"{name} ({whole.name} {whole.version}{whole.commit and f', commit {whole.commit}'})")
+    found.compare("the hash of the samples", [(hashlib.sha256(text[SAMPLES].encode()).hexdigest(), head.sha256)])
+    if rest := len(whole.scenarios) - len(ids):
+        part = f"{len(ids):,} of {len(whole.scenarios):,} items of split {whole.name}"
+        found.unchecked.append(f"{counted(rest, 'item')}: the bundle holds {part}")
+    same = asked.fingerprint == head.split.get("fingerprint")
+    found.compare(f"the items of {whole.name} {whole.version}", [(same, True)])
+    private = "references_sha256" in head.protocol
+    if references is not None and not private:
+        raise ConfigError("the bundle's answers were not scored with private references; leave out --references")
+    if private and references is None:
+        found.unchecked.append("the scores: name the file of private references with --references")
+    elif same:
+        asked = asked if references is None else with_references(asked, as_path(references, "references"))
+        _compare_scores(found, head, asked, rows)
+    known = {*metric_keys(Metrics(), asked), "references_sha256"}
+    known |= {"items"} if head.protocol.get("items") == asked.fingerprint else set()
+    claims = {**head.subject, **{key: value for key, value in head.protocol.items() if key not in known}}
+    said = listed([f"{quoted(key)[1:-1]} {quoted(value)}" for key, value in claims.items()], 30)
+    found.unchecked.append(f"that {quoted(head.model)} gave these answers, asked with {said}")
+    other = "how each answer ended; the hashes of stored answers"
+    found.unchecked.append(f"that h2htalk {quoted(head.package_version)} was used; {other}")
+    return found
+
+
+def _read(path: Path, name: str, most: int) -> str:
+    try:
+        if path.is_dir():
+            return read_bounded(path / name, most).decode()
+        return next(content for _, content in read_members(path, lambda _: [name], most)).decode()
+    except (OSError, ValueError, DataError) as error:
+        raise DataError(f"{path}: not a bundle: {name} cannot be read: {error}") from error
+
+
+def _read_rows(text: str, samples: int) -> dict[SampleKey, dict[str, Any]]:
+    """Read the lines by item and sample, each with its `answer`. Raises DataError, also for a second line."""
+    rows: dict[SampleKey, dict[str, Any]] = {}
+    for number, line in enumerate(io.StringIO(text), 1):
+        where = f"{SAMPLES}:{number}"
+        record = parse_object(line.encode(), where, unique_keys=True)
+        answer = read_response({key: record[key] for key in record.keys() & {"id", "sample", *_ANSWER}}, where)
+        key = answer.id, answer.sample
+        if answer.sample >= samples:
+            raise DataError(f"{where}: sample {answer.sample}, but the bundle has {samples:,} an item, from 0 on")
+        if key in rows:
+            raise DataError(f"{where}: a second line of {quoted(answer.id)}, sample {answer.sample}")
+        rows[key] = {name: value for name, value in record.items() if name not in _ANSWER} | {"answer": answer}
+    return rows
+
+
+def _compare_scores(found: Verification, head: BundleHead, asked: Split, rows: Rows) -> None:
+    """Score the answers, and compare every column and figure."""
+    metrics, prompt_of = _open_metrics(head, found), _open_prompts(head, asked, found)
+    keys = metric_keys(metrics, asked) | {"embedder": head.protocol.get("embedder", "none")}
+    if (judge := head.protocol.get("judge", "none")) != "none":
+        keys["judge"] = judge
+        found.unchecked.append(f"ratings of {quoted(judge)}, and J: the figures here are those of S")
+    if "references_sha256" in head.protocol:
+        keys["references_sha256"] = asked.references_sha256[:REFERENCES_LENGTH]
+    found.compare("the versions of the metrics", [(value, head.protocol.get(key)) for key, value in keys.items()])
+    scores = score_answers(asked, {key: row["answer"] for key, row in rows.items()}, head.samples, metrics, prompt_of)
+    ours = {(row.id, row.sample): row.to_dict() for item in scores.values() for row in item.samples}
+    embedded = metrics.embedder is not None or keys["embedder"] == "none"
+    # The hash is of the whole stored answer, of which a bundle holds the text alone.
+    skipped = {"answer"} | (_JUDGED if judge != "none" else set()) | (set() if prompt_of else {"violations"})
+    skipped |= set() if embedded else {"ss", "s", "unscored"}
+    columns = next(iter(ours.values())).keys()
+    found.compare("the columns", [(columns, row.keys()) for row in rows.values()])
+    for column in [name for name in columns if name not in skipped]:
+        tolerance = EMBEDDING_TOLERANCE if column in ("ss", "s") else TOLERANCE
+        found.compare(column, [(row[column], rows[key].get(column)) for key, row in ours.items()], tolerance)
+    if not embedded:
+        found.unchecked.append("figures and intervals: they hold S")
+        return
+    figures = {task: astuple(one.cell) for task, one in figures_of(asked.scenarios, scores).items()}
+    theirs = {task: astuple(cell) for task, cell in head.figures.items()}
+    none, tasks = (None,) * len(fields(Cell)), figures.keys() | theirs.keys()
+    pairs = [pair for task in tasks for pair in zip(figures.get(task, none), theirs.get(task, none), strict=True)]
+    tolerance = TOLERANCE if metrics.embedder is None else EMBEDDING_TOLERANCE
+    found.compare("figures and intervals", pairs, 100 * tolerance)  # on the scale from 0 to 100
+
+
+def _part(whole: Split, ids: Collection[str]) -> Split:
+    return replace(whole, scenarios=tuple(one for one in whole.scenarios if one.id in ids))
+
+
+def _find_bundled(head: BundleHead, ids: Collection[str]) -> str:
+    """Find the bundled split of the items. Nothing else that a bundle names is loaded: a forger can publish items."""
+    for name in list_splits():
+        split = load_split(name)
+        if (split.version, _part(split, ids).fingerprint) == (head.split.get("version"), head.split.get("fingerprint")):
+            return name
+    source, commit = head.split.get("source") or head.split.get("name", ""), head.split.get("commit", "")
+    # The tag may be at another commit now.
+    name = re.sub("@[^#]*", lambda _: f"@{commit}", source) if commit else source
+    raise ConfigError(f"the bundle's items are those of {quoted(source)}, it says; if you trust them: --split {name}")
+
+
+def _open_metrics(head: BundleHead, found: Verification) -> Metrics:
+    """The metrics that the bundle names; without its embedder where that is not on this machine."""
+    text, rouge = head.protocol.get("embedder", "none"), head.protocol.get("rouge", "f1")
+    contracts = head.protocol.get("contracts", "")
+    name, _, revision = text.partition("(")[0].rpartition("@")
+    name = "bge-m3" if name.startswith("bge-m3:") else name
+    why = "is neither bge-m3 nor minilm, and is not loaded"  # it may be a folder, which the library may run code of
+    if name in ("bge-m3", "minilm"):
+        try:
+            metrics = open_metrics(name, rouge, contracts)
+            if metrics.embedder is not None and metrics.embedder.revision[:REVISION_LENGTH] == revision:
+                return metrics
+            why = "is of another revision here"
+        except ConfigError as error:
+            why = f"is not on this machine: {error}"
+    if text != "none":
+        found.unchecked.append(f"SS and S: embedder {quoted(text)} {why}")
+    return open_metrics("none", rouge, contracts)
+
+
+def _open_prompts(head: BundleHead, split: Split, found: Verification) -> PromptOf | None:
+    """What the items were asked with, for the contract's leak rule; None where these prompts are not at hand."""
+    prompts = PromptSet.load()
+    if prompts.fingerprint != head.protocol.get("prompts"):
+        found.unchecked.append("contract violations: the bundle's prompts are not those of this version")
+        return None
+    sap = Sap.parse(head.subject.get("sap", "full"))
+    return lambda scenario: prompts.messages(scenario, split.personas[scenario.persona], sap)

@@ -14,8 +14,7 @@ from command_line import h2htalk_here, scripted
 from judged_made import command
 
 import h2htalk
-from h2htalk.benchmark.results_export.export import without_folders
-from h2htalk.benchmark.results_export.verify import Verification
+from h2htalk.benchmark.results_export.export import Verification, without_folders
 from h2htalk.benchmark.score_run import score
 from h2htalk.data.files import json_line, sha256_of, write_jsonl
 from h2htalk.data.split_output import export_split
