@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -56,30 +57,21 @@ def test_a_call_store_is_read_and_a_reply_wins_over_the_failure_before_it(tmp_pa
     assert read_foreign_responses(path, IDS) == [Response("s-0", 0, "Hi."), Response("s-0", 1, "Ho.")]
 
 
-def test_several_samples_an_item_come_in_any_order(tmp_path: Path) -> None:
-    lines = [{"id": f"s-{i}", "response": f"{i}.{k}", "sample": k} for k in (2, 0, 1) for i in (1, 0)]
-    lines[3] = {"id": "s-0", "failure": {"reason": "timeout"}, "sample": 0}
-    found = read_foreign_responses(write(tmp_path, *lines), IDS)
-    assert {(r.id, r.sample) for r in found} == {(f"s-{i}", k) for i in (0, 1) for k in (0, 1, 2)}
-
-
 @pytest.mark.parametrize(
     ("lines", "message"),
     [
         ([("s-0", 2_000_000_000)], ":1: s-0 lacks sample 0; give every answered item the samples 0 to 0"),
-        ([("s-0", 0), ("s-0", 2)], ":2: s-0 lacks sample 1; give every answered item the samples 0 to 1"),
-        ([("s-0", 0), ("s-0", 1), ("s-1", 0)], ":3: s-1 lacks sample 1; give every"),
-        ([("s-1", 1), ("s-0", 0), ("s-0", 1)], ":1: s-1 lacks sample 0; give every"),
+        ([("s-0", 1), ("s-0", 0), ("s-1", 0)], ":3: s-1 lacks sample 1; give every answered item the samples 0 to 1"),
+        ([("s-1", 1), ("s-0", 0), ("s-0", 1), ("s-1", 0)], ""),
     ],
 )
 def test_every_answered_item_has_the_same_samples_from_0(
     tmp_path: Path, lines: list[tuple[str, int]], message: str
 ) -> None:
     """A sample of 2,000,000,000 was taken for as many samples an item, and the import never ended."""
-    records = [{"id": item, "sample": sample, "response": "x"} for item, sample in lines]
-    with pytest.raises(DataError) as raised:
-        read_foreign_responses(write(tmp_path, *records), IDS)
-    assert str(raised.value).startswith(f"{tmp_path / 'answers.jsonl'}{message}")
+    path = write(tmp_path, *({"id": item, "sample": sample, "response": "x"} for item, sample in lines))
+    with pytest.raises(DataError, match=message) if message else nullcontext():
+        assert {(one.id, one.sample) for one in read_foreign_responses(path, IDS)} == set(lines)
 
 
 def test_foreign_ids_are_counted_and_the_first_five_named_with_their_lines(tmp_path: Path) -> None:

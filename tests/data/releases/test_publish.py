@@ -142,13 +142,12 @@ def test_changed_files_and_symbolic_links_are_found_before_anything_is_sent(
 
 
 @pytest.mark.parametrize(
-    ("repo", "tag"),
-    [("made", None), ("lab/made/x", None), ("../made", None), ("lab/made", "main"), ("lab/made", "a" * 40)],
+    "name", ["made", "lab/made/x", "../made", "lab/made@main", f"lab/made@{'a' * 40}", "lab/made@v 1", "lab/made@v1#x"]
 )
-def test_names_that_the_hub_would_refuse(hub: HubDouble, release: Path, repo: str, tag: str | None) -> None:
-    for wrong in (tag, "v 1", "v1#x"):
-        with pytest.raises(ConfigError):
-            publish(release, repo, tag=wrong)
+def test_names_that_the_hub_would_refuse(hub: HubDouble, release: Path, name: str) -> None:
+    repo, _, tag = name.partition("@")
+    with pytest.raises(ConfigError):
+        publish(release, repo, tag=tag)
     assert hub.requests == []
 
 
@@ -221,23 +220,16 @@ ESCAPED = "".join(f"\\u{ord(sign):04x}" for sign in TOKEN)
 
 
 @pytest.mark.parametrize(
-    ("point", "status", "body", "headers"),
+    "answer",
     [
-        ("refs", 401, f"Bearer {TOKEN} is wrong", {}),
-        ("commit", 500, f'{{"error": "{ESCAPED} is wrong"}}', {"Content-Type": "application/json"}),
-        ("refs", 500, "{}", {"X-Error-Message": f"{'x ' * 35}{TOKEN}{' x' * 90}"}),  # was cut in its middle
-        ("refs", 401, "{}", {"X-Error-Message": TOKEN, "X-HF-Warning": f"token; {TOKEN}"}),
+        Answer(401, f"Bearer {TOKEN} is wrong".encode()),
+        Answer(500, f'{{"error": "{ESCAPED} is wrong"}}'.encode(), {"Content-Type": "application/json"}),
+        Answer(500, b"{}", {"X-Error-Message": f"{'x ' * 35}{TOKEN}{' x' * 90}"}),  # was cut in its middle
+        Answer(401, b"{}", {"X-Error-Message": TOKEN, "X-HF-Warning": f"token; {TOKEN}"}),
     ],
 )
 def test_an_error_that_repeats_the_token_printed_it(
-    hub: HubDouble,
-    release: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capfd: pytest.CaptureFixture[str],
-    point: str,
-    status: int,
-    body: str,
-    headers: dict[str, str],
+    hub: HubDouble, release: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], answer: Answer
 ) -> None:
     logging.set_verbosity_warning()
     for handler in logging.get_logger("huggingface_hub").handlers:
@@ -245,7 +237,7 @@ def test_an_error_that_repeats_the_token_printed_it(
     monkeypatch.setenv("HF_TOKEN", TOKEN)
     hub.accounts[TOKEN] = hub.accounts["hf_lab"]
     hub.add("lab/made", private=True)
-    hub.fault(point, Answer(status, body.encode(), headers))
+    hub.fault("refs", answer)
     done = h2htalk_here("release", "publish", release, "lab/made")
     shown = done.stdout + done.stderr + "".join(capfd.readouterr())
     assert done.returncode == 2
