@@ -22,8 +22,6 @@ from h2htalk.errors import DataError
 COPY = "copy"
 KINDS = (*FOLDER_KINDS, "hub", COPY)
 FILE = "links.jsonl"
-# Many runs may start on one workspace at the same moment; writing a link takes milliseconds.
-_WAIT = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +69,7 @@ def add_link(folder: Path, kind: str, target: str | Path) -> None:
     stored = str(target) if kind == "hub" else os.path.relpath(os.path.realpath(target), os.path.realpath(folder))
     if any((link.kind, link.target) == (kind, stored) for link in read_links(folder)):
         return
-    with writer_lock(folder / FILE, "try again", timeout=_WAIT):
+    with writer_lock(folder / FILE, "try again", timeout=60):  # many runs may start on one workspace together
         lines = dict.fromkeys([*((link.kind, link.target) for link in read_links(folder)), (kind, stored)])
         write_jsonl(folder / FILE, ({"kind": one, "target": to} for one, to in lines))
 

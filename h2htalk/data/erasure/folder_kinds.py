@@ -152,18 +152,14 @@ def remove_partial_files(folder: Path) -> None:
 
 @dataclass(frozen=True, slots=True)
 class FolderErasure:
-    """What an erasure did in one folder, or for a version on the Hub; `kind` is empty where nothing is there.
+    """What an erasure did in one folder, or for a version on the Hub."""
 
-    `removed` counts the items that it removed now, `items` are the ids of all that were ever erased from it. `messages`
-    say what it could not reach; where it is `unfinished`, the same erasure must be started again.
-    """
-
-    removed: int = 0
-    items: frozenset[str] = frozenset()
-    messages: tuple[str, ...] = ()
-    unfinished: bool = False
+    removed: int = 0  # items that it removed now
+    items: frozenset[str] = frozenset()  # ids of all that were ever erased from it
+    messages: tuple[str, ...] = ()  # what it could not reach
+    unfinished: bool = False  # the same erasure must be started again
     name: str = ""
-    kind: str = ""
+    kind: str = ""  # empty where nothing is there
 
 
 class ErasableFolder(ABC):
@@ -217,17 +213,14 @@ class Rows:
 
 @dataclass(frozen=True, slots=True)
 class FolderKind:
-    """A kind of folder: its name in links, the file that identifies it, the command that shows it, its ErasableFolder.
+    """A kind of folder."""
 
-    `rows` are the files that lose the rows of erased items, `derived` what is deleted because it rests on all items.
-    """
-
-    name: str
-    marker: str
-    shown_by: str
-    folder: str
-    rows: tuple[Rows, ...]
-    derived: str = ""
+    name: str  # in links
+    marker: str  # the file that identifies it
+    shown_by: str  # a command
+    folder: str  # its ErasableFolder
+    rows: tuple[Rows, ...]  # files that lose the rows of erased items
+    derived: str = ""  # what is deleted because it rests on all items
 
 
 # An answer is `ITEM/SAMPLE/HASH`, a reply of a study `CASE/PLACE/HASH:QUESTION`.

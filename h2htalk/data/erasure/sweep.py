@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
@@ -32,10 +33,9 @@ def sweep(start: Path, erased: ErasedIds, also: Sequence[Path] = ()) -> Iterator
     named = {os.path.realpath(path) for _, path in find_folders(also)}
     for kind, path, linked in _folders(start, also):
         swept = _sweep_folder(kind, path, erased)
-        try:
+        made: tuple[Link, ...] = ()
+        with suppress(H2HTalkError):  # `follow_links` reports it for a linked folder; those of others are not followed
             made = links_of(path) if swept.items else ()
-        except H2HTalkError:  # `follow_links` reports it for a linked folder; those of others are not followed
-            made = ()
         others = [one for one in made if not one.path or os.path.realpath(one.path) not in named]
         if others and not linked:
             targets = listed([one.path or one.target for one in others])
@@ -98,13 +98,12 @@ def _sweep_copy(link: Link) -> FolderErasure | None:
     """A version on the Hub, or a page that is still there: each holds what the folder had when it was made."""
     if link.kind == "hub":
         repo, _, tag = link.target.removeprefix(HUB).partition("@")
-        return _sweep_hub(
-            link.target,
-            f"{tag} on the Hub still holds the items: publish a version without them (`h2htalk release build` with "
-            f"this one as `previous`, then `h2htalk release publish`). Then `hf repos tag delete {repo} {tag} "
-            "--repo-type dataset`, and HfApi().super_squash_history for its commits; or `hf repos settings "
-            f"{repo} --private --repo-type dataset`",
+        publish = "(`h2htalk release build` with this one as `previous`, then `h2htalk release publish`)"
+        delete = (
+            f"`hf repos tag delete {repo} {tag} --repo-type dataset`, and HfApi().super_squash_history for its commits"
         )
+        message = f"{tag} on the Hub still holds the items: publish a version without them {publish}. Then {delete}"
+        return _sweep_hub(link.target, f"{message}; or `hf repos settings {repo} --private --repo-type dataset`")
     if link.kind != COPY or link.path is None or not os.path.lexists(link.path):
         return None
     message = "shows items of a folder that lost some: if it was made before, make it again, or delete it"

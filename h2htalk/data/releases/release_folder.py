@@ -43,11 +43,9 @@ from h2htalk.data.scenario import Scenario
 from h2htalk.errors import ConfigError, DataError, listed, quoted, suggest
 
 MANIFEST, CARD, HISTORY, TOMBSTONES = "release.json", "README.md", "history.json", "tombstones.jsonl"
-# Croissant, which names the hashes of data files; the folder of the card's figures.
 METADATA, FIGURES_FOLDER = "croissant.json", "figures"
 HUB = "hub:"  # OWNER/NAME@TAG follows
-# In the private folder: the references of split `test`, the specification.
-PRIVATE_REFERENCES, SPEC = "references-test.jsonl", "spec.json"
+PRIVATE_REFERENCES, SPEC = "references-test.jsonl", "spec.json"  # in the private folder
 TEST, DEV, VOTES = "test", "dev", "votes"
 SPLITS = (TEST, DEV)
 TAGS = ("emotion", "complexity", "interaction", "risk")
@@ -58,9 +56,8 @@ _COLUMNS = (
     "metadata", "canary",
 )  # fmt: skip
 SHA256 = Annotated[str, StringConstraints(pattern="^[0-9a-f]{64}$")]
-# Of a config or a split: a part of the name of a file.
+# A config or a split, which is a part of the name of a file; a path inside the release, no part of it hidden.
 _Name = Annotated[str, StringConstraints(pattern="^[A-Za-z0-9][A-Za-z0-9_-]*$")]
-# A path inside the release; no part of it begins with a dot.
 _Inside = Annotated[str, StringConstraints(pattern=r"^[^./\\][^/\\]*(/[^./\\][^/\\]*)*$")]
 
 
@@ -233,10 +230,7 @@ NO_FIGURES = "*Removed with erased items; the next version shows figures of its 
 
 
 class ErasableRelease(ErasableFolder):
-    """A release: rows, votes, figures and private references of an item go; what was published does not change.
-
-    The ids in its `tombstones.jsonl` leave other copies of the release as well.
-    """
+    """A release: rows, votes, figures and private references of an item go; what was published does not change."""
 
     erased_file = TOMBSTONES
 
@@ -286,11 +280,6 @@ class ErasableRelease(ErasableFolder):
             yield f"the analysis {analysis} shows words of the items: delete it"
 
 
-def _item_allowed(text: str) -> str:
-    """The item of what an owner allowed, `GATE:ITEM=REASON`."""
-    return text.partition(":")[2].partition("=")[0]
-
-
 def lost_figures(release: Path) -> bool:
     """Whether an erasure removed the figures from the card of a release."""
     return (release / CARD).is_file() and NO_FIGURES in (release / CARD).read_text(encoding="utf-8")
@@ -322,6 +311,11 @@ def work_folder(release: Path) -> Iterator[Path]:
             yield made
         finally:
             remove_leftovers(release)
+
+
+def _item_allowed(text: str) -> str:
+    """The item of what an owner allowed, `GATE:ITEM=REASON`."""
+    return text.partition(":")[2].partition("=")[0]
 
 
 def _clear_card(card: Path, ids: frozenset[str]) -> None:
