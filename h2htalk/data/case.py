@@ -131,8 +131,7 @@ class Case:
 
     def turns(self) -> Iterator[CaseTurn]:
         """Every turn of every session, in order."""
-        for session in self.sessions:
-            yield from session.turns
+        return (turn for session in self.sessions for turn in session.turns)
 
 
 def _broken_links(case: Case) -> Iterator[str]:

@@ -67,11 +67,6 @@ def read_help_lines() -> HelpLines:
     return HelpLines(raw["directory"], raw["country"], tuple(HelpLine(**one) for one in raw["line"]), raw["wording"])
 
 
-def lines_of(country: str) -> tuple[HelpLine, ...]:
-    """The bundled lines of a country (ISO code), in every language; empty when none is known."""
-    return tuple(line for line in read_help_lines().lines if line.country == country)
-
-
 def help_rows(language: Language) -> tuple[str, ...]:
     """List one row a bundled country for readers of a language, then one for all other countries.
 
@@ -81,7 +76,7 @@ def help_rows(language: Language) -> tuple[str, ...]:
     book, joint, rows = read_help_lines(), find_language(language).joint, list[str]()
     wording = book.wording[language]
     for country in book.countries:
-        lines, emergency = lines_of(country["code"]), country["emergency"]
+        lines, emergency = [one for one in book.lines if one.country == country["code"]], country["emergency"]
         own = [line.text_for(language) for line in lines if line.language == language][:LINES_A_COUNTRY]
         numbers = [f"{one[language]}{joint}{one['number']}" for one in emergency]
         row = {

@@ -13,8 +13,6 @@ from pydantic import Field, with_config
 from h2htalk.data.records import STRICT, must, read_record
 
 HUMAN = "human"  # the engine of replies that people wrote
-
-
 _NAMED = must({"engine", "model"}.issubset, "must name engine and model, not {}")
 
 

@@ -14,7 +14,7 @@ from h2htalk.benchmark.statistics import clusters_of
 from h2htalk.data.split_output import describe_split
 from h2htalk.data.splits import load_split
 from h2htalk.data.subtasks import SUBTASKS
-from h2htalk.errors import ConfigError, DataError
+from h2htalk.errors import ConfigError
 
 
 def test_counts_stand_by_subtask_and_language_beside_table_1() -> None:
@@ -73,10 +73,3 @@ def test_the_user_turns_of_cases_are_answered_as_scenarios(tmp_path: Path) -> No
     assert len(set(clusters_of(turns).values())) == 1
     with pytest.raises(ConfigError, match="have no subtasks; leave out --subtask"):
         split.select(subtasks=["dialogue_base"])
-
-
-def test_a_folder_with_scenarios_and_cases_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "a.jsonl").write_text(json.dumps(case(1).to_dict()))
-    (tmp_path / "b.jsonl").write_text(json.dumps(load_split("mini@1").scenarios[0].to_dict()))
-    with pytest.raises(DataError, match="this file has both"):
-        load_split(tmp_path)

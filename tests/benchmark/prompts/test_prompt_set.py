@@ -16,7 +16,7 @@ from h2htalk.benchmark.prompts.prompt_set import PromptSet, prompt_lines
 from h2htalk.benchmark.prompts.sap import PRINCIPLES, Sap
 from h2htalk.chat.protocol import Message
 from h2htalk.data.files import write_jsonl
-from h2htalk.data.help_lines import help_rows, help_text, lines_of, read_help_lines
+from h2htalk.data.help_lines import help_rows, help_text, read_help_lines
 from h2htalk.data.languages import LANGUAGES, Language
 from h2htalk.data.scenario import Persona
 from h2htalk.data.splits import load_split
@@ -58,7 +58,8 @@ def test_sap_names_a_line_and_the_emergency_numbers_of_every_country_and_without
     assert all(f"\n- {row}" in text for row in help_text(language).splitlines())
     for country in read_help_lines().countries:
         (row,) = (row for row in text.splitlines() if row.startswith(f"- {country[language]}"))
-        assert any(line.number in row for line in lines_of(country["code"]))
+        lines = [one for one in read_help_lines().lines if one.country == country["code"]]
+        assert any(line.number in row for line in lines)
         assert all(entry["number"] in row for entry in country["emergency"])
     neutral = as_text(PROMPTS.messages(scenario(subtask, language), REN, NONE))
     assert not re.search(r"\bAI\b|\bhuman\b|language model|人工智能|机器人|真人|helpline|crisis|热线|危机", neutral)
