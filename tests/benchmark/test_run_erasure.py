@@ -48,19 +48,12 @@ def spec_of(baseline: str, split: Path, out: Path) -> EvaluateSpec:
     return EvaluateSpec(model=f"baseline:{baseline}", split=str(split), out=str(out), embedder="none")
 
 
-@pytest.fixture(scope="module")
-def finished(tmp_path_factory: pytest.TempPathFactory) -> EvaluateSpec:
-    folder = tmp_path_factory.mktemp("finished")
-    spec = spec_of("copy-last-turn", released(folder), folder / "run")
+@pytest.fixture
+def spec(tmp_path: Path) -> EvaluateSpec:
+    """A finished run on a release, both in `tmp_path`."""
+    spec = spec_of("copy-last-turn", released(tmp_path), tmp_path / "run")
     evaluate(spec)
     return spec
-
-
-@pytest.fixture
-def spec(finished: EvaluateSpec, tmp_path: Path) -> EvaluateSpec:
-    """A finished run on a release, both in `tmp_path`."""
-    shutil.copytree(Path(finished.out).parent, tmp_path / "made")
-    return replace(finished, split=str(tmp_path / "made" / "release"), out=str(tmp_path / "made" / "run"))
 
 
 def test_a_run_keeps_its_protocol_and_loses_the_item(spec: EvaluateSpec) -> None:

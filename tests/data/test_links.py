@@ -50,19 +50,13 @@ def test_runs_that_start_together_are_all_linked_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "line",
-    [
-        {"kind": "rounds", "target": "a"},
-        {"kind": "round", "target": 1},
-        {"kind": ["round"], "target": "a"},
-        {"kind": "hub", "target": "nonsense"},
-        {"kind": "run", "target": "hub:a/b@c"},
-    ],
+    ("kind", "target"),
+    [("rounds", "a"), ("round", 1), (["round"], "a"), ("hub", "nonsense"), ("run", "hub:a/b@c")],
 )
-def test_a_line_that_is_no_link_is_named(tmp_path: Path, line: object) -> None:
+def test_a_line_that_is_no_link_is_named(tmp_path: Path, kind: object, target: object) -> None:
     add_link(tmp_path, "run", tmp_path / "run")
     with (tmp_path / "links.jsonl").open("a") as file:
-        file.write(json.dumps(line) + "\n")
+        file.write(json.dumps({"kind": kind, "target": target}) + "\n")
     for call in (lambda: read_links(tmp_path), lambda: add_link(tmp_path, "run", tmp_path / "other")):
         with pytest.raises(DataError, match=r"links\.jsonl:2: a link must hold kind"):
             call()

@@ -288,17 +288,15 @@ class HubDouble(HttpServer):
         return Answer.json(about | {"siblings": [{"rfilename": path} for path in commit.tree]})
 
     def _tree(self, request: _Request) -> Answer:
-        commit, folder = self._repo(request).find(request.parts[5]), "/".join(request.parts[6:])
-        tree = sorted(commit.tree.items())
-        below = {path: blob for path, blob in tree if not folder or path.startswith(f"{folder}/")}
-        if folder and not below:
+        tree, folder = self._repo(request).find(request.parts[5]).tree, "/".join([*request.parts[6:], ""])
+        below = {path: blob for path, blob in sorted(tree.items()) if path.startswith(folder)}
+        if not below:
             raise Refused(404, f"{folder} does not exist", "EntryNotFound")
-        folders = {path.rsplit("/", n)[0] for path in below for n in range(1, path.count("/") + 1)} - {folder}
-        entries = [{"type": "directory", "path": path, "oid": "0" * 40, "size": 0} for path in sorted(folders)]
-        entries += [blob.entry(path) for path, blob in below.items()]
+        entries = [blob.entry(path) for path, blob in below.items()]
         if request.query.get("recursive", "").lower() != "true":
-            depth = folder.count("/") + 1 if folder else 0
-            entries = [entry for entry in entries if entry["path"].count("/") == depth]
+            inner = {path.removeprefix(folder).partition("/")[0] for path in below if "/" in path.removeprefix(folder)}
+            entries = [one for one in entries if "/" not in one["path"].removeprefix(folder)]
+            entries += [{"type": "directory", "path": folder + one, "oid": "0" * 40, "size": 0} for one in inner]
         return Answer.json(entries)
 
     def _paths_info(self, request: _Request) -> Answer:

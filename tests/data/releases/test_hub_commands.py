@@ -55,9 +55,7 @@ def test_a_release_goes_to_the_hub_and_back_by_commands(release: Path, tmp_path:
             assert done.returncode == 0, done.stderr
             rows = json.loads(done.stdout)
             assert list(rows) == ["test", "dev"]
-            assert [(row["id"], row["references"]) for row in rows["test"]] == [
-                (one.id, list(one.references)) for one in ours
-            ]
+            assert [(r["id"], r["references"]) for r in rows["test"]] == [(s.id, list(s.references)) for s in ours]
             assert [json.loads(row["inputs"]) for row in rows["test"]] == [one.to_dict()["inputs"] for one in ours]
         code = "from h2htalk.data.releases.hub import delete_cached\nprint(len(delete_cached('lab/made')))"
         assert python(code, environment=environment).stdout == "2\n"
