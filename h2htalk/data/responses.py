@@ -46,7 +46,8 @@ class _Stored:
     __slots__: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
-        return adapter(type(self)).dump_python(self, exclude_none=True)  # type: ignore[no-any-return,arg-type]
+        kind: Any = type(self)
+        return adapter(kind).dump_python(self, exclude_none=True, warnings=False)  # type: ignore[no-any-return]
 
 
 @with_config(_FOREIGN)
