@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
+import threading
+import time
 from collections.abc import Callable, Iterable
+from email.message import Message
 from pathlib import Path
 from typing import Any
+
+from http_server import Answer, Cut, HttpServer
 
 from h2htalk.benchmark.settings import EvaluateSpec
 from h2htalk.benchmark.studies.conversations import LIVE, StudyReply
@@ -83,6 +89,7 @@ def studied(
     folder: Path, study: str, replies: Lines | str = REPLY["en"], judge: Lines | str = "", **other: Any
 ) -> StudyResult:
     """Run a study of a scripted model, and of a scripted judge where there is one; of English cases by default."""
+    folder.mkdir(exist_ok=True)
     if judge:
         other["judge"] = write_script(folder / "judge.jsonl", judge)
     model = write_script(folder / "model.jsonl", replies)
@@ -101,3 +108,73 @@ def judge_of(cases: list[Case]) -> Lines:
         return kind == "must" or (number % 2 == 0 and aspect == "dismiss")
 
     return judge_lines(cases, is_right) + judge_lines(cases, says, HARMFUL)
+
+
+# --- An application under test ----------------------------------------------------------------------------------
+
+KEY = "made-up-key-1234"
+HOW_TO = Path(__file__).parents[1] / "docs/how-to"
+
+
+def block(page: str, kind: str) -> str:
+    """The first block of a kind that a page prints."""
+    found = re.search(rf"^```{kind}\n(.*?)^```", (HOW_TO / page).read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+    assert found is not None
+    return found[1]
+
+
+class Companion(HttpServer):
+    """An application that the adapter of docs/how-to/test-an-app.md fits: it remembers what a session was told.
+
+    `faults`: user -> what goes wrong at a message.
+    """
+
+    def __init__(self, faults: dict[str, list[str]] | None = None, stream: str = "") -> None:
+        self.faults, self.stream, self.lock = faults or {}, stream, threading.Lock()
+        self.sessions: dict[str, tuple[str, list[str]]] = {}
+        self.begun, self.ended, self.days, self.keys = list[str](), list[str](), list[int](), set[str]()
+
+    def serve(self, method: str, target: str, headers: Message, read: Callable[[], bytes]) -> Answer:
+        body, (_, *parts) = json.loads(read() or b"{}"), target.removeprefix("/test").strip("/").split("/")
+        self.keys.add(headers.get("Authorization", ""))
+        with self.lock:
+            if not parts:
+                name = f"s{len(self.begun)}"
+                self.begun.append(body["user"])
+                self.sessions[name] = body["user"], [turn["content"] for turn in body["history"]]
+                return Answer.json({"data": {"id": name}}, 201)
+            user, said = self.sessions[parts[0]]
+            if method == "DELETE":
+                self.ended.append(parts[0])
+                del self.sessions[parts[0]]
+                return Answer(204)
+            if parts[1] == "days":
+                self.days.append(body["days"])
+                return Answer.json({})
+            fault = self.faults[user].pop(0) if self.faults.get(user) else ""
+            said.append(body["text"])
+        return self.answer(fault, f"You told me {len(said)} things, the first: {said[0]}")
+
+    def answer(self, fault: str, text: str) -> Answer:
+        if fault == "slow":
+            time.sleep(1.5)
+        if fault == "cut":
+            raise Cut
+        if fault in FAULTS:
+            return FAULTS[fault]
+        lines = [json.dumps({"message": {"content": text[k : k + 7]}}) for k in range(0, len(text), 7)]
+        if self.stream == "sse":
+            return Answer(200, "".join(f"event: token\ndata: {one}\n\n" for one in [*lines, "[DONE]"]).encode())
+        if self.stream:
+            return Answer(200, "\n".join(lines).encode())
+        return Answer.json({"message": {"content": text}})
+
+
+PIECES = b'data: {"message": {"content": "I am"}}\r\n\r\ndata: {"error": "overloaded"}\r\n\r\n'
+FAULTS = {
+    "moved": Answer(302, b"", {"Location": "http://127.0.0.1:9/elsewhere"}),
+    "error": Answer.json({"error": "down"}, 503),
+    "empty": Answer.json({"message": {"content": ""}}),
+    "other": Answer.json({"message": {}}),
+    "broken stream": Answer(200, PIECES),
+}

@@ -14,9 +14,8 @@ from h2htalk.benchmark.answering import latency
 from h2htalk.benchmark.observations import COUNTS, SCALES, Observation, scored
 from h2htalk.benchmark.run import load_run
 from h2htalk.benchmark.statistics import clusters_of
-from h2htalk.benchmark.studies.conversations import conversation_text, labelled
+from h2htalk.benchmark.studies.conversations import StudyFolder, conversation_text, labelled
 from h2htalk.benchmark.studies.run_study import load_study
-from h2htalk.benchmark.studies.study_folder import StudyFolder
 from h2htalk.chat.engines import model_name
 from h2htalk.chat.prices import sum_totals
 from h2htalk.chat.store.call_store import read_costs

@@ -1,4 +1,4 @@
-"""What a study asks a model: conversations turn by turn, replies to the scripted history, and questions beside them.
+"""A study with its folder, and what it asks a model: conversations, replies to the script, questions beside them.
 
 A conversation is a generator that yields requests and receives their outcomes, so that many run side by side: each
 round sends the next request of every conversation together (`run_together`). The same generators read a finished
@@ -14,20 +14,22 @@ from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from h2htalk.benchmark.prompts.prompt_set import PromptSet
 from h2htalk.benchmark.prompts.sap import Sap
 from h2htalk.benchmark.studies.settings import APP, StudySpec
 from h2htalk.chat.engines import parse_model
 from h2htalk.chat.prices import prompt_tokens, rough_tokens
-from h2htalk.chat.protocol import Message, Outcome, Reply, Request, Sampling, request_seed
+from h2htalk.chat.protocol import Message, Outcome, Request, Sampling, request_seed
 from h2htalk.chat.response_schema import ResponseSchema
 from h2htalk.data.case import Case, script
 from h2htalk.data.files import json_line
 from h2htalk.data.languages import Language, find_language
-from h2htalk.data.responses import Failure, strip_thinking
+from h2htalk.data.responses import FailedResponse, Failure, Response, strip_thinking
+from h2htalk.data.run_folder import RunFolder
 from h2htalk.data.scenario import Persona, Scenario, Tags, Turn
+from h2htalk.data.signature import Signature
 from h2htalk.data.splits import Split, load_split
 from h2htalk.data.subtasks import SUBTASKS
 from h2htalk.text.contracts.memory_blocks import parse_memory
@@ -105,18 +107,56 @@ class StudyPrompts:
         return sap.render(language, self.prompts.templates, rows)
 
 
+class StudyFolder(RunFolder):
+    """The folder of a study: that of a run whose manifest is `study.json` and whose items are cases.
+
+    inputs/split                 the cases that were asked
+    calls.jsonl                  every reply of the model as it came; `id` is `ARM/PART/CASE/PLACE`
+    judgements/                  the judge and its replies (`benchmark/judge/judgements.py`)
+    adjudication/                what people were asked and answered; `answer` is `CASE/PLACE/HASH:QUESTION`
+    observations.parquet, summary.json, report.html, tables/, figures/
+    """
+
+    kind: ClassVar[str] = "study"
+    score_again: ClassVar[str] = "run `h2htalk study score` again"
+
+    def scores(self, signature: Signature) -> Path:
+        return self.path / "observations.parquet"
+
+
+@dataclass(frozen=True, slots=True)
+class Study:
+    """A study: its folder, specification, cases and prompts."""
+
+    folder: StudyFolder
+    spec: StudySpec
+    split: Split
+    prompts: StudyPrompts
+    signature: Signature
+
+    @property
+    def path(self) -> Path:
+        return self.folder.path
+
+    @property
+    def cases(self) -> tuple[Case, ...]:
+        return self.split.cases
+
+    def answers_of(self, arm: str) -> list[Response | FailedResponse]:
+        """The stored outcome of each request of an arm."""
+        return [one for (name, _), one in self.folder.answers().items() if name.startswith(f"{arm}/")]
+
+
 Conversation = Generator[Request, Any, list[StudyReply]]  # receives outcomes
 Notes = dict[str, list[str]]  # category -> memories, oldest first
 
 
 @dataclass(frozen=True, slots=True)
 class Asker:
-    """Make the conversations of one arm."""
+    """Make the conversations of one arm; `secret` is that of the fences."""
 
-    spec: StudySpec
-    prompts: StudyPrompts
+    study: Study
     arm: str
-    personas: Mapping[str, Persona]
     secret: bytes = b""
 
     def live(self, case: Case) -> Conversation:
@@ -125,7 +165,7 @@ class Asker:
         session_start, extra = 0, 0
         for place, _, message in script(case):
             if place.endswith(".t1") and place != "s1.t1" and not failure:
-                if self.spec.study == "memory" and self.arm == "explicit":
+                if self.study.spec.study == "memory" and self.arm == "explicit":
                     extra, failure = yield from self._end_session(case, notes, turns[session_start:], place)
                 session_start = len(turns)
             turns.append(message)
@@ -133,8 +173,8 @@ class Asker:
             if not failure:
                 memories = [line for lines in notes.values() for line in lines]
                 shown: Sequence[Turn] = turns
-                if self.spec.study == "memory" and self.arm != "whole":  # a conversation begins with the user
-                    shown = turns[-self.spec.window :] if self.arm == "window" else turns[session_start:]
+                if self.study.spec.study == "memory" and self.arm != "whole":  # a conversation begins with the user
+                    shown = turns[-self.study.spec.window :] if self.arm == "window" else turns[session_start:]
                     shown = shown[next(k for k, turn in enumerate(shown) if turn.role == "user") :]
                 reply = yield from self._ask(reply, self._messages(case, shown, memories))
                 failure, reply = reply.failure, replace(reply, tokens=reply.tokens + extra)
@@ -152,25 +192,25 @@ class Asker:
         """Whether the model names the type of request that the last message of a case makes."""
         fence = Fence.of(self.secret, case.id, 0)
         text = conversation_text([*case.history, *(Turn("user", turn.user) for turn in case.turns())])
-        rules = self.prompts.templates.render(f"{case.language}/request_type.j2", {"types": list(types)})
+        rules = self.study.prompts.templates.render(f"{case.language}/request_type.j2", {"types": list(types)})
         asked = Message("user", fence.around(text, "conversation"))
         messages = (Message("system", rules, shared=len(rules)), asked)
-        schema = type_schema(tuple(types)) if parse_model(self.spec.ask.model)[0].schemas else None
+        schema = type_schema(tuple(types)) if parse_model(self.study.spec.ask.model)[0].schemas else None
         return [(yield from self._ask(StudyReply(self.arm, case.id, "s1.t1", TYPE), messages, TYPE_TOKENS, schema))]
 
     def recollection(self, scenario: Scenario, persona: Persona) -> Conversation:
         """A Recollection subtask, with the last entries of its material that the arm's memory lets the model see."""
-        kept = {"none": 1, "window": self.spec.window, "whole": None}[self.arm]
+        kept = {"none": 1, "window": self.study.spec.window, "whole": None}[self.arm]
         cut = {name: value[-kept:] for name, value in scenario.inputs.items() if kept and isinstance(value, tuple)}
         shown = replace(scenario, inputs={**scenario.inputs, **cut})
-        messages = self.prompts.prompts.messages(shown, persona, self.spec.sap_of(self.arm))
+        messages = self.study.prompts.prompts.messages(shown, persona, self.study.spec.sap_of(self.arm))
         blank = StudyReply(self.arm, scenario.id, "", RECOLLECTION)
         return [(yield from self._ask(blank, messages, SUBTASKS[scenario.subtask].max_tokens))]
 
     def _messages(self, case: Case, turns: Sequence[Turn], memories: Sequence[str] = ()) -> Prompt:
         """The prompt for the reply to the last of some turns; an empty reply of before stands as three dots."""
-        language, who = case.language, self.personas[case.persona].descriptions[case.language]
-        scaffold = self.prompts.scaffold(self.arm, self.spec.sap_of(self.arm), language)
+        language, who = case.language, self.study.split.personas[case.persona].descriptions[case.language]
+        scaffold = self.study.prompts.scaffold(self.arm, self.study.spec.sap_of(self.arm), language)
         danger = case.study in ("high_risk", "look_alike")
         values: dict[str, object] = {
             "persona": who,
@@ -179,7 +219,7 @@ class Asker:
             "sentences": 6 if danger else 3,
             "words": find_language(language).lengths["crisis_reply" if danger else "long_reply"],
         }
-        text = self.prompts.templates.render(f"{language}/conversation.j2", values)
+        text = self.study.prompts.templates.render(f"{language}/conversation.j2", values)
         shared = len(who) + (len(scaffold) + 2 if scaffold else 0)
         chat = [Message("user" if t.role == "user" else "assistant", t.content.strip() or _EMPTY) for t in turns]
         return Message("system", text, shared=shared), *chat
@@ -196,7 +236,7 @@ class Asker:
             subtask = "recollection_synthesis" if "history" in material else "recollection_refinement"
             about = (case.id, subtask, case.language, case.persona, material)
             scenario = Scenario(*about, references=(), tags=_TAGS, provenance={}, licence=case.licence)
-            messages = self.prompts.prompts.messages(scenario, self.personas[case.persona], Sap(()))
+            messages = self.study.prompts.prompts.messages(scenario, self.study.split.personas[case.persona], Sap(()))
             return self._ask(StudyReply(self.arm, case.id, f"{place}.{name}", MEMORY), messages, MEMORY_TOKENS)
 
         note = yield from write("synthesis", history=tuple(turns))
@@ -215,7 +255,7 @@ class Asker:
         self, blank: StudyReply, messages: Prompt, tokens: int | None = None, schema: ResponseSchema | None = None
     ) -> Generator[Request, Outcome, StudyReply]:
         """Ask for a reply; the seed does not depend on the arm, so that arms are paired."""
-        ask = self.spec.ask
+        ask = self.study.spec.ask
         tokens = tokens or ask.max_tokens or REPLY_TOKENS
         seed = request_seed(ask.seed, f"{blank.case}/{blank.place}", 0)
         sampling = Sampling(ask.sampling_temperature, ask.top_p, tokens, seed, ask.thinking)
@@ -251,12 +291,6 @@ def type_schema(types: tuple[str, ...]) -> ResponseSchema:
     return ResponseSchema("request_type", create_model("RequestType", **fields))
 
 
-def read_type(text: str, types: tuple[str, ...]) -> str | None:
-    """The type that an answer names; None for an answer of another form."""
-    read = type_schema(types).read(Reply(text))
-    return None if isinstance(read, Failure) else str(dict(read)["request_type"])
-
-
 def run_together(conversations: Iterable[Conversation], ask: Ask) -> list[StudyReply]:
     """Run conversations side by side to their ends; return all replies, in the order of the conversations."""
     running, ended = [*conversations], dict[int, list[StudyReply]]()
@@ -275,7 +309,7 @@ def run_together(conversations: Iterable[Conversation], ask: Ask) -> list[StudyR
 
 def conversations_of(asker: Asker, cases: Sequence[Case]) -> Iterator[Conversation]:
     """Yield everything that a study asks in one arm."""
-    spec = asker.spec
+    spec = asker.study.spec
     yield from map(asker.live, cases)
     if spec.is_app:  # its history is its own, and it answers users alone
         return

@@ -14,6 +14,7 @@ import tomllib
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from datetime import UTC, datetime
 from importlib.resources import files
 from pathlib import Path
@@ -21,19 +22,12 @@ from typing import Any
 
 from h2htalk.benchmark.answering import describe_answering, read_sessions
 from h2htalk.benchmark.judge.judgements import list_people_ratings
-from h2htalk.benchmark.report.table2 import (
-    COLUMNS,
-    interval_text,
-    items_text,
-    measure_name,
-    model_rows,
-    value_text,
-)
+from h2htalk.benchmark.report.table2 import subtask_table
 from h2htalk.benchmark.run import load_run
+from h2htalk.benchmark.studies.conversations import StudyFolder
 from h2htalk.benchmark.studies.point_answers import AnsweredReply
 from h2htalk.benchmark.studies.report import TITLES, replies_to_read
 from h2htalk.benchmark.studies.run_study import load_study
-from h2htalk.benchmark.studies.study_folder import StudyFolder
 from h2htalk.chat.store.call_store import read_costs
 from h2htalk.data.files import remove_file, replacing, write_jsonl, write_text
 from h2htalk.data.links import link_copies
@@ -42,7 +36,7 @@ from h2htalk.data.signature import Signature
 from h2htalk.errors import ConfigError, DataError, counted, quoted, shorten
 from h2htalk.text.escaping import printable
 from h2htalk.text.html_pages import render_page
-from h2htalk.text.tables import NONE, Table
+from h2htalk.text.tables import NONE
 from h2htalk.version import __version__
 
 LEAST_PERCEPTION = 4  # of every reply of training data, where it was rated
@@ -53,8 +47,8 @@ def export_chats(
 ) -> str:
     """Write the accepted conversations of an arm, one JSON object a line, and say how many were left out and why.
 
-    `_refused` says which are not accepted; with `all_points` every must point has to be true. The system message is the
-    persona alone: a model trained on it has to do without SAP. By the split's canary such data is recognised.
+    `refusal_of` says which are not accepted; with `all_points` every must point has to be true. The system message is
+    the persona alone: a model trained on it has to do without SAP. By the split's canary such data is recognised.
     """
     result, path = load_study(as_path(study, "study")), as_path(out, "out")
     arms, split = result.study.spec.arms, result.study.split
@@ -66,7 +60,7 @@ def export_chats(
     kept, reasons = [], Counter[str]()
     for case in split.cases:
         own = [one for one in result.replies if one.reply.arm == arm and one.case.id == case.id]
-        if why := _refused(own, all_points):
+        if why := refusal_of(own, all_points):
             reasons[why] += 1
             continue
         last = own[-1].reply
@@ -86,7 +80,7 @@ def export_chats(
     )
 
 
-def _refused(replies: Sequence[AnsweredReply], all_points: bool) -> str:
+def refusal_of(replies: Sequence[AnsweredReply], all_points: bool) -> str:
     """Why a conversation is not accepted; empty where it is."""
     answers = [answer for one in replies for answer in one.points]
     rated = [one.perception for one in replies if one.perception is not None]
@@ -189,14 +183,7 @@ def _run_part(path: Path) -> dict[str, Any]:
         *summary.answering.facts(),
         *_signed(summary.signature),
     ]
-    cells = model_rows(summary)[0].cells
-    lines = [
-        (f"{column.group} {column.heading}".strip(), value_text(cell), interval_text(cell), items_text(cell))
-        for column in COLUMNS
-        if (cell := cells.get(column.key)) is not None and cell.value is not None
-    ]
-    header = ("figure", measure_name(summary), "95 % interval", "items scored")
-    table = Table("Scores by subtask (Table 2)", header, lines)
+    table = replace(subtask_table(summary), title="Scores by subtask (Table 2), with 95 % intervals")
     title = f"Evaluation: {summary.model}"
     return {"title": title, "facts": facts, "tables": [table], "examples": (), "study": ""}
 

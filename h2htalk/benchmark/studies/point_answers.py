@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import count
 
 from h2htalk.benchmark.judge.judgements import LONGEST, TOO_LONG, Judge, PeopleRating
 from h2htalk.benchmark.judge.rubric import Judgement, Rubric, judge_messages, schema_of
@@ -18,16 +19,16 @@ from h2htalk.benchmark.studies.conversations import (
     RECOLLECTION,
     SCRIPT,
     TYPE,
+    Study,
     StudyReply,
     conversation_text,
-    read_type,
     recollection_split,
+    type_schema,
     types_of,
 )
 from h2htalk.benchmark.studies.settings import APP
-from h2htalk.benchmark.studies.study_folder import Study
 from h2htalk.chat.engines import parse_model
-from h2htalk.chat.protocol import Outcome, Request
+from h2htalk.chat.protocol import Reply, Request
 from h2htalk.chat.store.model_calls import sampling_of
 from h2htalk.data.case import Case, Point, script
 from h2htalk.data.responses import Answers, FailedResponse, Failure, Response
@@ -151,14 +152,6 @@ class OpenReply:
         names = tuple(f"p{k}" for k in range(1, len(self.points) + 1))
         return Rubric((*names, *[PERCEPTION] * self.perception), names, 1)
 
-    def read(self, outcome: Outcome) -> Judgement:
-        """A judge's reply, with answers and evidence by the ids of the points."""
-        found, ids = self.rubric.read(outcome), {f"p{k}": point.id for k, point in enumerate(self.points, 1)}
-        points = {ids[name]: answer for name, answer in found.points.items()}
-        return replace(
-            found, points=points, evidence={ids.get(name, name): one for name, one in found.evidence.items()}
-        )
-
 
 def open_replies(replies: Sequence[StudyReply], cases: Sequence[Case], perception: bool = True) -> Iterator[OpenReply]:
     """Yield the replies that a judge is to read: with points that code leaves open, or whose safety is rated.
@@ -209,6 +202,7 @@ def answer_points(
 ) -> AnsweredReply:
     """Put together what is known of a reply of the running conversation; `people`'s answers by `REPLY:QUESTION`."""
     name, judged = reply.id, judgement or Judgement(unscored=TOO_LONG if too_long(reply) else NOT_ASKED)
+    statements = map("p{}".format, count(1))  # as `OpenReply.rubric` names those that code leaves open
 
     def of_people(question: str) -> float | None:
         return None if (found := people.get(f"{name}:{question}")) is None else found.rating
@@ -218,11 +212,12 @@ def answer_points(
             return PointAnswer(point, None, unscored=reply.failure)
         if (true := by_code(reply, point, case)) is not None:
             return PointAnswer(point, true, NUMBER if point.check == "help_lines" else "code")
-        said, given = judged.points.get(point.id), of_people(point.id)
+        statement, given = next(statements), of_people(point.id)
+        said = judged.points.get(statement)
         if given not in (None, 0.5):  # a tie stays open
             return PointAnswer(point, given > 0.5, "people", judged=said)
         if said is not None:
-            return PointAnswer(point, said, "judge", judged.evidence[point.id])
+            return PointAnswer(point, said, "judge", judged.evidence[statement])
         return PointAnswer(point, None, unscored=judged.unscored or NOT_ASKED)
 
     answers = tuple(map(answer, points_at(case, reply.place)))
@@ -250,8 +245,8 @@ def observe(
     cases, types = {case.id: case for case in split.cases}, tuple(types_of(split.cases))
     for reply in replies:
         if reply.part == TYPE:
-            named, case = read_type(reply.text or "", types), cases[reply.case]
-            right = None if named is None else named == case.request_type
+            named, case = type_schema(types).read(Reply(reply.text or "")), cases[reply.case]
+            right = None if isinstance(named, Failure) else dict(named)["request_type"] == case.request_type
             yield _valued(_base(reply, case), "type_named", right, "code", reply.failure or "malformed_output")
     yield from _observe_texts([one for one in replies if one.part == SCRIPT], split, metrics, LINGUISTIC)
     if recalled := [one for one in replies if one.part == RECOLLECTION]:

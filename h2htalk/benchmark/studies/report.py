@@ -39,14 +39,13 @@ from h2htalk.benchmark.observations import (
 )
 from h2htalk.benchmark.prompts.sap import PRINCIPLES
 from h2htalk.benchmark.statistics import rate_interval
-from h2htalk.benchmark.studies.conversations import RECOLLECTION
+from h2htalk.benchmark.studies.conversations import RECOLLECTION, Study
 from h2htalk.benchmark.studies.point_answers import LINGUISTIC, RECOLLECTION_FIGURES, AnsweredReply
-from h2htalk.benchmark.studies.study_folder import Study
 from h2htalk.chat.engines import model_name
 from h2htalk.data.files import write_output, write_text
 from h2htalk.data.responses import Response
 from h2htalk.data.subtasks import SUBTASKS
-from h2htalk.errors import ConfigError, counted
+from h2htalk.errors import ConfigError, counted, shorten
 from h2htalk.text.escaping import printable, printable_lines
 from h2htalk.text.html_pages import render_page
 from h2htalk.text.tables import NONE, Table
@@ -195,20 +194,19 @@ def instruction_tables(rows: Rows, arms: Sequence[str]) -> Iterator[Table]:
 
 def _groups_of(rows: Rows, field: str) -> dict[str, Rows]:
     """Observations by a field of their case, the kinds of Fig. 7 first."""
-    names = sorted({str(getattr(row, field)) for row in rows})
-    names.sort(key=lambda name: KINDS.index(name) if name in KINDS else len(KINDS))
+    order = {name: place for place, name in enumerate(KINDS)}
+    names = sorted({str(getattr(row, field)) for row in rows}, key=lambda name: (order.get(name, len(order)), name))
     return {name.replace("_", " "): [row for row in rows if getattr(row, field) == name] for name in names}
 
 
 def radar_axes(rows: Rows) -> dict[str, float | None]:
     """The axes of Fig. 7: points met by kind of case, as commands and requests, and as hints."""
-    own, axes = select(rows, "points"), list(product(KINDS, {"explicit": False, "hinted": True}.items()))
-    return {
-        f"{kind.replace('_', ' ')}, {name}": figure_of(
-            [row for row in own if row.kind == kind and (row.degree >= HINT) == hinted]
-        ).value
-        for kind, (name, hinted) in axes
+    own = select(rows, "points")
+    groups = {
+        f"{kind.replace('_', ' ')}, {name}": [row for row in own if (row.kind, row.degree >= HINT) == (kind, hinted)]
+        for kind, (hinted, name) in product(KINDS, enumerate(("explicit", "hinted")))
     }
+    return {axis: figure_of(group).value for axis, group in groups.items()}
 
 
 # Table 3 of the paper: 33 scenarios, 150 interactions; linguistic metrics, safety perception, violations.
@@ -488,9 +486,7 @@ def replies_to_read(result: StudyResult, most: int) -> list[dict[str, Any]]:
     """The replies with something wrong as a page shows them: violations first, then by the points that they miss."""
 
     def shown(text: str) -> str:
-        left = len(text) - LONGEST_SHOWN
-        more = f" [and {counted(left, 'character')} more]" if left > 0 else ""
-        return printable_lines(text[:LONGEST_SHOWN]) + more
+        return printable_lines(shorten(text, LONGEST_SHOWN))
 
     found = []
     for one in result.replies:

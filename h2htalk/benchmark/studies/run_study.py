@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from importlib.resources import files
@@ -18,7 +19,7 @@ from typing import Any, Literal
 
 from h2htalk.benchmark.adjudicate import open_own_round, require_own_round, response_text
 from h2htalk.benchmark.answering import recorded_session
-from h2htalk.benchmark.evaluate import GENERATE, call_settings
+from h2htalk.benchmark.evaluate import GENERATE, call_settings, subject_of
 from h2htalk.benchmark.judge.judgements import (
     Judgements,
     PeopleRating,
@@ -31,9 +32,20 @@ from h2htalk.benchmark.judge.judgements import (
 )
 from h2htalk.benchmark.metrics.composite import Metrics
 from h2htalk.benchmark.observations import read_observations
+from h2htalk.benchmark.run import RunWriter, require_agreement
 from h2htalk.benchmark.score_run import ErasableRun, open_metrics
-from h2htalk.benchmark.studies.applications import converse
-from h2htalk.benchmark.studies.conversations import LIVE, Ask, Asker, StudyReply, conversations_of, run_together
+from h2htalk.benchmark.studies.applications import converse, read_adapter
+from h2htalk.benchmark.studies.conversations import (
+    LIVE,
+    Ask,
+    Asker,
+    Study,
+    StudyFolder,
+    StudyPrompts,
+    StudyReply,
+    conversations_of,
+    run_together,
+)
 from h2htalk.benchmark.studies.point_answers import (
     PERCEIVED,
     PERCEPTION,
@@ -46,16 +58,17 @@ from h2htalk.benchmark.studies.point_answers import (
     open_replies,
 )
 from h2htalk.benchmark.studies.report import StudyResult, write_report
-from h2htalk.benchmark.studies.settings import StudySpec
-from h2htalk.benchmark.studies.study_folder import Study, StudyFolder, open_study, plan_study, read_study
-from h2htalk.chat.engines import ENGINES
+from h2htalk.benchmark.studies.settings import CASES, StudySpec
+from h2htalk.chat.engines import ENGINES, model_identity
 from h2htalk.chat.protocol import Outcome, Reply, Request
 from h2htalk.chat.store.model_calls import CallSettings, ModelCalls, check_model, describe_calls, request_key
-from h2htalk.data.case import Case
-from h2htalk.data.files import WAIT, writer_lock
+from h2htalk.data.case import Case, turn_scenarios
+from h2htalk.data.files import WAIT, sha256_of, writer_lock
 from h2htalk.data.records import as_path, typed
 from h2htalk.data.responses import Failure, Response, SampleKey
-from h2htalk.errors import DataError, H2HTalkError, RoundError, counted
+from h2htalk.data.signature import Signature
+from h2htalk.data.splits import Split, load_split
+from h2htalk.errors import ConfigError, DataError, H2HTalkError, RoundError, counted
 from h2htalk.rounds.closing import close_round
 from h2htalk.rounds.items import Item
 from h2htalk.rounds.outcome import read_outcome
@@ -96,6 +109,7 @@ def run_study(spec: StudySpec) -> StudyResult:
         check_model(call_settings(spec.ask))
     study, writer = open_study(plan)
     try:
+        study.folder.write_facts("spec", study.spec.to_dict())
         packages = () if spec.is_app else ENGINES[spec.ask.engine].packages
         with recorded_session(study.folder, installed_versions(*packages)):
             if spec.is_app:
@@ -185,6 +199,78 @@ def estimate_study(spec: StudySpec) -> str:
     return "; ".join(lines)
 
 
+def plan_study(spec: StudySpec) -> Study:
+    """A study before anything is written. Raises ConfigError or DataError for a wrong name in the specification."""
+    split, prompts = select_cases(load_split(spec.ask.split), spec), StudyPrompts.load(spec.ask.prompts)
+    engine, _, name = spec.ask.model.partition(":")
+    protocol = {"study": spec.study, "items": split.fingerprint, "prompts": prompts.fingerprint}
+    if spec.study == "memory":
+        protocol["window"] = str(spec.window)
+    model = {"engine": engine, "model": name if spec.is_app else model_identity(spec.ask.model)}
+    if spec.app is not None:
+        read_adapter(spec.app)
+        model["adapter"] = sha256_of(Path(spec.app))[:16]
+    signature = Signature(protocol, subject_of(spec.ask, model, "of the study", spec.ask.sap))
+    return Study(StudyFolder(spec.ask.out_path), spec, split, prompts, signature)
+
+
+def open_study(study: Study) -> tuple[Study, RunWriter]:
+    """Make the folder of a planned study, or open the one that is there: other arms and another judge may join.
+
+    Erased cases are not asked again. Raises ConfigError, naming the differing keys, for the folder of another study.
+    """
+    folder, signed = study.folder, study.signature
+    if folder.manifest.exists() and folder.signature().protocol.get("items") == signed.protocol["items"]:
+        study = replace(study, split=folder.split())
+        signed = replace(signed, protocol={**signed.protocol, "items": study.split.fingerprint})
+    return study, RunWriter(folder, study.spec.to_dict(), signed, study.split, {})
+
+
+def read_study(path: Path) -> Study:
+    """Open the study that a folder holds. Raises DataError: there is none, or its cases are not those it signed."""
+    folder = StudyFolder(path)
+    spec = StudySpec.from_dict(folder.read_run()["spec"], str(folder.manifest))
+    spec = replace(spec, ask=replace(spec.ask, out=str(path)))  # it may have been moved
+    split, signature = folder.split(), folder.signature()
+    items = folder.signed_items(split.fingerprint, signature.protocol.get("items", ""))
+    require_agreement(folder.inputs, "items", items, signature.protocol)
+    return Study(folder, spec, split, StudyPrompts.load(spec.ask.prompts), signature)
+
+
+def select_cases(split: Split, spec: StudySpec) -> Split:
+    """Choose the cases of a study and a language. Raises ConfigError for none.
+
+    With a limit, families of about so many cases by a hash of their names, in turn over studies, languages and kinds.
+    """
+    kinds = CASES[spec.study]
+    cases = [case for case in split.cases if case.study in kinds]
+    if not cases:
+        listed = f"holds no case of {', '.join(kinds)}, which this study needs, as {kinds[0]} does"
+        raise ConfigError(f"split {split.name}: {listed}")
+    families: dict[tuple[str, str, str, str], list[str]] = {}
+    for case in cases:
+        if spec.ask.language in (None, case.language):
+            families.setdefault((case.study, case.language, case.kind, case.family), []).append(case.id)
+    order = sorted(families, key=lambda one: hashlib.sha256(one[3].encode()).digest())
+    for length in (3, 2):  # families of one kind take turns with those of another, then studies and languages
+        seen, turn = Counter[tuple[str, ...]](), {}
+        for one in order:
+            turn[one] = seen[one[:length]]
+            seen[one[:length]] += 1
+        order.sort(key=lambda one: (turn[one], one[:length]))
+    chosen: set[str] = set()
+    for one in order:
+        if chosen and spec.ask.limit is not None and len(chosen) + len(families[one]) > spec.ask.limit:
+            break
+        chosen.update(families[one])
+    if not chosen:
+        raise ConfigError(f"split {split.name}: no case left after --language and --limit")
+    cases = [case for case in cases if case.id in chosen]
+    turns = tuple(scenario for case in cases for scenario in turn_scenarios(case))
+    personas = {name: split.personas[name] for name in sorted({case.persona for case in cases})}
+    return replace(split, cases=tuple(cases), scenarios=turns, personas=personas)
+
+
 def stored_replies(study: Study) -> list[StudyReply]:
     """Everything that the model answered, as it is stored."""
     stored = study.folder.answers()
@@ -201,7 +287,7 @@ def stored_replies(study: Study) -> list[StudyReply]:
 def _ask(study: Study, ask: Ask, secret: bytes | None = None) -> list[StudyReply]:
     """Run all conversations, arm by arm."""
     secret = fence_secret(judgements_folder(study.path)) if secret is None else secret
-    askers = (Asker(study.spec, study.prompts, arm, study.split.personas, secret) for arm in study.spec.arms)
+    askers = (Asker(study, arm, secret) for arm in study.spec.arms)
     return [one for asker in askers for one in run_together(conversations_of(asker, study.cases), ask)]
 
 
@@ -218,7 +304,7 @@ def _answered(study: Study, replies: Sequence[StudyReply]) -> tuple[list[Answere
             outcome = stored.outcome(one.reply.id)
             failed += not isinstance(outcome, Reply)
             if outcome is not None:
-                judged[one.reply.id] = one.read(outcome)
+                judged[one.reply.id] = one.rubric.read(outcome)
     cases, people = {case.id: case for case in study.cases}, read_people_ratings(study.folder)
     live = (reply for reply in replies if reply.part == LIVE)
     return [answer_points(one, cases[one.case], judged.get(one.id), people) for one in live], failed

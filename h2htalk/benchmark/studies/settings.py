@@ -56,11 +56,9 @@ class StudySpec:
 
             url, advice = self.ask.model.removeprefix(APP_MODEL), "what is secret belongs in [headers] of the adapter"
             http_parts(url, "the application", "http://127.0.0.1:8080", advice, query="")
-        default = {"sap": SAP_ARMS, "instructions": (str(Sap.parse(self.ask.sap)),), "memory": MEMORY_ARMS}[self.study]
-        choices = default
-        if self.is_app:
-            default = choices = (APP,)
-        elif self.study == "sap":
+        own = {"sap": SAP_ARMS, "instructions": (str(Sap.parse(self.ask.sap)),), "memory": MEMORY_ARMS}
+        choices = default = (APP,) if self.is_app else own[self.study]
+        if default == SAP_ARMS:
             choices = (*default, *(f"no-{name.replace('_', '-')}" for name in PRINCIPLES))
         arms = tuple(name.replace("_", "-") if name.startswith("no-") else name for name in self.arms) or default
         for name in set(arms).difference(choices):
@@ -85,6 +83,4 @@ class StudySpec:
     @classmethod
     def from_dict(cls, raw: Mapping[str, Any], where: str) -> StudySpec:
         """Read what `to_dict` gave. Raises ConfigError."""
-        if not isinstance(raw.get("ask"), Mapping):
-            raise ConfigError(f"{where}: not the specification of a study: ask is missing")
-        return read_settings(cls, {**raw, "ask": EvaluateSpec.from_dict(raw["ask"], where)}, where)
+        return read_settings(cls, {**raw, "ask": EvaluateSpec.from_dict(raw.get("ask", {}), where)}, where)

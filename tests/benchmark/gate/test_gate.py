@@ -9,9 +9,8 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from email.message import Message
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as xml
@@ -19,11 +18,22 @@ from xml.etree import ElementTree as xml
 import pytest
 import yaml
 from command_line import h2htalk_here
-from http_server import Answer, HttpServer
 from loopback import Answer as ModelAnswer
 from loopback import LoopbackServer
 from provider_model import fill
-from studies_made import HARMFUL, REPLY, cases_of, judge_of, spec, write_cases, write_script
+from studies_made import (
+    HARMFUL,
+    HOW_TO,
+    KEY,
+    REPLY,
+    Companion,
+    block,
+    cases_of,
+    judge_of,
+    spec,
+    write_cases,
+    write_script,
+)
 
 from h2htalk.benchmark.evaluate import evaluate
 from h2htalk.benchmark.gate.gate import GateReport, detectable_rise, gate, items_for_rise, judge_runs, limit_p
@@ -36,7 +46,6 @@ from h2htalk.data.signature import Signature
 from h2htalk.errors import ConfigError
 
 HELD = Policy(criteria=(Criterion(figure="violation"),))
-DOCS = Path(__file__).parents[3] / "docs/how-to"
 
 
 def run_of(values: Sequence[float | None], name: str = "case") -> GatedRun:
@@ -234,27 +243,11 @@ def test_policies_that_could_never_say_no_are_refused(tmp_path: Path, text: str,
 # --- The workflow of docs/how-to/gate-in-ci.md, run as it is printed but for the line that installs --------------
 
 
-class Companion(HttpServer):
-    """An application that the adapter of docs/how-to/test-an-app.md fits."""
-
-    def serve(self, method: str, target: str, headers: Message, read: Callable[[], bytes]) -> Answer:
-        read()
-        if headers.get("Authorization") != "Bearer made-up-key-1234":
-            return Answer(401)
-        return Answer.json({"data": {"id": "s1"}, "message": {"content": REPLY["en"]}})
-
-
 def content(asked: dict[str, Any], times: int) -> str:
     """A judge to whom no statement is true and everything deserves the highest score."""
     schema = asked["response_format"]["json_schema"]["schema"]
     parts = fill(schema, schema).items()
     return json.dumps({name: one | ({"score": 5} if "score" in one else {"answer": False}) for name, one in parts})
-
-
-def block(page: str, kind: str) -> str:
-    found = re.search(rf"^```{kind}\n(.*?)^```", (DOCS / page).read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
-    assert found is not None
-    return found[1]
 
 
 def test_the_printed_workflow_passes_where_nothing_became_worse(tmp_path: Path) -> None:
@@ -268,8 +261,8 @@ def test_the_printed_workflow_passes_where_nothing_became_worse(tmp_path: Path) 
         (tmp_path / name).write_text(f"#!/bin/sh\n{command}\n")
         (tmp_path / name).chmod(0o755)
     (tmp_path / "summary.md").write_text("")
-    secrets = {"OPENAI_API_KEY": "sk-made-up", "COMPANION_KEY": "made-up-key-1234"}
-    made = {**os.environ, "PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}", "PYTHONPATH": str(DOCS.parents[1])}
+    secrets = {"OPENAI_API_KEY": "sk-made-up", "COMPANION_KEY": KEY}
+    made = {**os.environ, "PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}", "PYTHONPATH": str(HOW_TO.parents[1])}
     made["GITHUB_STEP_SUMMARY"] = str(tmp_path / "summary.md")
     with Companion() as app, LoopbackServer(reply=content) as judge:
         for step in steps:
@@ -280,6 +273,7 @@ def test_the_printed_workflow_passes_where_nothing_became_worse(tmp_path: Path) 
             assert done.returncode == 0, done.stdout + done.stderr
             if "study app" in step["run"]:
                 shutil.copytree(tmp_path / "nightly", tmp_path / "released")
+    assert app.keys == {f"Bearer {KEY}"}
     cases = xml.parse(tmp_path / "gate.xml").findall(".//testcase")
     assert len(cases) == 4
     assert not [part.tag for one in cases for part in one if part.tag in ("failure", "skipped", "error")]

@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import json
-import threading
-import time
-from collections.abc import Callable
-from email.message import Message
 from pathlib import Path
 from typing import Any
 
 import pytest
 from command_line import h2htalk_here
-from http_server import Answer, Cut, HttpServer
-from studies_made import cases_of, spec, write_cases
+from http_server import Answer, HttpServer
+from studies_made import KEY, Companion, block, cases_of, spec, write_cases
 
 from h2htalk.benchmark.gate.gate import gate
 from h2htalk.benchmark.observations import figure_of, select
@@ -24,92 +19,14 @@ from h2htalk.benchmark.studies.settings import StudySpec
 from h2htalk.data.case import Case
 from h2htalk.errors import ConfigError
 
-ADAPTER = """
-[headers]
-authorization = "Bearer $COMPANION_TEST_KEY"
-
-[start]
-path = "/sessions"
-json = {user = "{case}", language = "{language}", before = "{history}"}
-session = "data.id"
-
-[send]
-path = "/sessions/{session}/messages"
-json = {text = "{text}"}
-reply = "message.content"
-
-[pause]
-path = "/sessions/{session}/days"
-json = {days = "{days}"}
-
-[reset]
-method = "DELETE"
-path = "/sessions/{session}"
-"""
-
-
-KEY = "made-up-key-1234"
+ADAPTER = block("test-an-app.md", "toml")
 ESCAPED = "".join(f"\\u{ord(sign):04X}" for sign in KEY)
-
-
-class Companion(HttpServer):
-    """Remembers what each session was told, and answers with it. `faults`: user -> what goes wrong at a message."""
-
-    def __init__(self, faults: dict[str, list[str]] | None = None, stream: str = "") -> None:
-        self.faults, self.stream, self.lock = faults or {}, stream, threading.Lock()
-        self.sessions: dict[str, tuple[str, list[str]]] = {}
-        self.begun, self.ended, self.days, self.keys = list[str](), list[str](), list[int](), set[str]()
-
-    def serve(self, method: str, target: str, headers: Message, read: Callable[[], bytes]) -> Answer:
-        body, (_, *parts) = json.loads(read() or b"{}"), target.strip("/").split("/")
-        self.keys.add(headers.get("Authorization", ""))
-        with self.lock:
-            if not parts:
-                name = f"s{len(self.begun)}"
-                self.begun.append(body["user"])
-                self.sessions[name] = body["user"], [turn["content"] for turn in body["before"]]
-                return Answer.json({"data": {"id": name}}, 201)
-            user, said = self.sessions[parts[0]]
-            if method == "DELETE":
-                self.ended.append(parts[0])
-                del self.sessions[parts[0]]
-                return Answer(204)
-            if parts[1] == "days":
-                self.days.append(body["days"])
-                return Answer.json({})
-            fault = self.faults[user].pop(0) if self.faults.get(user) else ""
-            said.append(body["text"])
-        return self.answer(fault, f"You told me {len(said)} things, the first: {said[0]}")
-
-    def answer(self, fault: str, text: str) -> Answer:
-        if fault == "slow":
-            time.sleep(1.5)
-        if fault == "cut":
-            raise Cut
-        if fault in FAULTS:
-            return FAULTS[fault]
-        lines = [json.dumps({"message": {"content": text[k : k + 7]}}) for k in range(0, len(text), 7)]
-        if self.stream == "sse":
-            return Answer(200, "".join(f"event: token\ndata: {one}\n\n" for one in [*lines, "[DONE]"]).encode())
-        if self.stream:
-            return Answer(200, "\n".join(lines).encode())
-        return Answer.json({"message": {"content": text}})
-
-
-PIECES = b'data: {"message": {"content": "I am"}}\r\n\r\ndata: {"error": "overloaded"}\r\n\r\n'
-FAULTS = {
-    "moved": Answer(302, b"", {"Location": "http://127.0.0.1:9/elsewhere"}),
-    "error": Answer.json({"error": "down"}, 503),
-    "empty": Answer.json({"message": {"content": ""}}),
-    "other": Answer.json({"message": {}}),
-    "broken stream": Answer(200, PIECES),
-}
 
 
 def adapter(folder: Path, stream: str = "", text: str = ADAPTER) -> Path:
     """An adapter; `stream` is added to [send]."""
     path = folder / "app.toml"
-    path.write_text(text.replace('content"', f'content"\nstream = "{stream}"') if stream else text)
+    path.write_text(text.replace('# stream = "sse"', f'stream = "{stream}"') if stream else text)
     return path
 
 
@@ -123,7 +40,7 @@ def study(folder: Path, server: HttpServer, app: Path, case: Case | None = None,
 
 @pytest.fixture(autouse=True)
 def key(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("COMPANION_TEST_KEY", KEY)
+    monkeypatch.setenv("COMPANION_KEY", KEY)
 
 
 @pytest.mark.parametrize(("stream", "language"), [("", "zh"), ("sse", "en"), ("lines", "zh")])
@@ -194,7 +111,7 @@ def test_a_key_that_came_escaped_or_in_pieces_was_stored(
         def answer(self, fault: str, text: str) -> Answer:
             return Answer(status, body.replace("ESCAPED", ESCAPED).encode())
 
-    monkeypatch.setenv("COMPANION_TEST_KEY", f"Bearer {KEY}")  # both words of it are masked
+    monkeypatch.setenv("COMPANION_KEY", f"Bearer {KEY}")  # both words of it are masked
     app = adapter(tmp_path, stream, ADAPTER.replace('"Bearer $', '"$'))
     refused = pytest.raises(ConfigError) if status == 401 else contextlib.nullcontext()
     with Echo() as server:
@@ -235,16 +152,8 @@ def test_an_adapter_that_does_not_fit_says_what_came(tmp_path: Path) -> None:
     assert {one.name for one in tmp_path.iterdir()} == {"app.toml", "study"}
 
 
-@pytest.mark.parametrize("url", ["127.0.0.1:9", "http://host/?token=secret-1234", "http://:secret-1234@host"])
-def test_an_address_that_cannot_be_or_would_store_a_secret_is_refused(tmp_path: Path, url: str) -> None:
-    done = h2htalk_here("study", "app", url, "--adapter", adapter(tmp_path), "--out", tmp_path / "study")
-    assert (done.returncode, done.stderr.count("\n")) == (2, 1), done.stderr
-    assert "secret-1234" not in done.stderr
-    assert not (tmp_path / "study").exists()
-
-
 def test_a_case_within_a_conversation_needs_history(tmp_path: Path) -> None:
-    app = adapter(tmp_path, text=ADAPTER.replace(', before = "{history}"', ", before = []"))
+    app = adapter(tmp_path, text=ADAPTER.replace(', history = "{history}"', ", history = []"))
     with Companion() as server:
         result = run_study(spec("instructions", f"app:{server.url}", tmp_path / "study", app=app, limit=48))
     begun = {case.id for case in result.study.cases if case.history}
@@ -265,7 +174,7 @@ SEND = "[send]\npath = '/x'\njson = '{text}'\nreply = 'a'\n"
         (f"{SEND}[headers]\nContent-Length = '7'\n", KEY, "that you may set"),
         (f"{SEND}[headers]\na = '$1'\n", KEY, r"no \$ but in \$NAME"),
         (ADAPTER, KEY, "cannot be reached"),
-        (ADAPTER, "", "COMPANION_TEST_KEY, which is not set"),
+        (ADAPTER, "", "COMPANION_KEY, which is not set"),
         (ADAPTER, "here", "fewer than 8"),  # masked in replies, where it is a word
         (ADAPTER, "key\r\nx-other: 1", "control character"),
     ],
@@ -273,7 +182,7 @@ SEND = "[send]\npath = '/x'\njson = '{text}'\nreply = 'a'\n"
 def test_an_adapter_or_a_key_that_cannot_be_says_why(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, secret: str, message: str
 ) -> None:
-    monkeypatch.setenv("COMPANION_TEST_KEY", secret)
+    monkeypatch.setenv("COMPANION_KEY", secret)
     app = adapter(tmp_path, text=text)
     with pytest.raises(ConfigError, match=message):
         run_study(spec("sap", "app:http://127.0.0.1:9", tmp_path / "study", app=app, limit=2, attempts=1))

@@ -11,8 +11,8 @@ from studies_made import REPLY, cases_of, judge_lines, studied
 
 from h2htalk.benchmark.observations import Observation, blindness, figure_of, select, trend
 from h2htalk.benchmark.statistics import rate_interval
+from h2htalk.benchmark.studies.conversations import StudyFolder
 from h2htalk.benchmark.studies.report import StudyResult, write_radar, write_report
-from h2htalk.benchmark.studies.study_folder import StudyFolder
 from h2htalk.data.case import Case
 from h2htalk.data.split_output import write_new_cases
 from h2htalk.errors import ConfigError

@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from studies_made import REPLY, cases_of, spec, studied
+from studies_made import REPLY, cases_of, spec, studied, write_script
 
 from h2htalk.benchmark.gate.gate import gate
 from h2htalk.benchmark.observations import figure_of, select
-from h2htalk.benchmark.studies.conversations import Asker, StudyPrompts, run_together
+from h2htalk.benchmark.studies.conversations import Asker, run_together
+from h2htalk.benchmark.studies.run_study import plan_study
 from h2htalk.chat.protocol import Outcome, Reply, Request
 from h2htalk.data.case import script
-from h2htalk.data.splits import load_split
 
 
 def test_inventions_and_forgotten_corrections_are_counted_exactly(tmp_path: Path) -> None:
@@ -49,13 +49,13 @@ def test_what_each_arm_shows_the_model(tmp_path: Path, language: str, kept: str)
     case = next(one for one in cases_of("arcs", language) if len(one.sessions) > 2)
     shown: dict[str, Request] = {}
     for arm in ("none", "window", "explicit", "whole"):
-        made = spec("memory", "scripted:x", tmp_path / arm, window=4)
+        made = spec("memory", write_script(tmp_path / "model.jsonl", "x"), tmp_path / arm, window=4)
 
         def ask(requests: Sequence[Request], arm: str = arm) -> dict[tuple[str, int], Outcome]:
             shown[arm] = requests[-1]
             return {(r.id, 0): Reply(NOTES[language] if "/memory/" in r.id else REPLY[language]) for r in requests}
 
-        replies = run_together([Asker(made, StudyPrompts.load(), arm, load_split("arcs").personas).live(case)], ask)
+        replies = run_together([Asker(plan_study(made), arm).live(case)], ask)
         assert all(reply.text == REPLY[language] for reply in replies)
     last = len(case.sessions[-1].turns)
     chats = {arm: [m for m in request.messages if m.role != "system"] for arm, request in shown.items()}

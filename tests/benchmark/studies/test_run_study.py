@@ -34,11 +34,10 @@ from studies_made import (
 from h2htalk.benchmark.observations import figure_of, select
 from h2htalk.benchmark.prompts.sap import PRINCIPLES, Sap
 from h2htalk.benchmark.studies.conversations import CONTROLS, LIVE, StudyPrompts, StudyReply, conversation_text
-from h2htalk.benchmark.studies.exports import export_chats, write_dossier
+from h2htalk.benchmark.studies.exports import refusal_of, write_dossier
 from h2htalk.benchmark.studies.point_answers import AnsweredReply, PointAnswer, judge_requests
 from h2htalk.benchmark.studies.report import StudyResult
-from h2htalk.benchmark.studies.run_study import close_study_round, load_study, open_study_round, run_study
-from h2htalk.benchmark.studies.study_folder import plan_study
+from h2htalk.benchmark.studies.run_study import close_study_round, load_study, open_study_round, plan_study, run_study
 from h2htalk.data.erasure.folder_kinds import ErasedIds, erase
 from h2htalk.data.files import read_jsonl
 from h2htalk.data.languages import LANGUAGES
@@ -82,10 +81,6 @@ def test_no_paid_call_is_repeated_after_kill_9(tmp_path: Path) -> None:
         assert len(server.charged()) - paid == before - kept
     assert f"for {before:,} calls" in h2htalk_here("costs", whole).stdout  # said that a study is no run
     assert len(stored(study)[0]) == len(set(stored(study)[0])) == number
-    # The double numbers its replies, so that values may differ; what was asked does not.
-    rows = [load_study(one).observations for one in (whole, study)]
-    places = [{(row.arm, row.figure, row.item, row.place) for row in own} for own in rows]
-    assert places[0] == places[1]
 
 
 def test_control_arms_are_as_long_as_sap_and_name_the_same_help_lines() -> None:
@@ -190,12 +185,17 @@ def test_a_sample_takes_whole_families_of_every_kind_and_language(tmp_path: Path
         ("memory --window 0", "--window: must be 1 or more, not 0"),
         ("memory --split high_risk", "holds no case of arcs"),
         ("sap --judge gpt-4o", "unknown engine"),
+        ("app 127.0.0.1:9", "http://127.0.0.1:8080"),
+        ("app http://host/?token=secret-1234", "[headers] of the adapter"),  # would be stored
+        ("app http://:secret-1234@host", "[headers] of the adapter"),
     ],
 )
 def test_wrong_settings_are_told_in_one_line(tmp_path: Path, words: str, message: str) -> None:
     study, *others = words.split()
-    done = h2htalk_here("study", study, "scripted:x", *others, "--out", tmp_path / "study")
-    assert (done.returncode, message in done.stderr, (tmp_path / "study").exists()) == (2, True, False)
+    model = ["--adapter", "app.toml"] if study == "app" else ["scripted:x"]
+    done = h2htalk_here("study", study, *model, *others, "--out", tmp_path / "study")
+    assert (done.returncode, done.stderr.count("\n"), (tmp_path / "study").exists()) == (2, 1, False), done.stderr
+    assert (message in done.stderr, "secret-1234" in done.stderr) == (True, False)
 
 
 def test_hostile_replies_and_ids_reach_every_page_as_text(tmp_path: Path) -> None:
@@ -262,7 +262,6 @@ def test_people_rate_safety_blind_to_the_arm(tmp_path: Path) -> None:
     assert (found.hits, found.by) == (1, "people")
     assert figure_of(select(result.observations, "perception", "none")).by == "people"
     assert set(load_study(path).observations) == set(result.observations)
-    (tmp_path / "other").mkdir()
     with pytest.raises(RoundError, match="not from the answers of"):
         close_study_round(two_arms(tmp_path / "other").study.path, round_)
 
@@ -301,7 +300,7 @@ def test_people_answer_points_instead_of_a_judge(tmp_path: Path) -> None:
         open_study_round(study, tmp_path / "other", arms=("sap",))
 
 
-def test_accepted_conversations_become_training_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_accepted_conversations_become_training_data(tmp_path: Path) -> None:
     result, out = two_arms(tmp_path, harmful=True), tmp_path / "chats.jsonl"
     study = result.study
     words = ["study", "export", study.path, "--chat-format", "--arm", "none", "--out", out]
@@ -317,15 +316,10 @@ def test_accepted_conversations_become_training_data(tmp_path: Path, monkeypatch
         assert line["messages"][-1] == {"role": "assistant", "content": HARMFUL}
         assert (line["licence"], bool(line["canary"])) == ("CC-BY-4.0", True)
     assert h2htalk_here(*words).returncode == 2  # the file exists
-    own = [replace(one, violation=False, points=()) for one in result.replies]
-    cut = [replace(one, reply=replace(one.reply, finish="length")) for one in own]
-    low = [replace(one, perception=3.0) for one in own]
-    for replies, why in ((cut, "cut or refused"), (low, "low safety perception")):
-        found = replace(result, replies=tuple(replies))
-        monkeypatch.setattr("h2htalk.benchmark.studies.exports.load_study", lambda path, found=found: found)
-        message = export_chats(study.path, tmp_path / f"{why}.jsonl", "none")
-        assert message.startswith("0 conversations")
-        assert f"{why} {len(study.cases)}" in message
+    one = replace(result.replies[0], violation=False, points=())
+    assert refusal_of([replace(one, perception=3.0)], all_points=True) == "a low safety perception"
+    cut = replace(one, reply=replace(one.reply, finish="length"))
+    assert refusal_of([one, cut], all_points=True) == "a reply cut or refused"
 
 
 @pytest.mark.parametrize(
@@ -405,7 +399,6 @@ def test_the_dossier_says_what_was_tested_and_names_its_limits(tmp_path: Path, m
         assert text in page
     assert study.split.fingerprint in page
     # Provisions about danger name tables of the study of danger alone.
-    (tmp_path / "other").mkdir()
     list(write_dossier([studied(tmp_path / "other", "instructions", limit=4).study.path], out))
     articles = files("h2htalk.benchmark.studies") / "dossier" / "articles.toml"
     number = (out / "dossier.html").read_text().count("none in this dossier")
