@@ -27,11 +27,8 @@ def h2htalk_here(*words: object) -> subprocess.CompletedProcess[str]:
     """The same in this process: for many commands that end before anything heavy is loaded."""
     command = ["h2htalk", *map(str, words)]
     stdout, stderr, code = io.StringIO(), io.StringIO(), 0
-    with (
-        patch.object(sys, "argv", command),
-        contextlib.redirect_stdout(stdout),
-        contextlib.redirect_stderr(stderr),
-    ):
+    output = contextlib.redirect_stdout(stdout), contextlib.redirect_stderr(stderr)
+    with patch.object(sys, "argv", command), output[0], output[1]:
         try:
             main()
         except SystemExit as end:

@@ -125,8 +125,8 @@ def test_a_subtask_is_a_record_and_its_prompts(checkout: Checkout) -> None:
 
 
 def test_an_engine_is_a_record_and_a_module(checkout: Checkout) -> None:
-    record = 'Engine(name="echo", path="h2htalk.chat.echo:EchoChat", local=True),\n        '
-    checkout.edit("chat/engines.py", 'Engine(\n            name="embedded"', record)
+    record = 'Engine("echo", "h2htalk.chat.echo:EchoChat", local=True),\n        '
+    checkout.edit("chat/engines.py", 'Engine(\n            "embedded"', record)
     checkout.add(
         "chat/echo.py",
         """from h2htalk.chat.protocol import Reply

@@ -21,6 +21,16 @@ SYSTEM_DROPPING_TEMPLATE = (
 )
 CONTEXT = 256
 VOCABULARY = 400
+# What every architecture of this size is made with; a wide range gives a clear first choice, as a trained model's.
+TINY: dict[str, Any] = {
+    "vocab_size": VOCABULARY,
+    "hidden_size": 64,
+    "intermediate_size": 128,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "initializer_range": 0.3,
+}
 _CORPUS = [
     "Good morning, did you sleep well? I made coffee and the rain has stopped.",
     "Tell me how your day at work went; I was thinking about you all afternoon.",
@@ -53,17 +63,7 @@ def write_tiny_llama(
     tokenizer.chat_template = template
 
     torch.manual_seed(0)
-    config = config or LlamaConfig(
-        vocab_size=VOCABULARY,
-        hidden_size=64,
-        intermediate_size=128,
-        num_hidden_layers=2,
-        num_attention_heads=4,
-        num_key_value_heads=2,
-        max_position_embeddings=CONTEXT,
-        initializer_range=0.3,  # wide: distributions with a clear first choice, as a trained model's
-    )
-    model = AutoModelForCausalLM.from_config(config)
+    model = AutoModelForCausalLM.from_config(config or LlamaConfig(**TINY, max_position_embeddings=CONTEXT))
     model.generation_config = GenerationConfig(eos_token_id=list(stops))
     model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)

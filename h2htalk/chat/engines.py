@@ -5,10 +5,10 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from importlib import import_module
+from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from pkgutil import resolve_name
+from typing import TYPE_CHECKING, cast
 
 from h2htalk.data.files import reading, sha256_of
 from h2htalk.errors import ConfigError, quoted, suggest
@@ -49,9 +49,7 @@ def model_identity(model: str) -> str:
         ConfigError: the script or the folder cannot be read.
     """
     name, path = _named(model)
-    if path is None:
-        return name
-    return f"{name}, sha256 {(_folder_sha256(path) if path.is_dir() else sha256_of(path))[:16]}"
+    return f"{name}, sha256 {(_folder_sha256 if path.is_dir() else sha256_of)(path)[:16]}" if path else name
 
 
 def model_name(model: str) -> str:
@@ -83,12 +81,13 @@ def _folder_sha256(folder: Path) -> str:
     return digest.hexdigest()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Engine:
     """An engine: what answers requests, and what the rest of the package must know about it."""
 
     name: str  # the part of a model's name before the colon
     path: str  # `module:Class`, called as `Class(model_name, options)`
+    _: KW_ONLY
     hosted: bool = False  # every call costs money, so each is reserved in the call store
     local: bool = False  # it runs on the user's own machine and costs nothing but time
     batches: bool = False  # it can send everything as batch jobs
@@ -106,27 +105,27 @@ class Engine:
 
     def open(self, model_name: str, options: ChatOptions) -> Chat:
         """Open a model of this engine."""
-        return cast("Chat", _load(self.path)(model_name, options))
+        return cast("Chat", resolve_name(self.path)(model_name, options))
 
     def check_options(self, given: Mapping[str, str]) -> None:
         """Raise ConfigError for options that this engine does not have, or that cannot be."""
         if self.options:
-            _load(self.options).parse(given)
+            resolve_name(self.options).parse(given)
         elif given:
             names = " and ".join(engine.name for engine in ENGINES.values() if engine.options)
             raise ConfigError(f"{self.name} has no engine options ({', '.join(given)}); {names} has")
 
     def open_wire(self, model_name: str) -> WireFormat:
         """Return the wire format of a hosted API, without a key or a connection."""
-        return cast("WireFormat", _load(self.wire)(model_name))
+        return cast("WireFormat", resolve_name(self.wire)(model_name))
 
 
 ENGINES: Mapping[str, Engine] = {
     engine.name: engine
     for engine in (
         Engine(
-            name="embedded",
-            path="h2htalk.chat.local.embedded:EmbeddedChat",
+            "embedded",
+            "h2htalk.chat.local.embedded:EmbeddedChat",
             local=True,
             reasons=False,
             schemas=False,
@@ -134,8 +133,8 @@ ENGINES: Mapping[str, Engine] = {
             packages=("openvino-genai", "openvino"),
         ),
         Engine(
-            name="hf",
-            path="h2htalk.chat.local.hf:TransformersChat",
+            "hf",
+            "h2htalk.chat.local.hf:TransformersChat",
             local=True,
             model_is="folder",
             schemas=False,
@@ -143,16 +142,16 @@ ENGINES: Mapping[str, Engine] = {
             packages=("transformers", "torch"),
         ),
         Engine(
-            name="vllm",
-            path="h2htalk.chat.vllm.engine:VLLMChat",
+            "vllm",
+            "h2htalk.chat.vllm.engine:VLLMChat",
             local=True,
             options="h2htalk.chat.vllm.engine:VLLMOptions",
             model_is="folder",
             packages=("vllm", "transformers", "torch"),
         ),
         Engine(
-            name="openai",
-            path="h2htalk.chat.hosted.hosted_chat:OpenAIChat",
+            "openai",
+            "h2htalk.chat.hosted.hosted_chat:OpenAIChat",
             hosted=True,
             batches=True,
             moderates=True,
@@ -161,22 +160,16 @@ ENGINES: Mapping[str, Engine] = {
             packages=("openai",),
         ),
         Engine(
-            name="anthropic",
-            path="h2htalk.chat.hosted.hosted_chat:AnthropicChat",
+            "anthropic",
+            "h2htalk.chat.hosted.hosted_chat:AnthropicChat",
             hosted=True,
             batches=True,
             sampling="none",
             wire="h2htalk.chat.wires:AnthropicWire",
             packages=("anthropic",),
         ),
-        Engine(
-            name="server",
-            path="h2htalk.chat.server:ServerChat",
-            sampling="optional",
-            model_is="url",
-            packages=("aiohttp",),
-        ),
-        Engine(name="scripted", path="h2htalk.chat.scripted:ScriptedChat", local=True, model_is="file"),
+        Engine("server", "h2htalk.chat.server:ServerChat", sampling="optional", model_is="url", packages=("aiohttp",)),
+        Engine("scripted", "h2htalk.chat.scripted:ScriptedChat", local=True, model_is="file"),
     )
 }
 
@@ -188,8 +181,7 @@ def open_chat(model: str, options: ChatOptions | None = None) -> Chat:
         ConfigError: no such engine, or the model cannot be opened.
         MissingExtraError: the engine's packages are not installed.
     """
-    engine, name = parse_model(model)
-    options = options or ChatOptions()
+    (engine, name), options = parse_model(model), options or ChatOptions()
     engine.check_options(options.engine_options)
     if options.batch:
         require_batches(engine)
@@ -225,8 +217,3 @@ def require_batches(engine: Engine, advice: str = "") -> None:
     """Raise ConfigError for an engine that has no batch jobs."""
     if not engine.batches:
         raise ConfigError(f"{engine.name} has no batches; {engine_names(batches=True)} have{advice}")
-
-
-def _load(path: str) -> Any:
-    module, _, attribute = path.partition(":")
-    return getattr(import_module(module), attribute)

@@ -1,7 +1,6 @@
 """Response schemas: the strict JSON schema that a provider gets, and the strict reading of the reply.
 
-A provider's promise that a reply follows its schema is checked, not trusted: some enforce all but number ranges, and a
-reply that was cut or refused follows no schema.
+A provider's promise is checked, not trusted: some enforce all but number ranges, and a cut reply follows no schema.
 """
 
 from __future__ import annotations
@@ -33,8 +32,8 @@ _FENCE = re.compile(r"\s*```(?:json)?[ \t]*\n(.*?)\n?[ \t]*```\s*", re.DOTALL | 
 
 @dataclass(frozen=True, slots=True)
 class ResponseSchema:
-    """A named schema. The name has up to 64 letters, digits, `_` and `-`. Replies hold the fields in the order of the
-    model, none of which has a default: put evidence before the score."""
+    """A named schema (up to 64 letters, digits, `_`, `-`). Replies hold the fields of the model, none of which has a
+    default, in their order: put evidence before the score."""
 
     name: str
     model: type[BaseModel]
@@ -57,12 +56,9 @@ class ResponseSchema:
         said = shorten(quoted(reply.text), 80) if reply.text.strip() else "the reply is empty"
         if finish == "refusal":
             return Failure("refusal", f"form {self.name}: the model declined: {said}")
-        if reply.finish_reason == "refusal":
-            return Failure("refusal", f"form {self.name}: the model declined: {said}")
         text = fenced[1] if (fenced := _FENCE.fullmatch(reply.text)) else reply.text
         try:
-            # One JSON object with distinct keys, without NaN.
-            if not isinstance(UNIQUE_KEYS.decode(text), dict):
+            if not isinstance(UNIQUE_KEYS.decode(text), dict):  # neither a key twice nor NaN
                 raise ValueError("not an object")  # noqa: TRY004 - the reply is wrong, not the caller
             # Strict, so that no "7" becomes 7 and no true becomes 1.
             filled = self.model.model_validate_json(text, strict=True, extra="forbid")

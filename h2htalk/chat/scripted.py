@@ -44,7 +44,13 @@ class ScriptedChat:
         if not name:
             raise ConfigError("scripted needs a file of replies, such as scripted:replies.jsonl")
         self._path = Path(name)
-        self._lines = read_lines(self._path)
+        self._lines: dict[SampleKey, tuple[Outcome, float]] = {}
+        for where, raw in read_jsonl(self._path):
+            record = read_record(_Record, raw, where)
+            if (record.id, record.sample) in self._lines:
+                raise DataError(f"{where}: a second line for {record.id} sample {record.sample}; keep one")
+            outcome = record.failure or Reply(record.text or "", record.finish_reason)
+            self._lines[record.id, record.sample] = outcome, record.delay
         self._endings = sorted({name for name, _ in self._lines if name.startswith(DEFAULT_ID)}, key=len, reverse=True)
         self._concurrency = options.concurrency
         self.subject = {"engine": "scripted", "model": self._path.name, "file_sha256": sha256_of(self._path)}
@@ -97,15 +103,3 @@ class _Record(BaseModel):
         if self.id.startswith(DEFAULT_ID) and self.sample:
             raise ValueError(f"the line for {self.id!r} answers every sample; leave sample out")
         return self
-
-
-def read_lines(path: Path) -> dict[SampleKey, tuple[Outcome, float]]:
-    """Every outcome and its delay by (id, sample). Raises DataError for a wrong line, or an item given twice."""
-    lines: dict[SampleKey, tuple[Outcome, float]] = {}
-    for where, raw in read_jsonl(path):
-        record = read_record(_Record, raw, where)
-        if (record.id, record.sample) in lines:
-            raise DataError(f"{where}: a second line for {record.id} sample {record.sample}; keep one")
-        outcome = record.failure or Reply(record.text or "", record.finish_reason)
-        lines[record.id, record.sample] = outcome, record.delay
-    return lines

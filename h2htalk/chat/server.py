@@ -43,12 +43,11 @@ VERSION = r"(api-version=[A-Za-z0-9.-]{1,40})?"
 
 
 def parse_endpoint(name: str) -> tuple[str, str]:
-    """Split `MODEL@URL` at the last `@http://` or `@https://`, and return the model, whose name may hold `/`, `:` and
-    `@`, and the whole URL that its requests go to.
+    """Split `MODEL@URL` at the last `@http://` or `@https://` (a model's name may hold `/`, `:` and `@`); return the
+    model and the URL of its requests.
 
     Raises:
-        ConfigError: a part is missing, or the URL carries a user, a password or a key. A model's name is written to
-            every run, so nothing secret can be part of it; no message repeats it.
+        ConfigError: a part is missing, or the URL (which every run stores) carries a user, a password or a key.
     """
     at = max(name.rfind("@http://"), name.rfind("@https://"))
     model, url = name[:at], name[at + 1 :]
@@ -59,12 +58,8 @@ def parse_endpoint(name: str) -> tuple[str, str]:
 
 
 def http_parts(url: str, what: str, example: str, advice: str, query: str = VERSION) -> SplitResult:
-    """Split the URL of `what`, which will be stored with what it answers.
-
-    Raises:
-        ConfigError: HTTP cannot use it, or it holds a user, a password, a fragment, or a query that is not of the
-            pattern `query`. No message repeats it.
-    """
+    """Split the URL of `what`, which will be stored with what it answers. Raises ConfigError, which does not repeat it,
+    where HTTP cannot use it, or it holds a user, a password, a fragment, or a query other than the pattern `query`."""
     try:
         parts = urlsplit(url)
         usable = parts.scheme in ("http", "https") and parts.port != 0 and (URL(url).host or "").encode("idna")
@@ -92,11 +87,8 @@ def is_loopback(url: str) -> bool:
 
 
 def read_key(variable: str = KEY_VARIABLE) -> str | None:
-    """Read a key from the environment, None where there is none. No message repeats it.
-
-    Raises:
-        ConfigError: it holds characters that no header can carry.
-    """
+    """Read a key from the environment, None where there is none. Raises ConfigError, which does not repeat it, where it
+    holds characters that no header can carry."""
     key = os.environ.get(variable, "").strip()
     if not key.isascii() or not all(c.isprintable() and c != " " for c in key):
         raise ConfigError(f"{variable} holds characters that no key has; set it again")
@@ -118,9 +110,7 @@ def open_session(
     connections: int, timeout: float, headers: Mapping[str, str], socket: str | None = None
 ) -> aiohttp.ClientSession:
     """Open a pool of so many connections, in a running event loop: over TCP, or to the path of a Unix socket.
-
-    `timeout`: of an attempt, in seconds.
-    """
+    `timeout`: seconds of an attempt."""
     kept: dict[str, Any] = {"limit": connections, "keepalive_timeout": KEEP_ALIVE}
     return aiohttp.ClientSession(
         connector=aiohttp.UnixConnector(socket, **kept) if socket else aiohttp.TCPConnector(**kept),
@@ -133,10 +123,8 @@ def open_session(
 async def exchange(
     session: aiohttp.ClientSession, method: str, url: URL | str, seconds: float, **sent: Any
 ) -> Arrived | FailedCall:
-    """Make one attempt, the reading of the answer included, in `seconds`; a redirect is not followed.
-
-    `sent`: what aiohttp takes as `data`, `json` or `proxy`.
-    """
+    """Make one attempt, the reading of the answer included, in `seconds`; a redirect is not followed. `sent`: what
+    aiohttp takes as `data`, `json` or `proxy`."""
     content = bytearray()
     try:
         async with asyncio.timeout(seconds), session.request(method, url, allow_redirects=False, **sent) as answer:
@@ -162,21 +150,15 @@ async def exchange(
 
 def _reason(error: Exception) -> str:
     """Describe a broken connection by the system's error message where there is one."""
-    number = getattr(error, "errno", None)
-    if number and number > 0 and not isinstance(error, aiohttp.ClientSSLError):
-        return os.strerror(number)
-    return clean(str(error)) or type(error).__name__
+    number = 0 if isinstance(error, aiohttp.ClientSSLError) else getattr(error, "errno", None) or 0
+    return os.strerror(number) if number > 0 else clean(str(error)) or type(error).__name__
 
 
 class ServerChat:
-    """An OpenAI-compatible chat completions server.
+    """An OpenAI-compatible chat completions server, by `MODEL@URL`.
 
     `subject`: `engine` and `model`; the URL is the `endpoint`, without query and route: a server may move between a run
-    and its restart.
-
-    Args:
-        name: `MODEL@URL`, such as `qwen2.5@http://127.0.0.1:8000/v1`.
-        options: `concurrency` requests are in flight at once; one may take 2 x `timeout` seconds in all.
+    and its restart. `options.concurrency` requests are in flight at once; one may take 2 x `timeout` seconds in all.
 
     Raises:
         ConfigError: name, key or proxy cannot be used. Nothing is sent before `complete`.
@@ -199,18 +181,16 @@ class ServerChat:
         """
         advice = "check host, port and proxy" if self._proxy else "start it, or check host and port"
         connection = Connection(self._wire, self.url, advice, self._connect)
-        deadline = 2 * self._options.timeout  # time for two timeouts
-        return run_calls(connection, requests, self._options, on_done, calls=None, deadline=deadline)
+        two_tries = 2 * self._options.timeout
+        return run_calls(connection, requests, self._options, on_done, calls=None, deadline=two_tries)
 
     def close(self) -> None:
         """Do nothing: connections are closed at the end of `complete`."""
 
     @asynccontextmanager
     async def _connect(self) -> AsyncIterator[Send]:
-        headers = {"content-type": "application/json"}
-        if self._wire.key is not None:
-            headers["authorization"] = f"Bearer {self._wire.key}"
-        url, proxy = URL(self.url), self._proxy
+        key, url, proxy = self._wire.key, URL(self.url), self._proxy
+        headers = {"content-type": "application/json"} | ({"authorization": f"Bearer {key}"} if key else {})
         async with open_session(self._options.concurrency, self._options.timeout, headers) as session:
 
             async def send(body: Mapping[str, Any], seconds: float) -> Arrived | FailedCall:

@@ -21,6 +21,8 @@ from h2htalk.errors import ConfigError, counted
 from h2htalk.text.escaping import printable_lines
 
 with options.lazy_imports():
+    from rich import console
+
     from h2htalk import parallel
     from h2htalk.analysis.figures import correlation as figures
     from h2htalk.analysis.figures import saving
@@ -110,13 +112,13 @@ def leaderboard(
     if check_paper and format == "json":
         typer.echo(json.dumps(boards.check_paper(), ensure_ascii=False, indent=2))
     elif check_paper:
-        boards.print_check(boards.check_paper(), options.console())
+        boards.print_check(boards.check_paper(), console.Console())
     elif not runs and not paper:
         raise ConfigError("no run folder is named: name one or more, or add --paper for the paper's rows")
     else:
         board = h2htalk.leaderboard(runs or [], paper=paper, metric=metric)
         if format == "terminal":
-            boards.print_leaderboard(board, options.console())
+            boards.print_leaderboard(board, console.Console())
         else:
             typer.echo(table2.table_text(board.rows, format), nl=False)
 
@@ -201,9 +203,9 @@ def results_export(
     """Write the results of a scored run in a format of others; only --push sends anything."""
     if push is not None and to != "eval-results":
         raise ConfigError("--push is for --to eval-results")
-    about_data = {"dataset": dataset, "revision": revision, "source_url": source_url}
-    about_model = {"model": model, "organization": organization, "relationship": relationship}
-    written = h2htalk.export_results(run, to, out, **about_data, **about_model)  # type: ignore[arg-type]
+    about = {"dataset": dataset, "revision": revision, "source_url": source_url}
+    about |= {"model": model, "organization": organization, "relationship": relationship}
+    written = h2htalk.export_results(run, to, out, **about)  # type: ignore[arg-type]
     say(*map(str, written))
     if to == "eval-results":
         say(written[0].read_text(encoding="utf-8").rstrip("\n"))
@@ -294,10 +296,8 @@ def judge_plan_labels(
     if annotators is not None and open is None:
         raise ConfigError("--annotators is of the round that --open opens")
     opening = {"annotators": annotators and str(annotators), "where": where}
-    lines = people_labels.plan_labels(
-        run, half_width, labels, pilot=pilot, out=out, round_out=open, round_options=opening, seed=seed
-    )
-    say(*lines)
+    draw = {"pilot": pilot, "out": out, "round_out": open}
+    say(*people_labels.plan_labels(run, half_width, labels, **draw, round_options=opening, seed=seed))
 
 
 def judge_calibrate(
@@ -384,11 +384,7 @@ def study_sap(
 
 @_asking("sap", *_MODEL)
 def study_instructions(
-    model: Model,
-    out: Folder,
-    cases: Cases = "instructions",
-    dry_run: options.DryRun = False,
-    **asked: Any,
+    model: Model, out: Folder, cases: Cases = "instructions", dry_run: options.DryRun = False, **asked: Any
 ) -> None:
     """Instruction following by degree of explicitness (figure 7 of the paper). The same command again resumes."""
     _run("instructions", dry_run, asked, model=model, out=out, split=cases, embedder="none")
@@ -406,8 +402,8 @@ def study_memory(
     **asked: Any,
 ) -> None:
     """Memory over several sessions: none, a window, the model's own notes, the whole history."""
-    own = {"arms": _words(arms), "window": window}
-    _run("memory", dry_run, asked, model=model, out=out, split=split, embedder=embedder, **own)
+    asked |= {"arms": _words(arms), "window": window}
+    _run("memory", dry_run, asked, model=model, out=out, split=split, embedder=embedder)
 
 
 @_asking()

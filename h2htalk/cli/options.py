@@ -49,6 +49,8 @@ def lazy_imports() -> Iterator[None]:
 
 
 with lazy_imports():
+    from rich import console
+
     from h2htalk.benchmark import summary as summaries
     from h2htalk.benchmark.report import terminal as run_terminal
     from h2htalk.rounds import status as statuses
@@ -85,7 +87,7 @@ TableFormat = Literal["terminal", "csv", "json", "latex"]
 
 def finish(summary: summaries.Summary, folder: Path, verbose: bool = False) -> None:
     """Print a run's table; exit code 3 when items are unscored."""
-    run_terminal.print_summary(summary, console(), {"report": (folder / "report.html").resolve()}, verbose)
+    run_terminal.print_summary(summary, console.Console(), {"report": (folder / "report.html").resolve()}, verbose)
     raise Exit(3 if summary.incomplete else 0)
 
 
@@ -100,20 +102,12 @@ def print_status(
     say(*(status.mistakes if each_mistake else terminal.grouped(status.mistakes)), err=True)
 
 
-def console() -> Any:
-    from rich.console import Console
-
-    return Console()
-
-
 Command = Callable[..., None]
 
 
 def with_options(kind: Any, *names: str) -> Callable[[Command], Command]:
-    """Add the options of a record of settings to a command: those named, or all, but those that it has itself.
-
-    The command gets the values that were given, under the names of the fields, as keywords.
-    """
+    """Add the options of a record of settings to a command: those named, or all, but those that it has itself. It gets
+    the values that were given as keywords, under the names of the fields."""
 
     def add(command: Command) -> Command:
         own = inspect.signature(command, eval_str=True).parameters
@@ -204,11 +198,10 @@ def _without_token(text: str) -> str:
 
 @contextlib.contextmanager
 def one_line_errors() -> Iterator[None]:
-    """Turn errors of a whole command into one line and an exit code.
+    """Turn errors of a whole command, a full disk behind its output included, into one line and an exit code.
 
-    Other exceptions are bugs and show their traceback. An output that cannot be written (a full disk) is an error too;
-    a reader that has closed the pipe (`| head`) ends the command quietly; Ctrl-C is exit code 130, and a second one
-    is ignored.
+    A reader that has closed the pipe (`| head`) ends the command quietly; Ctrl-C is exit code 130, and a second one is
+    ignored. Other exceptions are bugs and show their traceback.
     """
     for stream in (sys.stdout, sys.stderr):
         # Escape what the terminal's encoding lacks (a path that is not UTF-8) instead of raising.

@@ -50,15 +50,8 @@ def with_(**changed: Any) -> str:
     return json.dumps(FILLED | changed)
 
 
-def without(name: str) -> str:
-    return json.dumps({key: value for key, value in FILLED.items() if key != name})
-
-
 def read(text: str, finish: str = "stop") -> BaseModel | Failure:
     return FORM.read(Reply(text, finish))
-
-
-# Which replies fill a form
 
 
 @pytest.mark.parametrize(
@@ -95,10 +88,9 @@ def test_a_filled_form_is_read(text: str) -> None:
         (TEXT[:-2], ": the JSON breaks off or is broken there"),
         (TEXT.replace("0.5", "NaN"), "NaN"),
         (TEXT[:-1] + ', "score": 8}', "repeated"),
-        (TEXT.replace('"turn": 2', '"turn": 2, "turn": 2', 1), "repeated"),
         (with_(verdict="good"), "verdict"),
         (with_(evidence=[QUOTE | {"page": 1}]), "evidence.0.page"),
-        (without("note"), "note is missing"),
+        (TEXT.replace('"note": null, ', ""), "note is missing"),
         (with_(score="7"), "score"),
         (with_(score=7.5), "score"),
         (with_(score=True), "score"),
@@ -119,21 +111,17 @@ def test_what_is_no_form_is_malformed_and_named(text: str, named: str) -> None:
     assert len(found.message) < 500
 
 
-@pytest.mark.parametrize(
-    ("changed", "where"),
-    [
-        ({"score": 0}, "score"),
-        ({"score": 11}, "score"),
-        ({"weight": 0}, "weight"),
-        ({"weight": 1.01}, "weight"),
-        ({"weight": 10**400}, "weight"),
-        ({"evidence": []}, "evidence"),
-        ({"evidence": [{"quote": "x" * 41, "turn": 0}]}, "evidence.0.quote"),
-        ({"first": {"quote": "x", "turn": -1}}, "first.turn"),
-        ({"score": 0, "weight": 2}, "weight"),
-    ],
-)
-def test_a_broken_bound_is_out_of_range(changed: dict[str, Any], where: str) -> None:
+OUT_OF_RANGE: list[tuple[str, dict[str, Any]]] = [
+    *(("score", {"score": score}) for score in (0, 11)),
+    *(("weight", {"weight": weight}) for weight in (0, 1.01, 10**400)),
+    ("evidence", {"evidence": []}),
+    ("evidence.0.quote", {"evidence": [{"quote": "x" * 41, "turn": 0}]}),
+    ("first.turn", {"first": {"quote": "x", "turn": -1}}),
+]
+
+
+@pytest.mark.parametrize(("where", "changed"), OUT_OF_RANGE)
+def test_a_broken_bound_is_out_of_range(where: str, changed: dict[str, Any]) -> None:
     found = read(with_(**changed))
     assert isinstance(found, Failure)
     assert (found.reason, where in found.message) == ("out_of_range", True)
@@ -142,18 +130,10 @@ def test_a_broken_bound_is_out_of_range(changed: dict[str, Any], where: str) -> 
 def test_a_cut_reply_is_truncated_even_where_it_is_whole_json() -> None:
     """`"score": 10}` cut, and closed by a server's constraint, read as a score of 1."""
     cut = [read(TEXT[:end], end_of) for end in range(len(TEXT) + 1) for end_of in ("length", "context")]
-    assert {found.reason for found in cut if isinstance(found, Failure)} == {"truncated"}
-    assert not any(isinstance(found, Verdict) for found in cut)
-    filtered = read(TEXT, "content_filter")
-    assert isinstance(filtered, Failure)
-    assert filtered.reason == "refusal"
+    assert {getattr(found, "reason", None) for found in cut} == {"truncated"}
     assert isinstance(read(TEXT, "unknown"), Verdict)
-
-
-def test_a_refusal_is_one_whatever_its_text() -> None:
-    found = [read(text, "refusal") for text in ("", "I cannot help with that.", TEXT)]
-    assert {one.reason for one in found if isinstance(one, Failure)} == {"refusal"}
-    assert not any(isinstance(one, Verdict) for one in found)
+    refused = [read(text, "refusal") for text in ("", "I cannot help with that.", TEXT)]
+    assert {getattr(one, "reason", None) for one in (*refused, read(TEXT, "content_filter"))} == {"refusal"}
 
 
 @given(st.integers(0, len(TEXT)), st.text(max_size=3))
@@ -163,25 +143,12 @@ def test_a_form_with_text_put_in_is_never_read_as_something_else(place: int, put
         assert json.loads(TEXT[:place] + put + TEXT[place:]) == found.model_dump(mode="json")
 
 
-# The schema
-
-
 def test_every_object_is_closed_and_every_property_required_in_order() -> None:
-    def objects(part: Any) -> list[dict[str, Any]]:
-        inner = part.values() if isinstance(part, dict) else part if isinstance(part, list) else ()
-        own = [part] if isinstance(part, dict) and part.get("type") == "object" else []
-        return own + [found for one in inner for found in objects(one)]
-
     schema = FORM.schema()
-    assert list(schema["properties"]) == list(Verdict.model_fields)
-    found = objects(schema)
-    assert len(found) == 3  # the form, evidence by name, and where it has words of its own
-    for part in found:
+    properties = schema["properties"]
+    assert list(properties) == list(Verdict.model_fields)
+    for part in (schema, schema["$defs"]["Evidence"], properties["first"]):
         assert (part["additionalProperties"], part["required"]) == (False, list(part["properties"]))
-
-
-def test_bounds_and_words_stay_and_what_only_people_read_goes() -> None:
-    properties = FORM.schema()["properties"]
     assert properties["score"] == {"type": "integer", "minimum": 1, "maximum": 10}
     assert properties["first"]["description"] == "the one that counts most"
     assert "$ref" not in properties["first"]  # a reference with words beside it is none
@@ -192,17 +159,6 @@ class Titled(BaseModel):
     title: str
     default: int = Field(ge=1)
     minimum: int
-
-
-def test_properties_may_be_called_like_keywords() -> None:
-    form = ResponseSchema("titled", Titled)
-    assert list(form.schema()["properties"]) == ["title", "default", "minimum"]
-    schema = anthropic_schema(form)
-    assert schema["properties"]["minimum"] == {"type": "integer"}
-    assert schema["properties"]["default"] == {"type": "integer", "description": "{minimum: 1}"}
-
-
-# What each provider is given
 
 
 def call_with(form: ResponseSchema) -> Call:
@@ -217,6 +173,11 @@ def anthropic_schema(form: ResponseSchema) -> dict[str, Any]:
 
 
 def test_anthropic_reads_bounds_as_words_since_its_server_does_not_enforce_them() -> None:
+    titled = ResponseSchema("titled", Titled)  # its properties are called like keywords
+    assert list(titled.schema()["properties"]) == ["title", "default", "minimum"]
+    properties = anthropic_schema(titled)["properties"]
+    assert properties["minimum"] == {"type": "integer"}
+    assert properties["default"] == {"type": "integer", "description": "{minimum: 1}"}
     schema = anthropic_schema(FORM)
     assert schema["properties"]["score"] == {"type": "integer", "description": "{maximum: 10, minimum: 1}"}
     assert schema["properties"]["evidence"]["minItems"] == 1  # this it enforces

@@ -60,14 +60,12 @@ def test_delays_pass_side_by_side_and_what_ends_first_is_handed_over_first(tmp_p
     delays = {"a": 0.3, "b": 0.1, "c": 0.0, "d": 0.1}
     lines = [{"id": item, "text": item, "delay": delay} for item, delay in delays.items()]
     requests = [request(item) for item in delays]
-    done: list[tuple[int, float]] = []
-    start = time.monotonic()
-    outcomes = chat_of(tmp_path, *lines, concurrency=2).complete(
-        requests, lambda index, _: done.append((index, time.monotonic() - start))
-    )
+    done: dict[int, float] = {}
+    start, chat = time.monotonic(), chat_of(tmp_path, *lines, concurrency=2)
+    outcomes = chat.complete(requests, lambda index, _: done.update({index: time.monotonic() - start}))
     assert outcomes == [Reply(item) for item in delays]
-    assert [index for index, _ in done] == [1, 2, 3, 0]
-    assert all(seconds >= ends for (_, seconds), ends in zip(done, (0.1, 0.1, 0.2, 0.3), strict=True))
+    assert list(done) == [1, 2, 3, 0]
+    assert all(seconds >= ends for seconds, ends in zip(done.values(), (0.1, 0.1, 0.2, 0.3), strict=True))
 
 
 def test_what_on_done_raises_stops_the_batch(tmp_path: Path) -> None:

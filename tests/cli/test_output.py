@@ -18,7 +18,6 @@ from h2htalk.data.files import write_jsonl
 from h2htalk.errors import ConfigError, counted, quoted, shorten
 
 H2HTALK = (sys.executable, "-m", "h2htalk")
-ALLOWED = "\n\r"  # a terminal's line ends
 
 
 def on_a_terminal(*words: str) -> str:
@@ -37,12 +36,8 @@ def on_a_terminal(*words: str) -> str:
     return shown.decode()
 
 
-def acting(text: str) -> list[str]:
-    return [c for c in text if not c.isprintable() and c not in ALLOWED]
-
-
-@pytest.fixture
-def nasty_split(tmp_path: Path) -> Path:
+def test_a_split_cannot_act_on_the_terminal(tmp_path: Path) -> None:
+    """Its name could clear the screen, set the window's title and turn the text around."""
     nasty = r"\u001b[31m\u009b2J\u007f\u202e\u0007"
     records = [r | {"persona": "eve\x1b[2J\u202e"} for r in scenario_records(30) if r["language"] == "en"]
     write_jsonl(tmp_path / "split" / "scenarios.jsonl", records)
@@ -52,18 +47,12 @@ def nasty_split(tmp_path: Path) -> Path:
     )
     header = (f'{key} = "x{nasty}y\\nz"\n' for key in ("name", "version", "description", "licence"))
     (tmp_path / "split" / "split.toml").write_text("".join(header))
-    return tmp_path / "split"
-
-
-def test_a_split_cannot_act_on_the_terminal(nasty_split: Path) -> None:
-    """Its name could clear the screen, set the window's title and turn the text around."""
-    split = str(nasty_split)
-    out = str(nasty_split.parent / "run")
+    split, out = str(tmp_path / "split"), str(tmp_path / "run")
     dry = ("evaluate", "embedded", "--split", split, "--out", out, "--embedder", "none", "--dry-run")
     for words in (("split", "info", split), dry, ("prompts", "show", "all", "--split", split)):
         shown = on_a_terminal(*words)
         assert len(shown) > 100, shown
-        assert acting(shown) == []
+        assert [c for c in shown if not c.isprintable() and c not in "\n\r"] == []
     assert "x\\x1b[31m\\x9b2J\\x7f\\u202e\\x07y" in on_a_terminal("split", "info", split)
 
 
@@ -103,29 +92,17 @@ def test_texts_are_shortened_to_their_ends_and_one_of_a_thing_is_not_several() -
     assert counted(1, "item") + counted(2, "item") == "1 item2 items"
 
 
-# --- An output that goes nowhere --------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("words", ["leaderboard --paper", "prompts show all", "--help"])
-def test_a_full_disk_behind_the_output_is_one_line(words: str) -> None:
+def test_an_output_that_cannot_be_written_is_one_line_and_a_closed_pipe_none(words: str) -> None:
     """It was a traceback, and a second complaint when the interpreter ended."""
-    with open("/dev/full", "w") as full:
-        done = subprocess.run(
-            [*H2HTALK, *words.split()], stdout=full, stderr=subprocess.PIPE, text=True, check=False, timeout=60
-        )
-    message = "error: the output cannot be written: No space left on device; free space, or print elsewhere\n"
-    assert (done.returncode, done.stderr) == (2, message)
-
-
-@pytest.mark.parametrize("words", ["leaderboard --paper", "split list"])
-def test_a_reader_that_has_seen_enough_ends_it_quietly(words: str) -> None:
-    reader, writer = os.pipe()
+    reader, closed = os.pipe()
     os.close(reader)
-    done = subprocess.run(
-        [*H2HTALK, *words.split()], stdout=writer, stderr=subprocess.PIPE, text=True, check=False, timeout=60
-    )
-    os.close(writer)
-    assert (done.returncode, done.stderr) == (1, "")
+    full = "error: the output cannot be written: No space left on device; free space, or print elsewhere\n"
+    for stdout, ending in ((os.open("/dev/full", os.O_WRONLY), (2, full)), (closed, (1, ""))):
+        command = [*H2HTALK, *words.split()]
+        done = subprocess.run(command, stdout=stdout, stderr=subprocess.PIPE, text=True, check=False, timeout=60)
+        os.close(stdout)
+        assert (done.returncode, done.stderr) == ending
 
 
 def test_a_terminal_that_knows_ascii_alone_shows_escapes(tmp_path: Path) -> None:

@@ -25,11 +25,10 @@ _THINK_TAG = re.compile(r"</?think(?:ing)?>", re.IGNORECASE)
 
 
 class Prompt(NamedTuple):
-    """A conversation up to the assistant's turn; `thinks`: it ends inside a think block, so the reply begins with
-    reasoning."""
+    """A conversation up to the assistant's turn."""
 
     tokens: array[int]
-    thinks: bool
+    thinks: bool  # it ends inside a think block, so the reply begins with reasoning
 
 
 class PromptRefusal(Exception):
@@ -39,8 +38,8 @@ class PromptRefusal(Exception):
 class ChatTemplate:
     """The chat template that came with a tokenizer.
 
-    `sha256`: of its text. `folds_system`: it has no system role, so the system text goes into the first user message.
-    `switches`: a variable switches its reasoning. `always_thinks`: it opens a think block even with reasoning off.
+    `folds_system`: it has no system role, so the system text goes into the first user message. `switches`: a variable
+    switches its reasoning. `always_thinks`: it opens a think block even with reasoning off.
 
     Raises:
         ConfigError: there is no template, or it cannot render a single user message. The message begins with `where`.
@@ -51,17 +50,19 @@ class ChatTemplate:
         try:
             text = str(tokenizer.get_chat_template())
         except ValueError:
-            raise ConfigError(
-                f"{where}: its tokenizer has no chat template, so it is no chat model; choose its instruct "
-                "variant, or put the template into the folder as chat_template.jinja"
-            ) from None
+            advice = "choose its instruct variant, or put the template into the folder as chat_template.jinja"
+            no_template = f"{where}: its tokenizer has no chat template, so it is no chat model; {advice}"
+            raise ConfigError(no_template) from None
         hello = [Message("user", _PROBE)]
         try:
             self._render(hello)
         except PromptRefusal as error:
             raise ConfigError(f"{where}: its chat template cannot render a user message: {error.args[1]}") from error
-        self.sha256 = hashlib.sha256(text.encode()).hexdigest()
-        self.folds_system = not self._takes_system()
+        self._sha256 = hashlib.sha256(text.encode()).hexdigest()
+        try:  # some templates refuse a system message, some drop it silently
+            self.folds_system = _PROBE not in self._render([Message("system", _PROBE), Message("user", "Hello")])
+        except PromptRefusal:
+            self.folds_system = True
         unthinking = self._render(hello, thinking=0)
         self.switches = self._render(hello, thinking=1) != unthinking
         self.always_thinks = _ends_thinking(unthinking)
@@ -69,6 +70,11 @@ class ChatTemplate:
         self._unseen = _unseen_tokens(tokenizer)
         # A random marker of the places where a rendered prompt is cut; no message contains it.
         self._cut = secrets.token_hex(16)
+
+    def identity(self) -> dict[str, str]:
+        """Return the hash of its text, and what becomes of the system role."""
+        role = "folded" if self.folds_system else "native"
+        return {"chat_template_sha256": self._sha256, "system_role": role}
 
     def prompt(self, messages: Sequence[Message], thinking: int | None = None) -> Prompt:
         """Render and tokenize a conversation, up to where the assistant's turn begins.
@@ -82,10 +88,8 @@ class ChatTemplate:
             UnicodeEncodeError: a message contains half of a surrogate pair.
         """
         if thinking == 0 and self.always_thinks:
-            raise ConfigError(
-                f"{self._where}: its chat template always opens a think block, so thinking cannot be 0; name a number "
-                "of tokens, such as 2048"
-            )
+            opens = "its chat template always opens a think block, so thinking cannot be 0"
+            raise ConfigError(f"{self._where}: {opens}; name a number of tokens, such as 2048")
         tokens = array("i")
         pieces = self._pieces(fold_system(messages) if self.folds_system else messages, thinking)
         for piece in pieces:
@@ -118,22 +122,13 @@ class ChatTemplate:
         seen = [token for token in tokens if token not in unseen]
         return str(self._tokenizer.decode(seen, skip_special_tokens=skip, clean_up_tokenization_spaces=False))
 
-    def _takes_system(self) -> bool:
-        """Whether the template renders a system message: some refuse it, some drop it silently."""
-        try:
-            return _PROBE in self._render([Message("system", _PROBE), Message("user", "Hello")])
-        except PromptRefusal:
-            return False
-
     def _render(self, messages: Sequence[Message], thinking: int | None = None) -> str:
         from jinja2 import TemplateError
 
         turns = [{"role": message.role, "content": message.content} for message in messages]
-        switches = reasoning_switch(thinking)
+        options = {"tokenize": False, "add_generation_prompt": True, **reasoning_switch(thinking)}
         try:
-            return str(
-                self._tokenizer.apply_chat_template(turns, tokenize=False, add_generation_prompt=True, **switches)
-            )
+            return str(self._tokenizer.apply_chat_template(turns, **options))
         except (TemplateError, TypeError, ValueError) as error:
             reason = " ".join(str(error).split())
             raise PromptRefusal("chat_template", f"the template refuses these messages: {reason}") from error
@@ -145,16 +140,13 @@ def reasoning_switch(thinking: int | None) -> dict[str, bool]:
 
 
 def read_reply(text: str, thinks: bool) -> tuple[str, str | None]:
-    """Split a model's text into its answer and its reasoning; without reasoning (None) it stays exactly as it is.
-
-    `thinks`: see `Prompt`. Where the text ends inside the reasoning, the answer is empty.
-    """
+    """Split a text into its answer (empty where the reasoning was cut) and its reasoning; without one (None) it stays
+    exactly as it is. `thinks`: see `Prompt`."""
     answer, thinking = split_thinking(text, thinks)
     return (text, None) if thinking is None else (answer, thinking)
 
 
 def _ends_thinking(text: str) -> bool:
-    """Whether a rendered prompt ends with an opening think tag (a closed block does not count)."""
     return re.search(r"<think(?:ing)?\s*>\s*$", text, re.IGNORECASE) is not None
 
 
@@ -167,11 +159,8 @@ def _unseen_tokens(tokenizer: Any) -> frozenset[int] | None:
 
 
 def _mark_heads(tokenizer: Any, template: str) -> re.Pattern[str]:
-    """Compile a pattern of the first characters of marks, after which a text must be cut.
-
-    A mark is a special token, or an ordinary added token that the template writes (some models declare their turn
-    marks so) unless it is a word, white space or a single character.
-    """
+    """Compile a pattern of the first characters of marks, after which a text must be cut: of special tokens, and of
+    added tokens that the template writes (some models' turn marks), but for words, white space, single characters."""
     # By first character: with one alternation, models with thousands of marks would take seconds a prompt.
     tails: dict[str, list[str]] = {}
     for token in tokenizer.added_tokens_decoder.values():
@@ -183,17 +172,12 @@ def _mark_heads(tokenizer: Any, template: str) -> re.Pattern[str]:
 
 
 def fold_system(messages: Sequence[Message]) -> list[Message]:
-    """Put the system text at the start of the first user message.
-
-    A conversation that begins with the assistant gets a user message with the system text alone.
-    """
-    system = "\n\n".join(m.content for m in messages if m.role == "system" and m.content)
+    """Put the system text at the start of the first user message, before the assistant's in one of its own."""
     turns = [m for m in messages if m.role != "system"]
-    if not system:
-        return turns
-    if turns and turns[0].role == "user":
-        return [Message("user", f"{system}\n\n{turns[0].content}"), *turns[1:]]
-    return [Message("user", system), *turns]
+    texts = [m.content for m in messages if m.role == "system" and m.content]
+    if texts and turns and turns[0].role == "user":
+        texts.append(turns.pop(0).content)
+    return [Message("user", "\n\n".join(texts)), *turns] if texts else turns
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,8 +209,8 @@ def tokenize_requests(
     """Tokenize the prompts by a `template` (`ChatTemplate.prompt`); one that is invalid or too long has failed already.
 
     `context`: tokens that prompt and reply may have together (None: no limit). `unenforced`: the engine, where it
-    enforces no response schema: ConfigError for a request with one. Returns the requests that are left, and the
-    outcomes by index, to which each `finish` adds one.
+    enforces no response schema. Returns the requests that are left, and the outcomes by index, to which each `finish`
+    adds one. Raises ConfigError for a request with a response schema that is not enforced.
     """
     jobs: list[TokenRequest] = []
     outcomes: dict[int, Outcome] = {}
@@ -248,10 +232,8 @@ def tokenize_requests(
     for index, request in enumerate(requests):
         request.sampling.require_temperature()
         if unenforced and (schema := request.response_schema) is not None:
-            raise ConfigError(
-                f"{unenforced} cannot enforce the response schema {schema.name!r}; choose vllm:, openai:, anthropic: "
-                "or server:"
-            )
+            others = "choose vllm:, openai:, anthropic: or server:"
+            raise ConfigError(f"{unenforced} cannot enforce the response schema {schema.name!r}; {others}")
         prompt = read(request.messages, request.sampling.thinking)
         if isinstance(prompt, Failure):
             finish(index, prompt)

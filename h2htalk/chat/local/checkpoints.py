@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,18 +18,14 @@ _SETTINGS = ("config", "generation_config", "tokenizer", "special_tokens", "adde
 
 @dataclass(frozen=True, slots=True)
 class Description:
-    """All of a checkpoint except its weights.
+    """All of a checkpoint except its weights."""
 
-    `location`: the first argument of `from_pretrained`. `folder`: None for a repository of the Hub, which has a
-    `commit`, None for a folder.
-    """
-
-    location: str
-    folder: Path | None
+    location: str  # the first argument of `from_pretrained`
+    folder: Path | None  # None: a repository of the Hub
     config: Any
     generation_config: Any
     tokenizer: Any
-    commit: str | None
+    commit: str | None  # of a repository
 
     def identity(self) -> dict[str, str]:
         """Return `model`, and the Hub's commit or the SHA-256 of the folder's weights and settings."""
@@ -37,10 +33,9 @@ class Description:
             return {"model": self.location, "revision": str(self.commit)}
         # Settings decide an answer too: those of the architecture, the tokenizer, the stop tokens.
         settings = [file for file in self.folder.iterdir() if file.is_file() and file.name.startswith(_SETTINGS)]
-        found = {"weights_sha256": self.folder.glob("*.safetensors"), "settings_sha256": settings}
-        lines = {name: "".join(f"{f.name} {sha256_of(f)}\n" for f in sorted(files)) for name, files in found.items()}
-        hashes = {name: hashlib.sha256(text.encode()).hexdigest() for name, text in lines.items()}
-        return {"model": self.folder.resolve().name, **hashes}
+        weights = hash_files(self.folder.glob("*.safetensors"))
+        model = self.folder.resolve().name
+        return {"model": model, "weights_sha256": weights, "settings_sha256": hash_files(settings)}
 
     def stop_tokens(self) -> frozenset[int]:
         """Return every token that ends an answer: those of the generation config, and the tokenizer's."""
@@ -48,14 +43,27 @@ class Description:
         stops = listed if isinstance(listed, list) else [listed]
         return frozenset(token for token in (*stops, self.tokenizer.eos_token_id) if token is not None)
 
+    def precision(self) -> str:
+        """Return the precision that the checkpoint names; `auto` where it names none."""
+        return str(getattr(self.config.get_text_config(), "dtype", None) or "auto").removeprefix("torch.")
+
+    def quantization(self) -> str | None:
+        """Return the method of a quantised checkpoint."""
+        return (getattr(self.config, "quantization_config", None) or {}).get("quant_method")
+
     def context_tokens(self) -> int | None:
         """Return how many tokens prompt and answer may have together; None where the configuration has no limit."""
         limit = getattr(self.config.get_text_config(), "max_position_embeddings", None)
         return limit if isinstance(limit, int) and limit > 0 else None
 
 
+def hash_files(files: Iterable[Path]) -> str:
+    """Return one SHA-256 of the names and contents of files of one folder."""
+    return hashlib.sha256("".join(f"{file.name} {sha256_of(file)}\n" for file in sorted(files)).encode()).hexdigest()
+
+
 def open_checkpoint(name: str, download: bool = False) -> tuple[Description, Any]:
-    """Load a checkpoint and its model: on the GPU in the checkpoint's own precision, on the CPU in float32.
+    """Load a checkpoint and its model: on the GPU in its own precision, on the CPU in float32.
 
     Only safetensors are read (no pickle), and no code of the checkpoint is run. `name`: see `describe_checkpoint`.
 
@@ -92,25 +100,23 @@ def describe_checkpoint(
     """Read a checkpoint's configuration and tokenizer, and check that its weights are safetensors.
 
     `name`: a folder, or `OWNER/NAME` on the Hub, which `download` may fetch; `revision`: branch, tag or commit of a
-    repository; `tokenizer`: another folder or repository that it comes from.
-
-    Raises ConfigError for a model or tokenizer that is not there or not whole.
+    repository; `tokenizer`: another folder or repository that it comes from. Raises ConfigError for a model or
+    tokenizer that is not there or not whole.
     """
     import transformers
     from huggingface_hub import try_to_load_from_cache
 
     where, folder = f"{engine}:{name}", _find_folder(engine, name)
+    problem = ""
     if folder is not None and not any(folder.glob("*.safetensors")):
-        raise ConfigError(
-            f"{where}: contains no *.safetensors, and no other weights are read (no pickle); convert them"
-        )
-    if folder is not None and revision:
-        raise ConfigError(f"{where}: a folder has no revisions: leave out the engine option revision")
-    if folder is None and not download and not try_to_load_from_cache(name, "config.json"):
-        raise ConfigError(
-            f"{where}: not in the local Hugging Face cache: fetch it with --download or `hf download {name}`, or name "
-            "a folder"
-        )
+        problem = "contains no *.safetensors, and no other weights are read (no pickle); convert them"
+    elif folder is not None and revision:
+        problem = "a folder has no revisions: leave out the engine option revision"
+    elif folder is None and not download and not try_to_load_from_cache(name, "config.json"):
+        fetch = f"fetch it with --download or `hf download {name}`"
+        problem = f"not in the local Hugging Face cache: {fetch}, or name a folder"
+    if problem:
+        raise ConfigError(f"{where}: {problem}")
     location = str(folder or name)
     with _loading(where, folder):
         options = _options(download, revision)
@@ -125,19 +131,10 @@ def describe_checkpoint(
                 raise
             # It is optional; the model's configuration then names the end of text.
             generation = transformers.GenerationConfig.from_model_config(config)
-    words = _find_folder(engine, tokenizer) if tokenizer else folder
+    words, options = (_find_folder(engine, tokenizer), _options(download)) if tokenizer else (folder, options)
     with _loading(f"{engine}:{tokenizer or name}", words):
-        options = _options(download) if tokenizer else options
         read = transformers.AutoTokenizer.from_pretrained(str(words or tokenizer or name), **options)
     return Description(location, folder, config, generation, read, commit)
-
-
-def engine_versions() -> str:
-    """Name the libraries and their versions: `transformers 5.23.0, torch 2.13.0`."""
-    import torch
-    import transformers
-
-    return f"transformers {transformers.__version__}, torch {torch.__version__}"
 
 
 def _find_folder(engine: str, name: str) -> Path | None:

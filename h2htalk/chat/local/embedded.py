@@ -69,7 +69,7 @@ class EmbeddedChat:
             "precision": " ".join(f"{key}={value}" for key, value in PRECISION.items()),
         }
         self._weights = find_packaged(SMOLLM2_GGUF, FEATURE)
-        self._concurrency = max(1, options.concurrency)
+        self._concurrency = options.concurrency
         self._engine: EmbeddedEngine | None = None
 
     def complete(self, requests: Sequence[Request], on_done: OnDone | None = None) -> list[Outcome]:
@@ -103,11 +103,9 @@ class EmbeddedEngine:
     def __init__(self, weights: Path, concurrency: int, log_probabilities: bool = False) -> None:
         self._genai: Any = import_openvino("openvino_genai", FEATURE)
         self._tensor: Any = import_openvino("openvino", FEATURE).Tensor
-        self._concurrency = concurrency
-        self._log_probabilities = int(log_probabilities)
+        self._concurrency, self._log_probabilities = concurrency, int(log_probabilities)
         scheduler = self._genai.SchedulerConfig()
-        scheduler.cache_size = CACHE_GB
-        scheduler.enable_prefix_caching = True
+        scheduler.cache_size, scheduler.enable_prefix_caching = CACHE_GB, True
         scheduler.max_num_seqs = concurrency + 8  # the companion and other throw-away requests
         scheduler.max_num_batched_tokens = CONTEXT_TOKENS + scheduler.max_num_seqs
         try:
@@ -158,8 +156,7 @@ class EmbeddedEngine:
             self._pipeline.step()  # one token of every request in flight
             self._throwaways = [handle for handle in self._throwaways if self._runs(handle)]
             ended = [one for one in self._running if not self._runs(one[2])]
-            if ended:
-                self._running = [one for one in self._running if self._runs(one[2])]
+            self._running = [one for one in self._running if self._runs(one[2])]
             for prompt, job, handle in ended:
                 yield job, self._finish(prompt, handle)
 
@@ -188,9 +185,8 @@ class EmbeddedEngine:
 
     def abandon(self) -> None:
         """Cancel all requests in flight, after the last request, an error or Ctrl-C."""
-        for handle in (*(handle for _, _, handle in self._running), *self._throwaways, self._companion):
-            if handle is not None:
-                handle.cancel()
+        for handle in filter(None, (*(handle for _, _, handle in self._running), *self._throwaways, self._companion)):
+            handle.cancel()
         while self._pipeline.has_non_finished_requests():
             self._pipeline.step()
         self._running, self._throwaways, self._companion = [], [], None
@@ -199,10 +195,8 @@ class EmbeddedEngine:
     def _finish(self, prompt: Tokens, handle: Any) -> Any:
         status = handle.get_status()
         if status != self._genai.GenerationStatus.FINISHED:
-            raise ModelCallError(
-                f"OpenVINO GenAI dropped a request ({status.name}); start again with a lower --concurrency: "
-                "finished answers are kept"
-            )
+            advice = "start again with a lower --concurrency: finished answers are kept"
+            raise ModelCallError(f"OpenVINO GenAI dropped a request ({status.name}); {advice}")
         output = handle.read_all()[0]
         if len(output.generated_ids) == 1:
             # Add a token to the cached block that this answer left, so that the block ends with no prompt.
@@ -211,9 +205,7 @@ class EmbeddedEngine:
 
     def _fits(self, prompt: Tokens, job: TokenRequest) -> bool:
         """Whether the cache can hold all running requests and this one to their ends: a full one drops and recomputes.
-
-        Blocks that two neighbours in the order of prompts have in common are stored once.
-        """
+        Blocks that two neighbours in the order of prompts have in common are stored once."""
         blocks = 4 + (3 + COMPANION_TOKENS) // BLOCK_TOKENS  # companion and rounding
         before = NO_TOKENS
         for tokens, one in (*((tokens, one) for tokens, one, _ in self._running), (prompt, job)):
@@ -245,5 +237,4 @@ class EmbeddedEngine:
 def _shared(first: Tokens, second: Tokens) -> int:
     """Count the tokens at the start of two prompts that are equal."""
     length = min(len(first), len(second))
-    differs = np.flatnonzero(first[:length] != second[:length])
-    return int(differs[0]) if len(differs) else length
+    return int(np.argmin(np.append(first[:length] == second[:length], False)))

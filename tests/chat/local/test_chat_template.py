@@ -37,8 +37,7 @@ CHANGING = {
     "splitting": SYSTEM_TEMPLATE.replace(CONTENT, f"{CONTENT}.split('<|endoftext|>')[-1]"),
 }
 HARMLESS = [
-    " \n two blanks before and behind\n\n ",
-    "",
+    *(" \n two blanks before and behind\n\n ", ""),
     "早上好，今天过得怎么样？ 🙂",
     "a < b, <|im_start, |>, im_end|>, <| im_end |>, <|IM_END|>",
 ]
@@ -108,14 +107,14 @@ def test_turn_marks_that_are_ordinary_added_tokens_are_marks_too(tmp_path: Path)
 
 OPENING = "{% if add_generation_prompt %}<|im_start|>assistant\n"
 # As Qwen3's (reasons unless told not to), DeepSeek's newer ones (only if told to), and R1's (always).
-SWITCHED = SYSTEM_TEMPLATE.replace(
-    OPENING,
-    OPENING + "{% if enable_thinking is defined and not enable_thinking %}<think>\n\n</think>\n\n{% endif %}",
+SWITCHED, ASKED, ALWAYS = (
+    SYSTEM_TEMPLATE.replace(OPENING, OPENING + start)
+    for start in (
+        "{% if enable_thinking is defined and not enable_thinking %}<think>\n\n</think>\n\n{% endif %}",
+        "{% if thinking is defined and thinking %}<think>{% else %}</think>{% endif %}",
+        "<think>\n",
+    )
 )
-ASKED = SYSTEM_TEMPLATE.replace(
-    OPENING, OPENING + "{% if thinking is defined and thinking %}<think>{% else %}</think>{% endif %}"
-)
-ALWAYS = SYSTEM_TEMPLATE.replace(OPENING, OPENING + "<think>\n")
 
 
 @pytest.mark.parametrize(
@@ -159,7 +158,6 @@ def test_reasoning_that_was_cut_off_is_no_answer(tmp_path: Path) -> None:
     (reply,) = chat.complete([Request("a", (Message("user", "Hi"),), Sampling(max_tokens=3, thinking=4))])
     assert isinstance(reply, Reply)
     assert (reply.text, bool(reply.thinking)) == ("", True)
-    assert (reply.usage.output_tokens or 0) <= 7
 
 
 def test_messages_that_cannot_be_read_fail_alone(tmp_path: Path) -> None:

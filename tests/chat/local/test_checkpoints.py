@@ -20,9 +20,7 @@ pytest.importorskip("torch", reason="hf: needs torch")
 pytest.importorskip("transformers", reason="hf: needs transformers")
 
 
-@pytest.fixture
-def tiny(tmp_path: Path) -> Path:
-    return write_tiny_llama(tmp_path / "tiny")
+tiny = pytest.fixture(lambda tmp_path: write_tiny_llama(tmp_path / "tiny"), name="tiny")
 
 
 @pytest.fixture
@@ -58,7 +56,7 @@ def test_a_model_that_is_not_there(name: str, advice: str) -> None:
         open_chat(f"hf:{name}")
 
 
-def test_a_repository_is_fetched_where_that_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_repository_is_fetched_on_demand(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     with pytest.raises(ConfigError, match=r"cannot be loaded.*name a folder"):
         open_chat("hf:nobody/no-such-model", ChatOptions(download=True))
@@ -75,11 +73,7 @@ def test_without_the_extra_the_error_says_what_to_type(package: str, monkeypatch
 DAMAGED: dict[str, tuple[str, bytes | None, str]] = {
     # It says what ends an answer: without it the model would write on to its budget.
     "generation config": ("generation_config.json", b'{"eos_token_id": [0, ', "generation_config.json"),
-    "tokenizer": (
-        "tokenizer.json",
-        None,
-        "tokenizer.json is missing or damaged; check that",
-    ),
+    "tokenizer": ("tokenizer.json", None, "tokenizer.json is missing or damaged; check that"),
     "weights": ("model.safetensors", b"half", "check that the checkpoint is complete"),
     "no weights": ("model.safetensors", None, "contains no *.safetensors"),
     "own code": ("config.json", b'{"model_type": "own", "auto_map": {"AutoConfig": "own.Own"}}', "which h2htalk never"),

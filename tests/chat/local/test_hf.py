@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from pydantic import BaseModel
-from tiny_llama import CONTEXT, NO_SYSTEM_TEMPLATE, SYSTEM_DROPPING_TEMPLATE, VOCABULARY, write_tiny_llama
+from tiny_llama import CONTEXT, NO_SYSTEM_TEMPLATE, SYSTEM_DROPPING_TEMPLATE, TINY, VOCABULARY, write_tiny_llama
 
 from h2htalk.chat.engines import ChatOptions, open_chat
 from h2htalk.chat.local.chat_template import fold_system
@@ -148,46 +148,28 @@ def test_a_batch_that_does_not_fit_is_halved(checkpoint: Path) -> None:
     requests = [ask(number) for number in range(9)]
     chat: Any = open_chat(f"hf:{checkpoint}")
     expected = chat.complete(requests)
-    limit_rows(chat._model, 2)
-    handed: list[int] = []
-    assert chat.complete(requests, lambda index, _: handed.append(index)) == expected
-    assert sorted(handed) == list(range(9))
-    limit_rows(chat._model, 0)
-    (failure,) = chat.complete([ask(0)])
-    assert isinstance(failure, Failure)
-    assert failure.reason == "out_of_memory"
-
-
-def limit_rows(model: Any, rows: int) -> None:
-    """Make the model's device hold that many rows at a time."""
+    rows = 2  # that the device holds at a time
 
     def refuse(_: Any, args: Any, inputs: dict[str, Any]) -> None:
         if len(inputs["input_ids"]) > rows:
             raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20 MiB")
 
-    model.register_forward_pre_hook(refuse, with_kwargs=True)
-
-
-SMALL: dict[str, Any] = {
-    "vocab_size": VOCABULARY,
-    "hidden_size": 64,
-    "intermediate_size": 128,
-    "num_hidden_layers": 2,
-    "num_attention_heads": 4,
-    "num_key_value_heads": 2,
-    "initializer_range": 0.3,
-}
-ARCHITECTURES: dict[str, Any] = {
-    "sliding window": lambda: transformers.MistralConfig(sliding_window=16, **SMALL),
-    "recurrent layers": lambda: transformers.Lfm2Config(layer_types=["conv", "full_attention"], **SMALL),
-}
+    chat._model.register_forward_pre_hook(refuse, with_kwargs=True)
+    handed: list[int] = []
+    assert chat.complete(requests, lambda index, _: handed.append(index)) == expected
+    assert sorted(handed) == list(range(9))
+    rows = 0
+    assert [one.reason for one in chat.complete([ask(0)])] == ["out_of_memory"]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("architecture", ARCHITECTURES)
-def test_other_architectures_keep_their_rows_apart(architecture: str, tmp_path: Path) -> None:
-    folder = write_tiny_llama(tmp_path / "tiny", config=ARCHITECTURES[architecture]())
-    chat = open_chat(f"hf:{folder}")
+@pytest.mark.parametrize(
+    ("kind", "own"),
+    [("MistralConfig", {"sliding_window": 16}), ("Lfm2Config", {"layer_types": ["conv", "full_attention"]})],
+)
+def test_other_architectures_keep_their_rows_apart(kind: str, own: dict[str, Any], tmp_path: Path) -> None:
+    config = getattr(transformers, kind)(**TINY, **own)
+    chat = open_chat(f"hf:{write_tiny_llama(tmp_path / 'tiny', config=config)}")
     requests = [ask(number, Sampling(max_tokens=4 + number)) for number in range(8)]
     outcomes = chat.complete(requests)
     assert outcomes == alone(chat, requests)
@@ -206,13 +188,11 @@ def test_without_a_system_role_its_text_goes_into_the_first_user_message(
 
 
 def test_folding_keeps_every_turn() -> None:
-    hello, reply = Message("user", "Hello"), Message("assistant", "Hi")
-    system = Message("system", "Be kind.")
-    assert fold_system([hello, reply]) == [hello, reply]
+    hello, reply, system = Message("user", "Hello"), Message("assistant", "Hi"), Message("system", "Be kind.")
+    assert fold_system([Message("system", ""), hello, reply]) == [hello, reply]
     assert fold_system([system, hello, reply]) == [Message("user", "Be kind.\n\nHello"), reply]
     assert fold_system([system, reply, hello]) == [Message("user", "Be kind."), reply, hello]
     assert fold_system([system]) == [Message("user", "Be kind.")]
-    assert fold_system([Message("system", ""), hello]) == [hello]
 
 
 def test_the_subject_names_weights_template_engine_and_device(checkpoint: Path, chat: Chat) -> None:
@@ -223,16 +203,8 @@ def test_the_subject_names_weights_template_engine_and_device(checkpoint: Path, 
     assert str(checkpoint.parent) not in str(dict(subject))
 
 
-@pytest.mark.parametrize(
-    ("request_", "message"),
-    [
-        (
-            replace(ask(0), response_schema=ResponseSchema("verdict", BaseModel)),
-            "'verdict'; choose vllm:",
-        ),
-        (ask(0, Sampling(None)), "--model-sampling"),
-    ],
-)
-def test_what_it_cannot_be_held_to_is_an_error(chat: Chat, request_: Request, message: str) -> None:
-    with pytest.raises(ConfigError, match=message):
-        chat.complete([request_])
+def test_what_it_cannot_be_held_to_is_an_error(chat: Chat) -> None:
+    with pytest.raises(ConfigError, match="'verdict'; choose vllm:"):
+        chat.complete([replace(ask(0), response_schema=ResponseSchema("verdict", BaseModel))])
+    with pytest.raises(ConfigError, match="--model-sampling"):
+        chat.complete([ask(0, Sampling(None))])

@@ -6,7 +6,7 @@ from hashlib import sha256
 from typing import Any
 
 import pytest
-from pydantic import BaseModel, Field
+from pydantic import Field, create_model
 
 from h2htalk.chat.engines import ChatOptions, open_chat
 from h2htalk.chat.hosted.hosted_chat import OpenAIChat
@@ -75,10 +75,10 @@ def test_a_proxy_is_used_for_other_machines_only(monkeypatch: pytest.MonkeyPatch
     assert {read_proxy(f"http://{host}/v1") for host in near} == {None}
 
 
-@pytest.mark.parametrize("options", [{"concurrency": 0}, {"attempts": 0}, {"timeout": 0.0}, {"timeout": float("nan")}])
-def test_options_that_would_never_ask_are_refused(options: dict[str, float]) -> None:
-    with pytest.raises(ConfigError, match="1 or more"):
-        ChatOptions(**options)  # type: ignore[arg-type]
+def test_options_that_would_never_ask_are_refused() -> None:
+    for options in ({"concurrency": 0}, {"attempts": 0}, {"timeout": 0.0}, {"timeout": float("nan")}):
+        with pytest.raises(ConfigError, match="1 or more"):
+            ChatOptions(**options)  # type: ignore[arg-type]
 
 
 PATH_HASH = sha256(b"/team-4711/openai").hexdigest()[:12]
@@ -103,9 +103,6 @@ def test_the_endpoint_that_a_run_records_holds_nothing_secret(
     assert ServerChat("m@http://Host:8/v1/chat/completions?api-version=1", ChatOptions()).endpoint == "http://host:8/v1"
 
 
-# --- What a server is asked ---------------------------------------------------------------------------------------
-
-
 def body_of(form: ResponseSchema | None = None, **sampling: Any) -> dict[str, Any]:
     messages = (Message("system", "Be kind."), Message("user", "我今天很累 \ud83d"))
     request = Request("id", messages, Sampling(**sampling), response_schema=form)
@@ -120,27 +117,17 @@ def test_a_request_says_model_messages_and_sampling() -> None:
     assert body_of(temperature=None, max_tokens=96, seed=41) == asked  # left to the model
 
 
-@pytest.mark.parametrize(
-    ("thinking", "switch", "budget"),
-    [
-        (None, None, 256),
-        # Qwen's and most others' word, and DeepSeek's and Granite's.
-        (0, {"enable_thinking": False, "thinking": False}, 256),
-        (1000, {"enable_thinking": True, "thinking": True}, 1256),
-    ],
-)
-def test_thinking_is_a_switch_of_the_chat_template_and_widens_the_budget(
-    thinking: int | None, switch: dict[str, bool] | None, budget: int
-) -> None:
-    body = body_of(thinking=thinking)
-    assert (body.get("chat_template_kwargs"), body["max_tokens"]) == (switch, budget)
-
-
-class Score(BaseModel):
-    score: int = Field(ge=1, le=10)
+def test_thinking_is_a_switch_of_the_chat_template_and_widens_the_budget() -> None:
+    asked = [
+        (body.get("chat_template_kwargs"), body["max_tokens"]) for body in (body_of(thinking=n) for n in (0, 1000))
+    ]
+    # Qwen's and most others' word, and DeepSeek's and Granite's.
+    switches = [{"enable_thinking": wanted, "thinking": wanted} for wanted in (False, True)]
+    assert asked == [*zip(switches, (256, 1256), strict=True)]
+    assert "chat_template_kwargs" not in body_of(thinking=None)
 
 
 def test_a_form_is_asked_for_by_its_schema() -> None:
-    form = ResponseSchema("score", Score)
+    form = ResponseSchema("score", create_model("Score", score=(int, Field(ge=1, le=10))))
     schema = {"name": "score", "strict": True, "schema": form.schema()}
     assert body_of(form)["response_format"] == {"type": "json_schema", "json_schema": schema}

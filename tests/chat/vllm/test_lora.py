@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tiny_llama import VOCABULARY
+from tiny_llama import TINY, VOCABULARY
 
 from h2htalk.chat.vllm.engine import CONFIG, WEIGHTS, check_fits, find_adapter
 from h2htalk.errors import ConfigError
@@ -18,33 +18,26 @@ transformers = pytest.importorskip("transformers", reason="checks shapes with tr
 
 
 def model_config(**changes: int) -> Any:
-    values = {"hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 2, "num_attention_heads": 4}
-    return transformers.LlamaConfig(vocab_size=VOCABULARY, num_key_value_heads=2, **(values | changes))
+    return transformers.LlamaConfig(**(TINY | changes))
 
 
 def write_adapter(folder: Path, rank: int = 4, inputs: int = 64, layer: int = 1, **config: Any) -> Path:
     from safetensors.torch import save_file
 
-    folder.mkdir()
+    folder.mkdir(parents=True)
     module = f"base_model.model.model.layers.{layer}.self_attn.q_proj"
-    tensors = {
-        f"{module}.lora_A.weight": torch.ones(rank, inputs),
-        f"{module}.lora_B.weight": torch.ones(64, rank),
-    }
-    save_file(tensors, folder / WEIGHTS)
+    matrices = {"A": torch.ones(rank, inputs), "B": torch.ones(64, rank)}
+    save_file({f"{module}.lora_{side}.weight": one for side, one in matrices.items()}, folder / WEIGHTS)
     values = {"peft_type": "LORA", "r": rank, "lora_alpha": 8, "target_modules": ["q_proj"], **config}
     (folder / CONFIG).write_text(json.dumps(values))
     return folder
 
 
 def test_the_identity_is_of_weights_and_scaling_but_not_of_the_place(tmp_path: Path) -> None:
-    (tmp_path / "there").mkdir()
     places = (tmp_path / "kind", tmp_path / "there" / "kind")
     here, there = (find_adapter(str(write_adapter(place))).identity() for place in places)
     louder = find_adapter(str(write_adapter(tmp_path / "louder", lora_alpha=16))).identity()
-    assert here == there
-    assert here["lora"] == "kind"
-    assert here["lora_sha256"] != louder["lora_sha256"]
+    assert (here["lora"], here == there, here["lora_sha256"] == louder["lora_sha256"]) == ("kind", True, False)
 
 
 @pytest.mark.parametrize(
@@ -65,21 +58,19 @@ def test_an_adapter_of_another_model_or_training_does_not(
         check_fits(find_adapter(str(folder)), model_config(**config), "vllm:tiny")
 
 
-BROKEN: dict[str, tuple[dict[str, object] | str, str]] = {
-    "not JSON": ("{", "JSONDecodeError"),
-    "not an object": ("[]", "TypeError"),
-    "another kind": ({"peft_type": "IA3"}, "a IA3 of rank 4, not a LORA"),
-    "too large a rank": ({"r": 1024}, "a LORA of rank 1024, not a LORA of 1 to 512"),
-    "a truth value as rank": ({"r": True}, "rank True"),
-}
-
-
-@pytest.mark.parametrize("name", BROKEN)
-def test_what_is_no_adapter_is_one_line_of_advice(name: str, tmp_path: Path) -> None:
-    change, reason = BROKEN[name]
-    folder = write_adapter(tmp_path / "a", **(change if isinstance(change, dict) else {}))  # type: ignore[arg-type]
-    if isinstance(change, str):
-        (folder / CONFIG).write_text(change)
+@pytest.mark.parametrize(
+    ("config", "reason"),
+    [
+        ("{", "JSONDecodeError"),
+        ("[]", "TypeError"),
+        ('{"peft_type": "IA3", "r": 4}', "a IA3 of rank 4, not a LORA"),
+        ('{"peft_type": "LORA", "r": 1024}', "a LORA of rank 1024, not a LORA of 1 to 512"),
+        ('{"peft_type": "LORA", "r": true}', "rank True"),
+    ],
+)
+def test_what_is_no_adapter_is_one_line_of_advice(config: str, reason: str, tmp_path: Path) -> None:
+    folder = write_adapter(tmp_path / "a")
+    (folder / CONFIG).write_text(config)
     with pytest.raises(ConfigError, match=rf"^lora=a: .*{reason}.*$"):
         find_adapter(str(folder))
 
@@ -101,10 +92,8 @@ def test_only_matrices_of_lora_are_held_against_the_model_and_there_must_be_some
     check_fits(adapter, transformers.CLIPConfig(), "vllm:eyes")  # more than text: left to vLLM
 
 
-def test_an_adapter_that_is_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("name", ["/no/such/folder", "nobody/no-such-adapter"])
+def test_an_adapter_that_is_not_there(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
-    for name in (str(tmp_path / "none"), "nobody/no-such-adapter"):
-        with pytest.raises(
-            ConfigError, match=r"name OWNER/NAME on the Hub, or a folder that holds adapter_config\.json"
-        ):
-            find_adapter(name)
+    with pytest.raises(ConfigError, match=r"name OWNER/NAME on the Hub, or a folder that holds adapter_config\.json"):
+        find_adapter(name)

@@ -7,23 +7,15 @@ import shutil
 import sys
 from pathlib import Path
 
-from tiny_llama import SYSTEM_TEMPLATE, VOCABULARY, write_tiny_llama
+from tiny_llama import SYSTEM_TEMPLATE, TINY, VOCABULARY, write_tiny_llama
 
 
 def write_tiny(folder: Path, template: str | None = SYSTEM_TEMPLATE, vocab_size: int = VOCABULARY) -> Path:
     """A tiny Llama whose heads are of a width that vLLM's CPU kernels know."""
     from transformers import LlamaConfig
 
-    config = LlamaConfig(
-        vocab_size=vocab_size,
-        hidden_size=128,
-        intermediate_size=256,
-        num_hidden_layers=2,
-        num_attention_heads=4,
-        num_key_value_heads=2,
-        max_position_embeddings=512,
-        initializer_range=0.2,
-    )
+    changes = {"vocab_size": vocab_size, "hidden_size": 128, "intermediate_size": 256, "initializer_range": 0.2}
+    config = LlamaConfig(**(TINY | changes), max_position_embeddings=512)
     return write_tiny_llama(folder, template, config=config)
 
 
