@@ -31,14 +31,8 @@ DEFAULT_ID = "*"
 
 
 class ScriptedChat:
-    """Answers from a file; an item without a line fails as `missing`.
-
-    `subject`: `engine`, `model` (the file's name) and the SHA-256 of the file.
-
-    Raises:
-        ConfigError: no file is named.
-        DataError: the file cannot be read, or a line is not what it should be; the message names file and line.
-    """
+    """Answers from a file; an item without a line fails as `missing`. Raises ConfigError where no file is named, and
+    DataError, which names file and line, for one that cannot be read."""
 
     def __init__(self, name: str, options: ChatOptions) -> None:
         if not name:
@@ -56,10 +50,8 @@ class ScriptedChat:
         self.subject = {"engine": "scripted", "model": self._path.name, "file_sha256": sha256_of(self._path)}
 
     def complete(self, requests: Sequence[Request], on_done: OnDone | None = None) -> list[Outcome]:
-        """Look every request up; delays run with `concurrency` requests in flight.
-
-        `on_done` is called in the calling thread, in the order in which the delays end.
-        """
+        """Look every request up; delays run with `concurrency` requests in flight. `on_done` is called in the calling
+        thread, in the order in which the delays end."""
         lines = [self._find(request) for request in requests]
         todo, start = iter(enumerate(lines)), time.monotonic()
         in_flight = [(delay, index) for index, (_, delay) in islice(todo, self._concurrency)]

@@ -68,6 +68,3 @@ def main() -> None:
         except ValueError as error:  # at its import the Hub's client would fail on it with a traceback
             raise ConfigError(f"HF_ENDPOINT has no usable URL ({error}): unset it, or correct it") from error
         app()
-
-
-__all__ = ["app", "main"]

@@ -160,14 +160,14 @@ def _field(name: str, value: Any) -> Any:
         return value
     if name != "engine_options":
         return tuple(value)
-    pairs = {}
+    pairs: dict[str, str] = {}
     for word in value:
-        key, equals, text = word.partition("=")
-        if not equals or not key.strip():
+        key, equals, text = map(str.strip, word.partition("="))
+        if not equals or not key:
             raise ConfigError(f"--engine-option {quoted(word)}: write KEY=VALUE, such as dtype=bfloat16")
-        if key.strip() in pairs:
-            raise ConfigError(f"--engine-option: {key.strip()} is given twice")
-        pairs[key.strip()] = text.strip()
+        if key in pairs:
+            raise ConfigError(f"--engine-option: {key} is given twice")
+        pairs[key] = text
     return pairs
 
 

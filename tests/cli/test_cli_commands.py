@@ -40,8 +40,7 @@ def test_prompts_show_prints_what_a_model_sees_and_names_near_ids() -> None:
     assert (wrong.returncode, "mini-en-dialogue-base-01" in wrong.stderr) == (2, True)
     for words in ((), ("--all", "mini-en-dialogue-base-01")):
         done = h2htalk_here("prompts", "show", *words)
-        message = "error: name a scenario by its id, or every one with --all\n"
-        assert (done.returncode, done.stderr) == (2, message)
+        assert (done.returncode, "name a scenario by its id, or every one" in done.stderr) == (2, True)
 
 
 def test_an_empty_name_is_not_the_folder_one_stands_in(tmp_path: Path) -> None:
@@ -53,12 +52,11 @@ def test_an_empty_name_is_not_the_folder_one_stands_in(tmp_path: Path) -> None:
 
 def test_an_import_of_something_that_is_no_file_is_refused(tmp_path: Path) -> None:
     """The second reading of a pipe waited for ever."""
-    answers = h2htalk_here("import", "responses", "x", "--split", "mini@1", "--name", " ", "--out", tmp_path / "run")
-    assert (answers.returncode, "--name is empty" in answers.stderr) == (2, True)
-    os.mkfifo(tmp_path / "answers")
-    words = ("import", "responses", tmp_path / "answers", "--split", "mini@1", "--embedder", "none")
-    done = h2htalk_here(*words, "--out", tmp_path / "run")
-    assert (done.returncode, "is not a file; save the responses into one" in done.stderr) == (2, True)
+    os.mkfifo(tmp_path / "pipe")
+    words = ("import", "responses", tmp_path / "pipe", "--split", "mini@1", "--embedder", "none")
+    for name, named in ((" ", "--name is empty"), ("m", "is not a file; save the responses into one")):
+        done = h2htalk_here(*words, "--name", name, "--out", tmp_path / "run")
+        assert (done.returncode, named in done.stderr) == (2, True)
     assert not (tmp_path / "run").exists()
 
 

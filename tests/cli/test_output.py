@@ -58,9 +58,8 @@ def test_a_split_cannot_act_on_the_terminal(tmp_path: Path) -> None:
 
 def test_an_error_line_is_short_and_keeps_its_two_ends(capsys: pytest.CaptureFixture[str]) -> None:
     """An id of three million characters was printed whole."""
-    with pytest.raises(SystemExit) as left, one_line_errors():
+    with pytest.raises(SystemExit, match="2"), one_line_errors():
         raise ConfigError(f"x.jsonl:3: {chr(27) * 100_000}; take it out")
-    assert left.value.code == 2
     line = capsys.readouterr().err
     assert len(line) == LONGEST_ERROR + len("error: \n")
     assert line.startswith("error: x.jsonl:3: \\x1b\\x1b")
@@ -71,8 +70,7 @@ def test_an_error_line_is_short_and_keeps_its_two_ends(capsys: pytest.CaptureFix
     ("value", "shown"),
     [
         ("五，best", "'五\\uff0cbest'"),
-        ("你是", "'你是'"),
-        ("schlüssel", "'schlüssel'"),
+        ("你是 schlüssel", "'你是 schlüssel'"),
         ("u\u0308", "'u\\u0308'"),
         ("ＫＥＥＰ", "'\\uff2b\\uff25\\uff25\\uff30'"),
         ("day’s", "'day\\u2019s'"),

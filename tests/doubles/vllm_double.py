@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -40,7 +41,7 @@ async def generate(request):
 async def derender(request):
     body = await request.json()
     assert body["generate_response"]["choices"][0]["token_ids"][-1] != 2
-    message = {"reasoning": "Be kind.<|im_end|>", "content": "\\\\n\\\\nHello"}
+    message = {"reasoning": "Be kind.<|im_end|>", "content": "  Hello "}
     return web.json_response({"choices": [{"message": message}]})
 async def asked(request):
     return web.json_response(bodies)
@@ -48,10 +49,10 @@ app = web.Application(client_max_size=2**24)
 app.add_routes([web.get("/v1/models", models), web.get("/health", health), web.get("/asked", asked),
     web.post("/inference/v1/generate", generate), web.post("/v1/chat/completions/derender", derender)])
 web.run_app(app, path=socket, print=None)
-""".replace("\\\\n", "\\n")
+"""
 
 
-def install(folder: Path, monkeypatch: pytest.MonkeyPatch, mode: str = "") -> None:
+def install(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Put the package on the path of this process and of its children."""
     path = folder / "vllm" / "entrypoints" / "launchers" / "api_server" / "entry.py"
     path.parent.mkdir(parents=True)
@@ -61,7 +62,6 @@ def install(folder: Path, monkeypatch: pytest.MonkeyPatch, mode: str = "") -> No
     (folder / "vllm-0.32.0.dist-info" / "METADATA").write_text("Metadata-Version: 2.1\nName: vllm\nVersion: 0.32.0\n")
     monkeypatch.syspath_prepend(folder)
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(folder), os.environ.get("PYTHONPATH", "")]))
-    monkeypatch.setenv("VLLM_DOUBLE", mode)
     monkeypatch.delenv("VLLM_LOGGING_LEVEL", raising=False)
 
 
@@ -79,8 +79,12 @@ def alive(pid: int) -> bool:
         return False
 
 
-def wait_until_gone(pids: list[int], seconds: float = 20.0) -> None:
+def wait_until(true: Callable[[], object], otherwise: str, seconds: float = 20.0) -> None:
     deadline = time.monotonic() + seconds
-    while left := [pid for pid in pids if alive(pid)]:
-        assert time.monotonic() < deadline, f"still there: {left}"
+    while not true():
+        assert time.monotonic() < deadline, otherwise
         time.sleep(0.05)
+
+
+def wait_until_gone(pids: list[int]) -> None:
+    wait_until(lambda: not any(map(alive, pids)), f"some are still there: {pids}")

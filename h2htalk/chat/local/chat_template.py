@@ -51,8 +51,7 @@ class ChatTemplate:
             text = str(tokenizer.get_chat_template())
         except ValueError:
             advice = "choose its instruct variant, or put the template into the folder as chat_template.jinja"
-            no_template = f"{where}: its tokenizer has no chat template, so it is no chat model; {advice}"
-            raise ConfigError(no_template) from None
+            raise ConfigError(f"{where}: no chat model, as its tokenizer has no chat template; {advice}") from None
         hello = [Message("user", _PROBE)]
         try:
             self._render(hello)
@@ -114,10 +113,8 @@ class ChatTemplate:
         return pieces
 
     def decode(self, tokens: Sequence[int]) -> str:
-        """Decode an answer without special tokens, exactly as the model wrote it.
-
-        Think tags stay even where they are special tokens: without them reasoning would be read as the answer.
-        """
+        """Decode an answer without special tokens, exactly as the model wrote it. Think tags stay even where they are
+        special tokens: without them reasoning would be read as the answer."""
         skip, unseen = self._unseen is None, self._unseen or ()
         seen = [token for token in tokens if token not in unseen]
         return str(self._tokenizer.decode(seen, skip_special_tokens=skip, clean_up_tokenization_spaces=False))

@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -55,6 +56,11 @@ class Description:
         """Return how many tokens prompt and answer may have together; None where the configuration has no limit."""
         limit = getattr(self.config.get_text_config(), "max_position_embeddings", None)
         return limit if isinstance(limit, int) and limit > 0 else None
+
+
+def library_versions() -> str:
+    """Name the libraries and their versions: `transformers 5.23.0, torch 2.13.0`."""
+    return ", ".join(f"{name} {version(name)}" for name in ("transformers", "torch"))
 
 
 def hash_files(files: Iterable[Path]) -> str:
@@ -171,9 +177,8 @@ def _loading(where: str, folder: Path | None) -> Iterator[None]:
     try:
         yield
     except (OSError, ValueError, KeyError, ImportError, RuntimeError, SafetensorError) as error:
-        reason, check = " ".join(str(error).split()), "check that the checkpoint is complete"
-        if folder is None:
-            check = "check the connection, the name and your access on the Hub, or name a folder"
+        of_hub = "check the connection, the name and your access on the Hub, or name a folder"
+        reason, check = " ".join(str(error).split()), "check that the checkpoint is complete" if folder else of_hub
         if "trust_remote_code" in reason:
             reason = "the model needs code of its own, which h2htalk never runs"
             check = "serve it and use server:MODEL@URL"

@@ -51,11 +51,8 @@ NO_TOKENS: Tokens = np.empty(0, np.int64)
 
 
 class EmbeddedChat:
-    """The embedded model; `name` is empty or `smollm2`. The first call loads it (2-3 s).
-
-    `subject`: engine, model, hash of the weights, engine and version, precision.
-    Raises ConfigError for another name or changed weights, MissingExtraError where OpenVINO or weights are missing.
-    """
+    """The embedded model; `name` is empty or `smollm2`. The first call loads it (2-3 s). Raises ConfigError for another
+    name or changed weights, MissingExtraError where OpenVINO or weights are missing."""
 
     def __init__(self, name: str, options: ChatOptions) -> None:
         if name not in ("", "smollm2"):
@@ -73,10 +70,8 @@ class EmbeddedChat:
         self._engine: EmbeddedEngine | None = None
 
     def complete(self, requests: Sequence[Request], on_done: OnDone | None = None) -> list[Outcome]:
-        """Answer all requests; see `Chat.complete`.
-
-        Failures: `context_length` (prompt and answer exceed 8,192 tokens), `unreadable_text` (no valid Unicode).
-        """
+        """Answer all requests; see `Chat.complete`. Failures: `context_length` (prompt and answer exceed 8,192 tokens),
+        `unreadable_text` (no valid Unicode)."""
         engine = self._engine = self._engine or EmbeddedEngine(self._weights, self._concurrency)
         try:
             jobs, outcomes = tokenize_requests(engine.prompt, CONTEXT_TOKENS, requests, on_done, "embedded")
@@ -158,7 +153,14 @@ class EmbeddedEngine:
             ended = [one for one in self._running if not self._runs(one[2])]
             self._running = [one for one in self._running if self._runs(one[2])]
             for prompt, job, handle in ended:
-                yield job, self._finish(prompt, handle)
+                if (status := handle.get_status()) != self._genai.GenerationStatus.FINISHED:
+                    advice = "start again with a lower --concurrency: finished answers are kept"
+                    raise ModelCallError(f"OpenVINO GenAI dropped a request ({status.name}); {advice}")
+                output = handle.read_all()[0]
+                if len(output.generated_ids) == 1:
+                    # Add a token to the cached block that this answer left, so that the block ends with no prompt.
+                    self._throw_away(prompt, 2)
+                yield job, output
 
     def _offer(self, prompt: Tokens, job: TokenRequest) -> bool:
         """Admit a job if concurrency and cache allow it; at most one a step."""
@@ -167,7 +169,7 @@ class EmbeddedEngine:
         start = _shared(self._computed, prompt) // BLOCK_TOKENS * BLOCK_TOKENS
         if len(prompt) - start > PART_TOKENS:
             self._computed = prompt[: start + PART_TOKENS]
-            self._throw_away(self._computed, 2)  # two: see `_finish`
+            self._throw_away(self._computed, 2)  # two: see `run`
             return False
         # Only whole blocks are cached, and never the whole prompt. Where that would leave a single token of an equal
         # prompt to compute, the prompt is computed once beforehand, so that always one token is left.
@@ -191,17 +193,6 @@ class EmbeddedEngine:
             self._pipeline.step()
         self._running, self._throwaways, self._companion = [], [], None
         self._computed = self._primed = self._last_prompt = NO_TOKENS
-
-    def _finish(self, prompt: Tokens, handle: Any) -> Any:
-        status = handle.get_status()
-        if status != self._genai.GenerationStatus.FINISHED:
-            advice = "start again with a lower --concurrency: finished answers are kept"
-            raise ModelCallError(f"OpenVINO GenAI dropped a request ({status.name}); {advice}")
-        output = handle.read_all()[0]
-        if len(output.generated_ids) == 1:
-            # Add a token to the cached block that this answer left, so that the block ends with no prompt.
-            self._throw_away(prompt, 2)
-        return output
 
     def _fits(self, prompt: Tokens, job: TokenRequest) -> bool:
         """Whether the cache can hold all running requests and this one to their ends: a full one drops and recomputes.

@@ -16,7 +16,7 @@ from typing import Any
 
 from h2htalk.chat.engines import ChatOptions
 from h2htalk.chat.local.chat_template import ChatTemplate, TokenRequest, read_reply, tokenize_requests
-from h2htalk.chat.local.checkpoints import open_checkpoint
+from h2htalk.chat.local.checkpoints import library_versions, open_checkpoint
 from h2htalk.chat.protocol import OnDone, Outcome, Reply, Request
 from h2htalk.data.responses import Failure, Usage
 from h2htalk.errors import ConfigError
@@ -30,24 +30,20 @@ PREFILL_TOKENS = 8192
 class TransformersChat:
     """A checkpoint from a folder or the Hugging Face Hub.
 
-    `subject`: engine, model and its weights, chat template, engine and versions, precision, device.
-
-    Raises:
-        ConfigError: no such model, no chat template, or a model that cannot be run.
-        MissingExtraError: torch or transformers is not installed.
+    `subject`: engine, model and its weights, chat template, engine and versions, precision, device. Raises ConfigError
+    for a model that is not there or cannot be run, MissingExtraError where torch or transformers is not installed.
     """
 
     def __init__(self, name: str, options: ChatOptions) -> None:
         checkpoint, self._model = open_checkpoint(name, options.download)
-        import torch
-        import transformers
+        from transformers import DynamicCache
         from transformers.cache_utils import LinearAttentionCacheLayerMixin
 
         self._template = ChatTemplate(checkpoint.tokenizer, f"hf:{name}")
         needed = {"attention_mask", "past_key_values", "cache"}  # by a padded batch; the second is `cache` from 5.24 on
         if len(needed & set(inspect.signature(self._model.forward).parameters)) < 2:
             raise ConfigError(f"hf:{name}: its architecture has no KV cache; serve it and use server:MODEL@URL")
-        layers = transformers.DynamicCache(config=self._model.config).layers
+        layers = DynamicCache(config=self._model.config).layers
         # Padding would change the running state of such layers, so each row must run alone.
         self._recurrent = any(isinstance(layer, LinearAttentionCacheLayerMixin) for layer in layers)
         self._rows = 1 if self._recurrent else options.concurrency
@@ -58,17 +54,14 @@ class TransformersChat:
             "engine": "hf",
             **checkpoint.identity(),
             **self._template.identity(),
-            "engine_version": f"transformers {transformers.__version__}, torch {torch.__version__}",
+            "engine_version": library_versions(),
             "precision": str(self._model.dtype).removeprefix("torch."),
             "device": self._model.device.type,
         }
 
     def complete(self, requests: Sequence[Request], on_done: OnDone | None = None) -> list[Outcome]:
-        """Answer all requests; see `Chat.complete`.
-
-        Failures: `context_length`, `chat_template` (the template refuses the roles), `special_tokens` (a message
-        contains one that cannot be read as plain text), `unreadable_text` (not valid Unicode), `out_of_memory`.
-        """
+        """Answer all requests; see `Chat.complete`. Failures: `context_length`, `chat_template` (it refuses the roles),
+        `special_tokens` (one in a message cannot be read as plain text), `unreadable_text`, `out_of_memory`."""
         jobs, outcomes = tokenize_requests(self._template.prompt, self._context, requests, on_done, "hf:")
         for batch in self._batches(jobs):
             self._answer(batch)
@@ -79,10 +72,8 @@ class TransformersChat:
         self._model = None
 
     def _batches(self, jobs: Sequence[TokenRequest]) -> Iterator[list[TokenRequest]]:
-        """Group jobs of equal sampling and similar length, longest first, as many as rows and cache allow.
-
-        Ties are ordered by id and sample: batches are the same for any order of the requests.
-        """
+        """Group jobs of equal sampling and similar length, longest first, as many as rows and cache allow. Ties are
+        ordered by id and sample: batches are the same for any order of the requests."""
 
         def order(job: TokenRequest) -> tuple[Any, ...]:
             return _drawing(job), -len(job.prompt), -job.sampling.budget, job.request.id, job.request.sample
@@ -100,10 +91,8 @@ class TransformersChat:
             yield batch
 
     def _cache_tokens(self) -> int:
-        """Return how many tokens (padding included) the cache of one batch may hold.
-
-        It depends on model and device, not on the free memory, so that batches are the same in every run.
-        """
+        """Return how many tokens (padding included) the cache of one batch may hold: by model and device, not by the
+        free memory, so that batches are the same in every run."""
         import torch
 
         model, config = self._model, self._model.config.get_text_config()

@@ -36,7 +36,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from h2htalk.chat.engines import ChatOptions
 from h2htalk.chat.live_calls import Connection, run_alone, run_calls
 from h2htalk.chat.local.chat_template import ChatTemplate, TokenRequest, read_reply, reasoning_switch, tokenize_requests
-from h2htalk.chat.local.checkpoints import Description, describe_checkpoint, hash_files
+from h2htalk.chat.local.checkpoints import Description, describe_checkpoint, hash_files, library_versions
 from h2htalk.chat.protocol import Answer, Arrived, Call, FailedCall, OnDone, Outcome, Reply, Request, Send
 from h2htalk.chat.server import ServerWire, exchange, open_session
 from h2htalk.chat.vllm import supervisor
@@ -62,7 +62,6 @@ URL = "http://vllm"
 ENVIRONMENT = {"VLLM_NO_USAGE_STATS": "1", "DO_NOT_TRACK": "1", "VLLM_WORKER_MULTIPROC_METHOD": "spawn"}
 _CAUSE = re.compile(r"(?:^|[\s.])(\w*(?:Error|Exception): (?!Engine core initialization failed).+)", re.MULTILINE)
 
-LIBRARIES = ("transformers", "torch")
 CONFIG, WEIGHTS = "adapter_config.json", "adapter_model.safetensors"
 RANKS = (1, 8, 16, 32, 64, 128, 256, 320, 512)  # the limits that vLLM can be started with
 
@@ -218,7 +217,7 @@ class VLLMChat:
             **description.identity(),
             **(adapter.identity() if adapter else {}),
             **self.template.identity(),
-            "engine_version": f"vllm {vllm_version()}, " + ", ".join(f"{x} {version(x)}" for x in LIBRARIES),
+            "engine_version": f"vllm {vllm_version()}, {library_versions()}",
             "precision": description.precision() if arguments["dtype"] == "auto" else arguments["dtype"],
             "device": "cpu" if "cpu" in vllm_version() else "cuda",
             **({"quantization": method} if (method := description.quantization()) else {}),
@@ -245,14 +244,9 @@ class VLLMChat:
         for job in jobs:
             self._check(job)
         wire = TokenWire(self._where, url=self._where, chat=self, jobs=jobs)
-        run_calls(
-            Connection(wire, self._where, "start again", lambda: self._connect(server)),
-            [job.request for job in jobs],
-            self._options,
-            lambda place, outcome: jobs[place].finish(outcome),
-            calls=None,
-            deadline=NO_LIMIT,
-        )
+        connection = Connection(wire, self._where, "start again", lambda: self._connect(server))
+        asked, on_call = [job.request for job in jobs], lambda place, outcome: jobs[place].finish(outcome)
+        run_calls(connection, asked, self._options, on_call, calls=None, deadline=NO_LIMIT)
         return [outcomes[index] for index in range(len(requests))]
 
     def close(self) -> None:
@@ -278,10 +272,8 @@ class VLLMChat:
     def _check(self, job: TokenRequest) -> None:
         """Raise ConfigError for settings that vLLM would not follow exactly."""
         if 0 < job.sampling.require_temperature() < LOWEST_TEMPERATURE:
-            lowest = (
-                f"is below {LOWEST_TEMPERATURE}, the lowest that vLLM samples with; use 0 for the most likely token"
-            )
-            raise ConfigError(f"{self._where}: temperature {job.sampling.temperature:g} {lowest}")
+            lowest = f"below {LOWEST_TEMPERATURE}, the lowest that vLLM samples with; use 0 for the most likely token"
+            raise ConfigError(f"{self._where}: temperature {job.sampling.temperature:g} is {lowest}")
         schema = job.request.response_schema
         if schema is not None and job.thinks and not self._own.reasoning_parser:
             needed = f"the response schema {schema.name!r} needs --thinking 0 or --engine-option reasoning_parser=NAME"
@@ -422,9 +414,10 @@ class VLLMServer:
         for key, value in arguments.items():
             name = key.replace("_", "-")
             command += [f"--{'' if value else 'no-'}{name}"] if isinstance(value, bool) else [f"--{name}", str(value)]
+        supervised = [sys.executable, "-I", "-S", supervisor.__file__, str(os.getpid()), str(self._folder), *command]
         with nullcontext() if self._log is None else self._log.open("wb") as output:
             self._process = subprocess.Popen(
-                [sys.executable, "-I", "-S", supervisor.__file__, str(os.getpid()), str(self._folder), *command],
+                supervised,
                 stdin=subprocess.PIPE,
                 stdout=output,
                 stderr=output,

@@ -109,10 +109,9 @@ def test_missing_weights_are_not_made_up(tiny: Path) -> None:
 
 def test_an_edited_setting_is_another_model_in_the_signature(tiny: Path) -> None:
     found = [describe_checkpoint("hf", str(tiny)).identity()]
-    for name in ("config.json", "generation_config.json", "tokenizer.json"):
-        (tiny / name).write_text((tiny / name).read_text() + "\n")
+    for name in ("config.json", "generation_config.json", "tokenizer.json", "README.md"):  # answers ignore the last
+        with (tiny / name).open("a") as file:
+            file.write("\n")
         found.append(describe_checkpoint("hf", str(tiny)).identity())
-    (tiny / "README.md").write_text("Says nothing that an answer depends on.")
-    assert describe_checkpoint("hf", str(tiny)).identity() == found[-1]
-    assert len({one["weights_sha256"] for one in found}) == 1
-    assert len({one["settings_sha256"] for one in found}) == 4
+    assert [len({one[key] for one in found}) for key in ("weights_sha256", "settings_sha256")] == [1, 4]
+    assert found[-1] == found[-2]

@@ -41,10 +41,6 @@ def ask(number: int, sampling: Sampling = GREEDY, words: int | None = None) -> R
     return Request(f"item-{number}", (Message("system", "Be kind."), Message("user", text)), sampling)
 
 
-def texts(outcomes: list[Outcome]) -> list[str]:
-    return [outcome.text for outcome in outcomes if isinstance(outcome, Reply)]
-
-
 def alone(chat: Chat, requests: list[Request]) -> list[Outcome]:
     return [chat.complete([request])[0] for request in requests]
 
@@ -53,8 +49,7 @@ def test_greedy_text_is_what_generate_gives(chat: Chat, checkpoint: Path) -> Non
     """The reference is transformers' own decoding of one prompt at a time."""
     tokenizer = transformers.AutoTokenizer.from_pretrained(checkpoint)
     model = transformers.AutoModelForCausalLM.from_pretrained(checkpoint, dtype=torch.float32)
-    requests = [ask(number) for number in range(4)]
-    expected = []
+    requests, expected = [ask(number) for number in range(4)], []
     for request in requests:
         turns = [{"role": m.role, "content": m.content} for m in request.messages]
         inputs = tokenizer.apply_chat_template(turns, add_generation_prompt=True, return_tensors="pt")
@@ -85,7 +80,7 @@ def test_a_sample_depends_on_its_own_seed_alone(chat: Chat, top_p: float) -> Non
     assert together == alone(chat, requests)
     assert together == chat.complete(requests[::-1])[::-1]
     reseeded = [ask(number, Sampling(1.0, top_p, 15, seed=number + 99)) for number in range(16)]
-    assert texts(chat.complete(reseeded)) != texts(together)
+    assert chat.complete(reseeded) != together
 
 
 @pytest.mark.parametrize(
@@ -110,13 +105,12 @@ def test_frequencies_are_those_of_the_distribution(temperature: float, top_p: fl
 def test_any_of_several_end_tokens_ends_an_answer(chat: Chat, tmp_path: Path) -> None:
     """With the upper half of the vocabulary as end tokens, an answer ends where it first writes one of them."""
     ends = tuple(range(VOCABULARY // 2, VOCABULARY))
-    short = open_chat(f"hf:{write_tiny_llama(tmp_path / 'ends', stops=ends)}")
+    short: Any = open_chat(f"hf:{write_tiny_llama(tmp_path / 'ends', stops=ends)}")
     requests = [ask(number) for number in range(8)]
     for reply, longer in zip(short.complete(requests), chat.complete(requests), strict=True):
-        assert isinstance(reply, Reply)
         assert isinstance(longer, Reply)
         assert reply.finish_reason == "stop"
-        assert 1 <= (reply.usage.output_tokens or 0) < (longer.usage.output_tokens or 0)
+        assert 1 <= reply.usage.output_tokens < (longer.usage.output_tokens or 0)
         # These end tokens are words as others are: decoded, the last would be part of the answer.
         assert len(reply.text) < len(longer.text)
         assert reply.usage.output_tokens != 1 or reply.text == ""
@@ -173,13 +167,11 @@ def test_other_architectures_keep_their_rows_apart(kind: str, own: dict[str, Any
     requests = [ask(number, Sampling(max_tokens=4 + number)) for number in range(8)]
     outcomes = chat.complete(requests)
     assert outcomes == alone(chat, requests)
-    assert len(set(texts(outcomes))) > 1
+    assert len({outcome.text for outcome in outcomes if isinstance(outcome, Reply)}) > 1
 
 
 @pytest.mark.parametrize("template", [NO_SYSTEM_TEMPLATE, SYSTEM_DROPPING_TEMPLATE])
-def test_without_a_system_role_its_text_goes_into_the_first_user_message(
-    chat: Chat, template: str, tmp_path: Path
-) -> None:
+def test_without_a_system_role_its_text_goes_to_the_user(chat: Chat, template: str, tmp_path: Path) -> None:
     folding = open_chat(f"hf:{write_tiny_llama(tmp_path / 'gemma', template)}")
     assert (folding.subject["system_role"], chat.subject["system_role"]) == ("folded", "native")
     folded = Request("x", (Message("user", "Be kind.\n\nHow are you?"),), GREEDY)

@@ -6,11 +6,10 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
-from vllm_double import alive, family, install, wait_until_gone
+from vllm_double import alive, family, install, wait_until, wait_until_gone
 
 from h2htalk.chat.vllm.engine import VLLMServer
 from h2htalk.errors import ConfigError
@@ -48,8 +47,7 @@ def test_closing_ends_all_processes_and_nobody_else_can_connect(folder: Path) ->
     assert len(processes) >= 3
     assert server.context == 256
     (own,) = folder.iterdir()
-    assert own.stat().st_mode & 0o777 == 0o700
-    assert (own / "socket").is_socket()
+    assert (own.stat().st_mode & 0o777, (own / "socket").is_socket()) == (0o700, True)
     words = Path(f"/proc/{processes[1]}/cmdline").read_text().split("\0")
     assert words[5:9] == ["--enforce-eager", "--no-trust-remote-code", "--seed", "0"]
     environment = Path(f"/proc/{processes[1]}/environ").read_text()
@@ -69,8 +67,9 @@ def test_a_start_that_fails_names_the_cause_and_the_log(folder: Path, monkeypatc
         VLLMServer("vllm:tiny", {}, os.environ)
     (log,) = folder.glob("*/vllm.log")
     start = f"vllm:tiny: vLLM cannot start: ValueError: the cache is too small; vLLM's log is {log} and ends:\n"
-    assert str(caught.value).startswith(start)
-    assert str(caught.value).endswith("See root cause above.")
+    message = str(caught.value)
+    assert message.startswith(start)
+    assert message.endswith("See root cause above.")
     assert family(os.getpid()) == before
 
 
@@ -84,20 +83,15 @@ def test_when_the_parent_is_killed_all_processes_end(
     assert parent.stdout.readline()
     if not mode:
         assert parent.stdout.readline() == "started\n"
-    deadline = time.monotonic() + 20
     # The supervisor, the server, its worker; and the process that the parent forked.
-    while len(processes := family(parent.pid)) < (3 if mode else 4):
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+    wait_until(lambda: len(family(parent.pid)) >= (3 if mode else 4), "processes are missing")
+    processes = family(parent.pid)
     forked = [pid for pid in processes if b"-c" in Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")]
     parent.send_signal(number)
     parent.wait()
     parent.stdout.close()
     wait_until_gone([pid for pid in processes if pid not in forked])
-    deadline = time.monotonic() + 5
-    while list(folder.iterdir()):
-        assert time.monotonic() < deadline, "its temporary folder is still there"
-        time.sleep(0.05)
+    wait_until(lambda: not list(folder.iterdir()), "its temporary folder is still there")
     for pid in forked:
         os.kill(pid, signal.SIGKILL)
 

@@ -7,12 +7,11 @@ import os
 import shutil
 import signal
 import subprocess
-import time
 from collections import Counter
 from pathlib import Path
 
 import pytest
-from vllm_double import family, wait_until_gone
+from vllm_double import family, wait_until, wait_until_gone
 from vllm_runs import evaluate_command
 
 from h2htalk.chat.engines import ChatOptions, open_chat
@@ -46,11 +45,10 @@ def answers(out: Path) -> dict[str, Response]:
 
 def test_ctrl_c_while_the_engine_starts(tiny: Path, tmp_path: Path) -> None:
     run = start(tiny, tmp_path / "run")
-    deadline = time.monotonic() + 200
-    while len(processes := family(run.pid)) < 3:  # the supervisor, the server, its engine
-        assert run.poll() is None, run.communicate()
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+    # The supervisor, the server, its engine.
+    wait_until(lambda: run.poll() is not None or len(family(run.pid)) >= 3, "the engine does not start", 200)
+    processes = family(run.pid)
+    assert run.poll() is None, run.communicate()
     os.killpg(run.pid, signal.SIGINT)
     _, stderr = run.communicate(timeout=60)
     assert run.returncode == 130
@@ -61,11 +59,9 @@ def test_ctrl_c_while_the_engine_starts(tiny: Path, tmp_path: Path) -> None:
 def test_kill_9_half_way_loses_nothing_and_a_restart_asks_only_the_rest(smollm2: Path, tmp_path: Path) -> None:
     out = tmp_path / "run"
     killed = start(smollm2, out)
-    deadline = time.monotonic() + 400
-    while not (out / "run.json").exists() or len(answers(out)) < 3:
-        assert killed.poll() is None, killed.communicate()
-        assert time.monotonic() < deadline
-        time.sleep(0.2)
+    begun = (out / "run.json").exists
+    wait_until(lambda: killed.poll() is not None or (begun() and len(answers(out)) >= 3), "no answers", 400)
+    assert killed.poll() is None, killed.communicate()
     processes = family(killed.pid)
     assert len(processes) >= 4, "the supervisor, the server, its engine and worker"
     killed.kill()
