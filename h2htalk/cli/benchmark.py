@@ -37,8 +37,7 @@ with options.lazy_imports():
     from h2htalk.benchmark.judge import probe
     from h2htalk.benchmark.prompts import prompt_set
     from h2htalk.benchmark.report import leaderboard as boards
-    from h2htalk.benchmark.report import notes as run_notes
-    from h2htalk.benchmark.report import table2
+    from h2htalk.benchmark.report import notes, table2
     from h2htalk.benchmark.studies import applications, exports, run_study
     from h2htalk.benchmark.studies import report as study_report
     from h2htalk.data import links, split_output, splits
@@ -96,7 +95,7 @@ def report(run: options.Run, format: options.TableFormat = "terminal", verbose: 
 
 def costs(run: options.Run, calls: EachCall = False, format: options.DataFormat = "terminal") -> None:
     """Show what a run, study or workspace paid: by stage and in total."""
-    say(run_notes.costs_text(run, calls, format))
+    say(notes.costs_text(run, calls, format))
 
 
 def leaderboard(

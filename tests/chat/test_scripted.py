@@ -7,11 +7,12 @@ import json
 import time
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
 from h2htalk.chat.engines import ChatOptions, open_chat
-from h2htalk.chat.protocol import Chat, Message, Outcome, Reply, Request, Sampling
+from h2htalk.chat.protocol import Chat, Message, Reply, Request, Sampling
 from h2htalk.data.responses import Failure
 from h2htalk.errors import DataError
 
@@ -67,17 +68,11 @@ def test_delays_pass_side_by_side_and_what_ends_first_is_handed_over_first(tmp_p
 
 
 def test_what_on_done_raises_stops_the_batch(tmp_path: Path) -> None:
-    calls: list[int] = []
-
-    def refuse(index: int, _: Outcome) -> None:
-        calls.append(index)
-        if len(calls) == 2:
-            raise KeyboardInterrupt
-
+    on_done = Mock(side_effect=[None, KeyboardInterrupt])
     chat = chat_of(tmp_path, {"id": "*", "text": "x", "delay": 0.01}, concurrency=3)
     with pytest.raises(KeyboardInterrupt):
-        chat.complete([request(str(number)) for number in range(9)], refuse)
-    assert len(calls) == 2
+        chat.complete([request(str(number)) for number in range(9)], on_done)
+    assert on_done.call_count == 2
 
 
 @pytest.mark.parametrize(
@@ -96,6 +91,5 @@ def test_a_line_that_is_wrong_is_named_by_file_and_number(tmp_path: Path, line: 
     path = written(tmp_path, {"id": "a", "text": "x"}, "", line)
     with pytest.raises(DataError) as caught:
         open_chat(f"scripted:{path}")
-    assert str(caught.value).startswith(f"{path}:3: ")
-    assert complaint in str(caught.value)
-    assert "\n" not in str(caught.value)
+    where, message = str(caught.value).split(" ", 1)
+    assert (where, complaint in message, "\n" in message) == (f"{path}:3:", True, False)

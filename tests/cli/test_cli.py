@@ -37,7 +37,6 @@ def test_evaluate_prints_the_table_and_writes_a_run_that_stands_alone(tmp_path: 
         (("baseline:best",), "unknown baseline 'best'"),
         (("embedded:gpt",), "unknown embedded model 'gpt'"),
         (("scripted:missing.jsonl",), "missing.jsonl"),
-        (("server:m",), "a model and a URL"),
         (("embedded", "--split", "maxi"), "no split 'maxi'"),
         (("embedded", "--limit", "0"), "--limit: must be 1 or more, not 0"),
         (("embedded", "--sap", "no-patience"), "patience"),

@@ -32,10 +32,8 @@ def test_score_and_report_work_on_a_run_alone(tmp_path: Path) -> None:
 
 def test_prompts_show_prints_what_a_model_sees_and_names_near_ids() -> None:
     assert "--- system ---" in h2htalk_here("prompts", "show", "mini-en-dialogue-base-01").stdout
-    lines = h2htalk_here("prompts", "show", "all", "--sap", "none").stdout.splitlines()
-    assert len(lines) == len(load_split("mini").scenarios)
-    assert set(json.loads(lines[0])) == {"id", "messages"}
-    assert h2htalk("prompts", "show", "--all", "--sap", "none").stdout.splitlines() == lines
+    lines = h2htalk_here("prompts", "show", "--all", "--sap", "none").stdout.splitlines()
+    assert (len(lines), set(json.loads(lines[0]))) == (len(load_split("mini").scenarios), {"id", "messages"})
     wrong = h2htalk_here("prompts", "show", "mini-en-dialogue-bass-01")
     assert (wrong.returncode, "mini-en-dialogue-base-01" in wrong.stderr) == (2, True)
     for words in ((), ("--all", "mini-en-dialogue-base-01")):

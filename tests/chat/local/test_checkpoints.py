@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import socket
 import sys
 from pathlib import Path
@@ -87,10 +88,8 @@ def test_a_damaged_checkpoint_is_one_line_of_advice_and_its_code_is_never_run(na
     (tiny / file).unlink()
     if content is not None:
         (tiny / file).write_bytes(content)
-    with pytest.raises(ConfigError) as caught:
+    with pytest.raises(ConfigError, match=rf"^.*{re.escape(advice)}.*$"):
         open_chat(f"hf:{tiny}")
-    assert advice in str(caught.value)
-    assert "\n" not in str(caught.value)
     if name != "weights":  # vllm: reads them itself
         with pytest.raises(ConfigError, match="vllm:"):
             describe_checkpoint("vllm", str(tiny))

@@ -7,6 +7,7 @@ import struct
 from array import array
 from collections.abc import Sequence
 from dataclasses import replace
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -133,23 +134,20 @@ def test_what_cannot_be_asked_fails_with_its_reason_and_the_others_go_on(chat: E
 
 
 def test_finished_items_are_handed_over_while_others_run(chat: EmbeddedChat) -> None:
-    seen: list[tuple[int, Outcome]] = []
+    seen: dict[int, Outcome] = {}
     requests = [ask("slow", "Tell me a story.", max_tokens=12), ask("quick", "Tell me a fact.", max_tokens=2)]
-    outcomes = chat.complete(requests, lambda index, outcome: seen.append((index, outcome)))
-    assert seen == [(1, outcomes[1]), (0, outcomes[0])]
+    outcomes = chat.complete(requests, seen.__setitem__)
+    assert [*seen.items()] == [(1, outcomes[1]), (0, outcomes[0])]
 
 
 @pytest.mark.parametrize("stop", [KeyboardInterrupt, OSError])
 def test_a_batch_that_is_stopped_leaves_nothing_behind(chat: EmbeddedChat, stop: type[BaseException]) -> None:
-    def refuse(index: int, outcome: Outcome) -> None:
-        raise stop
-
     requests = [ask(f"item {i}", f"Tell me about {i}.", max_tokens=3 + 10 * i) for i in range(3)]
     with pytest.raises(stop):
-        chat.complete(requests, refuse)
-    handed_over: list[int] = []
-    assert len(chat.complete(requests[:1], lambda index, _: handed_over.append(index))) == 1
-    assert handed_over == [0]
+        chat.complete(requests, Mock(side_effect=stop))
+    handed_over: dict[int, Outcome] = {}
+    assert chat.complete(requests[:1], handed_over.__setitem__) == [handed_over.pop(0)]
+    assert not handed_over
 
 
 def test_usage_and_finish_reason_say_how_the_answer_ended(chat: EmbeddedChat) -> None:
@@ -185,6 +183,6 @@ def test_the_subject_names_weights_engine_and_precision() -> None:
 
 
 def test_what_it_cannot_be_held_to_is_an_error(chat: EmbeddedChat) -> None:
-    schema = ResponseSchema("verdict", BaseModel)
+    request = replace(ask("x", "Hi"), response_schema=ResponseSchema("verdict", BaseModel))
     with pytest.raises(ConfigError, match="embedded cannot enforce the response schema 'verdict'"):
-        chat.complete([replace(ask("x", "Hi"), response_schema=schema)])
+        chat.complete([request])

@@ -66,11 +66,10 @@ def test_the_key_comes_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_a_proxy_is_used_for_other_machines_only(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("http_proxy", "http://proxy:3128")
-    monkeypatch.setenv("https_proxy", "http://proxy:3129")
-    monkeypatch.setenv("no_proxy", "inside.example")
-    far = ("http://far.example/v1", "https://far.example/v1")
-    assert [*map(read_proxy, far)] == ["http://proxy:3128", "http://proxy:3129"]
+    proxies = {"http": "http://proxy:3128", "https": "http://proxy:3129"}
+    for name, value in (proxies | {"no": "inside.example"}).items():
+        monkeypatch.setenv(f"{name}_proxy", value)
+    assert [read_proxy(f"{scheme}://far.example/v1") for scheme in proxies] == [*proxies.values()]
     near = ("inside.example", "127.0.0.1:80", "127.3.2.1", "localhost", "[::1]:8")
     assert {read_proxy(f"http://{host}/v1") for host in near} == {None}
 

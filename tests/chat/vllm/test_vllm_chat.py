@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import shutil
 from contextlib import closing
 from pathlib import Path
@@ -15,8 +16,7 @@ from vllm_double import install
 
 from h2htalk.chat.engines import ChatOptions, open_chat
 from h2htalk.chat.local.checkpoints import describe_checkpoint
-from h2htalk.chat.protocol import Arrived, Message, Outcome, Reply, Request, Sampling
-from h2htalk.chat.server import exchange
+from h2htalk.chat.protocol import Message, Outcome, Reply, Request, Sampling
 from h2htalk.chat.vllm.engine import VLLMChat, VLLMOptions, serve_arguments
 from h2htalk.data.responses import Failure
 from h2htalk.errors import ConfigError, MissingExtraError, ModelCallError
@@ -48,14 +48,11 @@ def asked(chat: VLLMChat) -> list[Any]:
     server = chat._server
     assert server is not None
 
-    async def look() -> bytes:
-        async with server.connect() as session:
-            found = await exchange(session, "GET", "http://vllm/asked", 10)
-            assert isinstance(found, Arrived)
-            return found.content
+    async def look() -> list[Any]:
+        async with server.connect() as session, session.get("http://vllm/asked") as answer:
+            return list(await answer.json())
 
-    bodies: list[Any] = json.loads(asyncio.run(look()))
-    return bodies
+    return asyncio.run(look())
 
 
 def test_prompts_go_out_as_tokens_in_which_only_the_template_opens_and_closes_turns(tiny: Path) -> None:
@@ -109,9 +106,6 @@ def test_sampling_that_vllm_would_not_follow_is_an_error(tiny: Path) -> None:
         chat.complete([ask(1, sampling=Sampling(0.001, max_tokens=9))])
 
 
-# --- What is said before vLLM is started ----------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("key", "value", "message"),
     [
@@ -123,10 +117,8 @@ def test_sampling_that_vllm_would_not_follow_is_an_error(tiny: Path) -> None:
     ],
 )
 def test_what_cannot_be_is_an_error_that_names_the_choices(key: str, value: str, message: str) -> None:
-    with pytest.raises(ConfigError) as caught:
+    with pytest.raises(ConfigError, match=rf"^.*{re.escape(message)}.*$"):
         open_chat("vllm:some/model", ChatOptions(engine_options={key: value}))
-    assert message in str(caught.value)
-    assert "\n" not in str(caught.value)
 
 
 def test_a_quantised_checkpoint_is_named_and_keeps_its_precision(tiny: Path, tmp_path: Path) -> None:
@@ -153,9 +145,3 @@ def test_without_vllm_the_error_says_what_to_type(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr("h2htalk.chat.vllm.engine.find_spec", lambda name: None)
     with pytest.raises(MissingExtraError, match=r"pip install 'h2htalk\[vllm\]' in an environment of its own"):
         open_chat("vllm:some/model")
-
-
-@pytest.mark.parametrize("model", ["embedded", "hf:some/model", "server:m@http://127.0.0.1:1/v1"])
-def test_other_engines_take_no_options(model: str) -> None:
-    with pytest.raises(ConfigError, match=r"has no engine options \(dtype\); vllm has"):
-        open_chat(model, ChatOptions(engine_options={"dtype": "float32"}))
