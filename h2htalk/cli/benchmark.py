@@ -21,8 +21,6 @@ from h2htalk.errors import ConfigError, counted
 from h2htalk.text.escaping import printable_lines
 
 with options.lazy_imports():
-    from rich import console
-
     from h2htalk import parallel
     from h2htalk.analysis.figures import correlation as figures
     from h2htalk.analysis.figures import saving
@@ -111,13 +109,13 @@ def leaderboard(
     if check_paper and format == "json":
         typer.echo(json.dumps(boards.check_paper(), ensure_ascii=False, indent=2))
     elif check_paper:
-        boards.print_check(boards.check_paper(), console.Console())
+        boards.print_check(boards.check_paper(), options.console())
     elif not runs and not paper:
         raise ConfigError("no run folder is named: name one or more, or add --paper for the paper's rows")
     else:
         board = h2htalk.leaderboard(runs or [], paper=paper, metric=metric)
         if format == "terminal":
-            boards.print_leaderboard(board, console.Console())
+            boards.print_leaderboard(board, options.console())
         else:
             typer.echo(table2.table_text(board.rows, format), nl=False)
 

@@ -49,8 +49,6 @@ def lazy_imports() -> Iterator[None]:
 
 
 with lazy_imports():
-    from rich import console
-
     from h2htalk.benchmark import summary as summaries
     from h2htalk.benchmark.report import terminal as run_terminal
     from h2htalk.rounds import status as statuses
@@ -87,7 +85,7 @@ TableFormat = Literal["terminal", "csv", "json", "latex"]
 
 def finish(summary: summaries.Summary, folder: Path, verbose: bool = False) -> None:
     """Print a run's table; exit code 3 when items are unscored."""
-    run_terminal.print_summary(summary, console.Console(), {"report": (folder / "report.html").resolve()}, verbose)
+    run_terminal.print_summary(summary, console(), {"report": (folder / "report.html").resolve()}, verbose)
     raise Exit(3 if summary.incomplete else 0)
 
 
@@ -100,6 +98,12 @@ def print_status(
         say(terminal.progress_table(status).to_terminal())
     say(*terminal.grouped(status.notes))
     say(*(status.mistakes if each_mistake else terminal.grouped(status.mistakes)), err=True)
+
+
+def console() -> Any:
+    from rich.console import Console
+
+    return Console()
 
 
 Command = Callable[..., None]
