@@ -261,10 +261,8 @@ def close_adjudication(run: str | os.PathLike[str], round: str | os.PathLike[str
     messages.append(f"changed in the table: {', '.join(changes) or 'nothing'}")
     if not pairs or all(old is None for old, _ in pairs):
         return summary, [*messages, "without S there is no J: the ratings stand apart"] if pairs else messages
-    fell, rose = (passed.count(change) for change in ((True, False), (False, True)))
-    turned = (
-        f"{counted(fell, 'pass', 'passes')} of J (3.5 or more) into a fail, and {counted(rose, 'fail')} into a pass"
-    )
+    fell, rose = counted(passed.count((True, False)), "pass", "passes"), counted(passed.count((False, True)), "fail")
+    turned = f"{fell} of J (3.5 or more) into a fail, and {rose} into a pass"
     return summary, [*messages, f"people's ratings in place of the judge's turn {turned}"]
 
 

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from h2htalk.data.scenario import Scenario
-from h2htalk.data.subtasks import DIMENSIONS, SUBTASKS, TOTAL_COUNT
+from h2htalk.data.subtasks import DIMENSIONS, SUBTASKS
 from h2htalk.distributions import UPPER, Interval, t_quantile, wilson_interval, z_quantile
 from h2htalk.text.contracts.memory_blocks import is_null_memory
 
@@ -329,9 +329,6 @@ def _average(weights: Mapping[str, float], cells: Mapping[str, Cell], means: Map
         return _cell(weighted_mean([means[name] for name in parts], list(parts.values())), n, total)
     value = math.fsum(w * (cells[name].value or 0.0) for name, w in parts.items()) / math.fsum(parts.values())
     return Cell(value, None, None, n, total)
-
-
-assert TOTAL_COUNT == 4650, "Table 1's counts weight the overall score"
 
 
 @dataclass(frozen=True, slots=True)

@@ -213,11 +213,9 @@ class Calibration:
             refused = "refused" if value is None else value
             rows.append((name, one.own, refused, *ends, f"{one.labels}/{one.items}", one.estimator))
         corrected = ("corrected mean", "judge", "corrected", "these: low", "high", "such: low", "high", "labels")
-        title, head = (
-            f"{self.run}, judged by {', '.join(self.judges)}",
-            ("judge and people", "value", "low", "high", "n"),
-        )
-        agreement = Table(title, (*head, "interval"), list(map(astuple, self.findings)), (labelled,))
+        title = f"{self.run}, judged by {', '.join(self.judges)}"
+        head = ("judge and people", "value", "low", "high", "n", "interval")
+        agreement = Table(title, head, list(map(astuple, self.findings)), (labelled,))
         means = Table("", (*corrected, "estimator"), rows, self.notes)
         return f"{agreement.to_terminal()}\n\n{means.to_terminal()}"
 

@@ -26,7 +26,7 @@ from h2htalk.benchmark.run import Run, load_run
 from h2htalk.benchmark.score_run import judge_again
 from h2htalk.benchmark.settings import JudgeSpec
 from h2htalk.benchmark.summary import Summary
-from h2htalk.chat.engines import parse_model
+from h2htalk.chat.engines import model_identity, model_name, parse_model
 from h2htalk.chat.protocol import Reply, Request, Sampling, request_seed
 from h2htalk.chat.store.model_calls import CallSettings, ModelCalls, check_model, describe_calls
 from h2htalk.data.files import WAIT, writer_lock
@@ -158,9 +158,11 @@ def _open(spec: JudgeSpec) -> tuple[list[JudgeCalls], list[JudgedAnswer]]:
 
     def panel() -> list[JudgeCalls]:
         prompts = load_prompts(spec.prompts)
-        how = {model: (spec.temperature_of(model), spec.thinking, spec.reverse) for model in spec.judges}
-        judges = {model: Judge.of(model, prompts.sources, *options) for model, options in how.items()}
-        return [JudgeCalls(judge, spec, model, run, prompts) for model, judge in judges.items()]
+        asked = []
+        for model in dict.fromkeys(spec.judges):
+            names, how = (model_name(model), model_identity(model)), (spec.temperature_of(model), spec.thinking)
+            asked.append(JudgeCalls(Judge(*names, prompts.sources, *how, spec.reverse), spec, model, run, prompts))
+        return asked
 
     if spec.prompts is not None:
         require_bounded(lambda: list(panel()[0].requests(answers, b"")), str(spec.prompts), 5 + len(answers) // 50)

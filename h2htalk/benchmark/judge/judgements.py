@@ -32,7 +32,6 @@ from h2htalk.benchmark.metrics.composite import (
 )
 from h2htalk.benchmark.statistics import Cell, ItemValue, aggregate, aggregate_slices
 from h2htalk.benchmark.summary import JUDGE_WARNING, JudgeFigures, Summary, by_sample, slices_of
-from h2htalk.chat.engines import model_identity, model_name
 from h2htalk.chat.protocol import Outcome, Reply
 from h2htalk.data.files import (
     json_line,
@@ -68,13 +67,6 @@ class Judge:
     thinking: int | None = None
     reverse: bool = False
     rule: str = RULE
-
-    @classmethod
-    def of(
-        cls, model: str, prompts: Mapping[str, str], temperature: float | None, thinking: int | None, reverse: bool
-    ) -> Judge:
-        """Describe a judge. Raises ConfigError where its script or folder cannot be read."""
-        return cls(model_name(model), model_identity(model), dict(prompts), temperature, thinking, reverse)
 
     @property
     def fingerprint(self) -> str:

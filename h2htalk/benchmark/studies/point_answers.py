@@ -27,7 +27,7 @@ from h2htalk.benchmark.studies.conversations import (
     types_of,
 )
 from h2htalk.benchmark.studies.settings import APP
-from h2htalk.chat.engines import parse_model
+from h2htalk.chat.engines import model_identity, model_name, parse_model
 from h2htalk.chat.protocol import Reply, Request
 from h2htalk.chat.store.model_calls import sampling_of
 from h2htalk.data.case import Case, Point, script
@@ -172,7 +172,8 @@ def open_replies(replies: Sequence[StudyReply], cases: Sequence[Case], perceptio
 def judge_of(study: Study) -> Judge:
     """Describe the study's judge, as the file beside its judgements does. Raises ConfigError."""
     temperature = sampling_of(study.spec.judge, 0.0, _TOKENS, 0, "").temperature
-    return replace(Judge.of(study.spec.judge, study.prompts.texts(judge=True), temperature, None, False), rule=RULE)
+    names = model_name(study.spec.judge), model_identity(study.spec.judge)
+    return Judge(*names, study.prompts.texts(judge=True), temperature, rule=RULE)
 
 
 def judge_requests(study: Study, replies: Sequence[StudyReply], secret: bytes) -> Iterator[Request]:

@@ -42,9 +42,15 @@ def test_the_example_in_the_prompt_can_be_read(subtask: str, reverse: bool) -> N
     assert tuple(judgement.points) == points_of(subtask)
 
 
-def test_the_rating_is_the_plain_mean_of_the_qualities() -> None:
-    reply = Reply(verdict(4, personality_authenticity=0, plan_feasibility=5))
+def test_the_rating_is_the_plain_mean_of_the_qualities_and_reasoning_is_left_out() -> None:
+    reply = Reply(f"<think>{verdict(0)}</think>\n{verdict(4, personality_authenticity=0, plan_feasibility=5)}")
     assert rubric_of("itinerary_basic").read(reply).rating == pytest.approx((0 + 5 + 4 * 4) / 6)
+
+
+def test_what_is_wrong_is_said_of_the_field() -> None:
+    """It said `Expecting value: line 1 column 1 (char 0)`."""
+    message = rubric_of("itinerary_basic").read(Reply(verdict(3)[:150])).message
+    assert message.startswith("form judgement: emotional_expressiveness: the JSON breaks off or is broken there: ")
 
 
 BAD = {
@@ -90,24 +96,6 @@ def test_a_reply_that_is_not_exactly_the_form_is_unscored(case: str) -> None:
 )
 def test_a_reply_that_did_not_end_by_itself_is_unscored(reply: Reply | Failure, reason: str) -> None:
     assert rubric_of("itinerary_basic").read(reply).unscored == reason
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("I give it 4.", "form judgement: the reply is no JSON object: "),
-        (verdict(3)[:150], "form judgement: emotional_expressiveness: the JSON breaks off or is broken there: "),
-        (verdict(3).replace('"score": 3', '"score": NaN', 1), "form judgement: NaN is not JSON: "),
-    ],
-)
-def test_what_is_wrong_is_said_of_the_field(text: str, message: str) -> None:
-    """It said `Expecting value: line 1 column 1 (char 0)`."""
-    assert rubric_of("itinerary_basic").read(Reply(text)).message.startswith(message)
-
-
-def test_reasoning_before_the_verdict_is_left_out() -> None:
-    reply = Reply(f"<think>{verdict(0)}</think>\n{verdict(4)}")
-    assert rubric_of("itinerary_basic").read(reply).rating == 4
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
