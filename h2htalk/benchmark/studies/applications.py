@@ -268,8 +268,7 @@ def try_app(spec: StudySpec) -> str:
 
 
 def converse(spec: StudySpec, cases: Sequence[Case], stored: Answers, calls: CallStore) -> None:
-    """Talk through every case that is not stored whole. Raises ConfigError where the application refuses the key, or
-    is not there."""
+    """Talk through every case that is not stored whole. Raises ConfigError: it refuses the key, or is not there."""
     whole = {name for (name, _), one in stored.items() if isinstance(one, Response)}
     cases = [case for case in cases if not whole.issuperset(_name(case, place) for place, *_ in script(case))]
     todo = iter(cases)

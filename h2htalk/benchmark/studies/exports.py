@@ -183,7 +183,8 @@ def _run_part(path: Path) -> dict[str, Any]:
         *summary.answering.facts(),
         *_signed(summary.signature),
     ]
-    table = replace(subtask_table(summary), title="Scores by subtask (Table 2), with 95 % intervals")
+    notes = ("Intervals 95 %. A baseline ends with ! where the model is not above it.",)
+    table = replace(subtask_table(summary), title="Scores by subtask (Table 2)", notes=notes)
     title = f"Evaluation: {summary.model}"
     return {"title": title, "facts": facts, "tables": [table], "examples": (), "study": ""}
 

@@ -31,8 +31,10 @@ from studies_made import (
     write_script,
 )
 
+from h2htalk.benchmark.evaluate import evaluate
 from h2htalk.benchmark.observations import figure_of, select
 from h2htalk.benchmark.prompts.sap import PRINCIPLES, Sap
+from h2htalk.benchmark.settings import EvaluateSpec
 from h2htalk.benchmark.studies.conversations import CONTROLS, LIVE, StudyPrompts, StudyReply, conversation_text
 from h2htalk.benchmark.studies.exports import refusal_of, write_dossier
 from h2htalk.benchmark.studies.point_answers import AnsweredReply, PointAnswer, judge_requests
@@ -399,7 +401,10 @@ def test_the_dossier_says_what_was_tested_and_names_its_limits(tmp_path: Path, m
         assert text in page
     assert study.split.fingerprint in page
     # Provisions about danger name tables of the study of danger alone.
-    list(write_dossier([studied(tmp_path / "other", "instructions", limit=4).study.path], out))
+    run = EvaluateSpec(model="baseline:constant", split="mini", out=str(tmp_path / "run"), limit=22, embedder="none")
+    evaluate(run)  # an evaluation has a table of its own
+    list(write_dossier([studied(tmp_path / "other", "instructions", limit=4).study.path, tmp_path / "run"], out))
+    assert "A baseline ends with ! where" in (out / "dossier.html").read_text()
     articles = files("h2htalk.benchmark.studies") / "dossier" / "articles.toml"
     number = (out / "dossier.html").read_text().count("none in this dossier")
     assert number == articles.read_text().count("[[article]]")
