@@ -9,9 +9,8 @@ import csv
 import io
 import json
 import signal
-import subprocess
-import time
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
@@ -65,9 +64,9 @@ def test_every_fault_of_a_live_call_ends_in_an_answer_or_a_reason_and_true_books
         assert counts["failures"] == dict.fromkeys(sorted(FAILED.values()), 1)
         assert stored[name(4), 0] == REFUSAL
         books = run.require_true_books()
-        assert books.paid == sum(charge.dollars for charge in server.charged() if charge.arrived)
+        assert books.usd_paid == sum(charge.dollars for charge in server.charged() if charge.arrived)
         shown = list(csv.DictReader(io.StringIO(costs_text(run.out, calls=True, format="csv"))))
-        assert sum(Decimal(row["usd"] or 0) for row in shown) == books.paid
+        assert sum(Decimal(row["usd"] or 0) for row in shown) == books.usd_paid
         # The same command again asks for what failed, and for nothing else.
         before, seen = run.charges_by_item(), server.seen.copy()
         server.mend()
@@ -103,7 +102,7 @@ def test_a_run_whose_credit_ends_goes_on_in_batches_and_live_again(tmp_path: Pat
         run = HostedRun(server, tmp_path, MODELS[provider], 12, {"concurrency": 1})
         assert "credit" in run.run(code=2).stderr
         assert len(run.stored()) == 3
-        assert run.require_true_books().paid == server.bill()
+        assert run.require_true_books().usd_paid == server.bill()
         server.mend()
         server.faults_at = {"item7": "context_length"}
         run.run(code=3, batch=True)
@@ -111,7 +110,7 @@ def test_a_run_whose_credit_ends_goes_on_in_batches_and_live_again(tmp_path: Pat
         server.mend()
         run.run()
         assert [charge.batch for charge in server.charged()] == [False] * 3 + [True] * 8 + [False]
-        assert run.require_true_books().paid == server.bill()
+        assert run.require_true_books().usd_paid == server.bill()
 
 
 @pytest.mark.slow
@@ -122,17 +121,35 @@ def test_a_live_run_killed_at_any_moment_pays_no_stored_answer_twice(tmp_path: P
         run = HostedRun(server, tmp_path, MODELS[provider], 60, {"concurrency": concurrency})
         for kill in range(kills):
             stored, charged = run.stored(), run.charges_by_item()
-            process = run.start()
-            run.wait_until_stored(len(stored) + 1 + 5 * kill, process)
-            run.kill(process)
+            kill_when(run, lambda: len(run.stored()), len(stored) + 1 + 5 * kill)
             assert run.stored().items() >= stored.items(), "an answer that was stored is gone"
             now = run.charges_by_item()
             assert all(now[item] == charged[item] for item, _ in stored), "a stored answer was paid again"
             run.require_true_books(closed=False)
         run.run()
         assert len(run.stored()) == 60
-        assert run.require_true_books().ends["possibly_paid"] <= kills * concurrency
+        assert run.require_true_books().possibly_paid <= kills * concurrency
         assert sum(run.charges_by_item().values()) <= 60 + kills * concurrency
+
+
+@pytest.mark.slow
+@OPENAI_FIRST
+def test_a_batch_run_killed_while_its_job_runs_finds_the_job_and_pays_it_once(tmp_path: Path, provider: str) -> None:
+    with ProviderServer(looks=10_000) as server:
+        run = HostedRun(server, tmp_path, MODELS[provider], 12, {"batch": True})
+        kill_when(run, lambda: sum(job.looks > 1 for job in server.jobs), 1)
+        server.looks = 0
+        run.run()
+        assert (len(server.jobs), len(run.stored()), len(server.charged())) == (1, 12, 12)
+        assert run.require_true_books().usd_paid == server.bill()
+
+
+def kill_when(run: HostedRun, count: Callable[[], int], least: int) -> None:
+    """Start a run of its own, and `kill -9` it once it has come so far."""
+    process = run.start()
+    run.wait(process, lambda: count() >= least)
+    process.kill()
+    run.finish(process, -signal.SIGKILL)
 
 
 @BOTH
@@ -144,7 +161,7 @@ def test_the_bill_never_passes_the_limit_even_when_every_call_costs_all_that_it_
         limit = Decimal("0.12")
         assert "--max-cost" in run.run("--max-cost", limit, code=3).stdout
         books = run.require_true_books()
-        assert books.paid + books.possible <= limit
+        assert (books.usd_committed or limit) <= limit
         assert 0 < server.bill() <= limit
         assert "max_cost" in run.failures().values()
         # A higher limit asks for those that are left; what is paid stays paid.
@@ -157,23 +174,12 @@ def test_the_bill_never_passes_the_limit_even_when_every_call_costs_all_that_it_
         run.require_true_books()
 
 
-# --- Batches ----------------------------------------------------------------------------------------------------
-
-
-def batch_run(server: ProviderServer, folder: Path, provider: str, items: int = 12) -> HostedRun:
-    return HostedRun(server, folder, MODELS[provider], items, {"batch": True, "attempts": 3})
-
-
-def our_jobs(server: ProviderServer) -> int:
-    return len(server.jobs)
-
-
 @OPENAI_FIRST
 def test_ctrl_c_leaves_the_job_running_and_the_same_command_attaches_to_it(tmp_path: Path, provider: str) -> None:
     with ProviderServer(looks=10_000) as server:
-        run = batch_run(server, tmp_path, provider)
+        run = HostedRun(server, tmp_path, MODELS[provider], 12, {"batch": True, "attempts": 3})
         process = run.start()
-        wait_for_job(server, process)
+        run.wait(process, lambda: any(job.looks > 1 for job in server.jobs))
         process.send_signal(signal.SIGINT)
         ended = run.finish(process, code=130)
         (job,) = server.jobs
@@ -184,15 +190,5 @@ def test_ctrl_c_leaves_the_job_running_and_the_same_command_attaches_to_it(tmp_p
             assert "--accept-endpoint" in replace(run, server=other).run(code=2).stderr
         server.looks = 0
         run.run()
-        assert our_jobs(server) == 1
-        assert len(run.stored()) == 12
-        assert run.require_true_books().paid == server.bill()
-
-
-def wait_for_job(server: ProviderServer, process: subprocess.Popen[str]) -> None:
-    """Until a job was made and looked at."""
-    limit = time.monotonic() + 30
-    while not any(job.looks > 1 for job in server.jobs):
-        assert time.monotonic() < limit, "no job was made"
-        assert process.poll() is None, process.communicate()[1]
-        time.sleep(0.01)
+        assert (len(server.jobs), len(run.stored())) == (1, 12)
+        assert run.require_true_books().usd_paid == server.bill()

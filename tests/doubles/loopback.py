@@ -19,8 +19,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Self
 
-GIANT_BYTES = 17 * 2**20
-DRIP_SECONDS = 0.02
+GIANT_MEGABYTES = 17
 CHAT_ROUTE, MESSAGES_ROUTE = b"POST /v1/chat/completions ", b"POST /v1/messages "
 REPLY = "That sounds like a long day. I am here, so tell me what stayed with you the most?"
 
@@ -147,9 +146,6 @@ class _Connection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         self.buffer += data
-        if not self.buffer[:1].isalpha():  # TLS, say
-            self.transport.write(Answer("speak HTTP", 400).encode())
-            self.transport.close()
         while (end := self.buffer.find(b"\r\n\r\n")) >= 0:
             head = self.buffer[:end]
             length = int(header(head, b"content-length") or 0)
@@ -192,15 +188,14 @@ class _Connection(asyncio.Protocol):
             self.transport.write(b"HTTP/1.1 200 -\r\ncontent-length: 1000000\r\n\r\n{")
             self.drip()
         elif fault == "giant":
-            # Chunked: no content-length gives the size away.
-            chunk = b"%x\r\n%s\r\n" % (2**20, b" " * 2**20)
+            chunk = b"100000\r\n%s\r\n" % (b" " * 2**20)  # no content-length gives the size away
             self.transport.write(b"HTTP/1.1 200 -\r\ntransfer-encoding: chunked\r\n\r\n")
-            self.transport.write(chunk * (GIANT_BYTES // 2**20) + b"0\r\n\r\n")
+            self.transport.write(chunk * GIANT_MEGABYTES + b"0\r\n\r\n")
 
     def drip(self) -> None:
         if not self.transport.is_closing():
             self.transport.write(b" ")
-            asyncio.get_running_loop().call_later(DRIP_SECONDS, self.drip)
+            asyncio.get_running_loop().call_later(0.02, self.drip)
 
 
 def header(head: bytes, name: bytes) -> str:
@@ -212,16 +207,13 @@ def header(head: bytes, name: bytes) -> str:
 # --- Chat completions, and Anthropic's messages -----------------------------------------------------------------
 
 
-def _refuse(status: int, message: str, code: str, **headers: str) -> Answer:
-    named = {name.replace("_", "-"): value for name, value in headers.items()}
-    return Answer({"error": {"message": message, "code": code}}, status, named)
+def _refuse(status: int, message: str, code: str) -> Answer:
+    return Answer({"error": {"message": message, "code": code}}, status)
 
 
 # What the server says for each fault; the others are things it does.
 SPOKEN_FAULTS: dict[str, Answer] = {
     "http_500": _refuse(500, "the engine fell over", "internal_error"),
-    "rate_limited": _refuse(429, "slow down", "rate_limit_exceeded", retry_after="1"),
-    "malformed": Answer('{"choices": [{"message": {"content": "cut o'),
     "unauthorized": _refuse(401, "Incorrect API key provided", "invalid_api_key"),
     "context_length": _refuse(400, "This model's maximum context length is 2048 tokens", "context_length_exceeded"),
     "cut": Answer(completion(), share=0.9),
@@ -253,8 +245,6 @@ class LoopbackServer(LoopbackHttp):
         assert {*self.faults, *self.faults_at.values()} <= {*FAULTS}
         self.counts: Counter[bytes] = Counter()  # request body -> times it came
         self.authorizations: set[str] = set()
-        self._fixed = Answer(completion(reply)).encode() if isinstance(reply, str) else b""
-        self._fixed_message = Answer(message(reply)).encode() if isinstance(reply, str) else b""
 
     @property
     def url(self) -> str:
@@ -271,14 +261,7 @@ class LoopbackServer(LoopbackHttp):
 
     def counts_by_message(self) -> Counter[str]:
         """Last user message -> number of requests."""
-        by_message: Counter[str] = Counter()
-        for body, count in self.counts.copy().items():
-            by_message[last_message(body)] += count
-        return by_message
-
-    def faults_by_message(self) -> dict[str, str | None]:
-        """Last user message -> the fault that is drawn for it, of every item that came."""
-        return {last_message(body): self._fault(body) for body in self.counts.copy()}
+        return Counter(last_message(body) for body in self.counts.copy().elements())
 
     def mend(self) -> None:
         """Switch all faults off for the requests to come."""
@@ -292,13 +275,11 @@ class LoopbackServer(LoopbackHttp):
         return Answer({"error": {"message": "no such route"}}, 404)
 
     def decide(self, body: bytes, messages: bool = False) -> bytes | Answer | str:
-        """See `respond`; `messages`: of that API."""
+        """Answer a request for a reply; `messages`: of Anthropic's API."""
         self.counts[body] += 1
         name = self._fault(body) if self.faults or self.faults_at else None
         if name is None:
-            if isinstance(self.reply, str):
-                return self._fixed_message if messages else self._fixed
-            answer = self.reply(json.loads(body), self.counts[body])
+            answer = self.reply if isinstance(self.reply, str) else self.reply(json.loads(body), self.counts[body])
             if isinstance(answer, Answer):
                 return answer
             if answer not in FAULTS:

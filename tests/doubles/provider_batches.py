@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from provider_wires import Refused, error
+from provider_model import Refused, error
 
 # A reply's JSON, a refusal, why the request was never tried (`expired`, `canceled`), or None: no result is kept.
 Found = dict[str, Any] | Refused | str | None

@@ -1,4 +1,4 @@
-"""The model behind the imitated providers: what it was asked and writes, how many tokens that is, what it caches."""
+"""The imitated providers: requests as they read them, the model that answers, its tokens and caches, JSON of answers."""
 
 from __future__ import annotations
 
@@ -6,14 +6,30 @@ import json
 import math
 import os
 from collections import defaultdict
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+# Made up. It holds what base64, URLs and JSON each write in another way, so that a search can find every spelling.
+KEY = "sk-made-up/4711+For=Tests&only~%x"
+MODELS = {"openai": ("gpt-test", "reasoner-test"), "anthropic": ("claude-test",)}
+REASONER = "reasoner-test"  # refuses sampling parameters
+ID_HEADER = {"openai": "x-request-id", "anthropic": "request-id"}
 REPLY = "That sounds like a long day. I am here, so tell me what stayed with you the most."
 REFUSAL = "I cannot help with that."
 BYTES_PER_TOKEN = 3  # of UTF-8: near enough to a tokenizer for English and Chinese alike
 TOKENS_AROUND_MESSAGE = 3
 CACHE_FROM, CACHE_STEP = 1024, 128  # tokens: shorter prefixes are never cached; OpenAI counts what it read in steps
+
+
+class Refused(Exception):
+    """A request that the API refuses, free of charge."""
+
+    def __init__(
+        self, status: int, kind: str, message: str, code: str | None = None, headers: Mapping[str, str] | None = None
+    ) -> None:
+        super().__init__(message)
+        self.status, self.kind, self.message, self.code, self.headers = status, kind, message, code, dict(headers or {})
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,3 +143,65 @@ def fill(schema: dict[str, Any], root: dict[str, Any], out_of_range: bool = Fals
         case "null":
             return None
     return "as the person said"
+
+
+# --- The wires --------------------------------------------------------------------------------------------------
+
+
+def read(provider: str, body: Any) -> Asked:
+    """The request in a body; raises Refused as the API does."""
+    model, messages, system = body["model"], body["messages"], body.get("system") or []
+    if model not in MODELS[provider]:
+        raise Refused(404, "not_found_error", f"model: {model}", "model_not_found")
+    if model == REASONER and body.get("temperature") not in (None, 1):
+        raise Refused(400, "invalid_request_error", "Unsupported value: 'temperature' does not support")
+    texts = [block["text"] for block in system] + [message["content"] for message in messages]
+    lifetimes = [block.get("cache_control", {}).get("ttl") for block in system] + [None] * len(messages)
+    pieces = tuple(zip(texts, lifetimes, strict=True))
+    if provider == "anthropic":
+        schema = body["output_config"]["format"]["schema"] if "output_config" in body else None
+        return Asked(provider, model, texts[-1], pieces, body["max_tokens"], schema=schema)
+    schema = body["response_format"]["json_schema"]["schema"] if "response_format" in body else None
+    item = [message["content"] for message in messages if message["role"] == "user"][-1]
+    budget, key = body["max_completion_tokens"], body.get("prompt_cache_key") or ""
+    return Asked(provider, model, item, pieces, budget, body.get("n") or 1, schema, key)
+
+
+def reply(asked: Asked, texts: list[str], finish: str, tokens: Tokens, request_id: str, usage: bool) -> dict[str, Any]:
+    """The JSON of a reply."""
+    if asked.provider == "openai":
+        refused = finish == "refusal"
+        says = [{"content": None, "refusal": text} if refused else {"content": text} for text in texts]
+        ended = {"finish_reason": "stop" if refused else finish}
+        choices = [{"index": n, "message": {"role": "assistant", **said}, **ended} for n, said in enumerate(says)]
+        made = {"id": f"chatcmpl-{request_id}", "model": asked.model, "system_fingerprint": "fp_test"}
+        made["choices"] = choices
+        counts: dict[str, Any] = {
+            "prompt_tokens": tokens.input + tokens.cache_read,
+            "completion_tokens": tokens.output,
+            "prompt_tokens_details": {"cached_tokens": tokens.cache_read},
+        }
+    else:
+        content: list[dict[str, Any]] = [{"type": "text", "text": texts[0]}] if texts[0] else []
+        stop = {"stop": "end_turn", "length": "max_tokens"}.get(finish, finish)
+        made = {"id": f"msg_{request_id}", "type": "message", "role": "assistant", "model": asked.model}
+        made |= {"content": content, "stop_reason": stop}
+        counts = {
+            "input_tokens": tokens.input,
+            "output_tokens": tokens.output,
+            "cache_read_input_tokens": tokens.cache_read,
+            "cache_creation_input_tokens": tokens.cache_write + tokens.cache_write_1h,
+            "cache_creation": {
+                "ephemeral_5m_input_tokens": tokens.cache_write,
+                "ephemeral_1h_input_tokens": tokens.cache_write_1h,
+            },
+        }
+    return made | ({"usage": counts} if usage else {})
+
+
+def error(provider: str, refused: Refused, request_id: str) -> dict[str, Any]:
+    """The JSON of an error, live or in a batch's result."""
+    words = {"type": refused.kind, "message": refused.message}
+    if provider == "openai":
+        return {"error": words | {"code": refused.code}}
+    return {"type": "error", "error": words, "request_id": request_id}

@@ -15,7 +15,7 @@ import pytest
 from batch_double import CALL_USD, PRICE, PROVIDERS, BatchDouble, Killed, kill_at, requests
 from hypothesis import example, given
 from hypothesis import strategies as st
-from provider_wires import Refused
+from provider_model import Refused
 
 from h2htalk.data.files import AppendLog
 from h2htalk.errors import ModelCallError

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from compose_made import talk
 from curation_made import finished, run_one
+from hosted_runs import hurried
 from providers import ProviderServer, price_file
-from quick_batches import hurried
 
 from h2htalk.benchmark.report.notes import costs_text
 from h2htalk.chat.protocol import Message, Request, Sampling
