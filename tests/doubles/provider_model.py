@@ -1,4 +1,4 @@
-"""The imitated providers: requests as they read them, the model that answers, its tokens and caches, JSON of answers."""
+"""The imitated providers: how they read requests, their model, its tokens and caches, the JSON of their answers."""
 
 from __future__ import annotations
 

@@ -24,13 +24,12 @@ from loopback import Answer, LoopbackHttp, header
 from provider_batches import BatchApi, Found, Job
 from provider_model import ID_HEADER, KEY, REPLY, Asked, Model, Refused, Tokens, error, read, reply
 
-# US dollars per million tokens.
-PRICES: dict[str, dict[str, str]] = {
-    "openai:gpt-test": {"input": "2.50", "output": "10.00", "cache_read": "1.25"},
-    "openai:reasoner-test": {"input": "2.00", "output": "8.00", "cache_read": "0.50"},
-    "anthropic:claude-test": dict(
-        input="3.00", output="15.00", cache_read="0.30", cache_write="3.75", cache_write_1h="6.00"
-    ),
+# US dollars per million tokens, by kind.
+KINDS = ("input", "output", "cache_read", "cache_write", "cache_write_1h")
+PRICES = {
+    "openai:gpt-test": ("2.50", "10.00", "1.25"),
+    "openai:reasoner-test": ("2.00", "8.00", "0.50"),
+    "anthropic:claude-test": ("3.00", "15.00", "0.30", "3.75", "6.00"),
 }
 BATCH_FACTOR = Decimal("0.5")
 _SLOW = "Slow down: too many requests a minute."
@@ -76,18 +75,17 @@ class Charge:
     @property
     def dollars(self) -> Decimal:
         """What this call costs by `PRICES`."""
-        prices = PRICES[self.model]
-        kinds = ("input", "output", "cache_read", "cache_write", "cache_write_1h")
-        sums = (getattr(self.tokens, kind) * Decimal(prices.get(kind, prices["input"])) for kind in kinds)
+        prices = zip(KINDS, PRICES[self.model], strict=False)  # OpenAI does not bill what it writes to its cache
+        sums = (getattr(self.tokens, kind) * Decimal(dollars) for kind, dollars in prices)
         return sum(sums, Decimal(0)) / 1_000_000 * (BATCH_FACTOR if self.batch else 1)
 
 
 def price_file() -> str:
     """The prices as a price file that h2htalk reads."""
     text = 'date = "2026-11-20"\ncurrency = "USD"\n'
-    for model, kinds in PRICES.items():
+    for model, prices in PRICES.items():
         text += f'[models."{model}"]\nbatch = "{BATCH_FACTOR}"\n'
-        text += "".join(f'{kind} = "{dollars}"\n' for kind, dollars in kinds.items())
+        text += "".join(f'{kind} = "{dollars}"\n' for kind, dollars in zip(KINDS, prices, strict=False))
     return text
 
 

@@ -28,17 +28,13 @@ def claude(tmp_path: Path) -> BatchDouble:
 
 
 def test_the_lines_of_a_job_are_on_disk_before_it_is_sent(double: BatchDouble, monkeypatch: pytest.MonkeyPatch) -> None:
-    synced, found, path = [0], [], double.folder / "calls.jsonl"
+    synced, path = [0], double.folder / "calls.jsonl"
     monkeypatch.setattr(os, "fsync", lambda file: synced.append(os.fstat(file).st_size))
-
-    def before(call: str) -> None:
-        if call.startswith("POST"):
-            found.append(synced[-1] == path.stat().st_size > 0)
-
-    double.before = before
+    posts: list[bool] = []
+    double.before = lambda call: posts.append(not call.startswith("POST") or synced[-1] == path.stat().st_size > 0)
     double.resume()
-    assert found
-    assert all(found)
+    assert posts
+    assert all(posts)
 
 
 # --- Killed at a named moment -----------------------------------------------------------------------------------
@@ -165,41 +161,30 @@ def test_a_job_that_can_no_longer_be_told_from_another_is_possibly_paid(claude: 
 
 
 @contextmanager
-def killed_at_write(number: int, share: float) -> Iterator[None]:
-    """Kill in the middle of the so-many-th write to a journal, with that share of its bytes on disk."""
-    left = [number]
-    whole = AppendLog._write
+def killed_at(double: BatchDouble, kind: str, number: int, share: float) -> Iterator[None]:
+    """Kill a run in the middle of its so-many-th `write` to a journal, that share of its bytes on disk, or at its
+    so-many-th `call`, after (share 1) or before the provider did its part."""
+    left, whole = [number], AppendLog._write
+
+    def is_due() -> bool:
+        left[0] -= 1
+        return left[0] == 0
 
     def write(log: AppendLog, lines: bytes, size: int) -> None:
-        left[0] -= 1
-        if left[0] != 0:
+        if not is_due():
             whole(log, lines, size)
             return
         with log.path.open("ab") as file:
             file.write(lines[: int(len(lines) * share)])
         raise Killed
 
-    with mock.patch.object(AppendLog, "_write", write):
-        yield
-
-
-@contextmanager
-def killed_at_call(double: BatchDouble, number: int, after: bool) -> Iterator[None]:
-    """Kill before or after the provider did its part of the so-many-th call."""
-    left = [number]
-
-    def kill(_: str) -> None:
-        left[0] -= 1
-        if left[0] == 0:
+    def call(_: str) -> None:
+        if is_due():
             raise Killed
 
-    name = "after" if after else "before"
-    previous = getattr(double, name)
-    setattr(double, name, kill)
-    try:
+    target = (AppendLog, "_write", write) if kind == "write" else (double, "after" if share else "before", call)
+    with mock.patch.object(*target):
         yield
-    finally:
-        setattr(double, name, previous)
 
 
 WRITES = st.tuples(st.just("write"), st.integers(1, 24), st.sampled_from([0.0, 0.3, 0.9, 1.0]))
@@ -238,15 +223,13 @@ def test_killed_anywhere_every_call_is_paid_once(
     asked = requests(*orders, samples=samples)
     double = BatchDouble(provider, tmp_path_factory.mktemp("killed"), fate, asked)
     bounds = [double.api.bound(call) for call in double.api.calls(asked)]
-    worst = [PRICE.worst(bound.input_tokens, bound.output_tokens, batch=True) for bound in bounds]
     # No more than one batch of everything may cost: what a kill leaves reserved would otherwise be in the way.
-    limit = sum((dollars or Decimal(0) for dollars in worst), Decimal(0))
+    limit = sum((PRICE.worst(one.input_tokens, one.output_tokens, batch=True) or 0 for one in bounds), Decimal(0))
     if strangers:
         double.stranger(len(asked), -5.0)
     for kind, number, share in kills:
-        kill = killed_at_write(number, share) if kind == "write" else killed_at_call(double, number, share == 1.0)
         try:
-            with kill:
+            with killed_at(double, kind, number, share):
                 double.resume(limit=limit)
         except Killed:
             if strangers:
