@@ -9,7 +9,7 @@ import httpx2
 import pytest
 from hosted_made import Api
 
-from h2htalk.chat.batch.job_apis import JobCallError, JobsApi
+from h2htalk.chat.batch.job_apis import JobCallError
 from h2htalk.chat.hosted import hosted_chat
 from h2htalk.chat.hosted.hosted_chat import AnthropicChat, HostedChat, OpenAIChat, connection_failure
 
@@ -33,7 +33,7 @@ class Body(httpx2.SyncByteStream):
 def ask(provider: Api, monkeypatch: pytest.MonkeyPatch) -> Callable[..., JobCallError]:
     """Make a call about a job through the SDK, at a provider that answers by that; returns the error."""
 
-    def asking(answer: httpx2.Response, call: Callable[[JobsApi], object]) -> JobCallError:
+    def asking(answer: httpx2.Response) -> JobCallError:
         hosts = []
 
         def handle(_: object, request: httpx2.Request) -> httpx2.Response:
@@ -43,36 +43,38 @@ def ask(provider: Api, monkeypatch: pytest.MonkeyPatch) -> Callable[..., JobCall
         monkeypatch.setattr(httpx2.HTTPTransport, "handle_request", handle)
         chat = CHATS[provider.name]
         with chat.open_client(*chat.read_environment()) as client, pytest.raises(JobCallError) as caught:
-            call(chat.jobs(client, chat.wire("made-up"), connection_failure))
+            chat.jobs(client, chat.wire("made-up"), connection_failure).retrieve("job")
         assert len(hosts) == 1, "what is refused is not sent again, nor elsewhere"
         return caught.value
 
     return asking
 
 
-@pytest.mark.parametrize("status", [200, 500])
-def test_an_endless_answer_about_a_job_is_cut(ask: Callable[..., JobCallError], status: int) -> None:
-    body = Body(b" " * 65536, endless=True)
-    assert (
-        "larger than 16 MB"
-        in ask(httpx2.Response(status, stream=body), lambda jobs: jobs.retrieve("job")).failed.message
-    )
-    assert MOST <= body.read < 2 * MOST
+PACKED = gzip.compress(b" " * 2**24)
 
 
-def test_a_compressed_answer_is_bounded_before_it_is_unpacked(
-    ask: Callable[..., JobCallError], monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.parametrize(
+    ("status", "piece", "headers", "least"),
+    [
+        (200, b" " * 65536, {}, MOST),
+        (500, b" " * 65536, {}, MOST),
+        (200, PACKED, {"content-encoding": "gzip"}, len(PACKED)),  # bounded before it is unpacked
+    ],
+)
+def test_an_answer_about_a_job_is_cut_where_it_is_too_large(
+    ask: Callable[..., JobCallError], status: int, piece: bytes, headers: dict[str, str], least: int,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
     monkeypatch.setattr(hosted_chat, "LARGEST_COMPRESSED", 10_000)
-    packed = {"content-encoding": "gzip"}
-    body = Body(gzip.compress(b" " * 2**24), endless=False)
-    answer = httpx2.Response(200, headers=packed, stream=body)
-    assert "larger than" in ask(answer, lambda jobs: jobs.retrieve("job")).failed.message
+    body = Body(piece, endless=not headers)
+    error = ask(httpx2.Response(status, headers=headers, stream=body))
+    assert "larger than" in error.failed.message
+    assert least <= body.read < 2 * least
 
 
 def test_a_redirect_of_a_job_is_not_followed_and_the_key_goes_nowhere_else(ask: Callable[..., JobCallError]) -> None:
     elsewhere = httpx2.Response(307, headers={"location": "https://elsewhere.example/v1"})
-    error = ask(elsewhere, lambda jobs: jobs.retrieve("job"))
+    error = ask(elsewhere)
     assert (error.status, error.refused) == (307, True)
 
 

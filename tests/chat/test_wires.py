@@ -53,16 +53,13 @@ def choice(finish: object, said: object) -> dict[str, Any]:
     ("finish", "said", "expected"),
     [
         ("stop", {"content": "Yes."}, ("Yes.", "stop", None)),
-        ("length", {"content": "Yes, I"}, ("Yes, I", "length", None)),
         ("length", {"content": None}, ("", "length", None)),  # all went into reasoning
         ("content_filter", {"content": "Half"}, ("Half", "refusal", None)),
         ("stop", {"content": None, "refusal": "I cannot."}, ("I cannot.", "refusal", None)),
         ("stop", {"refusal": "I cannot."}, ("I cannot.", "refusal", None)),
-        ("stop", {"content": ""}, ("", "stop", None)),
         (None, {"content": "Yes."}, ("Yes.", "unknown", None)),
         ("tool_calls", {"content": None}, ("", "tool_calls", None)),
         ("stop", {"content": "Rest.", "reasoning_content": "Tired."}, ("Rest.", "stop", "Tired.")),
-        ("stop", {"content": "Rest.", "reasoning": "Tired."}, ("Rest.", "stop", "Tired.")),
         ("stop", {"reasoning": "Tired."}, ("", "stop", "Tired.")),
     ],
 )
@@ -73,21 +70,14 @@ def test_a_chat_completion_is_a_typed_reply(
     assert (found.text, found.finish_reason, found.thinking) == expected
 
 
-@pytest.mark.parametrize(
-    ("stop", "expected"),
-    [
-        ("end_turn", "stop"),
-        ("stop_sequence", "stop"),
-        ("max_tokens", "length"),
-        ("refusal", "refusal"),
-        ("model_context_window_exceeded", "context"),
-        ("pause_turn", "pause_turn"),
-        (None, "unknown"),
-    ],
-)
-def test_a_message_is_a_typed_reply(stop: str | None, expected: str) -> None:
-    found = reply(WIRES["anthropic"], message("Half a rep") | {"stop_reason": stop})
-    assert (found.text, found.finish_reason) == ("Half a rep", expected)
+STOPS = {"end_turn": "stop", "stop_sequence": "stop", "max_tokens": "length", "refusal": "refusal",
+         "model_context_window_exceeded": "context", "pause_turn": "pause_turn", None: "unknown"}  # fmt: skip
+
+
+@pytest.mark.parametrize("stop", STOPS)
+def test_a_message_is_a_typed_reply(stop: str | None) -> None:
+    found = reply(WIRES["anthropic"], message("Half a rep", stop_reason=stop))
+    assert (found.text, found.finish_reason) == ("Half a rep", STOPS[stop])
 
 
 def test_a_message_keeps_its_reasoning_and_its_usage() -> None:
@@ -97,14 +87,10 @@ def test_a_message_keeps_its_reasoning_and_its_usage() -> None:
         {"type": "text", "text": "I am "},
         {"type": "text", "text": "here."},
     ]
-    usage = {
-        "input_tokens": 100,
-        "output_tokens": 300,
-        "cache_read_input_tokens": 1024,
-        "cache_creation_input_tokens": 96,
-        "cache_creation": {"ephemeral_5m_input_tokens": 64, "ephemeral_1h_input_tokens": 32},
-        "output_tokens_details": {"thinking_tokens": 250},
-    }
+    cached = {"cache_read_input_tokens": 1024, "cache_creation_input_tokens": 96}
+    lifetimes = {"ephemeral_5m_input_tokens": 64, "ephemeral_1h_input_tokens": 32}
+    usage = {"input_tokens": 100, "output_tokens": 300, "cache_creation": lifetimes, **cached}
+    usage["output_tokens_details"] = {"thinking_tokens": 250}
     found = reply(WIRES["anthropic"], message("") | {"content": content, "usage": usage})
     whole = Usage(1220, 300, 1024, 64, 32, 250)
     assert found == Reply("I am here.", "stop", whole, "They are sad.", "req_1", "loopback")
@@ -112,12 +98,9 @@ def test_a_message_keeps_its_reasoning_and_its_usage() -> None:
 
 @pytest.mark.parametrize("name", CHAT)
 def test_a_completion_keeps_its_usage_and_that_of_several_samples_is_known_only_together(name: str) -> None:
-    usage = {
-        "prompt_tokens": 1200,
-        "completion_tokens": 300,
-        "prompt_tokens_details": {"cached_tokens": 1024, "cache_write_tokens": 100},
-        "completion_tokens_details": {"reasoning_tokens": 250},
-    }
+    cached = {"cached_tokens": 1024, "cache_write_tokens": 100}
+    usage = {"prompt_tokens": 1200, "completion_tokens": 300, "prompt_tokens_details": cached}
+    usage["completion_tokens_details"] = {"reasoning_tokens": 250}
     assert reply(WIRES[name], completion("a") | {"usage": usage}).usage == Usage(1200, 300, 1024, 100, None, 250)
     both = read(WIRES[name], completion("a", "b"), samples=2)
     assert isinstance(both, Answer)
@@ -184,14 +167,10 @@ def test_half_a_surrogate_pair_becomes_a_character_that_a_file_can_hold(wire: Wi
     assert reply(wire, plain(wire, "so \ud83d tired \ud83d\ude34")).text == "so \ufffd tired 😴"
 
 
+KNOWN_FIELDS = st.sampled_from(["choices", "message", "content", "usage", "error", "code", "type", "text"])
 _anything = st.recursive(
     st.none() | st.booleans() | st.floats() | st.text(max_size=5),
-    lambda inner: (
-        st.lists(inner, max_size=3)
-        | st.dictionaries(
-            st.sampled_from(["choices", "message", "content", "usage", "error", "code", "type", "text"]), inner
-        )
-    ),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KNOWN_FIELDS, inner),
 )
 
 
@@ -216,14 +195,12 @@ def rows(*table: tuple[tuple[str, ...], int, Any, str, str, bool]) -> list[Any]:
     ("name", "status", "error", "reason", "billing", "retry"),
     rows(
         (EVERY, 400, {"message": "bad"}, "bad_request", "free", False),
-        (EVERY, 422, {}, "bad_request", "free", False),
         (EVERY, 413, {}, "context_length", "free", False),
         (EVERY, 418, {}, "http_418", "free", False),
         (EVERY, 408, {}, "http_408", "possibly_paid", True),
         (EVERY, 409, {}, "http_409", "free", True),
         (EVERY, 429, {"code": "rate_limit_exceeded"}, "rate_limited", "free", True),
         (EVERY, 500, {}, "http_500", "free", True),
-        (EVERY, 501, {}, "http_501", "free", False),
         (EVERY, 502, {}, "http_502", "possibly_paid", True),
         (EVERY, 503, {}, "http_503", "free", True),
         (EVERY, 504, {"type": "timeout_error"}, "http_504", "possibly_paid", True),

@@ -26,38 +26,29 @@ COUNTS = st.integers(0, 10**7)
 
 
 @pytest.mark.parametrize(
-    ("price", "usage", "dollars"),
+    ("price", "usage", "batch", "dollars"),
     [
-        (SONNET, Usage(1_000_000 // 5, 0), "0.6"),
-        (SONNET, Usage(0, 1_000_000), "15"),
-        (SONNET, Usage(1000, 100), "0.0045"),
+        (SONNET, Usage(1_000_000 // 5, 0), False, "0.6"),
+        (SONNET, Usage(1000, 100), False, "0.0045"),
         # 400 plain, 300 read, 200 written for minutes, 100 for an hour: each at its own price.
-        (SONNET, Usage(1000, 0, 300, 200, 100), "0.00264"),
-        (SONNET, Usage(1000, 100, reasoning_tokens=90), "0.0045"),  # reasoning is part of the output
-        (BARE, Usage(1000, 100, 800), "0.0035"),  # no price for reading the cache: as any input
-        (BARE, Usage(1000, 100, 0, 0, 0), "0.0035"),
-        (BARE, Usage(0, 0), "0"),
+        (SONNET, Usage(1000, 0, 300, 200, 100), False, "0.00264"),
+        (SONNET, Usage(1000, 100, reasoning_tokens=90), False, "0.0045"),  # reasoning is part of the output
+        (BARE, Usage(1000, 100, 800), False, "0.0035"),  # no price for reading the cache: as any input
+        (BARE, Usage(0, 0, 0, 0, 0), False, "0"),
+        # What is not known is unknown and not zero.
+        (SONNET, Usage(None, 10), False, None),
+        (SONNET, Usage(10, None), False, None),
+        (SONNET, Usage(200_001, 1), False, None),  # beyond it another price holds
+        (BARE, Usage(100, 1, 0, 5), False, None),  # written to a cache at a price that nobody named
+        (BARE, Usage(100, 1, 0, 0, 5), False, None),
+        (BARE, Usage(100, 1), True, None),  # what a batch costs is not known
+        (SONNET, Usage(100, 1, 60, 50), False, None),  # more from the cache than there is
     ],
 )
-def test_a_call_costs_its_parts_at_their_own_prices(price: Price, usage: Usage, dollars: str) -> None:
-    assert price.cost(usage) == Decimal(dollars)
-
-
-@pytest.mark.parametrize(
-    ("price", "usage", "batch"),
-    [
-        (SONNET, Usage(None, 10), False),
-        (SONNET, Usage(10, None), False),
-        (SONNET, Usage(), False),
-        (SONNET, Usage(200_001, 1), False),  # beyond it another price holds
-        (BARE, Usage(100, 1, 0, 5), False),  # written to a cache at a price that nobody named
-        (BARE, Usage(100, 1, 0, 0, 5), False),
-        (BARE, Usage(100, 1), True),  # what a batch costs is not known
-        (SONNET, Usage(100, 1, 60, 50), False),  # more from the cache than there is
-    ],
-)
-def test_what_is_not_known_is_unknown_and_not_zero(price: Price, usage: Usage, batch: bool) -> None:
-    assert price.cost(usage, batch) is None
+def test_a_call_costs_its_parts_at_their_own_prices(
+    price: Price, usage: Usage, batch: bool, dollars: str | None
+) -> None:
+    assert price.cost(usage, batch) == (Decimal(dollars) if dollars else None)
 
 
 @given(rates=st.tuples(*[RATES] * 5), batch=st.booleans(), counts=st.tuples(*[COUNTS] * 5), spare=COUNTS)

@@ -30,12 +30,8 @@ SENT = {
     "openai": {
         "model": "made-up",
         "messages": [{"role": "system", "content": "Be kind."}, {"role": "user", "content": "Hello"}],
-        "max_completion_tokens": 96,
-        "temperature": 0.7,
-        "top_p": 0.9,
-        "seed": 41,
-        "service_tier": "default",
-        "store": False,
+        "max_completion_tokens": 96, "temperature": 0.7, "top_p": 0.9, "seed": 41,
+        "service_tier": "default", "store": False,
     },
     "anthropic": {
         "model": "made-up",
@@ -139,7 +135,7 @@ def sharing(item: str, persona: str = PERSONA) -> Request:
     return Request(item, (system, Message("user", item)), Sampling(None))
 
 
-def system_of(requests: list[Request], batch: bool = False) -> list[Any]:
+def system_of(*requests: Request, batch: bool = False) -> list[Any]:
     return [ANTHROPIC.body(call, batch)["system"] for call in ANTHROPIC.calls(requests)]
 
 
@@ -148,27 +144,22 @@ def test_prompts_that_start_alike_share_a_cache_key() -> None:
     assert one["prompt_cache_key"] == two["prompt_cache_key"] != other["prompt_cache_key"]
 
 
-def test_what_two_calls_share_is_cached_for_five_minutes() -> None:
-    for blocks, item in zip(system_of([sharing("a"), sharing("b")]), "ab", strict=True):
+def test_what_two_calls_share_is_cached_for_five_minutes_and_what_three_share_in_a_batch_for_an_hour() -> None:
+    requests = [sharing(item) for item in "abc"]
+    for lifetime, blocks in (("5m", system_of(*requests[:2])[1]), ("1h", system_of(*requests, batch=True)[1])):
         assert blocks == [
-            {"type": "text", "text": PERSONA, "cache_control": {"type": "ephemeral", "ttl": "5m"}},
-            {"type": "text", "text": f"Today: {item}"},
+            {"type": "text", "text": PERSONA, "cache_control": {"type": "ephemeral", "ttl": lifetime}},
+            {"type": "text", "text": "Today: b"},
         ]
-
-
-def test_in_a_batch_three_must_share_it_and_it_lives_for_an_hour() -> None:
-    two, three = [sharing("a"), sharing("b")], [sharing("a"), sharing("b"), sharing("c")]
-    assert all("cache_control" not in str(blocks) for blocks in system_of(two, batch=True))
-    assert all(blocks[0]["cache_control"]["ttl"] == "1h" for blocks in system_of(three, batch=True))
+    assert "cache_control" not in str(system_of(*requests[:2], batch=True))
 
 
 def test_what_nobody_shares_or_is_too_short_is_not_cached() -> None:
     short = "You are Ava. "
     assert len(short) < LEAST_CACHED_BYTES < len(PERSONA)
     requests = [sharing("a"), sharing("b", short), sharing("c", short), sharing("d", "I" * len(PERSONA))]
-    assert "cache_control" not in str(system_of(requests))
     unmarked = Request("e", (Message("system", PERSONA), Message("user", "e")), Sampling(None))
-    assert "cache_control" not in str(system_of([unmarked, unmarked]))
+    assert "cache_control" not in str(system_of(*requests) + system_of(unmarked, unmarked))
 
 
 def test_calls_that_share_a_prefix_follow_each_other() -> None:

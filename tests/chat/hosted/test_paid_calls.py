@@ -30,9 +30,7 @@ def test_a_call_is_reserved_then_sent_then_settled_then_delivered(provider: Api)
     outcomes, books, _ = provider.run({}, "a", "b")
     assert reasons(outcomes) == ["ok", "ok"]
     assert books.story == ["sent a", "paid a", "delivered a", "sent b", "paid b", "delivered b"]
-    totals = books.totals()
-    assert (totals.paid, totals.input_tokens, totals.output_tokens) == (2, 240, 48)
-    assert totals.usd_paid == Decimal("0.00072")
+    assert (books.totals().paid, books.totals().usd_paid) == (2, Decimal("0.00072"))
 
 
 @pytest.mark.parametrize(
@@ -89,8 +87,8 @@ def test_the_limit_lets_nothing_out_that_might_pass_it(provider: Api) -> None:
     books = Books(limit=worst_case(provider.name) + Decimal("0.0008"))
     outcomes, _, server = provider.run({}, *"abcdef", calls=books, concurrency=4)
     assert reasons(outcomes) == ["ok"] * 3 + ["max_cost"] * 3
-    assert [outcome.attempts for outcome in outcomes if isinstance(outcome, Failure)] == [0, 0, 0]
-    assert all("--max-cost" in outcome.message for outcome in outcomes if isinstance(outcome, Failure))
+    failures = [one for one in outcomes if isinstance(one, Failure)]
+    assert all(one.attempts == 0 and "--max-cost" in one.message for one in failures)
     assert server.requests == 3
     assert books.totals().usd_committed == Decimal("0.00108")
 
@@ -120,21 +118,20 @@ def test_the_first_call_of_a_shared_prefix_goes_ahead_alone(anthropic: Api) -> N
 
 
 def test_when_the_first_fails_the_next_goes_ahead_and_prefixes_take_turns(anthropic: Api) -> None:
+    said = scripted({"a": [error(400)], "b": [error(500)] * 2})
     asked: list[str] = []
 
-    def asking(answers: dict[str, list[Any]]) -> LoopbackServer:
-        said = scripted(answers)
-        asked.clear()
-        return LoopbackServer(reply=lambda body, count: asked.append(text_of(body)) or said(body, count))  # type: ignore[func-returns-value]
+    def answer(body: dict[str, Any], count: int) -> str | Answer:
+        asked.append(text_of(body))
+        return said(body, count)
 
-    with asking({"a": [error(400)], "b": [error(500)] * 2}) as server:
+    with LoopbackServer(reply=answer) as server:
         outcomes = anthropic.open(server.url, attempts=2).complete(sharing(*"abcde"))
-    assert reasons(outcomes) == ["bad_request", "http_500", "ok", "ok", "ok"]
-    assert asked[:4] == ["a", "b", "b", "c"]
-    with asking({}) as server:
-        chat = anthropic.open(server.url, concurrency=1)
-        chat.complete([*sharing(*"abcd"), *sharing(*"efgh", persona=BO)])
-    assert asked == list("aebfcgdh")  # so that no cache grows old
+        assert reasons(outcomes) == ["bad_request", "http_500", "ok", "ok", "ok"]
+        assert asked[:4] == ["a", "b", "b", "c"]
+        asked.clear()
+        anthropic.open(server.url, concurrency=1).complete([*sharing(*"stuv"), *sharing(*"wxyz", persona=BO)])
+    assert asked == list("swtxuyvz")  # so that no cache grows old
 
 
 # Everything at once
@@ -148,17 +145,10 @@ def test_whatever_happens_each_item_ends_once_and_the_books_cover_what_was_compu
     def answer(payload: dict[str, Any], count: int) -> str | Answer:
         nonlocal computed
         kind = draw.randrange(12)
-        computed += kind not in (0, 1, 2)  # what is refused is not computed; what is lost may be
-        quick: dict[int, str | Answer] = {
-            0: error(429, headers={"retry-after-ms": "20"}),
-            1: error(529),
-            2: error(500),
-            3: "drop",
-            4: error(504),
-            5: Answer("garbage"),
-            6: Answer(provider.answer(usage=None)),
-        }
-        return quick.get(kind, Answer(provider.answer(), delay=draw.random() * 0.02))
+        computed += kind > 2  # what is refused is not computed; what is lost may be
+        bad = [error(429, headers={"retry-after-ms": "20"}), error(529), error(500), "drop", error(504)]
+        bad += [Answer("garbage"), Answer(provider.answer(usage=None))]
+        return bad[kind] if kind < len(bad) else Answer(provider.answer(), delay=draw.random() * 0.02)
 
     limit = worst_case(provider.name) * draw.randrange(8, 60)
     books, done = Books(limit=limit), list[int]()
