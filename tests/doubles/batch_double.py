@@ -46,8 +46,6 @@ REFUSALS = {
     "overloaded": Refused(503, "overloaded_error", "Overloaded"),
     "timeout": Refused(504, "timeout_error", "Timed out"),
     "fatal": Refused(401, "authentication_error", "no"),
-    "declined": Refused(400, "content_filter", "declined"),
-    "blocked": Refused(400, "invalid_request_error", "Output blocked by content filtering policy"),
 }
 # What becomes of a text, when it is asked for the n-th time (from 1): `ok`, a key of `REFUSALS`, `expired`, `canceled`,
 # `garbage`, `missing` (computed, but no result is kept), `uncomputed`. All but `ok`, `garbage`, `missing` are free.
@@ -110,11 +108,8 @@ class BatchDouble(BatchApi):
         prices = PriceList("", {self.api.model: PRICE})
         with CallStore(self.folder / "calls.jsonl") as self.store:
             calls = StageCalls(self.store, "generate", self.api.model, prices=prices, limit=limit)
-            options, clock = (
-                ChatOptions(batch=True, attempts=attempts),
-                {"sleep": self.sleep, "clock": lambda: self.now},
-            )
-            return BatchRun(self.jobs_api(), self.api, asked, options, calls, on_done, **clock).run()
+            options, clock = ChatOptions(batch=True, attempts=attempts), lambda: self.now
+            return BatchRun(self.jobs_api(), self.api, asked, options, calls, on_done, self.sleep, clock).run()
 
     def ask(self, *names: str, **more: Any) -> list[str]:
         """Ask for items: the text of each reply, or the reason of its failure."""
@@ -185,7 +180,7 @@ class BatchDouble(BatchApi):
 
         def before(call: str) -> None:
             if call == f"POST {self.place}" and len(self.pauses) < pauses:
-                self.answers = [self.error(status, "made_up_error", text)]
+                raise Refused(status, "made_up_error", text)
 
         self.before = before
 
@@ -197,14 +192,14 @@ class BatchDouble(BatchApi):
     def handle(self, request: httpx2.Request) -> httpx2.Response:
         call = f"{request.method} {request.url.path}"
         self.calls.append(call)
-        self.before(call)
-        if self.answers:
-            return self.answers.pop(0)
         try:
+            self.before(call)
+            if self.answers:
+                return self.answers.pop(0)
             found = self.answer(request.method, request.url.path, request.url.params, request.read())
+            self.after(call)
         except Refused as refused:
-            return self.error(refused.status, refused.kind, refused.message)
-        self.after(call)
+            return httpx2.Response(refused.status, json=error("anthropic", refused, "req-e"))
         if isinstance(found, dict):
             return httpx2.Response(200, json=found)
         lines = [json.dumps(row, ensure_ascii=False).encode() for row in found]
@@ -212,10 +207,7 @@ class BatchDouble(BatchApi):
         self.random.shuffle(lines)
         content = b"\n".join(lines) + (b"\n" if self.random.random() < 0.5 else b"")
         broken, self.cut = self.cut > 0, max(0, self.cut - 1)
-        return httpx2.Response(200, stream=Pieces(content, broken))
-
-    def error(self, status: int, kind: str, text: str) -> httpx2.Response:
-        return httpx2.Response(status, json=error("anthropic", Refused(status, kind, text), "req-e"))
+        return httpx2.Response(200, content=pieces(content, broken))
 
     def listed(self, provider: str) -> list[Job]:
         return [job for job in super().listed(provider) if self.now >= job.created + self.list_lag]
@@ -247,36 +239,33 @@ class BatchDouble(BatchApi):
         return made, f"req-{text}"
 
 
-class Pieces(httpx2.SyncByteStream):
+def pieces(content: bytes, broken: bool) -> Iterator[bytes]:
     """A body in pieces that end anywhere; a broken one ends in the middle."""
-
-    def __init__(self, content: bytes, broken: bool) -> None:
-        self.content, self.broken = content, broken
-
-    def __iter__(self) -> Iterator[bytes]:
-        content = self.content[: len(self.content) * 2 // 3] if self.broken else self.content
-        for start in range(0, len(content), 97):
-            yield content[start : start + 97]
-        if self.broken:
-            raise httpx2.RemoteProtocolError("peer closed connection")
+    for start in range(0, len(content) * 2 // 3 if broken else len(content), 97):
+        yield content[start : start + 97]
+    if broken:
+        raise httpx2.RemoteProtocolError("peer closed connection")
 
 
-def fates(**by_text: str) -> Fate:
-    """What becomes of a text: its fates in turn, the last one for good; `ok` where nothing is ordered."""
+def fates(each: int = 1, **by_text: str) -> Fate:
+    """What becomes of a text: its fates in turn, the last one for good; `ok` where nothing is ordered.
+
+    `each`: number of calls that share a fate.
+    """
 
     def fate(text: str, times: int) -> str:
         words = by_text.get(text, "ok").split()
-        return words[min(times, len(words)) - 1]
+        return words[min((times - 1) // each, len(words) - 1)]
 
     return fate
 
 
-def kill_at(wanted: str) -> Callable[[str], None]:
-    """For `before` and `after`: kill at the first call that starts so; later ones go through."""
-    left = [Killed()]
+def fail_at(wanted: str, error: BaseException | None = None) -> Callable[[str], None]:
+    """For `before` and `after`: raise an error, or kill, at the first call that has that text; later ones go through."""
+    left = [error or Killed()]
 
     def hook(call: str) -> None:
-        if call.startswith(wanted) and left:
+        if wanted in call and left:
             raise left.pop()
 
     return hook

@@ -30,8 +30,12 @@ SENT = {
     "openai": {
         "model": "made-up",
         "messages": [{"role": "system", "content": "Be kind."}, {"role": "user", "content": "Hello"}],
-        "max_completion_tokens": 96, "temperature": 0.7, "top_p": 0.9, "seed": 41,
-        "service_tier": "default", "store": False,
+        "max_completion_tokens": 96,
+        "temperature": 0.7,
+        "top_p": 0.9,
+        "seed": 41,
+        "service_tier": "default",
+        "store": False,
     },
     "anthropic": {
         "model": "made-up",

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import random
-from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from pathlib import Path
@@ -47,13 +46,10 @@ def answer(text: str = "Hi.", usage: Usage = USED, samples: int = 1) -> Answer:
     return Answer((Reply(text, usage=one, request_id="req_1", seconds=0.5),) * samples, usage, "req_1")
 
 
-def stage(store: CallStore, price: Price | None = PRICE, **more: Any) -> StageCalls:
+def at(folder: Path, price: Price | None = PRICE, **more: Any) -> StageCalls:
     prices = PriceList("", {MODEL: price} if price else {})
-    return StageCalls(store, **{"stage": "generate", "model": MODEL, "prices": prices, **more})
-
-
-def at(folder: Path, **more: Any) -> StageCalls:
-    return stage(CallStore(folder / "calls.jsonl"), **more)
+    settings = {"stage": "generate", "model": MODEL, "prices": prices, **more}
+    return StageCalls(CallStore(folder / "calls.jsonl"), **settings)
 
 
 def lines(folder: Path) -> list[dict[str, Any]]:
@@ -115,8 +111,8 @@ def test_the_limit_holds_over_all_stages_models_and_starts(tmp_path: Path) -> No
     calls = at(tmp_path, limit=3 * WORST)
     calls.settle(calls.reserve(call_of("a"), BOUND), LOST)
     calls.store.close()
-    other = at(tmp_path, stage="review", model="anthropic:m", prices=PriceList("", {"anthropic:m": PRICE}),
-               limit=3 * WORST)  # fmt: skip
+    prices = PriceList("", {"anthropic:m": PRICE})
+    other = at(tmp_path, stage="review", model="anthropic:m", prices=prices, limit=3 * WORST)
     first = other.reserve(call_of("b"), BOUND)
     other.reserve(call_of("c"), BOUND)  # exactly the limit
     with pytest.raises(CostLimitError, match=r"0\.0090 US dollars are spent or reserved, and this call may cost 0\.00"):
@@ -185,13 +181,10 @@ RESERVED = '{"reserved": %d, "stage": "g", "asked": "m", "id": "b", "samples": [
     [
         (RESERVED % (3, "[1, 1]"), "call 3 cannot follow call 1"),
         (RESERVED % (2, "[1, true]"), "must be a whole number, not True"),
-        (RESERVED.replace(', "worst": null', "") % (2, "[1, 1]"), "worst: is missing"),
         ('{"call": 2, "cost": "free"}', "call 2 is not open"),
-        ('{"call": 1, "cost": "cheap"}', "cost: must be"),
         ('{"call": 1, "usd": "-1"}', "usd: must be"),
         ('{"call": 1, "priced": "1"}', "call 1 is not open"),
         ('{"job": "ab", "event": "submitted", "provider_id": "x"}', "was never planned"),
-        ('{"job": 7, "event": "planned"}', "stage is missing"),
         ('{"id": "a"}', "text"),
         ("{", "JSON"),
     ],
@@ -307,7 +300,6 @@ def _most(folder: Path) -> Decimal:
     return most
 
 
-def _stored(content: bytes) -> Iterator[tuple[str, str]]:
-    for line in content.split(b"\n")[:-1]:
-        if "text" in (record := json.loads(line)):
-            yield record["id"], record["text"]
+def _stored(content: bytes) -> list[tuple[str, str]]:
+    records = map(json.loads, content.split(b"\n")[:-1])
+    return [(record["id"], record["text"]) for record in records if "text" in record]
