@@ -19,13 +19,11 @@ CHANGES = {"os.rename", "os.remove", "os.rmdir", "os.mkdir", "os.truncate", "shu
 
 def interrupted_at(write: int, work: Callable[[], object]) -> bool:
     """Interrupt before write number `write` of whole files and of appended lines; False where it finished first."""
-    left = write
+    left = iter(range(write))
 
     def counted(real: Callable[..., Any]) -> Callable[..., Any]:
         def writing(*given: Any, **options: Any) -> Any:
-            nonlocal left
-            left -= 1
-            if left < 0:
+            if next(left, None) is None:
                 raise KeyboardInterrupt
             return real(*given, **options)
 
@@ -45,13 +43,12 @@ def killed_at(step: int, work: Callable[[], object]) -> bool:
     """Run in a process that gets kill -9 before its `step`-th change of a file; False where it finished first."""
 
     def watched() -> None:
-        left = [step]
+        left = iter(range(step))
 
         def watch(event: str, args: tuple[object, ...]) -> None:
-            if event in CHANGES or (event == "open" and isinstance(args[2], int) and args[2] & os.O_CREAT):
-                left[0] -= 1
-                if left[0] < 0:
-                    os.kill(os.getpid(), signal.SIGKILL)
+            changes = event in CHANGES or (event == "open" and isinstance(args[2], int) and args[2] & os.O_CREAT)
+            if changes and next(left, None) is None:
+                os.kill(os.getpid(), signal.SIGKILL)
 
         sys.addaudithook(watch)
         work()
@@ -61,8 +58,7 @@ def killed_at(step: int, work: Callable[[], object]) -> bool:
 
 def killed_in(work: Callable[[], object]) -> bool:
     """Run in a process of its own; whether the work ended it with `KILLED`, or it was killed."""
-    child = os.fork()
-    if not child:
+    if not (child := os.fork()):
         try:
             work()
         finally:

@@ -23,22 +23,11 @@ from providers import ProviderServer
 from h2htalk.benchmark.report.notes import costs_text
 
 # What the items from 4 on meet. `:1` is mended by asking again; what needs no mending is in the reply itself.
-ORDERED = {
-    4: "refusal",
-    5: "truncated",
-    6: "no_usage",
-    7: "garbage",
-    8: "rate_limited:1",
-    9: "overloaded:1",
-    10: "http_500:1",
-    11: "gateway_timeout:1",
-    12: "drop_before:1",
-    13: "drop_after:1",
-    14: "cut:1",
-    15: "hang:1",
-    16: "context_length",
-    17: "http_500",
-}
+FAULTS = (
+    "refusal truncated no_usage garbage rate_limited:1 overloaded:1 http_500:1 gateway_timeout:1 drop_before:1 "
+    "drop_after:1 cut:1 hang:1 context_length http_500"
+)
+ORDERED = dict(enumerate(FAULTS.split(), start=4))
 COMPUTED_TWICE = (11, 13, 14, 15)
 FAILED = {7: "malformed_reply", 16: "context_length", 17: "http_500"}
 MIXED = {"gateway_timeout:2": 0.15, "cut:2": 0.15, "drop_after:2": 0.1, "overloaded:2": 0.1, "no_usage:2": 0.1}

@@ -93,8 +93,6 @@ class BatchDouble(BatchApi):
         self.before: Callable[[str], None] = lambda call: None
         self.after: Callable[[str], None] = lambda call: None
 
-    # --- Runs that ask it ---------------------------------------------------------------------------------------
-
     def jobs_api(self) -> OpenAIJobs | AnthropicJobs:
         """What speaks to it, over the real SDK. A call that is repeated by the SDK itself would be seen here."""
         client = httpx2.Client(transport=httpx2.MockTransport(self.handle))
@@ -171,8 +169,6 @@ class BatchDouble(BatchApi):
     def sleep(self, seconds: float) -> None:
         self.pauses.append(seconds)
         self.now += seconds
-
-    # --- What it answers ----------------------------------------------------------------------------------------
 
     def refuse_jobs(self, status: int, text: str, pauses: int = 10**6) -> None:
         """Refuse to make jobs from now on, until a run has paused so often."""
@@ -261,7 +257,7 @@ def fates(each: int = 1, **by_text: str) -> Fate:
 
 
 def fail_at(wanted: str, error: BaseException | None = None) -> Callable[[str], None]:
-    """For `before` and `after`: raise an error, or kill, at the first call that has that text; later ones go through."""
+    """For `before` and `after`: raise an error, or kill, at the first call with that text; later ones go through."""
     left = [error or Killed()]
 
     def hook(call: str) -> None:

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import json
 import math
-import os
-from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 # Made up. It holds what base64, URLs and JSON each write in another way, so that a search can find every spelling.
@@ -19,7 +17,7 @@ REPLY = "That sounds like a long day. I am here, so tell me what stayed with you
 REFUSAL = "I cannot help with that."
 BYTES_PER_TOKEN = 3  # of UTF-8: near enough to a tokenizer for English and Chinese alike
 TOKENS_AROUND_MESSAGE = 3
-CACHE_FROM, CACHE_STEP = 1024, 128  # tokens: shorter prefixes are never cached; OpenAI counts what it read in steps
+CACHES: dict[str | None, tuple[str, ...]] = {None: (), "5m": ("cache_write",), "1h": ("cache_write_1h",)}
 
 
 class Refused(Exception):
@@ -34,17 +32,16 @@ class Refused(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A checked request. `item`: its last user message. `pieces`: texts of the prompt, each with the lifetime of a
-    cache that ends behind it."""
+    """A checked request. `item`: its last user message. `texts`: of the prompt. `lifetime`: of its cache, if any."""
 
     provider: str
     model: str
     item: str
-    pieces: tuple[tuple[str, str | None], ...]
+    texts: list[str]
     max_tokens: int
     samples: int = 1
     schema: dict[str, Any] | None = None
-    cache_key: str = ""
+    lifetime: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +57,7 @@ class Tokens:
 
 @dataclass(slots=True)
 class Model:
-    """Writes replies, each with a number of its own, and counts them.
+    """Writes replies, each with a number of its own, and counts them: a quarter of each prompt is read from a cache.
 
     `dearest`: every call costs as much as it can: a token for each byte, every budget used up, nothing cached.
     """
@@ -68,7 +65,6 @@ class Model:
     reply: str = REPLY
     dearest: bool = False
     written: int = 0
-    prompts: defaultdict[tuple[str, str], list[str]] = field(default_factory=lambda: defaultdict(list))
 
     def count(self, text: str) -> int:
         size = len(text.encode())
@@ -88,11 +84,10 @@ class Model:
         output = sum(map(self.count, texts))
         if finish == "length" or self.dearest:
             output = asked.max_tokens * asked.samples
-        counts = [self.count(text) + TOKENS_AROUND_MESSAGE for text, _ in asked.pieces]
-        total = sum(counts) + (self.count(json.dumps(asked.schema)) if asked.schema else 0)
-        read, written = (0, {}) if self.dearest else self._cached(asked, counts)
-        short, hour = written.get("5m", 0), written.get("1h", 0)
-        return texts, finish, Tokens(total - read - short - hour, read, short, hour, output)
+        pieces = [*asked.texts, *([json.dumps(asked.schema)] if asked.schema else [])]
+        total = sum(self.count(text) + TOKENS_AROUND_MESSAGE for text in pieces)
+        cached = {} if self.dearest else dict.fromkeys(("cache_read", *CACHES[asked.lifetime]), total // 4)
+        return texts, finish, Tokens(total - sum(cached.values()), output=output, **cached)
 
     def _text(self, asked: Asked, fault: str | None) -> str:
         if fault == "refusal":
@@ -101,26 +96,6 @@ class Model:
             return f"{self.reply} ({self.written})"
         text = json.dumps(fill(asked.schema, asked.schema, out_of_range=fault == "out_of_range"))
         return text[: len(text) // 2] if fault == "malformed_form" else text
-
-    def _cached(self, asked: Asked, counts: list[int]) -> tuple[int, dict[str | None, int]]:
-        """Tokens read from the cache, and written there by lifetime."""
-        before = self.prompts[asked.model, asked.cache_key]
-        if asked.provider == "openai":
-            prompt = "".join(text for text, _ in asked.pieces)
-            longest = max((len(os.path.commonprefix([prompt, text])) for text in before), default=0)  # noqa: RUF071 - characters are meant
-            tokens = min(len(prompt[:longest].encode()) // BYTES_PER_TOKEN, sum(counts))
-            return (tokens // CACHE_STEP * CACHE_STEP if tokens >= CACHE_FROM else 0), {}
-        text, lifetime = asked.pieces[0]
-        if lifetime is None or counts[0] < CACHE_FROM:
-            return 0, {}
-        return (counts[0], {}) if text in before else (0, {lifetime: counts[0]})
-
-    def finish(self, asked: Asked) -> None:
-        """A reply was finished: from now on its prefix can be read from the cache."""
-        prompts = self.prompts[asked.model, asked.cache_key]
-        texts = [text for text, _ in asked.pieces]
-        prompts.append("".join(texts) if asked.provider == "openai" else texts[0])
-        del prompts[:-8]
 
 
 def fill(schema: dict[str, Any], root: dict[str, Any], out_of_range: bool = False) -> Any:
@@ -156,15 +131,13 @@ def read(provider: str, body: Any) -> Asked:
     if model == REASONER and body.get("temperature") not in (None, 1):
         raise Refused(400, "invalid_request_error", "Unsupported value: 'temperature' does not support")
     texts = [block["text"] for block in system] + [message["content"] for message in messages]
-    lifetimes = [block.get("cache_control", {}).get("ttl") for block in system] + [None] * len(messages)
-    pieces = tuple(zip(texts, lifetimes, strict=True))
     if provider == "anthropic":
+        lifetime = next((block["cache_control"]["ttl"] for block in system if "cache_control" in block), None)
         schema = body["output_config"]["format"]["schema"] if "output_config" in body else None
-        return Asked(provider, model, texts[-1], pieces, body["max_tokens"], schema=schema)
+        return Asked(provider, model, texts[-1], texts, body["max_tokens"], 1, schema, lifetime)
     schema = body["response_format"]["json_schema"]["schema"] if "response_format" in body else None
     item = [message["content"] for message in messages if message["role"] == "user"][-1]
-    budget, key = body["max_completion_tokens"], body.get("prompt_cache_key") or ""
-    return Asked(provider, model, item, pieces, budget, body.get("n") or 1, schema, key)
+    return Asked(provider, model, item, texts, body["max_completion_tokens"], body.get("n") or 1, schema)
 
 
 def reply(asked: Asked, texts: list[str], finish: str, tokens: Tokens, request_id: str, usage: bool) -> dict[str, Any]:

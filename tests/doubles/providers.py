@@ -22,7 +22,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 from loopback import Answer, LoopbackHttp, header
 from provider_batches import BatchApi, Found, Job
-from provider_model import ID_HEADER, KEY, REPLY, Asked, Model, Refused, Tokens, error, read, reply
+from provider_model import ID_HEADER, KEY, REPLY, Model, Refused, Tokens, error, read, reply
 
 # US dollars per million tokens, by kind.
 KINDS = ("input", "output", "cache_read", "cache_write", "cache_write_1h")
@@ -162,20 +162,18 @@ class ProviderServer(LoopbackHttp, BatchApi):
 
     def compute_call(
         self, provider: str, body: Any, request_id: str, batch: bool
-    ) -> tuple[str | None, dict[str, Any], Charge | None, Asked]:
+    ) -> tuple[str | None, dict[str, Any], Charge | None]:
         """Check, compute and charge one request; raises Refused, free of charge."""
         asked = read(provider, body)
         fault = self.fault_of(asked.item)
         if fault in _SAID:
             raise Refused(*_SAID[fault][provider == "anthropic"])
         if fault == "drop_before":  # nothing is computed: the connection ends before
-            return fault, {}, None, asked
+            return fault, {}, None
         texts, finish, tokens = self.model.write(asked, fault)
         charge = Charge(f"{provider}:{asked.model}", asked.item, asked.samples, tokens, batch, request_id)
         self._charges.append(charge)
-        return fault, reply(asked, texts, finish, tokens, request_id, fault != "no_usage"), charge, asked
-
-    # --- Batch jobs ---------------------------------------------------------------------------------------------
+        return fault, reply(asked, texts, finish, tokens, request_id, fault != "no_usage"), charge
 
     def ends(self, job: Job) -> bool:
         return job.looks >= self.looks
@@ -183,16 +181,13 @@ class ProviderServer(LoopbackHttp, BatchApi):
     def compute(self, job: Job, body: Any) -> tuple[Found, str]:
         request_id = self._next_id()
         try:
-            fault, made, charge, asked = self.compute_call(job.provider, body, request_id, batch=True)
+            fault, made, charge = self.compute_call(job.provider, body, request_id, batch=True)
         except Refused as refused:
             return refused, request_id
         if charge is None:
             return fault, request_id
-        self.model.finish(asked)
         charge.arrived = fault != "no_usage"
         return made, request_id
-
-    # --- The wire -----------------------------------------------------------------------------------------------
 
     def _next_id(self) -> str:
         self._number += 1
@@ -216,7 +211,7 @@ class ProviderServer(LoopbackHttp, BatchApi):
             return Answer(error(provider, refused, request_id), refused.status, headers)
 
     def _live(self, body: Any, provider: str, request_id: str) -> Answer | str:
-        fault, made, charge, asked = self.compute_call(provider, body, request_id, batch=False)
+        fault, made, charge = self.compute_call(provider, body, request_id, batch=False)
         if fault == "gateway_timeout":
             raise Refused(504, "timeout_error", "The upstream did not answer in time")
         if fault in ("hang", "drop_before", "drop_after"):
@@ -224,7 +219,6 @@ class ProviderServer(LoopbackHttp, BatchApi):
         content = json.dumps(made).encode() if fault != "garbage" else b'{"id": "%s' % KEY.encode()
 
         def sent() -> None:
-            self.model.finish(asked)
             if charge is not None:
                 charge.arrived = fault not in ("no_usage", "garbage", "cut")
 

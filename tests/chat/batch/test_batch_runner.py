@@ -98,9 +98,6 @@ def test_results_that_are_no_longer_kept_are_possibly_paid_and_asked_for_anew(do
     assert (found.usd_paid or 0) + (found.usd_possible or 0) >= double.bill == 2 * CALL_USD
 
 
-# --- Money ------------------------------------------------------------------------------------------------------
-
-
 def test_a_batch_that_might_pass_the_limit_is_refused_whole_before_anything_is_sent(double: BatchDouble) -> None:
     with pytest.raises(ConfigError, match=r"max_cost 0\.01: 0\.00 .* may cost 0\.\d+ more: .*; nothing .* sent"):
         double.ask(*"abcdefgh", limit=Decimal("0.01"))
@@ -112,9 +109,6 @@ def test_a_later_batch_that_might_pass_the_limit_fails_its_items_and_keeps_the_o
     double.interrupted("a", "b")
     assert double.ask("a", "b", limit=Decimal("0.001")) == ["re: a", "max_cost"]
     assert len(double.jobs) == 1
-
-
-# --- Failures on the way ----------------------------------------------------------------------------------------
 
 
 def test_trouble_that_no_call_survives_stops_the_run_and_is_free(double: BatchDouble) -> None:
@@ -187,9 +181,6 @@ def test_a_folder_with_an_open_job_of_another_model_is_refused(double: BatchDoub
     other = BatchDouble(next(name for name in PROVIDERS if name != double.provider), double.folder)
     with pytest.raises(ConfigError, match=f"of {double.api.model}"):
         other.ask("a")
-
-
-# --- What OpenAI checks before a job begins ---------------------------------------------------------------------
 
 
 def test_a_job_whose_validation_failed_is_a_free_error_with_its_first_lines(tmp_path: Path) -> None:

@@ -36,9 +36,6 @@ def test_the_lines_of_a_job_are_on_disk_before_it_is_sent(double: BatchDouble, m
     assert all(posts)
 
 
-# --- Killed at a named moment -----------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("list_lag", [0.0, 40.0])
 def test_killed_before_the_id_arrived_the_job_is_found(double: BatchDouble, list_lag: float) -> None:
     double.list_lag = list_lag
@@ -77,9 +74,6 @@ def test_a_job_that_can_never_be_made_is_an_error_after_so_many_tries(double: Ba
     with pytest.raises(ModelCallError, match="4 batch jobs in a row gave no results"):
         double.resume()
     assert double.jobs == []
-
-
-# --- Telling our job from others --------------------------------------------------------------------------------
 
 
 def test_jobs_of_others_are_not_ours(double: BatchDouble) -> None:
@@ -139,9 +133,6 @@ def test_a_job_that_can_no_longer_be_told_from_another_is_possibly_paid(claude: 
     assert claude.bill == 6 * CALL_USD
     assert claude.totals.usd_paid == 3 * CALL_USD
     assert (claude.totals.usd_possible or 0) >= 3 * CALL_USD
-
-
-# --- Killed anywhere --------------------------------------------------------------------------------------------
 
 
 @contextmanager

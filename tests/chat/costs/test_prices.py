@@ -69,9 +69,6 @@ def test_the_worst_case_is_never_passed_and_no_digit_is_lost(
     assert Fraction(cost) == (exact / 2 if batch else exact)
 
 
-# --- Price files ------------------------------------------------------------------------------------------------
-
-
 def written(folder: Path, text: str) -> Path:
     path = folder / "prices.toml"
     path.write_text(text, encoding="utf-8")
@@ -120,8 +117,6 @@ def test_a_file_that_is_no_price_list_says_where(tmp_path: Path, text: str, mess
     with pytest.raises(ConfigError, match=rf"prices\.toml: .*{message}|prices\.toml: {message}"):
         load_prices(written(tmp_path, text))
 
-
-# --- The bundled file ---------------------------------------------------------------------------------------------
 
 TEXT = files("h2htalk.chat").joinpath("prices.toml").read_text(encoding="utf-8")
 MODELS: dict[str, dict[str, Any]] = tomllib.loads(TEXT)["models"]

@@ -131,9 +131,6 @@ def test_a_conversation_that_the_user_does_not_open_gets_an_opening(messages: tu
     assert body_of(*messages)["messages"][0] == {"role": "user", "content": "…"}
 
 
-# Caches
-
-
 def sharing(item: str, persona: str = PERSONA) -> Request:
     system = Message("system", f"{persona}Today: {item}", shared=len(persona))
     return Request(item, (system, Message("user", item)), Sampling(None))
@@ -170,9 +167,6 @@ def test_calls_that_share_a_prefix_follow_each_other() -> None:
     other = "You are Bo, who mends nets. " * 120
     requests = [sharing("a"), sharing("b", other), sharing("c", "alone"), sharing("d"), sharing("e", other)]
     assert [call.indexes[0] for call in ANTHROPIC.calls(requests)] == [0, 3, 1, 4, 2]
-
-
-# Key, address
 
 
 @pytest.mark.parametrize(

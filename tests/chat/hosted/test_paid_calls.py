@@ -23,9 +23,6 @@ def anthropic(monkeypatch: pytest.MonkeyPatch, hosted_loop: None) -> Api:
     return Api("anthropic", monkeypatch)
 
 
-# What is paid
-
-
 def test_a_call_is_reserved_then_sent_then_settled_then_delivered(provider: Api) -> None:
     outcomes, books, _ = provider.run({}, "a", "b")
     assert reasons(outcomes) == ["ok", "ok"]
@@ -46,18 +43,12 @@ def test_a_prompt_that_a_filter_declines_is_a_refusal_and_a_blocked_reply_possib
     assert (server.requests, books.totals().possibly_paid) == (1, int(usage == Usage()))
 
 
-# What ends the run
-
-
 def test_what_is_not_the_api_ends_the_run_after_a_few_answers_which_may_be_paid(provider: Api) -> None:
     books, texts = Books(), [str(number) for number in range(20)]
     page = {text: [Answer("<html>Welcome</html>")] for text in texts}
     with pytest.raises(ConfigError, match=rf"is not the API of .*the first 8 .*Welcome.*{provider.name.upper()}_BASE_"):
         provider.run(page, *texts, calls=books)
     assert (books.totals().unmetered, books.totals().open) == (8, 0)
-
-
-# What calls wait for
 
 
 def test_rate_limits_count_against_the_deadline_and_not_against_the_attempts(provider: Api) -> None:
@@ -100,9 +91,6 @@ def test_seconds_spent_waiting_for_the_limit_do_not_count_against_the_deadline(p
     assert (reasons(outcomes), server.in_flight_max) == (["ok"] * 3, 1)
 
 
-# Caches on request
-
-
 def test_the_first_call_of_a_shared_prefix_goes_ahead_alone(anthropic: Api) -> None:
     asked: dict[str, float] = {}
 
@@ -132,9 +120,6 @@ def test_when_the_first_fails_the_next_goes_ahead_and_prefixes_take_turns(anthro
         asked.clear()
         anthropic.open(server.url, concurrency=1).complete([*sharing(*"stuv"), *sharing(*"wxyz", persona=BO)])
     assert asked == list("swtxuyvz")  # so that no cache grows old
-
-
-# Everything at once
 
 
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 6))])

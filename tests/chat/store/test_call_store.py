@@ -239,9 +239,6 @@ def test_an_erased_call_keeps_its_money_and_not_its_text(
     assert read_costs(tmp_path)["generate"].usd_paid == 2 * SPENT + SPENT / 2
 
 
-# --- Killed at any byte -----------------------------------------------------------------------------------------
-
-
 @dataclass
 class Provider:
     """Computes and charges what reaches it; remembers how long the file was then."""

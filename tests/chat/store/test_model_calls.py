@@ -86,9 +86,6 @@ def test_a_model_that_cannot_be_called_is_an_error(
         check_model(settings)
 
 
-# --- Hosted models, through the real SDK ------------------------------------------------------------------------
-
-
 @contextmanager
 def serving(monkeypatch: pytest.MonkeyPatch, **plan: Any) -> Iterator[ProviderServer]:
     with ProviderServer(**plan) as server:
@@ -130,9 +127,6 @@ def test_equal_greedy_requests_are_called_for_once(tmp_path: Path, server: Provi
     assert sorted(line["id"] for line in lines(tmp_path) if line.get("copy")) == ["b", "d", "e"]
     ask(settings, tmp_path, request("a"), request("h"))
     assert len(server.charged()) == 5
-
-
-# --- Stages of a workspace --------------------------------------------------------------------------------------
 
 
 def compose(folder: Path, **more: Any) -> RecordCounts:
