@@ -56,18 +56,9 @@ def hurried() -> AbstractContextManager[object]:
     return patch.multiple(batch_runner, **HURRY)
 
 
-@dataclass(frozen=True, slots=True)
-class Ended:
-    """What a command said, and its exit code."""
-
-    code: int
-    stdout: str
-    stderr: str
-
-    @property
-    def errors(self) -> list[str]:
-        """The lines on stderr that are none of progress."""
-        return [line for line in self.stderr.splitlines() if not _PROGRESS.match(line)]
+def error_lines(stderr: str) -> list[str]:
+    """The lines that are none of progress."""
+    return [line for line in stderr.splitlines() if not _PROGRESS.match(line)]
 
 
 @dataclass(slots=True)
@@ -108,12 +99,12 @@ class HostedRun:
             cwd=self.folder,
         )
 
-    def finish(self, process: subprocess.Popen[str], code: int = 0, timeout: float = 60) -> Ended:
+    def finish(self, process: subprocess.Popen[str], code: int = 0) -> subprocess.CompletedProcess[str]:
         """Wait for the end of a process, and want that exit code."""
-        stdout, stderr = process.communicate(timeout=timeout)
-        return self._check(Ended(process.returncode, stdout, stderr), code)
+        stdout, stderr = process.communicate(timeout=60)
+        return self._check(process.returncode, stdout, stderr, code)
 
-    def run(self, *options: object, code: int = 0, **settings: Any) -> Ended:
+    def run(self, *options: object, code: int = 0, **settings: Any) -> subprocess.CompletedProcess[str]:
         """Carry the command out in this process, and want that exit code."""
         stdout, stderr, got = io.StringIO(), io.StringIO(), 0
         with (
@@ -127,19 +118,19 @@ class HostedRun:
                 main()
             except SystemExit as end:
                 got = int(end.code or 0)
-        return self._check(Ended(got, stdout.getvalue(), stderr.getvalue()), code)
+        return self._check(got, stdout.getvalue(), stderr.getvalue(), code)
 
-    def _check(self, ended: Ended, code: int) -> Ended:
-        assert ended.code == code, ended.stderr or ended.stdout
-        assert "Traceback" not in ended.stderr, ended.stderr
+    def _check(self, got: int, stdout: str, stderr: str, code: int) -> subprocess.CompletedProcess[str]:
+        assert got == code, stderr or stdout
+        assert "Traceback" not in stderr, stderr
         left = {path.name: path.read_bytes() for path in self.folder.rglob("*") if path.is_file()}
         for where, content in {
             **left,
-            "its output": ended.stdout.encode(),
-            "its messages": ended.stderr.encode(),
+            "its output": stdout.encode(),
+            "its messages": stderr.encode(),
         }.items():
             assert not [one for one in SPELLINGS if one in content], f"the key stands in {where}"
-        return ended
+        return subprocess.CompletedProcess([], got, stdout, stderr)
 
     def lines(self) -> list[dict[str, Any]]:
         """The whole lines of the run's call store."""

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hosted_made import APIS, PROVIDERS, Api, set_keys
+
+if TYPE_CHECKING:
+    from batch_double import BatchDouble
 
 
 @pytest.fixture
@@ -26,6 +31,14 @@ def hosted_loop(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixtur
 def api(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, hosted_loop: None) -> Api:
     """Every API of live calls, one after the other."""
     return Api(str(request.param), monkeypatch)
+
+
+@pytest.fixture(params=PROVIDERS)
+def double(request: pytest.FixtureRequest, tmp_path: Path) -> BatchDouble:
+    """The batch API of each provider, and a folder with a call store."""
+    from batch_double import BatchDouble  # it loads both SDKs
+
+    return BatchDouble(str(request.param), tmp_path)
 
 
 @pytest.fixture(params=PROVIDERS)

@@ -50,26 +50,17 @@ class Answer:
 def completion(text: str | None = REPLY, finish_reason: str = "stop", **message: Any) -> dict[str, Any]:
     """The JSON of a chat completion; `message` adds fields such as `refusal` or `reasoning_content`."""
     said = {"role": "assistant", "content": text, **message}
-    return {
-        "id": "chatcmpl-loopback",
-        "object": "chat.completion",
-        "model": "loopback",
-        "choices": [{"index": 0, "message": said, "finish_reason": finish_reason}],
-        "usage": {"prompt_tokens": 120, "completion_tokens": 24, "total_tokens": 144},
-    }
+    choices = [{"index": 0, "message": said, "finish_reason": finish_reason}]
+    usage = {"prompt_tokens": 120, "completion_tokens": 24, "total_tokens": 144}
+    named = {"id": "chatcmpl-loopback", "object": "chat.completion", "model": "loopback"}
+    return {**named, "choices": choices, "usage": usage}
 
 
 def message(text: str = REPLY, **changed: Any) -> dict[str, Any]:
     """The JSON of an answer of Anthropic's messages API."""
-    return {
-        "id": "msg_loopback",
-        "type": "message",
-        "role": "assistant",
-        "model": "loopback",
-        "content": [{"type": "text", "text": text}],
-        "stop_reason": "end_turn",
-        "usage": {"input_tokens": 120, "output_tokens": 24},
-    } | changed
+    named = {"id": "msg_loopback", "type": "message", "role": "assistant", "model": "loopback"}
+    said = {"content": [{"type": "text", "text": text}], "stop_reason": "end_turn"}
+    return {**named, **said, "usage": {"input_tokens": 120, "output_tokens": 24}, **changed}
 
 
 class LoopbackHttp:
@@ -202,9 +193,6 @@ def header(head: bytes, name: bytes) -> str:
     """A header of a request; empty where there is none."""
     at = head.lower().find(b"\r\n" + name + b":")
     return head[at + len(name) + 3 :].split(b"\r\n", 1)[0].decode().strip() if at >= 0 else ""
-
-
-# --- Chat completions, and Anthropic's messages -----------------------------------------------------------------
 
 
 def _refuse(status: int, message: str, code: str) -> Answer:

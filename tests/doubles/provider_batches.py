@@ -59,6 +59,7 @@ class BatchApi:
         raise NotImplementedError
 
     def create(self, provider: str, lines: list[tuple[str, Any]], **more: Any) -> Job:
+        assert len(dict(lines)) == len(lines) > 0
         job = Job(f"{PREFIX[provider]}_{len(self.jobs)}", provider, lines, **more)
         self.jobs.append(job)
         return job
@@ -81,11 +82,11 @@ class BatchApi:
                 assert (sent["endpoint"], sent["completion_window"]) == ("/v1/chat/completions", "24h")
                 rows = [json.loads(line) for line in self.files[sent["input_file_id"]].splitlines()]
                 lines = [(row["custom_id"], row["body"]) for row in rows]
-                return self.made("openai", lines, file=sent["input_file_id"], metadata=sent["metadata"])
+                return self.show(self.create("openai", lines, file=sent["input_file_id"], metadata=sent["metadata"]))
             case "POST", ["messages", "batches"]:
                 rows = json.loads(content)["requests"]
                 assert all(re.fullmatch(r"[a-zA-Z0-9_-]{1,64}", row["custom_id"]) for row in rows)
-                return self.made("anthropic", [(row["custom_id"], row["params"]) for row in rows])
+                return self.show(self.create("anthropic", [(row["custom_id"], row["params"]) for row in rows]))
             case "GET", ["batches"]:
                 return self._page("openai", query)
             case "GET", ["messages", "batches"]:
@@ -93,16 +94,10 @@ class BatchApi:
             case "GET", ["batches", name] | ["messages", "batches", name] if job := self.job(name):
                 return self.show(job)
             case "GET", ["messages", "batches", name, "results"] if job := self.job(name):
-                return self._rows(job)
+                return job.results or []
             case "GET", ["files", name, "content"] if (job := self.job(name.partition("+")[0])) and not job.archived:
-                return [row for row in self._rows(job) if (row.get("error") is None) == name.endswith("+out")]
+                return [row for row in job.results or [] if (row.get("error") is None) == name.endswith("+out")]
         raise Refused(404, "not_found_error", f"nothing at {path}")
-
-    def made(self, provider: str, lines: list[tuple[str, Any]], **more: Any) -> dict[str, Any]:
-        """Make a job, and describe it."""
-        assert lines
-        assert len({custom_id for custom_id, _ in lines}) == len(lines)
-        return self.show(self.create(provider, lines, **more))
 
     def job(self, job_id: str) -> Job | None:
         return next((job for job in self.jobs if job.id == job_id), None)
@@ -128,10 +123,6 @@ class BatchApi:
             self.random.shuffle(job.results)
         return job.results is not None or bool(job.problems)
 
-    def _rows(self, job: Job) -> list[dict[str, Any]]:
-        assert job.results is not None, "results were asked for before the job had ended"
-        return job.results
-
     def show(self, job: Job, listed: bool = False) -> dict[str, Any]:
         """Describe a job as its provider does."""
         ended, counts = self.end(job), job.counts
@@ -147,7 +138,7 @@ class BatchApi:
                 "results_url": f"{self.url}/v1/messages/batches/{job.id}/results" if ended else None,
             }
         status = "expired" if counts["expired"] else "completed"
-        whole = ended and not job.problems
+        whole, failed = ended and not job.problems, counts["errored"] + counts["expired"] + counts["canceled"]
         return {
             "id": job.id,
             "status": "failed" if job.problems else status if ended else "in_progress",
@@ -155,11 +146,7 @@ class BatchApi:
             "created_at": int(job.created),
             "input_file_id": job.file or "file-strange",
             "metadata": job.metadata,
-            "request_counts": {
-                "total": len(job.lines),
-                "completed": counts["succeeded"],
-                "failed": counts["errored"] + counts["expired"] + counts["canceled"],
-            },
+            "request_counts": {"total": len(job.lines), "completed": counts["succeeded"], "failed": failed},
             "output_file_id": f"{job.id}+out" if whole else None,
             "error_file_id": f"{job.id}+err" if whole else None,
         }

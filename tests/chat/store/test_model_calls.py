@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 from compose_made import talk
@@ -86,17 +87,10 @@ def test_a_model_that_cannot_be_called_is_an_error(
         check_model(settings)
 
 
-@contextmanager
-def serving(monkeypatch: pytest.MonkeyPatch, **plan: Any) -> Iterator[ProviderServer]:
-    with ProviderServer(**plan) as server:
-        for name, value in server.environment().items():
-            monkeypatch.setenv(name, value)
-        yield server
-
-
 @pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[ProviderServer]:
-    with serving(monkeypatch) as running:
+def server() -> Iterator[ProviderServer]:
+    """A provider that charges as much as it can, and whose jobs end at the second look."""
+    with ProviderServer(dearest=True, looks=2) as running, patch.dict(os.environ, running.environment()):
         yield running
 
 
@@ -137,21 +131,22 @@ def compose(folder: Path, **more: Any) -> RecordCounts:
     return run_one("compose", place, ComposeSettings(model=USER, **more), prices=str(folder / "prices.toml"))
 
 
-def test_compose_by_batches_makes_the_same_calls_at_half_the_price(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    found = {}
+def test_compose_by_batches_makes_the_same_calls_at_half_the_price(tmp_path: Path, server: ProviderServer) -> None:
+    counts, bills = [], []
     for name, batch in (("live", False), ("batch", True)):
         (tmp_path / name).mkdir()
-        with serving(monkeypatch, dearest=True, looks=2) as server, hurried():
+        before = len(server.charged())
+        with hurried():
             with pytest.raises((ConfigError, IncompleteError), match=r"max_cost 0\.0001"):
                 compose(tmp_path / name, batch=batch, max_cost=0.0001)
-            assert not server.charged()
+            assert len(server.charged()) == before
             for _ in range(2):  # the same process continues, and repeats nothing
-                counts = compose(tmp_path / name, batch=batch, max_cost=5.0)
-            found[name] = counts, server.bill()
-            assert {charge.batch for charge in server.charged()} == {batch}
-    assert found["live"][0] == found["batch"][0]
-    assert found["batch"][1] == found["live"][1] / 2
+                found = compose(tmp_path / name, batch=batch, max_cost=5.0)
+        counts.append(found)
+        charges = server.charged()[before:]
+        bills.append(sum(charge.dollars for charge in charges))
+        assert {charge.batch for charge in charges} == {batch}
+    assert counts[0] == counts[1]
+    assert bills[1] == bills[0] / 2
     shown = costs_text(tmp_path / "live" / "work")  # a workspace's costs could not be shown
-    assert shown.startswith(f"compose: {found['live'][1]:.4f} US dollars for ")
+    assert shown.startswith(f"compose: {bills[0]:.4f} US dollars for ")
