@@ -134,10 +134,6 @@ class Books(StageCalls):
     def totals(self) -> Totals:
         return self.store.totals().get(self.stage, Totals())
 
-    @property
-    def open_count(self) -> int:
-        return sum(call.billing == "open" for call in self.store.calls)
-
     def stored(self, requests: list[Request]) -> OnDone:
         return lambda index, outcome: self.story.append(f"delivered {requests[index].id}")
 

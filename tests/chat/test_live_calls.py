@@ -98,7 +98,7 @@ def test_after_the_first_reply_such_a_failure_is_the_items_own_at_a_server_and_e
         assert server.requests == 3
     # What was on its way is kept.
     assert {"paid a", "delivered a", "paid b", "delivered b", "free c"} <= set(books.story)
-    assert (books.open_count, books.totals().possibly_paid) == (0, 0)
+    assert (books.totals().open, books.totals().possibly_paid) == (0, 0)
 
 
 def test_nothing_at_the_address_ends_the_run_before_the_first_answer(api: Api) -> None:
@@ -108,7 +108,7 @@ def test_nothing_at_the_address_ends_the_run_before_the_first_answer(api: Api) -
     with pytest.raises(ModelCallError, match=rf"^http://127\.0\.0\.1:{port}\S* does not answer .*no conn") as caught:
         api.open(f"http://127.0.0.1:{port}/v1", calls=books, concurrency=1).complete(requests_of("a", "b"))
     assert api.key not in str(caught.value)
-    assert (books.totals().free, books.open_count) == (int(api.paid), 0)
+    assert (books.totals().free, books.totals().open) == (int(api.paid), 0)
     assert time.monotonic() - start < 2
 
 
@@ -170,7 +170,7 @@ def test_what_on_done_raises_stops_the_run_and_is_passed_on(api: Api, raised: Ba
     assert caught.value is raised
     assert len(done) == 5
     assert server.requests < 30
-    assert books.open_count == 0  # what nobody kept is possibly paid
+    assert books.totals().open == 0  # what nobody kept is possibly paid
     assert not api.paid or (books.totals().paid, books.totals().possibly_paid > 0) == (5, True)
 
 

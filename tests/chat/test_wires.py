@@ -181,8 +181,6 @@ def test_no_json_raises(payload: Any, status: int) -> None:
         assert isinstance(wire.read_error(status, payload, {}), FailedCall)
 
 
-# --- Errors -----------------------------------------------------------------------------------------------------
-
 EVERY = tuple(WIRES)
 HOSTED = ("openai", "anthropic")
 
@@ -285,9 +283,7 @@ def test_no_error_quotes_the_key(name: str, status: int) -> None:
         ({"error": "no such field"}, "no such field"),
         ({"detail": [{"loc": ["body"], "msg": "required"}]}, '[{"loc": ["body"], "msg": "required"}]'),
         (b"<h1>Bad\n\tRequest</h1>\x00\x1b[2J\xff", "<h1>Bad Request</h1>[2J\ufffd"),
-        (["odd"], '["odd"]'),
         (None, ""),
-        ({}, ""),
         ("x" * 999, "x" * 200),
     ],
 )
@@ -300,7 +296,6 @@ def test_the_text_of_an_error_is_one_short_line(body: object, text: str) -> None
     [
         ({}, None),
         ({"retry-after": "1.5"}, 1.5),
-        ({"retry-after": "3600"}, 3600.0),
         *(({"retry-after": value}, None) for value in ("-5", "inf", "604801", "nan", "soon", "")),
         ({"retry-after": "Wed, 21 Oct 2015 07:28:00 GMT"}, None),
         ({"retry-after": "Wed, 99 Oct 99999 07:28:00 GMT"}, None),

@@ -213,9 +213,8 @@ class LoopbackServer(LoopbackHttp):
     """A server of chat completions.
 
     Args:
-        faults: fault name -> share of items that meet it, 0 to 1 (`{"unauthorized": 1.0}`: everything).
-        faults_at: text in the last user message -> fault name, to order a fault for one item.
-        latency: seconds before each answer.
+        faults: fault name -> share of items that meet it, 0 to 1.
+        faults_at: text in the last user message -> fault name.
         reply: the reply's text, or a function of (request JSON, count of this item's requests so far) that
             returns a text, an `Answer`, or the name of a fault.
     """

@@ -114,21 +114,19 @@ def test_the_bound_covers_what_a_normalizing_tokenizer_makes_of_a_ligature(wire:
     assert bound.input_tokens >= 100 * len(written_out.encode())
 
 
-# Anthropic's turns: the user first, never two in a row, none of them blank
-
-
-def test_blank_turns_go_and_their_neighbours_are_joined() -> None:
-    turns = (("system", "  "), ("user", "Hi"), ("assistant", " \n"), ("user", "Are you there?"), ("assistant", ""))
-    body = body_of(*(Message(role, text) for role, text in turns))  # type: ignore[arg-type]
-    assert body["messages"] == [{"role": "user", "content": "Hi\nAre you there?"}]
-    assert "system" not in body
-
-
 @pytest.mark.parametrize(
-    "messages", [(Message("assistant", "Welcome."), Message("user", "Hi")), (Message("system", "Write."),)]
+    ("turns", "sent"),
+    [
+        # The user opens, nobody speaks twice in a row, and no turn is blank.
+        ([("user", "Hi"), ("assistant", " \n"), ("user", "You there?"), ("assistant", "")], ["Hi\nYou there?"]),
+        ([("assistant", "Welcome."), ("user", "Hi")], ["…", "Welcome.", "Hi"]),
+        ([], ["…"]),
+    ],
 )
-def test_a_conversation_that_the_user_does_not_open_gets_an_opening(messages: tuple[Message, ...]) -> None:
-    assert body_of(*messages)["messages"][0] == {"role": "user", "content": "…"}
+def test_turns_are_as_anthropic_wants_them(turns: list[tuple[Any, str]], sent: list[str]) -> None:
+    body = body_of(Message("system", "  "), *(Message(role, text) for role, text in turns))
+    assert [message["content"] for message in body["messages"]] == sent
+    assert "system" not in body
 
 
 def sharing(item: str, persona: str = PERSONA) -> Request:

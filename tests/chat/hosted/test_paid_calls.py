@@ -143,7 +143,7 @@ def test_whatever_happens_each_item_ends_once_and_the_books_cover_what_was_compu
         outcomes = chat.complete(requests, lambda index, _: done.append(index))
     assert sorted(done) == list(range(len(requests)))
     totals = books.totals()
-    assert books.open_count == 0
+    assert books.totals().open == 0
     assert totals.paid >= reasons(outcomes).count("ok")
     assert totals.paid + totals.possibly_paid == computed
     assert totals.usd_committed is not None
