@@ -7,8 +7,7 @@ import signal
 import sys
 from collections.abc import Callable
 from typing import Any
-
-import pytest
+from unittest.mock import patch
 
 from h2htalk.data.files import AppendLog
 
@@ -29,9 +28,8 @@ def interrupted_at(write: int, work: Callable[[], object]) -> bool:
 
         return writing
 
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(os, "replace", counted(os.replace))
-        patch.setattr(AppendLog, "append", counted(AppendLog.append))
+    replace, append = counted(os.replace), counted(AppendLog.append)
+    with patch.object(os, "replace", replace), patch.object(AppendLog, "append", append):
         try:
             work()
         except KeyboardInterrupt:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gzip
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import httpx2
 import pytest
@@ -28,45 +28,35 @@ class Body(httpx2.SyncByteStream):
             yield b" " * 65536
 
 
-@pytest.fixture
-def ask(provider: Api, monkeypatch: pytest.MonkeyPatch) -> Callable[..., JobCallError]:
-    """Make a call about a job through the SDK, at a provider that answers by that; returns the error."""
-
-    def asking(answer: httpx2.Response) -> JobCallError:
-        hosts = []
-
-        def handle(_: object, request: httpx2.Request) -> httpx2.Response:
-            hosts.append(request.url.host)
-            return answer
-
-        monkeypatch.setattr(httpx2.HTTPTransport, "handle_request", handle)
-        chat = CHATS[provider.name]
-        with chat.open_client(*chat.read_environment()) as client, pytest.raises(JobCallError) as caught:
-            chat.jobs(client, chat.wire("made-up"), connection_failure).retrieve("job")
-        assert len(hosts) == 1, "what is refused is not sent again, nor elsewhere"
-        return caught.value
-
-    return asking
+def ask(provider: Api, patch: pytest.MonkeyPatch, answer: httpx2.Response) -> JobCallError:
+    """Ask for a job through the SDK, at a provider that answers by that; returns the error."""
+    hosts = []
+    patch.setattr(httpx2.HTTPTransport, "handle_request", lambda _, asked: hosts.append(asked.url.host) or answer)
+    chat = CHATS[provider.name]
+    with chat.open_client(*chat.read_environment()) as client, pytest.raises(JobCallError) as caught:
+        chat.jobs(client, chat.wire("made-up"), connection_failure).retrieve("job")
+    assert len(hosts) == 1, "what is refused is not sent again, nor elsewhere"
+    return caught.value
 
 
 @pytest.mark.parametrize("status", [200, 500])
-def test_an_endless_answer_about_a_job_is_cut(ask: Callable[..., JobCallError], status: int) -> None:
+def test_an_endless_answer_about_a_job_is_cut(provider: Api, monkeypatch: pytest.MonkeyPatch, status: int) -> None:
     body = Body()
-    assert "larger than 16 MB" in ask(httpx2.Response(status, stream=body)).failed.message
+    assert "larger than 16 MB" in ask(provider, monkeypatch, httpx2.Response(status, stream=body)).failed.message
     assert MOST <= body.read < 2 * MOST
 
 
-def test_a_compressed_answer_is_bounded_before_it_is_unpacked(
-    ask: Callable[..., JobCallError], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_compressed_answer_is_bounded_before_it_is_unpacked(provider: Api, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hosted_chat, "LARGEST_COMPRESSED", 10_000)
     answer = httpx2.Response(200, headers={"content-encoding": "gzip"}, content=iter([gzip.compress(b" " * 2**24)]))
-    assert "larger than" in ask(answer).failed.message
+    assert "larger than" in ask(provider, monkeypatch, answer).failed.message
 
 
-def test_a_redirect_of_a_job_is_not_followed_and_the_key_goes_nowhere_else(ask: Callable[..., JobCallError]) -> None:
+def test_a_redirect_of_a_job_is_not_followed_and_the_key_goes_nowhere_else(
+    provider: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
     elsewhere = httpx2.Response(307, headers={"location": "https://elsewhere.example/v1"})
-    error = ask(elsewhere)
+    error = ask(provider, monkeypatch, elsewhere)
     assert (error.status, error.refused) == (307, True)
 
 

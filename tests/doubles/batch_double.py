@@ -83,8 +83,7 @@ class BatchDouble(BatchApi):
         self.runtime = 20.0  # seconds that a job takes
         self.list_lag = 0.0  # seconds until a job shows in the list
         self.pauses: list[float] = []
-        self.asked: Counter[str] = Counter()
-        self.charged: Counter[str] = Counter()
+        self.asked, self.charged = Counter[str](), Counter[str]()
         self.calls: list[str] = []
         self.problems: list[dict[str, Any]] = []  # of the jobs to come: their validation fails
         self.answers: list[httpx2.Response] = []  # said instead of doing anything, first come first served
@@ -94,7 +93,7 @@ class BatchDouble(BatchApi):
         self.after: Callable[[str], None] = lambda call: None
 
     def jobs_api(self) -> OpenAIJobs | AnthropicJobs:
-        """What speaks to it, over the real SDK. A call that is repeated by the SDK itself would be seen here."""
+        """What speaks to it, over the real SDK."""
         client = httpx2.Client(transport=httpx2.MockTransport(self.handle))
         if self.provider == "openai":
             return OpenAIJobs(openai.OpenAI(api_key=KEY, http_client=client), self.api, connection_failure)

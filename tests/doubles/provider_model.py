@@ -120,9 +120,6 @@ def fill(schema: dict[str, Any], root: dict[str, Any], out_of_range: bool = Fals
     return "as the person said"
 
 
-# --- The wires --------------------------------------------------------------------------------------------------
-
-
 def read(provider: str, body: Any) -> Asked:
     """The request in a body; raises Refused as the API does."""
     model, messages, system = body["model"], body["messages"], body.get("system") or []

@@ -36,11 +36,13 @@ def test_the_lines_of_a_job_are_on_disk_before_it_is_sent(double: BatchDouble, m
     assert all(posts)
 
 
+@pytest.mark.parametrize("broken", [None, *(Refused(status, "api_error", "broken") for status in (408, 500, 504))])
 @pytest.mark.parametrize("list_lag", [0.0, 40.0])
-def test_killed_before_the_id_arrived_the_job_is_found(double: BatchDouble, list_lag: float) -> None:
+def test_a_job_whose_id_never_arrived_is_found(double: BatchDouble, list_lag: float, broken: Refused | None) -> None:
     double.list_lag = list_lag
-    double.after = fail_at(f"POST {double.place}")
-    double.killed()
+    double.after = fail_at(f"POST {double.place}", broken)
+    if broken is None:
+        double.killed()
     double.resume()
     double.require_paid_once()
     assert len(double.jobs) == 1
@@ -55,14 +57,6 @@ def test_a_job_that_was_never_made_is_no_try(double: BatchDouble, moment: str) -
     double.killed()
     double.resume(attempts=2)
     double.require_paid_once()
-
-
-@pytest.mark.parametrize("status", [408, 500, 504])
-def test_a_job_whose_creation_is_answered_by_a_broken_server_is_found(double: BatchDouble, status: int) -> None:
-    double.after = fail_at(f"POST {double.place}", Refused(status, "api_error", "broken"))
-    double.resume()
-    double.require_paid_once()
-    assert len(double.jobs) == 1
 
 
 def test_a_job_that_can_never_be_made_is_an_error_after_so_many_tries(double: BatchDouble) -> None:

@@ -40,9 +40,9 @@ SENT = {
     "anthropic": {
         "model": "made-up",
         "max_tokens": 96,
+        "service_tier": "standard_only",
         "messages": [{"role": "user", "content": "Hello"}],
         "system": [{"type": "text", "text": "Be kind."}],
-        "service_tier": "standard_only",
     },
 }
 

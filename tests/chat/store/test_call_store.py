@@ -305,8 +305,6 @@ def _stored(content: bytes) -> list[tuple[str, str]]:
     return [(record["id"], record["text"]) for record in records if "text" in record]
 
 
-# --- Calls of a stage -------------------------------------------------------------------------------------------
-
 USER, COMPANION = "openai:gpt-test", "anthropic:claude-test"
 
 
@@ -350,7 +348,6 @@ def test_a_failed_call_leaves_the_part_incomplete_and_is_repeated(tmp_path: Path
     ("settings", "message"),
     [
         (CallSettings("opnai:x"), "unknown engine 'opnai'"),
-        (CallSettings("scripted:no-such-file.jsonl"), "no-such-file.jsonl"),
         (CallSettings("openai:gpt-test"), "OPENAI_API_KEY"),
         (CallSettings("openai:unheard-of", 1.0), "price of openai:unheard-of is unknown"),
         (CallSettings("embedded", batch=True), "embedded has no batches"),
@@ -361,7 +358,7 @@ def test_a_model_that_cannot_be_called_is_an_error(
     monkeypatch: pytest.MonkeyPatch, settings: CallSettings, message: str
 ) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    with pytest.raises((ConfigError, DataError), match=message):  # DataError: of the file of scripted
+    with pytest.raises(ConfigError, match=message):
         check_model(settings)
 
 
