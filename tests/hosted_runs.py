@@ -74,8 +74,8 @@ class HostedRun:
     def __post_init__(self) -> None:
         write_split(self.folder / "split", self.items)
         (self.folder / "prices.toml").write_text(price_file())
-        common = {"embedder": "none", "baselines": False, "max_tokens": 64}
-        self.settings = {**common, **self.settings, "prices": str(self.folder / "prices.toml")}
+        common = {"embedder": "none", "baselines": False, "max_tokens": 64, "prices": str(self.folder / "prices.toml")}
+        self.settings = common | self.settings
 
     @property
     def out(self) -> Path:

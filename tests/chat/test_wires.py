@@ -195,7 +195,6 @@ def rows(*table: tuple[tuple[str, ...], int, Any, str, str, bool]) -> list[Any]:
         (EVERY, 400, {"message": "bad"}, "bad_request", "free", False),
         (EVERY, 413, {}, "context_length", "free", False),
         (EVERY, 408, {}, "http_408", "possibly_paid", True),
-        (EVERY, 409, {}, "http_409", "free", True),
         (EVERY, 429, {"code": "rate_limit_exceeded"}, "rate_limited", "free", True),
         (EVERY, 500, {}, "http_500", "free", True),
         (EVERY, 502, {}, "http_502", "possibly_paid", True),

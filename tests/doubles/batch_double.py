@@ -243,10 +243,7 @@ def pieces(content: bytes, broken: bool) -> Iterator[bytes]:
 
 
 def fates(each: int = 1, **by_text: str) -> Fate:
-    """What becomes of a text: its fates in turn, the last one for good; `ok` where nothing is ordered.
-
-    `each`: number of calls that share a fate.
-    """
+    """What becomes of a text: its fates in turn, each of so many calls, the last one for good; else `ok`."""
 
     def fate(text: str, times: int) -> str:
         words = by_text.get(text, "ok").split()
