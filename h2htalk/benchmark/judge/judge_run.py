@@ -159,7 +159,7 @@ def _open(spec: JudgeSpec) -> tuple[list[JudgeCalls], list[JudgedAnswer]]:
     def panel() -> list[JudgeCalls]:
         prompts = load_prompts(spec.prompts)
         asked = []
-        for model in dict.fromkeys(spec.judges):
+        for model in spec.judges:
             names, how = (model_name(model), model_identity(model)), (spec.temperature_of(model), spec.thinking)
             asked.append(JudgeCalls(Judge(*names, prompts.sources, *how, spec.reverse), spec, model, run, prompts))
         return asked
