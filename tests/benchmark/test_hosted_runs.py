@@ -66,22 +66,11 @@ def test_every_fault_of_a_live_call_ends_in_an_answer_or_a_reason_and_true_books
         run.require_true_books()
 
 
-@pytest.mark.parametrize(
-    ("model", "faults", "said"),
-    [
-        (MODELS["openai"], {"unauthorized": 1}, "OPENAI_API_KEY"),
-        (MODELS["anthropic"], {"unknown_model": 1}, "claude-test"),
-        ("openai:reasoner-test", {}, "--model-sampling"),
-    ],
-)
-def test_a_wrong_key_model_or_setting_is_one_line_and_costs_nothing(
-    tmp_path: Path, model: str, faults: dict[str, float], said: str
-) -> None:
-    with ProviderServer(faults=faults) as server:
-        run = HostedRun(server, tmp_path, model, 4)
-        ended = run.run(code=2)
-        assert said in ended.stderr
-        assert len(error_lines(ended.stderr)) == 1, ended.stderr
+def test_a_wrong_setting_is_one_line_and_costs_nothing(tmp_path: Path) -> None:
+    with ProviderServer() as server:
+        run = HostedRun(server, tmp_path, "openai:reasoner-test", 4)
+        (line,) = error_lines(run.run(code=2).stderr)
+        assert "--model-sampling" in line
         assert (server.charged(), run.stored()) == ([], {})
 
 

@@ -40,7 +40,7 @@ class Job:
 
 
 class BatchApi:
-    """The jobs, oldest first, and the files."""
+    """The jobs, oldest first, and the files. A double has `ends(job)` and `compute(job, body)`."""
 
     page_size = 100
     url = "http://double"
@@ -49,14 +49,6 @@ class BatchApi:
         self.jobs: list[Job] = []
         self.files: dict[str, bytes] = {}
         self.random = random.Random(0)
-
-    def ends(self, job: Job) -> bool:
-        """Whether a job has ended, at one more look."""
-        raise NotImplementedError
-
-    def compute(self, job: Job, body: Any) -> tuple[Found, str]:
-        """What came of a request, and its request id; `job.counts` has what it is counted as."""
-        raise NotImplementedError
 
     def create(self, provider: str, lines: list[tuple[str, Any]], **more: Any) -> Job:
         assert len(dict(lines)) == len(lines) > 0

@@ -48,7 +48,6 @@ _SAID: dict[str, tuple[tuple[Any, ...], tuple[Any, ...]]] = {
         (401, "invalid_request_error", _KEY_TEXT, "invalid_api_key"),
         (401, "authentication_error", _KEY_TEXT),
     ),
-    "unknown_model": ((404, "", "no such model", "model_not_found"), (404, "not_found_error", "model: claude-nowhere")),
     "context_length": (
         (400, "invalid_request_error", "maximum context length is 8192 tokens", "context_length_exceeded"),
         (400, "invalid_request_error", "prompt is too long: 210000 tokens > 200000 maximum"),

@@ -8,7 +8,7 @@ from typing import Any
 
 import httpx2
 import pytest
-from batch_double import BatchDouble
+from batch_double import BatchDouble, fail_at
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -89,21 +89,15 @@ def test_a_line_that_says_nothing_is_none(double: BatchDouble, row: dict[str, An
     assert read_one(double, row) is None
 
 
-@pytest.mark.parametrize(
-    ("error", "reached"),
-    [
-        *((kind, False) for kind in (httpx2.ConnectError, httpx2.ConnectTimeout)),
-        *((kind, True) for kind in (httpx2.ReadError, httpx2.ReadTimeout, httpx2.WriteError, httpx2.WriteTimeout)),
-        (httpx2.RemoteProtocolError, True),
-    ],
-)
+REACHED = (httpx2.ReadError, httpx2.ReadTimeout, httpx2.WriteError, httpx2.WriteTimeout, httpx2.RemoteProtocolError)
+NOT_REACHED = (httpx2.ConnectError, httpx2.ConnectTimeout)
+
+
+@pytest.mark.parametrize(("error", "reached"), [*((e, True) for e in REACHED), *((e, False) for e in NOT_REACHED)])
 def test_trouble_with_the_connection_says_whether_anything_was_sent(
     double: BatchDouble, error: type[Exception], reached: bool
 ) -> None:
-    def broken(_: str) -> None:
-        raise error("x")
-
-    double.before = broken
+    double.before = fail_at("", error("x"))
     with pytest.raises(JobCallError) as caught:
         double.jobs_api().create(RECORD, [])
     assert (caught.value.status, caught.value.reached) == (None, reached)
