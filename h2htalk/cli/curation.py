@@ -208,14 +208,12 @@ def redrawn(folder: folder_kinds.FolderErasure) -> folder_kinds.FolderErasure:
     if folder.kind != "release" or not release_folder.lost_figures(release):
         return folder
     try:
-        made = release_folder.partial_folders(release)[0]
-        write_analysis.write_analysis(analyze.analyze(analyze.AnalyzeSpec(release)), made)
-        card.redraw_figures(release, made)
+        with release_folder.work_folders(release) as (made, _):
+            write_analysis.write_analysis(analyze.analyze(analyze.AnalyzeSpec(release)), made)
+            card.redraw_figures(release, made)
         message, failed = "its figures were made again from the rows left", False
     except H2HTalkError as error:
         message, failed = f"its figures were removed, and not made again: {error}", True
-    finally:
-        release_folder.remove_leftovers(release)
     return replace(folder, messages=(*folder.messages, message), unfinished=folder.unfinished or failed)
 
 

@@ -32,8 +32,8 @@ from h2htalk.data.files import (
     sha256_of,
     write_json,
     write_jsonl,
-    write_problem,
     writer_lock,
+    writing,
 )
 from h2htalk.data.links import add_link, follow_links, read_links
 from h2htalk.data.records import as_path
@@ -48,11 +48,10 @@ from h2htalk.data.releases.release_folder import (
     Manifest,
     canary_of,
     hash_files,
-    partial_folders,
     private_folder,
     read_tombstones,
     release_hash,
-    remove_leftovers,
+    work_folders,
 )
 from h2htalk.data.scenario import Persona, bundled_personas, read_personas
 from h2htalk.errors import ConfigError, DataError, PublishError, quoted, suggest
@@ -140,7 +139,6 @@ def _build(spec: ReleaseSpec, workspace: Workspace, out: Path, allow: Sequence[s
     date = spec.date or max(str(event["when"])[:10] for event in events)
     # Before the text is written: an erasure after a kill finds what the build left.
     add_link(workspace.path, "release", out)
-    remove_leftovers(out)
     _write(out, context, content, facts, tombstones, rounds, date)
     return Release(out, (), content, release_hash(out), accepted, notes)
 
@@ -276,9 +274,8 @@ def _write(
     rounds: Sequence[RoundOutcome],
     date: str,
 ) -> None:
-    new, private = partial_folders(out)
     spec = context.spec
-    try:
+    with writing(out), work_folders(out) as (new, private):
         new.mkdir(parents=True)
         private.mkdir(mode=0o700)
         canary = canary_of(spec.name)
@@ -306,8 +303,3 @@ def _write(
             if target.is_dir():
                 target.rmdir()  # empty: checked before the work began
             os.replace(made, target)
-    except OSError as error:
-        raise DataError(f"{out}: {write_problem(error)}") from error
-    finally:
-        for path in (new, private):
-            shutil.rmtree(path, ignore_errors=True)

@@ -13,7 +13,7 @@ from pathlib import Path
 from h2htalk.data.erasure.folder_kinds import ErasedIds, FolderErasure, erase, kind_of, mark_folder
 from h2htalk.data.links import COPY, Link, follow_links, links_of, read_links
 from h2htalk.data.releases.hub import delete_cached, delete_rows
-from h2htalk.data.releases.release_folder import HUB, partial_folders, work_folder
+from h2htalk.data.releases.release_folder import HUB, partial_folders, work_folders
 from h2htalk.errors import H2HTalkError, listed
 
 
@@ -79,7 +79,7 @@ def find_folders(bases: Sequence[Path]) -> Iterator[tuple[str, Path]]:
 def _sweep_folder(linked_as: str, path: Path, erased: ErasedIds) -> FolderErasure:
     try:
         if left := [one for one in partial_folders(path) if one.is_dir()] if linked_as == "release" else []:
-            with work_folder(path):  # which removes them
+            with work_folders(path):  # which removes them
                 pass
         result = erase(path, erased)
         more = [f"deleted, left by a command that was killed: {one}" for one in left]

@@ -25,7 +25,7 @@ import huggingface_hub
 from huggingface_hub import CommitOperationAdd, CommitOperationDelete, HfApi, constants, errors
 
 from h2htalk.data.erasure.folder_kinds import remove_for_good, require_published_erased
-from h2htalk.data.files import refuse_links, require_new_folder, write_problem
+from h2htalk.data.files import refuse_links, require_new_folder, write_problem, writing
 from h2htalk.data.links import add_link
 from h2htalk.data.releases import release_folder as releases
 from h2htalk.data.responses import masked
@@ -241,14 +241,11 @@ def pull(name: str, out: Path) -> HubRelease:
     if "#" in name:
         raise ConfigError(f"{name}: a release is copied whole; leave out #{name.partition('#')[2]}")
     release = load_release(name)
-    try:
-        with releases.work_folder(out) as copy:
-            for path in (releases.MANIFEST, *release.manifest.files):
-                (copy / path).parent.mkdir(parents=True, exist_ok=True)
-                shutil.copyfile(release.folder / path, copy / path)
-            os.replace(copy, out.resolve())
-    except OSError as error:
-        raise DataError(f"{out}: {write_problem(error)}") from error
+    with writing(out), releases.work_folders(out) as (copy, _):
+        for path in (releases.MANIFEST, *release.manifest.files):
+            (copy / path).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(release.folder / path, copy / path)
+        os.replace(copy, out.resolve())
     if release.erased:
         number = f"the newest version lists {counted(len(release.erased), 'item')} as erased; this copy may hold them"
         print(f"{name}: {number}: pull the newest, or evaluate on {name}, which leaves them out", file=sys.stderr)

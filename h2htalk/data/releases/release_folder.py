@@ -291,26 +291,21 @@ def partial_folders(release: Path) -> tuple[Path, Path]:
     return own.with_name(f".{own.name}.part"), own.with_name(f".{own.name}.private.part")
 
 
-def remove_leftovers(release: Path) -> list[Path]:
-    """Remove and return what a command that was killed left beside a release."""
-    for path in (left := [path for path in partial_folders(release) if path.is_dir()]):
-        remove_for_good(path)
-    return left
-
-
 @contextmanager
-def work_folder(release: Path) -> Iterator[Path]:
-    """Yield a new folder beside a release, which goes at the end, or after a kill with the next command.
+def work_folders(release: Path) -> Iterator[tuple[Path, Path]]:
+    """Yield two new folders, for a release and its private one: removed at the end, or with the next command.
 
     Raises DataError where another process works there.
     """
-    made = partial_folders(release)[0] / "made"
-    with files.writer_lock(made, files.WAIT):
+    part, private = partial_folders(release)
+    with files.writer_lock(made := part / "made", files.WAIT):
         try:
             remove_for_good(made)
-            yield made
+            remove_for_good(private)
+            yield made, private
         finally:
-            remove_leftovers(release)
+            remove_for_good(part)
+            remove_for_good(private)
 
 
 def _item_allowed(text: str) -> str:
