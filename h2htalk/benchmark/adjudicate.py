@@ -24,7 +24,7 @@ from h2htalk.benchmark.judge.judgements import (
     write_people_ratings,
 )
 from h2htalk.benchmark.metrics.composite import THRESHOLD, read_scores
-from h2htalk.benchmark.report.table2 import ALL_COLUMNS, cell_at
+from h2htalk.benchmark.report.table2 import ALL_COLUMNS
 from h2htalk.benchmark.run import Run, load_run
 from h2htalk.benchmark.score_run import judge_again
 from h2htalk.benchmark.summary import Summary
@@ -268,11 +268,11 @@ def close_adjudication(run: str | os.PathLike[str], round: str | os.PathLike[str
 
 def _changes(before: Summary, after: Summary) -> list[str]:
     """`Basic 63.10 to 60.25` for each figure that changed: of the row with J, without S of the ratings (20 R)."""
-    rows = [one.rows.judged or (one.judging.ratings if one.judging else None) for one in (before, after)]
+    rows = [one.rows.judged or (one.judging.ratings if one.judging else {}) for one in (before, after)]
     return [
         f"{column.group} {column.heading} {old.value:.2f} to {new.value:.2f}".strip()
         for column in ALL_COLUMNS
-        if (old := cell_at(rows[0], column.key)) and (new := cell_at(rows[1], column.key))
+        if (old := rows[0].get(column.key)) and (new := rows[1].get(column.key))
         if old.value is not None and new.value is not None and round(old.value, 2) != round(new.value, 2)
     ]
 

@@ -236,19 +236,7 @@ class Cell:
         return asdict(self)
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One row of Table 2.
-
-    `cells` by subtask; `dimensions` the plain means of cells; `overall` their Table-1-weighted mean (None unless all
-    exist); `items_mean` the mean over the scored items; `plain_mean` the plain mean of the existing cells.
-    """
-
-    cells: Mapping[str, Cell]
-    dimensions: Mapping[str, Cell]
-    overall: Cell
-    items_mean: Cell
-    plain_mean: Cell
+Row = Mapping[str, Cell]  # of Table 2, by the figures of `figure_weights`
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,8 +251,9 @@ class ItemValue:
 def figure_weights(items: Mapping[str, int]) -> dict[str, dict[str, float]]:
     """The figures of Table 2 as weights of subtasks; `items`: subtask -> number of scored items, of those asked.
 
-    Returns subtask, `<dimension>_avg`, `overall` (Table 1's counts), `items_mean`, `plain_mean` -> subtask -> weight;
-    each subtask must have a value, but for one of weight 0.
+    Returns subtask -> weight by subtask, `<dimension>_avg` (the plain mean of cells), `overall` (of all subtasks, with
+    Table 1's counts), `items_mean` (over the scored items) and `plain_mean` (of the existing cells); each subtask must
+    have a value, but for one of weight 0.
     """
     asked = [name for name in SUBTASKS if name in items]
     figures: dict[str, dict[str, float]] = {name: {name: 1.0} for name in asked}
@@ -282,14 +271,7 @@ def aggregate(values: Iterable[ItemValue]) -> Row:
     """Average the values of one measure to a row of Table 2; `group` is the subtask. Row order never matters."""
     cells, means = _cells(values, SUBTASKS)
     figures = figure_weights({name: cell.n for name, cell in cells.items()})
-    averages = {key: _average(weights, cells, means) for key, weights in figures.items() if key not in cells}
-    return Row(
-        cells=cells,
-        dimensions={name: averages[key] for name in DIMENSIONS if (key := f"{name}_avg") in averages},
-        overall=averages["overall"],
-        items_mean=averages["items_mean"],
-        plain_mean=averages["plain_mean"],
-    )
+    return cells | {key: _average(weights, cells, means) for key, weights in figures.items() if key not in cells}
 
 
 def aggregate_slices(values: Iterable[ItemValue]) -> dict[str, Cell]:

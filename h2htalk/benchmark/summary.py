@@ -422,7 +422,7 @@ def by_sample(scenarios: Sequence[Scenario], scores: Mapping[str, ItemScore], va
     whole = [s for s in scenarios if None not in values[s.id]]
     for number in range(samples):
         row = aggregate(ItemValue(s.id, s.subtask, values[s.id][number]) for s in whole)
-        figure = row.items_mean.value if row.overall.value is None else row.overall.value
+        figure = row["items_mean" if row["overall"].value is None else "overall"].value
         if figure is not None:
             yield figure
 

@@ -41,7 +41,7 @@ def references_of(spec: EvaluateSpec) -> Path:
 
 
 def contracts(summary: Summary) -> dict[str, float | None]:
-    return {name: cell.value for name, cell in summary.rows.compliance.cells.items()}
+    return {name: cell.value for name, cell in summary.rows.compliance.items()}
 
 
 def test_answers_are_stored_and_not_scored(spec: EvaluateSpec) -> None:
@@ -52,7 +52,7 @@ def test_answers_are_stored_and_not_scored(spec: EvaluateSpec) -> None:
     assert not summary.incomplete
     assert summary.signature.protocol["references"] == "private"
     assert set(summary.baselines) == {"constant", "copy-last-turn"}
-    assert {cell.value for cell in summary.rows.lexical.cells.values()} == {None}
+    assert {cell.value for cell in summary.rows.lexical.values()} == {None}
     public = evaluate(replace(spec, split="mini@1", limit=22, out=f"{spec.out}-public"))
     assert contracts(summary) == contracts(public)
     assert summary.violations == public.violations

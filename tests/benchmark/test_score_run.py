@@ -66,7 +66,7 @@ def test_a_restart_of_a_finished_run_scores_nothing_anew(
 def test_contracts_can_be_left_out(spec: EvaluateSpec, tmp_path: Path) -> None:
     """Prompts of one's own that ask for another length had their answers counted against the package's contract."""
     made = evaluate(replace(spec, contracts="none"))
-    means = made.rows.compliance.items_mean
+    means = made.rows.compliance["items_mean"]
     assert (made.signature.protocol["contracts"], dict(made.violations), means.value) == ("none", {}, None)
     assert not made.incomplete
     assert score(spec.out_path) == made
@@ -135,4 +135,4 @@ def test_baselines_stand_on_the_items_that_the_model_was_scored_on(spec: Evaluat
     script.write_text("".join(json_line(line) for line in ({"id": "*", "text": "I hear you."}, lost)))
     summary = evaluate(spec)
     for row in (summary.rows.lexical, *(baseline.lexical for baseline in summary.baselines.values())):
-        assert (row.cells["dialogue_base"].n, row.cells["dialogue_base"].total) == (13, 14)
+        assert (row["dialogue_base"].n, row["dialogue_base"].total) == (13, 14)

@@ -42,10 +42,10 @@ def english() -> Summary:
 
 def test_the_references_themselves_score_the_most_and_break_no_contract() -> None:
     summary = lexical()
-    assert (summary.rows.lexical.overall.value or 0) > 98  # a reference of fewer than four tokens has no BLEU-4 of 1
-    assert summary.rows.compliance.overall.value == pytest.approx(100)
+    assert (summary.rows.lexical["overall"].value or 0) > 98  # a reference of fewer than four tokens has no BLEU-4 of 1
+    assert summary.rows.compliance["overall"].value == pytest.approx(100)
     assert (summary.violations, summary.warnings, summary.incomplete) == ({}, (), False)
-    assert all(0 < (baseline.lexical.overall.value or 0) < 40 for baseline in summary.baselines.values())
+    assert all(0 < (baseline.lexical["overall"].value or 0) < 40 for baseline in summary.baselines.values())
 
 
 def test_an_english_embedder_gives_s_to_english_items_and_says_so() -> None:
@@ -57,7 +57,7 @@ def test_an_english_embedder_gives_s_to_english_items_and_says_so() -> None:
     assert {sum(cell.total for cell in cells.values()) for cells in summary.slices.values()} == {count}
     for rows in (summary.rows, *summary.baselines.values()):
         assert rows.s is not None
-        totals = [row.overall.total for row in (rows.s, rows.lexical, rows.compliance)]
+        totals = [row["overall"].total for row in (rows.s, rows.lexical, rows.compliance)]
         assert totals == [count, len(MINI.scenarios), len(MINI.scenarios)]
 
 
@@ -78,7 +78,7 @@ def test_empty_and_refused_replies_are_scored_and_failed_ones_make_the_run_incom
     assert (counts.samples, counts.empty, counts.refused) == (len(ids) - 2, 1, 1)
     assert counts.failures == {"missing": 1, "timeout": 1}
     assert summary.incomplete
-    cell = summary.rows.lexical.cells["dialogue_base"]
+    cell = summary.rows.lexical["dialogue_base"]
     assert (cell.n, cell.total) == (len(ids) - 2, len(ids))
     assert (cell.value or 100) < 100 * (len(ids) - 3) / (len(ids) - 2)  # the empty reply counts as 0
 
@@ -89,7 +89,7 @@ def test_several_samples_count_as_one_item() -> None:
         (s.id, n): Response(s.id, n, s.reference if n else "") for s in split.scenarios for n in range(2)
     }
     summary = summary_of(split, answers, samples=2)
-    cell = summary.rows.lexical.cells["dialogue_base"]
+    cell = summary.rows.lexical["dialogue_base"]
     assert (cell.n, cell.total) == (len(split.scenarios), len(split.scenarios))
     assert cell.value == pytest.approx(50, abs=0.5)
     assert summary.counts.samples == 2 * len(split.scenarios)
@@ -119,8 +119,7 @@ def test_the_constant_baseline_on_the_authors_share_of_nulls_and_a_model_below_i
     always: Answers = {(s.id, 0): Response(s.id, 0, block) for s in split.scenarios}
     summary = summary_of(split, always)
     baseline, model = (
-        rows.lexical.cells["recollection_synthesis"].value or 0
-        for rows in (summary.baselines["constant"], summary.rows)
+        rows.lexical["recollection_synthesis"].value or 0 for rows in (summary.baselines["constant"], summary.rows)
     )
     assert 64 <= baseline < 68
     assert model < 36

@@ -15,7 +15,7 @@ import numpy as np
 from h2htalk.benchmark.calibration.labels import read_number
 from h2htalk.benchmark.compare.comparison import title_of
 from h2htalk.benchmark.metrics.composite import COMPOSITE_COLUMNS, item_score
-from h2htalk.benchmark.report.table2 import cell_at, main_row
+from h2htalk.benchmark.report.table2 import main_row
 from h2htalk.benchmark.run import Run, load_run
 from h2htalk.benchmark.statistics import FEW, LEAST, clusters_of, rank_correlation
 from h2htalk.data.imports.harness_log import read_rows
@@ -185,8 +185,8 @@ def _dialogues(run: Run) -> Iterator[Unit]:
 
 def _figures(run: Run, ratings: Ratings) -> dict[str, float]:
     """The run's figures of Table 2, and its mean rating."""
-    cells = {key: cell_at(main_row(run.summary), key) for key in _FIGURES}
-    found = {key: cell.value for key, cell in cells.items() if cell is not None and cell.value is not None}
+    row = main_row(run.summary)
+    found = {key: value for key in _FIGURES if key in row and (value := row[key].value) is not None}
     return found | ({HUMAN: fmean(map(fmean, ratings.values()))} if ratings else {})
 
 

@@ -151,16 +151,9 @@ def _read_study(path: Path, arm: str) -> GatedRun:
         lines = [conversation_text(one.reply.said), labelled("reply", one.reply.text or ""), *one.lines()]
         return f"{row.item}, {row.place}", "\n".join(lines)
 
-    return GatedRun(
-        label=f"{model_name(spec.ask.model)}, {chosen}",
-        signature=study.signature,
-        show=show,
-        study=spec.study,
-        arm=chosen,
-        judge=result.judge,
-        failed=result.failed,
-        **_facts(study.folder, study.split, rows, study.answers_of(chosen), not spec.is_app),
-    )
+    own = {"study": spec.study, "arm": chosen, "judge": result.judge, "failed": result.failed}
+    label, answers = f"{model_name(spec.ask.model)}, {chosen}", study.answers_of(chosen)
+    return _gated(study.folder, study.split, study.signature, label, rows, answers, show, not spec.is_app, **own)
 
 
 def _read_evaluation(path: Path) -> GatedRun:
@@ -185,24 +178,23 @@ def _read_evaluation(path: Path) -> GatedRun:
         lines = [conversation_text(one.turns), labelled("reply", reply), *references]
         return f"{row.item}: {row.value:.3f}", "\n".join(lines)
 
-    summary = run.summary
-    return GatedRun(
-        label=summary.model,
-        signature=summary.signature,
-        show=show,
-        judge=summary.signature.protocol.get("judge", ""),
-        failed=summary.counts.unscored if summary.incomplete else 0,
-        **_facts(run.data.folder, run.data.split, rows, run.answers.values()),
-    )
+    summary, answers = run.summary, run.answers.values()
+    failed, judge = summary.counts.unscored if summary.incomplete else 0, summary.signature.protocol.get("judge", "")
+    common = (run.data.folder, run.data.split, summary.signature, summary.model)
+    return _gated(*common, rows, answers, show, judge=judge, failed=failed)
 
 
-def _facts(
+def _gated(
     folder: RunFolder,
     split: Split,
+    signature: Signature,
+    label: str,
     rows: Iterable[Observation],
     answers: Iterable[Response | FailedResponse],
+    show: Callable[[Observation], tuple[str, str]],
     priced: bool = True,
-) -> dict[str, Any]:
+    **own: Any,
+) -> GatedRun:
     """What a gate holds of studies and evaluations alike; `priced`: what the calls cost is known."""
     values: dict[str, list[Observation]] = {}
     for row in rows:
@@ -210,13 +202,17 @@ def _facts(
     paid = sum_totals(logs).usd_paid if (logs := read_costs(folder.path).values()) else 0
     median, most = latency(one for one in answers if isinstance(one, Response)) or (None, None)
     cost = float(paid) if priced and paid is not None else None
-    return {
-        "path": folder.path,
-        "values": values,
-        "items": {item.id: fingerprint_of([item], split.personas) for item in split.items},
-        "erased": len(folder.erased()),
-        "measures": {COST: cost, "latency_median": median, "latency_95": most},
-    }
+    return GatedRun(
+        path=folder.path,
+        label=label,
+        signature=signature,
+        values=values,
+        show=show,
+        items={item.id: fingerprint_of([item], split.personas) for item in split.items},
+        erased=len(folder.erased()),
+        measures={COST: cost, "latency_median": median, "latency_95": most},
+        **own,
+    )
 
 
 def require_comparable(run: GatedRun, base: GatedRun) -> None:

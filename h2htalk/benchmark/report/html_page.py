@@ -22,7 +22,6 @@ from h2htalk.benchmark.report.notes import cost_table, judge_facts, notes, sprea
 from h2htalk.benchmark.report.table2 import (
     NOT_SCORED,
     answer_tables,
-    cell_at,
     interval_text,
     items_text,
     main_row,
@@ -60,9 +59,9 @@ def page_view(summary: Summary) -> dict[str, Any]:
     measure = ("plain", "lexical only") if summary.measure == "lexical" else measure
     judged = ("good", "judged") if summary.judged else ("plain", "unjudged")
     # The overall figures, the share of kept contracts and the number of items.
-    row, kept = main_row(summary), summary.rows.compliance.items_mean
-    head = ("overall", "Overall") if row.overall.value is not None else ("items_mean", "Mean of items")
-    shown = [(label, cell_at(row, key)) for key, label in [head, *((f"{d}_avg", d.title()) for d in DIMENSIONS)]]
+    row, kept = main_row(summary), summary.rows.compliance["items_mean"]
+    head = ("overall", "Overall") if row["overall"].value is not None else ("items_mean", "Mean of items")
+    shown = [(label, row.get(key)) for key, label in [head, *((f"{d}_avg", d.title()) for d in DIMENSIONS)]]
     tiles = [
         *((label, value_text(cell, NONE), interval_text(cell) or "no value") for label, cell in shown),
         ("Contract kept", percent_text(kept, NONE), f"of {items_text(kept)} items"),

@@ -56,7 +56,7 @@ def notes(summary: Summary) -> Iterator[tuple[str, bool]]:
         yield f"S is not comparable with the paper's: its SS comes from {embedder}, not from BGE-M3.", True
     if has_levels(summary.rows.lexical):
         yield JUDGED if summary.judged else UNJUDGED, False
-    if missing := [SUBTASKS[name].title for name in SUBTASKS if name not in main_row(summary).cells]:
+    if missing := [SUBTASKS[name].title for name in SUBTASKS if name not in main_row(summary)]:
         are = "is" if len(missing) == 1 else "are"
         yield f"No overall: it needs all subtasks, and {listed(missing, len(SUBTASKS))} {are} missing.", False
 
@@ -82,7 +82,7 @@ def spread_lines(summary: Summary) -> list[str]:
     """Return a line on how much the headline figure differs between the answers to the same items, if any has two."""
     if not (figures := summary.by_sample):
         return []
-    name = "Mean of items" if main_row(summary).overall.value is None else "Overall"
+    name = "Mean of items" if main_row(summary)["overall"].value is None else "Overall"
     shown = ", ".join(f"{figure:.2f}" for figure in figures)
     return [f"{name} by sample: {shown} (standard deviation {stdev(figures):.2f})"]
 
@@ -97,7 +97,7 @@ def judge_facts(summary: Summary) -> Iterator[tuple[str, str]]:
     reasons = ", ".join(f"{number:,} {reason}" for reason, number in most_first(judging.unscored))
     unscored = f"; unscored: {reasons}" if reasons else ""
     yield "rated", f"{judging.scored:,} of {counted(judging.total, 'answer')}{people}{unscored}"
-    cells = judging.ratings.cells.items()
+    cells = [(name, cell) for name, cell in judging.ratings.items() if name in SUBTASKS]
     yield "20 R", ", ".join(f"{SUBTASKS[name].title} {with_half_width(cell)}{_part(cell)}" for name, cell in cells)
     if judging.items:
         sent, by_judge = judging.queue["J"], judging.queue["judge"]

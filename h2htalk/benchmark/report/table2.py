@@ -95,18 +95,8 @@ COLUMNS = (*chain(*map(_columns, DIMENSIONS)), Column("overall", "Overall", "", 
 ALL_COLUMNS = (*COLUMNS, Column("items_mean", "Items", "", True), Column("plain_mean", "Cells", "", True))
 
 
-def cells_of(row: Row | None) -> dict[str, Cell]:
-    """Return the cells of a row by key of their column."""
-    if row is None:
-        return {}
-    means = {"overall": row.overall, "items_mean": row.items_mean, "plain_mean": row.plain_mean}
-    cells = {**row.cells, **{f"{name}_avg": cell for name, cell in row.dimensions.items()}, **means}
-    return {column.key: cells[column.key] for column in ALL_COLUMNS if column.key in cells}
-
-
-def cell_at(row: Row | None, key: str) -> Cell | None:
-    """Return the cell of a column's key; None where the row has none."""
-    return cells_of(row).get(key)
+def _in_order(row: Row) -> Row:
+    return {column.key: row[column.key] for column in ALL_COLUMNS if column.key in row}
 
 
 def main_row(summary: Summary, rows: ScoreRows | None = None) -> Row:
@@ -116,7 +106,7 @@ def main_row(summary: Summary, rows: ScoreRows | None = None) -> Row:
 
 def has_levels(row: Row) -> bool:
     """Whether a row has any of the itinerary subtasks that a judge scores (levels I-III)."""
-    return any(SUBTASKS[name].level for name in row.cells)
+    return any(one.level and name in row for name, one in SUBTASKS.items())
 
 
 Source = Literal["run", "human", "baseline", "paper"]
@@ -203,12 +193,12 @@ def table_row(summary: Summary, baseline: str | None = None) -> TableRow:
     return TableRow(
         model=baseline or summary.model,
         source="baseline" if baseline else "human" if summary.signature.human else "run",
-        cells=cells_of(row),
+        cells=_in_order(row),
         measure=summary.measure,
         split=summary.split,
         languages=summary.measured,
         protocol=summary.signature.fingerprint,
-        complete=all(cell.n == cell.total for cell in row.cells.values()) and bool(baseline or not summary.incomplete),
+        complete=row["items_mean"].n == row["items_mean"].total and bool(baseline or not summary.incomplete),
         comparable=summary.s_comparable,
         judged=summary.judged or not has_levels(row),
         private=summary.counts.private > 0,
@@ -306,7 +296,7 @@ def subtask_table(summary: Summary, wide: bool = True) -> Table:
     baselines = [name if wide else name.replace("-", "-\n") for name in map(printable, summary.baselines)]
     header = ["Subtask", "Items", *measures, *lexical, "Contract" if wide else "Con-\ntract", *baselines]
     # Subtasks without S are included by their lexical mean.
-    at_hand = [SUBTASKS[name] for name in SUBTASKS if name in summary.rows.lexical.cells]
+    at_hand = [SUBTASKS[name] for name in SUBTASKS if name in summary.rows.lexical]
     groups: dict[str, dict[str, str]] = {d: {s.name: s.column for s in at_hand if s.dimension == d} for d in DIMENSIONS}
     groups["averages"] = {f"{d}_avg": d.title() for d in DIMENSIONS if groups[d]} | _MEANS
     rows = list[Sequence[str]]()
@@ -317,15 +307,15 @@ def subtask_table(summary: Summary, wide: bool = True) -> Table:
 
 
 def _line(summary: Summary, key: str, label: str, wide: bool) -> list[str]:
-    rows, cell = summary.rows, cell_at(main_row(summary), key)
+    rows, cell = summary.rows, main_row(summary).get(key)
     # As wide for each, so that values align.
     ends = "" if cell is None or cell.low is None else f"[{cell.low:5.2f}, {cell.high:5.2f}]"
     value = f"{value_text(cell)} {ends:<15}" if wide else f"{value_text(cell)}{half_width_text(cell):>5}"
-    unjudged = [value_text(cell_at(rows.s, key))] * (rows.judged is not None)
-    lexical = [value_text(cell_at(rows.lexical, key))] * (summary.measure == "s")
-    kept = percent_text(cell_at(rows.compliance, key))
+    unjudged = [value_text((rows.s or {}).get(key))] * (rows.judged is not None)
+    lexical = [value_text(rows.lexical.get(key))] * (summary.measure == "s")
+    kept = percent_text(rows.compliance.get(key))
     baselines = [
-        value_text(cell_at(main_row(summary, own), key)) + "! "[key not in summary.reached[name]]
+        value_text(main_row(summary, own).get(key)) + "! "[key not in summary.reached[name]]
         for name, own in summary.baselines.items()
     ]
     return [f" {label}", items_text(cell), value, *unjudged, *lexical, kept, *baselines]
@@ -430,12 +420,13 @@ def metrics_table(summary: Summary) -> Table:
     for baseline in (None, *summary.baselines):
         own, head = summary.baselines[baseline] if baseline else summary.rows, table_row(summary, baseline)
         named = {"s": own.s, "judged": own.judged, "lexical": own.lexical, "contract": own.compliance}
-        found: dict[str, Mapping[str, Cell]] = {metric: cells_of(row) for metric, row in named.items()}
+        found: dict[str, Mapping[str, Cell]] = {metric: _in_order(row or {}) for metric, row in named.items()}
         if (null := own.null_class) is not None:
             of = "+".join(subtask.name for subtask in SUBTASKS.values() if subtask.has_null_line)
             found |= {f"null_{name}": {of: getattr(null, name)} for name in ("precision", "recall", "f1")}
         if baseline is None and (judging := summary.judging) is not None:
-            found |= {"rating": judging.ratings.cells, "corrected": judging.corrected, "share": judging.points}
+            ratings = {key: cell for key, cell in judging.ratings.items() if key in SUBTASKS}
+            found |= {"rating": ratings, "corrected": judging.corrected, "share": judging.points}
         cells = [(metric, of, cell) for metric, group in found.items() for of, cell in group.items()]
         if baseline is None:
             cells += [(metric, of, cell) for of, group in summary.metrics.items() for metric, cell in group.items()]

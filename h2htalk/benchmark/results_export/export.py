@@ -49,7 +49,7 @@ from h2htalk.data.records import as_path, read_record
 from h2htalk.data.responses import Response, SampleKey, read_response
 from h2htalk.data.scenario import Scenario
 from h2htalk.data.splits import Split, list_splits, load_split, with_references
-from h2htalk.data.subtasks import SUBTASKS, task_id
+from h2htalk.data.subtasks import DIMENSIONS, FIGURES, SUBTASKS, task_id
 from h2htalk.distributions import CONFIDENCE
 from h2htalk.errors import ConfigError, DataError, counted, listed, quoted, suggest
 
@@ -116,8 +116,9 @@ def figures_of(scenarios: Sequence[Scenario], scores: Mapping[str, ItemScore]) -
         own = [s for s in scenarios if s.language == language]
         measure: Measure = "s" if any(scores[s.id].s is not None for s in own) else "lexical"
         row = aggregate(ItemValue(s.id, s.subtask, getattr(scores[s.id], measure)) for s in own)
-        for name, cell in {"overall": row.overall, **row.dimensions, **row.cells}.items():
-            if cell.value is not None:
+        for name in FIGURES:
+            cell = row.get(f"{name}_avg" if name in DIMENSIONS else name)
+            if cell is not None and cell.value is not None:
                 figures[task_id(name, language)] = Figure(language, measure, cell)
     return figures
 

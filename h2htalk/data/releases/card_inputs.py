@@ -13,6 +13,7 @@ from h2htalk.data.analysis_folder import MADE_BY, PAGE, SUMMARY
 from h2htalk.data.files import read_json_object, refuse_links
 from h2htalk.data.languages import LANGUAGES, Language
 from h2htalk.data.run_folder import SCORE_AGAIN, RunFolder
+from h2htalk.data.subtasks import DIMENSIONS
 from h2htalk.errors import ConfigError, DataError
 
 OVERALL, ITEMS_MEAN = "overall", "items_mean"
@@ -59,7 +60,9 @@ def _results(summary: Mapping[str, Any]) -> Iterator[Result]:
     model = re.sub(r"@https?://.*|(?<=:)[~./].*/", "", summary["model"])
     for name, rows in {model: summary["rows"], **summary["baselines"]}.items():
         row, mean = rows[measure], rows[measure][ITEMS_MEAN]
-        cells = {OVERALL: row[OVERALL], ITEMS_MEAN: mean} | row["dimensions"]
+        cells = {OVERALL: row[OVERALL], ITEMS_MEAN: mean} | {
+            d: row[key] for d in DIMENSIONS if (key := f"{d}_avg") in row
+        }
         values = {key: (cell["value"], cell["low"], cell["high"]) for key, cell in cells.items()}
         yield Result(name, summary["split"], shown, values, mean["n"], mean["total"])
 

@@ -85,10 +85,10 @@ def test_figures_with_each_other_and_with_other_benchmarks_over_models(folder: P
     found = correlate(runs_of(folder, 6), scores=folder / "scores.csv")
     rows = [load_run(path).summary.rows.lexical for path in runs_of(folder, 5)]
     gsm8k = found_pair(found, "model", "itinerary_basic", "GSM8K")
-    values = [row.cells["itinerary_basic"].value for row in rows]
+    values = [row["itinerary_basic"].value for row in rows]
     assert gsm8k.value == pytest.approx(stats.spearmanr(values, [10, 20, 15, 40, 30]).statistic)
     assert (gsm8k.n, found_pair(found, "model", "overall", "中文").n) == (5, 4)
-    dimensions = [[row.dimensions[name].value for row in rows] for name in ("dialogue", "itinerary")]
+    dimensions = [[row[f"{name}_avg"].value for row in rows] for name in ("dialogue", "itinerary")]
     pair = found_pair(found, "model", "dialogue_avg", "itinerary_avg")
     assert pair.value == pytest.approx(stats.spearmanr(*dimensions).statistic)
     assert "written by people, not among the models: Human replies (model-5)" in found.notes

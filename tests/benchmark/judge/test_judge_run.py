@@ -19,6 +19,7 @@ from h2htalk.benchmark.settings import JudgeSpec
 from h2htalk.benchmark.summary import Summary
 from h2htalk.data.files import write_jsonl
 from h2htalk.data.splits import load_split
+from h2htalk.data.subtasks import SUBTASKS
 from h2htalk.errors import ConfigError, DataError
 
 
@@ -58,11 +59,11 @@ def test_j_stands_in_the_cells_of_levels_alone(run: Path) -> None:
     for name in LEVELS:
         s = {i.id: before.item_scores[i.id].s or 0.0 for i in before.data.split.scenarios if i.subtask == name}
         by_hand = [20 * (0.6 * 5 * value + 0.4 * scores[item]) for item, value in s.items()]
-        assert row.cells[name].value == pytest.approx(sum(by_hand) / len(by_hand), abs=1e-12)
-        rating = judging_of(run).ratings.cells[name].value
+        assert row[name].value == pytest.approx(sum(by_hand) / len(by_hand), abs=1e-12)
+        rating = judging_of(run).ratings[name].value
         assert rating == pytest.approx(20 * sum(scores[item] for item in s) / len(s))
-    others = {name: cell for name, cell in row.cells.items() if name not in LEVELS}
-    assert (len(others), others.items() <= unjudged.cells.items()) == (8, True)
+    others = {name: cell for name, cell in row.items() if name in SUBTASKS and name not in LEVELS}
+    assert (len(others), others.items() <= unjudged.items()) == (8, True)
     low = sum(judged_score(before.item_scores[i].s or 0, r) < 3.5 for i, r in scores.items())
     assert dict(judging_of(run).queue) == {"J": low, "judge": sum(r < 3.5 for r in scores.values())}
 
@@ -144,7 +145,7 @@ def test_the_scope_all_rates_every_subtask_and_keeps_j_to_levels(tmp_path: Path)
     run = answered_run(tmp_path, ["Hello."] * (dialogues + 1), ("dialogue_base", "itinerary_basic"))
     judged(run, scripted_judge(tmp_path / "judge.jsonl", {}, verdict(4, "dialogue_base", points=True)), scope="all")
     judging = judging_of(run)
-    assert judging.ratings.cells["dialogue_base"].value == 80
+    assert judging.ratings["dialogue_base"].value == 80
     assert set(judging.unscored) == {"malformed_output"}  # the itinerary has two more qualities
     shares = {name: (cell.value, cell.n) for name, cell in judging.points.items()}
     assert shares["memory_collapse"][0] == shares["missed_hint"][0] == 100

@@ -36,17 +36,17 @@ def drawn(count: int, seed: int = 0, subtasks: tuple[str, ...] = tuple(SUBTASKS)
 
 def test_a_cell_is_a_hundred_times_the_mean_of_what_was_scored() -> None:
     row = aggregate([ItemValue(str(n), "dialogue_base", value) for n, value in enumerate((0.25, None, 0.5))])
-    cell = row.cells["dialogue_base"]
+    cell = row["dialogue_base"]
     assert (cell.value, cell.n, cell.total) == (37.5, 2, 3)
     row = aggregate(constant({"dialogue_base": None}))
-    assert row.cells == {"dialogue_base": Cell(None, None, None, 0, 3)}
-    assert aggregate([]).overall == Cell(None, None, None, 0, 0)
+    assert row["dialogue_base"] == Cell(None, None, None, 0, 3)
+    assert aggregate([])["overall"] == Cell(None, None, None, 0, 0)
 
 
 def test_dimension_averages_are_plain_means_of_cells() -> None:
     """Not of items: a subtask with a hundred items weighs as much as one with two."""
     values = constant({"dialogue_base": 0.2}, 100) + constant({"dialogue_emotion": 0.4, "dialogue_schedule": 0.9}, 2)
-    assert aggregate(values).dimensions["dialogue"].value == pytest.approx(50)
+    assert aggregate(values)["dialogue_avg"].value == pytest.approx(50)
 
 
 def test_the_overall_is_weighted_with_table_1_and_the_other_two_stand_beside_it() -> None:
@@ -54,10 +54,12 @@ def test_the_overall_is_weighted_with_table_1_and_the_other_two_stand_beside_it(
     values = [one for n, (name, value) in enumerate(by_subtask.items()) for one in constant({name: value}, 1 + n)]
     row = aggregate(values)
     weighted = sum(100 * by_subtask[name] * SUBTASKS[name].count for name in SUBTASKS) / 4650
-    assert row.overall.value == pytest.approx(weighted)
-    assert row.items_mean.value == pytest.approx(100 * statistics.fmean(v.value for v in values if v.value is not None))
-    assert row.plain_mean.value == pytest.approx(100 * statistics.fmean(by_subtask.values()))
-    assert len({round(c.value or 0, 3) for c in (row.overall, row.items_mean, row.plain_mean)}) == 3
+    assert row["overall"].value == pytest.approx(weighted)
+    assert row["items_mean"].value == pytest.approx(
+        100 * statistics.fmean(v.value for v in values if v.value is not None)
+    )
+    assert row["plain_mean"].value == pytest.approx(100 * statistics.fmean(by_subtask.values()))
+    assert len({round(c.value or 0, 3) for c in (row["overall"], row["items_mean"], row["plain_mean"])}) == 3
 
 
 @pytest.mark.parametrize("missing", SUBTASKS)
@@ -65,13 +67,13 @@ def test_the_overall_is_weighted_with_table_1_and_the_other_two_stand_beside_it(
 def test_an_average_with_a_missing_part_is_no_average(missing: str, how: str) -> None:
     by_subtask: dict[str, float | None] = {**dict.fromkeys(SUBTASKS, 0.5), missing: None}
     row = aggregate([one for one in constant(by_subtask) if how == "not scored" or one.value is not None])
-    assert row.overall.value is None
+    assert row["overall"].value is None
     for dimension in DIMENSIONS:
         expected = None if dimension == SUBTASKS[missing].dimension else pytest.approx(50)
-        assert row.dimensions[dimension].value == expected
-    assert row.items_mean.value == pytest.approx(50)
-    assert row.plain_mean.value == (pytest.approx(50) if how == "not asked" else None)
-    assert (row.overall.n, row.overall.total) == (30, 30 if how == "not asked" else 33)
+        assert row[f"{dimension}_avg"].value == expected
+    assert row["items_mean"].value == pytest.approx(50)
+    assert row["plain_mean"].value == (pytest.approx(50) if how == "not asked" else None)
+    assert (row["overall"].n, row["overall"].total) == (30, 30 if how == "not asked" else 33)
 
 
 def test_slices_are_cells_in_alphabetical_order() -> None:
@@ -91,10 +93,10 @@ def test_the_papers_overall_column_comes_out_of_its_cells() -> None:
     off = {}
     for paper in rows:
         row = aggregate([ItemValue(name, name, float(paper[name]) / 100) for name in SUBTASKS])
-        assert row.overall.value is not None
-        off[paper["model"]] = row.overall.value - float(paper["overall"])
+        assert row["overall"].value is not None
+        off[paper["model"]] = row["overall"].value - float(paper["overall"])
         for dimension in DIMENSIONS:
-            assert row.dimensions[dimension].value == pytest.approx(float(paper[f"{dimension}_avg"]), abs=0.01)
+            assert row[f"{dimension}_avg"].value == pytest.approx(float(paper[f"{dimension}_avg"]), abs=0.01)
     assert len(off) == 37
     apart = {"QwQ-32B-Preview", "DeepSeek-R1-Distill-Qwen-1.5B-Pro"}
     assert {model for model, gap in off.items() if abs(gap) > 0.15} == apart
@@ -105,15 +107,15 @@ def test_an_average_over_a_cell_of_one_item_has_no_interval() -> None:
     # The single item would count as certain, and the average would look far surer than it is.
     several = drawn(8, subtasks=("dialogue_base", "dialogue_emotion"))
     row = aggregate([*several, ItemValue("x", "dialogue_schedule", 0.5)])
-    assert row.cells["dialogue_base"].low is not None
-    for average in (row.dimensions["dialogue"], row.items_mean, row.plain_mean):
+    assert row["dialogue_base"].low is not None
+    for average in (row["dialogue_avg"], row["items_mean"], row["plain_mean"]):
         assert average.value is not None
         assert average.low is None
 
 
 @given(st.lists(st.floats(0, 1), min_size=2, max_size=12))
 def test_an_interval_holds_its_mean_and_stays_in_range(numbers: list[float]) -> None:
-    cell = aggregate([ItemValue(f"{i:02}", "dialogue_base", x) for i, x in enumerate(numbers)]).cells["dialogue_base"]
+    cell = aggregate([ItemValue(f"{i:02}", "dialogue_base", x) for i, x in enumerate(numbers)])["dialogue_base"]
     assert 0 <= cell.low <= cell.value <= cell.high <= 100  # type: ignore[operator]
 
 

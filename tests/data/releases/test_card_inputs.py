@@ -36,7 +36,7 @@ def test_a_run_gives_its_model_and_the_trivial_answers(tmp_path: Path) -> None:
     assert model.measure == "S, unjudged (en, zh)"
     row = summary.rows.row("s")
     assert row is not None
-    assert model.cells[OVERALL] == (row.overall.value, row.overall.low, row.overall.high)
+    assert model.cells[OVERALL] == (row["overall"].value, row["overall"].low, row["overall"].high)
     assert constant.cells[ITEMS_MEAN][0] == pytest.approx(10)
     assert set(model.cells) == {OVERALL, ITEMS_MEAN, "dialogue", "itinerary", "recollection"}
     assert (model.scored, model.total) == (22, 22)
