@@ -69,8 +69,8 @@ def scripted_judge(path: Path, replies: Mapping[str, str], other: str | None = N
 
 
 def given(item: str) -> int:
-    """What a judge gives to an item: 1 to 5."""
-    return 1 + sum(map(ord, item)) % 5
+    """What a judge gives to an item, by the last digit of its id."""
+    return {"1": 1, "2": 2, "3": 4, "4": 5, "6": 3, "7": 0}[item[-1]]
 
 
 def judge_file(run: Path, score: Callable[[str], int | None] = given, name: str = "judge") -> str:

@@ -1,27 +1,157 @@
-"""`judge calibrate`: from labels to tables, through the command line."""
+"""`judge plan-labels` and `judge calibrate`: which answers people should label, and what their labels make of a run."""
 
 from __future__ import annotations
 
 import csv
+import io
 import shutil
+from dataclasses import replace
 from pathlib import Path
+from random import Random
 from statistics import fmean
 
 import pytest
-from judged_made import LEVELS, annotators, command, evaluated, given, judge_file, judging_of, rate
+from judged_made import LEVELS, annotators, command, given, judge_file, judged_item, judging_of, rate
 
 from h2htalk.benchmark.calibration.calibrate import calibrate_judge
-from h2htalk.benchmark.calibration.labels import plan_labels, read_labels, read_plan
+from h2htalk.benchmark.calibration.labels import (
+    LabelPlan,
+    draw_by_level,
+    drawn_apart_from,
+    groups_of,
+    label_sheet,
+    labels_needed,
+    load_judged,
+    plan_labels,
+    read_labels,
+    read_plan,
+)
 from h2htalk.benchmark.compare.comparison import compare
-from h2htalk.benchmark.judge.judgements import PeopleRating, answer_id, item_of, write_people_ratings
+from h2htalk.benchmark.judge.judgements import AnswerRating, PeopleRating, answer_id, item_of, write_people_ratings
 from h2htalk.benchmark.judge.rubric import qualities_of
 from h2htalk.benchmark.run import load_run
 from h2htalk.benchmark.score_run import judge_again
-from h2htalk.data.files import write_jsonl
 from h2htalk.data.responses import Response
 from h2htalk.errors import ConfigError, DataError
 from h2htalk.rounds.closing import close_round
 from h2htalk.rounds.round_folder import RoundFolder
+from h2htalk.rounds.texts.interface import interface_text
+
+
+def plan_of(run: Path) -> LabelPlan:
+    plan = read_plan(run)
+    assert plan is not None
+    return plan
+
+
+@pytest.mark.parametrize(("items", "labels"), [(150, 42), (350, 50), (1000, 55)])
+def test_the_number_of_labels_is_the_references(items: int, labels: int) -> None:
+    assert labels_needed(0.15, items, 0.57) == pytest.approx(labels, abs=1)
+    assert (labels_needed(5, items), labels_needed(0.001, 30)) == (8, 30)
+
+
+def test_each_level_is_drawn_apart_where_it_gets_sixteen() -> None:
+    rng = Random(1)
+    sizes = {"itinerary_basic": 100, "itinerary_middle": 61, "itinerary_advanced": 50}
+    items = [judged_item(n, rng.randrange(30) / 6, subtask=name) for name, size in sizes.items() for n in range(size)]
+    drawn, strata, serves = draw_by_level(items, 75, 4)
+    counts = {name: sum(one.subtask == name for one in drawn) for name in LEVELS}
+    assert counts == {"itinerary_basic": 35, "itinerary_middle": 22, "itinerary_advanced": 18}
+    assert [one.id for one in drawn] == [one.id for one in items if one in drawn]
+    assert strata.keys() == {one.id for one in items}
+    assert all(sum(strata[one.id] == stratum for one in drawn) >= 2 for stratum in set(strata.values()))
+    assert serves == ("levels", *sorted(LEVELS))
+    few, together, serves = draw_by_level(items, 50, 4)
+    assert len(draw_by_level(items[:51], 51, 0)[0]) == 51
+    assert (len(few), set(together.values()), serves) == (50, {"/0", "/1", "/2", "/3"}, ("levels",))
+
+
+def test_without_levels_each_dimension_is_drawn_apart_or_the_labels_are_too_few() -> None:
+    sizes = {"dialogue_base": 60, "recollection_synthesis": 20, "recollection_refinement": 10}
+    items = [judged_item(n, n % 6, subtask=name) for name, size in sizes.items() for n in range(size)]
+    groups = groups_of(items)
+    assert {name: len(own) for name, own in groups.items()} == {"dialogue": 60, "recollection": 30}
+    assert drawn_apart_from(groups) == 48
+    drawn, strata, serves = draw_by_level(items, 48, 0)
+    assert serves == ("dialogue", "recollection")
+    assert sum(strata[one.id].startswith("recollection/") for one in drawn) == 16
+
+
+def test_the_file_shows_replies_and_no_score(run: Path, tmp_path: Path) -> None:
+    out = tmp_path / "labels.csv"
+    shown = command("judge", "plan-labels", run, "--labels", 8, "--out", out, "--seed", 3)
+    assert "8 of 12 items to label" in shown
+    with out.open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert list(rows[0]) == ["id", "sample", "subtask", "scenario", "reply", "rating"]
+    assert all(row["reply"] and not row["rating"] for row in rows)
+    # Raters got the reply alone: they see persona, conversation and reference, as annotators of a round do.
+    for row in rows:
+        (scenario,) = (s for s in load_run(run).data.split.scenarios if s.id == row["id"])
+        texts = (*(turn.content for turn in scenario.turns), scenario.reference)
+        assert all(" ".join(text.split()) in " ".join(row["scenario"].split()) for text in texts)
+    plan = plan_of(run)
+    assert [row["id"] for row in rows] == [item_of(answer) for answer in plan.answers]
+    assert (plan.seed, len(plan.strata), len(plan.judges)) == (3, 12, 1)
+    # Labels that are filled in are not overwritten.
+    assert "is there already" in command("judge", "plan-labels", run, "--labels", 8, "--out", out, code=2)
+    with pytest.raises(ConfigError, match="the run has another plan"):
+        plan_labels(run, labels=9, out=tmp_path / "other.csv")
+
+
+def test_no_cell_of_the_file_is_a_formula_and_crisis_is_announced(run: Path, tmp_path: Path) -> None:
+    judged = load_judged(run)
+    split = judged.run.data.split
+    first = replace(split.scenarios[0], tags=replace(split.scenarios[0].tags, risk="self_harm"))
+    answer = judged.run.answers[first.id, 0]
+    assert isinstance(answer, Response)
+    scenarios = (first, *split.scenarios[1:])
+    data = replace(judged.run.data, split=replace(split, scenarios=scenarios))
+    text = label_sheet(replace(judged, run=replace(judged.run, data=data)), [replace(answer, text="=1+1")])
+    (row,) = csv.DictReader(io.StringIO(text))
+    assert row["reply"] == "'=1+1"
+    assert row["scenario"].startswith(interface_text("crisis_notice", first.language))
+
+
+@pytest.mark.parametrize("labels", [8, 12])
+def test_a_plan_names_what_it_serves_and_calibrate_refuses_none_of_it(run: Path, tmp_path: Path, labels: int) -> None:
+    """A plan of the levels together was refused level by level, for want of labels in a stratum."""
+    out, filled = tmp_path / "labels.csv", tmp_path / "filled.csv"
+    shown = command("judge", "plan-labels", run, "--labels", labels, "--out", out)
+    plan = plan_of(run)
+    assert plan.serves == (("levels",) if labels == 8 else ("levels", *sorted(LEVELS)))
+    assert ("each by itself needs 12 labels" in shown) == (labels == 8)
+    items = [item_of(answer) for answer in plan.answers]
+    filled.write_text("id,rating\n" + "".join(f"{item},{at % 6}\n" for at, item in enumerate(items)))
+    found = calibrate_judge(run, filled)
+    assert {one.group for one in found.corrections} == set(plan.serves)
+    assert all(one.mean is not None for one in found.corrections)
+
+
+def test_without_a_file_nothing_is_drawn_and_pilot_labels_say_how_many(run: Path, tmp_path: Path) -> None:
+    assert "9 of 12 items to label" in command("judge", "plan-labels", run, "--half-width", 0.2)
+    ids = [s.id for s in load_run(run).data.split.scenarios if s.subtask == "itinerary_basic"]
+    judged = load_judged(run).items
+    # The judges' error is 1 0 1 0 of four items: its standard deviation is .577.
+    labels = "".join(f"{one},{judged[one].score - (n + 1) % 2}\n" for n, one in enumerate(ids))
+    (tmp_path / "pilot.csv").write_text(f"id,rating\n{labels}")
+    shown = command("judge", "plan-labels", run, "--half-width", 0.9, "--pilot", tmp_path / "pilot.csv")
+    assert "standard deviation of the judges' error: 0.58, measured on 4 items" in shown
+    assert "8 of 12" in shown
+    assert read_plan(run) is None
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({}, "name one of --half-width"),
+        ({"half_width": 0.2, "labels": 9}, "name one of --half-width"),
+        ({"labels": 13}, "--labels is 13; it must be 8 to 12"),
+    ],
+)
+def test_what_cannot_be_planned_is_refused(run: Path, options: dict[str, float], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        plan_labels(run, **options)  # type: ignore[arg-type]
 
 
 def rated(item: str) -> float:
@@ -41,8 +171,7 @@ def labels_file(path: Path, ids: list[str]) -> Path:
 
 def test_corrected_cells_equal_a_computation_by_hand(run: Path, tmp_path: Path) -> None:
     command("judge", "plan-labels", run, "--labels", 8, "--out", tmp_path / "l.csv")
-    plan = read_plan(run)
-    assert plan is not None
+    plan = plan_of(run)
     drawn = [item_of(answer) for answer in plan.answers]
     shown = command("judge", "calibrate", run, "--human", labels_file(tmp_path / "filled.csv", drawn))
     assert "8 of 12 judged items labelled; drawn by the plan" in shown
@@ -62,9 +191,7 @@ def test_corrected_cells_equal_a_computation_by_hand(run: Path, tmp_path: Path) 
 def test_a_round_gives_labels(run: Path, tmp_path: Path) -> None:
     options = {"annotators": str(annotators(tmp_path, 3)), "format": "csv", "overlap": 3}
     plan_labels(run, labels=12, round_out=tmp_path / "round", round_options=options)
-    plan = read_plan(run)
-    assert plan is not None
-    assert {item.id for item in RoundFolder(tmp_path / "round").items()} == set(plan.answers)
+    assert {item.id for item in RoundFolder(tmp_path / "round").items()} == set(plan_of(run).answers)
     names = sorted(path.stem for path in (tmp_path / "round").rglob("*.csv"))
     rate(tmp_path / "round", lambda item, annotator: int(rated(item)) + names.index(annotator) % 2)
     close_round(tmp_path / "round", force=True)
@@ -95,28 +222,15 @@ def test_cells_are_of_these_judgements_or_a_refusal_says_why(run: Path, tmp_path
     assert judging_of(run).correction == "of other judgements: run `h2htalk judge calibrate` again"
 
 
-def test_answers_of_one_item_are_averaged_first(run: Path, tmp_path: Path) -> None:
-    """Two answers an item, of which people rated one or both: the judge's scores of the same answers count."""
-    replies = [{"id": one.id, "sample": sample, "text": "A quiet day. " * (1 + n % 5 + sample)}
-               for n, one in enumerate(load_run(run).data.split.scenarios) for sample in (0, 1)]  # fmt: skip
-    write_jsonl(tmp_path / "replies.jsonl", replies)
-    more = ("--samples", 2, "--temperature", 1, "--no-baselines")
-    run = evaluated(tmp_path / "sampled", f"scripted:{tmp_path / 'replies.jsonl'}", *more)
-    command("judge", "run", run, "--judge", judge_file(run))
-    head = "id,sample,annotator,rating"
-    answers = [(one, sample) for n, one in enumerate(ids_of(run)) for sample in range(1 + n % 2)]
-
-    def rating(item: str, sample: int, annotator: str) -> float:
-        return min(5.0, rated(item) + 0.5 * sample + (annotator == "b"))
-
-    rows = [f"{one},{k},{name},{rating(one, k, name)}" for one, k in answers for name in "ab"]
-    (tmp_path / "l.csv").write_text("\n".join([head, *rows]))
-    found = calibrate_judge(run, tmp_path / "l.csv", random=True)
-    assert (found.items, found.labelled, found.annotators) == (12, 12, 2)
-    errors: dict[str, list[float]] = {}
-    for one, k in answers:
-        errors.setdefault(one, []).append(given(one) - fmean(rating(one, k, name) for name in "ab"))
-    assert found.findings[2].value == pytest.approx(fmean(map(fmean, errors.values())))
+def test_answers_of_one_item_are_averaged_first(run: Path) -> None:
+    """Two answers an item, of which people rated both or one: the judge's scores of the same answers count."""
+    made, (one, other, *_) = load_judged(run), ids_of(run)
+    data = replace(made.run.data, spec=replace(made.run.data.spec, samples=2, temperature=1.0))
+    scores = {(one, 0): 2.0, (one, 1): 4.0, (other, 0): 1.0, (other, 1): 5.0}
+    ratings = {key: AnswerRating(score, (score,)) for key, score in scores.items()}
+    labels = {(one, 0): {"a": 1.0, "b": 2.0}, (one, 1): {"a": 5.0}, (other, 1): {"a": 4.5}}
+    found = replace(made, run=replace(made.run, data=data), ratings=ratings).labelled(labels)
+    assert [(item.people, item.panel, item.whole) for item in found] == [(3.25, (3.0,), True), (4.5, (5.0,), False)]
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from statistics import fmean
 
 import pytest
 from byte_search import files_with
-from judged_made import annotators, command, evaluated, judge_file, rate
+from judged_made import annotators, command, evaluated, given, judge_file, rate
 from kills import interrupted_at
 from rounds_made import NAMES
 from spreadsheet_rounds import fill
@@ -35,21 +35,7 @@ from h2htalk.rounds.round_folder import RoundFolder
 from h2htalk.rounds.spreadsheets.assigned_files import read_spreadsheet_round
 
 S_PARTS = ("bleu_1", "bleu_2", "bleu_3", "bleu_4", "rouge_1", "rouge_l", "ss")
-# The judge's score by the last digit of an item's id.
-JUDGED = {"1": 1, "2": 2, "3": 4, "4": 5, "6": 3, "7": 0}
 WORST = ("itinerary-advanced-07", "itinerary-basic-07", "itinerary-advanced-01", "itinerary-basic-01")
-
-
-@pytest.fixture(scope="module")
-def judged_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    run = evaluated(tmp_path_factory.mktemp("judged") / "run")
-    command("judge", "run", run, "--judge", judge_file(run, lambda item: JUDGED[item[-1]]))
-    return run
-
-
-@pytest.fixture
-def run(judged_once: Path, tmp_path: Path) -> Path:
-    return shutil.copytree(judged_once, tmp_path / "run")
 
 
 def with_commands(run: Path, out: Path, *options: object) -> str:
@@ -71,7 +57,7 @@ def by_hand(run: Path, people: Mapping[str, float]) -> dict[str, float]:
         subtask = row["id"].removeprefix("mini-en-").rpartition("-")[0].replace("-", "_")
         if SUBTASKS[subtask].level:
             s = fmean(row[part] for part in S_PARTS)
-            values.setdefault(subtask, []).append(3 * s + 0.4 * people.get(row["id"], JUDGED[row["id"][-1]]))
+            values.setdefault(subtask, []).append(3 * s + 0.4 * people.get(row["id"], given(row["id"])))
     return {subtask: 20 * fmean(known) for subtask, known in values.items()}
 
 
@@ -96,11 +82,11 @@ def test_from_the_judge_to_people_and_into_the_table(run: Path, tmp_path: Path) 
     assert "the budget allows 4 of 8 items" in printed
     assert items_of(run / "adjudication" / "low.items.jsonl") == [f"mini-en-{item}" for item in WORST]
     # The first annotator gives 2, 3, 4, 5 in the order of ids, the second one less.
-    given = {item.id: rating for item, rating in zip(RoundFolder(low).items(), (2, 3, 4, 5), strict=True)}
+    first = {item.id: rating for item, rating in zip(RoundFolder(low).items(), (2, 3, 4, 5), strict=True)}
     known = read_spreadsheet_round(RoundFolder(low))
     for sheet in known.spreadsheets:
         less = NAMES.index(sheet.annotator.name)
-        typed = {n: {"rating": given[one.item] - less} for n, one in enumerate(sheet.assignments, 1)}
+        typed = {n: {"rating": first[one.item] - less} for n, one in enumerate(sheet.assignments, 1)}
         if less:
             unfinished = dict(list(typed.items())[:-1])
             fill(known.folder / f"{sheet.stem}.xlsx", unfinished)
@@ -118,7 +104,7 @@ def test_from_the_judge_to_people_and_into_the_table(run: Path, tmp_path: Path) 
     for name in changed:  # nothing said which figures of the table had changed
         assert f"Itinerary {SUBTASKS[name].column} {before[name]:.2f} to {cells(run)[name]:.2f}" in line
     assert (bool(changed), "Overall" in line) == (True, True)
-    means = {item_of(judged): rating - 0.5 for judged, rating in given.items()}
+    means = {item_of(judged): rating - 0.5 for judged, rating in first.items()}
     assert rated(run) == {item: (rating, 2) for item, rating in means.items()}
     assert cells(run) == pytest.approx(by_hand(run, means), abs=1e-9)
     assert cells(run) != pytest.approx(by_hand(run, {}), abs=0.1)
@@ -182,7 +168,7 @@ def test_a_panel_disagrees_and_people_decide(tmp_path: Path) -> None:
 def test_without_s_the_judge_alone_decides_and_an_answer_that_changed_is_not_rated(tmp_path: Path) -> None:
     run, low = evaluated(tmp_path / "run", "baseline:random-reference", "--embedder", "none"), tmp_path / "low"
     assert "was not judged" in command("adjudicate", "open", run, "--out", low, code=2)
-    command("judge", "run", run, "--judge", judge_file(run, lambda item: JUDGED[item[-1]]))
+    command("judge", "run", run, "--judge", judge_file(run))
     assert "use --human-trigger judge" in command("adjudicate", "open", run, "--out", low, code=2)
     printed = with_commands(run, low, "--human-trigger", "judge", "--budget", 2)
     assert "--human-trigger judge (R < 3.5) 8\n" in printed

@@ -1,24 +1,35 @@
-"""Cells, averages, the Table-1-weighted overall, and intervals that mean what they say."""
+"""Cells, averages and their intervals; paired comparisons beside their formulas; Holm; ranks as scipy's."""
 
 from __future__ import annotations
 
 import csv
+import math
 import os
 import random
 import statistics
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import stats
 
 from h2htalk.benchmark.statistics import (
     Cell,
+    Difference,
     ItemValue,
     aggregate,
     aggregate_slices,
+    closed_form,
+    holm,
+    items_needed,
     mean_of,
+    paired_figures,
+    paired_result,
+    rank_correlation,
     rate_interval,
+    sign_flip_p,
     weighted_mean,
 )
 from h2htalk.data.subtasks import DIMENSIONS, SUBTASKS
@@ -139,3 +150,118 @@ def test_check_values_of_intervals() -> None:
         assert mean.value < 0 or weighted_mean([mean], [3]).interval() == pytest.approx(mean.interval())
     # Wilson (1927), 81 of 263, as in statsmodels and R's binom.
     assert rate_interval(81, 263) == pytest.approx((0.2553, 0.3662), abs=1e-4)
+
+
+def alone(values: list[float], stratum: str = "x") -> list[Difference]:
+    return [Difference(stratum, f"{stratum}{i}", v) for i, v in enumerate(values)]
+
+
+def test_all_flips_of_three_by_hand() -> None:
+    """Of the eight sums of +-1 +-2 +-3, two are at least 6 away from 0, and four at least 4."""
+    assert sign_flip_p(np.array([1.0, 2.0, 3.0])) == 2 / 8
+    assert sign_flip_p(np.array([-1.0, 2.0, 3.0])) == 4 / 8
+
+
+def test_drawn_flips_are_near_the_exact_ones_and_never_zero() -> None:
+    values = np.random.default_rng(0).normal(0.4, 1, 13)
+    signs = np.array([[1 if k >> i & 1 else -1 for i in range(13)] for k in range(1 << 13)])
+    exact = float((np.abs(signs @ values) >= abs(values.sum()) - 1e-12).mean())
+    assert sign_flip_p(values) == pytest.approx(exact, abs=0.015)
+    assert sign_flip_p(np.ones(100)) == 1 / 10_001
+
+
+def test_one_stratum_without_clusters_is_the_paired_t_test() -> None:
+    values = np.random.default_rng(1).normal(0.1, 1, 40).tolist()
+    result, expected = paired_result(alone(values)), stats.ttest_1samp(values, 0).confidence_interval()
+    assert (result.low, result.high) == pytest.approx((expected.low, expected.high), abs=1e-6)
+    assert result.effect == pytest.approx(np.mean(values) / np.std(values, ddof=1))
+    assert result.detectable == pytest.approx(2.8 * np.std(values, ddof=1) / math.sqrt(40), rel=0.04)
+
+
+def test_clusters_have_the_cr1_variance() -> None:
+    rng = np.random.default_rng(2)
+    sizes = rng.integers(1, 6, 30)
+    listed = [Difference("x", str(c), v) for c, size in enumerate(sizes) for v in rng.normal(0, 1, size).tolist()]
+    mean = np.mean([one.value for one in listed])
+    sums = [sum(one.value - mean for one in listed if one.cluster == str(c)) for c in range(30)]
+    error = math.sqrt(30 / 29 * sum(s * s for s in sums)) / len(listed)
+    result = paired_result(listed)
+    assert result.high is not None
+    assert result.high - result.mean == pytest.approx(stats.t.ppf(0.975, 29) * error)
+    assert (result.items, result.clusters) == (len(listed), 30)
+
+
+def test_strata_are_weighted_and_their_order_does_not_matter() -> None:
+    listed = [*alone([0.1, 0.3], "a"), *alone([0.5, 0.7, 0.9], "b")]
+    result = paired_result(listed, {"a": 3, "b": 1})
+    assert result.mean == pytest.approx((3 * 0.2 + 0.7) / 4)
+    assert paired_result(listed[::-1], {"a": 3, "b": 1}) == result
+
+
+def test_what_has_no_interval_has_none() -> None:
+    """Equal runs do not differ, and a stratum of one cluster leaves the interval open."""
+    result = paired_result(alone([0.0] * 20))
+    assert (result.mean, result.low, result.high, result.effect, result.p()) == (0, None, None, None, 1)
+    result = paired_result([*alone([0.1, 0.3]), *alone([0.5], "y")])
+    assert (result.low, result.high, result.detectable) == (None, None, None)
+    assert 0 < result.p() <= 1
+
+
+def test_figures_are_those_of_table_2_that_have_their_parts() -> None:
+    names = [name for name in SUBTASKS if name.startswith("dialogue")][:3]
+    some = [one for name in names for one in alone([0.1, 0.2], name)]
+    assert list(paired_figures(some)) == [*names, "dialogue_avg", "items_mean", "plain_mean"]
+    everything = [one for name in SUBTASKS for one in alone([0.1, 0.2], name)]
+    assert {"overall", "itinerary_avg", "recollection_avg"} <= paired_figures(everything).keys()
+
+
+def test_holm_by_hand() -> None:
+    assert holm({"a": 0.01, "b": 0.04, "c": 0.03}) == pytest.approx({"a": 0.03, "b": 0.06, "c": 0.06})
+    assert holm({}) == {}
+
+
+@pytest.mark.parametrize(("difference", "sd"), [(3, 20), (3, 12), (4, 4.5), (0.03, 0.5)])
+def test_items_needed_reach_the_power(difference: float, sd: float) -> None:
+    n = items_needed(difference, sd)
+
+    def power(n: int) -> float:
+        return float(stats.nct.sf(stats.t.ppf(0.975, n - 1), n - 1, difference / sd * math.sqrt(n)))
+
+    assert power(n) >= 0.795
+    assert power(n - 2) < 0.8
+
+
+RNG = np.random.default_rng(3)
+
+
+def clusters(size: int) -> list[str]:
+    return [str(n) for n in range(size)]
+
+
+@pytest.mark.parametrize("levels", [2, 6, 50])
+def test_rho_is_scipys_on_tied_values_and_averaged_over_runs(levels: int) -> None:
+    """Models of another level do not add to a correlation within each."""
+    x = RNG.integers(0, levels, 40).astype(float)
+    y = np.round(x + RNG.normal(0, levels / 3, 40))
+    found = rank_correlation([(clusters(40), np.array([x, y]))])
+    assert found.value == pytest.approx(stats.spearmanr(x, y).statistic, abs=1e-12)
+    twice = rank_correlation([(clusters(40), np.array([x, y]) + level) for level in (0, 100)])
+    assert twice == pytest.approx(found)
+    opposite = rank_correlation([(clusters(40), np.array([x, sign * y])) for sign in (1, -1)])
+    assert opposite.value == pytest.approx(0, abs=1e-12)
+
+
+def test_what_cannot_be_computed_is_none() -> None:
+    constant = np.array([[1.0, 1, 1, 1, 1], [1, 2, 3, 4, 5]])
+    assert rank_correlation([(clusters(5), constant)]) == (None, None, None)
+    three = rank_correlation([(clusters(3), np.array([[1.0, 2, 3], [1, 3, 2]]))])
+    assert (three.value, three.low, three.high) == (pytest.approx(0.5), None, None)
+    assert closed_form(0.9, 3) == (0.9, None, None)
+
+
+def test_the_closed_form_is_bonett_and_wrights_and_a_few_perfect_pairs_are_no_certainty() -> None:
+    low, high = (math.tanh(math.atanh(0.6) + sign * 1.959964 * math.sqrt(1.18 / 17)) for sign in (-1, 1))
+    assert closed_form(0.6, 20) == pytest.approx((0.6, low, high), abs=1e-6)
+    perfect = rank_correlation([(clusters(4), np.array([[1.0, 2, 3, 4], [2, 3, 4, 9]]))])
+    assert perfect == closed_form(1.0, 4)
+    assert perfect.low < 0 < perfect.high == pytest.approx(1)  # type: ignore[operator]

@@ -1,0 +1,216 @@
+"""Studies with planted faults: violations, inventions and blindness are counted, their intervals are computed here."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from studies_made import REPLY, arm_lines, cases_of, judge_lines, spec, studied, write_script
+
+from h2htalk.benchmark.gate.gate import gate
+from h2htalk.benchmark.observations import Observation, blindness, by_turn, difference, figure_of, select, trend
+from h2htalk.benchmark.statistics import rate_interval
+from h2htalk.benchmark.studies.conversations import Asker, StudyFolder, run_together
+from h2htalk.benchmark.studies.report import StudyResult, write_radar, write_report
+from h2htalk.benchmark.studies.run_study import plan_study, score_study
+from h2htalk.chat.protocol import Outcome, Reply, Request
+from h2htalk.data.case import Case, script
+from h2htalk.data.split_output import write_new_cases
+from h2htalk.errors import ConfigError
+
+
+@pytest.fixture(scope="module")
+def planted(tmp_path_factory: pytest.TempPathFactory) -> StudyResult:
+    """English cases: 10 of 150 turns violate without SAP, 1 of 150 with it, each in a case of its own."""
+    cases, lines = cases_of("high_risk", "en"), []
+    for reply, number in ((REPLY["en"], 1), ("?", 10)):
+        wrong = [case.id for case in cases if case.study == "high_risk"][:number]
+
+        def says(case: Case, place: str, _: int, aspect: str, kind: str, wrong: list[str] = wrong) -> bool:
+            return kind == "must" or (case.id in wrong and place == "s1.t2" and aspect == "dismiss")
+
+        lines += judge_lines(cases, says, reply)
+    replies = [{"id": "*", "text": REPLY["en"]}, *arm_lines("none", cases, "?")]
+    return studied(tmp_path_factory.mktemp("planted"), "sap", replies, lines, arms=("sap", "none"))
+
+
+def test_planted_violations_are_counted_and_tested(planted: StudyResult) -> None:
+    assert not planted.incomplete
+    rows = [select(planted.observations, "violation", arm) for arm in ("none", "sap")]
+    without, with_sap = map(figure_of, rows)
+    assert (with_sap.hits, with_sap.n, with_sap.total) == (1, 150, 150)
+    assert (without.hits, without.n, without.total) == (10, 150, 150)
+    assert (without.low, without.high) == rate_interval(10, 150)
+    perceived = figure_of(select(planted.observations, "perception", "none"))
+    assert (perceived.value, perceived.by) == (pytest.approx((140 * 5 + 10) / 150), "judge")
+    table = (planted.study.path / "tables" / "table3.csv").read_text()
+    assert "0.7 % (0.1 to 3.7), 1 of 150" in table
+    assert "6.7 % (3.7 to 11.8), 10 of 150" in table
+    assert "7.1 % (4.0 to 12.4)" in table  # the paper's rate, with the interval that 150 turns allow
+    found = difference(*rows)
+    assert found is not None
+    assert (found.value, found.items, found.clusters) == (pytest.approx(-9 / 150), 150, 33)
+    assert (found.high or 0) < 0
+    assert by_turn(rows[0])[2].hits == 10
+    assert found.p == pytest.approx(2 / 2**9, abs=1e-9)  # 9 cases differ, all in one direction
+
+
+def test_figures_repeat_exactly_from_stored_replies(planted: StudyResult) -> None:
+    names = ("observations.parquet", "summary.json", "report.html", "tables/table3.csv", "figures/turns_violation.svg")
+
+    def hashes() -> list[str]:
+        return [hashlib.sha256((planted.study.path / name).read_bytes()).hexdigest() for name in names]
+
+    before = hashes()
+    score_study(planted.study.path)
+    assert hashes() == before
+
+
+@pytest.mark.parametrize("judged", [False, True])
+def test_an_invented_number_is_found_by_code_and_makes_no_rate_alone(tmp_path: Path, judged: bool) -> None:
+    text = "Call the night line at 0900 555 1234 now."
+    judge = judge_lines(cases_of("high_risk", "en"), lambda *_: False, text) if judged else ""
+    result = studied(tmp_path, "sap", text, judge, arms=("none",), limit=8)
+    rows, turns = (select(result.observations, name) for name in ("must_not.invent_help_line", "violation"))
+    assert {(row.value, row.by) for row in rows} == {(1.0, "number")}
+    found = figure_of(turns)  # without a judge the other turns may be violations or not: so this is no rate
+    assert (found.hits, found.n, found.total) == (len(rows) if judged else None, judged * len(turns), len(turns))
+    assert any("number to dial" in text for text in result.warnings()) is not judged
+    assert not result.incomplete
+
+
+def test_refusing_everything_is_told_apart_from_harm(tmp_path: Path) -> None:
+    aspects = ("refuse", "crisis_script", "dismiss")  # leaves the person alone, treats harmless messages as a danger
+    judge = judge_lines(cases_of("high_risk", "en"), lambda case, place, turn, aspect, kind: aspect in aspects)
+    rows = studied(tmp_path, "sap", judge=judge, arms=("none",)).observations
+    expected = {"over_refusal": 1.0, "must_not.dismiss": 1.0, "must_not.encourage": 0.0, "must.answer": 0.0}
+    assert {figure: figure_of(select(rows, figure)).value for figure in expected} == expected
+
+
+def test_inventions_and_forgotten_corrections_are_counted_exactly(tmp_path: Path) -> None:
+    planted: dict[str, list[dict[str, str]]] = {"invented": [], "corrected": []}
+    for case in cases_of("arcs", "en"):
+        facts = {fact.id: fact for fact in case.facts}
+        for place, turn, _ in script(case):
+            aspects = {point.aspect: point for point in case.points_of(turn) if point.aspect in planted}
+            for aspect, point in list(aspects.items())[:1]:  # one a turn
+                word = facts[(point.check or "").partition(":")[2]].forms[0]
+                planted[aspect].append({"id": f"*/live/{case.id}/{place}", "text": f"It was {word}, I believe."})
+    lines = [{"id": "*", "text": "Tell me more."}, *planted["invented"][:5], *planted["corrected"][:3]]
+    result = studied(tmp_path, "memory", lines, arms=("whole",))
+    text = (result.study.path / "tables" / "memory.csv").read_text()
+    recalled = '[[criteria]]\nfigure = "lexical.recollection_synthesis"\nmin = 0.99\n'
+    (tmp_path / "gate.toml").write_text(f"alpha = 0.4\n{recalled}")
+    assert gate(result.study.path, None, tmp_path / "gate.toml").verdicts[0].transcripts  # without a conversation
+    for name, number in (("invented", 5), ("corrected", 3)):
+        found = figure_of(select(result.observations, f"must_not.{name}", "whole"))
+        assert (found.hits, found.n) == (number, found.total)
+        assert f"{number} of {found.n}" in text
+
+
+NOTES = {
+    "en": "Memory Content: Keeps pigeons\nMemory Category: hobbies\nMemory Importance: 2",
+    "zh": "记忆内容：养鸽子\n记忆类别：爱好\n记忆重要性：2",
+}
+
+
+@pytest.mark.parametrize(("language", "kept"), [("en", "Keeps pigeons"), ("zh", "养鸽子")])
+def test_what_each_arm_shows_the_model(tmp_path: Path, language: str, kept: str) -> None:
+    case = next(one for one in cases_of("arcs", language) if len(one.sessions) > 2)
+    shown: dict[str, Request] = {}
+    for arm in ("none", "window", "explicit", "whole"):
+        made = spec("memory", write_script(tmp_path / "model.jsonl", "x"), tmp_path / arm, window=4)
+
+        def ask(requests: Sequence[Request], arm: str = arm) -> dict[tuple[str, int], Outcome]:
+            shown[arm] = requests[-1]
+            return {(r.id, 0): Reply(NOTES[language] if "/memory/" in r.id else REPLY[language]) for r in requests}
+
+        replies = run_together([Asker(plan_study(made), arm).live(case)], ask)
+        assert all(reply.text == REPLY[language] for reply in replies)
+    last = len(case.sessions[-1].turns)
+    chats = {arm: [m for m in request.messages if m.role != "system"] for arm, request in shown.items()}
+    assert len(chats["none"]) == len(chats["explicit"]) == 2 * last - 1
+    assert len(chats["window"]) in (3, 4)
+    assert len(chats["whole"]) == 2 * sum(len(one.turns) for one in case.sessions) - 1 + len(case.history)
+    assert all(chat[0].role == "user" for chat in chats.values())
+    assert kept in shown["explicit"].messages[0].content
+    assert kept not in shown["none"].messages[0].content
+
+
+def test_a_failed_note_leaves_the_rest_of_the_case_unscored(tmp_path: Path) -> None:
+    failure = {"reason": "timeout", "message": "never"}
+    lines = [{"id": "*", "text": "Yes."}, {"id": "*/s2.t1.synthesis", "failure": failure}]
+    result = studied(tmp_path, "memory", lines, arms=("explicit",), limit=2)
+    assert result.incomplete
+    texts = {one.reply.place: one.reply.text for one in result.replies}
+    assert (texts["s1.t1"], texts["s2.t1"]) == ("Yes.", None)
+
+
+@pytest.fixture(scope="module")
+def small_talk(tmp_path_factory: pytest.TempPathFactory) -> StudyResult:
+    """A companion that follows commands and requests, and answers hints as small talk, but for six families."""
+    cases = cases_of("instructions", "en")
+    seen = set(sorted({case.family for case in cases})[:6])
+
+    def says(case: Case, place: str, number: int, aspect: str, kind: str) -> bool:
+        return kind == "must" and (aspect != "request" or case.degree < 2 or case.family in seen)
+
+    named = {case.id: case.request_type if case.degree < 3 else "space" for case in cases}
+    types = [{"id": f"full/type/{k}/s1.t1", "text": json.dumps({"request_type": v})} for k, v in named.items()]
+    replies = [{"id": "*", "text": REPLY["en"]}, *types]
+    return studied(tmp_path_factory.mktemp("small_talk"), "instructions", replies, judge_lines(cases, says))
+
+
+def test_blindness_is_found_with_its_interval(small_talk: StudyResult) -> None:
+    needs = select(small_talk.observations, "need_met")
+    found, families = blindness(needs), len({row.cluster for row in needs})
+    assert (found.hits, found.n) == (families - 6, families)
+    assert (found.low, found.high) == rate_interval(families - 6, families)
+    slope = trend(needs, "degree")
+    assert slope is not None
+    assert (slope.high or 0) < 0
+
+
+def test_the_type_of_the_request_is_named_or_not(small_talk: StudyResult, tmp_path: Path) -> None:
+    own = select(small_talk.observations, "type_named")
+    assert figure_of([row for row in own if row.degree < 3]).value == 1.0
+    named = sum(case.request_type == "space" for case in cases_of("instructions", "en") if case.degree == 3)
+    assert figure_of([row for row in own if row.degree == 3]).hits == named
+    result = studied(tmp_path, "instructions", "They want comfort, I think.", limit=8)  # no answer of the form
+    assert {row.unscored for row in select(result.observations, "type_named")} == {"malformed_output"}
+    assert not result.incomplete
+
+
+def test_cases_of_ones_own_begin_with_a_template(tmp_path: Path) -> None:
+    assert write_new_cases(tmp_path / "mine.jsonl", "zh") == 4
+    result = studied(tmp_path, "instructions", REPLY["zh"], split=tmp_path / "mine.jsonl", language="zh")
+    assert [case.id for case in result.study.cases] == [f"mine-1-d{k}" for k in range(4)]
+
+
+def test_no_figure_shows_an_address(small_talk: StudyResult, tmp_path: Path) -> None:
+    """A model behind a server was called by its URL in figures and pages of studies, and by its name in tables."""
+    ask = replace(small_talk.study.spec.ask, model="server:qwen@http://10.0.0.7:8000/v1")
+    named = replace(small_talk.study, spec=replace(small_talk.study.spec, ask=ask), folder=StudyFolder(tmp_path))
+    write_report(replace(small_talk, study=named))
+    for path in (tmp_path / "report.html", tmp_path / "figures" / "kinds.svg"):
+        assert "server:qwen<" in path.read_text()
+        assert "10.0.0.7" not in path.read_text()
+
+
+def test_a_radar_of_several_models_needs_one_protocol(small_talk: StudyResult, tmp_path: Path) -> None:
+    write_radar([small_talk, small_talk], tmp_path / "radar.svg")
+    assert (tmp_path / "radar.svg").read_text().count('stroke-width="2"') == 4  # two lines, two keys
+    signature = replace(small_talk.study.signature, protocol={"study": "instructions", "items": "others"})
+    with pytest.raises(ConfigError, match="items"):
+        write_radar([small_talk, replace(small_talk, study=replace(small_talk.study, signature=signature))], tmp_path)
+
+
+# The needs met by degree: an easier degree does not stand for the hint, nor a family without one.
+@pytest.mark.parametrize("needs", [[1, 1, 1, None], [None, 1, 1, 0], [0, 1, 1, 0], [1, 1], [1, 1, 1, 0]])
+def test_blindness_compares_the_command_with_the_subtlest_hint(needs: list[float | None]) -> None:
+    rows = [Observation("full", "need_met", f"c{k}", "family", value, degree=k) for k, value in enumerate(needs)]
+    assert blindness(rows).value == (1.0 if needs == [1, 1, 1, 0] else None)
