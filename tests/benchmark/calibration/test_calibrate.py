@@ -17,8 +17,6 @@ from h2htalk.benchmark.calibration.calibrate import calibrate_judge
 from h2htalk.benchmark.calibration.labels import (
     LabelPlan,
     draw_by_level,
-    drawn_apart_from,
-    groups_of,
     label_sheet,
     labels_needed,
     load_judged,
@@ -66,12 +64,9 @@ def test_each_level_is_drawn_apart_where_it_gets_sixteen() -> None:
     assert (len(few), set(together.values()), serves) == (50, {"/0", "/1", "/2", "/3"}, ("levels",))
 
 
-def test_without_levels_each_dimension_is_drawn_apart_or_the_labels_are_too_few() -> None:
+def test_without_levels_each_dimension_is_drawn_apart() -> None:
     sizes = {"dialogue_base": 60, "recollection_synthesis": 20, "recollection_refinement": 10}
     items = [judged_item(n, n % 6, subtask=name) for name, size in sizes.items() for n in range(size)]
-    groups = groups_of(items)
-    assert {name: len(own) for name, own in groups.items()} == {"dialogue": 60, "recollection": 30}
-    assert drawn_apart_from(groups) == 48
     drawn, strata, serves = draw_by_level(items, 48, 0)
     assert serves == ("dialogue", "recollection")
     assert sum(strata[one.id].startswith("recollection/") for one in drawn) == 16

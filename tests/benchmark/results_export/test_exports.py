@@ -109,7 +109,9 @@ def test_scores_are_computed_again(name: str, run_with_s: Path) -> None:
     assert columns | {"unscored", "figures and intervals", "the items of mini 1"} <= set(found.matches)
 
 
-def test_a_bundle_holds_no_folder_no_message_and_no_costs(lexical_run: Path, tmp_path: Path) -> None:
+def test_a_bundle_holds_no_folder_no_message_and_no_costs_and_a_run_with_failures_is_no_result(
+    lexical_run: Path, tmp_path: Path
+) -> None:
     one, other = (bundle_of(lexical_run, name).read_bytes() for name in ("one.zip", "other.zip"))
     assert one == other  # the same run gives the same bytes
     with pytest.raises(DataError, match="is there already"):
@@ -123,6 +125,9 @@ def test_a_bundle_holds_no_folder_no_message_and_no_costs(lexical_run: Path, tmp
     for secret in (str(tmp_path), "key-1234", "internal.example", "cost", "spec"):
         assert secret not in text
     assert h2htalk.verify_results(bundle, "mini@1").differs == []  # the failed call is unscored here too
+    with pytest.raises(ConfigError, match="incomplete: 1 item unscored"):
+        export(tmp_path / "run", tmp_path / "out")
+    assert not (tmp_path / "out").exists()
     folders = {"a": "bge-m3:/data/x/bge@sha256:1(en)", "b": "lab/m", "c": "~/m", "d": "./a/b/c"}
     assert list(without_folders(folders).values()) == ["bge-m3:bge@sha256:1(en)", "lab/m", "m", "c"]
 
@@ -408,15 +413,6 @@ def test_s_of_a_judged_run_says_that_no_rating_is_in_it(lexical_run: Path, tmp_p
     assert f"protocol {summary.signature.fingerprint}" in (entry.notes or "")
     record, _ = h2htalk.export_results(lexical_run, "every-eval-ever", tmp_path, organization="Lab", model="lab/m")
     assert f'"without_ratings_of": "scripted:{label}' in record.read_text()
-
-
-def test_a_run_that_is_no_result_is_refused(tmp_path: Path) -> None:
-    lost = {"id": "mini-en-dialogue-base-01", "failure": {"reason": "timeout", "message": ""}}
-    model = scripted(tmp_path, {"id": "*", "text": "Hello."}, lost)
-    evaluate(EvaluateSpec(model=model, split="mini@1", out=str(tmp_path / "run"), embedder="none"))
-    with pytest.raises(ConfigError, match="incomplete: 1 item unscored"):
-        export(tmp_path / "run", tmp_path / "out")
-    assert not (tmp_path / "out").exists()
 
 
 NAME = ".eval_results/lab--made.yaml"

@@ -54,12 +54,6 @@ def test_a_cell_is_a_hundred_times_the_mean_of_what_was_scored() -> None:
     assert aggregate([])["overall"] == Cell(None, None, None, 0, 0)
 
 
-def test_dimension_averages_are_plain_means_of_cells() -> None:
-    """Not of items: a subtask with a hundred items weighs as much as one with two."""
-    values = constant({"dialogue_base": 0.2}, 100) + constant({"dialogue_emotion": 0.4, "dialogue_schedule": 0.9}, 2)
-    assert aggregate(values)["dialogue_avg"].value == pytest.approx(50)
-
-
 def test_the_overall_is_weighted_with_table_1_and_the_other_two_stand_beside_it() -> None:
     by_subtask = {name: place / 20 for place, name in enumerate(SUBTASKS)}
     values = [one for n, (name, value) in enumerate(by_subtask.items()) for one in constant({name: value}, 1 + n)]
@@ -70,6 +64,9 @@ def test_the_overall_is_weighted_with_table_1_and_the_other_two_stand_beside_it(
         100 * statistics.fmean(v.value for v in values if v.value is not None)
     )
     assert row["plain_mean"].value == pytest.approx(100 * statistics.fmean(by_subtask.values()))
+    for dimension in DIMENSIONS:  # means of cells, not of items
+        cells = [value for name, value in by_subtask.items() if SUBTASKS[name].dimension == dimension]
+        assert row[f"{dimension}_avg"].value == pytest.approx(100 * statistics.fmean(cells))
     assert len({round(c.value or 0, 3) for c in (row["overall"], row["items_mean"], row["plain_mean"])}) == 3
 
 
