@@ -14,6 +14,7 @@ from typing import Annotated, Any
 from pydantic import Field, with_config
 
 from h2htalk.data.case import Case, turn_scenarios
+from h2htalk.data.erasure.folder_kinds import read_erased
 from h2htalk.data.files import read_bounded, read_json_object, read_jsonl, read_toml, reading, sha256_of
 from h2htalk.data.records import STRICT, Id, Text, read_record
 from h2htalk.data.releases import release_folder as releases
@@ -151,9 +152,8 @@ def _read_release(
 ) -> Split:
     """Read a part of a release, without items that were `erased`, or are listed as erased in it."""
     study, split = releases.choose_part(manifest, fragment, name)
-    published: Sequence[Scenario | Case] = releases.read_cases(folder, manifest, study, split) if study else ()
-    published = published if study else releases.read_scenarios(folder, manifest, split)
-    erased |= releases.read_tombstones(folder / releases.TOMBSTONES)
+    published = list(releases.read_items(folder, manifest, study, split))
+    erased |= frozenset(read_erased(folder / releases.TOMBSTONES))
     items = [item for item in published if item.id not in erased]
     if dropped := len(published) - len(items):
         print(f"{name}: {counted(dropped, 'item')} left out, erased after it was published", file=sys.stderr)

@@ -29,13 +29,13 @@ from h2htalk.benchmark.studies.run_study import run_study
 from h2htalk.curation.curate import curate, summaries
 from h2htalk.curation.erase import erase, purge
 from h2htalk.curation.workspace import Workspace
-from h2htalk.data.erasure.folder_kinds import ErasedIds, require_erased
+from h2htalk.data.erasure.folder_kinds import ErasedIds, read_erased, require_erased
 from h2htalk.data.erasure.folder_kinds import erase as erase_folder
 from h2htalk.data.erasure.sweep import find_folders
 from h2htalk.data.files import read_jsonl, writer_lock
 from h2htalk.data.links import add_link, read_links
 from h2htalk.data.releases.hub import cache_folder, publish
-from h2htalk.data.releases.release_folder import TOMBSTONES, private_folder, read_tombstones
+from h2htalk.data.releases.release_folder import TOMBSTONES, private_folder
 from h2htalk.data.run_folder import RunFolder
 from h2htalk.data.splits import load_split
 from h2htalk.errors import ConfigError, DataError, H2HTalkError
@@ -95,7 +95,7 @@ def require_gone(lab: Path) -> None:
         assert (counts.erased > 0, counts.scored) == (True, counts.items)
     ids = {one.id for one in load_split(lab / "release").scenarios}
     assert ids
-    assert ids.isdisjoint(read_tombstones(lab / "release" / TOMBSTONES))
+    assert ids.isdisjoint(read_erased(lab / "release" / TOMBSTONES))
 
 
 def test_the_example_holds_her_words_everywhere(published: Path) -> None:

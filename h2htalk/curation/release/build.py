@@ -25,7 +25,7 @@ from h2htalk.curation.release.selection import History, select
 from h2htalk.curation.release.settings import ReleaseSpec, read_release_spec
 from h2htalk.curation.workspace import Workspace
 from h2htalk.data.case import Case
-from h2htalk.data.erasure.folder_kinds import ErasedIds
+from h2htalk.data.erasure.folder_kinds import ErasedIds, read_erased
 from h2htalk.data.files import (
     read_json_object,
     read_jsonl,
@@ -49,7 +49,6 @@ from h2htalk.data.releases.release_folder import (
     canary_of,
     hash_files,
     private_folder,
-    read_tombstones,
     release_hash,
     work_folders,
 )
@@ -183,7 +182,7 @@ def _read_previous(spec: ReleaseSpec, erased: Collection[str]) -> tuple[History,
     gone, raw = ErasedIds(frozenset(erased)), read_json_object(folder / HISTORY)
     now = {item.id for item in content.items() if gone.covers(item.scenario.to_dict())}
     history = History(*(frozenset(map(str, raw.get(split, ()))) for split in (TEST, DEV)))
-    return history, read_tombstones(folder / TOMBSTONES) | now
+    return history, frozenset(read_erased(folder / TOMBSTONES)) | now
 
 
 def _require_records(rounds: Sequence[RoundOutcome], workspace: Workspace) -> None:

@@ -32,8 +32,8 @@ from h2htalk.data.releases.release_folder import (
     VOTES,
     Manifest,
     data_file,
+    read_items,
     read_manifest,
-    read_scenarios,
 )
 from h2htalk.data.scenario import personas_of
 from h2htalk.data.splits import fingerprint_of
@@ -214,7 +214,7 @@ def _copy_figures(folder: Path, manifest: Manifest, analysis: str) -> Iterator[t
     """Copy the figures of an analysis of the public rows; yield the path and the caption of each."""
     if not analysis:
         return
-    rows = fingerprint_of(read_scenarios(folder, manifest, TEST), personas_of(folder))
+    rows = fingerprint_of(read_items(folder, manifest, "", TEST), personas_of(folder))
     for source, (language, caption) in read_figures(Path(analysis), rows).items():
         target = folder / FIGURES_FOLDER / source.name
         target.parent.mkdir(exist_ok=True)

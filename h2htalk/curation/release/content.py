@@ -21,10 +21,9 @@ from h2htalk.data.releases.release_folder import (
     VOTES,
     Manifest,
     case_row,
-    read_cases,
+    read_items,
     read_manifest,
     read_rows,
-    read_scenarios,
     scenario_row,
     write_rows,
 )
@@ -110,7 +109,7 @@ def read_content(folder: Path, private: Path | None = None) -> tuple[Manifest, R
         references = read_private_references(private, manifest.references_sha256)
     splits = {}
     for split in SPLITS:
-        scenarios = read_scenarios(folder, manifest, split)
+        scenarios = [one for one in read_items(folder, manifest, "", split) if isinstance(one, Scenario)]
         votes: dict[str, dict[tuple[str, str], VoteRow]] = {one.id: {} for one in scenarios}
         for where, row in read_rows(folder, manifest, VOTES, split):
             vote = _read_vote(row, where)
@@ -121,7 +120,8 @@ def read_content(folder: Path, private: Path | None = None) -> tuple[Manifest, R
         if scenarios:
             full = [replace(one, references=one.references or references.get(one.id, ())) for one in scenarios]
             splits[split] = tuple(ReleaseItem(one, tuple(votes[one.id].values())) for one in full)
-    cases = tuple(case for study in STUDIES for case in read_cases(folder, manifest, study, TEST))
+    items = (one for study in STUDIES for one in read_items(folder, manifest, study, TEST))
+    cases = tuple(one for one in items if isinstance(one, Case))
     content = ReleaseContent(splits, cases, personas_of(folder))
     _require_whole(content, manifest, folder)
     return manifest, content

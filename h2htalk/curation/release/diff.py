@@ -6,13 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from h2htalk.curation.release.content import ReleaseContent, read_content
-from h2htalk.data.releases.release_folder import (
-    PRIVATE_REFERENCES,
-    TOMBSTONES,
-    Manifest,
-    private_folder,
-    read_tombstones,
-)
+from h2htalk.data.erasure.folder_kinds import read_erased
+from h2htalk.data.releases.release_folder import PRIVATE_REFERENCES, TOMBSTONES, Manifest, private_folder
 from h2htalk.text.record_diff import RecordDiff, diff_records
 
 ERASED, LEFT_OUT = "erased", "no longer accepted, or not chosen"
@@ -35,7 +30,7 @@ def diff_releases(old: Path, new: Path) -> RecordDiff:
     (manifest, content), (manifest2, content2) = (
         read_content(folder, private_folder(folder) / PRIVATE_REFERENCES) for folder in (old, new)
     )
-    removed = {"": LEFT_OUT} | dict.fromkeys(read_tombstones(new / TOMBSTONES), ERASED)
+    removed = {"": LEFT_OUT} | dict.fromkeys(read_erased(new / TOMBSTONES), ERASED)
     return diff_records(_records(content), _records(content2), (_facts(manifest), _facts(manifest2)), removed)
 
 

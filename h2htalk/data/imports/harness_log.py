@@ -302,9 +302,8 @@ def _reader(path: Path) -> Callable[[Path], HarnessLog]:
         read_lm_eval: "doc_id" in first,
         read_every_eval_ever: "evaluation" in first,
     }
-    for reader, fits in forms.items():
-        if fits:
-            return reader
+    if reader := next((one for one, fits in forms.items() if fits), None):
+        return reader
     known = "an Inspect log (.eval, .json), lm-eval or Every Eval Ever samples (.jsonl), an OpenCompass folder or a CSV"
     raise DataError(f"{path}: is neither a run folder nor {known}")
 

@@ -24,7 +24,7 @@ from typing import Any
 import huggingface_hub
 from huggingface_hub import CommitOperationAdd, CommitOperationDelete, HfApi, constants, errors
 
-from h2htalk.data.erasure.folder_kinds import remove_for_good, require_published_erased
+from h2htalk.data.erasure.folder_kinds import read_erased, remove_for_good, require_published_erased
 from h2htalk.data.files import refuse_links, require_new_folder, write_problem, writing
 from h2htalk.data.links import add_link
 from h2htalk.data.releases import release_folder as releases
@@ -195,7 +195,7 @@ def _read_later_erasures(name: str, repo: str, main: str) -> frozenset[str]:
     # The client falls back to its cache where the network fails in between.
     if main and folder.name != main:
         raise HubError(f"{name}: the list of erased items changed while it was loaded; {AGAIN}")
-    return releases.read_tombstones(folder / releases.TOMBSTONES)
+    return frozenset(read_erased(folder / releases.TOMBSTONES))
 
 
 def _find_commit(name: str, repo: str, tag: str) -> tuple[str, str]:

@@ -32,7 +32,6 @@ from h2htalk.data.erasure.folder_kinds import (
     ErasableFolder,
     Record,
     filter_file,
-    read_erased,
     remove_for_good,
     require_erased,
 )
@@ -175,23 +174,16 @@ def item_rows(folder: Path, manifest: Manifest) -> Iterator[dict[str, Any]]:
             yield from (row for _, row in read_rows(folder, manifest, config, split))
 
 
-def read_scenarios(folder: Path, manifest: Manifest, split: str) -> list[Scenario]:
-    """The scenarios of a split, of every language."""
-    return [
-        Scenario.from_dict(record | {"tags": {name: record.pop(name, None) for name in TAGS}}, where)
-        for where, record in _records(folder, manifest, "", split)
-    ]
-
-
-def read_cases(folder: Path, manifest: Manifest, study: str, split: str) -> list[Case]:
-    """The cases of a study's split, of every language."""
-    return [Case.from_dict(record, where) for where, record in _records(folder, manifest, f"{study}_", split)]
-
-
-def _records(folder: Path, manifest: Manifest, prefix: str, split: str) -> Iterator[tuple[str, dict[str, Any]]]:
+def read_items(folder: Path, manifest: Manifest, study: str, split: str) -> Iterator[Scenario | Case]:
+    """Stream the cases of a study's split, or without a study the scenarios, of every language."""
     for language in LANGUAGES:
-        for where, row in read_rows(folder, manifest, f"{prefix}{language}", split):
-            yield where, {key: value for key, value in row.items() if key not in ("messages", "canary")}
+        for where, row in read_rows(folder, manifest, f"{study}_{language}".lstrip("_"), split):
+            record = {key: value for key, value in row.items() if key not in ("messages", "canary")}
+            if study:
+                yield Case.from_dict(record, where)
+            else:
+                tags = {name: record.pop(name, None) for name in TAGS}
+                yield Scenario.from_dict(record | {"tags": tags}, where)
 
 
 def choose_part(manifest: Manifest, fragment: str, name: str) -> tuple[str, str]:
@@ -210,11 +202,6 @@ def choose_part(manifest: Manifest, fragment: str, name: str) -> tuple[str, str]
         known = f"{suggest(wanted, parts)}choose from {', '.join(parts) or 'none'}"
         raise ConfigError(f"{name}: has no part {quoted(wanted)}; {known}")
     return parts[wanted]
-
-
-def read_tombstones(path: Path) -> frozenset[str]:
-    """The ids of erased items; none without the file. Raises DataError."""
-    return frozenset(read_erased(path))
 
 
 def canary_of(name: str) -> str:

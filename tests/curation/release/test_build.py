@@ -28,6 +28,7 @@ from h2htalk.curation.release.invented_values import InventedValues
 from h2htalk.curation.release.items import ReleaseItem
 from h2htalk.curation.workspace import Workspace
 from h2htalk.data.analysis_folder import MADE_BY
+from h2htalk.data.erasure.folder_kinds import read_erased
 from h2htalk.data.files import read_json_object, sha256_of, write_json, write_text, writer_lock
 from h2htalk.data.links import read_links
 from h2htalk.data.releases.hub import publish
@@ -36,7 +37,6 @@ from h2htalk.data.releases.release_folder import (
     data_file,
     private_folder,
     read_manifest,
-    read_tombstones,
     release_hash,
     verify_files,
 )
@@ -363,7 +363,7 @@ def test_the_release_after_an_erasure(folder: Path) -> None:
     build_release(spec, folder / "two")
     split = load_split(folder / "two")
     assert (gone.id in {one.id for one in split.scenarios}, len(split.scenarios)) == (False, 7)
-    assert read_tombstones(folder / "two" / TOMBSTONES) == {gone.id}
+    assert read_erased(folder / "two" / TOMBSTONES).keys() == {gone.id}
 
 
 def test_a_release_that_an_erasure_did_not_reach_is_not_published(folder: Path) -> None:

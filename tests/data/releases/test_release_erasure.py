@@ -15,7 +15,7 @@ from releases_made import case, make_release, scenario
 from h2htalk.benchmark.evaluate import evaluate
 from h2htalk.benchmark.settings import EvaluateSpec
 from h2htalk.cli.curation import redrawn
-from h2htalk.data.erasure.folder_kinds import BEGUN, MARK, ErasedIds, FolderErasure, erase
+from h2htalk.data.erasure.folder_kinds import BEGUN, MARK, ErasedIds, FolderErasure, erase, read_erased
 from h2htalk.data.erasure.sweep import sweep
 from h2htalk.data.files import sha256_of, write_json, write_jsonl, write_text
 from h2htalk.data.links import add_link
@@ -90,7 +90,7 @@ def test_rows_votes_and_references_leave_a_release(tmp_path: Path) -> None:
     assert manifest.files.items() >= {k: v for k, v in before.files.items() if "dev" in k}.items()
     assert manifest.files[releases.data_file("en", "test")] in (release / releases.METADATA).read_text()
     assert before.files[releases.data_file("en", "test")] not in (release / releases.METADATA).read_text()
-    assert releases.read_tombstones(release / releases.TOMBSTONES) == GONE
+    assert read_erased(release / releases.TOMBSTONES).keys() == GONE
     split = load_split(release)
     assert [one.id for one in split.scenarios] == [f"made-{n:06}:dialogue_base" for n in (4, 2, 11)]
     assert split.references_sha256 == manifest.references_sha256
