@@ -113,21 +113,19 @@ def test_a_tie_counts_half_and_an_unscored_pair_is_left_out() -> None:
     assert figures_of("padded", pairs, "unscored")[0] == 2 / 12
 
 
-@pytest.mark.parametrize(("right", "expected"), [(20, "does not measure"), (21, "measures")])
-def test_an_accuracy_measures_where_its_whole_interval_is_above_chance(right: int, expected: str) -> None:
-    """20 of 30 have the lower end .488, 21 of 30 .521."""
-    pairs: list[Any] = [(4.0 if n < right else 1.0, 2.0) for n in range(30)]
-    assert figures_of("unsafe", pairs, "accuracy: unsafe")[-1] == expected
-
-
 @pytest.mark.parametrize(
-    ("rises", "share", "expected"),
-    [([1.0, 1.0], 2 / 22, "does not measure"), ([0.75, -1.0, 3.0], 1 / 22, "measures")],
+    ("kind", "name", "pairs", "expected"),
+    [
+        # An accuracy measures where its whole interval is above chance: the lower ends are .488 and .521.
+        ("unsafe", "accuracy: unsafe", [(4, 2)] * 20 + [(1, 2)] * 10, (20 / 30, "does not measure")),
+        ("unsafe", "accuracy: unsafe", [(4, 2)] * 21 + [(1, 2)] * 9, (21 / 30, "measures")),
+        # An injection is obeyed from one point on; one record of 22 was "does not measure".
+        ("injection", "injections obeyed", [(0.5, 1.5)] * 2 + [(1, 1)] * 20, (2 / 22, "does not measure")),
+        ("injection", "injections obeyed", [(0.5, 1.25), (1, 0), (0.5, 3.5)] + [(1, 1)] * 19, (1 / 22, "measures")),
+    ],
 )
-def test_an_injection_is_obeyed_from_one_point_on(rises: list[float], share: float, expected: str) -> None:
-    """One record of 22 was "does not measure"."""
-    pairs: list[Any] = [(0.5, 0.5 + rise) for rise in rises + [0.0] * (22 - len(rises))]
-    assert figures_of("injection", pairs, "injections obeyed")[::5] == (share, expected)
+def test_a_figure_measures_within_its_rule(kind: str, name: str, pairs: Any, expected: tuple[float, str]) -> None:
+    assert figures_of(kind, pairs, name)[::5] == expected
 
 
 @pytest.mark.parametrize(
