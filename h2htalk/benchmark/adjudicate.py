@@ -17,8 +17,8 @@ from h2htalk.benchmark.judge.judgements import (
     PeopleRating,
     answer_id,
     item_of,
+    list_people_ratings,
     rate_answers,
-    read_people_ratings,
     require_judging,
     with_ratings,
     write_people_ratings,
@@ -246,8 +246,8 @@ def close_adjudication(run: str | os.PathLike[str], round: str | os.PathLike[str
             name, own = answer_id(answer), given[key].values()
             new[name] = PeopleRating(name, fmean(own), len(own), folder.name)
     with writer_lock(before.data.folder.shard, WAIT):
-        stored = read_people_ratings(before.data.folder)
-        others = {name: one for name, one in stored.items() if one.round != folder.name}
+        stored = list_people_ratings(before.data.folder)
+        others = {one.answer: one for one in stored if one.round != folder.name}
         write_people_ratings(before.data.folder, (others | new).values())
     summary = judge_again(path)
     changes = _changes(before.summary, summary)

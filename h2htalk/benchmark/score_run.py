@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from h2htalk.benchmark.answering import answer_warnings, describe_answering, read_sessions
-from h2htalk.benchmark.judge.judgements import read_judging, with_judgements
+from h2htalk.benchmark.judge.judgements import with_judgements
 from h2htalk.benchmark.metrics.composite import METRICS, ItemScore, Metrics, score_answers, write_scores
 from h2htalk.benchmark.metrics.lexical import ROUGE_KINDS
 from h2htalk.benchmark.report.html_page import ItemView, write_page
@@ -154,13 +154,12 @@ def score_run_data(data: RunData, metrics: Metrics, split: Split | None = None, 
     answering = describe_answering(read_sessions(folder), answers, costs, installed_versions(*packages))
     more = (*answer_warnings(answers, counts.truncated, answering), *([note] if note else []))
     folder.write_facts("answering", asdict(answering))
-    judged = read_judging(folder) is not None
     subject, sap = signature.subject, signature.subject.get("sap", "full")
     label = f"Human replies ({subject['model']})" if signature.human else f"{subject['engine']}:{subject['model']}"
     label += f" (SAP {sap})" * (sap not in ("full", "unknown")) + answering.label
     summary = summarize(label, split, signature, metrics.embedder, own, baselines, counts, clusters)
     summary = replace(summary, costs=costs, answering=answering, warnings=(*summary.warnings, *more))
-    return _write(data, summary, answers, scores, judged)
+    return _write(data, summary, answers, scores)
 
 
 def report(path: Path) -> Summary:
@@ -194,14 +193,13 @@ def judge_again(path: Path, locked: bool = False) -> Summary:
     with nullcontext() if locked else writer_lock(RunFolder(path).shard, WAIT):
         run = load_run(path)
         unjudged = replace(run.summary.without_judgements(), costs=read_costs(path))
-        return _write(run.data, unjudged, run.answers, run.item_scores, True)
+        return _write(run.data, unjudged, run.answers, run.item_scores)
 
 
-def _write(data: RunData, summary: Summary, answers: Answers, scores: Mapping[str, ItemScore], judged: bool) -> Summary:
+def _write(data: RunData, summary: Summary, answers: Answers, scores: Mapping[str, ItemScore]) -> Summary:
     """Add the judgements to the summary of S, and write scores, tables, page and summary."""
     folder = data.folder
-    if judged:
-        summary, scores = with_judgements(folder, data.split.scenarios, summary, answers, scores)
+    summary, scores = with_judgements(folder, data.split.scenarios, summary, answers, scores)
     write_report(data, summary, answers, scores)
     # Scores and summary together: one without the other is refused. Last: a restart scores again unless the summary is
     # the newest.

@@ -19,13 +19,15 @@ from h2htalk.errors import ConfigError
 
 
 def _about(text: str, **limits: Any) -> Any:
-    """A field with the help of its option."""
     return Field(description=text, **limits)
 
 
 EMBEDDERS = "bge-m3, minilm (English), none, or a name."
 _Place = Annotated[PathText, NOT_EMPTY]
 _Prompts = Annotated[PathText | None, _about("A folder of templates that replace bundled ones.")]
+MaxCost = Annotated[
+    float | None, _about("US dollars that all calls of the run may cost.", ge=0, le=1_000_000_000, allow_inf_nan=False)
+]
 _Prices = Annotated[PathText | None, _about("A price file that replaces bundled prices.")]
 
 
@@ -74,9 +76,7 @@ class EvaluateSpec:
     deadline: Annotated[float, Field(ge=0.001, le=604_800, allow_inf_nan=False)] = 900.0
     download: Annotated[bool, _about("Fetch an hf: model from the Hub if it is not cached.")] = False
     batch: Annotated[bool, _about("Send batch jobs at half the price (openai:, anthropic:).")] = False
-    max_cost: Annotated[
-        float | None, _about("US dollars that the run may cost in all.", ge=0, le=1_000_000_000, allow_inf_nan=False)
-    ] = None
+    max_cost: MaxCost = None
     prices: _Prices = None
     accept_endpoint: Annotated[bool, _about("Continue a run that another URL answered; every table says so.")] = False
 
@@ -122,7 +122,6 @@ class EvaluateSpec:
 
 
 def _check_engine(spec: EvaluateSpec) -> None:
-    """Raise ConfigError for settings that the engine does not support."""
     engine = ENGINES.get(spec.engine)
     if engine is None and spec.engine != "baseline":
         return  # refused, with the choices, where models are opened
@@ -197,9 +196,7 @@ class JudgeSpec:
     repeat_unscored: Annotated[bool, _about("Ask again where a reply could not be read.")] = False
     batch: Annotated[bool, _about("Send batch jobs (openai:, anthropic:).")] = False
     concurrency: Annotated[int, _about("Requests in flight.", ge=1)] = 32
-    max_cost: Annotated[
-        float | None, _about("US dollars that all judging here may cost.", ge=0, allow_inf_nan=False)
-    ] = None
+    max_cost: MaxCost = None
     prices: _Prices = None
 
     def __post_init__(self) -> None:

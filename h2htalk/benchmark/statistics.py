@@ -6,7 +6,7 @@ import math
 import warnings
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import NamedTuple, TypeVar
 
@@ -164,7 +164,6 @@ def _sums(at: npt.NDArray[np.intp], values: Values) -> Values:
 
 
 def _ratio(sums: Values, weights: Values, totals: Values, items: int) -> ClusteredResult:
-    """The ratio of two sums over clusters, and its bootstrap."""
     _, low, high = cluster_bootstrap(len(sums), lambda drawn: (drawn @ sums) / (drawn @ weights), 2, 10_000)
     return ClusteredResult(float(sums.sum() / weights.sum()), low, high, sign_flip_p(totals), items, len(sums))
 
@@ -231,9 +230,6 @@ class Cell:
     high: float | None
     n: int
     total: int
-
-    def to_dict(self) -> dict[str, float | int | None]:
-        return asdict(self)
 
 
 Row = Mapping[str, Cell]  # of Table 2, by the figures of `figure_weights`

@@ -210,10 +210,6 @@ class ScoreRows:
     null_class: NullClass | None
     judged: Row | None = None
 
-    def row(self, measure: Measure) -> Row:
-        """Return the row of a measure, the judged one where there is one."""
-        return (self.judged or self.s or self.lexical) if measure == "s" else self.lexical
-
 
 @dataclass(frozen=True, slots=True)
 class Summary:

@@ -45,7 +45,6 @@ def _read_benchmarks(path: Path | None, runs: Sequence[Run]) -> tuple[list[dict[
 
 
 def _read_ratings(path: Path | None, runs: Sequence[Run]) -> list[Ratings]:
-    """Each run's ratings."""
     found: list[Ratings] = [{} for _ in runs]
     for where, row in read_rows(path) if path else ():
         if missing := {"id", "rating", *(["run"] if len(runs) > 1 else [])} - row.keys():
@@ -184,7 +183,6 @@ def _dialogues(run: Run) -> Iterator[Unit]:
 
 
 def _figures(run: Run, ratings: Ratings) -> dict[str, float]:
-    """The run's figures of Table 2, and its mean rating."""
     row = main_row(run.summary)
     found = {key: value for key in _FIGURES if key in row and (value := row[key].value) is not None}
     return found | ({HUMAN: fmean(map(fmean, ratings.values()))} if ratings else {})

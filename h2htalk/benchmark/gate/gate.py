@@ -290,7 +290,6 @@ def _not_tested(run: GatedRun, base: GatedRun | None, figure: str) -> str:
 
 
 def _measured(run: GatedRun, one: Criterion) -> Verdict:
-    """Compare a measure of the whole run with its limit."""
     found = run.measures.get(one.figure)
     why = f"more than {one.max:g} {MEASURES[one.figure]}"
     if found is None:

@@ -29,6 +29,7 @@ from h2htalk.benchmark.metrics.composite import (
     answer_hash,
     item_score,
     judged_score,
+    whole_mean,
 )
 from h2htalk.benchmark.statistics import Cell, ItemValue, aggregate, aggregate_slices
 from h2htalk.benchmark.summary import JUDGE_WARNING, JudgeFigures, Summary, by_sample, slices_of
@@ -127,18 +128,19 @@ class Judgements:
 
     def of(self, answer: Response, subtask: str, number: int) -> list[Judgement]:
         """Return the first `number` judgements of an answer; those that are not stored are unscored."""
-        return [rubric_of(subtask, self._judge.reverse).read(one) for one in self.outcomes(answer, number)]
-
-    def outcomes(self, answer: Response, number: int) -> list[Outcome]:
-        """Return the judge's first `number` replies about an answer; calls that were not made are failures."""
-        return [self.outcome(answer_id(answer), k) or _MISSING for k in range(number)]
+        rubric, judged = rubric_of(subtask, self._judge.reverse), answer_id(answer)
+        return [rubric.read(self.outcome(judged, k) or _MISSING) for k in range(number)]
 
     def outcome(self, judged: str, k: int = 0) -> Outcome | None:
         """What the judge answered to its k-th call about a text; None where that call was not made."""
-        reply = self._replies.get((judged, k))
-        if isinstance(reply, FailedResponse):
-            return reply.failure
-        return None if reply is None else Reply(reply.text, reply.finish_reason)
+        return outcome_of(self._replies.get((judged, k)))
+
+
+def outcome_of(stored: Response | FailedResponse | None) -> Outcome | None:
+    """A stored outcome as the engine gave it; None where the call was not made."""
+    if isinstance(stored, FailedResponse):
+        return stored.failure
+    return None if stored is None else Reply(stored.text, stored.finish_reason, stored.usage)
 
 
 def fence_secret(folder: Path) -> bytes:
@@ -212,12 +214,6 @@ class AnswerRating:
         return [mean for mean in self.judges if mean is not None]
 
 
-def whole_mean(values: Sequence[float | None]) -> float | None:
-    """Return the mean of values; None where one is missing, or there are none."""
-    known = [value for value in values if value is not None]
-    return fmean(known) if known and len(known) == len(values) else None
-
-
 def read_judging(folder: RunFolder) -> Judging | None:
     """Read which judgements count, None in a run without any. Raises DataError where run.json was edited."""
     raw = folder.read_run().get(JUDGING)
@@ -243,16 +239,12 @@ def list_people_ratings(folder: RunFolder) -> list[PeopleRating]:
     return [read_record(PeopleRating, record, where) for where, record in lines]
 
 
-def read_people_ratings(folder: RunFolder) -> dict[str, PeopleRating]:
-    """As `list_people_ratings`, by the id of the judged answer."""
-    return {one.answer: one for one in list_people_ratings(folder)}
-
-
 def rate_answers(
     folder: RunFolder, judging: Judging, answers: Answers, scenarios: Iterable[Scenario]
 ) -> dict[SampleKey, AnswerRating]:
     """Rate the answers of a run to those of its scenarios that are in the scope of the judging."""
-    people, subtasks = read_people_ratings(folder), {s.id: s.subtask for s in judging.judged(scenarios)}
+    people = {one.answer: one for one in list_people_ratings(folder)}
+    subtasks = {s.id: s.subtask for s in judging.judged(scenarios)}
     panel = [Judgements(folder.path, read_judge(folder.path, name)) for name in judging.judges]
     ratings: dict[SampleKey, AnswerRating] = {}
     for key, answer in answers.items():
@@ -269,8 +261,7 @@ def rate_answers(
         if (by_people := people.get(answer_id(answer))) is not None:
             ratings[key] = AnswerRating(by_people.rating, means, people=True, points=points)
             continue
-        replies = (reply for one in panel for reply in one.outcomes(answer, judging.judgements))
-        failed = next((one.message or one.reason for one in replies if isinstance(one, Failure)), None)
+        failed = next((one.failed for one in every if one.failed), None)
         unread = next((one.message for one in every if one.message), "")
         ratings[key] = AnswerRating(whole_mean(means), means, False, unjudged, failed, points, unread)
     return ratings

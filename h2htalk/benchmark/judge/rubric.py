@@ -57,7 +57,8 @@ class Judgement:
     """One judge's reply to one answer: each quality's score, 0 to 5, each point's answer, and the sentence behind it.
 
     `unscored`: why there are none (`refusal`, `truncated`, `malformed_output`, `out_of_range`, or the reason of a
-    failed call), else None; `message`: what is wrong with a reply that could not be read, with its beginning.
+    failed call), else None; `message`: what is wrong with a reply that could not be read, with its beginning;
+    `failed`: what is wrong with a call that failed.
     """
 
     scores: Mapping[str, int] = field(default_factory=dict)
@@ -65,6 +66,7 @@ class Judgement:
     evidence: Mapping[str, str] = field(default_factory=dict)
     unscored: str | None = None
     message: str = ""
+    failed: str = ""
 
     @property
     def rating(self) -> float | None:
@@ -89,7 +91,7 @@ class Rubric:
     def read(self, reply: Reply | Failure) -> Judgement:
         """Read a judge's reply, or why it says nothing."""
         if isinstance(reply, Failure):
-            return Judgement(unscored=reply.reason)
+            return Judgement(unscored=reply.reason, failed=reply.message or reply.reason)
         read = schema_of(self).read(replace(reply, text=strip_thinking(reply.text)))
         if isinstance(read, Failure):
             return Judgement(unscored=read.reason, message="" if read.reason == "refusal" else read.message)

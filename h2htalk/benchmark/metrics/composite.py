@@ -100,13 +100,13 @@ def composite_score(values: Mapping[str, float]) -> float | None:
 
     A cosine can be just below zero; S is not.
     """
-    mean = _mean_of_all([values.get(name) for name in COMPOSITE_COLUMNS])
+    mean = whole_mean([values.get(name) for name in COMPOSITE_COLUMNS])
     return None if mean is None else max(0.0, mean)
 
 
 def lexical_mean(values: Mapping[str, float]) -> float | None:
     """The mean of the six lexical values, in [0, 1], which replaces S where there is no embedder."""
-    return _mean_of_all([values.get(name) for name in METRICS["lexical"].columns])
+    return whole_mean([values.get(name) for name in METRICS["lexical"].columns])
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,23 +182,23 @@ def item_score(item_id: str, samples: Sequence[SampleScore]) -> ItemScore:
     reason = min(reasons, key=lambda reason: reason == PRIVATE_REFERENCE, default=None)
     answered = all(s.values or s.unscored == PRIVATE_REFERENCE for s in ordered)
     kept = [None if s.violations is None or not answered else float(not s.violations) for s in ordered]
-    metrics = {name: _mean_of_all([s.values.get(name) for s in ordered]) for name in METRIC_COLUMNS}
+    metrics = {name: whole_mean([s.values.get(name) for s in ordered]) for name in METRIC_COLUMNS}
     return ItemScore(
         id=item_id,
-        lexical=_mean_of_all([s.lexical for s in ordered]),
+        lexical=whole_mean([s.lexical for s in ordered]),
         ss=None if reason else metrics["ss"],
-        s=None if reason else _mean_of_all([s.s for s in ordered]),
-        compliance=_mean_of_all(kept),
+        s=None if reason else whole_mean([s.s for s in ordered]),
+        compliance=whole_mean(kept),
         unscored=reason,
         samples=ordered,
         metrics=metrics,
-        rating=_mean_of_all([s.rating for s in ordered]),
-        j=_mean_of_all([s.j for s in ordered]),
+        rating=whole_mean([s.rating for s in ordered]),
+        j=whole_mean([s.j for s in ordered]),
     )
 
 
-def _mean_of_all(values: Sequence[float | None]) -> float | None:
-    """The mean, None as soon as one value is missing."""
+def whole_mean(values: Sequence[float | None]) -> float | None:
+    """The mean of values; None where one is missing, or there are none."""
     known = [value for value in values if value is not None]
     return math.fsum(known) / len(known) if known and len(known) == len(values) else None
 

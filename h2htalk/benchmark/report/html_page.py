@@ -138,7 +138,6 @@ def _data(items: Iterable[ItemView]) -> Iterator[str]:
 
 
 def _script_json(value: Any) -> str:
-    """Format JSON for a script element."""
     text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     return _ACTING.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 

@@ -244,11 +244,8 @@ def print_check(rows: Sequence[Mapping[str, Any]], console: Console) -> None:
     """Print the paper's overall beside its recomputation, and name the rows that do not agree."""
     say, lines = PlainConsole(console), list[Sequence[str]]()
     for row in sorted(rows, key=lambda row: not row["agrees"]):
-        most, figures = (
-            max(row["averages_off"].values(), key=abs),
-            (f"{row['printed']:.2f}", f"{row['recomputed']:.2f}"),
-        )
-        lines.append((row["model"], *figures, f"{row['off']:+.3f}", f"{most:+.3f}"))
+        most, figures = max(row["averages_off"].values(), key=abs), (row["printed"], row["recomputed"])
+        lines.append((row["model"], *(f"{one:.2f}" for one in figures), f"{row['off']:+.3f}", f"{most:+.3f}"))
     say.table(Table("", ("model", "printed", "recomputed", "off", "averages off"), lines))
     others = [row["model"] for row in rows if not row["agrees"]]
     agree = f"{len(rows) - len(others)} of {len(rows)} readable rows agree within {CHECK_TOLERANCE}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, astuple, dataclass, field, replace
 from itertools import chain, groupby
 from pathlib import Path
 from typing import Literal
@@ -101,7 +101,8 @@ def _in_order(row: Row) -> Row:
 
 def main_row(summary: Summary, rows: ScoreRows | None = None) -> Row:
     """Return the row of the summary's main measure, of the model or of a baseline."""
-    return (rows or summary.rows).row(summary.measure)
+    own = rows or summary.rows
+    return (own.judged or own.s or own.lexical) if summary.measure == "s" else own.lexical
 
 
 def has_levels(row: Row) -> bool:
@@ -265,7 +266,7 @@ def table_text(rows: Sequence[TableRow], kind: str) -> str:
 def _figures(row: TableRow, key: str) -> dict[str, float | int | None]:
     """The numbers of a cell; those of the paper have no counts."""
     cell = row.cells.get(key)
-    figures = dict.fromkeys(FIGURES) if cell is None else cell.to_dict()
+    figures = dict.fromkeys(FIGURES) if cell is None else asdict(cell)
     return figures | ({"n": None, "total": None} if row.source == "paper" else {})
 
 
@@ -432,7 +433,7 @@ def metrics_table(summary: Summary) -> Table:
             cells += [(metric, of, cell) for of, group in summary.metrics.items() for metric, cell in group.items()]
         for metric, of, cell in cells:
             languages = summary.measured if metric in _OF_S else "+".join(summary.languages)
-            rows.append([head.model, head.source, languages, metric, of, *_marks(head), *cell.to_dict().values()])
+            rows.append([head.model, head.source, languages, metric, of, *_marks(head), *astuple(cell)])
     return Table("", ["model", "source", "languages", "metric", "of", *_MARKS, *FIGURES], rows)
 
 
@@ -440,7 +441,7 @@ def slices_table(summary: Summary) -> Table:
     """Return the slices of the run's measure: tag, its value, languages, measure, marks, then the cell."""
     head = table_row(summary)
     rows = [
-        [tag, of, head.languages, head.measure, *_marks(head), *cell.to_dict().values()]
+        [tag, of, head.languages, head.measure, *_marks(head), *astuple(cell)]
         for tag, cells in ordered_slices(summary).items()
         for of, cell in cells.items()
     ]

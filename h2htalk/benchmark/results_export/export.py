@@ -485,7 +485,6 @@ def _read_rows(text: str, samples: int) -> dict[SampleKey, dict[str, Any]]:
 
 
 def _compare_scores(found: Verification, head: BundleHead, asked: Split, rows: Rows) -> None:
-    """Score the answers, and compare every column and figure."""
     metrics, prompt_of = _open_metrics(head, found), _open_prompts(head, asked, found)
     keys = metric_keys(metrics, asked) | {"embedder": head.protocol.get("embedder", "none")}
     if (judge := head.protocol.get("judge", "none")) != "none":

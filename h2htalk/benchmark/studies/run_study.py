@@ -26,7 +26,7 @@ from h2htalk.benchmark.judge.judgements import (
     fence_secret,
     judgements_folder,
     list_people_ratings,
-    read_people_ratings,
+    outcome_of,
     write_judge,
     write_people_ratings,
 )
@@ -65,7 +65,7 @@ from h2htalk.chat.store.model_calls import CallSettings, ModelCalls, check_model
 from h2htalk.data.case import Case, turn_scenarios
 from h2htalk.data.files import WAIT, sha256_of, writer_lock
 from h2htalk.data.records import as_path, typed
-from h2htalk.data.responses import Failure, Response, SampleKey
+from h2htalk.data.responses import Failure, SampleKey
 from h2htalk.data.signature import Signature
 from h2htalk.data.splits import Split, load_split
 from h2htalk.errors import ConfigError, DataError, H2HTalkError, RoundError, counted
@@ -154,7 +154,6 @@ def _score_now(path: Path, embedder: str = "") -> StudyResult:
 
 
 def _score(study: Study, metrics: Metrics) -> StudyResult:
-    """Score a study and write what it shows."""
     replies = stored_replies(study)
     answered, unjudged = _answered(study, replies)
     rows = list(observe(study, replies, answered, metrics))
@@ -275,17 +274,14 @@ def stored_replies(study: Study) -> list[StudyReply]:
     """Everything that the model answered, as it is stored."""
     stored = study.folder.answers()
 
-    def outcome(key: SampleKey) -> Outcome:
-        one = stored.get(key)
-        if isinstance(one, Response):
-            return Reply(one.text, one.finish_reason, one.usage)
-        return Failure("not_asked", "", 0) if one is None else one.failure
+    def outcomes(requests: Sequence[Request]) -> dict[SampleKey, Outcome]:
+        keys = [(one.id, one.sample) for one in requests]
+        return {key: outcome_of(stored.get(key)) or Failure("not_asked", "", 0) for key in keys}
 
-    return _ask(study, lambda requests: {(one.id, one.sample): outcome((one.id, one.sample)) for one in requests})
+    return _ask(study, outcomes)
 
 
 def _ask(study: Study, ask: Ask, secret: bytes | None = None) -> list[StudyReply]:
-    """Run all conversations, arm by arm."""
     secret = fence_secret(judgements_folder(study.path)) if secret is None else secret
     askers = (Asker(study, arm, secret) for arm in study.spec.arms)
     return [one for asker in askers for one in run_together(conversations_of(asker, study.cases), ask)]
@@ -305,7 +301,8 @@ def _answered(study: Study, replies: Sequence[StudyReply]) -> tuple[list[Answere
             failed += not isinstance(outcome, Reply)
             if outcome is not None:
                 judged[one.reply.id] = one.rubric.read(outcome)
-    cases, people = {case.id: case for case in study.cases}, read_people_ratings(study.folder)
+    cases = {case.id: case for case in study.cases}
+    people = {one.answer: one for one in list_people_ratings(study.folder)}
     live = (reply for reply in replies if reply.part == LIVE)
     return [answer_points(one, cases[one.case], judged.get(one.id), people) for one in live], failed
 

@@ -34,7 +34,7 @@ def test_a_run_gives_its_model_and_the_trivial_answers(tmp_path: Path) -> None:
     model, constant = read_results(make_run(tmp_path / "a", summary))
     assert (model.name, constant.name, model.split) == ("openai:m", "constant", "mini 1")
     assert model.measure == "S, unjudged (en, zh)"
-    row = summary.rows.row("s")
+    row = summary.rows.s or {}
     assert row is not None
     assert model.cells[OVERALL] == (row["overall"].value, row["overall"].low, row["overall"].high)
     assert constant.cells[ITEMS_MEAN][0] == pytest.approx(10)
