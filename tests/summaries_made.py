@@ -63,7 +63,7 @@ def reached_in(values: Values, baseline: Values) -> tuple[str, ...]:
     """The figures in which a baseline's values, item by item, are not shown to be below."""
     pairs = [(name, v, b) for name, vs in values.items() for v, b in zip(vs, baseline.get(name, ()), strict=False)]
     found = [Difference(n, str(i), v - b) for i, (n, v, b) in enumerate(pairs) if v is not None and b is not None]
-    return tuple(key for key, result in paired_figures(found).items() if not result.above)
+    return tuple(key for key, result in paired_figures(found).items() if result.low is None or result.low <= 0)
 
 
 def made_summary(

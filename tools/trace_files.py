@@ -31,7 +31,7 @@ class Window:
 
 
 WINDOWS = (
-    Window("a paid live call", {"HostedChat.complete"}, {"StageCalls.settle", "RunWriter.store"}, 6),
+    Window("a paid live call", {"HostedChat.complete"}, {"StageCalls.settle"}, 6),
     Window("a corrected J, from ratings to cells", {"_corrections"}, {"write_sealed"}, 6),
     Window("a cell of Table 2, from scores to tables", {"summarize"}, {"write_tables"}, 6),
     Window("all of calibrate", {"calibrate_judge"}, {"calibrate_judge"}),

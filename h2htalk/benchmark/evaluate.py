@@ -146,7 +146,7 @@ def _ask_baseline(plan: EvaluationPlan, name: str, writer: RunWriter) -> str | N
     answers = find_baseline(name)(plan.split.scenarios, plan.whole.scenarios)
     missing = [answer for answer in answers if (answer.id, answer.sample) not in writer.answers]
     for answer in missing:
-        writer.store(answer)
+        writer.calls.append(answer.to_dict())
     return "" if missing else None
 
 
@@ -328,11 +328,8 @@ def _hosted_calls(
     # Of a private reference nothing is known but the budget.
     budgets = {s.id: spec.max_tokens or SUBTASKS[s.subtask].max_tokens for s in scenarios}
     lengths = {s.id: max(map(rough_tokens, s.references), default=budgets[s.id]) for s in scenarios}
-    usages = []
-    for call in calls:
-        first = call.requests[0]
-        replies = (lengths[first.id] + (first.sampling.thinking or 0)) * len(call.requests)
-        usages.append(Usage(prompt_tokens(first), replies))
+    firsts = [(call.requests[0], len(call.requests)) for call in calls]
+    usages = [Usage(prompt_tokens(one), n * (lengths[one.id] + (one.sampling.thinking or 0))) for one, n in firsts]
     return [api.bound(call) for call in calls], usages
 
 

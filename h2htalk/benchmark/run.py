@@ -89,10 +89,6 @@ class RunWriter:
             self.discard()
             raise
 
-    def store(self, response: Response | FailedResponse) -> None:
-        """Append one answer or failure that cost nothing. Raises DataError when it cannot be stored."""
-        self.calls.append(response.to_dict())
-
     def close(self) -> None:
         self.calls.close()
 

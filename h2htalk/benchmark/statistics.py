@@ -391,11 +391,6 @@ class PairedResult:
         """The difference that as many items find with 80 % power at 5 %; None where none of them varies."""
         return (t_quantile(self.df) + t_quantile(self.df, POWER)) * self.error if self.error and self.df else None
 
-    @property
-    def above(self) -> bool:
-        """Whether the interval lies above 0."""
-        return self.low is not None and self.low > 0
-
 
 def paired_result(differences: Sequence[Difference], weights: Mapping[str, float] | None = None) -> PairedResult:
     """Test the mean of paired differences, at least one, in any order; `weights`: stratum -> weight, by default its

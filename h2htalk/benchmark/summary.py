@@ -12,13 +12,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from h2htalk.benchmark.answering import Answering
-from h2htalk.benchmark.metrics.composite import (
-    METRIC_COLUMNS,
-    METRICS,
-    PRIVATE_REFERENCE,
-    ItemScore,
-    SampleScore,
-)
+from h2htalk.benchmark.metrics.composite import METRIC_COLUMNS, METRICS, PRIVATE_REFERENCE, ItemScore, SampleScore
 from h2htalk.benchmark.statistics import (
     Cell,
     Difference,
@@ -339,7 +333,7 @@ def summarize(
         pairs = [(s, getattr(scores[s.id], measure), getattr(baseline.scores[s.id], measure)) for s in own]
         known = [(s, mine, other) for s, mine, other in pairs if mine is not None and other is not None]
         found = paired_figures([Difference(s.subtask, clusters[s.id], mine - other) for s, mine, other in known])
-        reached[name] = tuple(key for key, result in found.items() if not result.above)
+        reached[name] = tuple(key for key, result in found.items() if result.low is None or result.low <= 0)
     broken = Counter(rule for item in scores.values() for sample in item.samples for rule in sample.violations or ())
     languages, s_languages = ({s.language for s in some} for some in (scenarios, with_s))
     warnings = baseline_warnings(reached)

@@ -63,7 +63,7 @@ def test_the_last_word_counts_and_an_answer_beats_a_failure(folder: RunFolder, s
     ]
     writer = open_writer(folder, split)
     for word in words:
-        writer.store(word)
+        writer.calls.append(word.to_dict())
     writer.discard()  # keeps every answer
     before, answers = tree(folder.path), folder.answers()
     assert answers == {("a", 0): words[2], ("b", 0): words[3], ("c", 0): failed_later, ("a", 1): words[-1]}
@@ -129,7 +129,7 @@ def test_an_answer_to_what_was_never_asked_is_named_and_stops_scoring_and_resumi
 ) -> None:
     """Lines of another run, put into this one's file, were counted among its answers."""
     writer = open_writer(folder, split)
-    writer.store(Response("a", 1, "Hi."))
+    writer.calls.append(Response("a", 1, "Hi.").to_dict())
     writer.close()
     with (folder.path / "calls.jsonl").open("a") as file:
         file.write(line + "\n")

@@ -245,7 +245,7 @@ def calibrate_judge(path: Path, human: Path, *, random: bool = False) -> Calibra
         own = [replace(one, weight=sizes[plan.strata[one.id]] / counts[plan.strata[one.id]]) for one in own]
     found = Calibration(
         run=run.run.summary.model,
-        judges=tuple(read_judge(run.path, name).label for name in run.judging.judges),
+        judges=tuple(read_judge(path, name).label for name in run.judging.judges),
         items=len(run.items),
         labelled=len(own),
         annotators=len({name for own in labels.values() for name in own if name}),
@@ -254,8 +254,8 @@ def calibrate_judge(path: Path, human: Path, *, random: bool = False) -> Calibra
         corrections=tuple(_corrections(run, own, plan, random)),
         notes=tuple(_notes(run, len(own), labels, plan, unplanned)),
     )
-    write_sealed(run.path / CORRECTED, asdict(_cells(run, found)))
-    judge_again(run.path)
+    write_sealed(path / CORRECTED, asdict(_cells(run, found)))
+    judge_again(path)
     return found
 
 

@@ -94,10 +94,6 @@ class JudgedRun:
     ratings: Mapping[SampleKey, AnswerRating]
     items: Mapping[str, JudgedItem]
 
-    @property
-    def path(self) -> Path:
-        return self.run.data.folder.path
-
     def labelled(self, labels: Labels) -> list[JudgedItem]:
         """The items that people rated, with their ratings."""
         rated = defaultdict[str, list[SampleKey]](list)

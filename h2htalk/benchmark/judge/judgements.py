@@ -34,15 +34,7 @@ from h2htalk.benchmark.metrics.composite import (
 from h2htalk.benchmark.statistics import Cell, ItemValue, aggregate, aggregate_slices
 from h2htalk.benchmark.summary import JUDGE_WARNING, JudgeFigures, Summary, by_sample, slices_of
 from h2htalk.chat.protocol import Outcome, Reply
-from h2htalk.data.files import (
-    json_line,
-    read_json_object,
-    read_jsonl,
-    read_sealed,
-    replacing,
-    write_json,
-    write_jsonl,
-)
+from h2htalk.data.files import json_line, read_json_object, read_jsonl, read_sealed, replacing, write_json, write_jsonl
 from h2htalk.data.records import read_record
 from h2htalk.data.responses import CALLS, Answers, FailedResponse, Failure, Response, SampleKey, read_answers
 from h2htalk.data.run_folder import RunFolder
@@ -123,8 +115,7 @@ class Judgements:
     def __init__(self, run: Path, judge: Judge) -> None:
         """Read them. Raises DataError for a line that is no reply; names file and line."""
         self._judge = judge
-        self.path = judgements_folder(run) / CALLS
-        self._replies = read_answers(self.path, judge.stage)
+        self._replies = read_answers(judgements_folder(run) / CALLS, judge.stage)
 
     def of(self, answer: Response, subtask: str, number: int) -> list[Judgement]:
         """Return the first `number` judgements of an answer; those that are not stored are unscored."""
