@@ -94,25 +94,24 @@ class Model:
             return REFUSAL
         if asked.schema is None:
             return f"{self.reply} ({self.written})"
-        text = json.dumps(fill(asked.schema, asked.schema, out_of_range=fault == "out_of_range"))
-        return text[: len(text) // 2] if fault == "malformed_form" else text
+        return json.dumps(fill(asked.schema, asked.schema))
 
 
-def fill(schema: dict[str, Any], root: dict[str, Any], out_of_range: bool = False) -> Any:
-    """A value of that JSON schema; with `out_of_range` every number is far beyond any rating scale."""
+def fill(schema: dict[str, Any], root: dict[str, Any]) -> Any:
+    """A value of that JSON schema."""
     if "$ref" in schema:
-        return fill(root["$defs"][schema["$ref"].rpartition("/")[2]], root, out_of_range)
+        return fill(root["$defs"][schema["$ref"].rpartition("/")[2]], root)
     if "enum" in schema or "const" in schema:
         return schema.get("const", schema.get("enum", [None])[0])
     if "anyOf" in schema:
-        return fill(schema["anyOf"][0], root, out_of_range)
+        return fill(schema["anyOf"][0], root)
     match schema.get("type"):
         case "object":
-            return {name: fill(part, root, out_of_range) for name, part in schema.get("properties", {}).items()}
+            return {name: fill(part, root) for name, part in schema.get("properties", {}).items()}
         case "array":
-            return [fill(schema["items"], root, out_of_range)]
+            return [fill(schema["items"], root)]
         case "integer" | "number":
-            return 1_000_003 if out_of_range else schema.get("minimum", 5)
+            return schema.get("minimum", 5)
         case "boolean":
             return True
         case "null":

@@ -91,7 +91,7 @@ def price_file() -> str:
 class ProviderServer(LoopbackHttp, BatchApi):
     """The server in a thread of its own, as a context manager. `seen`: well-formed requests by their last user message.
 
-    Faults are those of `_SAID`; `refusal`, `truncated`, `malformed_form`, `out_of_range`, `no_usage` and `garbage`,
+    Faults are those of `_SAID`; `refusal`, `truncated`, `no_usage` and `garbage`,
     which are seen in the reply; `gateway_timeout`, `drop_after`, `cut` and `hang`, where a charged reply does not
     arrive; and `drop_before`, where nothing is charged.
 
