@@ -141,10 +141,18 @@ class BatchRecord:
         """The job's id, or its mark while it has none, for messages."""
         return self.job or f"{self.batch} (without an id yet)"
 
-
-# A job's state after events that are not named like it; and its fields by those of the lines.
-_STATES = {"uploaded": "planned", "collected": "closed", "abandoned": "closed"}
-_JOB_FIELDS = {"file": "file", "when": "when", "after": "after", "provider_id": "job"}
+    def after_event(self, line: Mapping[str, Any]) -> BatchRecord:
+        """Return the job after one more line about it. Raises KeyError or ValueError for a line that cannot follow."""
+        match line["event"]:
+            case "uploaded":
+                return replace(self, file=str(line["file"]))
+            case "sending":
+                return replace(self, state="sending", when=float(line["when"]), after=line.get("after"))
+            case "submitted":
+                return replace(self, state="submitted", job=str(line["provider_id"]))
+            case "collected" | "abandoned":
+                return replace(self, state="closed")
+        raise ValueError(f"event is {quoted(line['event'])}")
 
 
 # --- The file ---------------------------------------------------------------------------------------------------
@@ -236,13 +244,11 @@ class CallStore:
     def _take_event(self, line: Mapping[str, Any]) -> BatchRecord:
         mark = str(line["job"])
         if line["event"] == "planned":
-            self.jobs[mark] = BatchRecord(mark, line["stage"], line["asked"], line["when"])
+            self.jobs[mark] = BatchRecord(mark, str(line["stage"]), str(line["asked"]), float(line["when"]))
         elif mark not in self.jobs:
             raise ValueError(f"batch {quoted(mark)} was never planned")
         else:
-            about = {ours: line[name] for name, ours in _JOB_FIELDS.items() if name in line}
-            state: Any = _STATES.get(line["event"], line["event"])
-            self.jobs[mark] = replace(self.jobs[mark], state=state, **about)
+            self.jobs[mark] = self.jobs[mark].after_event(line)
         return self.jobs[mark]
 
     # --- What it holds ------------------------------------------------------------------------------------------

@@ -190,6 +190,9 @@ RESERVED = '{"reserved": %d, "stage": "g", "asked": "m", "id": "b", "samples": [
         ('{"call": 1, "usd": "-1"}', "usd: must be"),
         ('{"call": 1, "priced": "1"}', "call 1 is not open"),
         ('{"job": "ab", "event": "submitted", "provider_id": "x"}', "was never planned"),
+        ('{"job": "cd", "event": "zzz"}', "event is 'zzz'"),
+        ('{"job": "cd", "event": "submitted"}', "provider_id is missing"),
+        ('{"job": "cd", "event": "sending", "when": "x"}', "'x'"),
         ("{", "JSON"),
     ],
 )
@@ -198,8 +201,8 @@ def test_a_damaged_line_is_named(tmp_path: Path, line: str, said: str) -> None:
     calls.reserve(call_of("a"), BOUND)
     calls.store.close()
     with (tmp_path / "calls.jsonl").open("a") as file:
-        file.write(line + "\n")
-    with pytest.raises(DataError, match=r"calls\.jsonl:2: ") as caught:
+        file.write(f'{{"job": "cd", "event": "planned", "stage": "g", "asked": "m", "when": 1}}\n{line}\n')
+    with pytest.raises(DataError, match=r"calls\.jsonl:3: ") as caught:
         at(tmp_path).open(batch=False)
     assert said in str(caught.value)
 
