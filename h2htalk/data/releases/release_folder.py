@@ -123,7 +123,7 @@ def hash_files(folder: Path) -> dict[str, str]:
 def verify_files(folder: Path, manifest: Manifest) -> None:
     """Raise DataError, naming the files, unless the folder holds every file of the manifest unchanged."""
     named = ((name, folder / name, sha256) for name, sha256 in manifest.files.items())
-    if wrong := [name for name, path, sha256 in named if not path.is_file() or files.sha256_of(path) != sha256]:
+    if wrong := [name for name, path, sha256 in named if not os.path.isfile(path) or files.sha256_of(path) != sha256]:
         problem = f"{listed(wrong)}: missing, or not the content that release.json records"
         raise DataError(f"{folder}: {problem}; get the release again, or build it again")
 
