@@ -120,14 +120,14 @@ def test_no_folder_holds_more_than_20_files() -> None:
 # Lines of Python by folder: a ratchet. A change may lower a number; none is raised without saying why.
 BUDGETS = {
     "": 483,
-    "analysis": 4515,
-    "benchmark": 12209,
-    "chat": 6074,
-    "cli": 1339,
-    "curation": 21478,
-    "data": 5046,
-    "rounds": 9283,
-    "text": 3603,
+    "analysis": 4514,
+    "benchmark": 10915,
+    "chat": 5279,
+    "cli": 1173,
+    "curation": 21451,
+    "data": 4339,
+    "rounds": 9282,
+    "text": 3587,
 }
 
 
