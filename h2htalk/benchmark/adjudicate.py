@@ -245,7 +245,7 @@ def close_adjudication(run: str | os.PathLike[str], round: str | os.PathLike[str
         if key in given and isinstance(answer, Response):
             name, own = answer_id(answer), given[key].values()
             new[name] = PeopleRating(name, fmean(own), len(own), folder.name)
-    with writer_lock(before.data.folder.shard, WAIT):
+    with writer_lock(before.data.folder.calls_file, WAIT):
         stored = list_people_ratings(before.data.folder)
         others = {one.answer: one for one in stored if one.round != folder.name}
         write_people_ratings(before.data.folder, (others | new).values())

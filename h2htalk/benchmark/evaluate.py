@@ -96,7 +96,7 @@ def evaluate(spec: EvaluateSpec) -> Summary:
     engine, _, name = spec.model.partition(":")
     if engine == "baseline":
         return _evaluate(plan, metrics, {"engine": engine, "model": name}, partial(_ask_baseline, plan, name))
-    calls = call_settings(spec).stage_calls(CallStore(RunFolder(spec.out_path).shard), GENERATE)
+    calls = call_settings(spec).stage_calls(CallStore(RunFolder(spec.out_path).calls_file), GENERATE)
     chat = call_settings(spec).open_chat(calls)
     try:
         return _evaluate(plan, metrics, chat.subject, partial(_ask_chat, plan, chat, calls), calls.store)
@@ -314,7 +314,7 @@ def _hosted_calls(
     A reply is as long as the reference after all allowed reasoning; nothing is expected of a provider's cache. Raises
     ConfigError where the API does not take such a request.
     """
-    store = read_store(RunFolder(spec.out_path).shard)
+    store = read_store(RunFolder(spec.out_path).calls_file)
     jobs = store.open_jobs(GENERATE)
     if not spec.batch:
         require_no_jobs(jobs, spec.out)

@@ -63,7 +63,7 @@ class RunWriter:
 
         folder.require_usable(signature)
         self._new, self._made = False, missing_folders(folder.path)
-        self.calls = calls or CallStore(folder.shard)
+        self.calls = calls or CallStore(folder.calls_file)
         self.calls.on_outcome = remember
         try:
             self.calls.open()

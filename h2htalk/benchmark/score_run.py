@@ -96,7 +96,7 @@ def score(path: Path, embedder: str | None = None, rouge: str | None = None, ref
             erased = load_split(spec.split).references_sha256 if data.folder.erased() else ""
         split = with_references(split, references, erased)
     metrics = open_metrics(embedder or spec.embedder, rouge or spec.rouge, spec.contracts)
-    with writer_lock(data.folder.shard, WAIT):
+    with writer_lock(data.folder.calls_file, WAIT):
         return score_run_data(data, metrics, split)
 
 
@@ -104,7 +104,7 @@ def stored_summary(folder: RunFolder, baselines: bool) -> Summary | None:
     """Return the summary of a complete run that was scored after its last answer, None where it must be scored."""
     try:
         run = load_run(folder.path)
-        scored_last = folder.summary.stat().st_mtime_ns >= folder.shard.stat().st_mtime_ns
+        scored_last = folder.summary.stat().st_mtime_ns >= folder.calls_file.stat().st_mtime_ns
     except (DataError, OSError):  # scoring writes again what is damaged or missing, or says what cannot be read
         return None
     summary, written = run.summary, (folder.page, *(folder.tables / name for name in (*TABLES, "run.csv")))
@@ -165,7 +165,7 @@ def score_run_data(data: RunData, metrics: Metrics, split: Split | None = None, 
 def report(path: Path) -> Summary:
     """Write the tables and the page of a scored run again. Raises DataError when it was never scored."""
     run = load_run(path)
-    with writer_lock(run.data.folder.shard, WAIT):
+    with writer_lock(run.data.folder.calls_file, WAIT):
         write_report(run.data, run.summary, run.answers, run.item_scores)
     return run.summary
 
@@ -190,7 +190,7 @@ def write_report(data: RunData, summary: Summary, answers: Answers, scores: Mapp
 
 def judge_again(path: Path, locked: bool = False) -> Summary:
     """Put the judgements and people's ratings of a scored run into its scores, tables and page."""
-    with nullcontext() if locked else writer_lock(RunFolder(path).shard, WAIT):
+    with nullcontext() if locked else writer_lock(RunFolder(path).calls_file, WAIT):
         run = load_run(path)
         unjudged = replace(run.summary.without_judgements(), costs=read_costs(path))
         return _write(run.data, unjudged, run.answers, run.item_scores)
@@ -262,7 +262,7 @@ class ErasableRun(ErasableFolder):
         self.folder.read_run()
 
     def locked(self) -> AbstractContextManager[None]:
-        return writer_lock(self.folder.shard, "wait for it, then start the same erasure again")
+        return writer_lock(self.folder.calls_file, "wait for it, then start the same erasure again")
 
     def items(self) -> Iterator[tuple[str, Record]]:
         return ((one.id, one.to_dict()) for one in self.folder.split().items)
@@ -281,9 +281,9 @@ class ErasableRun(ErasableFolder):
         if engine == "baseline" and name in NEEDS_REFERENCES:  # its answers may be references of these items
             quoted = {text for one in split.scenarios if one.id in gone for text in one.references}
             drawn = {one.id: one.to_dict() for one in find_baseline(name)(left, left)}
-            lines = [line for _, line in read_jsonl(self.folder.shard, torn_tail=True)]
+            lines = [line for _, line in read_jsonl(self.folder.calls_file, torn_tail=True)]
             lines = [drawn.get(one["id"], one) if one.get("text") in quoted else one for one in lines]
-            write_jsonl(self.folder.shard, lines)
+            write_jsonl(self.folder.calls_file, lines)
         write_jsonl(self.path / ERASED, ({"id": one, "items": rest} for one in sorted(ids)))
 
     def remake(self) -> Iterator[str]:

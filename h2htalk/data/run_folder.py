@@ -40,7 +40,7 @@ class RunFolder:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.manifest = path / f"{self.kind}.json"
-        self.shard = path / CALLS  # the call store; a writer of the folder holds its lock
+        self.calls_file = path / CALLS  # the call store; a writer of the folder holds its lock
         self.inputs = path / "inputs"
         self.prompts = self.inputs / "prompts"
         self.baselines = path / "baselines"
@@ -126,7 +126,7 @@ class RunFolder:
         except OSError as error:
             raise DataError(f"{self.path}: cannot be read: {error.strerror}; name a folder with --out") from error
         # The log is created first and filled last: inputs without an empty log beside them are another program's.
-        begun = names <= {"inputs", CALLS, LOCK} and self.shard.is_file() and not self.shard.stat().st_size
+        begun = names <= {"inputs", CALLS, LOCK} and self.calls_file.is_file() and not self.calls_file.stat().st_size
         if names - {LOCK} and not begun:
             raise DataError(f"{self.path}: holds other files and no {self.manifest.name}; name a new folder with --out")
 
@@ -150,7 +150,7 @@ class RunFolder:
     def answers(self, ids: Collection[str] | None = None, samples: int | None = None) -> Answers:
         """Read the final result of each sample. Raises DataError for one beside `ids` that were asked, or `samples`."""
         asked = None if ids is None else frozenset(ids)
-        return read_answers(self.shard, check=lambda one, where: require_asked(one, asked, samples, where))
+        return read_answers(self.calls_file, check=lambda one, where: require_asked(one, asked, samples, where))
 
 
 def require_asked(one: Response | FailedResponse, ids: Collection[str] | None, samples: int | None, where: str) -> None:

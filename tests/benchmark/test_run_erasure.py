@@ -98,7 +98,7 @@ def drawn_references(path: Path) -> dict[str, str]:
 
 def test_an_unfinished_run_goes_on_without_the_item(spec: EvaluateSpec) -> None:
     path = Path(spec.out)
-    answers = RunFolder(path).shard
+    answers = RunFolder(path).calls_file
     answers.write_text("".join(line for line in answers.read_text().splitlines(True) if "made-000003" not in line))
     erase(path, EMILY)
     with pytest.raises(ConfigError, match="still holds them; evaluate on a version"):

@@ -84,7 +84,7 @@ def test_a_restart_repairs_a_page_that_could_not_be_written(
     evaluate(spec)
     folder = RunFolder(spec.out_path)
     folder.page.write_text("INCOMPLETE")
-    folder.shard.touch()
+    folder.calls_file.touch()
     with monkeypatch.context() as patch:
         patch.setattr("h2htalk.benchmark.score_run.write_page", Mock(side_effect=DataError("the disk is full")))
         with pytest.raises(DataError):

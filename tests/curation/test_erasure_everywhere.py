@@ -190,7 +190,7 @@ def test_versions_on_the_hub(lab: Path, tmp_path: Path, monkeypatch: pytest.Monk
 def test_folders_that_were_moved_or_are_busy(lab: Path, tmp_path: Path) -> None:
     (lab / "crowd").rename(tmp_path / "elsewhere")
     work = str(lab / "work")
-    with writer_lock(RunFolder(lab / "run-release").shard):
+    with writer_lock(RunFolder(lab / "run-release").calls_file):
         done = h2htalk_here("curate", "erase", work, EMILY)
     assert done.returncode == 3
     assert "crowd: missing" in done.stdout

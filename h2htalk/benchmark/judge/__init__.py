@@ -1,4 +1,1 @@
-"""Judge the answers of a scored run by a model: its judgements, J in the tables, and whether the judge measures.
-
-Read `judge_run` first, then `rubric`, `judgements` and `probe`.
-"""
+"""Judge answers: a scored run and a model in; judgements and J in the tables out. Read `judge_run`, then `rubric`."""

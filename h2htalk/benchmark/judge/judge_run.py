@@ -112,7 +112,7 @@ def judge_run(spec: JudgeSpec) -> Summary:
         ConfigError, DataError, MissingExtraError, ModelCallError: the run is not scored, holds no answer to judge, or a
             judge cannot be asked.
     """
-    with writer_lock(RunFolder(spec.path).shard, WAIT):
+    with writer_lock(RunFolder(spec.path).calls_file, WAIT):
         panel, answers = _open(spec)
         for calls in panel:
             check_model(calls.settings)

@@ -1,4 +1,1 @@
-"""Score answers: BLEU and ROUGE, semantic similarity (Eq. 1), composite S (Eq. 2).
-
-In: answers with their references. Out: one score for each answer and item. Read `composite`, then `lexical`.
-"""
+"""Score answers: texts and references in; BLEU, ROUGE, SS (Eq. 1) and S (Eq. 2) out. Read `composite`, `lexical`."""

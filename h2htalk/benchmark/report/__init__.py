@@ -1,4 +1,1 @@
-"""Show the results of runs: terminal, CSV, JSON, LaTeX, HTML, and the leaderboard.
-
-In: the `Summary` of a run. Out: text or files. Read `table2` first, which defines all tables, then `terminal`.
-"""
+"""Show results: a `Summary` in; terminal, CSV, JSON, LaTeX, HTML, the leaderboard out. Read `table2`, `terminal`."""

@@ -137,7 +137,7 @@ def _answered_at(run: Run) -> datetime:
     """When the run's last session ended; of a run that does not know it, when its answers were last written."""
     if ended := run.summary.answering.ended:
         return datetime.fromisoformat(ended)
-    return datetime.fromtimestamp(int(run.data.folder.shard.stat().st_mtime), UTC)
+    return datetime.fromtimestamp(int(run.data.folder.calls_file.stat().st_mtime), UTC)
 
 
 def _hub_name(run: Run) -> str:
@@ -224,7 +224,7 @@ def write_every_eval_ever(
     signature, time = run.summary.signature, str(int(_answered_at(run).timestamp()))
     head = {"schema_version": "0.3.0", "evaluation_id": f"{NAME}/{model.replace('/', '_')}/{time}"}
     # The store wants random UUIDs: this one has their form, and is the same whenever the run is exported.
-    identity = uuid5(NAMESPACE_URL, f"{signature}\n{model}\n{sha256_of(run.data.folder.shard)}")
+    identity = uuid5(NAMESPACE_URL, f"{signature}\n{model}\n{sha256_of(run.data.folder.calls_file)}")
     name = f"data/{NAME}/{model}/{UUID(bytes=identity.bytes, version=4)}"
     samples = out / f"{name}_samples.jsonl"
     rows = write_jsonl(samples, (head | {"model_id": model} | row for row in _rows(run)))

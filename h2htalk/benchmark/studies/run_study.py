@@ -142,7 +142,7 @@ def score_study(path: str | os.PathLike[str], embedder: str = "") -> StudyResult
     `embedder`: another one than the study's. Raises MissingExtraError where it is not on this machine.
     """
     folder = read_study(as_path(path, "study")).folder  # what is no study gets no lock
-    with writer_lock(folder.shard, WAIT):
+    with writer_lock(folder.calls_file, WAIT):
         return _score_now(folder.path, embedder)
 
 
@@ -373,7 +373,7 @@ def close_study_round(study: str | os.PathLike[str], round: str | os.PathLike[st
         elif one.question == PERCEPTION and isinstance(one.value, int):
             values.setdefault(name, []).append(float(one.value))
     new = [PeopleRating(name, fmean(given), len(given), asked.name) for name, given in sorted(values.items())]
-    with writer_lock(own.folder.shard, WAIT):
+    with writer_lock(own.folder.calls_file, WAIT):
         others = [one for one in list_people_ratings(own.folder) if one.round != asked.name]
         write_people_ratings(own.folder, [*others, *new])
         return _score_now(own.path), [f"{counted(len(new), 'answer')} of people"]

@@ -174,9 +174,9 @@ def test_without_s_the_judge_alone_decides_and_an_answer_that_changed_is_not_rat
     assert "--human-trigger judge (R < 3.5) 8\n" in printed
     rate(low, lambda *_: 5)
     gone, stays = (f"mini-en-{item}" for item in WORST[:2])
-    shard = RunFolder(run).shard
-    lines = [line for _, line in read_jsonl(shard)]
-    write_jsonl(shard, [line | ({"text": "Else."} if line["id"] == gone else {}) for line in lines])
+    calls_file = RunFolder(run).calls_file
+    lines = [line for _, line in read_jsonl(calls_file)]
+    write_jsonl(calls_file, [line | ({"text": "Else."} if line["id"] == gone else {}) for line in lines])
     command("score", run, code=3)  # its judgement is missing
     printed = command("adjudicate", "close", run, low, code=3)
     assert "2 ratings of 1 answer\n1 answer without a rating: skipped, or changed since the round was opened" in printed
@@ -264,10 +264,10 @@ def test_a_round_shows_the_scenario_with_the_answer_of_its_own_run(run: Path, tm
 
 def test_answers_that_a_spreadsheet_cannot_hold_are_rated_too(run: Path, tmp_path: Path) -> None:
     """An empty reply is an answer; half a character and a null character are shown as escapes."""
-    shard = RunFolder(run).shard
+    calls_file = RunFolder(run).calls_file
     texts = dict(zip((item for item, _ in KEYS), ("", "half \ud83d", "null \0"), strict=True))
-    lines = [line for _, line in read_jsonl(shard)]
-    write_jsonl(shard, [line | ({"text": texts[line["id"]]} if line["id"] in texts else {}) for line in lines])
+    lines = [line for _, line in read_jsonl(calls_file)]
+    write_jsonl(calls_file, [line | ({"text": texts[line["id"]]} if line["id"] in texts else {}) for line in lines])
     command("score", run, code=3)
     low = closed(run, tmp_path / "low")
     shown = {item.id.split("/")[0]: item.response for item in RoundFolder(low).items()}

@@ -55,8 +55,8 @@ def _runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     spec = EvaluateSpec(model=scripted(folder, *ANSWERS), split="mini@1", out=str(folder / "lexical"), embedder="none")
     evaluate(spec)
     evaluate(replace(spec, out=str(folder / "s"), language="en", embedder="minilm", samples=2, temperature=0.7))
-    shard = RunFolder(folder / "s").shard
-    shard.write_text(shard.read_text().replace("HALF", "\\ud83d"))
+    calls_file = RunFolder(folder / "s").calls_file
+    calls_file.write_text(calls_file.read_text().replace("HALF", "\\ud83d"))
     score(folder / "s")
     return folder
 
