@@ -118,7 +118,7 @@ def test_a_subtask_is_a_record_and_its_prompts(checkout: Checkout) -> None:
 
     assert re.search(r"5 of 5 items scored.*Comparison", checkout.evaluate(split), flags=re.S)
     rows = checkout.json("run/summary.json")["rows"]
-    assert rows["compliance"]["cells"]["recollection_comparison"]["value"] == 100
+    assert rows["compliance"]["recollection_comparison"]["value"] == 100
     assert "A receipt.: Which day?" in checkout.run("prompts", "show", "--all", "--split", split)
     checkout.run("leaderboard", "--paper", "run")
     assert len(checkout.places) <= 2, checkout.places

@@ -115,16 +115,9 @@ def test_paths_that_are_not_utf_8_work_from_evaluate_to_report(tmp_path: Path) -
     ],
 )
 def test_a_missing_extra_is_named_with_what_to_type(
-    tmp_path: Path,
-    module: str,
-    model: str,
-    embedder: str,
-    advice: str,
-    monkeypatch: pytest.MonkeyPatch,
-    tmp_path_factory: pytest.TempPathFactory,
+    tmp_path: Path, module: str, model: str, embedder: str, advice: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, module, None)
-    monkeypatch.setenv("H2HTALK_CACHE", str(tmp_path_factory.mktemp("cache")))  # which holds no vector
     words = ("evaluate", model, "--embedder", embedder, "--split", "mini@1", "--out", tmp_path / "run")
     done = h2htalk_here(*words)
     assert (done.returncode, done.stderr.count("\n")) == (2, 1), done.stderr
