@@ -11,6 +11,7 @@ import json
 import re
 import time
 import unicodedata
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -27,7 +28,7 @@ Said = tuple[str, str | None, str | None]  # text, finish reason, reasoning
 
 
 @dataclass(frozen=True, slots=True)
-class WireFormat:
+class WireFormat(ABC):
     """Builds the calls of one model, and reads its answers.
 
     Attributes:
@@ -57,22 +58,22 @@ class WireFormat:
         """`ENGINE:MODEL`, as price files name it."""
         return f"{self.engine}:{self.name}"
 
+    @abstractmethod
     def calls(self, requests: Sequence[Request]) -> Iterable[Call]:
         """Return the calls for all requests, in an order that reads each cache soon after it was written."""
-        raise NotImplementedError
 
+    @abstractmethod
     def body(self, call: Call, batch: bool = False) -> Mapping[str, Any]:
         """Return the JSON of a call, the same live and in a batch except for the lifetime of caches. Raises ConfigError
         where the request asks for what the API does not have."""
-        raise NotImplementedError
 
+    @abstractmethod
     def replies(self, body: Any) -> list[Said]:
         """Return what each reply says; raises LookupError, TypeError, ValueError or AttributeError where it cannot."""
-        raise NotImplementedError
 
+    @abstractmethod
     def usage(self, raw: Mapping[str, Any]) -> Usage:
         """Read the API's counts of tokens."""
-        raise NotImplementedError
 
     def bound(self, call: Call) -> Bound:
         """Return the most that a call can be billed for: the prompt once, and every reply."""

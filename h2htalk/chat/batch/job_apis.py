@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import tempfile
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -94,7 +95,7 @@ class JobCallError(Exception):
         return (300 <= self.status < 500 and self.status not in (408, 499)) or self.status == 529
 
 
-class JobsApi:
+class JobsApi(ABC):
     """One provider's batch jobs over its SDK. Every method may raise JobCallError. Its retries are off: a repeated
     `create` would be a second job. Its typed models accept any answer, so its raw responses are read."""
 
@@ -115,9 +116,9 @@ class JobsApi:
         self._wire, self._broken = wire, broken
         self._sdk = import_module(type(client).__module__.partition(".")[0])
 
+    @abstractmethod
     def line(self, custom_id: str, body: Mapping[str, Any]) -> Mapping[str, Any]:
         """One call as a job holds it."""
-        raise NotImplementedError
 
     def upload(self, record: BatchRecord, lines: Iterable[Mapping[str, Any]]) -> str | None:
         """Upload the requests where the provider requires it; returns their id. Costs nothing."""
@@ -127,21 +128,21 @@ class JobsApi:
         """Return the newest job where `find` needs it, else None."""
         return None
 
+    @abstractmethod
     def create(self, record: BatchRecord, lines: Iterable[Mapping[str, Any]]) -> BatchJob:
         """Submit the job. It may exist even if this raises, unless the answer was a refusal."""
-        raise NotImplementedError
 
+    @abstractmethod
     def find(self, record: BatchRecord, known: Collection[str]) -> Search:
         """Search for a job that may exist; `known`: ids of our other jobs."""
-        raise NotImplementedError
 
+    @abstractmethod
     def read_job(self, raw: Mapping[str, Any]) -> BatchJob:
         """Read the JSON of a job."""
-        raise NotImplementedError
 
+    @abstractmethod
     def read_result(self, line: Mapping[str, Any] | None) -> Result | None:
         """Read a line of results; None for one that cannot be read."""
-        raise NotImplementedError
 
     def retrieve(self, job: str) -> BatchJob:
         """Return the state of a job."""
