@@ -122,7 +122,7 @@ BUDGETS = {
     "": 483,
     "analysis": 4514,
     "benchmark": 10897,
-    "chat": 5281,
+    "chat": 5279,
     "cli": 1173,
     "curation": 21451,
     "data": 4339,

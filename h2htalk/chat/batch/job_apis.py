@@ -105,9 +105,7 @@ class JobsApi(ABC):
     methods: ClassVar[str]  # the SDK's methods for jobs, as a path of attributes
     outputs: ClassVar[str]  # and the one that streams an output
 
-    def __init__(
-        self, client: Any, wire: WireFormat, broken: Callable[[BaseException, str | None], FailedCall]
-    ) -> None:
+    def __init__(self, client: Any, wire: WireFormat, broken: Callable[..., FailedCall]) -> None:
         """Take the SDK's client, and what reads errors of the API and of the connection."""
         timeout = httpx2.Timeout(TRANSFER_TIMEOUT, connect=CONNECT_TIMEOUT)
         self.client = client.with_options(max_retries=0, timeout=timeout)

@@ -1,1 +1,1 @@
-"""Answer requests by hosted APIs: requests in, replies or failures out, each paid once. Read `hosted_chat`."""
+"""OpenAI and Anthropic by their SDKs: requests in, outcomes out. Read `hosted_chat`, then `chat/live_calls`."""
