@@ -280,8 +280,8 @@ FIELDS = (
     "clusters",
 )  # fmt: skip
 _METHODS = (
-    "p: sign-flip test by cluster. p Holm: adjusted for the figures of its block and all runs; * below",
-    ".05. detects: the difference that as many items find four times in five.",
+    "p: sign-flip test by cluster; p Holm: adjusted for the figures of its block and all runs.",
+    "*: p Holm below .05; detects: the difference that as many items find four times in five.",
 )
 
 

@@ -386,7 +386,7 @@ class StudyResult:
     def tables(self) -> list[Table]:
         """The tables, the most important first."""
         spec, replies = self.study.spec, []
-        tables = list(_TABLES[spec.study](self.observations, spec.arms))
+        tables = [one for one in _TABLES[spec.study](self.observations, spec.arms) if one.rows]
         calibration = calibration_table(self.replies, spec.arms) if self.judge else ()
         for arm in spec.arms:
             own = [one for one in self.study.answers_of(arm) if isinstance(one, Response)]
