@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from importlib.metadata import version
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -59,8 +59,8 @@ class Description:
 
 
 def library_versions() -> str:
-    """Name the libraries and their versions: `transformers 5.23.0, torch 2.13.0`."""
-    return ", ".join(f"{name} {version(name)}" for name in ("transformers", "torch"))
+    """Name the libraries and their versions, torch's with its build: `transformers 5.23.0, torch 2.13.0+cu130`."""
+    return ", ".join(f"{name} {import_module(name).__version__}" for name in ("transformers", "torch"))
 
 
 def hash_files(files: Iterable[Path]) -> str:
