@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from command_line import h2htalk_here
-from rounds_made import NAMES, answer, people
 from splits_made import write_split
 
 from h2htalk.benchmark.calibration.corrected_mean import JudgedItem
@@ -98,9 +97,13 @@ def judged_item(at: int, score: float, people: float | None = None, **fields: An
 
 
 def annotators(folder: Path, count: int = 2) -> Path:
+    from rounds_made import NAMES, people  # needs the extra `rounds`
+
     return people(folder / "people.csv", *NAMES[:count])
 
 
 def rate(path: Path, rating: Callable[[str, str], int]) -> None:
     """Fill in the CSV spreadsheets of a round: `rating` of the item's id and the annotator's name."""
+    from rounds_made import answer
+
     answer(path, lambda judged, annotator: {"rating": str(rating(item_of(judged), annotator))})

@@ -19,7 +19,7 @@ from h2htalk.benchmark.run import RunWriter
 from h2htalk.data.erasure.folder_kinds import ErasedIds
 from h2htalk.data.erasure.sweep import sweep
 from h2htalk.data.files import write_jsonl, write_text, writer_lock
-from h2htalk.data.releases.hub import load_release, publish, pull
+from h2htalk.data.releases.hub import _find_commit, _read_later_erasures, load_release, publish, pull
 from h2htalk.data.releases.release_folder import TOMBSTONES, hash_files, read_manifest
 from h2htalk.data.run_folder import RunFolder
 from h2htalk.data.signature import Signature
@@ -173,9 +173,10 @@ def test_a_list_that_cannot_be_read_is_an_error(published: HubDouble, tmp_path: 
     erase_later(tmp_path, scenario(1).id)
     load_split(NAME)
     published.dataset("lab/made").write({"notes.md": b"x"})  # main moves on
-    published.fault("info", Refused(503, "Service unavailable"), times=1, skip=1)
+    _, main = _find_commit(NAME, "lab/made", "v1.0.0")
+    published.fault("info", Refused(503, "Service unavailable"), times=1)  # the client falls back to its cache
     with pytest.raises(HubError, match="the list of erased items changed while it was loaded"):
-        load_split(NAME)  # the client falls back to its cache
+        _read_later_erasures(NAME, "lab/made", main)
 
 
 # --- Copies and caches ------------------------------------------------------------------------------------------
