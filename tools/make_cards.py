@@ -15,7 +15,7 @@ from pathlib import Path
 
 import bench_bundled
 
-from h2htalk.data.split_output import describe_split
+from h2htalk.analysis.split_description import describe_split
 from h2htalk.data.splits import BUNDLED_FOLDER, load_split
 
 TEXTS = json.loads((Path(__file__).parent / "bundled/cards.json").read_text(encoding="utf-8"))

@@ -19,7 +19,7 @@ from h2htalk.rounds.settings import ANNOTATORS, make_spec
 from h2htalk.text.escaping import printable
 
 with options.lazy_imports():
-    from h2htalk.analysis import analyze
+    from h2htalk.analysis import analyze, split_description
     from h2htalk.analysis.report import write_analysis
     from h2htalk.benchmark import score_run, split_changes
     from h2htalk.curation import curate, erase, funnel, history
@@ -71,7 +71,7 @@ def split_list() -> None:
 
 def split_info(name: options.Split) -> None:
     """Describe a split: counts by subtask and language, personas, fingerprint."""
-    say(split_output.describe_split(splits.load_split(name)).rstrip("\n"))
+    say(split_description.describe_split(splits.load_split(name)).rstrip("\n"))
 
 
 def split_check(name: Annotated[str, Argument(help="A split's folder or file.")]) -> None:

@@ -29,6 +29,8 @@ SCORING_KEYS = frozenset({"tokens", "metrics", "contracts", "rouge", "intervals"
 SOURCE = ("source", "commit")  # of a split, in run.json
 HALF_WRITTEN = ".*.json.*"  # left by a killed `write_text`
 LOCK = "calls.lock"
+# Of the folder of an analysis: `made_by` of its summary, and the names of summary and page.
+MADE_BY, SUMMARY, PAGE = "h2htalk analyze", "summary.json", "index.html"
 
 
 class RunFolder:

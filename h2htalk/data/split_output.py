@@ -6,11 +6,9 @@ import hashlib
 import json
 import os
 import shutil
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from statistics import median
 from typing import Any, Literal
 
 from h2htalk.data.case import STUDIES, Case
@@ -22,7 +20,7 @@ from h2htalk.data.responses import write_parquet
 from h2htalk.data.scenario import INPUTS, Persona, Scenario
 from h2htalk.data.splits import HEADER, INVENTED, OPTIONAL, Header, Split, load_split, split_of
 from h2htalk.data.subtasks import SUBTASKS
-from h2htalk.errors import ConfigError, DataError, counted, quoted, suggest
+from h2htalk.errors import ConfigError, DataError, quoted, suggest
 
 
 def scenario_schema() -> dict[str, Any]:
@@ -150,69 +148,3 @@ def write_personas(personas: Iterable[Persona], folder: Path) -> Iterator[Path]:
 def _toml_string(text: str) -> str:
     """Format a TOML basic string (JSON's escapes are TOML's, except DEL)."""
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
-
-
-# --- Description ------------------------------------------------------------------------------------------------------
-
-
-def describe_split(split: Split) -> str:
-    """Describe a split: name, licence, fingerprint, tags, lengths, and counts by subtask (beside Table 1's) or kind."""
-    number = counted(len(split.cases), "case") if split.cases else f"{len(split.scenarios):,} scenarios"
-    head = [f"{split.name} {split.version}: {number}, {split.licence}", *filter(None, [split.description])]
-    head.append(f"fingerprint {split.fingerprint}; personas {', '.join(split.personas)}")
-    if split.source:
-        head.append(f"from {split.source}" + (f", commit {split.commit}" if split.commit else ""))
-    body = _describe_cases(split.cases) if split.cases else _describe_scenarios(split)
-    return "\n".join([*head, "", *body, *_describe_lengths(split.scenarios)]) + "\n"
-
-
-def _describe_cases(cases: Sequence[Case]) -> Iterator[str]:
-    columns: list[tuple[str, Mapping[str, int]]] = []
-    for language in sorted({case.language for case in cases}):
-        own = [case for case in cases if case.language == language]
-        columns.append((language, Counter(case.kind for case in own)))
-        columns.append(("turns", Counter(case.kind for case in own for _ in case.turns())))
-    yield from _table("kind", columns, sorted({case.kind for case in cases}))
-    for name in ("study", "state", "degree", "request_type", "persona"):
-        values = Counter(str(getattr(case, name)) for case in cases if getattr(case, name) != "")
-        if len(values) > 1:
-            yield from _counts(name, values)
-    yield from _counts("points", Counter(point.aspect for case in cases for point in case.points))
-    yield from _counts("facts", Counter(fact.kind for case in cases for fact in case.facts))
-
-
-def _describe_scenarios(split: Split) -> Iterator[str]:
-    languages = sorted({s.language for s in split.scenarios})
-    columns = [(one, Counter(s.subtask for s in split.scenarios if s.language == one)) for one in languages]
-    yield from _table("subtask", [*columns, ("   Table 1", {s.name: s.count for s in SUBTASKS.values()})], SUBTASKS)
-    several = sum(len(s.references) > 1 for s in split.scenarios)
-    private = sum(not s.references for s in split.scenarios)
-    if several or private:
-        yield from ("", f"references: {several:,} of the scenarios have several, {private:,} have none (private)")
-    if split.references_sha256:
-        yield f"the file of the private references has the SHA-256 {split.references_sha256}"
-    for tag in ("emotion", "complexity", "interaction", "risk"):
-        yield from _counts(tag, Counter(str(getattr(s.tags, tag)) for s in split.scenarios))
-
-
-def _table(head: str, columns: Sequence[tuple[str, Mapping[str, int]]], names: Iterable[str]) -> Iterator[str]:
-    """A line a name with its counts, then the sums; a column, with its title and counts, is as wide as its title."""
-    yield f"{head:<28}" + "".join(f"{title:>7}" for title, _ in columns)
-    rows = [(name, [counts.get(name, 0) for _, counts in columns]) for name in names]
-    for name, row in (*rows, ("total", [sum(counts.values()) for _, counts in columns])):
-        yield f"{name:<28}" + "".join(f"{n:>{max(7, len(title))},}" for n, (title, _) in zip(row, columns, strict=True))
-
-
-def _counts(name: str, values: Counter[str]) -> Iterator[str]:
-    if values:
-        shown = ", ".join(f"{value} {n:,}" for value, n in sorted(values.items(), key=lambda p: (-p[1], p[0])))
-        yield from ("", f"{name}: {shown}")
-
-
-def _describe_lengths(scenarios: Sequence[Scenario]) -> Iterator[str]:
-    """Characters of references and messages of histories, by language: median and range."""
-    for language in sorted({s.language for s in scenarios}):
-        own = [s for s in scenarios if s.language == language]
-        lengths = [len(text) for s in own for text in s.references], [len(s.turns) for s in own if s.turns]
-        texts, turns = (f"{median(n):g} ({min(n):,} to {max(n):,})" if n else "-" for n in lengths)
-        yield from ("", f"lengths, {language}: references {texts} characters; histories {turns} messages")

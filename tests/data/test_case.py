@@ -1,15 +1,19 @@
-"""Cases: the strict reader."""
+"""Cases: the strict reader, and their turns as scenarios."""
 
 from __future__ import annotations
 
 import json
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 from releases_made import case
 
+from h2htalk.benchmark.statistics import clusters_of
 from h2htalk.data.case import Case
-from h2htalk.errors import DataError
+from h2htalk.data.splits import load_split
+from h2htalk.errors import ConfigError, DataError
 
 
 def test_a_case_survives_json() -> None:
@@ -49,3 +53,29 @@ def test_a_wrong_case_is_refused_by_name_and_place(change: dict[str, Any], messa
     with pytest.raises(DataError, match=message) as error:
         Case.from_dict({**json.loads(json.dumps(case(1).to_dict())), **change}, "cases.jsonl:3")
     assert str(error.value).startswith("cases.jsonl:3: case-en-1: ")
+
+
+def test_the_user_turns_of_cases_are_answered_as_scenarios(tmp_path: Path) -> None:
+    sessions = [
+        {"turns": [{"user": "Hello.", "reference": "Hello you."}, {"user": "It snows.", "reference": "At last."}]},
+        {"gap_days": 3, "turns": [{"user": "Gone again.", "reference": "The snow?"}]},
+        {"gap_days": 1, "turns": [{"user": "No reply wanted."}]},
+    ]
+    history = [{"role": "user", "content": "Evening."}, {"role": "companion", "content": "Evening!"}]
+    one = case(1, sessions=sessions, history=history, state="grief")
+    (tmp_path / "cases.jsonl").write_text(json.dumps(one.to_dict()))
+    split = load_split(tmp_path)
+    assert split.fingerprint == replace(split, scenarios=()).fingerprint
+    turns = split.select().scenarios
+    assert [(turn.id, turn.reference) for turn in turns] == [
+        ("case-en-1/s1.t1", "Hello you."), ("case-en-1/s1.t2", "At last."), ("case-en-1/s2.t1", "The snow?")
+    ]  # fmt: skip
+    assert [turn.content for turn in turns[-1].turns] == [
+        "Evening.", "Evening!", "Hello.", "Hello you.", "It snows.", "At last.", "[3 days later] Gone again."
+    ]  # fmt: skip
+    assert {(turn.tags.risk, turn.tags.emotion, turn.subtask) for turn in turns} == {
+        ("high", "grief", "dialogue_emotion")
+    }
+    assert len(set(clusters_of(turns).values())) == 1
+    with pytest.raises(ConfigError, match="have no subtasks; leave out --subtask"):
+        split.select(subtasks=["dialogue_base"])

@@ -37,7 +37,6 @@ _MARKERS = {
     ("zh", "instruction"): "s",
     ("zh", "response"): "v",
 }
-_SIDES = {"instruction": "instructions", "response": "responses"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +100,7 @@ def draw_diversity(
 
 
 def _series(row: Diversity, split: str, *, second: bool) -> _Series:
-    name = f"{_SIDES[row.side]}, {row.language}"
+    name = f"{row.side}s, {row.language}"
     return _Series(row, label(f"{name}, {split}" if split else name), second)
 
 

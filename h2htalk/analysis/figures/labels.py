@@ -9,8 +9,9 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from h2htalk.analysis.figures.fonts import find_font
-from h2htalk.analysis.figures.style import BODY, FAMILIES, INK, plural
+from h2htalk.analysis.figures.style import BODY, FAMILIES, INK
 from h2htalk.data.languages import LANGUAGES
+from h2htalk.errors import counted
 from h2htalk.text.escaping import printable
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ def replaced_note(labels: Iterable[str]) -> list[str]:
     count = sum(STAND_IN in one for one in labels)
     if not count:
         return []
-    return [f"“{STAND_IN}” stands for characters without a glyph, in {plural(count, 'label')}."]
+    return [f"“{STAND_IN}” stands for characters without a glyph, in {counted(count, 'label')}."]
 
 
 @lru_cache(8192)

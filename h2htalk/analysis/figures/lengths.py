@@ -25,6 +25,7 @@ from h2htalk.analysis.figures.style import (
     thousands,
     tint,
 )
+from h2htalk.analysis.measures.lengths import MEASURES
 from h2htalk.analysis.measures.scenario_texts import SIDES, Side
 
 if TYPE_CHECKING:
@@ -33,13 +34,6 @@ if TYPE_CHECKING:
 
     from h2htalk.analysis.measures.lengths import Histogram, LengthSummary
 
-UNITS = {
-    "characters": "characters",
-    "words": "words",
-    "tokens": "model tokens",
-    "pieces": "whitespace pieces",
-}
-_TITLES: dict[Side, str] = {"instruction": "Instructions", "response": "Responses"}
 # Deciles as strips, the widest first: first and last decile, darkness, height (share of a row).
 _STRIPS = ((0, 8, 0.18, 0.34), (1, 7, 0.35, 0.5), (2, 6, 0.6, 0.62), (3, 5, 1.0, 0.74))
 _PANEL = 116.0  # points a histogram with its headings and axis
@@ -64,14 +58,14 @@ def draw_lengths(histograms: Sequence[Histogram], summaries: Sequence[LengthSumm
     totals = {s.side: s for s in summaries if s.group == "all" and s.measure == measure}
     shown = [h for h in shown if h.side in totals and totals[h.side].n]
     if not shown:
-        return draw_sentence(f"no lengths in {UNITS.get(measure, measure)}")
+        return draw_sentence(f"no lengths in {MEASURES[measure]}")
     height = _PANEL * len(shown) + _AXIS_ROOM
     figure = new_figure(SINGLE_COLUMN, height / POINTS)
     for place, histogram in enumerate(shown):
         bottom = height - _PANEL * (place + 1) + _BELOW
         axes = panel(figure, 40, bottom, SINGLE_COLUMN * POINTS - 50, 70)
         _histogram(axes, histogram, totals[histogram.side])
-    axes.set_xlabel(f"length ({UNITS.get(measure, measure)})", labelpad=2)
+    axes.set_xlabel(f"length ({MEASURES[measure]})", labelpad=2)
     return figure
 
 
@@ -97,7 +91,7 @@ def _histogram(axes: Axes, histogram: Histogram, total: LengthSummary) -> None:
     for axis in (axes.xaxis, axes.yaxis):
         axis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
     axes.set_ylabel("texts", labelpad=2)
-    axes.set_title(f"{_TITLES[histogram.side]} (n = {total.n:,})", size=BODY, loc="left", pad=15)
+    axes.set_title(f"{histogram.side.title()}s (n = {total.n:,})", size=BODY, loc="left", pad=15)
     if histogram.beyond:
         share = 100 * histogram.beyond / total.n
         shown = f"{share:.1f} %" if share >= 0.05 else "under 0.1 %"
@@ -129,7 +123,7 @@ def draw_length_deciles(
     """
     chosen = [s for s in summaries if s.group == group and s.measure == measure and s.n]
     if not chosen:
-        return draw_sentence(f"no lengths in {UNITS.get(measure, measure)} by {group}")
+        return draw_sentence(f"no lengths in {MEASURES[measure]} by {group}")
     every = list(dict.fromkeys(s.name for s in chosen))
     largest = dict.fromkeys(s.name for s in sorted(chosen, key=lambda s: (-s.n, s.name)))
     kept = set(list(largest)[:MOST_ROWS])
@@ -184,6 +178,6 @@ def _decile_axes(axes: Axes, measure: str, side: Side, rows: int, longest: float
     axes.xaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
     axes.set_ylim(rows - 0.5, -0.5)
     axes.grid(axis="x", color=QUIET, alpha=0.25, linewidth=0.4)
-    axes.set_title(_TITLES[side], size=BODY, loc="left", pad=4)
+    axes.set_title(f"{side.title()}s", size=BODY, loc="left", pad=4)
     scale = ", log scale" if logarithmic else ""
-    axes.set_xlabel(f"length ({UNITS.get(measure, measure)}{scale})", labelpad=2)
+    axes.set_xlabel(f"length ({MEASURES[measure]}{scale})", labelpad=2)

@@ -14,7 +14,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from h2htalk.analysis.figures.fonts import INSTALL_ANALYSIS, find_font
-from h2htalk.errors import MissingExtraError
+from h2htalk.errors import MissingExtraError, counted
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -146,14 +146,9 @@ def thousands(value: float) -> str:
     return f"{value:.2f}" if abs(value) < 10 else f"{value:.1f}"
 
 
-def plural(count: int, noun: str) -> str:
-    """Format a count of things: `1 verb`, `2 verbs`."""
-    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
-
-
 def not_drawn(count: int, noun: str) -> list[str]:
     """Return the sentence for the foot of a figure that omits rows of its table."""
-    return [f"Not drawn: {plural(count, noun)}; see the table."] if count > 0 else []
+    return [f"Not drawn: {counted(count, noun)}; see the table."] if count > 0 else []
 
 
 def notes(figure: Figure, sentences: Sequence[str]) -> None:

@@ -20,9 +20,9 @@ from h2htalk.analysis.figures.style import (
     figure_style,
     new_figure,
     notes,
-    plural,
     tint,
 )
+from h2htalk.errors import counted
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -63,16 +63,15 @@ def draw_sunburst(groups: Sequence[VerbGroup]) -> Figure:
     axes = bare_panel(figure)
     names = _ring(axes, verb_counts, [group.verb for group in drawn], colours, HOLE, MIDDLE)
     names += _ring(axes, [noun.count for noun in nouns], [noun.noun for noun in nouns], shades, MIDDLE, RIM)
-    total = sum(verb_counts)
-    write(axes, 0, 4.5, f"{total:,}", BODY + 1, ha="center", va="center_baseline")
-    unit = "occurrence" if total == 1 else "occurrences"
+    total, unit = counted(sum(verb_counts), "occurrence").split()
+    write(axes, 0, 4.5, total, BODY + 1, ha="center", va="center_baseline")
     write(axes, 0, -5, unit, 6, ha="center", va="center_baseline", color=QUIET)
     note_lines = replaced_note(names)
     if narrow := len(drawn) + len(nouns) - len(names):
-        note_lines.append(f"Too narrow for a label: {plural(narrow, 'wedge')}; see the table.")
+        note_lines.append(f"Too narrow for a label: {counted(narrow, 'wedge')}; see the table.")
     if left:
         pairs = sum(len(group.nouns) for group in left)
-        note_lines.append(f"Not drawn: {plural(len(left), 'verb')} with {plural(pairs, 'pair')}; see the table.")
+        note_lines.append(f"Not drawn: {counted(len(left), 'verb')} with {counted(pairs, 'pair')}; see the table.")
     notes(figure, note_lines)
     return figure
 

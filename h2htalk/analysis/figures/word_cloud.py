@@ -16,10 +16,9 @@ from h2htalk.analysis.figures.style import (
     new_figure,
     notes,
     panel,
-    plural,
 )
 from h2htalk.data.languages import Language, find_language
-from h2htalk.errors import MissingExtraError
+from h2htalk.errors import MissingExtraError, counted
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -49,7 +48,7 @@ def draw_word_cloud(counts: Sequence[WordCount], language: Language, *, seed: in
     font = find_font(language)
     taken = counts[:WORDS]
     drawn = [count for count in taken if not font.missing(count.word)]
-    lacking = [f"{plural(len(taken) - len(drawn), 'word')} without glyphs"] if len(drawn) < len(taken) else []
+    lacking = [f"{counted(len(taken) - len(drawn), 'word')} without glyphs"] if len(drawn) < len(taken) else []
     if not drawn:
         return draw_sentence(f"no words ({lacking[0]})" if lacking else "no words")
     largest = LARGEST if find_language(language).spaced else LARGEST_UNSPACED
@@ -57,7 +56,7 @@ def draw_word_cloud(counts: Sequence[WordCount], language: Language, *, seed: in
         cloud = _cloud(drawn, language, str(font.path), seed, round(share * largest))
         if (placed := len(cloud.layout_)) == len(drawn):
             break
-    crowded = [f"{plural(len(drawn) - placed, 'word')} that do not fit"] if placed < len(drawn) else []
+    crowded = [f"{counted(len(drawn) - placed, 'word')} that do not fit"] if placed < len(drawn) else []
     foot = FOOT if lacking or crowded else 0.0
     high = DOUBLE_COLUMN * POINTS * HEIGHT / WIDTH
     figure = new_figure(DOUBLE_COLUMN, (high + foot) / POINTS)

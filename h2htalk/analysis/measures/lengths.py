@@ -16,7 +16,8 @@ from h2htalk.data.subtasks import SUBTASKS
 from h2htalk.text.token_counts import TokenCounter
 from h2htalk.text.tokens import Tokenize, tokenize
 
-MEASURES = ("characters", "words", "tokens", "pieces")
+# The units, with their names.
+MEASURES = {"characters": "characters", "words": "words", "tokens": "model tokens", "pieces": "whitespace pieces"}
 PIECES_SHOWN = 50  # Fig. 6's axis
 _MOST_BEYOND = 0.1  # of the texts; English has more pieces than Fig. 6's axis
 MOST_BINS = 60

@@ -5,30 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import islice
-from typing import TYPE_CHECKING, Literal, cast
+from itertools import islice, pairwise
+from typing import TYPE_CHECKING, Any, Literal
 
 from h2htalk.analysis import figures
 from h2htalk.analysis.analyze import Analysis, LanguageAnalysis
+from h2htalk.analysis.measures.lengths import MEASURES
 from h2htalk.analysis.measures.log_odds import Comparison
 from h2htalk.analysis.measures.scenario_texts import SIDES, Side
-from h2htalk.analysis.report import tables
 from h2htalk.analysis.verb_nouns.pairs import top_verbs
 from h2htalk.data.languages import find_language
-from h2htalk.text.tables import Table, Value
+from h2htalk.text.tables import Table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-SIDE_NAMES: dict[Side, str] = {"instruction": "instructions", "response": "responses"}
-MEASURE_NAMES = {
-    "characters": "characters",
-    "words": "words",
-    "tokens": "model tokens",
-    "pieces": "whitespace pieces",
-}
 MEASURE_ORDER = ("words", "characters", "tokens", "pieces")  # as the page shows them
-GROUPS: tuple[Literal["subtask", "emotion"], ...] = ("subtask", "emotion")
 PAIRS_GROUP = "Verbs and nouns"
 ROWS_SHOWN = 50  # of a table, on the page
 
@@ -56,10 +48,14 @@ class FigureSpec:
 
 def figure_specs(analysis: Analysis) -> list[FigureSpec]:
     """List every figure in the page's order: each language, the diversity of all, the differences of two splits."""
-    made = [spec for part in analysis.split.languages for spec in _of_language(part, analysis.spec.seed)]
+    made: list[FigureSpec] = []
+    for part in analysis.split.languages:
+        made += _lengths(part)
+        made += [_words(part, side, analysis.spec.seed) for side in SIDES]
+        made += [spec for side in SIDES for spec in _pairs(part, side)]
+        made.append(_coverage(part))
     made.append(_diversity(analysis))
-    made += [_comparison(compared, *split_names(analysis)) for compared in analysis.comparisons]
-    return made
+    return made + [_comparison(compared, *split_names(analysis)) for compared in analysis.comparisons]
 
 
 def split_names(analysis: Analysis) -> tuple[str, str]:
@@ -69,19 +65,8 @@ def split_names(analysis: Analysis) -> tuple[str, str]:
     return (name, other) if name != other else (f"{name} (a)", f"{other} (b)")
 
 
-def _of_language(part: LanguageAnalysis, seed: int) -> Iterator[FigureSpec]:
-    yield from _lengths(part)
-    for side in SIDES:
-        yield _words(part, side, seed)
-    for side in SIDES:
-        yield from _pairs(part, side)
-    yield _coverage(part)
+# --- Lengths ----------------------------------------------------------------------------------------------------------
 
-
-# --- Lengths ----------------------------------------------------------------------------------------------------
-
-_LENGTH_COLUMNS = ("texts", "mean", "median", "d10", "d90", "minimum", "maximum")
-_NAMED = {"all": ("side",), "subtask": ("side", "name"), "emotion": ("side", "name")}
 _PIECES = (
     " A piece is the text between two white spaces, as the paper's Fig. 6 counts: in Chinese a line or a sentence, not"
     " a word."
@@ -90,21 +75,30 @@ _PIECES = (
 
 def _lengths(part: LanguageAnalysis) -> Iterator[FigureSpec]:
     language, lengths = part.language, part.lengths
-    table = tables.lengths_table(language, lengths)
+    deciles = [f"d{tenth}0" for tenth in range(1, 10)]
+    table = _table(
+        f"lengths_{language}",
+        ("side", "group", "name", "measure", "texts", "mean", "median", *deciles, "minimum", "maximum"),
+        (
+            (s.side, s.group, s.name, s.measure, s.n, s.mean, s.median, *s.deciles, s.minimum, s.maximum)
+            for s in lengths.summaries
+        ),
+    )
+    columns = ("side", "name", "texts", "mean", "median", "d10", "d90", "minimum", "maximum")
 
     def make_spec(suffix: str, group: str, measure: str, title: str, draw: Callable[[], Figure]) -> FigureSpec:
-        of_group = [row for row in table.rows if (row[1], row[3]) == (group, measure)]
+        rows = [row for row in table.rows if (row[1], row[3]) == (group, measure)]
         totals = [s for s in lengths.summaries if (s.group, s.measure) == ("all", measure)]
-        means = [f"{SIDE_NAMES[s.side]} have mean {s.mean:,.2f} and median {s.median:,.2f}" for s in totals]
+        means = "; ".join(f"all {s.side}s have mean {s.mean:,.2f} and median {s.median:,.2f}" for s in totals)
         return FigureSpec(
             name=f"lengths_{language}{suffix}",
             part=language,
             group="Lengths",
             title=title,
-            note=f"All {'; all '.join(means)}.{_PIECES if measure == 'pieces' else ''}",
+            note=f"{means[:1].upper()}{means[1:]}.{_PIECES if measure == 'pieces' else ''}",
             table=table,
-            shown=_columns(table, (*_NAMED[group], *_LENGTH_COLUMNS), of_group),
-            total=len(of_group),
+            shown=_columns(replace(table, rows=rows), [one for one in columns if one != "name" or group != "all"]),
+            total=len(rows),
             draw=draw,
         )
 
@@ -112,24 +106,34 @@ def _lengths(part: LanguageAnalysis) -> Iterator[FigureSpec]:
         if any(histogram.measure == measure for histogram in lengths.histograms):
             suffix = "" if measure == "words" else f"_{measure}"
             draw = partial(figures.draw_lengths, lengths.histograms, lengths.summaries, measure)
-            yield make_spec(suffix, "all", measure, f"Lengths in {MEASURE_NAMES[measure]}", draw)
-    for group in GROUPS:
+            yield make_spec(suffix, "all", measure, f"Lengths in {MEASURES[measure]}", draw)
+    groups: tuple[Literal["subtask", "emotion"], ...] = ("subtask", "emotion")
+    for group in groups:
         draw = partial(figures.draw_length_deciles, lengths.summaries, "words", group)
         yield make_spec(f"_{group}", group, "words", f"Lengths in words by {group}", draw)
 
 
-# --- Words and pairs --------------------------------------------------------------------------------------------
+def histograms_table(part: LanguageAnalysis) -> Table:
+    """Return the bins of the histograms; the last row of each, without an end, counts longer texts."""
+    rows = []
+    for one in part.lengths.histograms:
+        bins = [*pairwise(one.edges), (one.edges[-1], None)]
+        rows += [(one.side, one.measure, *ends, n) for ends, n in zip(bins, (*one.counts, one.beyond), strict=True)]
+    return _table(f"histograms_{part.language}", ("side", "measure", "from", "to", "texts"), rows)
+
+
+# --- Words and pairs --------------------------------------------------------------------------------------------------
 
 
 def _words(part: LanguageAnalysis, side: Side, seed: int) -> FigureSpec:
     words = part.words[side]
-    table = tables.words_table(part.language, side, words)
-    title = f"Words of the {SIDE_NAMES[side]}"
+    rows = ((word.word, word.count, word.texts) for word in words)
+    table = _table(f"words_{part.language}_{side}", ("word", "count", "texts"), rows)
     return FigureSpec(
         name=table.name,
         part=part.language,
         group="Words",
-        title=title,
+        title=f"Words of the {side}s",
         note="Larger is more frequent; colours mark fifths of the words, positions have no meaning. "
         "Left out: stop words, and the labels of memory blocks but for “memory”. "
         f"{_most_frequent((w.word, w.count) for w in words)}",
@@ -143,22 +147,20 @@ def _words(part: LanguageAnalysis, side: Side, seed: int) -> FigureSpec:
 
 def _pairs(part: LanguageAnalysis, side: Side) -> Iterator[FigureSpec]:
     pairs = part.pairs[side]
-    table = tables.pairs_table(part.language, side, pairs)
+    rows = ((pair.verb, pair.noun, pair.count) for pair in pairs)
+    table = _table(f"pairs_{part.language}_{side}", ("verb", "noun", "count"), rows)
     most = _most_frequent((f"{pair.verb} {pair.noun}", pair.count) for pair in pairs)
-    title = f"Verbs and their objects in the {SIDE_NAMES[side]}"
-    for suffix, form, draw in (
-        (
-            "",
-            "From the 50 most frequent pairs: verb inside, noun outside.",
-            partial(figures.draw_sunburst, top_verbs(pairs)),
-        ),
+    rings = "From the 50 most frequent pairs: verb inside, noun outside."
+    forms: tuple[tuple[str, str, Callable[[], Figure]], ...] = (
+        ("", rings, partial(figures.draw_sunburst, top_verbs(pairs))),
         ("_bars", "The same pairs as bars.", partial(figures.draw_pairs_bars, pairs)),
-    ):
+    )
+    for suffix, form, draw in forms:
         yield FigureSpec(
             name=f"{table.name}{suffix}",
             part=part.language,
             group=PAIRS_GROUP,
-            title=title,
+            title=f"Verbs and their objects in the {side}s",
             note=f"{form} {most}",
             table=table,
             shown=_top(table),
@@ -168,32 +170,25 @@ def _pairs(part: LanguageAnalysis, side: Side) -> Iterator[FigureSpec]:
         )
 
 
-# --- Coverage, diversity, differences ---------------------------------------------------------------------------
-
-_DIVERSITY_COLUMNS = (
-    *("split", "language", "side", "texts", "sampled_words"),
-    *(f"distinct_{n}_sampled" for n in tables.ORDERS),
-    *("self_bleu", "spread"),
-)
+# --- Coverage, diversity, differences ---------------------------------------------------------------------------------
 
 
 def _coverage(part: LanguageAnalysis) -> FigureSpec:
     grid = part.coverage
-    table = tables.coverage_table(part.language, grid)
-    filled = f"{grid.filled:,} of {grid.total:,} cells hold a scenario"
-    ordered = sorted(table.rows, key=lambda row: -cast(int, row[3]))
-    fullest = _most_frequent(
-        (f"{row[0]} ({row[2]}, {row[1]})".replace("_", " "), n) for row in ordered if (n := cast(int, row[3]))
-    )
+    rows = [(cell.emotion, cell.complexity, cell.interaction, cell.count) for cell in grid.cells]
+    table = _table(f"coverage_{part.language}", ("emotion", "complexity", "interaction", "scenarios"), rows)
+    ordered = sorted(rows, key=lambda row: -row[3])
+    cells = ((f"{emotion} ({interaction}, {complexity})", n) for emotion, complexity, interaction, n in ordered if n)
     evenness = "" if grid.evenness is None else f"; evenness {grid.evenness:.2f} of 1"
+    fullest = _most_frequent((name.replace("_", " "), n) for name, n in cells)
     return FigureSpec(
         name=table.name,
         part=part.language,
         group="Coverage",
         title="Emotion, interaction and complexity",
-        note=f"{filled}{evenness}. {fullest}",
+        note=f"{grid.filled:,} of {grid.total:,} cells hold a scenario{evenness}. {fullest}",
         table=table,
-        shown=_top(table, ordered),
+        shown=_top(replace(table, rows=ordered)),
         total=grid.total,
         draw=partial(figures.draw_coverage, grid),
     )
@@ -201,10 +196,27 @@ def _coverage(part: LanguageAnalysis) -> FigureSpec:
 
 def _diversity(analysis: Analysis) -> FigureSpec:
     splits = [split for split in (analysis.split, analysis.compare_with) if split is not None]
-    rows = [[row for part in split.languages for row in part.diversity] for split in splits]
+    measured = [[row for part in split.languages for row in part.diversity] for split in splits]
     names = split_names(analysis)
-    table = tables.diversity_table(list(zip(names, rows, strict=False)))
-    compare_with = (rows[1], *names) if len(rows) > 1 else ()
+    distinct = [f"distinct_{n}" for n in (1, 2, 3, 4)]
+    sampled = [f"{column}_sampled" for column in distinct]
+    table = _table(
+        "diversity",
+        (
+            *("split", "language", "side", "texts", "skipped", "words", *distinct, "sampled_words", *sampled),
+            *("self_bleu", "self_bleu_texts", "spread", "spread_texts", "embedder"),
+        ),
+        (
+            (
+                *(name, row.language, row.side, row.texts, row.skipped, row.words, *row.distinct),
+                *(row.sampled_words, *row.distinct_sampled),
+                *(row.self_bleu, row.self_bleu_texts, row.spread, row.spread_texts, row.embedder),
+            )
+            for name, rows in zip(names, measured, strict=False)
+            for row in rows
+        ),
+    )
+    columns = ("split", "language", "side", "texts", "sampled_words", *sampled, "self_bleu", "spread")
     return FigureSpec(
         name="diversity",
         part="diversity",
@@ -213,30 +225,30 @@ def _diversity(analysis: Analysis) -> FigureSpec:
         note="Distinct-n: different n-grams by all; it falls as texts are added, so compare the sampled ones. "
         "Self-BLEU: how much a text is like the others; lower is more varied.",
         table=table,
-        shown=_columns(table, _DIVERSITY_COLUMNS, table.rows),
+        shown=_columns(table, columns),
         total=len(table.rows),
-        draw=partial(figures.draw_diversity, rows[0], *compare_with),
+        draw=partial(figures.draw_diversity, measured[0], *((measured[1], *names) if len(splits) > 1 else ())),
     )
 
 
 def _comparison(compared: Comparison, a: str, b: str) -> FigureSpec:
-    table = tables.comparison_table(compared)
-    of = f" of the {SIDE_NAMES[compared.side]}" if compared.side else ""
-    strongest = sorted(table.rows, key=lambda row: (-abs(cast(float, row[3])), row[0]))
-    title = f"{compared.kind.title()}{of}"
-    note = (
-        f"{compared.excluding_zero:,} of {len(compared.rows):,} intervals exclude 0 (by chance alone up to "
-        f"{compared.expected_by_chance:,.0f} would); {compared.clear:,} are clear with all tested at once."
+    side = f"_{compared.side}" if compared.side else ""
+    table = _table(
+        f"compare_{compared.kind}_{compared.language}{side}",
+        ("item", "count_a", "count_b", "log_odds", "low", "high", "clear"),
+        ((row.item, row.count_a, row.count_b, row.log_odds, row.low, row.high, row.clear) for row in compared.rows),
     )
     draw = figures.draw_emotions if compared.kind == "emotions" else figures.draw_log_odds
     return FigureSpec(
         name=table.name,
         part="differences",
         group=find_language(compared.language).name,
-        title=title,
-        note=f"Log-odds with 95 % intervals of what {a} or {b} has more of: {note}",
+        title=compared.kind.title() + (f" of the {compared.side}s" if compared.side else ""),
+        note=f"Log-odds with 95 % intervals of what {a} or {b} has more of: "
+        f"{compared.excluding_zero:,} of {len(compared.rows):,} intervals exclude 0 (by chance alone up to "
+        f"{compared.expected_by_chance:,.0f} would); {compared.clear:,} are clear with all tested at once.",
         table=table,
-        shown=_top(table, strongest),
+        shown=_top(replace(table, rows=sorted(table.rows, key=lambda row: (-abs(row[3]), row[0])))),
         total=len(table.rows),
         draw=partial(draw, compared.rows, a, b),
         language="" if compared.kind == "emotions" else compared.language,
@@ -249,10 +261,14 @@ def _most_frequent(counts: Iterable[tuple[str, int]]) -> str:
     return f"Most frequent: {', '.join(most)}." if most else "There are none."
 
 
-def _top(table: Table, rows: Sequence[Sequence[Value]] | None = None) -> Table:
-    return replace(table, rows=(table.rows if rows is None else rows)[:ROWS_SHOWN])
+def _table(name: str, header: Sequence[str], rows: Iterable[Sequence[Any]]) -> Table:
+    return Table("", header, [*rows], name=name)
 
 
-def _columns(table: Table, header: Sequence[str], rows: Sequence[Sequence[Value]]) -> Table:
+def _top(table: Table) -> Table:
+    return replace(table, rows=table.rows[:ROWS_SHOWN])
+
+
+def _columns(table: Table, header: Sequence[str]) -> Table:
     places = [table.header.index(heading) for heading in header]
-    return replace(table, header=header, rows=[[row[place] for place in places] for row in rows])
+    return replace(table, header=header, rows=[[row[place] for place in places] for row in table.rows])

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from h2htalk.analysis.analyze import Analysis, LanguageAnalysis
+from h2htalk.analysis.measures.lengths import MEASURES
 from h2htalk.analysis.measures.log_odds import Comparison
 from h2htalk.analysis.measures.scenario_texts import SIDES
-from h2htalk.analysis.report.figure_specs import MEASURE_NAMES, MEASURE_ORDER, SIDE_NAMES, split_names
+from h2htalk.analysis.report.figure_specs import MEASURE_ORDER, split_names
 from h2htalk.data.languages import find_language
-from h2htalk.errors import shorten
+from h2htalk.errors import counted, shorten
 
 _MOST = 8  # words or pairs in a line
 _LONGEST = 40  # characters of one: text labelled with the wrong language has no short words
@@ -19,7 +20,7 @@ def overview(analysis: Analysis) -> str:
     """List scenarios, lengths, frequent words and pairs, diversity, coverage, and what was not measured."""
     facts = analysis.split.facts
     whole = "" if sum(facts.scenarios.values()) == facts.total else f", of {facts.total:,} in the split"
-    lines = [f"{facts.name} {facts.version}: {_scenarios(sum(facts.scenarios.values()))}{whole}"]
+    lines = [f"{facts.name} {facts.version}: {counted(sum(facts.scenarios.values()), 'scenario')}{whole}"]
     for part in analysis.split.languages:
         lines += ["", *_language(part)]
     if analysis.compare_with is not None:
@@ -31,15 +32,15 @@ def overview(analysis: Analysis) -> str:
 
 
 def _language(part: LanguageAnalysis) -> Iterator[str]:
-    yield f"{find_language(part.language).name}, {_scenarios(part.scenarios)}"
+    yield f"{find_language(part.language).name}, {counted(part.scenarios, 'scenario')}"
     for measure in MEASURE_ORDER:
         lengths = [
-            f"{SIDE_NAMES[s.side]} mean {s.mean:,.2f}, median {s.median:,.2f}"
+            f"{s.side}s mean {s.mean:,.2f}, median {s.median:,.2f}"
             for s in part.lengths.summaries
             if (s.group, s.measure) == ("all", measure)
         ]
         if lengths:
-            yield f"  {MEASURE_NAMES[measure]:<20} {'; '.join(lengths)}"
+            yield f"  {MEASURES[measure]:<20} {'; '.join(lengths)}"
     for side in SIDES:
         yield f"  {f'words, {side}s':<20} {_listed(f'{w.word} {w.count:,}' for w in part.words[side][:_MOST])}"
     for side in SIDES:
@@ -62,10 +63,6 @@ def _comparison(compared: Comparison) -> str:
     more = _listed([_short(row.item) for row in rows if row.log_odds > 0][: _MOST // 2])
     less = _listed([_short(row.item) for row in reversed(rows) if row.log_odds < 0][: _MOST // 2])
     return f"{what}: {len(rows):,} of {len(compared.rows):,} differ; more {more}; less {less}"
-
-
-def _scenarios(number: int) -> str:
-    return f"{number:,} scenario{'' if number == 1 else 's'}"
 
 
 def _short(item: str) -> str:

@@ -2,44 +2,63 @@
 
 from __future__ import annotations
 
-import contextlib
 import logging
-from collections.abc import Callable, Sequence
-from concurrent.futures import Future
+import os
+import re
+import shutil
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from importlib.util import find_spec
+from itertools import repeat
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from h2htalk.analysis.analyze import Analysis, LanguageAnalysis, SplitFacts
 from h2htalk.analysis.figures import save_figure
-from h2htalk.analysis.report.figure_specs import FigureSpec, figure_specs
+from h2htalk.analysis.report.figure_specs import FigureSpec, figure_specs, histograms_table
 from h2htalk.analysis.report.html_page import page_text
-from h2htalk.analysis.report.tables import histograms_table
 from h2htalk.analysis.verb_nouns.parsers import INSTALL
-from h2htalk.data.analysis_folder import MADE_BY, PAGE, SUMMARY, replaced, require_folder
-from h2htalk.data.files import write_json, write_text
-from h2htalk.errors import MissingExtraError
+from h2htalk.data.files import (
+    missing_folders,
+    read_json_object,
+    remove_folders,
+    write_json,
+    write_text,
+    writer_lock,
+    writing,
+)
+from h2htalk.data.run_folder import MADE_BY, PAGE, SUMMARY
+from h2htalk.errors import ConfigError, H2HTalkError, MissingExtraError, listed, quoted
 from h2htalk.parallel import ProcessPool, usable_cores
 from h2htalk.progress import Progress
-from h2htalk.text.tables import Table
 from h2htalk.version import installed_versions
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-FORMATS = ("svg", "pdf", "png")
 _MOST_FREQUENT = 20  # words and pairs that the summary names
+_NEW = ".analysis"  # of the folder and the lock of an unfinished or killed write
+_OURS = re.compile(r"(?:tables|figures)/[a-z0-9_]+\.(?:csv|svg|pdf|png)|index\.html")
 
 
 def require_output(folder: Path) -> None:
     """Refuse, before the work begins, a folder that `write_analysis` would refuse after it.
 
     Raises:
-        ConfigError: the folder holds other things, or cannot be written.
+        ConfigError: it is neither new nor empty nor the folder of an earlier analysis, or cannot be written.
         MissingExtraError: a package that draws is not installed.
     """
-    require_folder(folder)
+    try:
+        nearest = next(path for path in (folder, *folder.absolute().parents) if os.path.lexists(path))
+        others = sorted(quoted(name) for name in os.listdir(nearest) if not name.startswith(_NEW))
+        if not os.access(nearest, os.W_OK | os.X_OK):
+            raise ConfigError(f"--out {folder}: {nearest} cannot be written to; name another one")
+    except OSError as error:
+        raise ConfigError(f"--out {folder}: {error.strerror or error}; name another one") from error
+    if nearest == folder and others and not _earlier(folder):
+        advice = "name a new folder, or that of an earlier analysis"
+        raise ConfigError(f"--out {folder} holds other things ({listed(others, 3)}); {advice}")
     if not all(map(find_spec, ("matplotlib", "wordcloud"))):
         raise MissingExtraError("drawing figures", INSTALL)
 
@@ -50,67 +69,78 @@ def write_analysis(analysis: Analysis, folder: Path, processes: int = 1) -> Path
     An earlier analysis in the folder is replaced file by file; a reader never sees half a file.
 
     Args:
-        processes: that draw, including this one. With more than one, a script must call this under
-            `if __name__ == "__main__":`.
+        processes: that draw. With more than one, a script must call this under `if __name__ == "__main__":`.
 
     Raises:
-        ConfigError: the folder holds other things.
-        DataError: it cannot be written, or the disk is full.
-        MissingExtraError: matplotlib or wordcloud is not installed.
+        ConfigError, MissingExtraError: as `require_output`.
+        DataError: the folder cannot be written, another process is writing it, or the disk is full.
     """
     shown = figure_specs(analysis)
-    tables = {spec.table.name: spec.table for spec in shown}
-    for part in analysis.split.languages:
-        table = histograms_table(part.language, part.lengths)
-        tables[table.name] = table
+    tables = [*(spec.table for spec in shown), *(histograms_table(part) for part in analysis.split.languages)]
     with replaced(folder) as new:
-        for table in tables.values():
+        for table in {table.name: table for table in tables}.values():
             write_text(new / "tables" / f"{table.name}.csv", table.to_csv())
         pictures = _draw_all(shown, new / "figures", min(processes, usable_cores()))
         made = made_with(analysis)
         write_text(new / PAGE, page_text(analysis, shown, pictures, made))
-        write_json(new / SUMMARY, _summary(analysis, made, _files(shown, list(tables.values()))))
+        write_json(new / SUMMARY, _summary(analysis, made, _files(new)))
     return folder / PAGE
+
+
+@contextmanager
+def replaced(folder: Path) -> Iterator[Path]:
+    """Create a folder inside `folder` to write an analysis into; it replaces the old analysis when the block ends.
+
+    The files move one by one, `summary.json` first, the page last: a killed move leaves a folder that is known as
+    an analysis, and a complete page. Files that only the earlier analysis wrote are removed; other files stay. When
+    the block fails, nothing has changed. Raises what `write_analysis` does.
+    """
+    require_output(folder)
+    new = folder / _NEW
+    with ExitStack() as stack:
+        stack.callback(remove_folders, missing_folders(folder))
+        stack.enter_context(writing(folder))
+        stack.enter_context(writer_lock(new))  # the first of two writers to end would remove the other's files
+        stack.callback(new.with_suffix(".lock").unlink, missing_ok=True)
+        shutil.rmtree(new, ignore_errors=True)  # of a killed write
+        stack.callback(shutil.rmtree, new, ignore_errors=True)
+        new.mkdir()
+        yield new
+        files = _files(new)
+        for name in {*map(str, _earlier(folder).get("files", ()))} - {*files}:
+            if _OURS.fullmatch(name):
+                (folder / name).unlink(missing_ok=True)
+        for name in sorted(files, key=lambda name: (name == PAGE, name != SUMMARY)):
+            (folder / name).parent.mkdir(exist_ok=True)
+            os.replace(new / name, folder / name)
+
+
+def _earlier(folder: Path) -> dict[str, Any]:
+    """The summary of the analysis in `folder`; empty where it holds none."""
+    try:
+        summary = read_json_object(folder / SUMMARY)
+    except (FileNotFoundError, H2HTalkError):
+        return {}
+    return summary if summary.get("made_by") == MADE_BY else {}
+
+
+def _files(folder: Path) -> list[str]:
+    return sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
 
 
 def _draw_all(shown: Sequence[FigureSpec], folder: Path, processes: int) -> dict[str, str]:
     """Draw and save the figures; return each one's SVG by its name."""
-    drawn: set[str] = set()
-    with Progress("drawing", len(shown)) as progress, contextlib.ExitStack() as stack:
-        elsewhere = _draw_elsewhere(stack, shown, folder, processes - 1)
-        # From the end, since the other processes begin at the front.
-        for spec in reversed(shown):
-            future = elsewhere.get(spec.name)
-            if future is None or future.cancel():
-                _draw(spec.draw, folder, spec.name)
-                drawn.add(spec.name)
-                progress.advance()
-        for name, future in elsewhere.items():
-            if name not in drawn:
-                future.result()
-                progress.advance()
+    with Progress("drawing", len(shown)) as progress, ExitStack() as stack:
+        mapped = stack.enter_context(ProcessPool(processes)).map if processes > 1 else map
+        for _ in mapped(_draw, (spec.draw for spec in shown), repeat(folder), (spec.name for spec in shown)):
+            progress.advance()
     return {spec.name: (folder / f"{spec.name}.svg").read_text(encoding="utf-8") for spec in shown}
 
 
-def _draw_elsewhere(
-    stack: contextlib.ExitStack, shown: Sequence[FigureSpec], folder: Path, processes: int
-) -> dict[str, Future[None]]:
-    if processes < 1:
-        return {}
-    pool = stack.enter_context(ProcessPool(processes))
-    return {spec.name: pool.submit(_draw, spec.draw, folder, spec.name) for spec in shown}
-
-
 def _draw(draw: Callable[[], Figure], folder: Path, name: str) -> None:
-    """Draw a figure and save it."""
     # With a read-only home matplotlib would warn in each process that its cache cannot be written.
     logging.getLogger("matplotlib").setLevel(logging.ERROR)
     save_figure(draw(), folder, name)
-
-
-def _files(shown: Sequence[FigureSpec], tables: Sequence[Table]) -> list[str]:
-    figures = [f"figures/{spec.name}.{kind}" for spec in shown for kind in FORMATS]
-    return sorted([PAGE, *(f"tables/{table.name}.csv" for table in tables), *figures])
 
 
 def _summary(analysis: Analysis, made: dict[str, str], files: list[str]) -> dict[str, Any]:

@@ -9,10 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from h2htalk.data.analysis_folder import MADE_BY, PAGE, SUMMARY
 from h2htalk.data.files import read_json_object, refuse_links
 from h2htalk.data.languages import LANGUAGES, Language
-from h2htalk.data.run_folder import SCORE_AGAIN, RunFolder
+from h2htalk.data.run_folder import MADE_BY, PAGE, SCORE_AGAIN, SUMMARY, RunFolder
 from h2htalk.data.subtasks import DIMENSIONS
 from h2htalk.errors import ConfigError, DataError
 

@@ -27,7 +27,6 @@ from h2htalk.curation.release.check import check_release
 from h2htalk.curation.release.invented_values import InventedValues
 from h2htalk.curation.release.items import ReleaseItem
 from h2htalk.curation.workspace import Workspace
-from h2htalk.data.analysis_folder import MADE_BY
 from h2htalk.data.erasure.folder_kinds import read_erased
 from h2htalk.data.files import read_json_object, sha256_of, write_json, write_text, writer_lock
 from h2htalk.data.links import read_links
@@ -40,6 +39,7 @@ from h2htalk.data.releases.release_folder import (
     release_hash,
     verify_files,
 )
+from h2htalk.data.run_folder import MADE_BY
 from h2htalk.data.scenario import Scenario
 from h2htalk.data.splits import load_split
 from h2htalk.errors import ConfigError, DataError, PublishError, RoundError

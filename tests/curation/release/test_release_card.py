@@ -23,10 +23,9 @@ from h2htalk.curation.release.card import front_matter
 from h2htalk.curation.release.croissant import GAP
 from h2htalk.curation.release.gates import GATES
 from h2htalk.curation.release.settings import CardSettings
-from h2htalk.data.analysis_folder import MADE_BY
 from h2htalk.data.files import write_json, write_text
 from h2htalk.data.releases.release_folder import Manifest, read_manifest
-from h2htalk.data.run_folder import RunFolder
+from h2htalk.data.run_folder import MADE_BY, RunFolder
 from h2htalk.data.splits import load_split
 from h2htalk.errors import DataError
 

@@ -12,10 +12,9 @@ from summaries_made import made_summary, same_values
 from h2htalk.analysis.report.figure_specs import figure_specs
 from h2htalk.analysis.report.html_page import page_text
 from h2htalk.benchmark.summary import Summary
-from h2htalk.data.analysis_folder import MADE_BY
 from h2htalk.data.files import write_json, write_text
 from h2htalk.data.releases.card_inputs import ITEMS_MEAN, OVERALL, read_figures, read_results
-from h2htalk.data.run_folder import RunFolder
+from h2htalk.data.run_folder import MADE_BY, RunFolder
 from h2htalk.errors import ConfigError, DataError, H2HTalkError
 
 SVG = '<svg xmlns="http://www.w3.org/2000/svg" width="10pt" height="10pt" viewBox="0 0 10 10"></svg>'

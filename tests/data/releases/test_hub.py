@@ -15,6 +15,7 @@ from huggingface_hub import constants
 from kills import KILLED, killed_in
 from releases_made import make_release, scenario
 
+from h2htalk.analysis.split_description import describe_split
 from h2htalk.benchmark.run import RunWriter
 from h2htalk.data.erasure.folder_kinds import ErasedIds
 from h2htalk.data.erasure.sweep import sweep
@@ -23,7 +24,6 @@ from h2htalk.data.releases.hub import _find_commit, _read_later_erasures, load_r
 from h2htalk.data.releases.release_folder import TOMBSTONES, hash_files, read_manifest
 from h2htalk.data.run_folder import RunFolder
 from h2htalk.data.signature import Signature
-from h2htalk.data.split_output import describe_split
 from h2htalk.data.splits import load_split
 from h2htalk.errors import ConfigError, DataError, H2HTalkError, HubError
 
