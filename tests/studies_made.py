@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-import threading
-import time
 from collections.abc import Callable, Iterable
 from email.message import Message
 from pathlib import Path
 from typing import Any
 
-from http_server import Answer, Cut, HttpServer
+from loopback import Answer, HttpServer
 
 from h2htalk.benchmark.settings import EvaluateSpec
 from h2htalk.benchmark.studies.conversations import LIVE, StudyReply
@@ -130,51 +128,47 @@ class Companion(HttpServer):
     """
 
     def __init__(self, faults: dict[str, list[str]] | None = None, stream: str = "") -> None:
-        self.faults, self.stream, self.lock = faults or {}, stream, threading.Lock()
+        super().__init__()
+        self.faults, self.stream = faults or {}, stream
         self.sessions: dict[str, tuple[str, list[str]]] = {}
         self.begun, self.ended, self.days, self.keys = list[str](), list[str](), list[int](), set[str]()
 
-    def serve(self, method: str, target: str, headers: Message, read: Callable[[], bytes]) -> Answer:
-        body, (_, *parts) = json.loads(read() or b"{}"), target.removeprefix("/test").strip("/").split("/")
+    def serve(self, method: str, target: str, headers: Message, body: bytes) -> Answer | str:
+        sent, (_, *parts) = json.loads(body or b"{}"), target.removeprefix("/test").strip("/").split("/")
         self.keys.add(headers.get("Authorization", ""))
-        with self.lock:
-            if not parts:
-                name = f"s{len(self.begun)}"
-                self.begun.append(body["user"])
-                self.sessions[name] = body["user"], [turn["content"] for turn in body["history"]]
-                return Answer.json({"data": {"id": name}}, 201)
-            user, said = self.sessions[parts[0]]
-            if method == "DELETE":
-                self.ended.append(parts[0])
-                del self.sessions[parts[0]]
-                return Answer(204)
-            if parts[1] == "days":
-                self.days.append(body["days"])
-                return Answer.json({})
-            fault = self.faults[user].pop(0) if self.faults.get(user) else ""
-            said.append(body["text"])
+        if not parts:
+            name = f"s{len(self.begun)}"
+            self.begun.append(sent["user"])
+            self.sessions[name] = sent["user"], [turn["content"] for turn in sent["history"]]
+            return Answer({"data": {"id": name}}, 201)
+        user, said = self.sessions[parts[0]]
+        if method == "DELETE":
+            self.ended.append(parts[0])
+            del self.sessions[parts[0]]
+            return Answer(status=204)
+        if parts[1] == "days":
+            self.days.append(sent["days"])
+            return Answer({})
+        fault = self.faults[user].pop(0) if self.faults.get(user) else ""
+        said.append(sent["text"])
         return self.answer(fault, f"You told me {len(said)} things, the first: {said[0]}")
 
-    def answer(self, fault: str, text: str) -> Answer:
-        if fault == "slow":
-            time.sleep(1.5)
-        if fault == "cut":
-            raise Cut
-        if fault in FAULTS:
-            return FAULTS[fault]
+    def answer(self, fault: str, text: str) -> Answer | str:
+        if fault:
+            return FAULTS.get(fault, fault)
         lines = [json.dumps({"message": {"content": text[k : k + 7]}}) for k in range(0, len(text), 7)]
         if self.stream == "sse":
-            return Answer(200, "".join(f"event: token\ndata: {one}\n\n" for one in [*lines, "[DONE]"]).encode())
+            return Answer("".join(f"event: token\ndata: {one}\n\n" for one in [*lines, "[DONE]"]))
         if self.stream:
-            return Answer(200, "\n".join(lines).encode())
-        return Answer.json({"message": {"content": text}})
+            return Answer("\n".join(lines))
+        return Answer({"message": {"content": text}})
 
 
 PIECES = b'data: {"message": {"content": "I am"}}\r\n\r\ndata: {"error": "overloaded"}\r\n\r\n'
 FAULTS = {
-    "moved": Answer(302, b"", {"Location": "http://127.0.0.1:9/elsewhere"}),
-    "error": Answer.json({"error": "down"}, 503),
-    "empty": Answer.json({"message": {"content": ""}}),
-    "other": Answer.json({"message": {}}),
-    "broken stream": Answer(200, PIECES),
+    "moved": Answer(b"", 302, {"Location": "http://127.0.0.1:9/elsewhere"}),
+    "error": Answer({"error": "down"}, 503),
+    "empty": Answer({"message": {"content": ""}}),
+    "other": Answer({"message": {}}),
+    "broken stream": Answer(PIECES),
 }

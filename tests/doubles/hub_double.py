@@ -10,14 +10,13 @@ import base64
 import hashlib
 import itertools
 import json
-import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from email.message import Message
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
-from http_server import Answer, Cut, HttpServer
+from loopback import Answer, HttpServer
 
 LFS_ENDINGS = (".parquet", ".arrow", ".bin", ".png", ".zip")  # of files that the Hub stores as LFS objects
 _NUMBERS = itertools.count(1)
@@ -138,7 +137,7 @@ class Repo:
 # --- The server ------------------------------------------------------------------------------------------------------
 
 
-# `cut`, `lost` (processed, not answered), `hang`, `damage`, another answer, or what else happens just before.
+# `drop`, `lost` (processed, not answered), `hang`, `damage`, another answer, or what else happens just before.
 Fault = str | Answer | Refused | Callable[[], object]
 
 
@@ -160,14 +159,13 @@ class HubDouble(HttpServer):
     """The server; a test changes `accounts` and `repos` at any time."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.accounts = {"hf_lab": "lab", "hf_b": "b"}  # by token: each may write to its own repositories
         self.repos: dict[tuple[str, str], Repo] = {}
         self.stored: dict[str, bytes] = {}  # LFS objects by SHA-256
         self.faults: list[tuple[str, Iterator[Fault | None]]] = []
         self.requests: list[tuple[str, str]] = []  # point and method
         self.tokens: set[str] = set()  # every one that came
-        self.lock = threading.RLock()
-        self.released = threading.Event()  # ends hanging requests
 
     def fault(self, point: str, fault: Fault, times: int = 1 << 30, skip: int = 0) -> None:
         """Order a fault at a point for the next `times` requests after the first `skip`."""
@@ -183,46 +181,34 @@ class HubDouble(HttpServer):
     def points(self, *methods: str) -> list[str]:
         return [point for point, method in self.requests if not methods or method in methods]
 
-    def __exit__(self, *error: Any) -> None:
-        self.released.set()
-        super().__exit__(*error)
-
-    def serve(self, method: str, target: str, headers: Message, read: Callable[[], bytes]) -> Answer:
+    def serve(self, method: str, target: str, headers: Message, body: bytes) -> Answer | str:
         """Process a request; a fault that is due comes first."""
         url = urlsplit(target)
         parts = [unquote(part) for part in url.path.strip("/").split("/")]
         point, act = self._route(method, parts)
         token = (headers.get("Authorization") or "").removeprefix("Bearer ")
-        with self.lock:
-            self.requests.append((point, method))
-            self.tokens |= {token} - {""}
-            fault = self._due(point)
-        if fault == "hang":
-            self.released.wait()
-        if fault in ("hang", "cut"):
-            raise Cut
+        self.requests.append((point, method))
+        self.tokens |= {token} - {""}
+        fault = self._due(point)
+        if isinstance(fault, Answer) or fault in ("hang", "drop"):
+            return fault
         query = {key: values[0] for key, values in parse_qs(url.query).items()}
-        request = _Request(parts, query, read(), self.accounts.get(token))
-        with self.lock:
-            try:
-                if isinstance(fault, Answer):
-                    return fault
-                if isinstance(fault, Refused):
-                    raise fault
-                if callable(fault):
-                    fault()
-                if token and token not in self.accounts:
-                    raise Refused(401, "User Access Token is expired")
-                answer = act(request)
-            except Refused as refused:
-                answer = Answer.json({"error": str(refused), **refused.body}, refused.status, **refused.headers)
-        if fault == "lost":
-            raise Cut
+        request = _Request(parts, query, body, self.accounts.get(token))
+        try:
+            if isinstance(fault, Refused):
+                raise fault
+            if callable(fault):
+                fault()
+            if token and token not in self.accounts:
+                raise Refused(401, "User Access Token is expired")
+            answer = act(request)
+        except Refused as refused:
+            answer = Answer({"error": str(refused), **refused.body}, refused.status, refused.headers)
         if fault == "damage":
             changed = bytearray(answer.body)
             changed[len(changed) // 2] ^= 1
-            answer.body = bytes(changed)
-        return answer
+            return replace(answer, body=bytes(changed))
+        return "drop" if fault == "lost" else answer
 
     def _due(self, point: str) -> Fault | None:
         return next((due for at, queue in self.faults if at == point and (due := next(queue, None))), None)
@@ -241,7 +227,7 @@ class HubDouble(HttpServer):
             case ["api", "repos", "create"]:
                 return "create", self._create
             case ["api", "validate-yaml"]:
-                return "validate", lambda request: Answer.json({"errors": [], "warnings": []})
+                return "validate", lambda request: Answer({"errors": [], "warnings": []})
             case ["api", "datasets" | "models", _, _]:
                 return "info", self._info
             case ["api", "datasets" | "models", _, _, name, *_] if name in of_repo:
@@ -249,12 +235,12 @@ class HubDouble(HttpServer):
             case [*_, "info", "lfs", "objects", "batch"]:
                 return "batch", self._batch
             case ["lfs", "verify", *_]:
-                return "verify", lambda request: Answer.json({})
+                return "verify", lambda request: Answer({})
             case ["lfs", *_]:
                 return "put", self._put
             case ["datasets", _, _, "resolve", *_] | [_, _, "resolve", *_]:
                 return method.lower(), self._resolve
-        return "other", lambda request: Answer.json({"error": "Not found"}, 404)
+        return "other", lambda request: Answer({"error": "Not found"}, 404)
 
     def _create(self, request: _Request) -> Answer:
         said, account = request.json(), request.account
@@ -265,7 +251,7 @@ class HubDouble(HttpServer):
         if (kind, name) in self.repos:
             raise Refused(409, f"You already created this {kind} repo: {name}", url=url)
         self.add(name, kind, private=said.get("private") or said.get("visibility") == "private")
-        return Answer.json({"url": url, "name": name})
+        return Answer({"url": url, "name": name})
 
     def _repo(self, request: _Request, *, write: bool = False) -> Repo:
         """The repository of a request's path; one that the account does not see is absent."""
@@ -285,7 +271,7 @@ class HubDouble(HttpServer):
         commit = repo.find(request.parts[5] if len(request.parts) > 5 else "main")
         about = {"id": repo.name, "_id": "0", "sha": commit.sha, "private": repo.private, "gated": repo.gated}
         about |= {"tags": [], "downloads": 0, "likes": 0, "disabled": False, "lastModified": "2030-01-01T00:00:00.000Z"}
-        return Answer.json(about | {"siblings": [{"rfilename": path} for path in commit.tree]})
+        return Answer(about | {"siblings": [{"rfilename": path} for path in commit.tree]})
 
     def _tree(self, request: _Request) -> Answer:
         tree, folder = self._repo(request).find(request.parts[5]).tree, "/".join([*request.parts[6:], ""])
@@ -297,11 +283,11 @@ class HubDouble(HttpServer):
             inner = {path.removeprefix(folder).partition("/")[0] for path in below if "/" in path.removeprefix(folder)}
             entries = [one for one in entries if "/" not in one["path"].removeprefix(folder)]
             entries += [{"type": "directory", "path": folder + one, "oid": "0" * 40, "size": 0} for one in inner]
-        return Answer.json(entries)
+        return Answer(entries)
 
     def _paths_info(self, request: _Request) -> Answer:
         tree = self._repo(request).find(request.parts[5]).tree
-        return Answer.json([tree[path].entry(path) for path in request.json()["paths"] if path in tree])
+        return Answer([tree[path].entry(path) for path in request.json()["paths"] if path in tree])
 
     def _refs(self, request: _Request) -> Answer:
         repo = self._repo(request)
@@ -309,14 +295,14 @@ class HubDouble(HttpServer):
             kind: [{"name": name, "ref": f"refs/{kind}/{name}", "targetCommit": sha} for name, sha in named.items()]
             for kind, named in (("branches", repo.branches), ("tags", repo.tags))
         }
-        return Answer.json({**refs, "converts": []})
+        return Answer({**refs, "converts": []})
 
     def _preupload(self, request: _Request) -> Answer:
         self._repo(request, write="create_pr" not in request.query)
         paths = [one["path"] for one in request.json()["files"]]
         modes = {path: "lfs" if path.endswith(LFS_ENDINGS) else "regular" for path in paths}
         files = [{"path": path, "uploadMode": mode, "shouldIgnore": False} for path, mode in modes.items()]
-        return Answer.json({"files": files})
+        return Answer({"files": files})
 
     def _batch(self, request: _Request) -> Answer:
         self._repo(request, write=True)
@@ -324,7 +310,7 @@ class HubDouble(HttpServer):
         for one in request.json()["objects"]:
             urls = {"upload": {"href": f"{self.url}/lfs/{one['oid']}"}, "verify": {"href": f"{self.url}/lfs/verify/x"}}
             objects.append(one if one["oid"] in self.stored else one | {"actions": urls})
-        return Answer.json({"transfer": "basic", "objects": objects})
+        return Answer({"transfer": "basic", "objects": objects})
 
     def _put(self, request: _Request) -> Answer:
         if (blob := Blob(request.body, lfs=True)).oid != request.parts[1]:
@@ -338,14 +324,14 @@ class HubDouble(HttpServer):
         commit = repo.apply(request.parts[5], [*map(json.loads, request.body.splitlines())], self.stored, pr)
         url = f"{self.url}/{repo.name}/discussions/{len(repo.pulls)}" if pr else None
         said = {"success": True, "commitOid": commit.sha, "commitUrl": f"{self.url}/{repo.name}/commit/{commit.sha}"}
-        return Answer.json({**said, "pullRequestUrl": url})
+        return Answer({**said, "pullRequestUrl": url})
 
     def _tag(self, request: _Request) -> Answer:
         repo, name = self._repo(request, write=True), request.json()["tag"]
         if name in repo.tags:
             raise Refused(409, f"Tag reference exists already: {name}")
         repo.tags[name] = repo.find(request.parts[5]).sha
-        return Answer.json({})
+        return Answer({})
 
     def _resolve(self, request: _Request) -> Answer:
         at, repo, account = request.parts.index("resolve"), self._repo(request), request.account
@@ -355,4 +341,4 @@ class HubDouble(HttpServer):
         if path not in commit.tree:
             raise Refused(404, "Entry not found", "EntryNotFound", commit.sha)
         blob = commit.tree[path]
-        return Answer(200, blob.content, {"X-Repo-Commit": commit.sha, "ETag": f'"{blob.oid}"'})
+        return Answer(blob.content, headers={"X-Repo-Commit": commit.sha, "ETag": f'"{blob.oid}"'})

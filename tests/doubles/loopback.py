@@ -17,6 +17,8 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from email import message_from_string
+from email.message import Message
 from typing import Any, Self
 
 GIANT_MEGABYTES = 17
@@ -40,10 +42,11 @@ class Answer:
     sent: Callable[[], object] | None = None
 
     def encode(self) -> bytes:
-        body = self.body.encode() if isinstance(self.body, str) else self.body
-        body = body if isinstance(body, bytes) else json.dumps(body).encode()
+        body, headers = self.body.encode() if isinstance(self.body, str) else self.body, dict(self.headers)
+        if not isinstance(body, bytes):
+            body, headers = json.dumps(body).encode(), {"content-type": "application/json", **headers}
         lines = [f"HTTP/1.1 {self.status} -", f"content-length: {len(body)}"]
-        lines += [f"{name}: {value}" for name, value in self.headers.items()]
+        lines += [f"{name}: {value}" for name, value in headers.items()]
         return "\r\n".join(lines).encode() + b"\r\n\r\n" + body
 
 
@@ -64,7 +67,7 @@ def message(text: str = REPLY, **changed: Any) -> dict[str, Any]:
 
 
 class LoopbackHttp:
-    """A server in a thread of its own, as a context manager; a double says in `respond` what it answers.
+    """A server in a thread of its own, as a context manager; a double says in `reply_to` what it answers.
 
     `latency`: seconds before each answer.
     """
@@ -77,11 +80,15 @@ class LoopbackHttp:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
 
-    def respond(self, head: bytes, body: bytes) -> bytes | Answer | str:
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    def reply_to(self, head: bytes, body: bytes) -> bytes | Answer | str:
         """Answer a request by the bytes to send, an answer, or the name of something to do (`_Connection.do`)."""
         raise NotImplementedError
 
-    async def serve(self, started: Callable[[], object]) -> None:
+    async def listen(self, started: Callable[[], object]) -> None:
         """Serve until `stop`; `started` is called once the port is known."""
         self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
         listener = await self._loop.create_server(lambda: _Connection(self), "127.0.0.1", self.port, backlog=1024)
@@ -105,13 +112,29 @@ class LoopbackHttp:
 
     def __enter__(self) -> Self:
         started = threading.Event()
-        self._thread = threading.Thread(target=lambda: asyncio.run(self.serve(started.set)), daemon=True)
+        self._thread = threading.Thread(target=lambda: asyncio.run(self.listen(started.set)), daemon=True)
         self._thread.start()
         assert started.wait(10), "the loopback server did not start"
         return self
 
     def __exit__(self, *_: object) -> None:
         self.stop()
+
+
+class HttpServer(LoopbackHttp):
+    """A server for doubles of services, which say in `serve` what they answer."""
+
+    def serve(self, method: str, target: str, headers: Message, body: bytes) -> Answer | str:
+        """Answer a request, or name something to do (`_Connection.do`)."""
+        raise NotImplementedError
+
+    def reply_to(self, head: bytes, body: bytes) -> bytes | Answer | str:
+        line, _, headers = head.decode().partition("\r\n")
+        method, target, _ = line.split(" ")
+        answer = self.serve(method, target, message_from_string(headers), body)
+        if method == "HEAD" and isinstance(answer, Answer):
+            return answer.encode().partition(b"\r\n\r\n")[0] + b"\r\n\r\n"
+        return answer
 
 
 class _Connection(asyncio.Protocol):
@@ -147,7 +170,7 @@ class _Connection(asyncio.Protocol):
             self.waiting += 1
             server.in_flight += 1
             server.in_flight_max = max(server.in_flight_max, server.in_flight)
-            answer = server.respond(head, body)
+            answer = server.reply_to(head, body)
             if delay := (answer.delay if isinstance(answer, Answer) else 0) or server.latency:
                 asyncio.get_running_loop().call_later(delay, self.send, answer)
             else:
@@ -254,7 +277,7 @@ class LoopbackServer(LoopbackHttp):
         """Switch all faults off for the requests to come."""
         self.faults, self.faults_at = {}, {}
 
-    def respond(self, head: bytes, body: bytes) -> bytes | Answer | str:
+    def reply_to(self, head: bytes, body: bytes) -> bytes | Answer | str:
         if authorization := header(head, b"authorization"):
             self.authorizations.add(authorization)
         if head.startswith((CHAT_ROUTE, MESSAGES_ROUTE)):

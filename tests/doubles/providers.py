@@ -122,10 +122,6 @@ class ProviderServer(LoopbackHttp, BatchApi):
         self._charges: list[Charge] = []
         self._number = 0
 
-    @property
-    def url(self) -> str:  # type: ignore[override]
-        return f"http://127.0.0.1:{self.port}"
-
     def environment(self) -> dict[str, str]:
         """This process's environment, with both SDKs' variables pointing here."""
         ours = {"OPENAI_BASE_URL": f"{self.url}/v1", "ANTHROPIC_BASE_URL": self.url}
@@ -192,7 +188,7 @@ class ProviderServer(LoopbackHttp, BatchApi):
         self._number += 1
         return f"req_{self._number:06}"
 
-    def respond(self, head: bytes, body: bytes) -> Answer | str:
+    def reply_to(self, head: bytes, body: bytes) -> Answer | str:
         method, target = head.split(b" ", 2)[:2]
         provider = "anthropic" if target.startswith(b"/v1/messages") else "openai"
         request_id = self._next_id()

@@ -60,7 +60,7 @@ def _replies(language: str) -> list[bytes]:
 
 async def serve(server: VariedServer) -> None:
     """Serve until SIGTERM."""
-    running = asyncio.create_task(server.serve(lambda: print(server.url, flush=True)))
+    running = asyncio.create_task(server.listen(lambda: print(server.url, flush=True)))
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, server.stop)
     await running
     print(server.report(), flush=True)

@@ -18,8 +18,7 @@ from xml.etree import ElementTree as xml
 import pytest
 import yaml
 from command_line import h2htalk_here
-from loopback import Answer as ModelAnswer
-from loopback import LoopbackServer
+from loopback import Answer, LoopbackServer
 from provider_model import fill
 from studies_made import (
     HARMFUL,
@@ -186,7 +185,7 @@ def test_evaluations_are_held_by_subtask_and_costs_by_a_limit(studies: tuple[Pat
 def test_latency_refusals_and_cut_replies_are_in_tables_and_gates(tmp_path: Path) -> None:
     """Nothing said how long a call took: a model ten times as slow passed."""
     cut = {"model": "mock", "choices": [{"message": {"content": "So"}, "finish_reason": "length", "index": 0}]}
-    with LoopbackServer(reply=lambda *_: ModelAnswer(cut), latency=0.2) as server:
+    with LoopbackServer(reply=lambda *_: Answer(cut), latency=0.2) as server:
         model = f"server:mock@{server.url}"
         asked = EvaluateSpec(model=model, split="mini", out=str(tmp_path / "run"), limit=22, embedder="none")
         facts = dict(evaluate(asked).answering.facts())

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from command_line import h2htalk_here
-from http_server import Answer, HttpServer
+from loopback import Answer, HttpServer
 from studies_made import KEY, Companion, block, cases_of, spec, write_cases
 
 from h2htalk.benchmark.gate.gate import gate
@@ -67,7 +67,7 @@ def test_a_session_a_case_with_memory_of_its_own(tmp_path: Path, stream: str, la
     assert cost.reasons == ("the cost is not known",)  # the application pays, and nobody sees how much
 
 
-@pytest.mark.parametrize("fault", ["error", "other", "slow", "moved", "broken stream", "empty"])
+@pytest.mark.parametrize("fault", ["error", "other", "hang", "moved", "broken stream", "empty"])
 def test_a_case_that_breaks_off_begins_again_in_a_new_session(tmp_path: Path, fault: str) -> None:
     case = next(one for one in cases_of("high_risk", "en") if one.study == "high_risk")
     stream = "sse" if fault == "broken stream" else ""
@@ -80,7 +80,7 @@ def test_a_case_that_breaks_off_begins_again_in_a_new_session(tmp_path: Path, fa
     assert right == [fault != "empty" or k != 2 for k in range(len(own))]
 
 
-@pytest.mark.parametrize(("fault", "reason"), [("error", "http_503"), ("cut", "connection")])
+@pytest.mark.parametrize(("fault", "reason"), [("error", "http_503"), ("drop", "connection")])
 def test_a_case_that_never_ends_is_repaired_by_the_same_command(tmp_path: Path, fault: str, reason: str) -> None:
     case = next(one for one in cases_of("high_risk", "en") if one.study == "look_alike")
     with Companion({case.id: [fault] * 4}) as server:
@@ -109,7 +109,7 @@ def test_a_key_that_came_escaped_or_in_pieces_was_stored(
 ) -> None:
     class Echo(Companion):
         def answer(self, fault: str, text: str) -> Answer:
-            return Answer(status, body.replace("ESCAPED", ESCAPED).encode())
+            return Answer(body.replace("ESCAPED", ESCAPED), status)
 
     monkeypatch.setenv("COMPANION_KEY", f"Bearer {KEY}")  # both words of it are masked
     app = adapter(tmp_path, stream, ADAPTER.replace('"Bearer $', '"$'))

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from email.message import Message
 from pathlib import Path
 from typing import Any
 
 import pytest
-from http_server import Answer, HttpServer
+from loopback import Answer, HttpServer
 
 from h2htalk.chat.store.model_calls import CallSettings
 from h2htalk.curation.safety.guard_model import Guard, moderated, parse
@@ -110,21 +110,22 @@ class Moderations(HttpServer):
     """`POST /v1/moderations`: flags hate for inputs with `vile`; refuses inputs with `broken`."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.asked: list[dict[str, Any]] = []
 
-    def serve(self, method: str, target: str, headers: Message, read: Callable[[], bytes]) -> Answer:
-        body = json.loads(read())
-        self.asked.append({"path": target, "key": headers["authorization"], **body})
-        if "broken" in body["input"]:
-            return Answer.json({"error": {"message": "no", "type": "invalid_request_error"}}, 400)
-        bad = "vile" in body["input"]
+    def serve(self, method: str, target: str, headers: Message, body: bytes) -> Answer:
+        sent = json.loads(body)
+        self.asked.append({"path": target, "key": headers["authorization"], **sent})
+        if "broken" in sent["input"]:
+            return Answer({"error": {"message": "no", "type": "invalid_request_error"}}, 400)
+        bad = "vile" in sent["input"]
         result = {
             "flagged": bad,
             "categories": {name: bad and name == "hate" for name in NAMES},
             "category_scores": {name: 0.9 if bad and name == "hate" else 0.01 for name in NAMES},
             "category_applied_input_types": {name: ["text"] for name in NAMES},
         }
-        return Answer.json({"id": "modr-1", "model": body["model"], "results": [result]})
+        return Answer({"id": "modr-1", "model": sent["model"], "results": [result]})
 
 
 @pytest.fixture

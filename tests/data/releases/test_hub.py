@@ -129,7 +129,7 @@ def test_a_loaded_release_needs_no_network(published: HubDouble, monkeypatch: py
         assert "HF_HUB_OFFLINE forbids to load it; unset it" in refusal()
     split = load_split(NAME)
     for point in ("refs", "info"):  # a moved tag or an erasure would go unseen
-        published.fault(point, "cut", times=1)
+        published.fault(point, "drop", times=1)
         assert "run the same command again" in refusal()
     published.requests.clear()
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
