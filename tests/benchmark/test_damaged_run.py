@@ -16,8 +16,8 @@ from h2htalk.benchmark.run import read_run_data
 from h2htalk.benchmark.score_run import report, score
 from h2htalk.benchmark.settings import EvaluateSpec
 from h2htalk.benchmark.summary import read_summary
+from h2htalk.curation.release.card import read_results
 from h2htalk.data.files import read_json_object
-from h2htalk.data.releases.card_inputs import read_results
 from h2htalk.errors import H2HTalkError
 
 
@@ -73,7 +73,7 @@ def refusal(read: Callable[[], object], path: Path) -> str:
 )
 def test_an_edited_summary_is_refused(run: Path, place: Sequence[str], value: object) -> None:
     change(run / "summary.json", place, value)
-    for read in (lambda: read_summary(run / "summary.json"), lambda: report(run), lambda: read_results(run)):
+    for read in (lambda: read_summary(run / "summary.json"), lambda: report(run), lambda: list(read_results(run))):
         assert "was edited, or is of another version; run `h2htalk score` again" in refusal(read, run / "summary.json")
 
 

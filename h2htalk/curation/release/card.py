@@ -2,28 +2,22 @@
 
 from __future__ import annotations
 
+import html
 import re
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from h2htalk.curation.release.croissant import (
-    GAP,
-    SYNTHETIC_SOURCES,
-    check_croissant,
-    croissant_record,
-    licence_page,
-    number_range,
-)
+from h2htalk.curation.release.croissant import GAP, SYNTHETIC_SOURCES, croissant_record, licence_page, number_range
 from h2htalk.curation.release.settings import CardSettings
 from h2htalk.data.erasure.folder_kinds import BEGUN, MARK, remove_for_good
-from h2htalk.data.files import sha256_of, write_json, write_text
+from h2htalk.data.files import read_json_object, refuse_links, sha256_of, write_json, write_text
 from h2htalk.data.languages import LANGUAGES, find_language
-from h2htalk.data.releases.card_inputs import ITEMS_MEAN, OVERALL, read_figures, read_results
 from h2htalk.data.releases.release_folder import (
     CARD,
     FIGURES_FOLDER,
@@ -35,10 +29,11 @@ from h2htalk.data.releases.release_folder import (
     read_items,
     read_manifest,
 )
+from h2htalk.data.run_folder import MADE_BY, PAGE, SCORE_AGAIN, SUMMARY, RunFolder
 from h2htalk.data.scenario import personas_of
 from h2htalk.data.splits import fingerprint_of
 from h2htalk.data.subtasks import DIMENSIONS, FIGURES, SUBTASKS, task_id
-from h2htalk.errors import DataError
+from h2htalk.errors import ConfigError, DataError
 from h2htalk.text.escaping import printable
 from h2htalk.text.markdown import Markdown, code_block, escape_markdown, paragraphs
 
@@ -51,6 +46,11 @@ cc-by-nc-sa-2.0 cc-by-nc-sa-3.0 cc-by-nc-sa-4.0 cdla-sharing-1.0 cdla-permissive
 _HUB_FAMILIES = "odc-by odbl pddl gfdl gpl-3.0"  # of several of our licences
 _SIZES = {1_000: "n<1K", 10_000: "1K<n<10K", 100_000: "10K<n<100K", 1_000_000: "100K<n<1M", 10_000_000: "1M<n<10M"}
 
+# The columns of a run's row that the table of baselines shows.
+_CELLS = {"overall": "Overall", "items_mean": "Mean over items", **{f"{one}_avg": one.title() for one in DIMENSIONS}}
+# The figures of an analysis that a card shows: the paper's (Fig. 4 to 6), and how the tags are covered.
+_SHOWN = "lengths_{0} words_{0}_instruction words_{0}_response pairs_{0}_instruction pairs_{0}_response coverage_{0}"
+
 
 def write_card(folder: Path, manifest: Manifest, card: CardSettings) -> None:
     """Write `README.md`, `croissant.json`, `figures/` and, where the owner wants it, `eval.yaml`.
@@ -61,15 +61,13 @@ def write_card(folder: Path, manifest: Manifest, card: CardSettings) -> None:
         card: what the owner says; an empty text is shown as a gap.
 
     Raises:
-        ConfigError: a run is incomplete, or an analysis missing.
-        DataError: a run is damaged, or the Croissant record does not pass our check.
+        ConfigError: a run is incomplete, or an analysis missing or of other rows.
+        DataError: a run is damaged, or a file of it or of an analysis is a link.
     """
     import yaml
 
     citation = card.citation or _bibtex(manifest, card)
     record = croissant_record(folder, manifest, card, citation)
-    if problems := check_croissant(record):
-        raise DataError(f"{folder / 'croissant.json'}: {'; '.join(problems)}")
     write_json(folder / "croissant.json", record)
     dump = partial(yaml.safe_dump, sort_keys=False, allow_unicode=True)
     if card.leaderboard:
@@ -194,7 +192,7 @@ def _view(folder: Path, manifest: Manifest, card: CardSettings, record: Mapping[
         "guidelines": [
             (path.stem, Markdown(quote(f"guidelines/{path.name}"))) for path in sorted(folder.glob("guidelines/*.md"))
         ],
-        "cells": [(OVERALL, "Overall"), (ITEMS_MEAN, "Mean over items"), *((one, one.title()) for one in DIMENSIONS)],
+        "cells": _CELLS.items(),
         "results": [result for path in card.baselines for result in read_results(Path(path))],
         "figures": list(_copy_figures(folder, manifest, card.analysis)),
     }
@@ -210,16 +208,66 @@ def _count_rows(facts: Mapping[str, Any], parts: Sequence[tuple[str, str]]) -> I
     yield "Total", *(sum(column) for column in zip(*columns, strict=True))
 
 
+def read_results(folder: Path) -> Iterator[dict[str, Any]]:
+    """Yield the row of a finished run's model, then those of the trivial answers.
+
+    Keys: `name`; `split`; `measure`; `cells` (column -> value, low, high, from 0 to 100); `scored` and `total` items.
+    Raises ConfigError where the run is incomplete or was not scored, DataError for another folder or version.
+    """
+    run = RunFolder(folder)
+    run.read_run()
+    try:
+        summary = run.read_summary()
+        measure, languages = summary["measure"], summary["s_languages"] or summary["languages"]
+        shown = "lexical mean" if measure == "lexical" else "S" if summary["s_comparable"] else "S of another embedder"
+        shown += f"{'' if summary['judged'] else ', unjudged'} ({', '.join(languages)})"
+        if summary["incomplete"]:
+            raise ConfigError(f"{folder}: the run is incomplete; complete it, or leave it out of the card")
+        # A card tells no address of a server and no folder.
+        model = re.sub(r"@https?://.*|(?<=:)[~./].*/", "", summary["model"])
+        for name, rows in {model: summary["rows"], **summary["baselines"]}.items():
+            row, mean = rows[measure], rows[measure]["items_mean"]
+            yield {
+                "name": name,
+                "split": summary["split"],
+                "measure": shown,
+                "cells": {key: [row[key][end] for end in ("value", "low", "high")] for key in _CELLS if key in row},
+                "scored": mean["n"],
+                "total": mean["total"],
+            }
+    except FileNotFoundError:
+        raise ConfigError(f"{folder}: the run was not scored yet; run `h2htalk score {folder}`") from None
+    except (KeyError, TypeError, AttributeError) as error:
+        raise DataError(f"{run.summary}: not a summary of this version: {error!r}; {SCORE_AGAIN}") from error
+
+
 def _copy_figures(folder: Path, manifest: Manifest, analysis: str) -> Iterator[tuple[Markdown, str]]:
-    """Copy the figures of an analysis of the public rows; yield the path and the caption of each."""
+    """Copy the PNG figures that a card shows of an analysis; yield the path and the caption of each.
+
+    Raises ConfigError unless it analysed the public rows alone, DataError where something is a link.
+    """
     if not analysis:
         return
+    source = Path(analysis)
+    refuse_links(source)
+    summary = read_json_object(source / SUMMARY, missing_ok=True)
+    if summary.get("made_by") != MADE_BY:
+        raise ConfigError(f"{source}: not the folder of an analysis; `h2htalk analyze` makes one")
     rows = fingerprint_of(read_items(folder, manifest, "", TEST), personas_of(folder))
-    for source, (language, caption) in read_figures(Path(analysis), rows).items():
-        target = folder / FIGURES_FOLDER / source.name
-        target.parent.mkdir(exist_ok=True)
-        shutil.copyfile(source, target)
-        yield Markdown(f"{FIGURES_FOLDER}/{source.name}"), f"{find_language(language).name}: {caption}"
+    if summary.get("splits") != [rows]:
+        raise ConfigError(
+            f"{source}: its figures are not those of the public rows of the split test ({rows}) alone; build "
+            "without `analysis`, run `h2htalk analyze RELEASE --out FOLDER`, and build again with that folder"
+        )
+    page = (source / PAGE).read_text(encoding="utf-8")
+    captions = dict(re.findall(r'<figure id="figure-(\w+)".*?<img [^>]*?\balt="([^"]*)"', page, re.DOTALL))
+    for language, shown in product(LANGUAGES, _SHOWN.split()):
+        if (name := shown.format(language)) in captions:
+            target = folder / FIGURES_FOLDER / f"{name}.png"
+            target.parent.mkdir(exist_ok=True)
+            shutil.copyfile(source / "figures" / target.name, target)
+            caption = f"{find_language(language).name}: {html.unescape(captions[name])}"
+            yield Markdown(f"{FIGURES_FOLDER}/{target.name}"), caption
 
 
 def redraw_figures(folder: Path, analysis: Path) -> None:

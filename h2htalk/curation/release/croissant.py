@@ -1,4 +1,4 @@
-"""The release as a Croissant 1.1 record with Responsible AI (RAI) 1.0, and our own check of such a record."""
+"""The release as a Croissant 1.1 record with Responsible AI (RAI) 1.0."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from h2htalk.curation.gather.settings import SIMULATED
 from h2htalk.curation.release.settings import CardSettings
 from h2htalk.data.files import sha256_of
 from h2htalk.data.releases.release_folder import CARD, VOTES, Manifest, data_file
-from h2htalk.errors import counted, suggest
+from h2htalk.errors import counted
 
 GAP = "Not given by the owner."
 SYNTHETIC_SOURCES = (SIMULATED, "generated")  # of gather: by a model, and mock dialogues
@@ -49,23 +49,6 @@ of the annotation round; question: question of the round; form: label, labels or
 each annotator; values: the vote of each annotator, in the same order; decision: decided label or mean, empty for a
 tie; rule: rule of the decision; agreement: share of equal pairs of votes, 0 to 1"""
 COLUMNS = dict(" ".join(one.split()).split(": ", 1) for one in _COLUMNS.split(";"))
-# The keys of a record, none of which may be empty. The eight that the NeurIPS 2026 track on evaluations and data sets
-# wants at least (mlcommons/croissant#1012) are among them.
-_KEYS = """@context @type conformsTo name description license url creator datePublished version citeAs inLanguage
-distribution recordSet prov:wasDerivedFrom prov:wasGeneratedBy rai:hasSyntheticData rai:dataCollection
-rai:dataPreprocessingProtocol rai:dataAnnotationProtocol rai:dataAnnotationPlatform rai:dataAnnotationAnalysis
-rai:annotationsPerItem rai:annotatorDemographics rai:machineAnnotationTools rai:dataBiases rai:dataUseCases
-rai:dataLimitations rai:dataSocialImpact rai:personalSensitiveInformation rai:dataReleaseMaintenancePlan"""
-# The keys of what lies in a record, and those that may be missing. A field has subfields, or a type and a source.
-_PARTS = {
-    "distribution": ("@type @id name contentUrl contentSize encodingFormat sha256", ""),
-    "recordSet": ("@type @id name field", ""),
-    "field": ("@type @id name", "description isArray arrayShape dataType source subField"),
-    "subField": ("@type @id name dataType source", ""),
-    "creator": ("@type name", ""),
-    "prov:wasDerivedFrom": ("@type @id prov:label", ""),
-    "prov:wasGeneratedBy": ("@type prov:label", ""),
-}
 
 
 def licence_page(licence: str) -> str:
@@ -205,27 +188,3 @@ def _describe_agreement(one: Mapping[str, Any]) -> Iterator[str]:
         interval = "" if found["interval"] is None else " ({:.2f} to {:.2f})".format(*found["interval"])
         alpha = found["reason"] if found["alpha"] is None else f"{found['alpha']:.3f}{interval}"
         yield f"Krippendorff's alpha, {one['kind']}, {question}, {counted(found['items'], 'item')}: {alpha}"
-
-
-# --- Check ------------------------------------------------------------------------------------------------------------
-
-
-def check_croissant(record: Mapping[str, Any]) -> list[str]:
-    """What is wrong with a record of ours although mlcroissant lets it pass: misspelt or missing keys, empty values."""
-    context, specs = record.get("@context", {}), record.get("conformsTo", ())
-    problems = [f"@context: {key} must be {value}" for key, value in _CONTEXT.items() if context.get(key) != value]
-    problems += [f"conformsTo: {name} is missing" for name in _SPECS if name not in specs]
-    return problems + [found for part in _parts(record.get("name", "record"), record, _KEYS, "") for found in part]
-
-
-def _parts(name: str, one: Mapping[str, Any], required: str, optional: str) -> Iterator[list[str]]:
-    """The problems of one object, then those of the objects in it."""
-    wanted, known = set(required.split()), {*required.split(), *optional.split()}
-    if "source" in known - wanted and not one.get("subField"):
-        wanted |= {"dataType", "source"}
-    missing = [key for key in sorted(wanted) if one.get(key) in (None, "", [], {})]
-    yield [f"{name}: {key} is missing" for key in missing]
-    yield [f"{name}: no such key {key}; {suggest(key, known)}" for key in sorted(one.keys() - known)]
-    for key, keys in _PARTS.items():
-        for number, part in enumerate(one.get(key) or (), 1):
-            yield from _parts(str(part.get("@id") or f"{key} {number}"), part, *keys)

@@ -16,6 +16,7 @@ from h2htalk.curation.licences import find_licence
 from h2htalk.curation.setting_types import FilePath, SplitName
 from h2htalk.curation.settings import read_section
 from h2htalk.data.files import read_json_object, read_toml
+from h2htalk.data.records import Text
 from h2htalk.data.releases.release_folder import DEV
 from h2htalk.data.subtasks import SUBTASKS, TOTAL_COUNT
 from h2htalk.errors import ConfigError, quoted, suggest
@@ -53,7 +54,7 @@ class CardSettings:
     """
 
     title: str = ""
-    authors: tuple[str, ...] = ()
+    authors: tuple[Text, ...] = ()
     contact: _Contact = ""
     homepage: _Homepage = ""
     collection: str = ""

@@ -9,9 +9,9 @@ from typing import Any
 
 from releases_made import case, scenario
 
+from h2htalk.curation.release.build import content_facts
 from h2htalk.curation.release.card import write_card
 from h2htalk.curation.release.content import ReleaseContent, write_data
-from h2htalk.curation.release.facts import content_facts
 from h2htalk.curation.release.gates import GATES
 from h2htalk.curation.release.items import ReleaseItem, VoteRow
 from h2htalk.curation.release.settings import CardSettings

@@ -10,16 +10,20 @@ from typing import Any
 
 import pytest
 import yaml
+from analysis_made import made_analysis
 from card_made import made_content, made_facts, make_card
 from datasets import load_dataset
 from datasets.utils.metadata import MetadataConfigs
 from huggingface_hub import DatasetCard, metadata_load
 from markdown_it import MarkdownIt
 from releases_made import case, scenario
-from summaries_made import made_summary
+from summaries_made import made_summary, same_values
 
+from h2htalk.analysis.report.figure_specs import figure_specs
+from h2htalk.analysis.report.html_page import page_text
+from h2htalk.benchmark.summary import Summary
 from h2htalk.curation.licences import LICENCES
-from h2htalk.curation.release.card import front_matter
+from h2htalk.curation.release.card import front_matter, read_results
 from h2htalk.curation.release.croissant import GAP
 from h2htalk.curation.release.gates import GATES
 from h2htalk.curation.release.settings import CardSettings
@@ -27,7 +31,7 @@ from h2htalk.data.files import write_json, write_text
 from h2htalk.data.releases.release_folder import Manifest, read_manifest
 from h2htalk.data.run_folder import MADE_BY, RunFolder
 from h2htalk.data.splits import load_split
-from h2htalk.errors import DataError
+from h2htalk.errors import ConfigError, DataError, H2HTalkError
 
 TEXTS = [name for name, value in asdict(CardSettings()).items() if value == "" and name != "analysis"]
 HOSTILE = (
@@ -181,26 +185,100 @@ def test_canary_and_the_hash_of_private_references_are_in_the_file_as_they_are(r
     assert "Private references" not in Page(release).readme
 
 
+# --- Finished runs and analyses ---------------------------------------------------------------------------------------
+
+
+def make_run(folder: Path, summary: Summary | None) -> Path:
+    signature = made_summary().signature.to_dict()
+    write_json(folder / "run.json", {"spec": {}, "signature": signature, "package_version": "0.1.0"})
+    if summary is not None:
+        RunFolder(folder).write_summary(summary.to_dict())
+    return folder
+
+
+def test_a_run_gives_its_model_and_the_trivial_answers(tmp_path: Path) -> None:
+    summary = made_summary(same_values(0.5), model="openai:m", baselines={"constant": same_values(0.1)})
+    model, constant = read_results(make_run(tmp_path / "a", summary))
+    assert (model["name"], constant["name"], model["split"]) == ("openai:m", "constant", "mini 1")
+    assert model["measure"] == "S, unjudged (en, zh)"
+    overall = (summary.rows.s or {})["overall"]
+    assert model["cells"]["overall"] == [overall.value, overall.low, overall.high]
+    assert constant["cells"]["items_mean"][0] == pytest.approx(10)
+    assert set(model["cells"]) == {"overall", "items_mean", "dialogue_avg", "itinerary_avg", "recollection_avg"}
+    assert (model["scored"], model["total"]) == (22, 22)
+    judged = made_summary(same_values(0.5), s_languages=("en",), comparable=False, judged=True)
+    (row,) = read_results(make_run(tmp_path / "b", judged))
+    assert row["measure"] == "S of another embedder (en)"
+
+
+@pytest.mark.parametrize(
+    ("model", "shown"),
+    [
+        ("server:qwen@https://10.0.0.7:8000/v1?api-version=1", "server:qwen"),
+        ("hf:/home/alice/models/mine", "hf:mine"),
+        ("hf:../mine", "hf:mine"),
+        ("vllm:lab/model-7B", "vllm:lab/model-7B"),
+        ("embedded", "embedded"),
+    ],
+)
+def test_a_card_tells_no_address_and_no_folder(tmp_path: Path, model: str, shown: str) -> None:
+    assert next(read_results(make_run(tmp_path, made_summary(model=model))))["name"] == shown
+
+
+def test_runs_that_are_not_finished_are_refused(tmp_path: Path) -> None:
+    unscored = made_summary(same_values(0.5) | {"dialogue_base": [0.5, None]})
+    cases: list[tuple[Path, type[H2HTalkError], str]] = [
+        (make_run(tmp_path / "a", unscored), ConfigError, "incomplete"),
+        (make_run(tmp_path / "b", None), ConfigError, "h2htalk score"),
+        (tmp_path / "c", DataError, "not a run folder"),
+    ]
+    damaged = make_run(tmp_path / "d", made_summary())
+    RunFolder(damaged).write_summary({"incomplete": False, "main": {}})
+    for folder, kind, message in [*cases, (damaged, DataError, "not a summary of this version")]:
+        with pytest.raises(kind, match=message):
+            list(read_results(folder))
+
+
+def make_analysis(folder: Path, *splits: str) -> Path:
+    """The page and the summary of an analysis, with a caption of Markdown and HTML, and with empty figures."""
+    analysis = made_analysis()
+    shown = figure_specs(analysis)
+    svg = '<svg xmlns="http://www.w3.org/2000/svg" width="10pt" height="10pt" viewBox="0 0 10 10"></svg>'
+    page = page_text(analysis, shown, {spec.name: svg for spec in shown}, {"seed": "0"})
+    write_json(folder / "summary.json", {"made_by": MADE_BY, "splits": splits})
+    write_text(folder / "index.html", page.replace("Words of the responses.", "Words. Most: a|b &lt;c&gt; *d*."))
+    for spec in shown:
+        write_text(folder / "figures" / f"{spec.name}.png", spec.name)
+    return folder
+
+
 def test_baselines_and_figures_come_from_finished_folders(tmp_path: Path) -> None:
-    run, analysis = tmp_path / "run", tmp_path / "analysis"
-    summary = made_summary(model="openai:gpt-4o")
-    write_json(run / "run.json", {"spec": {}, "signature": summary.signature.to_dict(), "package_version": "0.1.0"})
-    RunFolder(run).write_summary(summary.to_dict())
+    run = make_run(tmp_path / "run", made_summary(model="openai:gpt-4o"))
     make_card(tmp_path / "without")
-    rows = load_split(tmp_path / "without").fingerprint
-    write_json(analysis / "summary.json", {"made_by": MADE_BY, "splits": [rows]})
-    alt = "Lengths in words. Most: a|b &lt;c&gt; *d*."
-    write_text(analysis / "index.html", f'<figure id="figure-lengths_en"><img src="data:," alt="{alt}"></figure>')
-    write_text(analysis / "figures" / "lengths_en.png", "png")
+    analysis = make_analysis(tmp_path / "analysis", load_split(tmp_path / "without").fingerprint)
     make_card(tmp_path / "made", card=CardSettings(baselines=(str(run),), analysis=str(analysis)))
     page = Page(tmp_path / "made")
     (row,) = page.table("Answers")
     assert row[0] == "openai:gpt-4oS, unjudged (en, zh)"
     assert re.fullmatch(r"40\.00\d\d\.\d\d\xa0to\xa0\d\d\.\d\d", row[2])
     assert row[-1] == "22 of 22"
-    assert ("img", {"src": "figures/lengths_en.png", "alt": "English: Lengths in words"}) in page.elements
-    assert "English: Lengths in words. Most: a|b <c> *d*." in page.text
-    assert (tmp_path / "made" / "figures" / "lengths_en.png").read_text() == "png"
+    figures = [str(values["src"]) for tag, values in page.elements if tag == "img"]
+    assert figures[:2] == ["figures/lengths_en.png", "figures/words_en_instruction.png"]
+    assert len(figures) == 12
+    assert all((tmp_path / "made" / name).read_text() == Path(name).stem for name in figures)
+    assert ("img", {"src": "figures/words_zh_response.png", "alt": "Chinese: Words"}) in page.elements
+    assert re.search(r"Chinese: Words\. Most: a\|b <c> \*d\*\. .*“memory”", page.text)
+
+
+@pytest.mark.parametrize(("splits", "says"), [(0, "h2htalk analyze"), (1, "not those of the public"), (2, "not those")])
+def test_figures_of_other_folders_or_rows_are_refused(tmp_path: Path, splits: int, says: str) -> None:
+    """Words of erased people, private references or another split came into a card."""
+    make_card(tmp_path / "without")
+    rows = load_split(tmp_path / "without").fingerprint
+    if splits:
+        make_analysis(tmp_path / "analysis", *("0b", rows)[:splits])
+    with pytest.raises(ConfigError, match=says):
+        make_card(tmp_path / "made", card=CardSettings(analysis=str(tmp_path / "analysis")))
 
 
 # --- Hostile values ---------------------------------------------------------------------------------------------------
@@ -261,12 +339,6 @@ def test_a_citation_is_made_where_the_owner_gives_none(tmp_path: Path) -> None:
     assert "@misc{made-1-0-0," in readme
     assert r"  title = {A b \& 50\% c}," in readme
     assert "  author = {{Jane Roe} and {李雷}}," in readme
-
-
-def test_a_record_that_fails_our_check_is_not_written(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"croissant\.json: .*name is missing"):
-        make_card(tmp_path / "made", name="")
-    assert not (tmp_path / "made" / "croissant.json").exists()
 
 
 def test_the_funnel_tells_of_anonymisation(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The Croissant record: the real library reads it, and our check finds what the library lets pass."""
+"""The Croissant record: the real library reads it, and no field that it must have is empty."""
 
 from __future__ import annotations
 
@@ -13,14 +13,18 @@ from card_made import made_content, make_card
 from huggingface_hub import metadata_load
 from releases_made import case, scenario
 
-from h2htalk.curation.release.croissant import GAP, check_croissant
+from h2htalk.curation.release.croissant import GAP
 from h2htalk.curation.release.settings import CardSettings
 from h2htalk.data.releases.release_folder import data_file
 
 Record = dict[str, Any]
-# mlcommons/croissant#1012.
-NEURIPS_2026 = """rai:dataLimitations rai:dataBiases rai:personalSensitiveInformation rai:dataUseCases
-rai:dataSocialImpact rai:hasSyntheticData prov:wasDerivedFrom prov:wasGeneratedBy"""
+# The library lets a misspelt or an empty key pass. The eight that the NeurIPS 2026 track on evaluations and data sets
+# wants (mlcommons/croissant#1012) are among these.
+KEYS = """@context @type conformsTo name description license url creator datePublished version citeAs inLanguage
+distribution recordSet prov:wasDerivedFrom prov:wasGeneratedBy rai:hasSyntheticData rai:dataCollection
+rai:dataPreprocessingProtocol rai:dataAnnotationProtocol rai:dataAnnotationPlatform rai:dataAnnotationAnalysis
+rai:annotationsPerItem rai:annotatorDemographics rai:machineAnnotationTools rai:dataBiases rai:dataUseCases
+rai:dataLimitations rai:dataSocialImpact rai:personalSensitiveInformation rai:dataReleaseMaintenancePlan"""
 
 
 def read_record(folder: Path) -> Record:
@@ -74,7 +78,8 @@ def test_the_library_refuses_a_file_that_was_changed(tmp_path: Path) -> None:
 
 def test_a_gap_is_named_and_what_the_owner_says_is_there(release: Path, tmp_path: Path) -> None:
     record = read_record(release)
-    assert [name for name in NEURIPS_2026.split() if not record.get(name) and record.get(name) is not False] == []
+    assert record.keys() == set(KEYS.split())
+    assert [name for name, value in record.items() if value in ("", [], {})] == []
     assert record["rai:dataLimitations"] == [GAP]
     assert record["version"] == "1.0.0"
     assert record["license"] == "https://spdx.org/licenses/CC-BY-4.0.html"
@@ -109,55 +114,3 @@ def test_cases_are_a_source(tmp_path: Path) -> None:
     make_card(tmp_path / "made", made_content([case(1)], test=[]))
     (source,) = read_record(tmp_path / "made")["prov:wasDerivedFrom"]
     assert source["prov:label"] == "cases written for studies (1 case)"
-
-
-# --- Our check --------------------------------------------------------------------------------------------------------
-
-
-def _change(record: Record, path: str, value: object) -> None:
-    """Set what lies at `a.0.b`; None removes it."""
-    *above, last = path.split(".")
-    place: Any = record
-    for part in above:
-        place = place[int(part) if part.isdigit() else part]
-    if value is None:
-        del place[last]
-    else:
-        place[last] = value
-
-
-def test_the_check_accepts_our_records(release: Path) -> None:
-    assert check_croissant(read_record(release)) == []
-
-
-@pytest.mark.parametrize("name", [*NEURIPS_2026.split(), "description", "url", "creator", "citeAs", "license"])
-def test_a_missing_or_empty_field_is_found_although_the_library_may_let_it_pass(release: Path, name: str) -> None:
-    for value in (None, ""):
-        record = read_record(release)
-        _change(record, name, value)
-        assert check_croissant(record) == [f"made: {name} is missing"]
-
-
-@pytest.mark.parametrize(
-    ("path", "value", "problem"),
-    [
-        ("rai:useCases", ["x"], "made: no such key rai:useCases"),
-        ("rai:dataBias", ["x"], "made: no such key rai:dataBias; did you mean 'rai:dataBiases'?"),
-        ("@context.rai", None, "@context: rai must be"),
-        ("@context.sc", "http://schema.org/", "@context: sc must be https://schema.org/"),
-        ("conformsTo", ["http://mlcommons.org/croissant/1.1"], "RAI/1.0 is missing"),
-        ("name", None, "record: name is missing"),
-        ("distribution.0.sha256", None, "sha256 is missing"),
-        ("distribution.0.contentURL", "x", "no such key contentURL"),
-        ("recordSet.0.field", [], "field is missing"),
-        ("recordSet.0.fields", [], "no such key fields; did you mean 'field'?"),
-        ("recordSet.0.field.0.source", None, "source is missing"),
-        ("recordSet.0.field.0.dataTypes", "sc:Text", "no such key dataTypes"),
-        ("prov:wasGeneratedBy.0.prov:label", None, "prov:wasGeneratedBy 1: prov:label is missing"),
-        ("creator.0.name", "", "creator 1: name is missing"),
-    ],
-)
-def test_a_mistake_is_found(release: Path, path: str, value: object, problem: str) -> None:
-    record = read_record(release)
-    _change(record, path, value)
-    assert [found for found in check_croissant(record) if problem in found] != []
