@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ from h2htalk.benchmark.prompts.sap import Sap
 from h2htalk.benchmark.settings import EvaluateSpec
 from h2htalk.benchmark.summary import Summary, read_summary
 from h2htalk.chat.store.call_store import CallStore
-from h2htalk.data.files import missing_folders, remove_file, remove_folders, write_json, write_text
+from h2htalk.data.files import remove_file, write_json, write_text
 from h2htalk.data.links import add_link, link_folder
 from h2htalk.data.records import as_path
 from h2htalk.data.responses import CALLS, Answers, FailedResponse, Response, fold_answer
@@ -62,7 +63,7 @@ class RunWriter:
             fold_answer(self.answers, response)
 
         folder.require_usable(signature)
-        self._new, self._made = False, missing_folders(folder.path)
+        self._new = False
         self.calls = calls or CallStore(folder.calls_file)
         self.calls.on_outcome = remember
         try:
@@ -100,7 +101,8 @@ class RunWriter:
                 shutil.rmtree(made, ignore_errors=True)
             for name in (self.folder.manifest.name, CALLS, "calls.lock"):
                 remove_file(self.folder.path / name)
-        remove_folders(self._made)
+        with suppress(OSError):  # one that holds something
+            self.folder.path.rmdir()
 
 
 @dataclass(frozen=True, slots=True)

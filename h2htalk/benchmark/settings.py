@@ -110,11 +110,7 @@ class EvaluateSpec:
 
     @classmethod
     def from_dict(cls, raw: Mapping[str, Any], where: str) -> EvaluateSpec:
-        """Read a table of the attributes above.
-
-        Raises:
-            ConfigError: an unknown or missing key, or a value of the wrong kind; starts with `where`.
-        """
+        """Read a table of the attributes above. Raises ConfigError, with a line for each key that is wrong."""
         if isinstance(options := raw.get("engine_options"), Mapping):  # as the command line gives them
             texts = {str(k): json.dumps(v) if isinstance(v, int | float) else v for k, v in options.items()}
             raw = {**raw, "engine_options": texts}

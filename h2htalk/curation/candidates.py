@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any
 
-from pydantic import Field, with_config
+from pydantic import Field
 
-from h2htalk.data.records import STRICT, Id, Open, read_record
+from h2htalk.data.records import Id, Open, read_record, strict_record
 from h2htalk.data.scenario import Scenario
 from h2htalk.errors import DataError
 
@@ -17,8 +17,7 @@ ANSWER = "answer:"
 MODEL = "model:"
 
 
-@with_config(STRICT)
-@dataclass(frozen=True, slots=True)
+@strict_record
 class Reference:
     """A proposed reply: its text, and its origin.
 
@@ -35,8 +34,7 @@ class Reference:
         return record | ({"provenance": dict(self.provenance)} if self.provenance else {})
 
 
-@with_config(STRICT)
-@dataclass(frozen=True, slots=True)
+@strict_record
 class _Line:
     """A candidate as a file holds it; `provenance` repeats the scenario's."""
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Annotated, Any, Literal, get_args
 
-from pydantic import Field, StringConstraints, model_validator, with_config
+from pydantic import Field, StringConstraints, model_validator
 
 from h2htalk.data.languages import Language, find_language
-from h2htalk.data.records import STRICT, Id, Open, Text, as_json, read_record
+from h2htalk.data.records import Id, Open, Text, as_json, read_record, strict_record
 from h2htalk.data.scenario import Risk, Scenario, Tags, Turn
 from h2htalk.errors import quoted
 
@@ -24,8 +24,7 @@ FactKind = Literal["stated", "corrected", "forgotten", "trap"]
 FACT_CHECKS, CHECKS = ("mentions", "omits"), ("mentions", "omits", "help_lines")
 
 
-@with_config(STRICT)
-@dataclass(frozen=True, slots=True)
+@strict_record
 class CaseTurn:
     """What the user says, a good reply to it (empty: none is given), and the points that the reply is checked for."""
 
@@ -34,8 +33,7 @@ class CaseTurn:
     points: tuple[Name, ...] = ()
 
 
-@with_config(STRICT)
-@dataclass(frozen=True, slots=True)
+@strict_record
 class Session:
     """Turns without a break; `gap_days` since the session before, 0 for the first one."""
 
@@ -43,8 +41,7 @@ class Session:
     gap_days: Annotated[int, Field(ge=0)] = 0
 
 
-@with_config(STRICT)
-@dataclass(frozen=True, slots=True)
+@strict_record
 class Point:
     """A yes-or-no statement about a reply: what it must do, or must not do.
 
@@ -61,8 +58,7 @@ class Point:
     check: Name | None = None
 
 
-@with_config(STRICT)
-@dataclass(frozen=True, slots=True)
+@strict_record
 class Fact:
     """Something that the user told, or never told, and that a later turn asks for.
 
@@ -81,8 +77,7 @@ class Fact:
     asked_in: Annotated[int, Field(ge=1)] | None = None
 
 
-@with_config(STRICT)
-@dataclass(frozen=True, slots=True)
+@strict_record
 class Case:
     """An item of a study (DESIGN, section 4). Fields that a scenario has too mean the same.
 

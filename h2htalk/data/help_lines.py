@@ -61,9 +61,8 @@ def read_help_lines() -> HelpLines:
     """Read the bundled help lines."""
     raw = tomllib.loads((Path(__file__).parent / "bundled" / "help_lines.toml").read_text(encoding="utf-8"))
     if missing := [code for code in LANGUAGES if code not in raw["wording"]]:
-        raise DataError(
-            f"help_lines.toml has no texts in {missing[0]}; add them to wording, countries and emergency numbers"
-        )
+        advice = "add them to wording, countries and emergency numbers"
+        raise DataError(f"help_lines.toml has no texts in {missing[0]}; {advice}")
     return HelpLines(raw["directory"], raw["country"], tuple(HelpLine(**one) for one in raw["line"]), raw["wording"])
 
 

@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Literal, get_args
 
+from pydantic import WithJsonSchema
+
 from h2htalk.data.records import must
 from h2htalk.errors import ConfigError
 
@@ -111,7 +113,8 @@ RECORDS: dict[str, LanguageRecord] = {
 }
 LANGUAGES: tuple[str, ...] = tuple(RECORDS)
 # A key of RECORDS; records that are read from files accept no other.
-Language = Annotated[str, must(RECORDS.__contains__, f"no language {{}}; choose from {', '.join(RECORDS)}")]
+_KNOWN = must(RECORDS.__contains__, f"no language {{}}; choose from {', '.join(RECORDS)}")
+Language = Annotated[str, _KNOWN, WithJsonSchema({"enum": list(RECORDS)})]
 
 
 def find_language(code: str) -> LanguageRecord:

@@ -8,12 +8,20 @@ import os
 import re
 import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import MISSING, fields
+from dataclasses import MISSING, dataclass, field, fields
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Any, TypeVar, get_args, get_type_hints
+from typing import Annotated, Any, TypeVar, dataclass_transform, get_args, get_type_hints
 
-from pydantic import AfterValidator, ConfigDict, StringConstraints, TypeAdapter, ValidationError, WithJsonSchema
+from pydantic import (
+    AfterValidator,
+    ConfigDict,
+    StringConstraints,
+    TypeAdapter,
+    ValidationError,
+    WithJsonSchema,
+    with_config,
+)
 from pydantic.fields import FieldInfo
 
 from h2htalk.errors import ConfigError, DataError, H2HTalkError, quoted, suggest
@@ -43,6 +51,12 @@ _MUST_BE = {
 }
 _WANTED = {kind: wanted for wanted, kinds in _MUST_BE.items() for kind in kinds.split()}
 _UNKNOWN = ("unexpected_keyword_argument", "extra_forbidden")
+
+
+@dataclass_transform(frozen_default=True, field_specifiers=(field,))
+def strict_record(kind: type[T]) -> type[T]:
+    """A frozen dataclass that `read_record` reads without fields that it does not have."""
+    return with_config(STRICT)(dataclass(frozen=True, slots=True)(kind))
 
 
 def must(holds: Callable[[Any], object], message: str) -> AfterValidator:
@@ -235,8 +249,8 @@ def read_settings(kind: type[T], raw: Mapping[str, Any], where: str) -> T:
     Raises ConfigError, with a line for each key that is unknown, missing or wrong, which starts with `where`.
     """
     own = {one.name: one.default is one.default_factory is MISSING for one in fields(kind)}  # type: ignore[arg-type]
-    known, missing = ", ".join(own), (name for name, needed in own.items() if needed and name not in raw)
-    errors = [f"unknown key {key}; {suggest(key, own)}choose from {known}" for key in sorted(set(raw) - set(own))]
+    errors = [f"unknown key {one}; {suggest(one, own)}choose from {', '.join(own)}" for one in sorted({*raw} - {*own})]
+    missing = (name for name, needed in own.items() if needed and name not in raw)
     errors += [f"{name} is missing; give it on the command line or in the specification" for name in missing]
     try:
         if not errors:

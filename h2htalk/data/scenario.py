@@ -16,7 +16,7 @@ from pydantic import Field, PlainValidator, SerializeAsAny, ValidationInfo, With
 from h2htalk.data.erasure.folder_kinds import require_erased
 from h2htalk.data.files import read_toml
 from h2htalk.data.languages import LANGUAGES, Language
-from h2htalk.data.records import STRICT, Id, Open, Text, Time, Word, adapter, as_json, must, read_record
+from h2htalk.data.records import STRICT, Id, Open, Text, Time, Word, adapter, as_json, must, read_record, strict_record
 from h2htalk.data.subtasks import SUBTASKS, FieldKind, SubtaskName
 from h2htalk.errors import ConfigError, DataError, quoted
 
@@ -51,8 +51,7 @@ def last_candidates(workspace: Path) -> Path:
     return finished[0]
 
 
-@with_config(STRICT)
-@dataclass(frozen=True, slots=True)
+@strict_record
 class _Table:
     name: Text
     description: Text
@@ -112,8 +111,7 @@ Role = Literal["user", "companion"]
 ROLES: tuple[Role, ...] = get_args(Role)
 
 
-@with_config(STRICT)
-@dataclass(frozen=True, slots=True)
+@strict_record
 class Turn:
     """One message of a conversation: the speaker's role and the text."""
 
@@ -124,8 +122,7 @@ class Turn:
         return {"role": self.role, "content": self.content}
 
 
-@with_config(STRICT)
-@dataclass(frozen=True, slots=True)
+@strict_record
 class Dialogue:
     """A conversation with its language, provenance and licence."""
 
@@ -170,8 +167,7 @@ RISKS: tuple[Risk, ...] = get_args(Risk)
 MOST_REFERENCES = 5
 
 
-@with_config(STRICT)
-@dataclass(frozen=True, slots=True)
+@strict_record
 class ScheduleEntry:
     """One entry of a schedule: a 24-hour `HH:MM` time and an activity."""
 
@@ -179,8 +175,7 @@ class ScheduleEntry:
     activity: Text
 
 
-@with_config(STRICT)
-@dataclass(frozen=True, slots=True)
+@strict_record
 class Tags:
     """What a scenario is about: emotion (one lower-case word), complexity, interaction and risk."""
 
@@ -229,8 +224,7 @@ _ONCE = must(lambda references: len(set(references)) == len(references), "holds 
 References = Annotated[tuple[Text, ...], Field(max_length=MOST_REFERENCES), _ONCE]
 
 
-@with_config(STRICT)
-@dataclass(frozen=True, slots=True)
+@strict_record
 class Scenario:
     """One benchmark item. `inputs` holds exactly the fields its subtask names (`Subtask.inputs`).
 

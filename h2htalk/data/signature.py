@@ -5,19 +5,17 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Annotated
 
-from pydantic import Field, with_config
+from pydantic import Field
 
-from h2htalk.data.records import STRICT, must, read_record
+from h2htalk.data.records import must, read_record, strict_record
 
 HUMAN = "human"  # the engine of replies that people wrote
 _NAMED = must({"engine", "model"}.issubset, "must name engine and model, not {}")
 
 
-@with_config(STRICT)
-@dataclass(frozen=True, slots=True)
+@strict_record
 class Signature:
     """`protocol` says how it was measured, `subject` what was measured; values are short texts.
 

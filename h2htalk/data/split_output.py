@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from h2htalk.data.case import STUDIES, Case
-from h2htalk.data.files import missing_folders, remove_folders, require_new_folder, write_jsonl, write_text
-from h2htalk.data.languages import LANGUAGES, Language, find_language
+from h2htalk.data.files import require_new_folder, write_jsonl, write_text
+from h2htalk.data.languages import Language, find_language
 from h2htalk.data.records import adapter
 from h2htalk.data.releases.release_folder import private_folder
 from h2htalk.data.responses import write_parquet
@@ -49,7 +49,6 @@ def case_schema() -> dict[str, Any]:
 
 def _schema(kind: Any) -> dict[str, Any]:
     schema = adapter(kind).json_schema()
-    schema["properties"]["language"] = {"enum": list(LANGUAGES)}
     dialect = "https://json-schema.org/draft/2020-12/schema"
     return {"$schema": dialect} | schema | {"title": f"h2htalk {kind.__name__.lower()}"}
 
@@ -61,12 +60,10 @@ def export_split(split: Split, folder: Path, file_format: Literal["jsonl", "parq
     """Write a folder that `load_split` reads; return its files. Raises DataError, and leaves nothing then."""
     require_new_folder(folder)
     require_new_folder(private_folder(folder))
-    made = missing_folders(folder)
     try:
         return list(_write_parts(split, folder, file_format))
     except BaseException:  # passed on; half an export is none
         shutil.rmtree(folder, ignore_errors=True)
-        remove_folders(made)
         raise
 
 

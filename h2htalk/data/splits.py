@@ -11,12 +11,12 @@ from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import Field, with_config
+from pydantic import Field
 
 from h2htalk.data.case import Case, turn_scenarios
 from h2htalk.data.erasure.folder_kinds import read_erased
 from h2htalk.data.files import read_bounded, read_json_object, read_jsonl, read_toml, reading, sha256_of
-from h2htalk.data.records import STRICT, Id, Text, read_record
+from h2htalk.data.records import Id, Text, read_record, strict_record
 from h2htalk.data.releases import release_folder as releases
 from h2htalk.data.responses import read_parquet
 from h2htalk.data.scenario import Persona, References, Scenario, find_stage_folder, personas_of, stratified_sample
@@ -29,8 +29,7 @@ OPTIONAL = ("references_sha256", "canary", "surrogates")  # left out of `split.t
 INVENTED = "invented.txt"  # in a folder: names, dates of birth and addresses of nobody, or public, one a line
 
 
-@with_config(STRICT)
-@dataclass(frozen=True, slots=True)
+@strict_record
 class Header:
     """The content of a `split.toml`."""
 
@@ -279,8 +278,7 @@ def split_header(source: Path) -> Header:
     return Header(**header)
 
 
-@with_config(STRICT)
-@dataclass(frozen=True, slots=True)
+@strict_record
 class _Line:
     id: Id
     references: Annotated[References, Field(min_length=1)]

@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, with_config
+from pydantic import AfterValidator
 
 from h2htalk.data.languages import Language
-from h2htalk.data.records import STRICT, Id, Text, read_record
+from h2htalk.data.records import Id, Text, read_record, strict_record
 from h2htalk.data.scenario import Turn
 from h2htalk.errors import DataError, RoundError, quoted
 from h2htalk.rounds.questions import Question, Value
@@ -47,8 +47,7 @@ _Message = Annotated[Turn, AfterValidator(_check_turn)]
 _Prose = Annotated[str, AfterValidator(_check_text)]
 
 
-@with_config(STRICT)
-@dataclass(frozen=True, slots=True)
+@strict_record
 class _Line:
     """An item as a file holds it."""
 

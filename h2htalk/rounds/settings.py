@@ -5,14 +5,14 @@ from __future__ import annotations
 import dataclasses
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, with_config
+from pydantic import Field
 
 from h2htalk.data.files import read_toml
-from h2htalk.data.records import STRICT, PathText, read_record
+from h2htalk.data.records import PathText, read_record, strict_record
 from h2htalk.errors import ConfigError, RoundError
 from h2htalk.rounds.questions import Kind, find_kind
 
@@ -23,8 +23,7 @@ OVERLAP: Mapping[Kind, int] = {"crowd": 20, "expert": 3, "adjudication": 1, "saf
 PLACEHOLDERS: Mapping[Kind, int] = {"crowd": 20, "expert": 20, "adjudication": 1, "safety": 3}
 
 
-@with_config(STRICT)
-@dataclass(frozen=True, slots=True)
+@strict_record
 class Adaptive:
     """Adaptive overlap: stop requesting annotators for an item once its votes are clear.
 
@@ -42,8 +41,7 @@ class Adaptive:
     accuracy: Annotated[float, Field(ge=0.51, le=0.99)] = 0.7
 
 
-@with_config(STRICT)
-@dataclass(frozen=True, slots=True)
+@strict_record
 class Care:
     """Sessions have at most `session_items` items, and at most the share `crisis_share` (0 to 1) about a crisis."""
 
@@ -51,16 +49,14 @@ class Care:
     crisis_share: Annotated[float, Field(ge=0, le=1)] = 0.2
 
 
-@with_config(STRICT)
-@dataclass(frozen=True, slots=True)
+@strict_record
 class Ties:
     """Whether Dawid-Skene decides ties: for a tied label with at least this posterior (0.5 to 1); None: never."""
 
     dawid_skene: Annotated[float, Field(ge=0.5, le=1)] | None = None
 
 
-@with_config(STRICT)
-@dataclass(frozen=True, slots=True)
+@strict_record
 class ArgillaSettings:
     """Prefix of the workspaces' names; empty for none.
 
@@ -70,8 +66,7 @@ class ArgillaSettings:
     workspace: str = ""
 
 
-@with_config(STRICT)
-@dataclass(frozen=True, slots=True)
+@strict_record
 class RoundSpec:
     """Specification of a round.
 

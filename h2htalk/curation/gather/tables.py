@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from h2htalk.curation.gather.raw_items import OnRead
-from h2htalk.data.releases.hub import load_rows, one_line
+from h2htalk.data.releases.hub import hub_api, one_line, read_token
 from h2htalk.errors import ConfigError, DataError, H2HTalkError, MissingExtraError, quoted
 
 _BATCH = 256
@@ -81,7 +81,9 @@ def dataset_rows(source: Path | HubDataset, split: str | None) -> Iterator[Row]:
         raise MissingExtraError(str(source), 'pip install "h2htalk[release]"') from error
     try:
         if isinstance(source, HubDataset):
-            loaded = load_rows(source.name, source.config, source.commit)
+            hub_api()  # gives the session that `datasets` shares a timeout
+            token = read_token() or False
+            loaded = datasets.load_dataset(source.name, source.config, revision=source.commit, token=token)
         else:
             loaded = datasets.load_from_disk(str(source))
     except H2HTalkError:

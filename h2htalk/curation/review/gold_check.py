@@ -20,8 +20,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import with_config
-
 from h2htalk.chat.store.model_calls import ModelCalls
 from h2htalk.curation.candidates import Candidate, Reference
 from h2htalk.curation.prompts.templates import fingerprint
@@ -31,7 +29,7 @@ from h2htalk.curation.review.settings import ReviewSettings
 from h2htalk.curation.stage_folder import StageFolder
 from h2htalk.data.files import read_jsonl
 from h2htalk.data.languages import Language
-from h2htalk.data.records import STRICT, Id, Text, read_record
+from h2htalk.data.records import Id, Text, read_record, strict_record
 from h2htalk.data.scenario import Scenario, bundled_personas
 from h2htalk.data.subtasks import find_subtask
 from h2htalk.errors import ConfigError, DataError, IncompleteError, quoted
@@ -86,8 +84,7 @@ def read_gold(path: Path) -> Gold:
     return Gold(tuple(candidates.values()), verdicts)
 
 
-@with_config(STRICT)
-@dataclass(frozen=True, slots=True)
+@strict_record
 class _Line:
     """A line of the file; its scenario is checked with the scenario."""
 

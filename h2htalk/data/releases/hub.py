@@ -275,14 +275,6 @@ def delete_rows(name: str) -> list[Path]:
     return rows
 
 
-def load_rows(repo: str, config: str | None, commit: str) -> Any:
-    """Load any data set with `datasets`, with our timeouts and token; the caller describes its errors."""
-    import datasets
-
-    hub_api()  # gives the session that `datasets` shares a timeout
-    return datasets.load_dataset(repo, config, revision=commit, token=read_token() or False)
-
-
 # --- Publish ----------------------------------------------------------------------------------------------------------
 
 

@@ -19,12 +19,12 @@ import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, field, replace
 from pathlib import Path
 from typing import Annotated, Any
 from uuid import UUID
 
-from pydantic import Field, StringConstraints, with_config
+from pydantic import Field, StringConstraints
 
 from h2htalk.data import files
 from h2htalk.data.case import STUDIES, Case
@@ -36,7 +36,7 @@ from h2htalk.data.erasure.folder_kinds import (
     require_erased,
 )
 from h2htalk.data.languages import LANGUAGES
-from h2htalk.data.records import STRICT, read_record
+from h2htalk.data.records import read_record, strict_record
 from h2htalk.data.responses import read_parquet, write_parquet
 from h2htalk.data.scenario import Scenario
 from h2htalk.errors import ConfigError, DataError, listed, quoted, suggest
@@ -60,8 +60,7 @@ _Name = Annotated[str, StringConstraints(pattern="^[A-Za-z0-9][A-Za-z0-9_-]*$")]
 _Inside = Annotated[str, StringConstraints(pattern=r"^[^./\\][^/\\]*(/[^./\\][^/\\]*)*$")]
 
 
-@with_config(STRICT)
-@dataclass(frozen=True, slots=True)
+@strict_record
 class Manifest:
     """`release.json`: the number of rows by config and split, and the SHA-256 of every other published file by path.
 
