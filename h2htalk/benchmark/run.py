@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -101,8 +100,7 @@ class RunWriter:
                 shutil.rmtree(made, ignore_errors=True)
             for name in (self.folder.manifest.name, CALLS, "calls.lock"):
                 remove_file(self.folder.path / name)
-        with suppress(OSError):  # one that holds something
-            self.folder.path.rmdir()
+        remove_file(self.folder.path)  # where it is empty now
 
 
 @dataclass(frozen=True, slots=True)

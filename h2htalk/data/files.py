@@ -226,9 +226,9 @@ def write_jsonl(path: Path, records: Iterable[Mapping[str, Any]]) -> int:
 
 
 def remove_file(path: Path) -> None:
-    """Remove a file if it exists. Errors are ignored: the error that made the file useless is reported instead."""
+    """Remove a file, or an empty folder. Errors are ignored: the error that made it useless is reported instead."""
     with suppress(OSError):
-        path.unlink()
+        (os.rmdir if os.path.isdir(path) else os.unlink)(path)
 
 
 def refuse_links(place: Path) -> None:
@@ -247,18 +247,6 @@ def require_new_folder(path: Path) -> None:
     """Raise DataError unless nothing, or an empty folder, is at a path."""
     if os.path.lexists(path) and (not os.path.isdir(path) or any(path.iterdir())):
         raise DataError(f"{path}: not an empty folder; name a new one")
-
-
-def missing_folders(path: Path) -> list[Path]:
-    """List the folders that creating `path` would create, innermost first: for `remove_folders` when the work fails."""
-    return [folder for folder in (path, *path.parents) if not os.path.lexists(folder)]
-
-
-def remove_folders(folders: Iterable[Path]) -> None:
-    """Remove empty folders, innermost first; one that somebody has put something into stays."""
-    for folder in folders:
-        with suppress(OSError):
-            folder.rmdir()
 
 
 def json_line(record: object) -> str:

@@ -19,9 +19,8 @@ from h2htalk.analysis.report.figure_specs import FigureSpec, figure_specs, histo
 from h2htalk.analysis.report.html_page import page_text
 from h2htalk.analysis.verb_nouns.parsers import INSTALL
 from h2htalk.data.files import (
-    missing_folders,
     read_json_object,
-    remove_folders,
+    remove_file,
     write_json,
     write_text,
     writer_lock,
@@ -98,7 +97,7 @@ def replaced(folder: Path) -> Iterator[Path]:
     require_output(folder)
     new = folder / _NEW
     with ExitStack() as stack:
-        stack.callback(remove_folders, missing_folders(folder))
+        stack.callback(remove_file, folder)  # where it stays empty
         stack.enter_context(writing(folder))
         stack.enter_context(writer_lock(new))  # the first of two writers to end would remove the other's files
         stack.callback(new.with_suffix(".lock").unlink, missing_ok=True)
