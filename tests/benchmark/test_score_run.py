@@ -1,24 +1,27 @@
-"""Scoring and reporting a run folder alone: what is there must be what the signature says, and nobody else writes."""
+"""Scoring and reporting a run folder alone: what somebody edited, or a disk damaged, is refused in one line."""
 
 from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from unittest.mock import Mock
 
 import pytest
 
+import h2htalk
 from h2htalk.benchmark.evaluate import evaluate
 from h2htalk.benchmark.results_export.export import export_results, verify_results
-from h2htalk.benchmark.run import load_run
+from h2htalk.benchmark.run import load_run, read_run_data
 from h2htalk.benchmark.score_run import report, score
-from h2htalk.benchmark.settings import EvaluateSpec
+from h2htalk.benchmark.settings import EvaluateSpec, read_spec
+from h2htalk.benchmark.summary import read_summary
+from h2htalk.curation.release.card import read_results
 from h2htalk.data.files import AppendLog, json_line, write_jsonl
 from h2htalk.data.run_folder import RunFolder
-from h2htalk.errors import ConfigError, DataError
+from h2htalk.errors import ConfigError, DataError, H2HTalkError
 
 
 def spec_in(folder: Path) -> EvaluateSpec:
@@ -93,6 +96,21 @@ def test_a_restart_repairs_a_page_that_could_not_be_written(
     assert "INCOMPLETE" not in folder.page.read_text()
 
 
+def change(path: Path, place: Sequence[str], value: object) -> None:
+    """Put a value into a JSON file; NaN is written as Python writes it."""
+    record = json.loads(path.read_text())
+    inner = record
+    for key in place[:-1]:
+        inner = inner[key]
+    inner[place[-1]] = value
+    path.write_text(json.dumps(record))
+
+
+def restart(run: Path) -> object:
+    """Give the command that made a run again."""
+    return evaluate(read_spec(run / "run.json"))
+
+
 def edited_references(run: Path) -> None:
     path = run / "inputs" / "split" / "scenarios.jsonl"
     records = [json.loads(line) for line in path.read_text().splitlines()]
@@ -104,9 +122,8 @@ def edited_template(run: Path) -> None:
 
 
 def other_spec(run: Path) -> None:
-    record = json.loads((run / "run.json").read_text())
-    record["spec"] |= {"samples": 2, "temperature": 0.7}
-    (run / "run.json").write_text(json.dumps(record))
+    change(run / "run.json", ("spec", "samples"), 2)
+    change(run / "run.json", ("spec", "temperature"), 0.7)
 
 
 @pytest.mark.parametrize(
@@ -136,3 +153,105 @@ def test_baselines_stand_on_the_items_that_the_model_was_scored_on(spec: Evaluat
     summary = evaluate(spec)
     for row in (summary.rows.lexical, *(baseline.lexical for baseline in summary.baselines.values())):
         assert (row["dialogue_base"].n, row["dialogue_base"].total) == (13, 14)
+
+
+# --- Damaged folders ------------------------------------------------------------------------------------------------
+
+
+def refusal(read: Callable[[], object], path: Path) -> str:
+    with pytest.raises(H2HTalkError) as raised:
+        read()
+    text = str(raised.value)
+    assert all(line.startswith(f"{path}") for line in text.splitlines())
+    assert raised.value.exit_code == 2
+    return text
+
+
+# --- summary.json -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("place", "value"),
+    [
+        (("rows", "lexical", "overall", "value"), 99.0),
+        (("model",), "better"),
+        (("rows",), None),
+        (("sha256",), None),
+        (("scores_sha256",), None),
+    ],
+)
+def test_an_edited_summary_is_refused(run: Path, place: Sequence[str], value: object) -> None:
+    change(run / "summary.json", place, value)
+    for read in (lambda: read_summary(run / "summary.json"), lambda: report(run), lambda: list(read_results(run))):
+        assert "was edited, or is of another version; run `h2htalk score` again" in refusal(read, run / "summary.json")
+
+
+# --- run.json ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("place", "value"),
+    [
+        (("signature",), 5),
+        (("signature", "protocol"), {}),
+        (("spec",), {}),
+        (("spec", "limit"), True),
+        (("split",), ["source"]),
+    ],
+)
+def test_a_run_json_that_no_run_wrote_is_refused(run: Path, place: Sequence[str], value: object) -> None:
+    change(run / "run.json", place, value)
+    refusal(lambda: read_run_data(run).folder.signature(), run / "run.json")
+
+
+# --- Answers, scores and inputs ----------------------------------------------------------------------------------
+
+
+def test_edited_scores_are_refused(run: Path) -> None:
+    import pyarrow.compute as pc
+    import pyarrow.parquet as pq
+
+    (path,) = (run / "scores").iterdir()
+    table = pq.read_table(path)
+    place = table.schema.get_field_index("bleu_1")
+    pq.write_table(table.set_column(place, "bleu_1", pc.add(table["bleu_1"], 0.1)), path)
+    for read in (lambda: load_run(run), lambda: h2htalk.leaderboard([run])):
+        assert "edited since the summary was made; run `h2htalk score` again" in refusal(read, path)
+    path.unlink()
+    assert "missing" in refusal(lambda: load_run(run), path)
+
+
+def test_an_edited_answer_has_no_score(run: Path) -> None:
+    path = run / "calls.jsonl"
+    first, *rest = path.read_text().splitlines()
+    edited = {**json.loads(first), "text": "Much better."}
+    path.write_text("\n".join([json.dumps(edited), *rest]) + "\n")
+    for read in (lambda: report(run), lambda: h2htalk.leaderboard([run]), lambda: restart(run)):
+        assert f"1 item with answers that are not those that were scored ('{edited['id']}')" in refusal(read, run)
+    score(run)
+    report(run)
+
+
+def test_an_answer_that_came_after_scoring_is_not_read_with_the_scores(run: Path) -> None:
+    path = run / "calls.jsonl"
+    whole = path.read_text().splitlines(keepends=True)
+    path.write_text("".join(whole[:-1]))
+    score(run)
+    load_run(run)
+    path.write_text("".join(whole))
+    assert "1 item with answers that are not those that were scored" in refusal(lambda: load_run(run), run)
+
+
+# --- Links -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["calls.jsonl", "tables"])
+def test_a_run_that_holds_a_link_is_neither_read_nor_written(run: Path, tmp_path: Path, name: str) -> None:
+    """What it names is somebody's file."""
+    path, elsewhere = run / name, tmp_path / "elsewhere"
+    shutil.move(path, elsewhere)
+    path.symlink_to(elsewhere)
+    before = elsewhere.stat().st_mtime_ns
+    for read in (lambda: report(run), lambda: score(run), lambda: restart(run)):
+        assert "is a symbolic link" in refusal(read, path)
+    assert elsewhere.stat().st_mtime_ns == before
