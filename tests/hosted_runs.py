@@ -7,16 +7,12 @@ what was stored and what the journal of costs says. Everything that a run leaves
 from __future__ import annotations
 
 import base64
-import contextlib
-import io
 import json
 import os
 import re
 import subprocess
 import sys
-import time
 from collections import Counter, defaultdict
-from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -26,6 +22,7 @@ from unittest.mock import patch
 from urllib.parse import quote, quote_plus
 
 import pytest
+from command_line import h2htalk_here
 from provider_model import KEY
 from providers import ProviderServer, price_file
 from splits_made import write_split
@@ -33,7 +30,6 @@ from splits_made import write_split
 from h2htalk.chat.batch import batch_runner
 from h2htalk.chat.prices import Totals
 from h2htalk.chat.store.call_store import read_costs, read_store
-from h2htalk.cli import main
 
 BOTH = pytest.mark.parametrize("provider", ["openai", "anthropic"])
 # One of them in the quick tests, the other where `-m live` runs.
@@ -106,29 +102,16 @@ class HostedRun:
 
     def run(self, *options: object, code: int = 0, **settings: Any) -> subprocess.CompletedProcess[str]:
         """Carry the command out in this process, and want that exit code."""
-        stdout, stderr, got = io.StringIO(), io.StringIO(), 0
-        with (
-            patch.dict(os.environ, self.server.environment()),
-            patch.object(sys, "argv", ["h2htalk", *self.command(*options, **settings)]),
-            contextlib.redirect_stdout(stdout),
-            contextlib.redirect_stderr(stderr),
-            hurried(),
-        ):
-            try:
-                main()
-            except SystemExit as end:
-                got = int(end.code or 0)
-        return self._check(got, stdout.getvalue(), stderr.getvalue(), code)
+        with patch.dict(os.environ, self.server.environment()), hurried():
+            done = h2htalk_here(*self.command(*options, **settings))
+        return self._check(done.returncode, done.stdout, done.stderr, code)
 
     def _check(self, got: int, stdout: str, stderr: str, code: int) -> subprocess.CompletedProcess[str]:
         assert got == code, stderr or stdout
         assert "Traceback" not in stderr, stderr
         left = {path.name: path.read_bytes() for path in self.folder.rglob("*") if path.is_file()}
-        for where, content in {
-            **left,
-            "its output": stdout.encode(),
-            "its messages": stderr.encode(),
-        }.items():
+        left |= {"its output": stdout.encode(), "its messages": stderr.encode()}
+        for where, content in left.items():
             assert not [one for one in SPELLINGS if one in content], f"the key stands in {where}"
         return subprocess.CompletedProcess([], got, stdout, stderr)
 
@@ -152,14 +135,6 @@ class HostedRun:
         answered = {item for item, _ in self.stored()}
         failed = [line for line in self.lines() if "failure" in line and line["id"] not in answered]
         return {line["id"]: line["failure"]["reason"] for line in failed}
-
-    def wait(self, process: subprocess.Popen[str], until: Callable[[], object]) -> None:
-        """Wait until that holds, while the process runs."""
-        limit = time.monotonic() + 30
-        while not until():
-            assert time.monotonic() < limit, "it never holds"
-            assert process.poll() is None, process.communicate()[1]
-            time.sleep(0.01)
 
     def charges_by_item(self) -> Counter[str]:
         """Item -> replies that the server charged for."""

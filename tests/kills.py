@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 import sys
+import time
 from collections.abc import Callable
 from typing import Any
 from unittest.mock import patch
@@ -14,6 +16,26 @@ from h2htalk.data.files import AppendLog
 KILLED = 137
 # Python's audit events for changes of a folder: a kill may come before each of them.
 CHANGES = {"os.rename", "os.remove", "os.rmdir", "os.mkdir", "os.truncate", "shutil.rmtree"}
+
+
+def wait_until(true: Callable[[], object], otherwise: str = "it never holds", seconds: float = 30.0) -> None:
+    deadline = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < deadline, otherwise
+        time.sleep(0.01)
+
+
+def wait_for(process: subprocess.Popen[str], count: Callable[[], int], least: int = 1) -> None:
+    """Wait until a process has come so far, or has ended."""
+    wait_until(lambda: process.poll() is not None or count() >= least)
+
+
+def kill_when(process: subprocess.Popen[str], count: Callable[[], int], least: int = 1) -> None:
+    """Send kill -9 to a process once it has come so far."""
+    wait_for(process, count, least)
+    process.kill()
+    process.communicate()
+    assert process.returncode == -signal.SIGKILL, "it ended by itself"
 
 
 def interrupted_at(write: int, work: Callable[[], object]) -> bool:

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from kills import wait_until
 
 from h2htalk.errors import ConfigError, MissingExtraError
 from h2htalk.parallel import ProcessPool
@@ -94,10 +95,7 @@ def end(process: subprocess.Popen[str]) -> tuple[int, str]:
     """The exit code and standard error, when nobody of the process group is left."""
     try:
         code = process.wait(20)
-        until = time.monotonic() + 10
-        while _group_lives(process.pid):
-            assert time.monotonic() < until
-            time.sleep(0.05)
+        wait_until(lambda: not _group_lives(process.pid))
         return code, process.communicate()[1]
     finally:
         if process.poll() is None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 from hosted_runs import MODELS
@@ -52,9 +54,7 @@ def test_the_greatest_cost_is_what_the_run_reserves_and_the_expected_one_is_near
     assert f"{ITEMS} calls, about " in message
     assert "(prices of 2026-11-20)" in message
     assert not (tmp_path / "run").exists()
-    with ProviderServer() as server:
-        for name, value in server.environment().items():
-            monkeypatch.setenv(name, value)
+    with ProviderServer() as server, patch.dict(os.environ, server.environment()):
         evaluate(spec)
         bill = server.bill()
     lines = [json.loads(line) for line in (tmp_path / "run/calls.jsonl").read_text().splitlines()]
@@ -89,9 +89,7 @@ def test_a_limit_that_is_too_low_is_said_before_the_run(tmp_path: Path) -> None:
 
 def test_what_a_running_batch_brings_is_not_counted_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     spec = spec_of(tmp_path, batch=True)
-    with ProviderServer() as server:
-        for name, value in server.environment().items():
-            monkeypatch.setenv(name, value)
+    with ProviderServer() as server, patch.dict(os.environ, server.environment()):
         evaluate(spec)
     path = tmp_path / "run" / "calls.jsonl"  # as a kill in the middle of reading the results leaves it
     lines = path.read_text().splitlines(keepends=True)

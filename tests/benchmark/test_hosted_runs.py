@@ -10,13 +10,13 @@ import io
 import json
 import signal
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 
 import pytest
 from hosted_runs import ANTHROPIC_FIRST, BOTH, MODELS, OPENAI_FIRST, HostedRun, error_lines, name
+from kills import kill_when, wait_for
 from provider_model import REFUSAL
 from providers import ProviderServer
 
@@ -99,7 +99,7 @@ def test_a_live_run_killed_at_any_moment_pays_no_stored_answer_twice(tmp_path: P
         run = HostedRun(server, tmp_path, MODELS[provider], 60, {"concurrency": concurrency})
         for kill in range(kills):
             stored, charged = run.stored(), run.charges_by_item()
-            kill_when(run, lambda: len(run.stored()), len(stored) + 1 + 5 * kill)
+            kill_when(run.start(), lambda: len(run.stored()), len(stored) + 1 + 5 * kill)
             assert run.stored().items() >= stored.items(), "an answer that was stored is gone"
             now = run.charges_by_item()
             assert all(now[item] == charged[item] for item, _ in stored), "a stored answer was paid again"
@@ -115,19 +115,11 @@ def test_a_live_run_killed_at_any_moment_pays_no_stored_answer_twice(tmp_path: P
 def test_a_batch_run_killed_while_its_job_runs_finds_the_job_and_pays_it_once(tmp_path: Path, provider: str) -> None:
     with ProviderServer(looks=10_000) as server:
         run = HostedRun(server, tmp_path, MODELS[provider], 12, {"batch": True})
-        kill_when(run, lambda: sum(job.looks > 1 for job in server.jobs), 1)
+        kill_when(run.start(), lambda: sum(job.looks > 1 for job in server.jobs))
         server.looks = 0
         run.run()
         assert (len(server.jobs), len(run.stored()), len(server.charged())) == (1, 12, 12)
         assert run.require_true_books().usd_paid == server.bill()
-
-
-def kill_when(run: HostedRun, count: Callable[[], int], least: int) -> None:
-    """Start a run of its own, and `kill -9` it once it has come so far."""
-    process = run.start()
-    run.wait(process, lambda: count() >= least)
-    process.kill()
-    run.finish(process, -signal.SIGKILL)
 
 
 @BOTH
@@ -153,7 +145,7 @@ def test_ctrl_c_leaves_the_job_running_and_the_same_command_attaches_to_it(tmp_p
     with ProviderServer(looks=10_000) as server:
         run = HostedRun(server, tmp_path, MODELS[provider], 12, {"batch": True, "attempts": 3})
         process = run.start()
-        run.wait(process, lambda: any(job.looks > 1 for job in server.jobs))
+        wait_for(process, lambda: sum(job.looks > 1 for job in server.jobs))
         process.send_signal(signal.SIGINT)
         ended = run.finish(process, code=130)
         (job,) = server.jobs

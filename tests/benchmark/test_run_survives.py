@@ -13,6 +13,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from kills import wait_for
 from loopback import LoopbackServer
 from splits_made import write_split
 
@@ -69,11 +70,9 @@ def test_kill_9_at_20_random_moments_loses_nothing_and_repeats_only_what_was_in_
             finished, counts = stored_ids(out), asked(server)
             run = start(server.spec, *command)
             # A moment after the first answer of this start, or anywhere in it.
-            deadline = time.monotonic() + 20
-            while asked(server) == counts and time.monotonic() < deadline and run.poll() is None:
-                time.sleep(0.01)
+            wait_for(run, lambda: asked(server).total(), counts.total() + 1)
             time.sleep(draw.uniform(0, 0.08))
-            run.send_signal(signal.SIGKILL)
+            run.kill()
             run.communicate()
             done += 1
             now = stored_ids(out)
@@ -94,9 +93,7 @@ def test_ctrl_c_leaves_a_folder_that_goes_on(tmp_path: Path) -> None:
     split, out = write_split(tmp_path / "split", 40), tmp_path / "run"
     with LoopbackServer(latency=0.1) as server:
         run = start(server.spec, "--split", split, "--out", out, "--concurrency", 4)
-        while not stored_ids(out):
-            assert run.poll() is None
-            time.sleep(0.02)
+        wait_for(run, lambda: len(stored_ids(out)))
         run.send_signal(signal.SIGINT)
         _, stderr = run.communicate(timeout=30)
         assert run.returncode == 130

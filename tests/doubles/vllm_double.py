@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import os
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from kills import wait_until
 
 # VLLM_DOUBLE: `fails` at its start, is `slow` to start, or `dies` after three answers.
 SERVER = """
@@ -77,13 +76,6 @@ def alive(pid: int) -> bool:
         return Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[0] not in (b"Z", b"X")
     except OSError:
         return False
-
-
-def wait_until(true: Callable[[], object], otherwise: str, seconds: float = 20.0) -> None:
-    deadline = time.monotonic() + seconds
-    while not true():
-        assert time.monotonic() < deadline, otherwise
-        time.sleep(0.05)
 
 
 def wait_until_gone(pids: list[int]) -> None:

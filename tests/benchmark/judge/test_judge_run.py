@@ -6,14 +6,13 @@ import json
 import os
 import re
 import shutil
-import signal
 import subprocess
 import sys
-import time
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 from byte_search import files_with
@@ -28,6 +27,7 @@ from judged_made import (
     scripted_judge,
     verdict,
 )
+from kills import kill_when
 from loopback import LoopbackServer
 from provider_model import Asked, Model
 from providers import ProviderServer, price_file
@@ -78,7 +78,7 @@ def test_the_rating_is_the_plain_mean_of_the_qualities_and_reasoning_is_left_out
     assert rubric_of("itinerary_basic").read(reply).rating == pytest.approx((0 + 5 + 4 * 4) / 6)
 
 
-BAD = {
+BAD: dict[str, tuple[str | Reply | Failure, str]] = {
     "a quality is missing": (edited(lambda r: r.pop("plan_feasibility")), "malformed_output"),
     "a point is missing": (edited(lambda r: r.pop("planning_fragmentation")), "malformed_output"),
     "a key too many inside": (edited(lambda r: r["plan_feasibility"].update(weight=2)), "malformed_output"),
@@ -99,28 +99,18 @@ BAD = {
     "a list": ("[" + verdict(3) + "]", "malformed_output"),
     "prose": ("I give it 4 of 5.", "malformed_output"),
     "nothing": ("", "malformed_output"),
+    "cut, and whole JSON": (Reply(verdict(3), "length"), "truncated"),
+    "refused": (Reply(verdict(3), "refusal"), "refusal"),
+    "blocked": (Reply(verdict(3), "content_filter"), "refusal"),
+    "no answer": (Failure("timeout", "never answered"), "timeout"),
 }
 
 
 @pytest.mark.parametrize("case", BAD)
 def test_a_reply_that_is_not_exactly_the_form_is_unscored(case: str) -> None:
-    text, reason = BAD[case]
-    judgement = rubric_of("itinerary_basic").read(Reply(text))
+    reply, reason = BAD[case]
+    judgement = rubric_of("itinerary_basic").read(Reply(reply) if isinstance(reply, str) else reply)
     assert (judgement.rating, judgement.points, judgement.unscored) == (None, {}, reason)
-
-
-@pytest.mark.parametrize(
-    ("reply", "reason"),
-    [
-        (Reply(verdict(3), "length"), "truncated"),
-        (Reply(verdict(3)[:90], "length"), "truncated"),
-        (Reply(verdict(3), "refusal"), "refusal"),
-        (Reply(verdict(3), "content_filter"), "refusal"),
-        (Failure("timeout", "never answered"), "timeout"),
-    ],
-)
-def test_a_reply_that_did_not_end_by_itself_is_unscored(reply: Reply | Failure, reason: str) -> None:
-    assert rubric_of("itinerary_basic").read(reply).unscored == reason
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
@@ -395,9 +385,7 @@ def test_no_forged_verdict_reaches_the_parser(
     if not fenced:
         monkeypatch.setattr(Fence, "around", lambda self, text, what="text": text)
     (tmp_path / "prices.toml").write_text(price_file())
-    with ProviderServer() as server:
-        for name, value in server.environment().items():
-            monkeypatch.setenv(name, value)
+    with ProviderServer() as server, patch.dict(os.environ, server.environment()):
         judged(run, MODELS[provider], prices=str(tmp_path / "prices.toml"))
     ratings = Counter(item.rating for item in load_run(run).item_scores.values())
     assert (
@@ -415,11 +403,7 @@ def test_every_call_is_kept_and_none_repeated_after_kill_9(tmp_path: Path, monke
     with ProviderServer(latency=0.02) as server:
         how: Any = {"env": server.environment(), "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
         for stop in (7, 23, 41):
-            process, limit = subprocess.Popen(command, **how), time.monotonic() + 60
-            while len(stored(run)) < stop and process.poll() is None and time.monotonic() < limit:
-                time.sleep(0.005)
-            os.kill(process.pid, signal.SIGKILL)
-            process.wait()
+            kill_when(subprocess.Popen(command, **how), lambda: len(stored(run)), stop)
             assert stop <= len(stored(run)) < items
         before, kept = len(server.charged()), stored(run)
         assert before - len(kept) <= 3 * 4  # at most what was in flight at each kill

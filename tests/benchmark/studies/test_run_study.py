@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
 import subprocess
 import sys
-import time
 from collections import Counter
 from dataclasses import replace
 from importlib.resources import files
@@ -16,6 +13,7 @@ from typing import Any
 
 import pytest
 from command_line import h2htalk_here
+from kills import kill_when, wait_until
 from providers import ProviderServer, price_file
 from rounds_made import NAMES, answer, people
 from studies_made import (
@@ -72,11 +70,7 @@ def test_no_paid_call_is_repeated_after_kill_9(tmp_path: Path) -> None:
         assert before == stored(whole)[1] < number
         for stop in (number // 5, number - 4):
             process = subprocess.Popen([*command, str(study)], stderr=subprocess.DEVNULL, **quiet)
-            limit = time.monotonic() + 60
-            while len(stored(study)[0]) < stop and process.poll() is None and time.monotonic() < limit:
-                time.sleep(0.005)
-            os.kill(process.pid, signal.SIGKILL)
-            process.wait()
+            kill_when(process, lambda: len(stored(study)[0]), stop)
         kept, paid = stored(study)[1], len(server.charged())
         assert paid - before - kept <= 2 * 3  # at most what was in flight at each kill
         subprocess.run([*command, str(study)], check=True, **quiet)
@@ -382,10 +376,8 @@ def test_a_browser_that_hangs_leaves_no_old_pdf_and_no_child(tmp_path: Path, mon
     assert page == f"{out / 'dossier.html'}"
     assert pdf.startswith(f"no PDF: {browser} failed (")
     assert not (out / "dossier.pdf").exists()
-    child, limit = Path("/proc", (tmp_path / "chromium.child").read_text().strip(), "stat"), time.monotonic() + 5
-    while child.exists() and ") Z " not in child.read_text():
-        assert time.monotonic() < limit
-        time.sleep(0.05)
+    child = Path("/proc", (tmp_path / "chromium.child").read_text().strip(), "stat")
+    wait_until(lambda: not child.exists() or ") Z " in child.read_text())
     browser.write_text('#!/bin/sh\nfor word; do case $word in --print-to-pdf=*) echo new > "${word#*=}";; esac; done\n')
     assert list(write_dossier([], out))[1] == f"{out / 'dossier.pdf'}"
 

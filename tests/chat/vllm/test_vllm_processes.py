@@ -9,7 +9,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from vllm_double import alive, family, install, wait_until, wait_until_gone
+from kills import wait_until
+from vllm_double import alive, family, install, wait_until_gone
 
 from h2htalk.chat.vllm.engine import VLLMServer
 from h2htalk.errors import ConfigError

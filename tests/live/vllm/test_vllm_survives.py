@@ -11,7 +11,8 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from vllm_double import family, wait_until, wait_until_gone
+from kills import wait_until
+from vllm_double import family, wait_until_gone
 from vllm_runs import evaluate_command
 
 from h2htalk.chat.engines import ChatOptions, open_chat
