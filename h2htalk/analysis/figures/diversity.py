@@ -6,21 +6,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from h2htalk.analysis.figures.labels import label, replaced_note, row_labels, shortened, width_of, write
+from h2htalk.analysis.figures.labels import label, replaced_note, row_labels, write
 from h2htalk.analysis.figures.style import (
     BODY,
     DOUBLE_COLUMN,
     LINE,
     PAPER,
-    POINTS,
     QUIET,
     SIDE_COLOURS,
     SMALL,
     draw_sentence,
     figure_style,
-    new_figure,
+    new_panels,
     notes,
-    panel,
 )
 
 if TYPE_CHECKING:
@@ -74,34 +72,22 @@ def draw_diversity(
     Distinct-n is the value over a sample of tokens (`distinct_sampled`), where there is one, so that rows can be
     compared. Missing values are labelled "not measured".
     """
-    series = [_series(row, name if compare_with else "", second=False) for row in rows if row.texts]
-    series += [_series(row, compare_with_name, second=True) for row in compare_with if row.texts]
+    series = [_Series(row, _name(row, name if compare_with else ""), second=False) for row in rows if row.texts]
+    series += [_Series(row, _name(row, compare_with_name), second=True) for row in compare_with if row.texts]
     if not series:
         return draw_sentence("no texts, so no diversity")
-    step = 15.0
-    body = max(96.0, step * len(series))
-    note_lines = [
-        "Distinct-n: different n-grams by n-grams, on samples of at most 20,000 tokens. Low self-BLEU: varied.",
-        *replaced_note(one.name for one in series),
-    ]
-    foot = 32.0 + 8 * len(note_lines)
-    figure = new_figure(DOUBLE_COLUMN, (body + foot + 18) / POINTS)
-    _distinct(panel(figure, 30, foot, 160, body), series)
-    names = [shortened(one.name, 110, SMALL) for one in series]
-    left = 190 + 26 + max(width_of(one, SMALL) for one in names)
-    wide = (DOUBLE_COLUMN * POINTS - left - 26 - 10) / 2
-    for place, title in enumerate(("self-BLEU", "embedding spread")):
-        axes = panel(figure, left + place * (wide + 26), foot, wide, body)
-        values = [one.row.spread if place else one.row.self_bleu for one in series]
-        _points(axes, series, values, title)
-        row_labels(axes, [] if place else names, SMALL)
-    notes(figure, note_lines)
+    figure, (lines, *points) = new_panels(DOUBLE_COLUMN, max(96, 15 * len(series)) + 66, columns=3)
+    _distinct(lines, series)
+    row_labels(points, [one.name for one in series], 110)
+    _points(points[0], series, [one.row.self_bleu for one in series], "self-BLEU")
+    _points(points[1], series, [one.row.spread for one in series], "embedding spread")
+    sentence = "Distinct-n: different n-grams by n-grams, on samples of at most 20,000 tokens. Low self-BLEU: varied."
+    notes(figure, [sentence, *replaced_note(label(one.name) for one in series)])
     return figure
 
 
-def _series(row: Diversity, split: str, *, second: bool) -> _Series:
-    name = f"{row.side}s, {row.language}"
-    return _Series(row, label(f"{name}, {split}" if split else name), second)
+def _name(row: Diversity, split: str) -> str:
+    return f"{row.side}s, {row.language}{', ' if split else ''}{split}"
 
 
 def _distinct(axes: Axes, series: Sequence[_Series]) -> None:
@@ -119,21 +105,17 @@ def _distinct(axes: Axes, series: Sequence[_Series]) -> None:
 
 
 def _points(axes: Axes, series: Sequence[_Series], values: Sequence[float | None], title: str) -> None:
-    measured = [value for value in values if value is not None]
-    right = 1.0 if max(measured, default=0) <= 1 else 2.0  # 2 is the spread's bound, rarely reached
-    wide = axes.get_position().width * DOUBLE_COLUMN * POINTS
+    right = 1.0 if max([value for value in values if value is not None], default=0) <= 1 else 2.0  # the spread's bound
     for row, (one, value) in enumerate(zip(series, values, strict=True)):
         if value is None:
-            write(axes, 0.03 * right, row, label("not measured"), 6, va="center_baseline", color=QUIET)
+            write(axes, 0.03 * right, row, "not measured", 6, va="center_baseline", color=QUIET)
             continue
         axes.axhline(row, color=LINE, linewidth=0.4)
         axes.plot([value], [row], clip_on=False, zorder=3, **{**one.marks, "linestyle": "none"})
         late = value > 0.7 * right
-        shift = (-7 if late else 7) * right / wide
-        number = label(f"{value:.3f}")
-        write(axes, value + shift, row, number, SMALL, ha="right" if late else "left", va="center_baseline",
-              bbox={"facecolor": PAPER, "edgecolor": "none", "pad": 0.6})  # fmt: skip
+        axes.annotate(f"{value:.3f}", (value, row), (-7 if late else 7, 0), textcoords="offset points", size=SMALL,
+                      ha="right" if late else "left", va="center_baseline",
+                      bbox={"facecolor": PAPER, "edgecolor": "none", "pad": 0.6})  # fmt: skip
     axes.set_xlim(0, right)
-    axes.set_ylim(len(series) - 0.5, -0.5)
     axes.set_xticks([0, right / 2, right])
     axes.set_title(title, size=BODY, loc="left", pad=5)

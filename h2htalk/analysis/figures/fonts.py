@@ -8,8 +8,8 @@ from pathlib import Path
 
 from h2htalk.data.languages import find_language
 from h2htalk.errors import ConfigError, MissingExtraError
+from h2htalk.text.parsing.parsing import INSTALL
 
-INSTALL_ANALYSIS = 'pip install "h2htalk[analysis]"'
 BUNDLED = Path(__file__).parent / "chinese_font" / "H2HTalkSansSC-Regular.ttf"
 
 
@@ -50,7 +50,7 @@ def find_font(language: str) -> FontFile:
         from matplotlib import get_data_path
         from matplotlib.font_manager import fontManager, get_font
     except ImportError:
-        raise MissingExtraError("a figure", INSTALL_ANALYSIS) from None
+        raise MissingExtraError("a figure", INSTALL) from None
     path, source = BUNDLED, "bundled"
     if script == "Latin":
         path, source = Path(get_data_path()) / "fonts" / "ttf" / "DejaVuSans.ttf", "matplotlib"

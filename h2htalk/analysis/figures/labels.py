@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from h2htalk.analysis.figures.fonts import find_font
-from h2htalk.analysis.figures.style import BODY, FAMILIES, INK
+from h2htalk.analysis.figures.style import BODY, FAMILIES, INK, LINE, PAPER, SMALL, tint
 from h2htalk.data.languages import LANGUAGES
 from h2htalk.errors import counted
 from h2htalk.text.escaping import printable
@@ -22,6 +22,7 @@ STAND_IN = "·"  # replaces characters that no font has
 # Joiners, variation selectors and skin tones only modify the character before them.
 _CHANGING = re.compile("[\u200d\ufe00-\ufe0f\U0001f3fb-\U0001f3ff]")
 LONGEST = 200  # characters of a label that are read
+_DARK = 0.8  # above this share of a cell's colour, white numbers are easier to read
 
 
 def label(text: str) -> str:
@@ -66,7 +67,24 @@ def write(axes: Axes, x: float, y: float, text: str, size: float = BODY, **optio
     return axes.text(x, y, text, size=size, parse_math=False, **options)
 
 
-def row_labels(axes: Axes, labels: Sequence[str], size: float) -> None:
-    """Draw labels left of the axes at y = 0, 1, 2 ..."""
-    axes.set_yticks(range(len(labels)), labels, size=size, parse_math=False)
-    axes.tick_params(axis="y", length=0, pad=4)
+def row_labels(panels: Sequence[Axes], names: Sequence[str], room: float) -> list[str]:
+    """Write names, of at most `room` points, left of the first panel at y = 0, 1, 2 ... downwards; return them."""
+    drawn = [shortened(label(name), room, SMALL) for name in names]
+    for axes in panels:
+        axes.set_ylim(len(names) - 0.5, -0.5)
+        axes.tick_params(axis="y", length=0, pad=4)
+        axes.set_yticks([])
+    panels[0].set_yticks(range(len(names)), drawn, size=SMALL, parse_math=False)
+    return drawn
+
+
+def cell(axes: Axes, x: int, y: int, share: float | None, colour: str, text: str) -> None:
+    """Draw a cell of a heat map, with a share of a colour and a text; hatched where the share is None."""
+    from matplotlib.patches import Rectangle
+
+    look: dict[str, Any] = {"facecolor": PAPER, "edgecolor": LINE, "hatch": "////", "linewidth": 0}
+    if share is not None:
+        look = {"facecolor": tint(colour, share), "edgecolor": PAPER, "linewidth": 0.8}
+        ink = PAPER if share > _DARK else INK
+        write(axes, x, y, label(text), SMALL, ha="center", va="center_baseline", color=ink)
+    axes.add_patch(Rectangle((x - 0.5, y - 0.5), 1, 1, **look))

@@ -5,23 +5,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
-from h2htalk.analysis.figures.labels import label, row_labels, shortened, width_of
+from h2htalk.analysis.figures.labels import row_labels
 from h2htalk.analysis.figures.style import (
     BODY,
     DOUBLE_COLUMN,
     INK,
     MOST_ROWS,
-    POINTS,
+    PAPER,
     QUIET,
     SIDE_COLOURS,
     SINGLE_COLUMN,
     SMALL,
     draw_sentence,
     figure_style,
-    new_figure,
+    new_panels,
     not_drawn,
     notes,
-    panel,
     thousands,
     tint,
 )
@@ -36,9 +35,6 @@ if TYPE_CHECKING:
 
 # Deciles as strips, the widest first: first and last decile, darkness, height (share of a row).
 _STRIPS = ((0, 8, 0.18, 0.34), (1, 7, 0.35, 0.5), (2, 6, 0.6, 0.62), (3, 5, 1.0, 0.74))
-_PANEL = 116.0  # points a histogram with its headings and axis
-_BELOW = 16.0  # of it under the bars, for the axis' numbers
-_AXIS_ROOM = 12.0  # points under the last one, for the axis' name
 _LOG_FROM = 30.0  # the longest 90 % mark by the shortest median: above this a linear axis would show one row
 
 
@@ -59,13 +55,10 @@ def draw_lengths(histograms: Sequence[Histogram], summaries: Sequence[LengthSumm
     shown = [h for h in shown if h.side in totals and totals[h.side].n]
     if not shown:
         return draw_sentence(f"no lengths in {MEASURES[measure]}")
-    height = _PANEL * len(shown) + _AXIS_ROOM
-    figure = new_figure(SINGLE_COLUMN, height / POINTS)
-    for place, histogram in enumerate(shown):
-        bottom = height - _PANEL * (place + 1) + _BELOW
-        axes = panel(figure, 40, bottom, SINGLE_COLUMN * POINTS - 50, 70)
+    figure, panels = new_panels(SINGLE_COLUMN, 116 * len(shown) + 12, rows=len(shown))
+    for axes, histogram in zip(panels, shown, strict=True):
         _histogram(axes, histogram, totals[histogram.side])
-    axes.set_xlabel(f"length ({MEASURES[measure]})", labelpad=2)
+    panels[-1].set_xlabel(f"length ({MEASURES[measure]})", labelpad=2)
     return figure
 
 
@@ -129,43 +122,35 @@ def draw_length_deciles(
     kept = set(list(largest)[:MOST_ROWS])
     names = [name for name in every if name in kept]
     chosen = [s for s in chosen if s.name in kept]
-    labels = [shortened(label(name), 130, SMALL) for name in names]
-    left = 12 + max(width_of(one, SMALL) for one in labels)
-    note_lines = [
+    sentences = [
         "Strips: 10 to 90 %, 20 to 80 %, 30 to 70 %, 40 to 60 % of the texts; white tick: median.",
         *not_drawn(len(every) - len(names), f"smaller {group}"),
     ]
-    step, foot = 14.0, 30.0 + 8 * len(note_lines)
-    height = step * len(names) + foot + 20
-    figure = new_figure(DOUBLE_COLUMN, height / POINTS)
-    wide = (DOUBLE_COLUMN * POINTS - left - 12 - 14) / 2
+    figure, panels = new_panels(DOUBLE_COLUMN, 14 * len(names) + 66, columns=2)
+    row_labels(panels, names, 130)
     longest = max(s.deciles[8] for s in chosen)
     logarithmic = longest > _LOG_FROM * max(1.0, min(s.median for s in chosen))
-    for place, side in enumerate(SIDES):
-        axes = panel(figure, left + place * (wide + 14), foot, wide, step * len(names))
-        for summary in (s for s in chosen if s.side == side):
-            _strip(axes, names.index(summary.name), summary)
-        _decile_axes(axes, measure, side, len(names), longest, logarithmic)
-        row_labels(axes, labels if place == 0 else [], SMALL)
-    notes(figure, note_lines)
+    for axes, side in zip(panels, SIDES, strict=True):
+        _strips(axes, names, [s for s in chosen if s.side == side], SIDE_COLOURS[side])
+        _decile_axes(axes, measure, side, longest, logarithmic)
+    notes(figure, sentences)
     return figure
 
 
-def _strip(axes: Axes, row: int, summary: LengthSummary) -> None:
-    from matplotlib.patches import Rectangle
+def _strips(axes: Axes, names: Sequence[str], summaries: Sequence[LengthSummary], colour: str) -> None:
+    import numpy as np
 
-    colour, deciles = SIDE_COLOURS[summary.side], summary.deciles
+    rows, medians = [names.index(s.name) for s in summaries], [s.median for s in summaries]
+    deciles = np.array([s.deciles for s in summaries]).reshape(-1, 9).T
     for first, last, share, height in _STRIPS:
-        width = deciles[last] - deciles[first]
-        corner = (deciles[first], row - height / 2)
-        axes.add_patch(Rectangle(corner, width, height, facecolor=tint(colour, share), linewidth=0))
+        axes.barh(rows, deciles[last] - deciles[first], height, deciles[first], color=tint(colour, share), linewidth=0)
     # Where all deciles are equal the strip has no width: the line keeps the row visible.
-    axes.plot([deciles[0], deciles[8]], [row, row], color=colour, linewidth=0.8, solid_capstyle="butt")
-    axes.plot([summary.median] * 2, [row - 0.42, row + 0.42], color=INK, linewidth=2.4, solid_capstyle="butt")
-    axes.plot([summary.median] * 2, [row - 0.38, row + 0.38], color="white", linewidth=1, solid_capstyle="butt")
+    axes.hlines(rows, deciles[0], deciles[8], colour, linewidth=0.8)
+    for reach, ink, width in ((0.42, INK, 2.4), (0.38, PAPER, 1.0)):
+        axes.vlines(medians, [row - reach for row in rows], [row + reach for row in rows], ink, linewidth=width)
 
 
-def _decile_axes(axes: Axes, measure: str, side: Side, rows: int, longest: float, logarithmic: bool) -> None:
+def _decile_axes(axes: Axes, measure: str, side: Side, longest: float, logarithmic: bool) -> None:
     from matplotlib.ticker import MaxNLocator, NullFormatter, StrMethodFormatter
 
     if logarithmic:
@@ -176,7 +161,6 @@ def _decile_axes(axes: Axes, measure: str, side: Side, rows: int, longest: float
         axes.set_xlim(0, 1.05 * max(1.0, longest))
         axes.xaxis.set_major_locator(MaxNLocator(5, integer=True))
     axes.xaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
-    axes.set_ylim(rows - 0.5, -0.5)
     axes.grid(axis="x", color=QUIET, alpha=0.25, linewidth=0.4)
     axes.set_title(f"{side.title()}s", size=BODY, loc="left", pad=4)
     scale = ", log scale" if logarithmic else ""

@@ -34,6 +34,9 @@ def save_figure(figure: Figure, folder: Path, name: str) -> list[Path]:
     import matplotlib as mpl
 
     folder.mkdir(parents=True, exist_ok=True)
+    if engine := figure.get_layout_engine():  # once for all formats: it costs more than the drawing
+        engine.execute(figure)
+        figure.set_layout_engine("none")
     paths = []
     for kind in FORMATS:
         path = folder / f"{name}.{kind}"

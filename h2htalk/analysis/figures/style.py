@@ -13,8 +13,9 @@ from contextlib import contextmanager, suppress
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from h2htalk.analysis.figures.fonts import INSTALL_ANALYSIS, find_font
+from h2htalk.analysis.figures.fonts import find_font
 from h2htalk.errors import MissingExtraError, counted
+from h2htalk.text.parsing.parsing import INSTALL
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -56,6 +57,7 @@ _RC: dict[Any, Any] = {
     "ytick.major.size": 2.5,
     "legend.frameon": False,
     "legend.fontsize": SMALL,
+    "figure.constrained_layout.w_pad": 6 / POINTS,
     "hatch.linewidth": 0.5,
     "hatch.color": LINE,
     "svg.fonttype": "path",  # the page needs no font
@@ -90,7 +92,7 @@ def _matplotlib() -> Any:
     try:
         mpl = import_module("matplotlib")
     except ImportError:
-        raise MissingExtraError("drawing figures", INSTALL_ANALYSIS) from None
+        raise MissingExtraError("drawing figures", INSTALL) from None
     finally:
         if screen is not None:
             os.environ["MPLBACKEND"] = screen
@@ -101,40 +103,30 @@ def _matplotlib() -> Any:
 
 
 def new_figure(width: float, height: float) -> Figure:
-    """Create an empty white figure, width and height in inches, without pyplot."""
+    """Create an empty white figure, width in inches and height in points, without pyplot."""
     from matplotlib.figure import Figure
 
-    return Figure(figsize=(width, height), facecolor=PAPER)
+    return Figure(figsize=(width, height / POINTS), facecolor=PAPER)
 
 
-def panel(figure: Figure, left: float, bottom: float, width: float, height: float) -> Axes:
-    """Add axes at a position given in points from the figure's lower left corner."""
-    across, up = figure.get_figwidth() * POINTS, figure.get_figheight() * POINTS
-    return figure.add_axes((left / across, bottom / up, width / across, height / up))
+def new_panels(width: float, height: float, rows: int = 1, columns: int = 1) -> tuple[Figure, list[Axes]]:
+    """Create a figure as `new_figure` does, with panels for which matplotlib finds the room."""
+    figure = new_figure(width, height)
+    figure.set_layout_engine("constrained")
+    return figure, list(figure.subplots(rows, columns, squeeze=False).flat)
 
 
-def bare_panel(figure: Figure) -> Axes:
-    """Add axes over the whole figure, without frame or ticks, in points, with the centre at (0, 0)."""
-    across, up = figure.get_figwidth() * POINTS, figure.get_figheight() * POINTS
-    axes = figure.add_axes((0.0, 0.0, 1.0, 1.0))
-    axes.set_axis_off()
-    axes.set_xlim(-across / 2, across / 2)
-    axes.set_ylim(-up / 2, up / 2)
-    return axes
-
-
-def tint(colour: str, share: float) -> tuple[float, float, float]:
+def tint(colour: str, share: float) -> tuple[float, ...]:
     """Mix a colour with white: `share` of it in [0, 1], the rest white; returns red, green, blue in [0, 1]."""
     from matplotlib.colors import to_rgb
 
-    red, green, blue = to_rgb(colour)
-    return (1 - share * (1 - red), 1 - share * (1 - green), 1 - share * (1 - blue))
+    return tuple(1 - share * (1 - part) for part in to_rgb(colour))
 
 
 @figure_style()
-def draw_sentence(sentence: str, width: float = SINGLE_COLUMN) -> Figure:
+def draw_sentence(sentence: str) -> Figure:
     """Draw a figure that holds one sentence, for a figure that has nothing to show."""
-    figure = new_figure(width, 0.8)
+    figure = new_figure(SINGLE_COLUMN, 58)
     figure.text(0.5, 0.5, sentence, ha="center", va="center", size=BODY, color=QUIET, wrap=True, parse_math=False)
     return figure
 
@@ -154,5 +146,4 @@ def not_drawn(count: int, noun: str) -> list[str]:
 def notes(figure: Figure, sentences: Sequence[str]) -> None:
     """Write small print along the figure's foot: what is not drawn, and what a mark means."""
     if sentences:
-        across, up = figure.get_figwidth() * POINTS, figure.get_figheight() * POINTS
-        figure.text(4 / across, 4 / up, "\n".join(sentences), size=6, color=QUIET, va="bottom", parse_math=False)
+        figure.supxlabel("\n".join(sentences), x=0.01, ha="left", size=6, color=QUIET, parse_math=False)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from h2htalk.analysis.figures.fonts import INSTALL_ANALYSIS, find_font
+from h2htalk.analysis.figures.fonts import find_font
 from h2htalk.analysis.figures.style import (
     DOUBLE_COLUMN,
     PALETTE,
@@ -13,12 +13,12 @@ from h2htalk.analysis.figures.style import (
     POINTS,
     draw_sentence,
     figure_style,
-    new_figure,
+    new_panels,
     notes,
-    panel,
 )
 from h2htalk.data.languages import Language, find_language
 from h2htalk.errors import MissingExtraError, counted
+from h2htalk.text.parsing.parsing import INSTALL
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -30,7 +30,6 @@ WIDTH, HEIGHT = 1600, 900  # pixels: 230 an inch
 LARGEST, LARGEST_UNSPACED = 120, 170  # pixels a word is high: 150 words fill the picture
 SMALLEST = 22  # 7 points
 MARGIN = 14  # pixels between words: two that touch look like one
-FOOT = 14.0  # points for the notes
 
 
 @figure_style()
@@ -57,13 +56,10 @@ def draw_word_cloud(counts: Sequence[WordCount], language: Language, *, seed: in
         if (placed := len(cloud.layout_)) == len(drawn):
             break
     crowded = [f"{counted(len(drawn) - placed, 'word')} that do not fit"] if placed < len(drawn) else []
-    foot = FOOT if lacking or crowded else 0.0
-    high = DOUBLE_COLUMN * POINTS * HEIGHT / WIDTH
-    figure = new_figure(DOUBLE_COLUMN, (high + foot) / POINTS)
-    axes = panel(figure, 0, foot, DOUBLE_COLUMN * POINTS, high)
-    axes.imshow(cloud.to_array(), aspect="auto", interpolation="none")
+    figure, (axes,) = new_panels(DOUBLE_COLUMN, DOUBLE_COLUMN * POINTS * HEIGHT / WIDTH)
+    axes.imshow(cloud.to_array(), interpolation="none")
     axes.set_axis_off()
-    notes(figure, [f"Not drawn: {', '.join([*lacking, *crowded])}; see the table."] if foot else [])
+    notes(figure, [f"Not drawn: {', '.join([*lacking, *crowded])}; see the table."] if lacking or crowded else [])
     return figure
 
 
@@ -71,7 +67,7 @@ def _cloud(counts: Sequence[WordCount], language: Language, font: str, seed: int
     try:
         from wordcloud import WordCloud
     except ImportError:
-        raise MissingExtraError("a word cloud", INSTALL_ANALYSIS) from None
+        raise MissingExtraError("a word cloud", INSTALL) from None
     colours = {count.word: PALETTE[rank * 5 // len(counts)] for rank, count in enumerate(counts)}
     return WordCloud(
         font_path=font,

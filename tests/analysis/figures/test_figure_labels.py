@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from h2htalk.analysis.figures.fonts import find_font
 from h2htalk.analysis.figures.labels import STAND_IN, label, replaced_note, shortened, width_of, write
-from h2htalk.analysis.figures.style import bare_panel, figure_style, new_figure
+from h2htalk.analysis.figures.style import figure_style, new_panels
 
 pytestmark = pytest.mark.filterwarnings("error")  # matplotlib warns of a missing glyph
 
@@ -46,7 +46,7 @@ def test_how_many_labels_changed_is_said() -> None:
 @figure_style()
 @pytest.mark.parametrize("text", [*HOSTILE, "OK 回忆"])
 def test_any_text_is_drawn_as_it_is(text: str) -> None:
-    figure = new_figure(2, 1)
-    drawn = write(bare_panel(figure), 0, 0, label(text))
+    figure, (axes,) = new_panels(2, 72)
+    drawn = write(axes, 0, 0, label(text))
     figure.canvas.draw()
     assert drawn.get_window_extent().width == pytest.approx(width_of(label(text), 8) * figure.dpi / 72, rel=0.1, abs=2)
