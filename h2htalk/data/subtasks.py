@@ -6,8 +6,8 @@ Adding a subtask is a record here and a template `benchmark/prompts/LANGUAGE/NAM
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Annotated, Literal, cast
+from dataclasses import dataclass, field
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, WithJsonSchema
 
@@ -45,25 +45,18 @@ class Subtask:
     max_tokens: int  # the reply budget a model gets
     contract: Contract
     level: Literal["I", "II", "III"] | None = None  # of the itinerary subtasks that a judge scores (section 4.1)
+    # These follow from the fields above.
+    title: str = field(init=False)  # the paper's name: `DialogueBase`
+    dimension: Dimension = field(init=False)
+    is_chat: bool = field(init=False)  # the scenario's turns are the conversation itself, not material to work on
+    has_null_line: bool = field(init=False)  # an answer may be the language's line for "nothing to remember"
 
-    @property
-    def title(self) -> str:
-        """The paper's name: `DialogueBase`."""
-        return self.name.title().replace("_", "")
-
-    @property
-    def dimension(self) -> Dimension:
-        return cast(Dimension, self.name.partition("_")[0])
-
-    @property
-    def is_chat(self) -> bool:
-        """Whether the scenario's turns are the conversation itself, not material to work on."""
-        return self.dimension == "dialogue"
-
-    @property
-    def has_null_line(self) -> bool:
-        """Whether an answer may be the language's line for "nothing to remember"."""
-        return self.contract.form == "memories"
+    def __post_init__(self) -> None:
+        dimension = self.name.partition("_")[0]
+        made: dict[str, Any] = {"title": self.name.title().replace("_", ""), "dimension": dimension}
+        made |= {"is_chat": dimension == "dialogue", "has_null_line": self.contract.form == "memories"}
+        for name, value in made.items():
+            object.__setattr__(self, name, value)
 
 
 _REPLY = Contract("speech", (1, 2), "reply", one_action=True, nameless=True)
