@@ -26,7 +26,7 @@ with options.lazy_imports():
     from h2htalk.curation import dry_run as estimates
     from h2htalk.curation import workspace as workspaces
     from h2htalk.curation.quasi_identifiers import report as identifiers
-    from h2htalk.curation.release import build, card, check, diff, gates, invented_values
+    from h2htalk.curation.release import build, card, check, content, gates, invented_values
     from h2htalk.curation.release import items as release_items
     from h2htalk.data import split_output, splits
     from h2htalk.data.erasure import folder_kinds
@@ -305,15 +305,15 @@ def release_check(folder: Annotated[str, Argument(help="A release's folder, or a
 
 def print_release(release: build.Release) -> None:
     """Print what was accepted, refused and chosen, then what the gates found, with exit code 4."""
-    accepted, content = release.accepted, release.content
+    accepted, held = release.accepted, release.content
     say(*release.notes)
     if accepted is not None:
         say(f"accepted: {len(accepted.items):,} of {counted(len(accepted.items) + len(accepted.refused), 'item')}")
         say(*(f"  refused: {reason}: {count:,}" for reason, count in accepted.reasons().items()))
-        chosen = {split: [item.scenario.subtask for item in items] for split, items in content.splits.items()}
+        chosen = {split: [item.scenario.subtask for item in items] for split, items in held.splits.items()}
         for name in in_table_order({name for names in chosen.values() for name in names}):
             say(f"{name}: " + ", ".join(f"{split} {names.count(name):,}" for split, names in chosen.items()))
-    for config, rows in content.configs().items():
+    for config, rows in held.configs().items():
         say(f"config {config}: " + ", ".join(f"{split} {count:,}" for split, count in rows.items()))
     for gate in gates.GATES.values():
         if found := [one for one in release.findings if one.gate == gate.name]:
@@ -330,7 +330,7 @@ def print_release(release: build.Release) -> None:
 
 def release_diff(old: ReleaseName, new: ReleaseName) -> None:
     """List the items that were added, removed and changed between two releases, and why."""
-    say(record_diff.format_diff(diff.diff_releases(*map(hub.release_folder, (old, new)))).rstrip("\n"))
+    say(record_diff.format_diff(content.diff_releases(*map(hub.release_folder, (old, new)))).rstrip("\n"))
 
 
 def release_publish(

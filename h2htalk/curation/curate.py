@@ -9,22 +9,24 @@ erasure that was interrupted is completed before anything else.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from h2htalk.chat.engines import parse_model
+from h2htalk.chat.store.model_calls import check_model
 from h2htalk.curation.erase import finish_erasure
-from h2htalk.curation.pipeline import run_stage
-from h2htalk.curation.preflight import leave_out_unnamed, preflight
+from h2htalk.curation.pipeline import StageRun, require_finished, run_stage
 from h2htalk.curation.settings import CurateSpec, read_spec
 from h2htalk.curation.stage_folder import RecordCounts
-from h2htalk.curation.stage_table import STAGES, find_stage, stages_from
+from h2htalk.curation.stage_table import STAGES, find_stage, stage_before, stages_from
 from h2htalk.curation.workspace import Workspace
 from h2htalk.data.files import read_jsonl, refuse_links, write_jsonl
 from h2htalk.data.records import as_path
 from h2htalk.data.responses import CALLS
 from h2htalk.errors import ConfigError, IncompleteError
+from h2htalk.text.escaping import printable
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +74,7 @@ def curate(
         names = chosen.names()
         if renewed:
             refuse_links(place.path)
-        preflight([name for name in names if name in renewed or not _finished(place, name)], spec, place, key)
+        _preflight([name for name in names if name in renewed or not _finished(place, name)], spec, place, key)
         removed = False
         for name in names:
             if name == from_stage:  # not earlier: stages before it may turn out to have other settings
@@ -98,10 +100,25 @@ class ChosenStages:
     renewed: Sequence[str]
 
     def names(self) -> list[str]:
-        """The stages, in order; says on standard error which one is left out, and why."""
+        """The stages, in order.
+
+        A stage whose required setting is empty, and that has not begun, is left out with a message on standard error.
+        """
         if self.asked:
             return [name for name in STAGES if name in self.asked]
-        return leave_out_unnamed(list(STAGES), self.spec, self.place, self.from_stage)
+        kept = []
+        for name, stage in STAGES.items():
+            missing = stage.required and not getattr(self.spec.section(stage.settings), stage.required)
+            if missing and name != self.from_stage and not _begun(self.place, name):
+                message = (
+                    f"{name}: {name}.{stage.required} is empty, so the run ends with the results of "
+                    f"{stage_before(name)}; to run {name}, set it, for instance {stage.required} = "
+                    f'"anthropic:claude-sonnet-5" in [{name}], and start the same command again'
+                )
+                print(printable(message), file=sys.stderr, flush=True)
+            else:
+                kept.append(name)
+        return kept
 
 
 def choose_stages(
@@ -122,6 +139,26 @@ def choose_stages(
             f"made: add --stage {from_stage}, or leave --stage out"
         )
     return ChosenStages(spec, Workspace(Path(spec.workspace)), asked, from_stage, renewed)
+
+
+def _preflight(names: Sequence[str], spec: CurateSpec, workspace: Workspace, key: bytes) -> None:
+    """Check that stages can be made before anything is removed, read or sent: settings, models, prices, keys, sources.
+
+    Raises ConfigError, which says what to change, where one cannot or a package is not installed; DataError where a
+    split or a script is damaged.
+    """
+    runs: list[StageRun] = []
+    for name in names:
+        previous = stage_before(name)
+        if previous and previous not in names:
+            require_finished(workspace.stage(previous))
+        runs.append(find_stage(name).make(spec, workspace, key))
+    for settings in (settings for run in runs for settings in run.calls):
+        check_model(settings)
+
+
+def _begun(workspace: Workspace, stage: str) -> bool:
+    return (workspace.stage(stage).path / "stage.json").exists()
 
 
 def _finished(workspace: Workspace, stage: str) -> bool:
@@ -155,7 +192,7 @@ def summaries(workspace: Workspace) -> list[StageSummary]:
     found = []
     for name in STAGES:
         folder = workspace.stage(name)
-        if (folder.path / "stage.json").exists():
+        if _begun(workspace, name):
             notes = tuple(str(note["message"]) for note in folder.notes().values())
             counts = folder.total()
             if counts.earlier:

@@ -66,10 +66,11 @@ def read_spec(path: Path, *, workspace: Path | None = None, processes: int | Non
     if processes is not None:
         raw["processes"] = processes
     folder = path.resolve().parent
-    kinds = {name: kind for name, stage in STAGES.items() if (kind := stage.settings_type()) is not None}
-    given = {name: raw.pop(name, {}) for name in kinds}
-    general = read_section(GeneralSettings, raw, folder, str(path), known=list(kinds))
-    sections = tuple(read_section(kind, given[name], folder, f"{path}: {name}") for name, kind in kinds.items())
+    given = {name: raw.pop(name, {}) for name in STAGES}
+    general = read_section(GeneralSettings, raw, folder, str(path), known=list(STAGES))
+    sections = tuple(
+        read_section(one.settings, given[one.name], folder, f"{path}: {one.name}") for one in STAGES.values()
+    )
     spec = CurateSpec(**asdict(general), sections=sections, folder=folder)
     return replace(spec, workspace=str(workspace.resolve())) if workspace is not None else spec
 

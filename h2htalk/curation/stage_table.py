@@ -7,6 +7,14 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
+from h2htalk.curation.gather.settings import GatherSettings
+from h2htalk.curation.stage_settings import (
+    AnonymizeSettings,
+    ComposeSettings,
+    DedupSettings,
+    ReviewSettings,
+    SafetySettings,
+)
 from h2htalk.errors import ConfigError, quoted, suggest
 
 
@@ -17,7 +25,7 @@ class Stage:
     Attributes:
         name: of its folder in the workspace, of its section in the TOML file, and in commands.
         module: its `make_stage(spec, workspace, key)` returns a `pipeline.StageRun`.
-        settings: `module:Class`, the record of its TOML section; empty where it has none.
+        settings: the record of its TOML section.
         reads: what its input records are: `dialogues` or `candidates`.
         required: the setting without which a run ends before this stage; empty for none.
         compares: whether the result for a record depends on other records: an erasure then removes all parts.
@@ -26,7 +34,7 @@ class Stage:
 
     name: str
     module: str
-    settings: str = ""
+    settings: type[Any]
     reads: str = "dialogues"
     required: str = ""
     compares: bool = False
@@ -36,47 +44,26 @@ class Stage:
         """Call the module's `make_stage`."""
         return import_module(self.module).make_stage(*arguments)
 
-    def settings_type(self) -> type[Any] | None:
-        """The class of its TOML section."""
-        module, _, name = self.settings.partition(":")
-        return getattr(import_module(module), name) if module else None
-
 
 # In the order in which records pass through them.
 STAGES: Mapping[str, Stage] = {
     stage.name: stage
     for stage in (
-        Stage(
-            name="gather",
-            module="h2htalk.curation.gather.stage",
-            settings="h2htalk.curation.gather.settings:GatherSettings",
-        ),
-        Stage(
-            name="anonymize",
-            module="h2htalk.curation.anonymize.stage",
-            settings="h2htalk.curation.anonymize.settings:AnonymizeSettings",
-        ),
-        Stage(
-            name="safety",
-            module="h2htalk.curation.safety.stage",
-            settings="h2htalk.curation.safety.settings:SafetySettings",
-        ),
+        Stage(name="gather", module="h2htalk.curation.gather.stage", settings=GatherSettings),
+        Stage(name="anonymize", module="h2htalk.curation.anonymize.stage", settings=AnonymizeSettings),
+        Stage(name="safety", module="h2htalk.curation.safety.stage", settings=SafetySettings),
         Stage(
             name="dedup",
             module="h2htalk.curation.dedup.stage",
-            settings="h2htalk.curation.dedup.settings:DedupSettings",
+            settings=DedupSettings,
             compares=True,
             temporary=("duplicates.jsonl", "work"),
         ),
-        Stage(
-            name="compose",
-            module="h2htalk.curation.compose.stage",
-            settings="h2htalk.curation.compose.settings:ComposeSettings",
-        ),
+        Stage(name="compose", module="h2htalk.curation.compose.stage", settings=ComposeSettings),
         Stage(
             name="review",
             module="h2htalk.curation.review.stage",
-            settings="h2htalk.curation.review.settings:ReviewSettings",
+            settings=ReviewSettings,
             reads="candidates",
             required="model",
             compares=True,

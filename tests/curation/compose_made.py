@@ -9,8 +9,8 @@ from typing import Any
 
 from curation_made import finished, run_one
 
-from h2htalk.curation.compose.settings import ComposeSettings
 from h2htalk.curation.stage_folder import RecordCounts
+from h2htalk.curation.stage_settings import ComposeSettings
 from h2htalk.curation.workspace import Workspace
 from h2htalk.data.scenario import Dialogue, Turn
 

@@ -6,14 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from h2htalk.curation.anonymize.settings import AnonymizeSettings
-from h2htalk.curation.compose.settings import ComposeSettings
-from h2htalk.curation.dedup.settings import DedupSettings
 from h2htalk.curation.gather.settings import GatherSettings
-from h2htalk.curation.review.settings import ReviewSettings
-from h2htalk.curation.safety.settings import SafetySettings
 from h2htalk.curation.setting_types import resolve_path
 from h2htalk.curation.settings import CurateSpec, read_spec
+from h2htalk.curation.stage_settings import (
+    AnonymizeSettings,
+    ComposeSettings,
+    DedupSettings,
+    ReviewSettings,
+    SafetySettings,
+)
 from h2htalk.curation.stage_table import STAGES
 from h2htalk.errors import ConfigError
 

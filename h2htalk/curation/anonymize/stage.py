@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from h2htalk.curation.anonymize.allow_list import addressed_personas, companion_names
-from h2htalk.curation.anonymize.settings import AnonymizeSettings
 from h2htalk.curation.anonymize.spans import TYPES
 from h2htalk.curation.gather.raw_items import USER_NAMES
 from h2htalk.curation.gather.settings import GatherSettings
@@ -23,6 +22,7 @@ from h2htalk.curation.gather.speaker_roles import ROLE_NAMES
 from h2htalk.curation.outcomes import Kept, Outcome, Outcomes, PartRule, Rejected, each_dialogue
 from h2htalk.curation.pipeline import RuleFactory, StageRun
 from h2htalk.curation.settings import CurateSpec
+from h2htalk.curation.stage_settings import AnonymizeSettings
 from h2htalk.curation.workspace import Workspace
 from h2htalk.data.scenario import Dialogue, Turn
 from h2htalk.errors import ConfigError, MissingExtraError, quoted, suggest

@@ -18,11 +18,11 @@ from h2htalk.curation.dedup.candidate_pairs import MappedDialogues, Nodes, group
 from h2htalk.curation.dedup.clustering import find_removals
 from h2htalk.curation.dedup.hashing import map_part, open_index
 from h2htalk.curation.dedup.reply_folding import fold
-from h2htalk.curation.dedup.settings import DedupSettings
 from h2htalk.curation.outcomes import Kept, Outcomes, PartRule, Rejected, each_dialogue
 from h2htalk.curation.pipeline import RuleFactory, StageRun, in_processes
 from h2htalk.curation.settings import CurateSpec
 from h2htalk.curation.stage_folder import StageFolder
+from h2htalk.curation.stage_settings import DedupSettings
 from h2htalk.curation.stage_table import STAGES, stage_before
 from h2htalk.curation.workspace import Workspace
 from h2htalk.data.files import read_jsonl, write_jsonl

@@ -14,7 +14,6 @@ from functools import partial
 from itertools import islice
 from typing import Any, TypeVar
 
-from h2htalk.curation.anonymize.settings import AnonymizeSettings
 from h2htalk.curation.gather.cleaning import clean
 from h2htalk.curation.gather.earlier_states import find_earlier_states
 from h2htalk.curation.gather.raw_items import RawDialogue, RawItem, RefusedItem
@@ -26,6 +25,7 @@ from h2htalk.curation.outcomes import EARLIER_STATE, Kept, Outcomes, Rejected
 from h2htalk.curation.pipeline import StageRun, raise_incomplete
 from h2htalk.curation.settings import CurateSpec
 from h2htalk.curation.stage_folder import RecordCounts, StageFolder, part_name
+from h2htalk.curation.stage_settings import AnonymizeSettings
 from h2htalk.curation.tombstones import Tombstones, marks_of
 from h2htalk.curation.workspace import Workspace
 from h2htalk.data.scenario import Dialogue

@@ -1,4 +1,4 @@
-"""What a release holds, in memory: written into a folder, and read back from one."""
+"""What a release holds, in memory: written into a folder, read back from one, and compared with another's."""
 
 from __future__ import annotations
 
@@ -11,16 +11,20 @@ from typing import Any
 
 from h2htalk.curation.release.items import ReleaseItem, VoteRow
 from h2htalk.data.case import STUDIES, Case
+from h2htalk.data.erasure.folder_kinds import read_erased
 from h2htalk.data.files import write_jsonl
 from h2htalk.data.languages import LANGUAGES
 from h2htalk.data.records import read_record
 from h2htalk.data.releases.release_folder import (
     MANIFEST,
+    PRIVATE_REFERENCES,
     SPLITS,
     TEST,
+    TOMBSTONES,
     VOTES,
     Manifest,
     case_row,
+    private_folder,
     read_items,
     read_manifest,
     read_rows,
@@ -34,6 +38,7 @@ from h2htalk.errors import DataError, quoted
 from h2htalk.rounds.aggregation.decisions import RULES
 from h2htalk.rounds.item_sources import input_text
 from h2htalk.rounds.texts.interface import passage_title
+from h2htalk.text.record_diff import RecordDiff, diff_records
 
 _NUMBER = re.compile("[0-9]+([.][0-9]+)?", re.ASCII)
 # Keys of provenance that lead to a private reference in a public source.
@@ -208,3 +213,48 @@ def _read_vote(row: Mapping[str, Any], where: str) -> VoteRow:
     if len(vote.annotators) != len(vote.values) or vote.rule not in RULES or not all(map(_NUMBER.fullmatch, numbers)):
         raise DataError(f"{where}: needs an annotator a value, a rule of {', '.join(RULES)}, and numbers for a rating")
     return vote
+
+
+# --- What changed from one release to another ---
+
+ERASED, LEFT_OUT = "erased", "no longer accepted, or not chosen"
+_COMPARED = ("name", "version", "licence", "description", "date", "canary", "references_sha256")
+
+
+def diff_releases(old: Path, new: Path) -> RecordDiff:
+    """Compare two release folders; private references count where both private folders are beside them.
+
+    Returns:
+        facts: field of the manifest, or configuration and split -> old and new value.
+        added: id -> split: `test`, `dev`, or `STUDY` for cases.
+        removed: id -> `erased` (a tombstone of the new release), or no longer accepted or not chosen.
+        moved: id -> old and new split.
+        changed: id of an item, or `persona ID` -> the fields that differ; `votes` are those on an item.
+
+    Raises:
+        DataError: a folder is no release, or a file is damaged.
+    """
+    (manifest, content), (manifest2, content2) = (
+        read_content(folder, private_folder(folder) / PRIVATE_REFERENCES) for folder in (old, new)
+    )
+    removed = {"": LEFT_OUT} | dict.fromkeys(read_erased(new / TOMBSTONES), ERASED)
+    return diff_records(_records(content), _records(content2), (_facts(manifest), _facts(manifest2)), removed)
+
+
+def _facts(manifest: Manifest) -> dict[str, str]:
+    rows = {f"{config}, {split}": n for config, splits in manifest.configs.items() for split, n in splits.items()}
+    return {name: getattr(manifest, name) or "-" for name in _COMPARED} | {
+        key: f"{n:,} rows" for key, n in rows.items()
+    }
+
+
+def _records(content: ReleaseContent) -> dict[str, dict[str, Any]]:
+    """The records of items, cases and personas with their split, by id."""
+    records: dict[str, dict[str, Any]] = {
+        f"persona {name}": {"split": "personas", "persona": one} for name, one in content.personas.items()
+    }
+    for split, items in content.splits.items():
+        for item in items:
+            own = {"references": item.scenario.references, "votes": item.votes, "split": split}
+            records[item.id] = {key: one for key, one in item.scenario.to_dict().items() if key != "reference"} | own
+    return records | {case.id: case.to_dict() | {"split": case.study} for case in content.cases}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,6 +9,7 @@ from typing import Any
 
 from h2htalk.curation.release.items import ReleaseItem, families
 from h2htalk.data.releases.release_folder import DEV, TEST
+from h2htalk.rounds.assignment.assignments import seeded_number
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ def select(
 
     def by_family(item: ReleaseItem) -> tuple[Any, ...]:
         name = family[item.id]
-        return name not in once[DEV], _number(seed, DEV, name), _number(seed, DEV, item.id)
+        return name not in once[DEV], seeded_number(seed, DEV, name), seeded_number(seed, DEV, item.id)
 
     free = sorted((item for item in items if family[item.id] not in once[TEST]), key=by_family)
     dev = _stratified(free, quotas.get(DEV, 0), seed, history.dev)
@@ -65,7 +65,7 @@ def select(
     dev = [*(item for language, item in first.items() if language not in languages), *dev][: len(dev)]
     in_dev = {family[item.id] for item in dev} | once[DEV]
     others = [item for item in items if family[item.id] not in in_dev]
-    others.sort(key=lambda item: _number(seed, TEST, item.id))
+    others.sort(key=lambda item: seeded_number(seed, TEST, item.id))
     by_subtask: dict[str, list[ReleaseItem]] = defaultdict(list)
     for item in others:
         by_subtask[item.scenario.subtask].append(item)
@@ -88,13 +88,7 @@ def _stratified(order: Sequence[ReleaseItem], count: int, seed: int, before: Col
         strata[item.scenario.language, tags.emotion, tags.complexity].append(item)
     exact = {key: len(theirs) * count / len(rest) for key, theirs in strata.items()}
     taken = {key: int(value) for key, value in exact.items()}
-    by_remainder = sorted(strata, key=lambda key: (taken[key] - exact[key], _number(seed, *key)))
+    by_remainder = sorted(strata, key=lambda key: (taken[key] - exact[key], seeded_number(seed, *key)))
     for key in by_remainder[: count - sum(taken.values())]:
         taken[key] += 1
     return [*kept, *(item for key, theirs in strata.items() for item in theirs[: taken[key]])]
-
-
-def _number(seed: int, *names: str) -> int:
-    """A pseudo-random number that depends on the seed and the names alone."""
-    text = "\0".join((str(seed), *names))
-    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "big")

@@ -35,9 +35,9 @@ from h2htalk.curation.review.reviewer import (
     read_comparisons,
     read_rubric,
 )
-from h2htalk.curation.review.settings import ReviewSettings
 from h2htalk.curation.settings import CurateSpec
 from h2htalk.curation.stage_folder import StageFolder
+from h2htalk.curation.stage_settings import ReviewSettings
 from h2htalk.curation.stage_table import stage_before
 from h2htalk.curation.workspace import Workspace
 from h2htalk.data.files import read_jsonl, write_jsonl

@@ -14,10 +14,10 @@ from h2htalk.curation.candidates import Candidate
 from h2htalk.curation.compose.drafts import Draft, RefusedDraft, scenario_of
 from h2htalk.curation.compose.generation import Composer
 from h2htalk.curation.compose.reply_schemas import read_proposals
-from h2htalk.curation.compose.settings import ComposeSettings
 from h2htalk.curation.gather.mock_dialogues import mock_dialogues
 from h2htalk.curation.prompts.templates import Prompts
 from h2htalk.curation.safety.evidence import Evidence
+from h2htalk.curation.stage_settings import ComposeSettings
 from h2htalk.curation.workspace import Workspace
 from h2htalk.data.help_lines import help_rows
 from h2htalk.data.languages import LANGUAGES, Language

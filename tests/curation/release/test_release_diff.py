@@ -10,7 +10,7 @@ import pytest
 from card_made import made_content, make_card
 from releases_made import case, scenario
 
-from h2htalk.curation.release.diff import diff_releases
+from h2htalk.curation.release.content import diff_releases
 from h2htalk.curation.release.items import ReleaseItem
 from h2htalk.data.releases.release_folder import private_folder
 from h2htalk.data.scenario import bundled_personas
