@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from dedup_made import words
 
+from h2htalk.curation.dedup.candidate_pairs import candidate_pairs
 from h2htalk.curation.dedup.minhash import signatures, text_hash
-from h2htalk.curation.dedup.minhash_lsh import candidate_pairs
 
 
 def found(texts):

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from h2htalk.curation.quasi_identifiers.statements import KINDS, find_statements
+from h2htalk.curation.quasi_identifiers.report import KINDS, find_statements
 from h2htalk.data.scenario import Dialogue, Turn
 
 

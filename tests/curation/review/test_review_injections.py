@@ -16,9 +16,8 @@ from review_made import BETTER, candidates, composed, review, scoring
 
 from h2htalk.curation.candidates import Candidate, Reference
 from h2htalk.curation.prompts.templates import Prompts
-from h2htalk.curation.review.review_record import Reviewed
 from h2htalk.curation.review.reviewer import Reviewer
-from h2htalk.curation.review.stage import reviews_path
+from h2htalk.curation.review.stage import Reviewed, reviews_path
 from h2htalk.curation.stage_settings import ReviewSettings
 from h2htalk.data.files import read_jsonl
 from h2htalk.data.subtasks import SUBTASKS

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import re
+import unicodedata
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
+from typing import Generic, TypeVar
 
 from h2htalk.curation.anonymize.allow_list import AllowedSpan, find_allowed, is_whole_word, to_lower
-from h2htalk.curation.anonymize.normalization import normalize_text, plain
+from h2htalk.curation.anonymize.normalization import HAN_DIGITS, normalize_text, plain
 from h2htalk.curation.anonymize.pattern_tables import pattern_table
 from h2htalk.curation.anonymize.spans import Span, resolve_overlaps
-from h2htalk.curation.anonymize.values.leak_check import leaks
-from h2htalk.curation.anonymize.values.value_index import HAN, SHORTEST, ValueIndex, find_reformatted
 from h2htalk.curation.anonymize.values.value_variants import LEAKING, KnownValue, variants_of, visible_value
 
 _RE = pattern_table(Path(__file__).parent / "patterns.toml", "dialogue_values")
@@ -151,7 +153,7 @@ class DialogueData:
         if any(s.end - s.start >= LEAKING for text in plain_texts for s in self.find_known(text)):
             return True
         pieces = [piece for text in plain_texts for piece in self._around_allowed(text)]
-        return leaks(pieces, self.values.unambiguous())
+        return _leaks(pieces, self.values.unambiguous())
 
     def _around_allowed(self, text: str) -> Iterator[str]:
         at = 0
@@ -208,3 +210,132 @@ def _merge_known(spans: list[Span], repeated: list[Span]) -> list[Span]:
             kept.append(span)
             dropped.update(touching)
     return [*(s for s in spans if s not in dropped), *kept] if kept else spans
+
+
+# --- Values in a text, as they are written or with other marks between their characters ---
+
+T = TypeVar("T")
+_START = 2  # characters by which values are told apart first
+_FEW_VALUES = 50  # values that are looked for one by one before a text is walked over
+SHORTEST = 6  # digits and letters of a reformatted value: shorter ones are met by chance
+HAN = re.compile("[\u4e00-\u9fff]")
+_LETTER = re.compile(r"[^\W\d_\u4e00-\u9fff]")
+_HAN_DIGITS = str.maketrans(HAN_DIGITS)
+_NUMBER_CHARS = re.compile("[0-9a-z]")
+_NAME_CHARS = re.compile(r"[^\W\d_]")
+_NUMBER_MARKS = re.compile(r"[\s.·/()_,，、:*+\-]{0,3}")
+_NAME_MARKS = re.compile(r"[ ._*·'\-]?")
+
+Known = tuple[str, float]  # type, score
+
+
+class ValueIndex(Generic[T]):
+    """What is known of each value, found by the value's first characters."""
+
+    def __init__(self, values: Iterable[tuple[str, T]]) -> None:
+        self.values = dict(values)
+        self._sizes: dict[str, list[int]] = {}
+        for size in sorted({len(value) for value in self.values}, reverse=True):
+            for start in {value[:_START] for value in self.values if len(value) == size}:
+                self._sizes.setdefault(start, []).append(size)
+
+    def find(
+        self, text: str, accepted: Callable[[int, int], bool] = lambda start, end: True
+    ) -> Iterator[tuple[int, int, T]]:
+        """(start, end, what is known) of each value in a text; of those that begin together, the longest accepted."""
+        if len(self.values) <= _FEW_VALUES and not any(value in text for value in self.values):
+            return
+        at = 0
+        while at < len(text):
+            end = at + 1
+            for size in self._sizes.get(text[at : at + _START], ()):
+                known = self.values.get(text[at : at + size])
+                if known is not None and at + size <= len(text) and accepted(at, at + size):
+                    end = at + size
+                    yield at, end, known
+                    break
+            at = end
+
+
+def find_reformatted(shown: str, numbers: ValueIndex[Known], names: ValueIndex[Known]) -> list[Span]:
+    """Where numbers and full names stand in a text (plain), in order, with a mark or two between their characters."""
+    lowered = to_lower(shown)
+    hits = [
+        hit
+        for hit in _compact(lowered.translate(_HAN_DIGITS), numbers, _NUMBER_CHARS, _NUMBER_MARKS)
+        if _is_whole_number(lowered, hit.start, hit.end)
+    ]
+    for hit in _compact(lowered, names, _NAME_CHARS, _NAME_MARKS):
+        # Han characters that stand together are looked for as they are.
+        apart = len(HAN.findall(lowered, hit.start, hit.end)) < hit.end - hit.start
+        if apart and not any(_LETTER.fullmatch(lowered[at : at + 1]) for at in (hit.start - 1, hit.end) if at >= 0):
+            hits.append(hit)
+    return sorted(hits)
+
+
+def _compact(text: str, index: ValueIndex[Known], chars: re.Pattern[str], marks: re.Pattern[str]) -> Iterator[Span]:
+    """Values in the text's characters of a kind, where nothing but a mark or two stands between those."""
+    if not index.values:
+        return
+    places = [m.start() for m in chars.finditer(text)]
+
+    def is_close(start: int, end: int) -> bool:
+        return all(marks.fullmatch(text, places[n] + 1, places[n + 1]) for n in range(start, end - 1))
+
+    for start, end, known in index.find("".join([text[at] for at in places]), is_close):
+        yield Span(places[start], places[end - 1] + 1, *known)
+
+
+def _is_whole_number(text: str, start: int, end: int) -> bool:
+    """Whether a number is not part of a longer one; one of digits in a row may stand in anything."""
+    found = text[start:end].translate(_HAN_DIGITS)
+    if found.isdigit():
+        return True
+    others = re.compile("[0-9]" if found.upper() == found else "[0-9a-z]")  # digits and marks alone, or letters too
+    return not (others.match(text[max(start - 1, 0) : start]) or others.match(text[end : end + 1]))
+
+
+# --- Whether a value is still to be read in a text ---
+
+# Characters: shorter words, Chinese names and numbers are parts of something else.
+_LONG_WORD, _HAN_NAME, _NUMBER = 4, 3, 6
+_TOKEN = re.compile(r"[\u4e00-\u9fff]|[^\W_\u4e00-\u9fff]+")
+_NO_NUMBER = re.compile("[^0-9a-z]+")
+# Between digits of one number.
+_MARKS = re.compile(r"(?<=[0-9])[^\w\n]{1,3}(?=[0-9])")
+
+
+def _leaks(texts: Iterable[str], values: Iterable[str]) -> bool:
+    """Whether one of the values, as written, stands in one of the texts.
+
+    It is stricter than the search that marks values, and apart from it. Both are compared in one case and one width,
+    without unseen characters and marks; numbers by their digits alone.
+    """
+    folded = [_folded(text) for text in texts]
+    # A text's words between spaces, so that a value is found as words of its own, whatever marks part them.
+    words = [f" {' '.join(_TOKEN.findall(text))} " for text in folded]
+    streams = [text.replace(" ", "") for text in words]
+    numbers = [_MARKS.sub("", text.translate(_HAN_DIGITS)) for text in folded]
+    for value in values:
+        tokens = _TOKEN.findall(_folded(value))
+        digits = _NO_NUMBER.sub("", _folded(value).translate(_HAN_DIGITS))
+        if digits.isdigit() and len(digits) >= _NUMBER and any(digits in text for text in numbers):
+            return True
+        whole = "".join(tokens)
+        if len(whole) < (_HAN_NAME if "\u4e00" <= whole[:1] <= "\u9fff" else _LONG_WORD):
+            continue
+        # Of a name in several words the letters may be parted anywhere.
+        pattern = " ?".join(whole) if len(tokens) > 1 else whole
+        for text, stream in zip(words, streams, strict=True):
+            if whole in stream and re.search(f" {pattern} ", text):
+                return True
+    return False
+
+
+@lru_cache(maxsize=4096)
+def _folded(text: str) -> str:
+    """In one case and width, without what nobody sees."""
+    folded = unicodedata.normalize("NFKC", plain(normalize_text(text).visible)).casefold()
+    if folded.isascii():
+        return folded
+    return "".join([c for c in folded if unicodedata.category(c) not in ("Cf", "Mn")])
