@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import Annotated
 
 from h2htalk.analysis.measures.coverage import Coverage, coverage
 from h2htalk.analysis.measures.diversity import Diversity, compare_diversity, measure_diversity
@@ -20,7 +21,7 @@ from h2htalk.analysis.verb_nouns.pair_counting import PairJob, choose_processes,
 from h2htalk.analysis.verb_nouns.pairs import PairCount
 from h2htalk.analysis.verb_nouns.parsers import ParserModel, choose_models
 from h2htalk.data.languages import LANGUAGES, Language
-from h2htalk.data.records import PathText, check_fields
+from h2htalk.data.records import NOT_EMPTY, PathText, check_fields
 from h2htalk.data.scenario import Scenario
 from h2htalk.data.splits import Split, load_split
 from h2htalk.errors import ConfigError, MissingExtraError, quoted
@@ -48,7 +49,7 @@ class AnalyzeSpec:
     """
 
     split: PathText = "mini"
-    compare_with: PathText | None = None
+    compare_with: Annotated[PathText, NOT_EMPTY] | None = None
     language: str | None = None
     limit: int | None = None
     tokenizer: str | None = None

@@ -38,7 +38,7 @@ with options.lazy_imports():
     from h2htalk.benchmark.report import notes, table2
     from h2htalk.benchmark.studies import applications, exports, run_study
     from h2htalk.benchmark.studies import report as study_report
-    from h2htalk.data import links, split_output, splits
+    from h2htalk.data import links, split_output
     from h2htalk.data.releases import hub
 
 OWN = "The run's own when left out."
@@ -231,10 +231,6 @@ def analyze(
     processes: Annotated[int | None, Option(help="Processes that parse and draw; default: one a core.")] = None,
 ) -> None:
     """Measure a split: lengths, words, verb-noun pairs, diversity, coverage."""
-    for option, name in (("SPLIT", split), ("--compare-with", compare_with)):
-        if name is not None and not name.strip():
-            bundled = ", ".join(splits.list_splits())
-            raise ConfigError(f"{option} is empty: name a bundled split ({bundled}), a folder or a file")
     write_analysis.require_output(out)
     models = tuple(spacy_model or ())
     spec = h2htalk.AnalyzeSpec(split, compare_with, language, limit, tokenizer, models, embedder, processes)

@@ -13,7 +13,6 @@ from typer import Argument, Exit, Option
 from h2htalk.cli import options
 from h2htalk.cli.options import say
 from h2htalk.curation.stage_table import STAGES, find_stage
-from h2htalk.data.subtasks import in_table_order
 from h2htalk.errors import ConfigError, H2HTalkError, counted
 from h2htalk.rounds.settings import ANNOTATORS, make_spec
 from h2htalk.text.escaping import printable
@@ -26,7 +25,7 @@ with options.lazy_imports():
     from h2htalk.curation import dry_run as estimates
     from h2htalk.curation import workspace as workspaces
     from h2htalk.curation.quasi_identifiers import report as identifiers
-    from h2htalk.curation.release import build, card, check, content, gates, invented_values
+    from h2htalk.curation.release import build, card, check, content, invented_values
     from h2htalk.curation.release import items as release_items
     from h2htalk.data import split_output, splits
     from h2htalk.data.erasure import folder_kinds
@@ -61,7 +60,6 @@ NOT_SEARCHED = (
     "`datasets` elsewhere (`cache_dir`), spreadsheets that come back (`round status` erases from them)"
 )
 ERASED = {"hub": "cached copies erased", "copy": "not changed", "": "missing"}
-_SHOWN = 20  # findings of a gate
 
 
 def split_list() -> None:
@@ -211,10 +209,10 @@ def redrawn(folder: folder_kinds.FolderErasure) -> folder_kinds.FolderErasure:
         with release_folder.work_folders(release) as (made, _):
             write_analysis.write_analysis(analyze.analyze(analyze.AnalyzeSpec(release)), made)
             card.redraw_figures(release, made)
-        message, failed = "its figures were made again from the rows left", False
     except H2HTalkError as error:
-        message, failed = f"its figures were removed, and not made again: {error}", True
-    return replace(folder, messages=(*folder.messages, message), unfinished=folder.unfinished or failed)
+        message = f"its figures were removed, and not made again: {error}"
+        return replace(folder, messages=(*folder.messages, message), unfinished=True)
+    return replace(folder, messages=(*folder.messages, "its figures were made again from the rows left"))
 
 
 def curate_purge(workspace: options.Workspace, yes: Yes = False) -> None:
@@ -304,26 +302,10 @@ def release_check(folder: Annotated[str, Argument(help="A release's folder, or a
 
 
 def print_release(release: build.Release) -> None:
-    """Print what was accepted, refused and chosen, then what the gates found, with exit code 4."""
-    accepted, held = release.accepted, release.content
-    say(*release.notes)
-    if accepted is not None:
-        say(f"accepted: {len(accepted.items):,} of {counted(len(accepted.items) + len(accepted.refused), 'item')}")
-        say(*(f"  refused: {reason}: {count:,}" for reason, count in accepted.reasons().items()))
-        chosen = {split: [item.scenario.subtask for item in items] for split, items in held.splits.items()}
-        for name in in_table_order({name for names in chosen.values() for name in names}):
-            say(f"{name}: " + ", ".join(f"{split} {names.count(name):,}" for split, names in chosen.items()))
-    for config, rows in held.configs().items():
-        say(f"config {config}: " + ", ".join(f"{split} {count:,}" for split, count in rows.items()))
-    for gate in gates.GATES.values():
-        if found := [one for one in release.findings if one.gate == gate.name]:
-            say(f"gate {gate.name}: {gate.stops}: {counted(len(found), 'finding')}")
-            shown = (f"{one.item}: {one.detail}" if one.item else one.detail for one in found[:_SHOWN])
-            say(*(f"  {printable(line)}" for line in shown))  # votes may be anybody's
-            say(*(f"  and {left:,} more" for left in [len(found) - _SHOWN] if left > 0))
-    say(*release.unchecked)
+    """Print a release; exit code 4 where a gate found something."""
+    say(*build.release_lines(release))
     if release.findings:
-        if accepted is not None:
+        if release.accepted is not None:
             say("the release was not written: mend these items, or leave them out (`exclude`, `leave_out`)", err=True)
         raise Exit(4)
 

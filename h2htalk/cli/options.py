@@ -22,7 +22,7 @@ from typer import Argument, Exit, Option
 
 from h2htalk.chat.engines import ENGINES
 from h2htalk.data.languages import LANGUAGES
-from h2htalk.data.records import field_info
+from h2htalk.data.records import field_info, option_of
 from h2htalk.data.responses import masked
 from h2htalk.errors import ConfigError, H2HTalkError, quoted, shorten
 from h2htalk.rounds.settings import RoundSpec
@@ -141,8 +141,7 @@ def _options(kind: Any) -> dict[str, inspect.Parameter]:
         name, text = info.title or one.name, info.description
         if default not in (MISSING, None, (), "") and not isinstance(default, bool):
             text += f"  [default: {str(default).removesuffix('.0')}]"
-        option = name.replace("_", "-")
-        flag = f"--{option}/--no-{option}" if default is True else f"--{option}"
+        flag = f"{option_of(name)}/{option_of(f'no_{name}')}" if default is True else option_of(name)
         annotation: Any = Annotated[_parsed(hints[one.name]) | None, Option(flag, help=text)]
         options[one.name] = inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
     return options

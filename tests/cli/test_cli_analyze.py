@@ -34,7 +34,7 @@ def test_two_splits_are_set_side_by_side(tmp_path: Path) -> None:
     ("words", "message"),
     [
         (("nowhere",), "no split 'nowhere'"),
-        (("mini@1", "--compare-with", ""), "--compare-with is empty"),
+        (("mini@1", "--compare-with", ""), "--compare-with: must be text that is not empty"),
         (("mini@1", "--language", "fr"), "choose from en, zh"),
         (("mini@1", "--limit", "0"), "--limit is 0"),
         (("mini@1", "--tokenizer", "nowhere.json"), "no such file or folder"),

@@ -12,6 +12,7 @@ import shutil
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -57,11 +58,12 @@ from h2htalk.data.releases.release_folder import (
     work_folders,
 )
 from h2htalk.data.scenario import Persona, bundled_personas, read_personas
-from h2htalk.data.subtasks import SUBTASKS
-from h2htalk.errors import ConfigError, DataError, PublishError, quoted, suggest
+from h2htalk.data.subtasks import SUBTASKS, in_table_order
+from h2htalk.errors import ConfigError, DataError, PublishError, counted, quoted, suggest
 from h2htalk.rounds.outcome import RoundOutcome, read_outcome
 from h2htalk.rounds.questions import SKIPPED
 from h2htalk.rounds.round_folder import RoundFolder, guideline_files
+from h2htalk.text.escaping import printable
 from h2htalk.version import __version__
 
 
@@ -312,6 +314,28 @@ def _write(
 
 
 # --- Facts: what the card tells of a release, plain data without a text of an item ------------------------------------
+
+
+def release_lines(release: Release, findings: int = 20) -> Iterator[str]:
+    """Say what was accepted, refused and chosen, and what the gates found: of each gate the first findings."""
+    accepted, content = release.accepted, release.content
+    rows = {f"config {config}": counts for config, counts in content.configs().items()}
+    yield from release.notes
+    if accepted is not None:
+        yield f"accepted: {len(accepted.items):,} of {counted(len(accepted.items) + len(accepted.refused), 'item')}"
+        yield from (f"  refused: {reason}: {count:,}" for reason, count in accepted.reasons().items())
+        chosen = {split: Counter(item.scenario.subtask for item in own) for split, own in content.splits.items()}
+        names = in_table_order(chain(*chosen.values()))
+        rows = {name: {split: own[name] for split, own in chosen.items()} for name in names} | rows
+    for name, counts in rows.items():
+        yield f"{name}: {', '.join(f'{split} {count:,}' for split, count in counts.items())}"
+    for gate in GATES.values():
+        if found := [one for one in release.findings if one.gate == gate.name]:
+            yield f"gate {gate.name}: {gate.stops}: {counted(len(found), 'finding')}"
+            shown = (f"{one.item}: {one.detail}" if one.item else one.detail for one in found[:findings])
+            yield from (f"  {printable(line)}" for line in shown)  # votes may be anybody's
+            yield from (f"  and {left:,} more" for left in [len(found) - findings] if left > 0)
+    yield from release.unchecked
 
 
 def release_facts(
