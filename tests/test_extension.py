@@ -245,7 +245,7 @@ def copy_data_files(checkout: Checkout, old: str, new: str) -> None:
             target.write_bytes(path.read_bytes().replace(*extends))
     for path in [
         *checkout.package.glob("data/bundled/personas/*.toml"),
-        checkout.package / "data/bundled/help_lines.toml",
+        checkout.package / "text/help_lines.toml",
     ]:
         text = path.read_text(encoding="utf-8")
         text = re.sub(rf'^{old} = (".*")$', rf"\g<0>\n{new} = \1", text, flags=re.M)  # a key on its own line

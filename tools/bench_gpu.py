@@ -34,7 +34,7 @@ from random_models import (
 from h2htalk.chat.engines import ChatOptions, open_chat
 from h2htalk.chat.protocol import Message, Reply, Request, Sampling
 from h2htalk.errors import H2HTalkError, ModelCallError
-from h2htalk.text.embeddings.bge_m3 import BATCH_TEXTS, BgeM3
+from h2htalk.text.embeddings.embedders import BGE_BATCH, open_embedder
 
 # Tokens of `mini`'s references by SmolLM2's tokenizer: 62 in English, 139 in Chinese on average.
 TEXT_TOKENS = (100.0, 60.0, 8, 512)  # mean, deviation, least, most
@@ -151,16 +151,16 @@ def bench_encoder(folder: Path, shape: EncoderShape, size: Size, rates: dict[str
     lengths = draw_lengths(size.texts, TEXT_TOKENS, 3)
     texts = draw_texts(lengths, words, 4)
     tokens = [length + 2 for length in lengths]  # <s> and </s>
-    ours = BgeM3(f"bge-m3:{folder}")
+    ours = open_embedder(f"bge-m3:{folder}")
     runs: list[tuple[str, str, int, Callable[[list[str]], Any]]] = [
-        ("h2htalk, bge-m3", "float32", BATCH_TEXTS, ours.encode)
+        ("h2htalk, bge-m3", "float32", BGE_BATCH, ours.encode)
     ]
     missing = []
     for dtype in ("float32", "bfloat16"):
         if dtype == "bfloat16" and not torch.cuda.is_available():
             missing.append("the encoder in bfloat16: FlagEmbedding computes in float32 on a CPU")
             continue
-        for batch in (BATCH_TEXTS, LARGE_BATCH):
+        for batch in (BGE_BATCH, LARGE_BATCH):
             runs.append(("FlagEmbedding", dtype, batch, open_flag(folder, dtype, batch)))
     lines = [
         "| encoder | precision | texts a batch | text in what is computed | texts a second | tokens a second"

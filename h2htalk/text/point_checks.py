@@ -6,8 +6,8 @@ import re
 import unicodedata
 
 from h2htalk.data.case import Case, Fact, Point
-from h2htalk.data.help_lines import read_help_lines
 from h2htalk.data.languages import Language, find_language
+from h2htalk.text.help_lines import read_help_lines
 
 # Digits as people write numbers to dial; times, percentages, decimals and plain years are none.
 _NUMBER = re.compile(

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import os
+import struct
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from h2htalk.errors import ConfigError, MissingExtraError, quoted, shorten
-from h2htalk.text.gguf_metadata import read_metadata
 from h2htalk.text.model_files import INSTALL_EMBEDDED, SMOLLM2_GGUF, find_packaged
 
 TokenCounter = Callable[[Sequence[str]], list[int]]
@@ -19,7 +19,9 @@ EMBEDDED = "embedded"
 FILE_NAME = "tokenizer.json"
 BATCH = 256  # texts whose tokens are held at once
 _CHOICES = f"name a {FILE_NAME}, a folder that holds one, or {EMBEDDED}"
-_VOCABULARY, _MERGES, _KIND = (f"tokenizer.ggml.{key}" for key in ("tokens", "merges", "pre"))
+# The kinds of values in a GGUF file, and how `struct` names them.
+_SCALARS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
+_STRING, _ARRAY = 8, 9
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,15 +43,12 @@ class NamedCounter:
         counts: list[int] = []
         for start in range(0, len(texts), BATCH):
             batch = [text.encode("utf-8", "replace").decode() for text in texts[start : start + BATCH]]
-            counts += map(len, self._encode(batch))
+            try:
+                counts += map(len, self._tokenizer.encode_batch_fast(batch, add_special_tokens=False))
+            except Exception as error:  # the library raises plain Exception; the message shows it to the user
+                reason = shorten(str(error), 120)
+                raise ConfigError(f"tokenizer {self.name}: cannot read the texts: {reason}; name another") from error
         return counts
-
-    def _encode(self, batch: list[str]) -> Any:
-        try:
-            return self._tokenizer.encode_batch_fast(batch, add_special_tokens=False)
-        except Exception as error:  # the library raises plain Exception; the message shows it to the user
-            reason = shorten(str(error), 120)
-            raise ConfigError(f"tokenizer {self.name}: cannot read the texts: {reason}; name another") from error
 
 
 def open_token_counter(name: str) -> NamedCounter:
@@ -98,11 +97,9 @@ def _embedded_counter() -> NamedCounter:
     """
     library = _library(feature := "the embedded model's tokenizer")
     path = find_packaged(SMOLLM2_GGUF, feature)
-    metadata = read_metadata(path, {_VOCABULARY, _MERGES, _KIND})
-    if metadata.get(_KIND) != "smollm":  # the hash is checked before: only with another release of the weights
-        raise ConfigError(f"{path}: unknown pre-tokenizer {metadata.get(_KIND)!r}; reinstall the package")
-    vocabulary = {token: number for number, token in enumerate(metadata[_VOCABULARY])}
-    merges = [tuple(merge.split(" ")) for merge in metadata[_MERGES]]
+    metadata = read_gguf(path)  # of these weights, since their hash is checked
+    vocabulary = {token: number for number, token in enumerate(metadata["tokenizer.ggml.tokens"])}
+    merges = [tuple(merge.split(" ")) for merge in metadata["tokenizer.ggml.merges"]]
     tokenizer = library.Tokenizer(library.models.BPE(vocab=vocabulary, merges=merges))
     # As in the model's training: digit by digit, then GPT-2's pattern over bytes.
     digits = library.pre_tokenizers.Digits(individual_digits=True)
@@ -124,3 +121,33 @@ def _library(feature: str) -> Any:
     except ImportError:
         raise MissingExtraError(feature, INSTALL_EMBEDDED) from None
     return tokenizers
+
+
+def read_gguf(path: Path) -> dict[str, Any]:
+    """Read the metadata at the start of a GGUF file that is known to be sound: names and values.
+
+    The library for it comes only with the extra `local`. Format: the GGUF specification, version 3, little-endian.
+    """
+    with path.open("rb") as stream:
+        *_, count = _unpack(stream, "4sIQQ")  # the others: magic, version, number of tensors
+        return {_string(stream): _value(stream, *_unpack(stream, "I")) for _ in range(count)}
+
+
+def _value(stream: BinaryIO, kind: int) -> Any:
+    if kind == _STRING:
+        return _string(stream)
+    if kind != _ARRAY:
+        return _unpack(stream, _SCALARS[kind])[0]
+    kind, length = _unpack(stream, "IQ")
+    if kind in (_STRING, _ARRAY):
+        return [_value(stream, kind) for _ in range(length)]
+    return list(_unpack(stream, f"{length}{_SCALARS[kind]}"))
+
+
+def _string(stream: BinaryIO) -> str:
+    return b"".join(_unpack(stream, f"{_unpack(stream, 'Q')[0]}s")).decode("utf-8")
+
+
+def _unpack(stream: BinaryIO, layout: str) -> tuple[Any, ...]:
+    form = struct.Struct(f"<{layout}")
+    return form.unpack(stream.read(form.size))

@@ -6,11 +6,11 @@ import pytest
 
 from h2htalk.benchmark.prompts.prompt_set import PromptSet, repeatable
 from h2htalk.benchmark.prompts.sap import Sap
-from h2htalk.data.help_lines import read_help_lines
 from h2htalk.data.languages import LANGUAGES
 from h2htalk.data.scenario import Scenario
 from h2htalk.data.splits import load_split
 from h2htalk.text.contracts.contract import check_scenario
+from h2htalk.text.help_lines import read_help_lines
 
 MINI = load_split("mini@1")
 NAMES = tuple(name for persona in MINI.personas.values() for name in persona.names.values())

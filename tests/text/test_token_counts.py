@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import random
+import struct
 import time
 import unicodedata
 from collections.abc import Callable
@@ -20,9 +21,8 @@ from h2htalk.analysis.measures.scenario_texts import side_texts
 from h2htalk.data.splits import load_split
 from h2htalk.errors import ConfigError, MissingExtraError
 from h2htalk.text import token_counts
-from h2htalk.text.model_files import SMOLLM2_GGUF, find_packaged
-from h2htalk.text.openvino_runtime import import_openvino
-from h2htalk.text.token_counts import BATCH, NamedCounter, open_token_counter
+from h2htalk.text.model_files import SMOLLM2_GGUF, find_packaged, import_openvino
+from h2htalk.text.token_counts import BATCH, NamedCounter, open_token_counter, read_gguf
 
 WORDS = ["[UNK]", "[CLS]", "rain", "on", "the", "roof"]
 
@@ -222,3 +222,39 @@ def test_a_hundred_thousand_characters_take_no_time_and_are_not_cut(embedded: Na
     assert count > 1_000
     # Twice the text: about twice the tokens, so nothing was cut on the way.
     assert embedded([long * 2])[0] == pytest.approx(2 * count, rel=0.01)
+
+
+def string(text: str) -> bytes:
+    return struct.pack("<Q", len(text.encode())) + text.encode()
+
+
+def value(kind: int, packed: bytes) -> bytes:
+    return struct.pack("<I", kind) + packed
+
+
+def array(kind: int, *parts: bytes) -> bytes:
+    return value(9, struct.pack("<IQ", kind, len(parts)) + b"".join(parts))
+
+
+def gguf(fields: dict[str, bytes]) -> bytes:
+    head = b"GGUF" + struct.pack("<IQQ", 3, 0, len(fields))
+    return head + b"".join(string(key) + packed for key, packed in fields.items())
+
+
+FIELDS: dict[str, tuple[bytes, Any]] = {
+    "flag": (value(7, b"\x01"), True),
+    "small": (value(1, struct.pack("<b", -5)), -5),
+    "wide": (value(10, struct.pack("<Q", 2**40)), 2**40),
+    "real": (value(12, struct.pack("<d", 0.5)), 0.5),
+    "text": (value(8, string("Ġ你")), "Ġ你"),
+    "numbers": (array(5, *(struct.pack("<i", n) for n in (3, -1))), [3, -1]),
+    "words": (array(8, string("a"), string("")), ["a", ""]),
+    "nested": (array(9, struct.pack("<IQ", 0, 2) + b"\x07\x08"), [[7, 8]]),
+    "nothing": (array(8), []),
+}
+
+
+def test_every_kind_of_value_of_a_gguf_file_is_read(tmp_path: Path) -> None:
+    file = tmp_path / "model.gguf"
+    file.write_bytes(gguf({key: packed for key, (packed, _) in FIELDS.items()}) + b"tensors")
+    assert read_gguf(file) == {key: expected for key, (_, expected) in FIELDS.items()}

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import numpy as np
 
-from h2htalk.text.parsing.chinese_lexicon import WordClassLexicon, code_points
 from h2htalk.text.parsing.chinese_segmenter import (
     BEGIN,
     END,
@@ -16,7 +15,9 @@ from h2htalk.text.parsing.chinese_segmenter import (
     MIDDLE,
     SINGLE,
     Segmenter,
+    WordClassLexicon,
     best_tags,
+    code_points,
     features,
 )
 

@@ -16,7 +16,6 @@ from jinja2 import meta, nodes
 from h2htalk.benchmark.prompts.sap import Sap
 from h2htalk.chat.protocol import Message
 from h2htalk.data.files import read_json_object, require_new_folder, write_text
-from h2htalk.data.help_lines import help_rows, help_text
 from h2htalk.data.languages import LANGUAGES, Language, find_language
 from h2htalk.data.records import read_record
 from h2htalk.data.scenario import Persona, Scenario
@@ -25,6 +24,7 @@ from h2htalk.data.subtasks import MEMORY_CATEGORIES, SUBTASKS
 from h2htalk.errors import ConfigError, quoted, suggest
 from h2htalk.text.bounded_work import require_bounded
 from h2htalk.text.escaping import printable
+from h2htalk.text.help_lines import help_rows, help_text
 from h2htalk.text.jinja_templates import TemplateFiles, Templates, read_templates
 
 

@@ -31,8 +31,7 @@ from h2htalk.chat.local.chat_template import Prompt, TokenRequest, tokenize_requ
 from h2htalk.chat.protocol import Message, OnDone, Outcome, Reply, Request, Sampling
 from h2htalk.data.responses import Usage
 from h2htalk.errors import ConfigError, ModelCallError
-from h2htalk.text.model_files import SMOLLM2_GGUF, find_packaged
-from h2htalk.text.openvino_runtime import import_openvino
+from h2htalk.text.model_files import SMOLLM2_GGUF, find_packaged, import_openvino
 
 FEATURE = "the embedded model"
 PRECISION = {"INFERENCE_PRECISION_HINT": "f32", "DYNAMIC_QUANTIZATION_GROUP_SIZE": "0", "KV_CACHE_PRECISION": "f32"}

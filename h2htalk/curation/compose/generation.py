@@ -32,7 +32,6 @@ from h2htalk.curation.compose.reply_schemas import (
 from h2htalk.curation.compose.tagging import tags_of
 from h2htalk.curation.language_data import language_data
 from h2htalk.curation.prompts.templates import Prompts
-from h2htalk.data.help_lines import help_rows, help_text
 from h2htalk.data.languages import find_language
 from h2htalk.data.responses import Failure
 from h2htalk.data.scenario import Dialogue, Persona, Scenario
@@ -42,6 +41,7 @@ from h2htalk.text.contracts.contract import contract_of, inputs_of
 from h2htalk.text.contracts.prompt_leakage import find_marker, find_repeated_run
 from h2htalk.text.counting import is_in_language
 from h2htalk.text.fences import Fence
+from h2htalk.text.help_lines import help_rows, help_text
 
 # The rules of a reference: for a small model, a reply in character.
 WRITE, REPLY = "compose_write.j2", "compose_reply.j2"

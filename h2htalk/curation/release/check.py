@@ -16,7 +16,6 @@ from h2htalk.curation.release.items import ReleaseItem
 from h2htalk.curation.release.settings import TOTAL, ReleaseSpec, read_stored_spec, spec_of
 from h2htalk.curation.workspace import Workspace
 from h2htalk.data.erasure.folder_kinds import ErasedIds, require_erased
-from h2htalk.data.help_lines import read_help_lines
 from h2htalk.data.records import as_path
 from h2htalk.data.releases.release_folder import (
     DEV,
@@ -35,6 +34,7 @@ from h2htalk.data.releases.release_folder import (
 from h2htalk.data.splits import load_split, resolve_split
 from h2htalk.errors import DataError
 from h2htalk.text.escaping import printable
+from h2htalk.text.help_lines import read_help_lines
 
 PERSONAL_DATA = "personal_data"
 

@@ -8,7 +8,6 @@ from functools import cache
 from importlib.resources import files
 from pathlib import Path
 
-from h2htalk.data.help_lines import help_rows, read_help_lines
 from h2htalk.data.languages import Language
 from h2htalk.errors import RoundError
 from h2htalk.rounds.questions import Question
@@ -21,6 +20,7 @@ from h2htalk.rounds.texts.interface import (
     question_title,
     rating_text,
 )
+from h2htalk.text.help_lines import help_rows, read_help_lines
 from h2htalk.text.jinja_templates import Sandbox, open_environment, read_templates
 
 

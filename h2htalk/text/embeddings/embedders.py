@@ -1,21 +1,43 @@
 """Open an embedder for semantic similarity (paper, Eq. 1).
 
-`bge-m3` is the paper's embedder; with any other, S is not comparable with the paper's. Nothing is downloaded:
-a missing model is an error that says how to fetch it.
+`bge-m3` is the paper's embedder, BAAI/bge-m3 (Chen et al. 2024), dense vectors through FlagEmbedding; with any other, S
+is not comparable with the paper's. Nothing is downloaded: a missing model is an error that says how to fetch it.
 """
 
 from __future__ import annotations
 
-from h2htalk.errors import ConfigError
-from h2htalk.text.embeddings.vectors import CHOICES, Embedder
+import hashlib
+import json
+import os
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from h2htalk.data.files import read_bounded, read_json_object, sha256_of
+from h2htalk.data.languages import LANGUAGES
+from h2htalk.errors import ConfigError, MissingExtraError, quoted, suggest
+from h2htalk.text.embeddings.vectors import CHOICES, Embedder, Vectors, encode_distinct
+
+REPOSITORY = "BAAI/bge-m3"
+INSTALL = "pip install 'h2htalk[local]'"
+FETCH = f"{INSTALL} && hf download {REPOSITORY} --exclude 'onnx/*'"
+MAX_TOKENS = 8192  # the training length of BGE-M3; longer texts are cut
+BGE_BATCH, SENTENCE_BATCH = 32, 64  # texts; both libraries sort by length themselves
+# The shape of BAAI/bge-m3; a folder of another shape is another model.
+SHAPE = {"model_type": "xlm-roberta", "hidden_size": 1024, "num_hidden_layers": 24, "vocab_size": 250002}
+
+_COMMIT = re.compile(r"[0-9a-f]{40}")
+_WEIGHTS = ("*.safetensors", "*.bin")
+_SETTINGS = ("*.json", "*.model", "*.txt")  # configuration, tokenizer, vocabulary
 
 
 def check_embedder(name: str) -> None:
     """Raise ConfigError for a name that is no embedder; weights of `bge-m3` and `minilm` are not looked for."""
     if name not in ("bge-m3", "minilm", "none") and not name.startswith("bge-m3:"):
-        from h2htalk.text.embeddings.sentence_transformer import find_model
-
-        find_model(name)
+        _find_sentence_model(name)
 
 
 def packages_of(name: str) -> tuple[str, ...]:
@@ -34,10 +56,10 @@ def open_embedder(name: str) -> Embedder:
     Args:
         name: `bge-m3` (BAAI/bge-m3 in the local Hugging Face cache), `bge-m3:FOLDER` (a folder of that kind),
             `minilm` (the packaged all-MiniLM-L6-v2, English), or the name or folder of a sentence-transformers
-            model on this machine.
+            model on this machine, which is assumed to be made for all languages.
 
     Raises:
-        ConfigError: no such model; the message lists the choices.
+        ConfigError: no such model, or one that cannot be loaded; the message lists the choices.
         MissingExtraError: a package that it needs is not installed.
     """
     if name == "minilm":
@@ -45,11 +67,138 @@ def open_embedder(name: str) -> Embedder:
 
         return MiniLM()
     if name == "bge-m3" or name.startswith("bge-m3:"):
-        from h2htalk.text.embeddings.bge_m3 import BgeM3
-
-        return BgeM3(name)
+        return _open_bge_m3(name)
     if not name.strip() or name == "none":
         raise ConfigError(f"embedder {name!r} cannot be opened; choose from {CHOICES}")
-    from h2htalk.text.embeddings.sentence_transformer import SentenceModel
+    return _open_sentence_model(name)
 
-    return SentenceModel(name)
+
+@dataclass(slots=True)
+class TorchEmbedder:
+    """A model of this machine that a library computes with torch."""
+
+    name: str
+    revision: str
+    comparable: bool
+    width: int
+    compute: Callable[[list[str]], Vectors]
+    languages: tuple[str, ...] = LANGUAGES
+
+    def encode(self, texts: Sequence[str]) -> Vectors:
+        """Return float32 (n, width), rows of length 1; see `Embedder.encode`."""
+        return encode_distinct(texts, self.compute, self.width)
+
+
+def _open_bge_m3(name: str) -> Embedder:
+    own = name.removeprefix("bge-m3").removeprefix(":")
+    folder = find_local_model(own or REPOSITORY)
+    if folder is None and own:
+        raise ConfigError(f"embedder {name}: no such folder; give one that holds {REPOSITORY}, or fetch it: {FETCH}")
+    if folder is None:
+        raise ConfigError(
+            f"embedder bge-m3: {REPOSITORY} (2.3 GB) is not installed; fetch it: {FETCH}; or choose from {CHOICES}"
+        )
+    revision, config = _revision(folder), read_json_object(folder / "config.json", missing_ok=True)
+    try:
+        import torch
+        from FlagEmbedding import BGEM3FlagModel
+    except ImportError:
+        raise MissingExtraError(f"embedder {name}", INSTALL) from None
+    try:
+        model = BGEM3FlagModel(
+            str(folder),
+            use_fp16=False,  # half precision would give other vectors on a GPU than on a CPU
+            devices="cuda:0" if torch.cuda.is_available() else "cpu",
+            return_dense=True,
+            return_sparse=False,
+            return_colbert_vecs=False,
+        )
+    except Exception as error:  # the message shows the loader's error and the folder to the user
+        raise ConfigError(f"{folder}: FlagEmbedding cannot load it as {name}: {error}") from error
+    # XLM-R's positions start at 2.
+    longest = min(MAX_TOKENS, int(config.get("max_position_embeddings", MAX_TOKENS + 2)) - 2)
+
+    def compute(texts: list[str]) -> Vectors:
+        output = model.encode(texts, batch_size=BGE_BATCH, max_length=longest)
+        return np.asarray(output["dense_vecs"], dtype=np.float32)
+
+    comparable = all(config.get(key) == value for key, value in SHAPE.items())
+    return TorchEmbedder(name, revision, comparable, int(config.get("hidden_size", 0)), compute)
+
+
+def _open_sentence_model(name: str) -> Embedder:
+    folder = _find_sentence_model(name)
+    revision = _revision(folder)
+    try:
+        from sentence_transformers import SentenceTransformer
+    except ImportError:
+        raise MissingExtraError(f"embedder {name}", INSTALL) from None
+    try:
+        model = SentenceTransformer(str(folder), local_files_only=True)
+    except Exception as error:  # the message shows the loader's error and the folder to the user
+        raise ConfigError(f"{folder}: sentence-transformers cannot load it: {error}") from error
+
+    def compute(texts: list[str]) -> Vectors:
+        vectors = model.encode(texts, batch_size=SENTENCE_BATCH, show_progress_bar=False)
+        return np.asarray(vectors, dtype=np.float32)
+
+    return TorchEmbedder(name, revision, False, int(model.get_embedding_dimension() or 0), compute)
+
+
+def _find_sentence_model(name: str) -> Path:
+    folder = find_local_model(name)
+    if folder is None and "/" not in name:
+        folder = find_local_model(f"sentence-transformers/{name}")
+    if folder is None:
+        fetch = f"fetch it (hf download {name}) or " if "/" in name else suggest(name, ("bge-m3", "minilm"))
+        raise ConfigError(f"embedder {name!r} is not on this machine; {fetch}choose from {CHOICES}")
+    modules = folder / "modules.json"
+    if not modules.is_file():
+        # The library would silently average the tokens of any encoder.
+        raise ConfigError(f"{folder}: no sentence-transformers model (no modules.json); choose from {CHOICES}")
+    try:
+        kinds = [str(module["type"]) for module in json.loads(read_bounded(modules))]
+    except (OSError, LookupError, TypeError, ValueError, RecursionError) as error:
+        raise ConfigError(f"{modules}: not a list of modules: {error}") from error
+    # Before version 6 the library runs such code of a local folder without asking.
+    if own := [kind for kind in kinds if not kind.startswith("sentence_transformers.")]:
+        raise ConfigError(
+            f"{modules}: {quoted(own[0])} is code of the model's own, which is not run; choose another one"
+        )
+    return folder
+
+
+def find_local_model(name: str) -> Path | None:
+    """Find a model: a folder, else a repository in the Hugging Face cache; None if neither exists.
+
+    Raises:
+        ConfigError: it has no weights (a download that stopped, or another kind of folder).
+    """
+    # os.path returns False where pathlib raises: a name too long for a path, `~nobody`.
+    folder = Path(os.path.expanduser(name))
+    if not os.path.isdir(folder):
+        from huggingface_hub import snapshot_download
+        from huggingface_hub.errors import HFValidationError, LocalEntryNotFoundError
+
+        try:
+            folder = Path(snapshot_download(name, local_files_only=True))
+        except (HFValidationError, LocalEntryNotFoundError):
+            return None
+    if not _files(folder, _WEIGHTS):
+        raise ConfigError(f"{folder}: holds no weights ({', '.join(_WEIGHTS)}); fetch or copy the model again")
+    return folder
+
+
+def _revision(folder: Path) -> str:
+    """Return the Hugging Face commit, else the SHA-256 over names and contents of all that changes a vector."""
+    if folder.parent.name == "snapshots" and _COMMIT.fullmatch(folder.name):
+        return folder.name
+    total = hashlib.sha256()
+    for path in sorted({*_files(folder, _WEIGHTS), *_files(folder, _SETTINGS)}):
+        total.update(path.relative_to(folder).as_posix().encode() + b"\x00" + bytes.fromhex(sha256_of(path)))
+    return f"sha256:{total.hexdigest()}"
+
+
+def _files(folder: Path, patterns: Sequence[str]) -> list[Path]:
+    """List files of the folder and of its modules' folders (`1_Pooling/`); no deeper, since it may be a home folder."""
+    return [path for pattern in patterns for depth in ("", "*/") for path in folder.glob(depth + pattern)]

@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 
 from h2htalk.errors import MissingExtraError
 from h2htalk.text.embeddings.vectors import Vectors, encode_distinct
-from h2htalk.text.model_files import INSTALL_EMBEDDED, MINILM_TOKENIZER, MINILM_WEIGHTS, find_packaged
-from h2htalk.text.openvino_runtime import import_openvino
+from h2htalk.text.model_files import INSTALL_EMBEDDED, MINILM_TOKENIZER, MINILM_WEIGHTS, find_packaged, import_openvino
 
 FEATURE = "embedder minilm"
 MAX_TOKENS = 256  # sentence-transformers' limit for this model; longer texts are cut
@@ -38,7 +37,7 @@ class MiniLM:
 
     name = "minilm"
     revision = f"sha256:{MINILM_WEIGHTS.sha256}"
-    languages = ("en",)
+    languages: tuple[str, ...] = ("en",)
     comparable = False
 
     def __init__(self, threads: int | None = None) -> None:

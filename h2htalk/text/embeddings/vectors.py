@@ -11,33 +11,16 @@ from numpy.typing import NDArray
 from h2htalk.errors import ModelCallError
 
 Vectors = NDArray[np.float32]
-
-
 CHOICES = "bge-m3, bge-m3:FOLDER, minilm (English), none, or the name or folder of a sentence-transformers model"
 
 
 class Embedder(Protocol):
     """Turn texts into unit vectors."""
 
-    @property
-    def name(self) -> str:
-        """The name passed to `open_embedder`."""
-        ...
-
-    @property
-    def revision(self) -> str:
-        """Which weights: a Hugging Face commit, or `sha256:...` of the weights file."""
-        ...
-
-    @property
-    def languages(self) -> tuple[str, ...]:
-        """The languages it is made for."""
-        ...
-
-    @property
-    def comparable(self) -> bool:
-        """Whether its similarities are those of the paper's embedder."""
-        ...
+    name: str  # as passed to `open_embedder`
+    revision: str  # of its weights: a Hugging Face commit, or `sha256:...` of the weights file
+    languages: tuple[str, ...]  # that it is made for
+    comparable: bool  # whether its similarities are those of the paper's embedder
 
     def encode(self, texts: Sequence[str]) -> Vectors:
         """Embed n texts, any text, the empty one included.
@@ -83,5 +66,4 @@ def unit_rows(vectors: Vectors) -> Vectors:
         raise ModelCallError(
             "the embedder gave a vector that is zero or not finite; check its weights or use another --embedder"
         )
-    scaled: Vectors = (vectors / lengths).astype(np.float32)
-    return scaled
+    return np.asarray(vectors / lengths, np.float32)

@@ -6,19 +6,19 @@ Importing this module registers both under the names in the pipelines' configura
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import spacy
 from spacy.attrs import PREFIX, SHAPE, SUFFIX
 from spacy.language import Language
 from spacy.tokens import Doc
+from spacy.util import DummyTokenizer
 from spacy.vocab import Vocab
 
 from h2htalk.text.chinese_surnames import looks_foreign, starts_with_surname
 from h2htalk.text.parsing.chinese_segmenter import bundled_segmenter
 
 
-class SegmenterTokenizer:
+class SegmenterTokenizer(DummyTokenizer):  # type: ignore[misc]
     """spaCy's tokenizer protocol over the bundled segmenter. It has no state to store."""
 
     def __init__(self, vocab: Vocab) -> None:
@@ -35,18 +35,6 @@ class SegmenterTokenizer:
                 words.append(word)
                 spaces.append(False)
         return Doc(self.vocab, words=words, spaces=spaces)
-
-    def to_bytes(self, **_: Any) -> bytes:
-        return b""
-
-    def from_bytes(self, _: bytes, **__: Any) -> SegmenterTokenizer:
-        return self
-
-    def to_disk(self, path: object, **_: Any) -> None:
-        return None
-
-    def from_disk(self, path: object, **_: Any) -> SegmenterTokenizer:
-        return self
 
 
 @spacy.registry.tokenizers("h2htalk_segmenter.v1")  # type: ignore[untyped-decorator]

@@ -16,12 +16,12 @@ from h2htalk.benchmark.prompts.prompt_set import PromptSet, prompt_lines
 from h2htalk.benchmark.prompts.sap import PRINCIPLES, Sap
 from h2htalk.chat.protocol import Message
 from h2htalk.data.files import write_jsonl
-from h2htalk.data.help_lines import help_rows, help_text, read_help_lines
 from h2htalk.data.languages import LANGUAGES, Language
 from h2htalk.data.scenario import Persona
 from h2htalk.data.splits import load_split
 from h2htalk.data.subtasks import SUBTASKS
 from h2htalk.errors import ConfigError, DataError
+from h2htalk.text.help_lines import help_rows, help_text, read_help_lines
 
 PROMPTS = PromptSet.load()
 

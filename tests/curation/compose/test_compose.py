@@ -19,12 +19,12 @@ from h2htalk.curation.prompts.templates import Prompts
 from h2htalk.curation.safety.evidence import Evidence
 from h2htalk.curation.stage_settings import ComposeSettings
 from h2htalk.curation.workspace import Workspace
-from h2htalk.data.help_lines import help_rows
 from h2htalk.data.languages import LANGUAGES, Language
 from h2htalk.data.scenario import Tags, bundled_personas, notes_explicit
 from h2htalk.data.subtasks import SUBTASKS
 from h2htalk.errors import ConfigError, IncompleteError
 from h2htalk.text.contracts.contract import check_scenario
+from h2htalk.text.help_lines import help_rows
 
 
 def read(workspace) -> dict[str, Candidate]:

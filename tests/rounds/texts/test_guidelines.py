@@ -12,7 +12,6 @@ from typing import Any
 import jinja2
 import pytest
 
-from h2htalk.data.help_lines import help_rows, read_help_lines
 from h2htalk.data.languages import LANGUAGES, Language
 from h2htalk.data.subtasks import SUBTASKS
 from h2htalk.errors import RoundError
@@ -20,6 +19,7 @@ from h2htalk.rounds.questions import KINDS, QUESTIONS, VIOLATIONS, Kind, Questio
 from h2htalk.rounds.settings import Adaptive, Care, RoundSpec
 from h2htalk.rounds.texts.guidelines import _render, _values, guidelines
 from h2htalk.rounds.texts.interface import label_help, label_text, question_help, question_title, rating_text
+from h2htalk.text.help_lines import help_rows, read_help_lines
 
 TIES = questions_for("adjudication", [["keep", "drop"], ["dialogue_base", "dialogue_emotion"]])
 ROUNDS: tuple[tuple[Kind, tuple[Question, ...]], ...] = (

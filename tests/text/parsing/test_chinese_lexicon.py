@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from h2htalk.text.parsing.chinese_lexicon import WordClassLexicon, code_points, window_hashes, word_hash
+from h2htalk.text.parsing.chinese_segmenter import WordClassLexicon, code_points, window_hashes, word_hash
 
 WORDS = [("咖啡", "n"), ("喝", "v"), ("喝水", "v"), ("美丽", "a"), ("iPhone", "nz")]
 

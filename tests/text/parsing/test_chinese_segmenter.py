@@ -11,13 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from h2htalk.text.parsing import chinese_segmenter
-from h2htalk.text.parsing.chinese_lexicon import WordClassLexicon
 from h2htalk.text.parsing.chinese_segmenter import (
     BEGIN,
     END,
     MIDDLE,
     SINGLE,
     Segmenter,
+    WordClassLexicon,
     best_tags,
     bundled_segmenter,
     segment,

@@ -7,8 +7,8 @@ import re
 
 import pytest
 
-from h2htalk.data.help_lines import help_rows, help_text, read_help_lines
 from h2htalk.data.languages import LANGUAGES, Language
+from h2htalk.text.help_lines import help_rows, help_text, read_help_lines
 
 COUNTRIES = read_help_lines().countries
 

@@ -59,7 +59,7 @@ class HelpLines:
 @cache
 def read_help_lines() -> HelpLines:
     """Read the bundled help lines."""
-    raw = tomllib.loads((Path(__file__).parent / "bundled" / "help_lines.toml").read_text(encoding="utf-8"))
+    raw = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
     if missing := [code for code in LANGUAGES if code not in raw["wording"]]:
         advice = "add them to wording, countries and emergency numbers"
         raise DataError(f"help_lines.toml has no texts in {missing[0]}; {advice}")
@@ -77,13 +77,10 @@ def help_rows(language: Language) -> tuple[str, ...]:
     for country in book.countries:
         lines, emergency = [one for one in book.lines if one.country == country["code"]], country["emergency"]
         own = [line.text_for(language) for line in lines if line.language == language][:LINES_A_COUNTRY]
-        numbers = [f"{one[language]}{joint}{one['number']}" for one in emergency]
-        row = {
-            "country": country[language],
-            "lines": wording["between_lines"].join(own or filter(None, (line.text_for(language) for line in lines))),
-            "numbers": wording["between_numbers"].join(numbers) if len(numbers) > 1 else emergency[0]["number"],
-        }
-        rows.append(wording["row"].format(**row))
+        shown = wording["between_lines"].join(own or filter(None, (line.text_for(language) for line in lines)))
+        named = [f"{one[language]}{joint}{one['number']}" for one in emergency]
+        numbers = wording["between_numbers"].join(named) if len(named) > 1 else emergency[0]["number"]
+        rows.append(wording["row"].format(country=country[language], lines=shown, numbers=numbers))
     return (*rows, wording["others"].format(url=book.directory["url"]))
 
 
