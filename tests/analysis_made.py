@@ -34,7 +34,7 @@ def made_analysis(
 ) -> Analysis:
     """The first scenarios of `mini`. `words` and `pairs` stand in the place of those that are counted."""
     parts = tuple(_part(language, limit, words, pairs) for language in languages)
-    facts = SplitFacts(name, "1", "CC0", "0123456789abcdef", 154, {p.language: p.scenarios for p in parts}, "fed")
+    facts = SplitFacts(name, "1", "0123456789abcdef", 154, {p.language: p.scenarios for p in parts}, "fed")
     split = SplitAnalysis(facts, parts)
     return Analysis(
         spec=AnalyzeSpec(name),
@@ -66,6 +66,6 @@ def _part(
         lengths=measure_lengths(texts),
         words={side: tuple(words or count_words(counted[side], language)) for side in SIDES},
         pairs={side: tuple(count_pairs(pairs or PAIRS[language])) for side in SIDES},
-        diversity=tuple(measure_diversity(texts)),
+        diversity=tuple(measure_diversity(texts)[0]),
         coverage=coverage(scenarios),
     )

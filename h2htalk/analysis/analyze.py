@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import Annotated
 
 from h2htalk.analysis.measures.coverage import Coverage, coverage
-from h2htalk.analysis.measures.diversity import Diversity, compare_diversity, measure_diversity
+from h2htalk.analysis.measures.diversity import Diversity, measure_diversity
 from h2htalk.analysis.measures.lengths import Lengths, measure_lengths
 from h2htalk.analysis.measures.log_odds import Comparison, comparison
 from h2htalk.analysis.measures.scenario_texts import SIDES, Side, SideText, side_texts
@@ -69,7 +69,6 @@ class SplitFacts:
 
     name: str
     version: str
-    licence: str
     fingerprint: str
     total: int
     scenarios: Mapping[Language, int]
@@ -160,7 +159,7 @@ def analyze(spec: AnalyzeSpec) -> Analysis:
     ]
     with counting_pairs(jobs, choose_processes(jobs, spec.processes)) as counting:
         counted = _count(parts, counter, embedder, spec.seed)
-        pairs = iter(counting.results())
+        pairs = iter(counting())
     languages = [
         [replace(part, pairs={side: tuple(next(pairs)) for side in SIDES}) for part in of_split] for of_split in counted
     ]
@@ -231,10 +230,7 @@ def _count(
     """Measure everything but the pairs. Three measures use a text's tokens: each text is tokenized once."""
     split = lru_cache(maxsize=REMEMBERED_TEXTS)(tokenize)
     texts = [[text for part in of_split for text in part.texts] for of_split in parts]
-    if len(texts) > 1:
-        diversity = list(compare_diversity(texts[0], texts[1], embedder, seed=seed, split=split))
-    else:
-        diversity = [measure_diversity(texts[0], embedder, seed=seed, split=split)]
+    diversity = measure_diversity(*texts, embedder=embedder, seed=seed, split=split)
     return [
         [
             LanguageAnalysis(
@@ -257,7 +253,6 @@ def _facts(whole: Split, chosen: Split) -> SplitFacts:
     return SplitFacts(
         name=whole.name,
         version=whole.version,
-        licence=whole.licence,
         fingerprint=whole.fingerprint,
         total=len(whole.scenarios),
         scenarios={language: counts[language] for language in LANGUAGES if counts[language]},
@@ -268,16 +263,10 @@ def _facts(whole: Split, chosen: Split) -> SplitFacts:
 def _comparisons(a: SplitAnalysis, b: SplitAnalysis) -> Iterator[Comparison]:
     """Compare words and pairs of each side, and emotions, in each language that both splits have."""
     peers = {part.language: part for part in b.languages}
-    for ours in a.languages:
-        theirs = peers.get(ours.language)
-        if theirs is None:
-            continue
+    for ours, theirs in ((part, peers[part.language]) for part in a.languages if part.language in peers):
         for side in SIDES:
             words = comparable_counts(ours.words[side], theirs.words[side], ours.language)
             yield comparison("words", side, ours.language, *words)
             pairs = [{f"{p.verb} {p.noun}": p.count for p in part.pairs[side]} for part in (ours, theirs)]
             yield comparison("pairs", side, ours.language, *pairs)
-        emotions = [
-            {m.value: m.count for m in part.coverage.marginals if m.tag == "emotion"} for part in (ours, theirs)
-        ]
-        yield comparison("emotions", None, ours.language, *emotions)
+        yield comparison("emotions", None, ours.language, ours.coverage.emotions, theirs.coverage.emotions)

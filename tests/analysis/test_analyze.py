@@ -60,7 +60,7 @@ def test_each_language_of_a_split_is_analysed(mini: Analysis) -> None:
     assert [part.scenarios for part in mini.split.languages] == [77, 77]
     assert mini.split.facts.fingerprint == mini.split.facts.analysed == MINI.fingerprint
     for part in mini.split.languages:
-        assert part.coverage.scenarios == 77
+        assert sum(part.coverage.emotions.values()) == 77
         assert {row.side for row in part.diversity} == set(SIDES)
         assert {s.n for s in part.lengths.summaries if s.group == "all"} == {77}
 

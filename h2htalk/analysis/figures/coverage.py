@@ -36,7 +36,7 @@ def draw_coverage(coverage: Coverage) -> Figure:
     if not coverage.emotions:
         return draw_sentence("no scenarios, so nothing is covered")
     counts = {(c.emotion, c.interaction, c.complexity): c.count for c in coverage.cells}
-    emotions, columns = coverage.emotions[:MOST_ROWS], list(product(INTERACTIONS, COMPLEXITIES))
+    emotions, columns = list(coverage.emotions)[:MOST_ROWS], list(product(INTERACTIONS, COMPLEXITIES))
     figure, (axes,) = new_panels(DOUBLE_COLUMN, 13 * len(emotions) + 50)
     row_labels([axes], [emotion.replace("_", " ") for emotion in emotions], 120)
     for (row, emotion), (column, pair) in product(enumerate(emotions), enumerate(columns)):

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 from h2htalk.analysis.figures.labels import label, replaced_note, row_labels, write
 from h2htalk.analysis.figures.style import (
-    BODY,
     DOUBLE_COLUMN,
     LINE,
     PAPER,
@@ -29,31 +28,24 @@ if TYPE_CHECKING:
 
 ORDERS = (1, 2, 3, 4)
 # By side too: in grey print the two colours look alike.
-_MARKERS = {
-    ("en", "instruction"): "o",
-    ("en", "response"): "^",
-    ("zh", "instruction"): "s",
-    ("zh", "response"): "v",
-}
+_MARKERS = {("en", "instruction"): "o", ("en", "response"): "^", ("zh", "instruction"): "s", ("zh", "response"): "v"}
 
 
 @dataclass(frozen=True, slots=True)
 class _Series:
     row: Diversity
     name: str
-    second: bool  # of the second split: hollow markers, dashed lines
+    marks: dict[str, Any]
 
-    @property
-    def marks(self) -> dict[str, Any]:
-        colour = SIDE_COLOURS[self.row.side]
-        return {
-            "color": colour,
-            "marker": _MARKERS.get((self.row.language, self.row.side), "D"),
-            "markersize": 4.2,
-            "markerfacecolor": PAPER if self.second else colour,
-            "linestyle": (0, (3, 2)) if self.second else "solid",
-            "linewidth": 0.9,
-        }
+
+def _series(rows: Sequence[Diversity], split: str, **style: Any) -> list[_Series]:
+    series = []
+    for row in rows:
+        if row.texts:
+            marker = _MARKERS.get((row.language, row.side), "D")
+            marks = {"color": SIDE_COLOURS[row.side], "marker": marker, "markersize": 4.2, "linewidth": 0.9, **style}
+            series.append(_Series(row, f"{row.side}s, {row.language}{', ' if split else ''}{split}", marks))
+    return series
 
 
 @figure_style()
@@ -72,8 +64,8 @@ def draw_diversity(
     Distinct-n is the value over a sample of tokens (`distinct_sampled`), where there is one, so that rows can be
     compared. Missing values are labelled "not measured".
     """
-    series = [_Series(row, _name(row, name if compare_with else ""), second=False) for row in rows if row.texts]
-    series += [_Series(row, _name(row, compare_with_name), second=True) for row in compare_with if row.texts]
+    series = _series(rows, name if compare_with else "")
+    series += _series(compare_with, compare_with_name, markerfacecolor=PAPER, linestyle=(0, (3, 2)))
     if not series:
         return draw_sentence("no texts, so no diversity")
     figure, (lines, *points) = new_panels(DOUBLE_COLUMN, max(96, 15 * len(series)) + 66, columns=3)
@@ -86,22 +78,14 @@ def draw_diversity(
     return figure
 
 
-def _name(row: Diversity, split: str) -> str:
-    return f"{row.side}s, {row.language}{', ' if split else ''}{split}"
-
-
 def _distinct(axes: Axes, series: Sequence[_Series]) -> None:
     for one in series:
         values = one.row.distinct_sampled or one.row.distinct
         heights = [float("nan") if value is None else value for value in values]
         axes.plot(ORDERS[: len(heights)], heights, clip_on=False, **one.marks)
-    axes.set_xlim(0.8, 4.2)
-    axes.set_ylim(0, 1)
-    axes.set_xticks(ORDERS)
-    axes.set_xlabel("n", labelpad=2)
-    axes.set_ylabel("share of n-grams", labelpad=2)
-    axes.set_title("distinct-n", size=BODY, loc="left", pad=5)
-    axes.grid(axis="y", color=QUIET, alpha=0.25, linewidth=0.4)
+    axes.set(xlim=(0.8, 4.2), ylim=(0, 1), xticks=ORDERS, xlabel="n", ylabel="share of n-grams")
+    axes.set_title("distinct-n", loc="left")
+    axes.grid(axis="y")
 
 
 def _points(axes: Axes, series: Sequence[_Series], values: Sequence[float | None], title: str) -> None:
@@ -116,6 +100,5 @@ def _points(axes: Axes, series: Sequence[_Series], values: Sequence[float | None
         axes.annotate(f"{value:.3f}", (value, row), (-7 if late else 7, 0), textcoords="offset points", size=SMALL,
                       ha="right" if late else "left", va="center_baseline",
                       bbox={"facecolor": PAPER, "edgecolor": "none", "pad": 0.6})  # fmt: skip
-    axes.set_xlim(0, right)
-    axes.set_xticks([0, right / 2, right])
-    axes.set_title(title, size=BODY, loc="left", pad=5)
+    axes.set(xlim=(0, right), xticks=[0, right / 2, right])
+    axes.set_title(title, loc="left")

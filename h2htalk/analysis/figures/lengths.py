@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Literal
 
 from h2htalk.analysis.figures.labels import row_labels
 from h2htalk.analysis.figures.style import (
-    BODY,
     DOUBLE_COLUMN,
     INK,
     MOST_ROWS,
@@ -50,20 +49,19 @@ def draw_lengths(histograms: Sequence[Histogram], summaries: Sequence[LengthSumm
     Returns:
         The figure; a sentence where there is nothing of this measure.
     """
-    shown = [h for side in SIDES for h in histograms if h.side == side and h.measure == measure]
     totals = {s.side: s for s in summaries if s.group == "all" and s.measure == measure}
-    shown = [h for h in shown if h.side in totals and totals[h.side].n]
+    shown = [h for side in SIDES for h in histograms if h.side == side and h.measure == measure and side in totals]
     if not shown:
         return draw_sentence(f"no lengths in {MEASURES[measure]}")
     figure, panels = new_panels(SINGLE_COLUMN, 116 * len(shown) + 12, rows=len(shown))
     for axes, histogram in zip(panels, shown, strict=True):
         _histogram(axes, histogram, totals[histogram.side])
-    panels[-1].set_xlabel(f"length ({MEASURES[measure]})", labelpad=2)
+    panels[-1].set_xlabel(f"length ({MEASURES[measure]})")
     return figure
 
 
 def _histogram(axes: Axes, histogram: Histogram, total: LengthSummary) -> None:
-    from matplotlib.ticker import MaxNLocator, StrMethodFormatter
+    from matplotlib.ticker import MaxNLocator
 
     colour = SIDE_COLOURS[histogram.side]
     # Lengths are whole numbers: a bin from 2 to below 3 is centred on 2, where mean and median are read.
@@ -72,35 +70,24 @@ def _histogram(axes: Axes, histogram: Histogram, total: LengthSummary) -> None:
     axes.stairs(histogram.counts, edges, color=colour, linewidth=0.6)
     for name, value, dashes in (("mean", total.mean, (0, (4, 2))), ("median", total.median, "solid")):
         inside = edges[0] <= value <= edges[-1]
-        away = "" if inside else " →"
-        position = value if inside else float("nan")
-        axes.axvline(position, color=INK, linewidth=1, linestyle=dashes, label=f"{name} {thousands(value)}{away}")
+        text = f"{name} {thousands(value)}{'' if inside else ' →'}"
+        axes.axvline(value if inside else float("nan"), color=INK, linewidth=1, linestyle=dashes, label=text)
     # Slightly wider on the right: else the outline of the last bar is cut.
     axes.set_xlim(edges[0], edges[-1] + 0.006 * (edges[-1] - edges[0]))
     axes.set_ylim(0, 1.08 * max(1, *histogram.counts))
     # One tick is enough where all texts are empty: two would be 0 and 0.5.
     axes.xaxis.set_major_locator(MaxNLocator(6, integer=True, min_n_ticks=1))
     axes.yaxis.set_major_locator(MaxNLocator(4, integer=True, min_n_ticks=1))
-    for axis in (axes.xaxis, axes.yaxis):
-        axis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
-    axes.set_ylabel("texts", labelpad=2)
-    axes.set_title(f"{histogram.side.title()}s (n = {total.n:,})", size=BODY, loc="left", pad=15)
+    axes.xaxis.set_major_formatter("{x:,.0f}")
+    axes.yaxis.set_major_formatter("{x:,.0f}")
+    axes.set_ylabel("texts")
+    axes.set_title(f"{histogram.side.title()}s (n = {total.n:,})", loc="left", pad=15)
     if histogram.beyond:
         share = 100 * histogram.beyond / total.n
         shown = f"{share:.1f} %" if share >= 0.05 else "under 0.1 %"
-        beyond = f"{histogram.edges[-1]:,.0f} or more: {shown}"
-        axes.set_title(beyond, size=SMALL, loc="right", pad=15.5, color=QUIET)
+        axes.set_title(f"{histogram.edges[-1]:,.0f} or more: {shown}", size=SMALL, loc="right", pad=15.5, color=QUIET)
     # Above the panel, where no bar can cross the words.
-    axes.legend(
-        loc="lower left",
-        bbox_to_anchor=(0, 0.99),
-        ncols=2,
-        handlelength=1.5,
-        handletextpad=0.5,
-        columnspacing=1.2,
-        borderaxespad=0,
-        borderpad=0.1,
-    )
+    axes.legend(loc="lower left", bbox_to_anchor=(0, 0.99), ncols=2, handlelength=1.5, borderaxespad=0, borderpad=0.1)
 
 
 @figure_style()
@@ -119,13 +106,8 @@ def draw_length_deciles(
         return draw_sentence(f"no lengths in {MEASURES[measure]} by {group}")
     every = list(dict.fromkeys(s.name for s in chosen))
     largest = dict.fromkeys(s.name for s in sorted(chosen, key=lambda s: (-s.n, s.name)))
-    kept = set(list(largest)[:MOST_ROWS])
-    names = [name for name in every if name in kept]
-    chosen = [s for s in chosen if s.name in kept]
-    sentences = [
-        "Strips: 10 to 90 %, 20 to 80 %, 30 to 70 %, 40 to 60 % of the texts; white tick: median.",
-        *not_drawn(len(every) - len(names), f"smaller {group}"),
-    ]
+    names = [name for name in every if name in list(largest)[:MOST_ROWS]]
+    chosen = [s for s in chosen if s.name in names]
     figure, panels = new_panels(DOUBLE_COLUMN, 14 * len(names) + 66, columns=2)
     row_labels(panels, names, 130)
     longest = max(s.deciles[8] for s in chosen)
@@ -133,7 +115,8 @@ def draw_length_deciles(
     for axes, side in zip(panels, SIDES, strict=True):
         _strips(axes, names, [s for s in chosen if s.side == side], SIDE_COLOURS[side])
         _decile_axes(axes, measure, side, longest, logarithmic)
-    notes(figure, sentences)
+    strips = "Strips: 10 to 90 %, 20 to 80 %, 30 to 70 %, 40 to 60 % of the texts; white tick: median."
+    notes(figure, [strips, *not_drawn(len(every) - len(names), f"smaller {group}")])
     return figure
 
 
@@ -151,7 +134,7 @@ def _strips(axes: Axes, names: Sequence[str], summaries: Sequence[LengthSummary]
 
 
 def _decile_axes(axes: Axes, measure: str, side: Side, longest: float, logarithmic: bool) -> None:
-    from matplotlib.ticker import MaxNLocator, NullFormatter, StrMethodFormatter
+    from matplotlib.ticker import MaxNLocator, NullFormatter
 
     if logarithmic:
         axes.set_xscale("log")
@@ -160,8 +143,8 @@ def _decile_axes(axes: Axes, measure: str, side: Side, longest: float, logarithm
     else:
         axes.set_xlim(0, 1.05 * max(1.0, longest))
         axes.xaxis.set_major_locator(MaxNLocator(5, integer=True))
-    axes.xaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
-    axes.grid(axis="x", color=QUIET, alpha=0.25, linewidth=0.4)
-    axes.set_title(f"{side.title()}s", size=BODY, loc="left", pad=4)
+    axes.xaxis.set_major_formatter("{x:,.0f}")
+    axes.grid(axis="x")
+    axes.set_title(f"{side.title()}s", loc="left")
     scale = ", log scale" if logarithmic else ""
-    axes.set_xlabel(f"length ({MEASURES[measure]}{scale})", labelpad=2)
+    axes.set_xlabel(f"length ({MEASURES[measure]}{scale})")

@@ -83,11 +83,11 @@ def _draw(rows: Sequence[LogOdds], name_a: str, name_b: str, nothing: str, left_
     axes.set_xlim(low - margin, high + margin)
     axes.axvline(0, color=QUIET, linewidth=0.7)
     axes.xaxis.set_major_locator(MaxNLocator(7))
-    axes.grid(axis="x", color=QUIET, alpha=0.25, linewidth=0.4)
-    axes.set_xlabel("log-odds ratio (natural logarithm; 0: both alike)", labelpad=2)
+    axes.grid(axis="x")
+    axes.set_xlabel("log-odds ratio (natural logarithm; 0: both alike)")
     name_a, name_b = (shortened(label(name), 140, BODY) for name in (name_a, name_b))
-    axes.set_title(f"← more in {name_b}", size=BODY, color=COLOURS[1], loc="left", parse_math=False)
-    axes.set_title(f"more in {name_a} →", size=BODY, color=COLOURS[0], loc="right", parse_math=False)
+    axes.set_title(f"← more in {name_b}", color=COLOURS[1], loc="left", parse_math=False)
+    axes.set_title(f"more in {name_a} →", color=COLOURS[0], loc="right", parse_math=False)
     marks = (
         "Line: 95 % interval. Filled: clear with all items tested at once. "
         "Right: counts, left and right as the headings."

@@ -48,24 +48,22 @@ def draw_sunburst(groups: Sequence[VerbGroup]) -> Figure:
 
     A wedge too narrow for its label has none; such wedges are counted below, too.
     """
-    whole = [group for group in groups if any(noun.count > 0 for noun in group.nouns)]
-    if not whole:
+    if not groups:
         return draw_sentence("no verb-noun pairs found")
-    drawn, left = whole[:VERBS], whole[VERBS:]
-    nouns = [noun for group in drawn for noun in group.nouns if noun.count > 0]
-    colours = [PALETTE[_colour(index, len(drawn))] for index in range(len(drawn))]
-    shades = [
-        tint(colour, 0.24)
-        for colour, group in zip(colours, drawn, strict=True)
-        for noun in group.nouns
-        if noun.count > 0
-    ]
-    verb_counts = [sum(noun.count for noun in group.nouns) for group in drawn]
+    drawn, left = groups[:VERBS], groups[VERBS:]
+    nouns = [noun for group in drawn for noun in group.nouns]
+    colours = [PALETTE[index % len(PALETTE)] for index in range(len(drawn))]
+    if len(drawn) > 1 and colours[-1] == colours[0]:  # they are neighbours
+        colours[-1] = PALETTE[2]
+    shades = [tint(colour, 0.24) for colour, group in zip(colours, drawn, strict=True) for _ in group.nouns]
     figure = new_figure(DOUBLE_COLUMN, DOUBLE_COLUMN * POINTS)
-    axes = bare_panel(figure)
-    names = _ring(axes, verb_counts, [group.verb for group in drawn], colours, HOLE, MIDDLE)
+    axes = figure.add_axes((0.0, 0.0, 1.0, 1.0))
+    half = DOUBLE_COLUMN * POINTS / 2
+    axes.set(xlim=(-half, half), ylim=(-half, half))  # points
+    axes.set_axis_off()
+    names = _ring(axes, [group.count for group in drawn], [group.verb for group in drawn], colours, HOLE, MIDDLE)
     names += _ring(axes, [noun.count for noun in nouns], [noun.noun for noun in nouns], shades, MIDDLE, RIM)
-    total, unit = counted(sum(verb_counts), "occurrence").split()
+    total, unit = counted(sum(group.count for group in drawn), "occurrence").split()
     write(axes, 0, 4.5, total, BODY + 1, ha="center", va="center_baseline")
     write(axes, 0, -5, unit, 6, ha="center", va="center_baseline", color=QUIET)
     note_lines = replaced_note(names)
@@ -78,19 +76,8 @@ def draw_sunburst(groups: Sequence[VerbGroup]) -> Figure:
     return figure
 
 
-def _colour(index: int, count: int) -> int:
-    """Choose a palette index so that neighbours differ, also the last and the first."""
-    last = index == count - 1 and count > 1 and index % len(PALETTE) == 0
-    return 2 if last else index % len(PALETTE)
-
-
 def _ring(
-    axes: Axes,
-    counts: Sequence[int],
-    names: Sequence[str],
-    colours: Sequence[Any],
-    inner: float,
-    outer: float,
+    axes: Axes, counts: Sequence[int], names: Sequence[str], colours: Sequence[Any], inner: float, outer: float
 ) -> list[str]:
     """Draw a ring clockwise from twelve o'clock, with labels along rays; return the labels that fit."""
     middle, width = (inner + outer) / 2, outer - inner - 2 * PAD
@@ -114,16 +101,6 @@ def _ring(
     return [text.get_text() for text in texts if text.get_visible()]
 
 
-def bare_panel(figure: Figure) -> Axes:
-    """Add axes over the whole figure, without frame or ticks, in points, with the centre at (0, 0)."""
-    across, up = figure.get_figwidth() * POINTS, figure.get_figheight() * POINTS
-    axes = figure.add_axes((0.0, 0.0, 1.0, 1.0))
-    axes.set_axis_off()
-    axes.set_xlim(-across / 2, across / 2)
-    axes.set_ylim(-up / 2, up / 2)
-    return axes
-
-
 @figure_style()
 def draw_pairs_bars(counts: Sequence[PairCount], pairs: int = 50) -> Figure:
     """Draw the most frequent pairs, `verb noun` with its count, the first on top; 3.35 in wide.
@@ -131,7 +108,7 @@ def draw_pairs_bars(counts: Sequence[PairCount], pairs: int = 50) -> Figure:
     Args:
         counts: sorted, as `count_pairs` gives them; the first `pairs` are drawn.
     """
-    shown = [count for count in counts if count.count > 0][:pairs]
+    shown = counts[:pairs]
     if not shown:
         return draw_sentence("no verb-noun pairs found")
     figure, (axes,) = new_panels(SINGLE_COLUMN, 9.6 * len(shown) + 40)
@@ -141,6 +118,6 @@ def draw_pairs_bars(counts: Sequence[PairCount], pairs: int = 50) -> Figure:
     axes.bar_label(bars, [f"{pair.count:,}" for pair in shown], padding=2, size=6.5)
     axes.spines.bottom.set_visible(False)
     axes.set_xticks([])
-    axes.set_xlabel("times in all texts", labelpad=2)
+    axes.set_xlabel("times in all texts")
     notes(figure, replaced_note(labels))
     return figure

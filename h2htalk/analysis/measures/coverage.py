@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 
@@ -22,30 +22,16 @@ class TagCombination:
 
 
 @dataclass(frozen=True, slots=True)
-class Marginal:
-    """The number of scenarios with one value of a tag, whatever the other two are."""
-
-    tag: str  # emotion, complexity or interaction
-    value: str
-    count: int
-
-
-@dataclass(frozen=True, slots=True)
 class Coverage:
     """The grid of tag combinations. `cells` holds every combination, empty ones too, in the order of the three lists.
 
-    `emotions`: those present, by scenarios descending, then by name. `filled` of `total` cells hold a scenario.
+    `emotions`: those present, with their scenarios, descending, then by name. `filled` of `total` cells hold one.
     """
 
-    emotions: tuple[str, ...]
+    emotions: Mapping[str, int]
     cells: tuple[TagCombination, ...]
     filled: int
     total: int
-
-    @property
-    def scenarios(self) -> int:
-        """The number of scenarios in the grid."""
-        return sum(cell.count for cell in self.cells)
 
     @property
     def evenness(self) -> float | None:
@@ -55,25 +41,14 @@ class Coverage:
         `total` counts empty cells too, so gaps lower it. It cannot reach 1 with fewer scenarios than cells. None
         without a scenario.
         """
-        scenarios = self.scenarios
-        if not scenarios:
+        if not self.emotions:
             return None
-        shares = [cell.count / scenarios for cell in self.cells if cell.count]
+        shares = [cell.count / sum(self.emotions.values()) for cell in self.cells if cell.count]
         # Rounding must not raise an even grid above 1, nor give -0.
         return min(1.0, abs(sum(p * math.log(p) for p in shares)) / math.log(self.total))
 
-    @property
-    def marginals(self) -> tuple[Marginal, ...]:
-        """The counts of each emotion, complexity and interaction; each tag's counts sum to the scenarios."""
-        sums: Counter[tuple[str, str]] = Counter()
-        for cell in self.cells:
-            for tag in ("emotion", "complexity", "interaction"):
-                sums[tag, getattr(cell, tag)] += cell.count
-        values = {"emotion": self.emotions, "complexity": COMPLEXITIES, "interaction": INTERACTIONS}
-        return tuple(Marginal(tag, value, sums[tag, value]) for tag, names in values.items() for value in names)
 
-
-def coverage(scenarios: Iterable[Scenario]) -> Coverage:
+def coverage(scenarios: Sequence[Scenario]) -> Coverage:
     """Count scenarios over the grid emotion x complexity x interaction.
 
     Complexities and interactions are the closed lists of `data.scenario` (3 each). Emotions are open, so
@@ -81,9 +56,7 @@ def coverage(scenarios: Iterable[Scenario]) -> Coverage:
     no cells.
     """
     counts = Counter((s.tags.emotion, s.tags.complexity, s.tags.interaction) for s in scenarios)
-    by_emotion: Counter[str] = Counter()
-    for (emotion, _, _), count in counts.items():
-        by_emotion[emotion] += count
-    emotions = tuple(sorted(by_emotion, key=lambda emotion: (-by_emotion[emotion], emotion)))
+    by_emotion = Counter(s.tags.emotion for s in scenarios)
+    emotions = dict(sorted(by_emotion.items(), key=lambda item: (-item[1], item[0])))
     cells = tuple(TagCombination(*tags, counts[tags]) for tags in product(emotions, COMPLEXITIES, INTERACTIONS))
     return Coverage(emotions, cells, sum(cell.count > 0 for cell in cells), len(cells))

@@ -7,11 +7,13 @@ medians (7.47 and 2 for inputs, 3.02 and 1 for outputs) say little about length.
 from __future__ import annotations
 
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import count
 
 from h2htalk.analysis.measures.scenario_texts import SIDES, Side, SideText
+from h2htalk.data.languages import Language
 from h2htalk.data.subtasks import SUBTASKS
 from h2htalk.text.token_counts import TokenCounter
 from h2htalk.text.tokens import Tokenize, tokenize
@@ -65,11 +67,10 @@ class Histogram:
 
 @dataclass(frozen=True, slots=True)
 class Lengths:
-    """All lengths of a set of texts; `tokenizer` names what counted tokens, None where they were not counted."""
+    """All lengths of a set of texts."""
 
     summaries: tuple[LengthSummary, ...]
     histograms: tuple[Histogram, ...]
-    tokenizer: str | None
 
 
 def text_lengths(
@@ -86,7 +87,7 @@ def text_lengths(
     """
     lengths = {
         "characters": [len(text.strip()) for text in texts],
-        "words": [sum(map(_is_word, split(text, language))) for text in texts],
+        "words": [sum(any(map(str.isalnum, token)) for token in split(text, language)) for text in texts],
     }
     if count_tokens is not None:
         lengths["tokens"] = count_tokens(texts)
@@ -105,40 +106,24 @@ def measure_lengths(
     Raises:
         ConfigError: a language without a tokenizer.
     """
-    measured = _measure(texts, count_tokens, split)
+    by_language: dict[Language, list[int]] = defaultdict(list)
+    for place, text in enumerate(texts):
+        by_language[text.language].append(place)
+    measured: dict[str, dict[int, int]] = defaultdict(dict)  # measure -> place of a text -> length
+    for language, places in by_language.items():
+        of_language = text_lengths([texts[place].text for place in places], language, count_tokens, split)
+        for measure, lengths in of_language.items():
+            measured[measure].update(zip(places, lengths, strict=True))
     summaries: list[LengthSummary] = []
     histograms: list[Histogram] = []
     for side in SIDES:
         places = [place for place, text in enumerate(texts) if text.side == side]
-        if not places:
-            continue
         for group, name, members in _groups(texts, places):
-            for measure, lengths in measured.items():
-                summaries.append(_summary(side, group, name, measure, [lengths[place] for place in members]))
-        histograms += [
-            _histogram(side, measure, [lengths[place] for place in places]) for measure, lengths in measured.items()
-        ]
-    named = None if count_tokens is None else str(getattr(count_tokens, "name", "unnamed"))
-    return Lengths(tuple(summaries), tuple(histograms), named)
-
-
-def _is_word(token: str) -> bool:
-    return any(map(str.isalnum, token))
-
-
-def _measure(texts: Sequence[SideText], count_tokens: TokenCounter | None, split: Tokenize) -> dict[str, list[int]]:
-    """Compute for each measure the lengths of all texts, in order."""
-    measures = [measure for measure in MEASURES if measure != "tokens" or count_tokens is not None]
-    measured = {measure: [0] * len(texts) for measure in measures}
-    by_language: dict[str, list[int]] = defaultdict(list)
-    for place, text in enumerate(texts):
-        by_language[text.language].append(place)
-    for language, places in by_language.items():
-        lengths = text_lengths([texts[place].text for place in places], language, count_tokens, split)
-        for measure in measures:
-            for place, length in zip(places, lengths[measure], strict=True):
-                measured[measure][place] = length
-    return measured
+            for measure, of in measured.items():
+                summaries.append(_summary(side, group, name, measure, [of[place] for place in members]))
+        if places:
+            histograms += [_histogram(side, measure, [of[n] for n in places]) for measure, of in measured.items()]
+    return Lengths(tuple(summaries), tuple(histograms))
 
 
 def _groups(texts: Sequence[SideText], places: Sequence[int]) -> Iterator[tuple[str, str, list[int]]]:
@@ -164,27 +149,17 @@ def _summary(side: Side, group: str, name: str, measure: str, lengths: Sequence[
 def _histogram(side: Side, measure: str, lengths: Sequence[int]) -> Histogram:
     """Count texts in bins from 0.
 
-    Pieces: one each, up to 50 as in Fig. 6, if nine texts in ten are within. Else: round and equally wide, at most 60,
-    up to the 99th percentile (a length that occurs, so that fewer than 100 texts are all within).
+    Pieces: one each, up to 50 as in Fig. 6, if nine texts in ten are within. Else: 1, 2, 5, 10, 20, 50 ... wide, at
+    most 60, up to the 99th percentile (a length that occurs, so that fewer than 100 texts are all within).
     """
     width, bins = 1, PIECES_SHOWN + 1
     if measure != "pieces" or sum(n > PIECES_SHOWN for n in lengths) > _MOST_BEYOND * len(lengths):
         longest = sorted(lengths)[math.ceil(0.99 * len(lengths)) - 1]
-        width = _round_width((longest + 1) / MOST_BINS)
+        widths = (factor * 10**power for power in count() for factor in (1, 2, 5))
+        width = next(width for width in widths if width * MOST_BINS > longest)
         bins = longest // width + 1
-    counts = [0] * bins
-    for length in lengths:
-        if length < bins * width:
-            counts[length // width] += 1
-    edges = tuple(float(number * width) for number in range(bins + 1))
-    return Histogram(side, measure, edges, tuple(counts), len(lengths) - sum(counts))
-
-
-def _round_width(least: float) -> int:
-    """Return the smallest of 1, 2, 5, 10, 20, 50, ... that is not below `least`."""
-    width = 1
-    for factor in (2, 2.5, 2) * 10:
-        if width >= least:
-            break
-        width = int(width * factor)
-    return width
+    held = Counter(length // width for length in lengths)
+    counts = tuple(held[number] for number in range(bins))
+    return Histogram(
+        side, measure, tuple(float(n * width) for n in range(bins + 1)), counts, len(lengths) - sum(counts)
+    )

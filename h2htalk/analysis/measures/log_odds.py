@@ -44,6 +44,11 @@ class LogOdds:
         width = self.high - self.low
         return 2 * Z_95 * self.log_odds / width if width else 0.0
 
+    @property
+    def excludes_zero(self) -> bool:
+        """Whether 0 is outside the interval."""
+        return self.low > 0 or self.high < 0
+
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
@@ -63,7 +68,7 @@ class Comparison:
     @property
     def excluding_zero(self) -> int:
         """Rows whose interval excludes 0."""
-        return sum(row.low > 0 or row.high < 0 for row in self.rows)
+        return sum(row.excludes_zero for row in self.rows)
 
     @property
     def expected_by_chance(self) -> float:
@@ -77,23 +82,9 @@ class Comparison:
 
 
 def comparison(
-    kind: ComparisonKind,
-    side: Side | None,
-    language: Language,
-    a: Mapping[str, int],
-    b: Mapping[str, int],
+    kind: ComparisonKind, side: Side | None, language: Language, a: Mapping[str, int], b: Mapping[str, int]
 ) -> Comparison:
-    """Compare the counts of two splits.
-
-    Args:
-        kind: what the keys are: words, pairs (`verb noun`), or emotions (counts of scenarios).
-        side: which texts were counted; None for emotions.
-        language: the texts' language.
-        a, b: item -> count, 0 or more.
-
-    Raises:
-        ValueError: a negative count.
-    """
+    """Compare the counts of two splits, item -> count; the items are words, pairs (`verb noun`) or emotions."""
     return Comparison(kind, side, language, tuple(log_odds(a, b)), sum(a.values()), sum(b.values()))
 
 
@@ -120,10 +111,10 @@ def prior_weight(share: float, smaller_total: int) -> float:
     return PRIOR_STRENGTH * math.sqrt(max(1, smaller_total) / share)
 
 
-def log_odds(a: Mapping[str, int], b: Mapping[str, int], *, prior: float | None = None) -> list[LogOdds]:
+def log_odds(a: Mapping[str, int], b: Mapping[str, int]) -> list[LogOdds]:
     """Weighted log-odds ratio of each item that a or b holds.
 
-    With n a side's total, p_w = (y_a + y_b) / (n_a + n_b) the pooled share and m the prior's weight:
+    With n a side's total, p_w = (y_a + y_b) / (n_a + n_b) the pooled share and m its `prior_weight`:
 
         omega_s = log((y_s + m p_w) / (n_s - y_s + m (1 - p_w))),  log_odds = omega_a - omega_b         (eq. 16)
         variance = sum over s of 1 / (y_s + m p_w) + 1 / (n_s - y_s + m (1 - p_w))                      (eq. 19)
@@ -137,33 +128,21 @@ def log_odds(a: Mapping[str, int], b: Mapping[str, int], *, prior: float | None 
 
     Args:
         a, b: item -> count, 0 or more; what both count 0 times is no row. A side may be empty.
-        prior: m > 0 in counts, the same for all items (Monroe et al.'s alpha_0); None takes each item's
-            `prior_weight`.
 
     Returns:
         Rows by z descending (what a has more of first), then by item.
-
-    Raises:
-        ValueError: a negative count, or a prior that is not above 0.
     """
-    if any(count < 0 for side in (a, b) for count in side.values()):
-        raise ValueError("a count is negative")
-    if prior is not None and not prior > 0:
-        raise ValueError(f"the prior's weight is {prior}; it must be above 0")
     totals = (sum(a.values()), sum(b.values()))
-    rows = [
-        _row(item, (a.get(item, 0), b.get(item, 0)), totals, prior)
-        for item in a.keys() | b.keys()
-        if a.get(item, 0) + b.get(item, 0)
-    ]
+    counts = {item: (a.get(item, 0), b.get(item, 0)) for item in a.keys() | b.keys()}
+    rows = [_row(item, both, totals) for item, both in counts.items() if any(both)]
     return clear_rows(sorted(rows, key=lambda row: (-row.z, row.item)), totals)
 
 
-def _row(item: str, counts: tuple[int, int], totals: tuple[int, int], prior: float | None) -> LogOdds:
+def _row(item: str, counts: tuple[int, int], totals: tuple[int, int]) -> LogOdds:
     if sum(counts) == sum(totals):  # the only item: all of both sides, whatever their sizes
         return LogOdds(item, *counts, 0.0, 0.0, 0.0)
     share = sum(counts) / sum(totals)
-    weight = prior_weight(share, min(totals)) if prior is None else prior
+    weight = prior_weight(share, min(totals))
     omegas, variance = [], 0.0
     for count, total in zip(counts, totals, strict=True):
         this, others = count + weight * share, total - count + weight * (1 - share)
@@ -185,12 +164,10 @@ def clear_rows(rows: Sequence[LogOdds], totals: tuple[int, int]) -> list[LogOdds
     testing them would hide others (the total carries no information on the direction, so leaving them out is fair:
     Bourgon, Gentleman and Huber 2010).
     """
-    tested = [index for index, row in enumerate(rows) if row.count_a + row.count_b >= TESTED_FROM]
-    p_values = [_p_value((rows[index].count_a, rows[index].count_b), totals) for index in tested]
-    rejected = {
-        index for index, is_rejected in zip(tested, false_discoveries_bounded(p_values), strict=True) if is_rejected
-    }
-    return [replace(row, clear=index in rejected and (row.low > 0 or row.high < 0)) for index, row in enumerate(rows)]
+    tested = [row for row in rows if row.count_a + row.count_b >= TESTED_FROM]
+    rejected = false_discoveries_bounded([_p_value((row.count_a, row.count_b), totals) for row in tested])
+    clear = {row.item for row, is_rejected in zip(tested, rejected, strict=True) if is_rejected and row.excludes_zero}
+    return [replace(row, clear=row.item in clear) for row in rows]
 
 
 def _p_value(counts: tuple[int, int], totals: tuple[int, int]) -> float:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from h2htalk.data.languages import Language
-from h2htalk.data.scenario import InputValue, Scenario, ScheduleEntry, Turn
+from h2htalk.data.scenario import Scenario, ScheduleEntry, Turn
 
 Side = Literal["instruction", "response"]
 SIDES: tuple[Side, ...] = ("instruction", "response")
@@ -30,13 +30,8 @@ def instruction_text(scenario: Scenario) -> str:
 
     Fields are in the subtask's order. A turn is its content without the role, a schedule entry is `HH:MM activity`.
     """
-    return "\n".join(line for value in scenario.inputs.values() for line in _lines(value))
-
-
-def _lines(value: InputValue) -> Iterable[str]:
-    if isinstance(value, str):
-        return (value,)
-    return (_line(part) for part in value)
+    values = ([value] if isinstance(value, str) else value for value in scenario.inputs.values())
+    return "\n".join(_line(part) for value in values for part in value)
 
 
 def _line(part: str | ScheduleEntry | Turn) -> str:

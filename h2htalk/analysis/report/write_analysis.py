@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 from h2htalk.analysis.analyze import Analysis, LanguageAnalysis, SplitFacts
 from h2htalk.analysis.figures import save_figure
+from h2htalk.analysis.figures.fonts import find_font
 from h2htalk.analysis.report.figure_specs import FigureSpec, figure_specs, histograms_table
 from h2htalk.analysis.report.html_page import page_text
-from h2htalk.analysis.verb_nouns.parsers import INSTALL
 from h2htalk.data.files import (
     read_json_object,
     remove_file,
@@ -30,6 +30,7 @@ from h2htalk.data.run_folder import MADE_BY, PAGE, SUMMARY
 from h2htalk.errors import ConfigError, H2HTalkError, MissingExtraError, listed, quoted
 from h2htalk.parallel import ProcessPool, usable_cores
 from h2htalk.progress import Progress
+from h2htalk.text.parsing.parsing import INSTALL
 from h2htalk.version import installed_versions
 
 if TYPE_CHECKING:
@@ -150,55 +151,37 @@ def _summary(analysis: Analysis, made: dict[str, str], files: list[str]) -> dict
         "not_measured": list(analysis.unmeasured),
         "languages": {part.language: _language(part) for part in analysis.split.languages},
         "comparisons": [
-            {
-                "kind": c.kind,
-                "language": c.language,
-                "side": c.side,
-                "items": len(c.rows),
-                "clear": c.clear,
-                "total_a": c.a_total,
-                "total_b": c.b_total,
-            }
-            for c in analysis.comparisons
+            _fields(one, "kind", "language", "side")
+            | {"items": len(one.rows), "clear": one.clear, "total_a": one.a_total, "total_b": one.b_total}
+            for one in analysis.comparisons
         ],
         "files": files,
     }
 
 
 def _language(part: LanguageAnalysis) -> dict[str, Any]:
+    summaries = [s for s in part.lengths.summaries if s.group == "all"]
+    lengths = [
+        {"side": s.side, "measure": s.measure, "texts": s.n, "mean": s.mean, "median": s.median} for s in summaries
+    ]
     return {
         "scenarios": part.scenarios,
-        "lengths": [
-            {"side": s.side, "measure": s.measure, "texts": s.n, "mean": s.mean, "median": s.median}
-            for s in part.lengths.summaries
-            if s.group == "all"
-        ],
+        "lengths": lengths,
         "words": {
             side: {"distinct": len(words), "most": [[w.word, w.count] for w in words[:_MOST_FREQUENT]]}
             for side, words in part.words.items()
         },
         "pairs": {
-            side: {
-                "distinct": len(pairs),
-                "most": [[p.verb, p.noun, p.count] for p in pairs[:_MOST_FREQUENT]],
-            }
+            side: {"distinct": len(pairs), "most": [[p.verb, p.noun, p.count] for p in pairs[:_MOST_FREQUENT]]}
             for side, pairs in part.pairs.items()
         },
-        "diversity": [
-            {
-                "side": d.side,
-                "distinct_sampled": d.distinct_sampled,
-                "self_bleu": d.self_bleu,
-                "spread": d.spread,
-            }
-            for d in part.diversity
-        ],
-        "coverage": {
-            "filled": part.coverage.filled,
-            "total": part.coverage.total,
-            "evenness": part.coverage.evenness,
-        },
+        "diversity": [_fields(one, "side", "distinct_sampled", "self_bleu", "spread") for one in part.diversity],
+        "coverage": _fields(part.coverage, "filled", "total", "evenness"),
     }
+
+
+def _fields(record: object, *names: str) -> dict[str, Any]:
+    return {name: getattr(record, name) for name in names}
 
 
 # Packages whose version can change a figure.
@@ -211,6 +194,8 @@ def made_with(analysis: Analysis) -> dict[str, str]:
 
     spec = analysis.spec
     parts = [part.language for part in analysis.split.languages]
+    versions = installed_versions(*_PACKAGES)
+    fonts = {language: find_font(language) for language in parts}
     return {
         "split": _split_text(analysis.split.facts),
         **({"compared with": _split_text(analysis.compare_with.facts)} if analysis.compare_with else {}),
@@ -220,10 +205,10 @@ def made_with(analysis: Analysis) -> dict[str, str]:
         "model tokens": analysis.tokenizer or "not counted",
         **{f"parser {model.language}": f"{model.name} {model.version}" for model in analysis.parsers},
         "embedder": analysis.embedder or "none",
-        **{f"font {language}": font_name(language) for language in parts},
+        **{f"font {language}": f"{font.name} ({font.source})" for language, font in fonts.items()},
         "seed": str(spec.seed),
         "h2htalk": analysis.package_version,
-        **{package: installed_versions(package).get(package, "not installed") for package in _PACKAGES},
+        **{package: versions.get(package, "not installed") for package in _PACKAGES},
     }
 
 
@@ -231,11 +216,3 @@ def _split_text(facts: SplitFacts) -> str:
     analysed = sum(facts.scenarios.values())
     whole = "whole" if analysed == facts.total else f"{analysed:,} of {facts.total:,} scenarios, {facts.analysed}"
     return f"{facts.name} {facts.version}, fingerprint {facts.fingerprint}, {whole}"
-
-
-def font_name(language: str) -> str:
-    """Name the font of a language's figures, and its source."""
-    from h2htalk.analysis.figures.fonts import find_font
-
-    font = find_font(language)
-    return f"{font.name} ({font.source})"

@@ -7,10 +7,12 @@ No rule looks for an object that the parser did not find: on real chat most of w
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
 
-from h2htalk.analysis.verb_nouns.english_lemmas import noun_lemma, verb_lemma
 from h2htalk.analysis.verb_nouns.pairs import VerbNounPair
+from h2htalk.errors import MissingExtraError
+from h2htalk.text.parsing.parsing import INSTALL
 
 if TYPE_CHECKING:
     from spacy.tokens import Doc, Token
@@ -175,3 +177,73 @@ def _is_pronoun_or_time(noun: Token) -> bool:
     if name in _PRONOUNS | _TODAY:
         return True
     return name in _TIMES and any(child.text.lower() in _TIME_MARKS for child in noun.children)
+
+
+# --- Dictionary forms: lemminflect, with a short list of words where it errs ------------------------------------------
+
+REMEMBERED = 65_536  # words; enough for a large split, and a bound for hostile text
+
+_PLURALS = _words("thanks pants trousers leggings sweatpants sunglasses tights maths people media data dice")
+_IN_IE = _words("selfies hoodies veggies besties foodies newbies onesies")  # lemminflect gives "selfy"
+# Forms whose first reading in a dictionary is not the one that takes an object.
+_VERBS = {"lay": "lay", "n't": "not", "'ve": "have", "'d": "have", "'s": "be", "wanna": "want", "gotta": "get"}
+_PREFIXES = ("re", "un", "over", "out", "mis", "pre", "under", "up")
+_VOWELS = frozenset("aeiou")
+
+
+def _lemminflect() -> Any:
+    try:
+        import lemminflect
+    except ImportError:
+        raise MissingExtraError("English lemmas", INSTALL) from None
+    return lemminflect
+
+
+@lru_cache(REMEMBERED)
+def noun_lemma(word: str, proper: bool = False) -> str:
+    """Return the singular of a noun, lower case; a proper noun is unchanged. Raises MissingExtraError."""
+    if proper:
+        return word
+    word = word.lower()
+    if word in _PLURALS or word.endswith("ss"):  # "hostess" is no plural, known or not
+        return word
+    if word in _IN_IE or word == "leaves":
+        return "leaf" if word == "leaves" else word[:-1]
+    lemmas = _lemminflect().getLemma(word, upos="NOUN")
+    return str(lemmas[0]) if lemmas else word
+
+
+@lru_cache(REMEMBERED)
+def verb_lemma(word: str, finite_or_base: bool = False) -> str:
+    """Return the infinitive of a verb form, lower case.
+
+    Args:
+        word: the form as written ("Fed", "lying").
+        finite_or_base: the tagger says infinitive or present (VB, VBP): then "saw" is to saw, not to see.
+    """
+    word = word.lower()
+    if word in _VERBS:
+        return _VERBS[word]
+    known = _known(word)
+    if not known:
+        return _unknown_verb(word)
+    return word if finite_or_base and word in known else known[0]
+
+
+def _known(word: str) -> tuple[str, ...]:
+    lemmas: tuple[str, ...] = _lemminflect().getAllLemmas(word, upos="VERB").get("VERB", ())
+    return lemmas
+
+
+def _unknown_verb(word: str) -> str:
+    """Lemmatise an unlisted verb: a known verb after a prefix ("re|potted"), else by the rules of spelling."""
+    for prefix in _PREFIXES:
+        rest = word.removeprefix(prefix).lstrip("-")
+        if rest != word and len(rest) > 2 and (known := _known(rest)):
+            return word[: len(word) - len(rest)] + known[0]
+    for ending in ("ing", "ed"):
+        stem = word.removesuffix(ending)
+        if stem != word and len(stem) > 2 and stem[-1] == stem[-2] and stem[-1] not in _VOWELS | {"l", "s", "z"}:
+            return stem[:-1]
+    lemmas = _lemminflect().getLemma(word, upos="VERB")
+    return str(lemmas[0]) if lemmas else word

@@ -8,25 +8,28 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Future
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pkgutil import resolve_name
+from typing import TYPE_CHECKING
 
-from h2htalk.analysis.verb_nouns.pairs import PairCount, PairRules, VerbNounPair, top_pairs
+from h2htalk.analysis.verb_nouns.pairs import PairCount, VerbNounPair, count_pairs
 from h2htalk.data.languages import find_language
 from h2htalk.errors import ConfigError
 from h2htalk.parallel import ProcessPool, usable_cores
 from h2htalk.progress import Progress
-from h2htalk.text.parsing.parsing import pieces
+from h2htalk.text.parsing.parsing import load_parser, parse, pieces
+
+if TYPE_CHECKING:
+    from spacy.tokens import Doc
 
 CHUNK_PIECES = 200
 CHUNK_CHARACTERS = 40_000
 # For fewer words, starting two processes costs more time than they save.
 WORTH_PROCESSES = 20_000
 
-Counts = dict[tuple[str, str], int]  # (verb, noun) -> how often
+Counts = dict[VerbNounPair, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,34 +73,25 @@ def make_chunks(jobs: Sequence[PairJob]) -> Iterator[Chunk]:
         occurring: dict[int, list[str]] = {}
         for piece, times in Counter(piece for text in job.texts for piece in pieces(text)).items():
             occurring.setdefault(times, []).append(piece)
-        for times, occurring_pieces in sorted(occurring.items()):
-            for part in _parts(occurring_pieces):
-                yield Chunk(number, part, times, job.language, job.model)
-
-
-def _parts(pieces: Sequence[str]) -> Iterator[tuple[str, ...]]:
-    part: list[str] = []
-    size = 0
-    for piece in pieces:
-        part.append(piece)
-        size += len(piece)
-        if len(part) == CHUNK_PIECES or size >= CHUNK_CHARACTERS:
-            yield tuple(part)
-            part, size = [], 0
-    if part:
-        yield tuple(part)
+        for times, of_times in sorted(occurring.items()):
+            part: list[str] = []
+            for piece in of_times:
+                part.append(piece)
+                if len(part) == CHUNK_PIECES or sum(map(len, part)) >= CHUNK_CHARACTERS or piece is of_times[-1]:
+                    yield Chunk(number, tuple(part), times, job.language, job.model)
+                    part = []
 
 
 def count_chunk(chunk: Chunk) -> Counts:
     """Count the pairs of a chunk's pieces, each as often as its piece occurs."""
-    counts = Counter((p.verb, p.noun) for p in iter_pairs(chunk.pieces, chunk.language, model=chunk.model))
+    counts = Counter(iter_pairs(chunk.pieces, chunk.language, model=chunk.model))
     return {pair: count * chunk.times for pair, count in counts.items()}
 
 
 @contextmanager
 def counting_pairs(
     jobs: Sequence[PairJob], processes: int, count: Callable[[Chunk], Counts] = count_chunk
-) -> Iterator[PairCounting]:
+) -> Iterator[Callable[[], list[list[PairCount]]]]:
     """Count the pairs of some jobs in processes that start at once and end with the block.
 
     Args:
@@ -105,56 +99,26 @@ def counting_pairs(
         processes: 1 parses in this process, when the results are read.
         count: counts a chunk; a function that another process can import.
 
+    Yields:
+        A function that waits for the counts and returns those of each job, most frequent first.
+
     Raises:
         ConfigError: a process ended before its work was done, or the parser cannot be loaded.
     """
-    counting = PairCounting(jobs, count)
-    processes = min(processes, len(counting.chunks))
-    if processes < 2:
-        yield counting
-        return
-    with ProcessPool(processes) as pool:
-        counting.start(pool)
-        yield counting
+    chunks = list(make_chunks(jobs))
+    processes = min(processes, len(chunks))
+    with ExitStack() as stack:
+        mapped = stack.enter_context(ProcessPool(processes)).map if processes > 1 else map
+        yield partial(_totals, len(jobs), chunks, mapped(count, chunks))
 
 
-class PairCounting:
-    """The counts of some jobs' pairs, while they are computed; see `counting_pairs`."""
-
-    def __init__(self, jobs: Sequence[PairJob], count: Callable[[Chunk], Counts]) -> None:
-        self._count = count
-        self._jobs = len(jobs)
-        self.chunks = list(make_chunks(jobs))
-        self._progress = Progress("parsing", sum(len(chunk.pieces) for chunk in self.chunks))
-        self._futures: list[Future[Counts]] = []
-
-    def start(self, pool: ProcessPool) -> None:
-        """Submit the chunks to other processes."""
-        for chunk in self.chunks:
-            future = pool.submit(self._count, chunk)
-            future.add_done_callback(partial(self._advance, chunk))
-            self._futures.append(future)
-
-    def results(self) -> list[list[PairCount]]:
-        """Return the counts of each job, most frequent first; waits until all are parsed."""
-        totals: list[Counter[tuple[str, str]]] = [Counter() for _ in range(self._jobs)]
-        with self._progress:
-            for chunk, counts in zip(self.chunks, self._counted(), strict=True):
-                totals[chunk.job].update(counts)
-        return [top_pairs([PairCount(*pair, count) for pair, count in total.items()], len(total)) for total in totals]
-
-    def _counted(self) -> Iterator[Counts]:
-        for future in self._futures:
-            yield future.result()
-        for chunk in self.chunks[len(self._futures) :]:
-            yield self._count(chunk)
-            self._advance(chunk)
-
-    def _advance(self, chunk: Chunk, future: Future[Counts] | None = None) -> None:
-        """Report a chunk as done; called by the pool's thread for chunks that other processes count."""
-        if future is None or not (future.cancelled() or future.exception()):
-            for _ in chunk.pieces:
-                self._progress.advance()
+def _totals(jobs: int, chunks: Sequence[Chunk], counted: Iterable[Counts]) -> list[list[PairCount]]:
+    totals: list[Counter[VerbNounPair]] = [Counter() for _ in range(jobs)]
+    with Progress("parsing", sum(len(chunk.pieces) for chunk in chunks)) as progress:
+        for chunk, counts in zip(chunks, counted, strict=True):
+            totals[chunk.job].update(counts)
+            progress.advance(count=len(chunk.pieces))
+    return [count_pairs(total) for total in totals]
 
 
 def iter_pairs(texts: Iterable[str], language: str, *, model: str | None = None) -> Iterator[VerbNounPair]:
@@ -177,33 +141,17 @@ def iter_pairs(texts: Iterable[str], language: str, *, model: str | None = None)
         ConfigError: an unknown language, or a model that is not installed.
         MissingExtraError: spaCy or lemminflect is not installed.
     """
-    rules = _rules(language)
-    from h2htalk.text.parsing.parsing import parse, pieces
+    rules: Callable[[Doc], list[VerbNounPair]] = resolve_name(find_language(language).pair_rules)
+    with ExitStack() as stack:
+        if os.environ.get("OPENBLAS_NUM_THREADS") == "1":
+            # thinc's own BLIS always runs on one thread but does not know new processors (39 GFLOP/s where numpy's
+            # OpenBLAS reaches 119): a fourth of an analysis. With more threads OpenBLAS would waste them on matrices
+            # this small.
+            from thinc.api import use_ops
 
-    _load(language, model)
+            stack.enter_context(use_ops("numpy", use_blis=False))
+        load_parser(language, model)
     # An object is in the same turn and line as its verb.
     lines = (piece for text in texts for piece in pieces(text))
     for doc in parse(lines, language, model=model):
         yield from rules(doc)
-
-
-def _load(language: str, model: str | None) -> None:
-    """Load the parser, in a process with one thread for BLAS so that numpy multiplies its matrices.
-
-    thinc's own BLIS always runs on one thread but does not know new processors (39 GFLOP/s where numpy's OpenBLAS
-    reaches 119): a fourth of an analysis. With more threads OpenBLAS would waste them on matrices this small.
-    """
-    from h2htalk.text.parsing.parsing import load_parser
-
-    if os.environ.get("OPENBLAS_NUM_THREADS") != "1":
-        load_parser(language, model)
-        return
-    from thinc.api import use_ops
-
-    with use_ops("numpy", use_blis=False):
-        load_parser(language, model)
-
-
-def _rules(language: str) -> PairRules:
-    rules: PairRules = resolve_name(find_language(language).pair_rules)
-    return rules

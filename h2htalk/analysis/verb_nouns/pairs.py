@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from spacy.tokens import Doc
+from typing import NamedTuple
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class VerbNounPair:
+class VerbNounPair(NamedTuple):
     """A verb and the head noun of its direct object, both as dictionary forms."""
 
     verb: str
@@ -37,25 +33,16 @@ class VerbGroup:
     nouns: tuple[PairCount, ...]
 
 
-PairRules = Callable[["Doc"], list[VerbNounPair]]
+def count_pairs(pairs: Iterable[VerbNounPair] | Counter[VerbNounPair]) -> list[PairCount]:
+    """Count pairs, or sort their counts: by count descending, then verb and noun ascending."""
+    return sorted((PairCount(*pair, count) for pair, count in Counter(pairs).items()), key=_rank)
 
 
-def count_pairs(pairs: Iterable[VerbNounPair]) -> list[PairCount]:
-    """Count pairs: by count descending, then verb and noun ascending."""
-    counts = (PairCount(pair.verb, pair.noun, count) for pair, count in Counter(pairs).items())
-    return sorted(counts, key=_rank)
-
-
-def top_pairs(counts: Iterable[PairCount], n: int = 50) -> list[PairCount]:
-    """Return the n most frequent pairs (the paper shows 50), in the order of `count_pairs`."""
-    return sorted(counts, key=_rank)[: max(n, 0)]
-
-
-def top_verbs(counts: Sequence[PairCount], pairs: int = 50) -> list[VerbGroup]:
-    """Group the most frequent pairs by verb, as Fig. 5 draws them.
+def top_verbs(counts: Iterable[PairCount], pairs: int = 50) -> list[VerbGroup]:
+    """Group the most frequent pairs (the paper shows 50) by verb, as Fig. 5 draws them.
 
     Args:
-        counts: every pair once, as `count_pairs` gives them.
+        counts: every pair once.
         pairs: how many pairs are drawn.
 
     Returns:
@@ -63,7 +50,7 @@ def top_verbs(counts: Sequence[PairCount], pairs: int = 50) -> list[VerbGroup]:
         nouns in the order of `count_pairs`. A pair that is not drawn does not count.
     """
     nouns: dict[str, list[PairCount]] = {}
-    for count in top_pairs(counts, pairs):
+    for count in sorted(counts, key=_rank)[:pairs]:
         nouns.setdefault(count.verb, []).append(count)
     groups = [VerbGroup(verb, sum(n.count for n in of), tuple(of)) for verb, of in nouns.items()]
     return sorted(groups, key=lambda group: (-group.count, group.verb))

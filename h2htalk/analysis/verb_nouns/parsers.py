@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
+from h2htalk.data.files import read_json_object
 from h2htalk.data.languages import Language
-from h2htalk.errors import ConfigError, MissingExtraError, quoted
+from h2htalk.errors import ConfigError, DataError, MissingExtraError, quoted
+from h2htalk.text.parsing.parsing import INSTALL
 from h2htalk.version import __version__
 
-INSTALL = 'pip install "h2htalk[analysis]"'
 BUNDLED = "bundled"
 
 
@@ -57,25 +57,18 @@ def choose_models(sources: Sequence[str], languages: Iterable[Language]) -> dict
 
 
 def _read_model(source: str) -> ParserModel:
-    folder = _folder_of(source)
-    try:
-        meta = json.loads((folder / "meta.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
-        raise ConfigError(f"--spacy-model {quoted(source)}: no readable meta.json in {folder}") from error
-    names = [meta.get(key) for key in ("lang", "name", "version")] if isinstance(meta, Mapping) else []
-    language, name, version = (text if isinstance(text, str) else "" for text in names or ("", "", ""))
-    if not (language and name and version):
-        raise ConfigError(f"--spacy-model {quoted(source)}: its meta.json lacks lang, name or version")
-    return ParserModel(source, language, f"{language}_{name}", version)
-
-
-def _folder_of(source: str) -> Path:
-    """Find the folder of the pipeline's `meta.json`."""
     if source.strip() and os.path.isdir(source):  # pathlib raises where the name is too long
-        return Path(source)
-    spec = find_spec(source) if source.isidentifier() else None
-    if spec is None or not spec.submodule_search_locations:
-        raise ConfigError(
-            f"no spaCy pipeline {quoted(source)}: name a folder, or install it: python -m spacy download en_core_web_sm"
-        )
-    return Path(spec.submodule_search_locations[0])
+        folder = Path(source)
+    elif source.isidentifier() and (spec := find_spec(source)) and spec.submodule_search_locations:
+        folder = Path(spec.submodule_search_locations[0])
+    else:
+        advice = "name a folder, or install it: python -m spacy download en_core_web_sm"
+        raise ConfigError(f"no spaCy pipeline {quoted(source)}: {advice}")
+    try:
+        meta = read_json_object(folder / "meta.json")
+    except (OSError, DataError) as error:
+        raise ConfigError(f"--spacy-model {quoted(source)}: no readable meta.json in {folder}") from error
+    language, name, version = (meta.get(key) for key in ("lang", "name", "version"))
+    if not all(isinstance(text, str) and text for text in (language, name, version)):
+        raise ConfigError(f"--spacy-model {quoted(source)}: its meta.json lacks lang, name or version")
+    return ParserModel(source, str(language), f"{language}_{name}", str(version))

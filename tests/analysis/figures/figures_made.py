@@ -92,7 +92,7 @@ def made_coverage(emotions: int, count: int = 1, name: str = "emotion") -> Cover
         for complexity in COMPLEXITIES
         for place, interaction in enumerate(INTERACTIONS)
     )
-    return Coverage(names, cells, sum(cell.count > 0 for cell in cells), len(cells))
+    return Coverage(dict.fromkeys(names, 1), cells, sum(cell.count > 0 for cell in cells), len(cells))
 
 
 def made_odds(items: int = 40) -> list[LogOdds]:

@@ -90,7 +90,7 @@ def test_all_text_lies_on_the_page_and_none_is_too_small(language: Language) -> 
         (lambda: draw_word_cloud([], "zh"), "no words"),
         (lambda: draw_sunburst([]), "no verb-noun pairs found"),
         (lambda: draw_pairs_bars([]), "no verb-noun pairs found"),
-        (lambda: draw_coverage(Coverage((), (), 0, 0)), "no scenarios, so nothing is covered"),
+        (lambda: draw_coverage(Coverage({}, (), 0, 0)), "no scenarios, so nothing is covered"),
         (lambda: draw_log_odds([], "a", "b"), "nothing that one split has more of"),
         (lambda: draw_emotions([], "a", "b"), "no emotions to compare"),
         (lambda: draw_diversity([]), "no texts, so no diversity"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import permutations
+from itertools import permutations, product
 
 import numpy as np
 import pytest
@@ -16,7 +16,6 @@ from h2htalk.analysis.measures.diversity import (
     SELF_BLEU_TEXTS,
     SPREAD_TEXTS,
     Diversity,
-    compare_diversity,
     distinct,
     measure_diversity,
     spread,
@@ -48,9 +47,10 @@ def made(texts: Sequence[str], side: Side = "response", language: Language = "en
     ]
 
 
-def only(rows: Sequence[Diversity]) -> Diversity:
-    assert len(rows) == 1
-    return rows[0]
+def only(measured: Sequence[Sequence[Diversity]]) -> Diversity:
+    """The one row of the one split."""
+    ((row,),) = measured
+    return row
 
 
 # --- distinct-n -------------------------------------------------------------------------------------------------
@@ -88,13 +88,8 @@ def test_the_sum_vector_gives_the_mean_over_all_pairs(vectors: Vectors) -> None:
 
 
 def test_each_side_of_each_language_has_a_row_english_first() -> None:
-    rows = measure_diversity(side_texts(load_split("mini@1").scenarios))
-    assert [(row.language, row.side) for row in rows] == [
-        ("en", "instruction"),
-        ("en", "response"),
-        ("zh", "instruction"),
-        ("zh", "response"),
-    ]
+    (rows,) = measure_diversity(side_texts(load_split("mini@1").scenarios))
+    assert [(row.language, row.side) for row in rows] == list(product(("en", "zh"), ("instruction", "response")))
     for row in rows:
         assert (row.texts, row.skipped, row.self_bleu_texts) == (77, 0, 77)
         assert (row.spread, row.spread_texts, row.embedder) == (None, 0, None)
@@ -103,8 +98,8 @@ def test_each_side_of_each_language_has_a_row_english_first() -> None:
 
 
 def test_nothing_and_one_text_are_said_not_invented() -> None:
-    assert measure_diversity([]) == []
-    row = only(measure_diversity(made(["a rainy day"]), LetterEmbedder()))
+    assert measure_diversity([]) == [[]]
+    row = only(measure_diversity(made(["a rainy day"]), embedder=LetterEmbedder()))
     assert (row.texts, row.words, row.distinct) == (1, 3, (1.0, 1.0, 1.0, None))
     assert (row.self_bleu, row.spread) == (None, None)
 
@@ -112,7 +107,7 @@ def test_nothing_and_one_text_are_said_not_invented() -> None:
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_a_text_without_a_token_is_skipped_and_counted(language: Language) -> None:
     texts = made(["", " \n\t", "\u3000", "tea", "tea"], language=language)
-    row = only(measure_diversity(texts, embedder := LetterEmbedder()))
+    row = only(measure_diversity(texts, embedder=(embedder := LetterEmbedder())))
     assert (row.texts, row.skipped, row.words) == (2, 3, 2)
     assert embedder.seen == ["tea", "tea"]
     empty = only(measure_diversity(texts[:3]))
@@ -121,7 +116,8 @@ def test_a_text_without_a_token_is_skipped_and_counted(language: Language) -> No
 
 def test_a_language_that_the_embedder_is_not_made_for_is_not_asked() -> None:
     texts = made(["tea", "a walk"]) + made(["喝茶", "散步"], language="zh")
-    english, chinese = measure_diversity(texts, embedder := LetterEmbedder(languages=("en",)))
+    embedder = LetterEmbedder(languages=("en",))
+    [[english, chinese]] = measure_diversity(texts, embedder=embedder)
     assert english.embedder == "letters"
     assert english.spread is not None
     assert (chinese.spread, chinese.spread_texts, chinese.embedder) == (None, 0, None)
@@ -137,7 +133,7 @@ def test_the_order_of_the_rows_does_not_matter_and_the_seed_does() -> None:
 
 def test_samples_have_their_limits() -> None:
     texts = made([f"a{n} b c d e f g h i j k l m n o p" for n in range(1400)])
-    row = only(measure_diversity(texts, embedder := LetterEmbedder()))
+    row = only(measure_diversity(texts, embedder=(embedder := LetterEmbedder())))
     assert (row.words, row.sampled_words) == (1400 * 16, SAMPLE_WORDS)
     assert row.self_bleu_texts == SELF_BLEU_TEXTS
     assert row.spread_texts == len(embedder.seen) == SPREAD_TEXTS
@@ -146,7 +142,7 @@ def test_samples_have_their_limits() -> None:
 
 def test_two_splits_are_measured_on_samples_of_one_size() -> None:
     small, large = made(["tea and rain", "rain and tea"]), made(["tea and rain"] * 9 + ["a walk"], start=50)
-    [ours], [theirs] = compare_diversity(small, large)
+    [ours], [theirs] = measure_diversity(small, large)
     assert ours.sampled_words == theirs.sampled_words == 6
     assert ours.self_bleu_texts == theirs.self_bleu_texts == 2
     assert (ours.words, theirs.words) == (6, 29)

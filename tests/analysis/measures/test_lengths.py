@@ -191,6 +191,3 @@ def test_an_instruction_is_the_inputs_alone() -> None:
     scenario = Scenario(**{**fields, "inputs": {"history": turns, "schedule": schedule}})
     assert instruction_text(scenario) == "今天 好累\n抱抱\n08:00 吃早餐\n21:30 睡觉"
     assert text_lengths([instruction_text(scenario)], "zh", None)["pieces"] == [7]
-
-
-# --- Bad input --------------------------------------------------------------------------------------------------

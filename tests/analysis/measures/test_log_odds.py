@@ -22,34 +22,28 @@ from h2htalk.analysis.measures.log_odds import (
 COUNTS = st.dictionaries(st.sampled_from(["rain", "tea", "walk", "我们", "今天", "=1+1"]), st.integers(0, 500))
 
 
-def by_item(a: Mapping[str, int], b: Mapping[str, int], prior: float | None = None) -> dict[str, LogOdds]:
-    return {row.item: row for row in log_odds(a, b, prior=prior)}
+def by_item(a: Mapping[str, int], b: Mapping[str, int]) -> dict[str, LogOdds]:
+    return {row.item: row for row in log_odds(a, b)}
 
 
 # --- The arithmetic ---------------------------------------------------------------------------------------------
 
 
 def test_the_estimate_and_its_interval_by_hand() -> None:
-    # Pooled shares 11/20 and 9/20; a prior of one count adds 0.55 to rain and 0.45 to tea on both sides.
-    row = by_item({"rain": 8, "tea": 2}, {"rain": 3, "tea": 7}, prior=1.0)["rain"]
-    estimate = math.log(8.55 / 2.45) - math.log(3.55 / 7.45)
-    error = math.sqrt(1 / 8.55 + 1 / 2.45 + 1 / 3.55 + 1 / 7.45)
+    # Pooled shares 11/20 and 9/20. Of the smaller side of 10 5.5 are expected: the prior adds 0.3 * sqrt(5.5) to rain
+    # on both sides, and as much by its own share, 9/11 of it, to tea.
+    row = by_item({"rain": 8, "tea": 2}, {"rain": 3, "tea": 7})["rain"]
+    rain = 0.3 * math.sqrt(5.5)
+    tea = rain * 9 / 11
+    estimate = math.log((8 + rain) / (2 + tea)) - math.log((3 + rain) / (7 + tea))
+    error = math.sqrt(1 / (8 + rain) + 1 / (2 + tea) + 1 / (3 + rain) + 1 / (7 + tea))
     assert (row.count_a, row.count_b) == (8, 3)
     assert row.log_odds == pytest.approx(estimate, abs=1e-12)
     assert row.low == pytest.approx(estimate - 1.96 * error, abs=1e-12)
     assert row.high == pytest.approx(estimate + 1.96 * error, abs=1e-12)
     assert row.z == pytest.approx(estimate / error, abs=1e-12)
-    assert (round(row.log_odds, 4), round(row.low, 4), round(row.high, 4)) == (1.9911, 0.0898, 3.8925)
-
-
-def test_each_item_has_a_prior_of_its_own_that_grows_as_the_root_of_its_count() -> None:
-    # 40 of 200 counts: 20 expected of the smaller side of 100, so 0.3 * sqrt(20) on the item.
-    share = 0.2
-    weight = prior_weight(share, 100)
-    assert weight * share == pytest.approx(0.3 * math.sqrt(20))
-    rows = by_item({"rain": 30, "tea": 70}, {"rain": 10, "tea": 90})
-    assert rows["rain"] == by_item({"rain": 30, "tea": 70}, {"rain": 10, "tea": 90}, prior=weight)["rain"]
-    assert prior_weight(share, 0) == prior_weight(share, 1)
+    assert prior_weight(0.55, 10) * 0.55 == pytest.approx(rain)
+    assert prior_weight(0.55, 0) == prior_weight(0.55, 1)
 
 
 def test_a_word_that_the_smaller_side_lacks_is_not_called_its_own() -> None:
@@ -96,15 +90,6 @@ def test_against_an_empty_side_every_item_stays_and_nothing_is_claimed() -> None
         assert row.low < 0 < row.high
         assert row.high - row.low > 1
         assert not row.clear
-
-
-def test_a_negative_count_and_a_prior_of_nothing_are_refused() -> None:
-    with pytest.raises(ValueError, match="negative"):
-        log_odds({"rain": -1}, {"rain": 3})
-    with pytest.raises(ValueError, match="above 0"):
-        log_odds({"rain": 1}, {"rain": 3}, prior=0)
-    with pytest.raises(ValueError, match="above 0"):
-        log_odds({"rain": 1}, {"rain": 3}, prior=math.nan)
 
 
 # --- How often the interval is right ----------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from nltk.translate.bleu_score import SmoothingFunction, sentence_bleu
 
-from h2htalk.analysis.measures.self_bleu import self_bleu, self_bleu_scores
+from h2htalk.analysis.measures.diversity import self_bleu, self_bleu_scores
 from h2htalk.data.splits import load_split
 from h2htalk.text.tokens import tokenize
 

@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
-from h2htalk.analysis.verb_nouns.english import english_pairs
-from h2htalk.analysis.verb_nouns.english_lemmas import noun_lemma, verb_lemma
+from h2htalk.analysis.verb_nouns.english import english_pairs, noun_lemma, verb_lemma
 from h2htalk.analysis.verb_nouns.pair_counting import iter_pairs
 
 VOCAB = Vocab()

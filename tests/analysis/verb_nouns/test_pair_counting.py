@@ -80,7 +80,7 @@ JOBS = [
 @pytest.mark.parametrize("processes", [1, 2])
 def test_the_counts_are_those_of_each_job(processes: int) -> None:
     with counting_pairs(JOBS, processes, first_two_words) as counting:
-        first, empty, books = counting.results()
+        first, empty, books = counting()
     assert first == [PairCount("make", "tea", 2), PairCount("take", "walk", 1)]
     assert empty == []
     assert [(pair.noun, pair.count) for pair in books] == [
@@ -91,4 +91,4 @@ def test_the_counts_are_those_of_each_job(processes: int) -> None:
 
 def test_nothing_to_parse_starts_nothing() -> None:
     with counting_pairs([PairJob(("",), "en")], 4, die) as counting:
-        assert counting.results() == [[]]
+        assert counting() == [[]]
