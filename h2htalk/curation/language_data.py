@@ -1,4 +1,4 @@
-"""Data files of a language: words, patterns and lengths, beside the code that reads them."""
+"""Words, patterns and lengths as data: TOML files beside the code that reads them, many of them of one language."""
 
 from __future__ import annotations
 
@@ -12,6 +12,14 @@ from typing import Any
 from h2htalk.data.languages import Language, find_language
 from h2htalk.errors import ConfigError
 
+_REFERENCE = re.compile(r"\{([a-z_]+)\}")
+
+
+@cache
+def read_data(path: Path) -> Mapping[str, Any]:
+    """Read a TOML file, once a process."""
+    return tomllib.loads(path.read_text(encoding="utf-8"))
+
 
 @cache
 def language_data(name: str, language: Language) -> Mapping[str, Any]:
@@ -23,7 +31,7 @@ def language_data(name: str, language: Language) -> Mapping[str, Any]:
     find_language(language)
     path = Path(__file__).parent / f"{name}_{language}.toml"
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        return read_data(path)
     except FileNotFoundError:
         raise ConfigError(f"curation has no {name} data for language {language!r}: add {path.name}") from None
 
@@ -32,3 +40,17 @@ def language_data(name: str, language: Language) -> Mapping[str, Any]:
 def language_patterns(name: str, language: Language) -> Mapping[str, re.Pattern[str]]:
     """Compile the regular expressions in the table `patterns` of such a file, once a process."""
     return {key: re.compile(text) for key, text in language_data(name, language)["patterns"].items()}
+
+
+@cache
+def pattern_table(path: Path, name: str) -> dict[str, re.Pattern[str]]:
+    """The compiled expressions of one table of a file; `{name}` in one stands for an earlier one of its table."""
+    return compile_patterns(read_data(path)[name], {})
+
+
+def compile_patterns(expressions: Mapping[str, str], parts: Mapping[str, str]) -> dict[str, re.Pattern[str]]:
+    """Compile expressions in their order; `{name}` stands for a part or an earlier one, and line ends mean nothing."""
+    written = dict(parts)
+    for key, expression in expressions.items():
+        written[key] = _REFERENCE.sub(lambda found: written[found[1]], expression.replace("\n", ""))
+    return {key: re.compile(written[key]) for key in expressions}

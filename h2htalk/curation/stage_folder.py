@@ -212,11 +212,6 @@ class StageFolder:
                 if not self.done(path.stem):
                     remove_for_good(path)
 
-    def remove_part(self, part: str) -> None:
-        """Remove a part, its mark first; the next run makes it again. Raises DataError."""
-        for path in (self.mark(part), *(self.file(kind, part) for kind in (KEPT, REJECTED, AUDIT))):
-            remove_for_good(path)
-
     def clear(self) -> None:
         """Remove all but `stage.json` and what was paid for; the next run makes the stage again.
 

@@ -13,10 +13,7 @@ _USERS = """user human client seeker usr person patient visitor customer help_se
 _COMPANIONS = """companion assistant counselor counsellor supporter gpt bot chatbot model ai system_ai therapist
 listener helper chatgpt bing bard 助手 伴侣 咨询师 支持者 心理咨询师 倾听者"""
 RoleNames = Mapping[str, Role]
-ROLE_NAMES: RoleNames = {
-    **dict.fromkeys(_USERS.split(), "user"),
-    **dict.fromkeys(_COMPANIONS.split(), "companion"),
-}
+ROLE_NAMES: RoleNames = {**dict.fromkeys(_USERS.split(), "user"), **dict.fromkeys(_COMPANIONS.split(), "companion")}
 _INSTRUCTIONS = frozenset({"system", "developer"})
 _TOOLS = frozenset({"tool", "function", "tool_call", "function_call", "tool_calls", "observation"})
 _ROLE_KEYS, _CONTENT_KEYS = ("role", "from", "speaker"), ("content", "value", "text")

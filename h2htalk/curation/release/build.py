@@ -30,15 +30,7 @@ from h2htalk.curation.stage_folder import StageFolder
 from h2htalk.curation.workspace import Workspace
 from h2htalk.data.case import Case
 from h2htalk.data.erasure.folder_kinds import ErasedIds, read_erased
-from h2htalk.data.files import (
-    read_json_object,
-    read_jsonl,
-    sha256_of,
-    write_json,
-    write_jsonl,
-    writer_lock,
-    writing,
-)
+from h2htalk.data.files import read_json_object, read_jsonl, sha256_of, write_json, write_jsonl, writer_lock, writing
 from h2htalk.data.links import add_link, follow_links, read_links
 from h2htalk.data.records import as_path
 from h2htalk.data.releases.hub import release_folder

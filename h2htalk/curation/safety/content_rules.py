@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import re
-import tomllib
 import zlib
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from functools import cache
 from pathlib import Path
-from typing import NamedTuple
 
 from h2htalk.curation.gather.html_text import plain_text
+from h2htalk.curation.language_data import pattern_table
 from h2htalk.curation.safety.evidence import Evidence
 from h2htalk.curation.safety.text_folding import fold
 from h2htalk.data.languages import Language
@@ -20,6 +18,7 @@ from h2htalk.errors import MissingExtraError
 from h2htalk.text.contracts.prompt_leakage import find_repeated_run
 
 LAYER = "rules"
+_PATTERNS = Path(__file__).parent / "rules_data" / "patterns.toml"
 # A dialogue with fewer letters of the seeker's is too short ("。。。", "1").
 LEAST_LETTERS = 2
 # Signs without words from this many on are noise.
@@ -58,13 +57,13 @@ def find_prompt_leak(turn: Turn, dialogue: Dialogue) -> Iterator[Evidence]:
     text = turn.content[:READ]
     folded = fold(text)
     straight = folded.replace("’", "'")
-    for category, pattern in _patterns().leaks.items():
-        if category == "prompt_leak.model" and turn.role == "user":
+    for name, pattern in pattern_table(_PATTERNS, "leaks").items():
+        if name == "model" and turn.role == "user":
             continue
         match = pattern.search(straight)
         if match:
             place = (0, 0) if len(folded) != len(text) else match.span()
-            yield Evidence(LAYER, category, 1.0, *place)
+            yield Evidence(LAYER, f"prompt_leak.{name}", 1.0, *place)
             return
     system = dialogue.metadata.get("system")
     if turn.role == "companion" and isinstance(system, str) and system.strip():
@@ -78,14 +77,14 @@ def _find_harm(turn: Turn) -> Iterator[Evidence]:
     """A companion that explains a method of self-harm, or encourages it."""
     if turn.role != "companion":
         return
-    patterns = _patterns()
+    patterns = pattern_table(_PATTERNS, "harm")
     folded = fold(turn.content[:READ]).replace("'", "").replace("’", "")
     for pattern, category, before in (
-        (patterns.method, "crisis.method_instructions", 80),
-        (patterns.encouraged, "crisis.encouragement", 40),
+        (patterns["method"], "crisis.method_instructions", 80),
+        (patterns["encouraged"], "crisis.encouragement", 40),
     ):
         for match in pattern.finditer(folded):
-            if not patterns.refused.search(folded[max(0, match.start() - before) : match.start()]):
+            if not patterns["refused"].search(folded[max(0, match.start() - before) : match.start()]):
                 yield Evidence(LAYER, category, 1.0)
                 return
 
@@ -146,19 +145,3 @@ def _identify(text: str, language: Language) -> str | None:
         return "wrong_language" if sure and own < LEAST_PERCENT else None
     _, _, languages = pycld2.detect(text, hintLanguage=language, bestEffort=True)
     return "irrelevant.noise" if languages[0][3] < NO_LANGUAGE else None
-
-
-class _Patterns(NamedTuple):
-    """The patterns of `rules_data/patterns.toml`, compiled."""
-
-    leaks: Mapping[str, re.Pattern[str]]
-    method: re.Pattern[str]
-    encouraged: re.Pattern[str]
-    refused: re.Pattern[str]
-
-
-@cache
-def _patterns() -> _Patterns:
-    raw = tomllib.loads((Path(__file__).parent / "rules_data/patterns.toml").read_text(encoding="utf-8"))
-    leaks = {f"prompt_leak.{name}": re.compile(pattern) for name, pattern in raw["leaks"].items()}
-    return _Patterns(leaks, *(re.compile(raw[name]) for name in ("method", "encouraged", "refused")))

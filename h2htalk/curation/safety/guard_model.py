@@ -9,16 +9,15 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
 from h2htalk.chat.engines import parse_model
 from h2htalk.chat.protocol import Message, Reply, Request, Sampling
 from h2htalk.chat.store.model_calls import CallSettings, ModelCalls
+from h2htalk.curation.language_data import read_data
 from h2htalk.curation.safety.evidence import Evidence
 from h2htalk.data.files import AppendLog, read_jsonl
 from h2htalk.data.responses import CALLS
@@ -29,6 +28,7 @@ from h2htalk.progress import Progress
 Safety = Literal["safe", "unsafe", "controversial", "undecided"]
 
 LONGEST_REPLY = 2000  # characters; a guard replies with a few lines
+_CODES = Path(__file__).with_name("guard_categories.toml")  # ours, by those of each guard
 _WORDS: Mapping[str, Safety] = {"safe": "safe", "unsafe": "unsafe", "controversial": "controversial"}
 _SAFETY = re.compile(r"^\s*Safety:[ \t]*(\w+)[ \t]*$", re.MULTILINE)
 _CATEGORIES = re.compile(r"^\s*Categories:[ \t]*(.*)$", re.MULTILINE)
@@ -70,7 +70,7 @@ def _names(listed: str) -> list[str]:
 
 def _verdict(word: str, names: Sequence[str], form: str) -> Verdict:
     """The verdict of a word and the names of categories: a safe text has none, any other has some."""
-    codes = _codes()[form]
+    codes = read_data(_CODES)[form]
     if any(name.lower() not in codes for name in names) or (word == "safe") == bool(names):
         return UNDECIDED
     known = {name: codes[name.lower()] for name in names if codes[name.lower()]}
@@ -85,14 +85,8 @@ def moderated(result: Mapping[str, Any]) -> Verdict:
     hit = sorted(name for name, value in categories.items() if value is True)
     if flagged != bool(hit):
         return UNDECIDED
-    codes = _codes()["moderation"]
+    codes = read_data(_CODES)["moderation"]
     return Verdict("unsafe" if flagged else "safe", {name: codes[name] for name in hit if name in codes})
-
-
-@cache
-def _codes() -> Mapping[str, Mapping[str, str]]:
-    path = Path(__file__).parent / "guard_categories.toml"
-    return tomllib.loads(path.read_text(encoding="utf-8"))
 
 
 def request(dialogue: Dialogue) -> Request:

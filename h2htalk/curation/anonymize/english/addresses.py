@@ -8,15 +8,14 @@ weak ones hold each other up.
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
 from h2htalk.curation.anonymize.english.word_lists import COMMON, hint, is_word, words
-from h2htalk.curation.anonymize.pattern_tables import compile_patterns
 from h2htalk.curation.anonymize.spans import Span
+from h2htalk.curation.language_data import compile_patterns, read_data
 
 _FOLDER = Path(__file__).parent / "words"
 _SCORE = 0.85
@@ -32,7 +31,7 @@ class _Piece(NamedTuple):
 
 @cache
 def _lists() -> dict[str, frozenset[str]]:
-    raw = tomllib.loads((_FOLDER / "address_words.toml").read_text(encoding="utf-8"))
+    raw = read_data(_FOLDER / "address_words.toml")
     states = {"state_names": frozenset(re.split(r"[|\n]", raw["state_names"].strip()))}
     return {key: frozenset(value.split()) for key, value in raw.items()} | states
 
@@ -43,7 +42,7 @@ def _patterns() -> dict[str, re.Pattern[str]]:
     parts = {f"{key}_words": either for key, either in lists.items()}
     parts |= {key: "|".join(sorted(hint(key))) for key in ("numbers", "spelled_streets")}
     parts["state"] = f"{lists['states']}|{lists['state_names']}"
-    return compile_patterns(tomllib.loads((_FOLDER / "address_patterns.toml").read_text(encoding="utf-8")), parts)
+    return compile_patterns(read_data(_FOLDER / "address_patterns.toml"), parts)
 
 
 def find_addresses(text: str) -> list[Span]:

@@ -7,7 +7,6 @@ before say that what follows is one ("our bakery, X").
 from __future__ import annotations
 
 import re
-import tomllib
 from bisect import bisect_left
 from collections.abc import Iterator
 from functools import cache
@@ -15,8 +14,8 @@ from pathlib import Path
 
 from h2htalk.curation.anonymize.english.token_features import CAPITAL, INITIAL, LOWER, UPPER, Tokens
 from h2htalk.curation.anonymize.english.word_lists import COMMON, folded, hint, is_word, words
-from h2htalk.curation.anonymize.pattern_tables import compile_patterns
 from h2htalk.curation.anonymize.spans import Span
+from h2htalk.curation.language_data import compile_patterns, read_data
 
 _FOLDER = Path(__file__).parent / "words"
 _SCORES = {"called": 0.65, "at_work": 0.6, "got_into": 0.6, "alone": 0.55}
@@ -35,7 +34,7 @@ _NUMBERED = re.compile(
 @cache
 def _org_words() -> dict[str, frozenset[str]]:
     """The sets of words of organization_words.toml."""
-    raw = tomllib.loads((_FOLDER / "organization_words.toml").read_text(encoding="utf-8"))
+    raw = read_data(_FOLDER / "organization_words.toml")
     return {key: frozenset(folded(w) for w in value.split()) for key, value in raw.items()}
 
 
@@ -43,8 +42,7 @@ def _org_words() -> dict[str, frozenset[str]]:
 def _cues() -> tuple[tuple[re.Pattern[str], float], ...]:
     """What announces a name (`name`), each with the score of what it finds."""
     parts = {key: "|".join(sorted(_org_words()[key])).replace("_", " ") for key in ("kinds", "work")}
-    raw = tomllib.loads((_FOLDER / "organization_cues.toml").read_text(encoding="utf-8"))
-    patterns = compile_patterns(raw, parts)
+    patterns = compile_patterns(read_data(_FOLDER / "organization_cues.toml"), parts)
     return tuple((patterns[name], score) for name, score in _SCORES.items())
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-import tomllib
 import unicodedata
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+
+from h2htalk.curation.language_data import read_data
 
 _FOLDER = Path(__file__).parent / "words"
 _NEITHER = str.maketrans({"ł": "l", "Ł": "L", "ø": "o", "Ø": "O", "ß": "ss", "æ": "ae", "đ": "d", "ı": "i"})
@@ -32,8 +33,7 @@ def words() -> WordLists:
     """The lists, read once (about 30 ms)."""
     raw: dict[str, str] = {}
     for name in ("hints.toml", "grammar.toml"):
-        with (_FOLDER / name).open("rb") as file:
-            raw |= tomllib.load(file)
+        raw |= read_data(_FOLDER / name)
     hints = {key: frozenset(value.split()) for key, value in raw.items()}
     given = dict.fromkeys(_listed("given_rare.txt"), RARE)
     given |= dict.fromkeys([*_listed("given_common.txt"), *map(folded, hints["given_more"])], COMMON)

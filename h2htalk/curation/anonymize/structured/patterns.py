@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import re
-import tomllib
+from collections.abc import Mapping
 from functools import cache
-from importlib import resources
+from pathlib import Path
 from typing import Any
 
 from h2htalk.curation.anonymize.normalization import HAN
+from h2htalk.curation.language_data import compile_patterns, read_data
 
-_REFERENCE = re.compile(r"\{([a-z_]+)\}")
+_FOLDER = Path(__file__).parent / "words"
 
 
-@cache
-def read_table(name: str) -> dict[str, Any]:
+def read_table(name: str) -> Mapping[str, Any]:
     """A file of `words`."""
-    return tomllib.loads(resources.files(__package__).joinpath(f"words/{name}.toml").read_text(encoding="utf-8"))
+    return read_data(_FOLDER / f"{name}.toml")
 
 
 @cache
@@ -32,20 +32,13 @@ def patterns(table: str) -> dict[str, re.Pattern[str]]:
     `{name}` in an expression stands for an earlier one, of its table or of `[shared]`; `{han}` for all Han digits.
     """
     tables = read_table("patterns")
-    written = {"han": HAN}
-    for name, expression in (tables["shared"] | tables[table]).items():
-        written[name] = _expanded(expression, written)
-    return {name: re.compile(written[name]) for name in tables[table]}
+    return compile_patterns(tables[table], {"han": HAN, **tables["shared"]})
 
 
 @cache
 def rewrites(name: str) -> list[tuple[re.Pattern[str], str]]:
     """A list of `words/deobfuscation.toml`: expressions, which may name those of `[deobfuscation]`, and meanings."""
-    written = {"han": HAN} | read_table("patterns")["shared"]
-    written |= {key: pattern.pattern for key, pattern in patterns("deobfuscation").items()}
+    parts = {"han": HAN, **read_table("patterns")["shared"]}
+    parts |= {key: pattern.pattern for key, pattern in patterns("deobfuscation").items()}
     entries = read_table("deobfuscation")[name]
-    return [(re.compile(_expanded(entry["pattern"], written)), entry["meant"]) for entry in entries]
-
-
-def _expanded(expression: str, written: dict[str, str]) -> str:
-    return _REFERENCE.sub(lambda reference: written[reference[1]], expression)
+    return [(compile_patterns({"": one["pattern"]}, parts)[""], one["meant"]) for one in entries]

@@ -8,10 +8,8 @@ which neither may; plates hold I or O, which plates leave out.
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Callable
 from functools import cache
-from importlib import resources
 
 from stdnum import iban
 from stdnum.au import tfn
@@ -19,6 +17,7 @@ from stdnum.gb import nhs
 from stdnum.us import rtn
 
 from h2htalk.curation.anonymize.structured.identity_numbers import luhn, medicare
+from h2htalk.curation.anonymize.structured.patterns import read_table
 from h2htalk.curation.anonymize.surrogates.seeded_random import LETTERS, SeededRandom
 
 _ENOUGH_DRAWS = 60  # draws from a small range before zeros in front will do
@@ -76,9 +75,7 @@ def has_valid_check_digit(value: str) -> bool:
 @cache
 def _fictional() -> list[tuple[str, re.Pattern[str], list[list[str]]]]:
     """Of each form of a telephone number its language, and what follows its kept part (its groups)."""
-    folder = resources.files("h2htalk.curation.anonymize.structured")
-    raw = tomllib.loads(folder.joinpath("words/phones.toml").read_text(encoding="utf-8"))
-    return [(r["language"], re.compile(r["form"]), r["then"]) for r in raw["fictional"]]
+    return [(r["language"], re.compile(r["form"]), r["then"]) for r in read_table("phones")["fictional"]]
 
 
 def _phone(draw: SeededRandom, compact: str, language: str, attempt: int) -> str:

@@ -6,7 +6,6 @@ By its parts a name is known again where it is said in another way, and its surr
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -15,6 +14,7 @@ from typing import Literal
 
 from h2htalk.curation.anonymize.chinese.words import sections, words
 from h2htalk.curation.anonymize.normalization import plain
+from h2htalk.curation.language_data import read_data
 from h2htalk.text.chinese_surnames import DOUBLE_SURNAMES, SURNAMES, looks_foreign
 
 Role = Literal["surname", "given", "nick", "doubled", "foreign", "latin_given", "latin_surname", "pinyin_surname",
@@ -33,7 +33,7 @@ _MALE_TITLES = re.compile("哥|弟|叔|伯|爷|公|爸|先生|兄|学长|姥爷|
 @cache
 def name_words() -> dict[str, frozenset[str]]:
     """The sets of words.toml: of characters where no space parts them."""
-    raw = tomllib.loads((Path(__file__).parent / "words.toml").read_text(encoding="utf-8"))
+    raw = read_data(Path(__file__).parent / "words.toml")
     return {key: frozenset(value if key.endswith("characters") else value.split()) for key, value in raw.items()}
 
 

@@ -10,11 +10,11 @@ from pathlib import Path
 from h2htalk.curation.anonymize.allow_list import to_lower
 from h2htalk.curation.anonymize.english.word_lists import WORD_NAME, words
 from h2htalk.curation.anonymize.normalization import normalize_text, plain
-from h2htalk.curation.anonymize.pattern_tables import pattern_table
 from h2htalk.curation.anonymize.spans import Span
 from h2htalk.curation.anonymize.surrogates.pools import pools
 from h2htalk.curation.anonymize.values.name_parts import NameParts, name_parts, name_words
 from h2htalk.curation.anonymize.values.value_shape import value_shape
+from h2htalk.curation.language_data import pattern_table
 
 _RE = pattern_table(Path(__file__).parent / "patterns.toml", "value_variants")
 

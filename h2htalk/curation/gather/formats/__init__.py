@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from h2htalk.curation.gather.formats import contexts, dialogues, memory_bank, messages, question_answers, xtuner
+from h2htalk.curation.gather.formats import contexts, memory_bank, messages, question_answers
 from h2htalk.curation.gather.json_items import ReadRecord, read_objects, read_values
 from h2htalk.curation.gather.raw_items import OnRead, RawDialogue, RawItem, read_user_names
 from h2htalk.curation.gather.speaker_roles import ROLE_NAMES, RoleNames
@@ -23,8 +23,8 @@ _WITH_ROLES: Mapping[str, Callable[..., RawDialogue]] = {
 }
 _RECORDS: Mapping[str, ReadRecord] = {
     **_WITH_ROLES,
-    "xtuner": xtuner.read_record,
-    "dialogues": dialogues.read_record,
+    "xtuner": messages.read_xtuner,
+    "dialogues": messages.read_dialogue,
 }
 
 

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import re
-import tomllib
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from h2htalk.curation.anonymize.pattern_tables import pattern_table
+from h2htalk.curation.language_data import pattern_table, read_data
 
 _FOLDER = Path(__file__).parent
 
 
-@cache
-def table(name: str) -> dict[str, Any]:
+def table(name: str) -> Mapping[str, Any]:
     """A TOML file of this folder."""
-    return tomllib.loads((_FOLDER / f"{name}.toml").read_text(encoding="utf-8"))
+    return read_data(_FOLDER / f"{name}.toml")
 
 
 @cache

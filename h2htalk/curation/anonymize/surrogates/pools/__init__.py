@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import tomllib
 from functools import cache
-from importlib import import_module, resources
+from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 from h2htalk.curation.anonymize.english.word_lists import words
+from h2htalk.curation.language_data import read_data
 
 # Locales whose names Faker lists by gender, in letters that English writes.
 _LOCALES = "en_US en_GB en_IE en_NZ es_ES es_MX fr_FR de_DE it_IT pt_BR nl_NL pl_PL sv_SE tr_TR"
@@ -16,8 +17,7 @@ _LOCALES = "en_US en_GB en_IE en_NZ es_ES es_MX fr_FR de_DE it_IT pt_BR nl_NL pl
 @cache
 def pools(name: str) -> dict[str, tuple[str, ...]]:
     """The lists of a file, in the file's order."""
-    text = resources.files(__package__).joinpath(f"{name}.toml").read_text(encoding="utf-8")
-    return {key: tuple(value.split()) for key, value in tomllib.loads(text).items()}
+    return {key: tuple(value.split()) for key, value in read_data(Path(__file__).with_name(f"{name}.toml")).items()}
 
 
 @cache
