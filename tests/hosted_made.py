@@ -104,6 +104,12 @@ def requests_of(*texts: str, sampling: Sampling | None = None) -> list[Request]:
     return [Request(text, (Message("system", "Be kind."), Message("user", text)), sampling) for text in texts]
 
 
+def call_of(item: str, samples: int = 1) -> Call:
+    """A call for samples of an item."""
+    asked = tuple(Request(item, (Message("user", "Hello"),), Sampling(), n) for n in range(samples))
+    return Call(tuple(range(samples)), asked)
+
+
 def reasons(outcomes: Sequence[Outcome]) -> list[str]:
     return [outcome.reason if isinstance(outcome, Failure) else "ok" for outcome in outcomes]
 

@@ -181,13 +181,8 @@ def name(number: int) -> str:
 def _spellings(key: str) -> set[bytes]:
     """The key as text, in JSON, in URLs and in base64 at each of its three offsets; half a key is half a secret."""
     plain = {
-        key,
-        quote(key, safe=""),
-        quote_plus(key),
-        json.dumps(key)[1:-1],
-        key.replace("/", "\\/"),
-        key[:18],
-        key[-16:],
+        *(key, key[:18], key[-16:], quote(key, safe=""), quote_plus(key)),
+        *(json.dumps(key)[1:-1], key.replace("/", "\\/")),
     }
     encoders = (base64.b64encode, base64.urlsafe_b64encode)
     coded = {encode(b"x" * shift + key.encode())[4:-4] for shift in range(3) for encode in encoders}

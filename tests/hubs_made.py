@@ -27,14 +27,10 @@ MAIN = "from h2htalk.cli import main\nmain()"
 def hub_here(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[HubDouble]:
     """The double, for the client in this process; its cache lies in `folder`."""
     with HubDouble() as hub:
-        monkeypatch.setattr(constants, "ENDPOINT", hub.url)
-        monkeypatch.setattr(
-            constants, "HUGGINGFACE_CO_URL_TEMPLATE", hub.url + "/{repo_id}/resolve/{revision}/{filename}"
-        )
-        monkeypatch.setattr(constants, "HF_HOME", str(folder / "home"))
-        monkeypatch.setattr(constants, "HF_HUB_CACHE", str(folder / "home" / "hub"))
-        monkeypatch.setattr(constants, "HF_HUB_DISABLE_TELEMETRY", True)
-        monkeypatch.setattr(constants, "HF_HUB_DISABLE_XET", True)
+        places = {"HF_HOME": f"{folder}/home", "HF_HUB_CACHE": f"{folder}/home/hub", "ENDPOINT": hub.url}
+        places["HUGGINGFACE_CO_URL_TEMPLATE"] = hub.url + "/{repo_id}/resolve/{revision}/{filename}"
+        for name, value in {**places, "HF_HUB_DISABLE_TELEMETRY": True, "HF_HUB_DISABLE_XET": True}.items():
+            monkeypatch.setattr(constants, name, value)
         monkeypatch.setattr("huggingface_hub.utils._http.time", SimpleNamespace(sleep=lambda seconds: None))
         monkeypatch.setenv("HF_TOKEN", "hf_lab")
         monkeypatch.setenv("NO_PROXY", "*")

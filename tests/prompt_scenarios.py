@@ -7,6 +7,7 @@ from typing import Any
 
 from h2htalk.benchmark.prompts.sap import Sap
 from h2htalk.chat.protocol import Message
+from h2htalk.data.files import write_text
 from h2htalk.data.languages import LANGUAGES, Language
 from h2htalk.data.scenario import Scenario, bundled_personas
 from h2htalk.data.subtasks import SUBTASKS
@@ -25,10 +26,8 @@ EVERY = [(subtask, language) for subtask in SUBTASKS for language in LANGUAGES]
 
 
 def write(folder: Path, name: str, text: str) -> Path:
-    path = folder / name
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text, encoding="utf-8")
-    return path
+    write_text(folder / name, text)
+    return folder / name
 
 
 def scenario(subtask: str, language: Language = "en", **inputs: object) -> Scenario:

@@ -66,14 +66,6 @@ def test_every_fault_of_a_live_call_ends_in_an_answer_or_a_reason_and_true_books
         run.require_true_books()
 
 
-def test_a_wrong_setting_is_one_line_and_costs_nothing(tmp_path: Path) -> None:
-    with ProviderServer() as server:
-        run = HostedRun(server, tmp_path, "openai:reasoner-test", 4)
-        (line,) = error_lines(run.run(code=2).stderr)
-        assert "--model-sampling" in line
-        assert (server.charged(), run.stored()) == ([], {})
-
-
 @ANTHROPIC_FIRST
 def test_a_run_whose_credit_ends_goes_on_in_batches_and_live_again(tmp_path: Path, provider: str) -> None:
     with ProviderServer(after={"no_credit": 3}) as server:

@@ -38,7 +38,6 @@ def test_evaluate_prints_the_table_and_writes_a_run_that_stands_alone(tmp_path: 
         (("embedded:gpt",), "unknown embedded model 'gpt'"),
         (("scripted:missing.jsonl",), "missing.jsonl"),
         (("embedded", "--split", "maxi"), "no split 'maxi'"),
-        (("embedded", "--limit", "0"), "--limit: must be 1 or more, not 0"),
         (("embedded", "--sap", "no-patience"), "patience"),
         (("embedded", "--embedder", "bge-m3"), "minilm"),
         (("embedded", "--embedder", "word2vec"), "word2vec"),
@@ -46,7 +45,6 @@ def test_evaluate_prints_the_table_and_writes_a_run_that_stands_alone(tmp_path: 
         (("embedded", "--engine-option", "dtype"), "--engine-option 'dtype': write KEY=VALUE, such as dtype=bfloat16"),
         (("vllm:m", *("--engine-option", "dtype=half") * 2), "--engine-option: dtype is given twice"),
         (("embedded", "--batch"), "--batch is for openai and anthropic only, not for embedded"),
-        (("embedded", "--engine-option", "dtype=half"), "--engine-option: embedded has no engine options (dtype)"),
     ],
 )
 def test_wrong_input_is_one_line_exit_2_and_nothing_written(

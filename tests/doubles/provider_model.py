@@ -10,8 +10,7 @@ from typing import Any
 
 # Made up. It holds what base64, URLs and JSON each write in another way, so that a search can find every spelling.
 KEY = "sk-made-up/4711+For=Tests&only~%x"
-MODELS = {"openai": ("gpt-test", "reasoner-test"), "anthropic": ("claude-test",)}
-REASONER = "reasoner-test"  # refuses sampling parameters
+MODELS = {"openai": ("gpt-test",), "anthropic": ("claude-test",)}
 ID_HEADER = {"openai": "x-request-id", "anthropic": "request-id"}
 REPLY = "That sounds like a long day. I am here, so tell me what stayed with you the most."
 REFUSAL = "I cannot help with that."
@@ -124,8 +123,6 @@ def read(provider: str, body: Any) -> Asked:
     model, messages, system = body["model"], body["messages"], body.get("system") or []
     if model not in MODELS[provider]:
         raise Refused(404, "not_found_error", f"model: {model}", "model_not_found")
-    if model == REASONER and body.get("temperature") not in (None, 1):
-        raise Refused(400, "invalid_request_error", "Unsupported value: 'temperature' does not support")
     texts = [block["text"] for block in system] + [message["content"] for message in messages]
     if provider == "anthropic":
         lifetime = next((block["cache_control"]["ttl"] for block in system if "cache_control" in block), None)

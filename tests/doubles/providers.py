@@ -28,7 +28,6 @@ from provider_model import ID_HEADER, KEY, REPLY, Model, Refused, Tokens, error,
 KINDS = ("input", "output", "cache_read", "cache_write", "cache_write_1h")
 PRICES = {
     "openai:gpt-test": ("2.50", "10.00", "1.25"),
-    "openai:reasoner-test": ("2.00", "8.00", "0.50"),
     "anthropic:claude-test": ("3.00", "15.00", "0.30", "3.75", "6.00"),
 }
 BATCH_FACTOR = Decimal("0.5")

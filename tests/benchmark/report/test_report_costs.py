@@ -10,6 +10,7 @@ from decimal import Decimal
 from pathlib import Path
 
 import pytest
+from hosted_made import call_of
 from rich.console import Console
 from summaries_made import made_summary
 
@@ -18,7 +19,7 @@ from h2htalk.benchmark.report.notes import cost_lines, costs_text, limit_lines, 
 from h2htalk.benchmark.report.terminal import print_summary
 from h2htalk.benchmark.summary import RunCounts
 from h2htalk.chat.prices import Price, PriceList, Totals, dollars_text
-from h2htalk.chat.protocol import Answer, Bound, Call, FailedCall, Message, Reply, Request, Sampling
+from h2htalk.chat.protocol import Answer, Bound, FailedCall, Reply
 from h2htalk.chat.store.call_store import CallStore, StageCalls
 from h2htalk.data.responses import Usage
 
@@ -81,11 +82,6 @@ def test_after_the_limit_the_last_line_says_what_to_raise() -> None:
 
 
 # --- The command -------------------------------------------------------------------------------------------------
-
-
-def call_of(item: str, samples: int = 1) -> Call:
-    asked = tuple(Request(item, (Message("user", "Hello"),), Sampling(), n) for n in range(samples))
-    return Call(tuple(range(samples)), asked)
 
 
 @pytest.fixture

@@ -16,6 +16,7 @@ from unittest.mock import patch
 import pytest
 from compose_made import talk
 from curation_made import finished, run_one
+from hosted_made import call_of
 from hosted_runs import hurried
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -39,11 +40,6 @@ BOUND, WORST = Bound(1000, 100), Decimal("0.003")
 USED, SPENT = Usage(400, 50), Decimal("0.0013")
 LOST = FailedCall("timeout", "no answer", "possibly_paid", retry=True)
 REFUSED = FailedCall("rate_limited", "later", "free", retry=True)
-
-
-def call_of(item: str, samples: int = 1) -> Call:
-    asked = tuple(Request(item, (Message("user", "Hello"),), Sampling(), n) for n in range(samples))
-    return Call(tuple(range(samples)), asked)
 
 
 def answer(text: str = "Hi.", usage: Usage = USED, samples: int = 1) -> Answer:
