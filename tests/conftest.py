@@ -75,7 +75,7 @@ def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 @pytest.fixture
 def no_pdf(monkeypatch: pytest.MonkeyPatch) -> None:
     """Figures in two of three forms: the fonts of a PDF cost as much as all the rest of a figure."""
-    monkeypatch.setattr("h2htalk.analysis.figures.saving.FORMATS", ("svg", "png"))
+    monkeypatch.setattr("h2htalk.analysis.figures.style.FORMATS", ("svg", "png"))
 
 
 @pytest.fixture

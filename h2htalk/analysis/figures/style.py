@@ -1,4 +1,4 @@
-"""The style of every figure: widths of a printed column, sizes, a palette for colour-blind readers, an empty figure.
+"""The style of every figure: widths of a printed column, sizes, a palette for colour-blind readers, panels, files.
 
 The palette is Okabe and Ito's (2008, "Color Universal Design"), darkened until each colour has a
 luminance contrast of at least 4.5 on white (WCAG 2.2, 1.4.3), so that words drawn in it can be read, also in grey.
@@ -11,6 +11,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from h2htalk.analysis.figures.fonts import find_font
@@ -48,16 +49,6 @@ _RC: dict[Any, Any] = {
     "axes.spines.top": False,
     "axes.spines.right": False,
     "axes.axisbelow": True,
-    "xtick.labelsize": SMALL,
-    "ytick.labelsize": SMALL,
-    "xtick.color": QUIET,
-    "ytick.color": QUIET,
-    "xtick.labelcolor": INK,
-    "ytick.labelcolor": INK,
-    "xtick.major.width": 0.6,
-    "ytick.major.width": 0.6,
-    "xtick.major.size": 2.5,
-    "ytick.major.size": 2.5,
     "legend.frameon": False,
     "legend.fontsize": SMALL,
     "figure.constrained_layout.w_pad": 6 / POINTS,
@@ -70,6 +61,18 @@ _RC: dict[Any, Any] = {
     "pdf.fonttype": 42,  # TrueType: publishers refuse Type 3
     "svg.image_inline": True,
     "path.simplify": True,
+}
+for _axis in ("xtick", "ytick"):
+    _RC |= {f"{_axis}.labelsize": SMALL, f"{_axis}.color": QUIET, f"{_axis}.labelcolor": INK}
+    _RC |= {f"{_axis}.major.width": 0.6, f"{_axis}.major.size": 2.5}
+FORMATS = ("svg", "pdf", "png")
+PNG_DPI = 200  # pixels an inch; SVG and PDF are for print
+_MAKER = "h2htalk"
+# No date, no version: files drawn from the same data are equal.
+_METADATA: dict[str, dict[str, Any]] = {
+    "svg": {"Date": None, "Creator": _MAKER},
+    "pdf": {"CreationDate": None, "Creator": _MAKER, "Producer": None},
+    "png": {"Software": None},
 }
 # These select a screen; a figure must not change them.
 _NOT_OURS = frozenset({"backend", "backend_fallback", "interactive", "toolbar", "timezone"})
@@ -153,3 +156,25 @@ def notes(figure: Figure, sentences: Sequence[str]) -> None:
     """Write small print along the figure's foot: what is not drawn, and what a mark means."""
     if sentences:
         figure.supxlabel("\n".join(sentences), x=0.01, ha="left", size=6, color=QUIET, parse_math=False)
+
+
+@figure_style()
+def save_figure(figure: Figure, folder: Path, name: str) -> list[Path]:
+    """Write `name`.svg (page), .pdf (print) and .png (slides) into a folder, created if missing; return their paths.
+
+    Equal figures give equal bytes. Text is outlines in the SVG (no font is needed to show it) and TrueType in the PDF.
+    Ids inside the SVG depend on the name, so that two figures on one page cannot share a clip path. Raises OSError.
+    """
+    import matplotlib as mpl
+
+    folder.mkdir(parents=True, exist_ok=True)
+    if engine := figure.get_layout_engine():  # once for all formats: it costs more than the drawing
+        engine.execute(figure)
+        figure.set_layout_engine("none")
+    paths = []
+    for kind in FORMATS:
+        path = folder / f"{name}.{kind}"
+        with mpl.rc_context({"svg.hashsalt": f"{_MAKER} {name}"}):
+            figure.savefig(path, format=kind, dpi=PNG_DPI, metadata=_METADATA[kind])
+        paths.append(path)
+    return paths

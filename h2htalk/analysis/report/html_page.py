@@ -15,6 +15,7 @@ from typing import Any
 from urllib.parse import quote
 
 from h2htalk.analysis.analyze import Analysis, LanguageAnalysis
+from h2htalk.analysis.figures.style import FORMATS
 from h2htalk.analysis.report.figure_specs import PAIRS_GROUP, FigureSpec, split_names
 from h2htalk.data.languages import find_language
 from h2htalk.errors import counted
@@ -96,7 +97,7 @@ def _figure(spec: FigureSpec, picture: str, names: tuple[str, str]) -> dict[str,
         "width": round(width * 4 / 3),
         "height": round(height * 4 / 3),
         "broad": width > _BROAD,
-        "files": [(kind.upper(), f"figures/{spec.name}.{kind}") for kind in ("svg", "pdf", "png")],
+        "files": [(kind.upper(), f"figures/{spec.name}.{kind}") for kind in FORMATS],
         "table": {
             "html": table.to_html(spec.language) if rows else "",
             "shown": f"{rows:,} of {spec.total:,} rows" if rows < spec.total else f"{spec.total:,} rows",

@@ -44,7 +44,7 @@ def _language(part: LanguageAnalysis) -> Iterator[str]:
     for side in SIDES:
         yield f"  {f'words, {side}s':<20} {_listed(f'{w.word} {w.count:,}' for w in part.words[side][:_MOST])}"
     for side in SIDES:
-        pairs = [(_short(f"{p.verb} {p.noun}"), p.count) for p in part.pairs[side][:_MOST]]
+        pairs = [(shorten(f"{p.verb} {p.noun}", _LONGEST), p.count) for p in part.pairs[side][:_MOST]]
         yield f"  {f'pairs, {side}s':<20} {_listed(f'{pair} {count:,}' for pair, count in pairs)}"
     for row in part.diversity:
         spread = "" if row.spread is None else f", spread {row.spread:.3f}"
@@ -60,13 +60,9 @@ def _comparison(compared: Comparison) -> str:
     rows = [row for row in compared.rows if row.clear]
     if not rows:
         return f"{what}: {len(compared.rows):,} compared, no clear difference"
-    more = _listed([_short(row.item) for row in rows if row.log_odds > 0][: _MOST // 2])
-    less = _listed([_short(row.item) for row in reversed(rows) if row.log_odds < 0][: _MOST // 2])
+    more = _listed([shorten(row.item, _LONGEST) for row in rows if row.log_odds > 0][: _MOST // 2])
+    less = _listed([shorten(row.item, _LONGEST) for row in reversed(rows) if row.log_odds < 0][: _MOST // 2])
     return f"{what}: {len(rows):,} of {len(compared.rows):,} differ; more {more}; less {less}"
-
-
-def _short(item: str) -> str:
-    return shorten(item, _LONGEST)
 
 
 def _listed(items: Iterable[str]) -> str:

@@ -19,26 +19,8 @@ from h2htalk.analysis.verb_nouns.english import english_pairs, noun_lemma, verb_
 from h2htalk.analysis.verb_nouns.pair_counting import iter_pairs
 
 VOCAB = Vocab()
-KINDS = {
-    "NN": "NOUN",
-    "NNP": "PROPN",
-    "VB": "VERB",
-    "PR": "PRON",
-    "DT": "DET",
-    "IN": "ADP",
-    "RP": "ADP",
-    "JJ": "ADJ",
-}
-KINDS |= {
-    "CC": "CCONJ",
-    "CD": "NUM",
-    "RB": "ADV",
-    "TO": "PART",
-    "MD": "AUX",
-    "WP": "PRON",
-    "WD": "PRON",
-    ",": "PUNCT",
-}
+KINDS = {"NN": "NOUN", "NNP": "PROPN", "VB": "VERB", "PR": "PRON", "DT": "DET", "IN": "ADP", "RP": "ADP", "JJ": "ADJ"}
+KINDS |= {"CC": "CCONJ", "CD": "NUM", "RB": "ADV", "TO": "PART", "MD": "AUX", "WP": "PRON", "WD": "PRON", ",": "PUNCT"}
 
 
 def tree(written: str) -> Doc:
