@@ -16,7 +16,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import islice
 from pathlib import Path
 
@@ -117,7 +117,7 @@ def many(options: argparse.Namespace) -> None:
         start = time.monotonic()
         _, stage = deduplicate(_short_dialogues(options.many), Path(folder), options.processes, part=2000)
         seconds = time.monotonic() - start
-        print(stage.total().to_dict())
+        print(asdict(stage.total()))
     own = resource.getrusage(resource.RUSAGE_SELF)
     children = resource.getrusage(resource.RUSAGE_CHILDREN)
     cpu = own.ru_utime + own.ru_stime + children.ru_utime + children.ru_stime

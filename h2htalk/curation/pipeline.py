@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable, Generator, Hashable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, wait
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import lru_cache
 from itertools import islice
 from typing import Any, TypeVar
@@ -278,5 +278,5 @@ def finish(folder: StageFolder) -> RecordCounts:
     if total.kept + total.rejected + total.earlier != total.read:
         parts = f"{total.kept} kept, {total.rejected} rejected and {total.earlier} earlier states"
         raise DataError(f"{folder.path}: {total.read} read, but {parts}")
-    write_json(folder.path / "summary.json", {**total.to_dict(), **folder.notes()})
+    write_json(folder.path / "summary.json", {**asdict(total), **folder.notes()})
     return total

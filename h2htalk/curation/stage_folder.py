@@ -84,9 +84,6 @@ class RecordCounts:
             tags.update(part.tags)
         return cls(**numbers, reasons=_sorted(reasons), tags=_sorted(tags))
 
-    def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
-
     @classmethod
     def from_file(cls, path: Path) -> RecordCounts:
         """Read the counts of a part from its file. Raises DataError."""
@@ -142,7 +139,7 @@ class StageFolder:
             remove_file(self.file(AUDIT, part))
         counts = RecordCounts.of(outcomes)
         tags = {str(outcome.record["id"]): list(outcome.tags) for outcome in kept if outcome.tags}
-        write_json(self.mark(part), {**counts.to_dict(), "record_tags": tags})
+        write_json(self.mark(part), {**asdict(counts), "record_tags": tags})
         return counts
 
     def rewrite(

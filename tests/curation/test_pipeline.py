@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -29,7 +30,7 @@ def test_kept_and_rejected_add_up_to_what_was_read(tmp_path: Path) -> None:
     assert counts == RecordCounts(8, 7, 1, 7, 0, {"says sad": 1}, {"review": 4})
     folder = workspace.stage("anonymize")
     assert [(r["id"], r["stage"]) for r in folder.records("rejected")] == [("made-000004", "anonymize")]
-    assert json.loads((folder.path / "summary.json").read_text()) == counts.to_dict()
+    assert json.loads((folder.path / "summary.json").read_text()) == asdict(counts)
 
 
 @pytest.mark.parametrize("processes", [1, 2])

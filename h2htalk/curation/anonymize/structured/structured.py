@@ -12,12 +12,11 @@ from dataclasses import replace
 
 from h2htalk.curation.anonymize.normalization import HAN, NormalizedText, normalize_text
 from h2htalk.curation.anonymize.spans import Span, TakenCharacters, resolve_overlaps
+from h2htalk.curation.anonymize.structured.accounts import handle_spans, mention_spans, wechat_spans
 from h2htalk.curation.anonymize.structured.alphanumeric_ids import alphanumeric_id_spans
 from h2htalk.curation.anonymize.structured.deobfuscation import deobfuscate
 from h2htalk.curation.anonymize.structured.digit_spans import digit_spans
-from h2htalk.curation.anonymize.structured.handles import handle_spans, mention_spans
 from h2htalk.curation.anonymize.structured.licence_plates import plate_spans
-from h2htalk.curation.anonymize.structured.messenger_ids import wechat_spans
 from h2htalk.curation.anonymize.structured.number_cues import Cues, find_cues
 from h2htalk.curation.anonymize.structured.patterns import patterns
 from h2htalk.curation.anonymize.structured.web import email_spans, url_spans
