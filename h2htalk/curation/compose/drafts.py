@@ -36,7 +36,7 @@ class Draft:
         subtask, inputs, tags: of the scenario, as JSON.
         turn: the message that is answered or that ends the history, counted from 1; None where there is none.
         original: the reply in the dialogue, whether it keeps the contract or not.
-        alternatives: replies of other dialogues to the same message (`reply_folding`), the best first.
+        alternatives: replies of other dialogues to the same message (`dedup`), the best first.
         written: whether a model writes references.
         fixed: a reference that is not written: the null line of recollection_synthesis.
     """

@@ -83,7 +83,7 @@ def chat_draft(dialogue: Dialogue, subtask: str, at: int, first: int = 0) -> Dra
 
 
 def _alternatives(dialogue: Dialogue) -> tuple[Reference, ...]:
-    """The replies of other dialogues to the one message of a dialogue, the best first (`reply_folding`)."""
+    """The replies of other dialogues to the one message of a dialogue, the best first (`dedup`)."""
     return tuple(
         Reference(a["text"], f"{ANSWER}{a['id']}", {**a["provenance"], "licence": a["licence"]})
         for a in dialogue.metadata.get("alternatives", ())

@@ -1,8 +1,8 @@
 """Dedup: keep the best of duplicate dialogues, and remove dialogues that contain an item of a split.
 
 Map: each part to hashes and signatures (`hashing`). Group: pairs that may be duplicates (`candidate_pairs`). Reduce:
-the removed dialogues (`clustering`), and the replies that a dialogue gets from removed ones (`reply_folding`), two
-tables in which the stage then looks up each dialogue. The files of the steps are removed when the stage is finished:
+the removed dialogues (`clustering`), and the replies that a dialogue gets from removed ones (`fold`), two tables in
+which the stage then looks up each dialogue. The files of the steps are removed when the stage is finished:
 
 work/                     map/part-00000.npz, texts.bin, replies.jsonl
 duplicates.jsonl          {"id", "reason", "evidence"}, by id; written when the reduce step is done
@@ -10,15 +10,21 @@ duplicates.jsonl          {"id", "reason", "evidence"}, by id; written when the 
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from contextlib import closing
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from h2htalk.curation.dedup.candidate_pairs import MappedDialogues, Nodes, group
-from h2htalk.curation.dedup.clustering import find_removals
+from h2htalk.curation.dedup.clustering import Removal, find_removals
+from h2htalk.curation.dedup.dialogue_quality import quality
 from h2htalk.curation.dedup.hashing import map_part, open_index
-from h2htalk.curation.dedup.reply_folding import fold
-from h2htalk.curation.outcomes import Kept, Outcomes, PartRule, Rejected, each_dialogue
+from h2htalk.curation.dedup.minhash import plain
+from h2htalk.curation.dedup.similarity import similarity
+from h2htalk.curation.licences import mixture
+from h2htalk.curation.outcomes import Kept, Outcomes, PartRule, Record, Rejected, each_dialogue
 from h2htalk.curation.pipeline import RuleFactory, StageRun, in_processes
 from h2htalk.curation.settings import CurateSpec
 from h2htalk.curation.stage_folder import StageFolder
@@ -129,3 +135,67 @@ def _map_one(before: StageFolder, part: str, path: Path, split_index: tuple[tupl
     records = list(before.read_kept(part))
     map_part(records, open_index(*split_index)).save(path)
     return len(records)
+
+
+# --- Reply folding ---
+
+MOST_REPLIES = 100  # that a dialogue gets: the maximum of `compose.references`
+
+
+def fold(removals: Sequence[Removal], records: Iterable[Record], threshold: float, path: Path) -> list[Removal]:
+    """Fold dialogues of one exchange with the same question into the best; write a line for each that gets replies.
+
+    The replies of the others become its `metadata.alternatives`, further references for `compose`. A reply is left out,
+    and its dialogue stays a `duplicate`, where it is similar to a reply that the dialogue has, where safety decided
+    differently, or where no licence covers all replies together.
+
+    Args:
+        removals: the removed dialogues; those removed for equal inputs may be folded.
+        records: all dialogues.
+        threshold: the similarity (0 to 1) of duplicate replies.
+        path: the file: `id` of the dialogue, its new `licence`, its `alternatives`, the best first.
+
+    Returns:
+        The removals in their order, folded ones with that reason.
+    """
+    equal = [one for one in removals if one.reason == "duplicate" and one.evidence["on"] == "inputs"]
+    kept_of = {one.id: str(one.evidence["of"]) for one in equal}
+    asked = {*kept_of, *kept_of.values()}
+    exchanges: dict[str, list[Dialogue]] = {}
+    for record in records if asked else ():
+        name = str(record.get("id"))
+        if name in asked and [turn["role"] for turn in record["messages"]] == ["user", "companion"]:
+            exchanges.setdefault(kept_of.get(name, name), []).append(Dialogue.from_dict(record))
+    lines = [
+        _with_replies(kept, sorted(dialogues, key=quality), threshold)
+        for name, dialogues in sorted(exchanges.items())
+        for kept in dialogues
+        if kept.id == name
+    ]
+    write_jsonl(path, [line for line in lines if line["alternatives"]])
+    folded = {reply["id"] for line in lines for reply in line["alternatives"]}
+    return [replace(removal, reason="folded") if removal.id in folded else removal for removal in removals]
+
+
+def _with_replies(kept: Dialogue, dialogues: Sequence[Dialogue], threshold: float) -> dict[str, Any]:
+    """The line of a dialogue; `dialogues` have the same inputs, the best first."""
+    replies = [plain(kept.messages[1].content, kept.language)]
+    alternatives: list[dict[str, Any]] = []
+    licence, licences = kept.licence, {kept.licence}
+    for other in dialogues:
+        reply = plain(other.messages[1].content, kept.language)
+        all_licences = {*licences, other.licence}
+        together = licence if len(all_licences) == 1 else mixture(all_licences)
+        fits = together and len(alternatives) < MOST_REPLIES and _safety(other) == _safety(kept)
+        if fits and all(similarity(reply, one, threshold) < threshold for one in replies):
+            licence, licences = str(together), all_licences
+            replies.append(reply)
+            provenance = {**other.provenance, "dialogue": other.id}
+            line = {"id": other.id, "text": other.messages[1].content, "provenance": provenance}
+            alternatives.append({**line, "licence": other.licence})
+    return {"id": kept.id, "licence": licence, "alternatives": alternatives}
+
+
+def _safety(dialogue: Dialogue) -> tuple[object, ...]:
+    safety = dialogue.metadata.get("safety") or {}
+    return safety.get("action"), safety.get("risk"), sorted(safety.get("tags") or ())

@@ -12,21 +12,14 @@ from pydantic import AfterValidator, Field
 
 from h2htalk.curation.setting_types import Dollars, ModelName
 from h2htalk.data.languages import LANGUAGES
+from h2htalk.data.records import must
 from h2htalk.data.scenario import Role
-from h2htalk.errors import quoted, suggest
+from h2htalk.errors import suggest
 
 SIMULATED = "simulated"  # the name of the source of simulated dialogues
 _MOST_DIALOGUES = 10_000_000
 _EMOTIONS = ("joy", "sadness", "loneliness", "anxiety", "anger", "calm")
 _NAME = re.compile(r"\w[\w.-]{0,59}")
-
-
-def _source_name(name: str) -> str:
-    if not _NAME.fullmatch(name) or not unicodedata.is_normalized("NFC", name):
-        raise ValueError(f"{quoted(name)} must be at most 60 letters, digits, . - and _, as ids begin with it")
-    if name == SIMULATED:
-        raise ValueError(f"{name!r} is the name of simulated dialogues; choose another one")
-    return name
 
 
 def _unique(names: tuple[str, ...]) -> tuple[str, ...]:
@@ -43,17 +36,19 @@ def _known_format(name: str) -> str:
     return name
 
 
-def _known_language(code: str) -> str:
-    if code not in LANGUAGES:
-        raise ValueError(f"no language {quoted(code)}; choose from {', '.join(LANGUAGES)}")
-    return code
-
-
 def _lower_case(roles: Mapping[str, Role]) -> dict[str, Role]:
     return {name.strip().lower(): role for name, role in roles.items()}
 
 
-_LanguageCode = Annotated[str, AfterValidator(_known_language)]
+_LanguageCode = Annotated[str, must(LANGUAGES.__contains__, f"no language {{}}; choose from {', '.join(LANGUAGES)}")]
+_SourceName = Annotated[
+    str,
+    must(
+        lambda name: _NAME.fullmatch(name) and unicodedata.is_normalized("NFC", name),
+        "{} must be at most 60 letters, digits, . - and _, as ids begin with it",
+    ),
+    must(lambda name: name != SIMULATED, "{} is the name of simulated dialogues; choose another one"),
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +68,7 @@ class Source:
         roles: `user` or `companion` for names of roles that the file uses beside the usual ones.
     """
 
-    name: Annotated[str, AfterValidator(_source_name)]
+    name: _SourceName
     path: str
     format: Annotated[str, AfterValidator(_known_format)]
     language: _LanguageCode

@@ -305,9 +305,6 @@ def _write(
             os.replace(made, target)
 
 
-# --- Facts: what the card tells of a release, plain data without a text of an item ------------------------------------
-
-
 def release_lines(release: Release, findings: int = 20) -> Iterator[str]:
     """Say what was accepted, refused and chosen, and what the gates found: of each gate the first findings."""
     accepted, content = release.accepted, release.content
@@ -328,6 +325,9 @@ def release_lines(release: Release, findings: int = 20) -> Iterator[str]:
             yield from (f"  {printable(line)}" for line in shown)  # votes may be anybody's
             yield from (f"  and {left:,} more" for left in [len(found) - findings] if left > 0)
     yield from release.unchecked
+
+
+# --- Facts: what the card tells of a release, plain data without a text of an item ------------------------------------
 
 
 def release_facts(

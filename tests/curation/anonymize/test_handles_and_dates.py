@@ -8,7 +8,7 @@ import time
 import pytest
 
 from h2htalk.curation.anonymize.engine.analyzer import find_spans
-from h2htalk.curation.anonymize.surrogates.dates import birth_date
+from h2htalk.curation.anonymize.surrogates.dialogue_surrogates import birth_date
 from h2htalk.curation.anonymize.surrogates.seeded_random import SeededRandom
 
 

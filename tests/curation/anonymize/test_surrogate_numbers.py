@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from h2htalk.curation.anonymize.surrogates.dialogue_surrogates import email, ip_address, url
 from h2htalk.curation.anonymize.surrogates.numbers import NUMBERS, has_valid_check_digit, number
 from h2htalk.curation.anonymize.surrogates.seeded_random import SeededRandom
-from h2htalk.curation.anonymize.surrogates.web import email, ip_address, url
 from h2htalk.curation.anonymize.values.value_shape import value_shape
 
 MANY = range(30)

@@ -11,7 +11,7 @@ import pytest
 from curation_made import run_one
 from dedup_made import dedup, deduplicated, dialogue, words, workspace_of
 
-import h2htalk.curation.dedup.reply_folding as module
+import h2htalk.curation.dedup.stage as module
 from h2htalk.curation.candidates import Candidate
 from h2htalk.curation.history import explain
 from h2htalk.curation.stage_settings import ComposeSettings

@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from h2htalk.curation.safety import lexicons
-from h2htalk.curation.safety.lexicon_matching import compile_lexicon, hidden_entry
-from h2htalk.curation.safety.lexicons import find_listed, without_everyday
+from h2htalk.curation.safety.lexicons import compile_lexicon, find_listed, hidden_entry, without_everyday
 from h2htalk.curation.safety.text_folding import fold
 from h2htalk.data.languages import LANGUAGES, Language
 

@@ -15,11 +15,9 @@ from h2htalk.curation.anonymize.allow_list import find_allowed, to_lower
 from h2htalk.curation.anonymize.normalization import plain
 from h2htalk.curation.anonymize.spans import TYPES
 from h2htalk.curation.anonymize.surrogates.addresses import address, organization
-from h2htalk.curation.anonymize.surrogates.dates import birth_date
 from h2htalk.curation.anonymize.surrogates.numbers import NUMBERS, number
 from h2htalk.curation.anonymize.surrogates.persons import person_surrogates
 from h2htalk.curation.anonymize.surrogates.seeded_random import SeededRandom, dialogue_secret
-from h2htalk.curation.anonymize.surrogates.web import email, handle, ip_address, plain_email, url
 from h2htalk.curation.anonymize.values.dialogue_values import DialogueData
 from h2htalk.curation.anonymize.values.value_shape import numbers_in, value_shape
 from h2htalk.curation.anonymize.values.value_variants import LEAKING, national_format, visible_value
@@ -32,13 +30,6 @@ _LONG_NUMBER = 8  # a shorter one is not told by its end
 _PROVINCES = "京津沪渝冀豫云辽黑湘皖鲁新苏浙赣鄂桂甘晋蒙陕吉闽贵粤青藏川宁琼"
 _SPACE = re.compile(r"\s+")
 _WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
-_MAKERS: dict[str, Callable[[SeededRandom, str], str]] = {
-    "HANDLE": handle,
-    "DATE_OF_BIRTH": birth_date,
-    "EMAIL_ADDRESS": email,
-    "URL": url,
-    "IP_ADDRESS": ip_address,
-}
 
 
 class Surrogates:
@@ -137,3 +128,113 @@ def normalized_value(kind: str, value: str) -> str:
     if kind == "HANDLE":
         return seen.removeprefix("u/").lstrip("@")
     return plain_email(seen) if kind in ("EMAIL_ADDRESS", "URL") else _SPACE.sub("", seen)
+
+
+# --- Dates ---
+
+_MONTHS = (
+    "January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November",
+    "December",
+)  # fmt: skip
+_HAN_MONTHS = "正二三四五六七八九十"
+_HAN_DAYS = ("初二", "初三", "初四", "初五", "初六", "初七", "初八", "初九", "十一", "十二", "十三", "十四", "十六")
+_DAY_WORDS = (
+    "first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth", "eleventh",
+    "twelfth", "thirteenth", "fourteenth", "fifteenth", "sixteenth", "seventeenth", "eighteenth", "nineteenth",
+    "twentieth",
+)  # fmt: skip
+_PART = re.compile(
+    r"(?P<year>(?<![0-9])(?:19|20)[0-9]{2}(?![0-9]{1,3}(?![0-9]))|(?<=')[0-9]{2}|[0-9]{2}(?=年)"
+    r"|(?<=[-/.][0-9][-/.])[0-9]{2}$|(?<=[-/.][0-9]{2}[-/.])[0-9]{2}$)"
+    r"|(?P<compact>[01][0-9][0-3][0-9])(?![0-9])|(?P<number>[0-9]{1,2})(?P<ordinal>st|nd|rd|th)?"
+    rf"|(?P<word>(?:(?:twenty|thirty)[ -])?(?:{'|'.join(_DAY_WORDS)}|thirtieth))\b"
+    rf"|(?P<name>{'|'.join(_MONTHS)}|sept|{'|'.join(month[:3] for month in _MONTHS)})"
+    r"|(?P<han_year>[一二三四五六七八九〇零○]{2,4}(?=年))|(?P<han_month>闰?[正冬腊一二三四五六七八九十]{1,2}(?=月))"
+    r"|(?P<han_day>初?[一二三四五六七八九十廿卅]{1,3}|(?<=月)半)",
+    re.IGNORECASE,
+)
+
+
+def birth_date(draw: SeededRandom, value: str) -> str:
+    """Another day and month, written like `value`; the year is within three of the value's."""
+    return _PART.sub(lambda part: _other(draw, part), value)
+
+
+def _other(draw: SeededRandom, part: re.Match[str]) -> str:
+    text = part[0]
+    if part["year"]:
+        return f"{(int(text) + draw.choice((-3, -2, -1, 1, 2, 3))) % 10 ** len(text):0{len(text)}}"
+    if part["compact"]:
+        return f"{1 + draw.below(12):02}{1 + draw.below(28):02}"
+    if part["number"]:
+        # A number up to twelve stays one: day and month are a date in whatever order.
+        other = 1 + draw.below(12 if int(part["number"]) < 13 else 28)
+        ending = {1: "st", 2: "nd", 3: "rd"}.get(other % 10 if other // 10 != 1 else 0, "th")
+        return f"{other:0{len(part['number']) if text[0] == '0' else 1}}" + (ending if part["ordinal"] else "")
+    if part["word"]:
+        return draw.choice(_DAY_WORDS)
+    if part["name"]:
+        month = draw.choice(_MONTHS)[: 3 if len(text) < 5 else None]
+        return month.upper() if text.isupper() else month if text[0].isupper() else month.lower()
+    if part["han_year"]:
+        return text[:-1] + draw.choice("一二三四五六七八九")
+    return draw.choice(_HAN_MONTHS if part["han_month"] else _HAN_DAYS)
+
+
+# --- Accounts, e-mail addresses, URLs, IP addresses ---
+
+# Names and ranges kept for documentation: example.com, .org and .net by RFC 2606; three ranges of IPv4 by RFC 5737;
+# 2001:db8::/32 by RFC 3849. What was obfuscated ("(at)", "[dot]", full-width letters, spaces) is written plainly.
+_DOMAINS = ("example.com", "example.org", "example.net")
+# Between a name and its domain, and between a domain's parts, in every format.
+_AT = re.compile(r"\s*(?:[(\[{<]\s*(?:at|@|艾特)\s*[)\]}>]|@|#|\*|艾特|圈a|小老鼠|[\s_-]+at[\s_-]+)\s*", re.IGNORECASE)
+_DOT = re.compile(r"\s*(?:[(\[{<]\s*(?:dot|\.|点)\s*[)\]}>]|[.。·]|点|(?<=[\s_-])dot(?=[\s_-]))\s*", re.IGNORECASE)
+_URL = re.compile(r"(?P<scheme>[a-z]{2,6}:/*)?[^/?:]*(?P<path>.*)", re.DOTALL)
+_HAN_NAMES = (
+    ("安静", "慢慢", "路过", "晴天", "午后", "傍晚", "海边", "山里", "窗边", "楼下"),
+    ("橘子", "云", "茶杯", "小石头", "面包", "风", "纸船", "葡萄", "台灯", "枫叶"),
+)
+_RANGES = ("192.0.2", "198.51.100", "203.0.113")
+
+
+def plain_email(value: str) -> str:
+    """An address or a URL in lower case, its marks plain: what its spellings have in common."""
+    return _DOT.sub(".", _AT.sub("@", plain(value).lower())).replace(" ", "")
+
+
+def email(draw: SeededRandom, value: str) -> str:
+    """An address at example.com, .org or .net; the name before it has as many letters and digits."""
+    return f"{draw.scramble(plain_email(value).split('@')[0])}@{draw.choice(_DOMAINS)}"
+
+
+def url(draw: SeededRandom, value: str) -> str:
+    """An invented part of example.com, .org or .net, other letters and digits in its path."""
+    found = _URL.fullmatch(plain_email(value))
+    scheme, path = (found["scheme"] or "", found["path"]) if found else ("", "")
+    host = "".join(draw.choice("bcdfghjklmnprstvwz" if at % 2 == 0 else "aeiou") for at in range(6))
+    return f"{scheme}{host}.{draw.choice(_DOMAINS)}{draw.scramble(path)}"
+
+
+def handle(draw: SeededRandom, value: str) -> str:
+    """The name of an account of as many letters and digits; Chinese ones of common words and digits."""
+    front = re.match("@|u/|", value, re.IGNORECASE)
+    kept = front[0] if front else ""
+    if not re.search("[\u4e00-\u9fff]", value):
+        return kept + draw.scramble(value[len(kept) :])
+    return f"{kept}{draw.choice(_HAN_NAMES[0])}的{draw.choice(_HAN_NAMES[1])}{draw.digits(3)}"
+
+
+def ip_address(draw: SeededRandom, value: str) -> str:
+    """One of the 768 addresses kept for documentation, or of 2001:db8::/32."""
+    if plain(value).count(":") > 1:
+        return "2001:db8::" + ":".join(f"{draw.below(0x10000):x}" for _ in range(3))
+    return f"{draw.choice(_RANGES)}.{1 + draw.below(254)}"
+
+
+_MAKERS: dict[str, Callable[[SeededRandom, str], str]] = {
+    "HANDLE": handle,
+    "DATE_OF_BIRTH": birth_date,
+    "EMAIL_ADDRESS": email,
+    "URL": url,
+    "IP_ADDRESS": ip_address,
+}
