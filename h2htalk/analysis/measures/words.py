@@ -33,6 +33,7 @@ _NO_PLURAL = re.compile(
     "besides|christmas|clothes|customs|gas|glasses|goods|james|jeans|lens|mars|means|news|pants|series|sometimes"
     "|species|thanks|works|yes"
 )
+_PLURAL_ES = ("ses", "xes", "zes", "ches", "shes", "oes")
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,15 +120,10 @@ def _is_word(word: str) -> bool:
 
 def _singulars(words: Collection[str]) -> Mapping[str, str]:
     """Map each English plural among the words to its singular."""
-    return {word: singular for word in words if (singular := _singular(word, words)) is not None}
-
-
-def _singular(word: str, words: Collection[str]) -> str | None:
-    if not word.endswith("s") or word.endswith(("ss", "us", "is")) or _NO_PLURAL.fullmatch(word):
-        return None
-    candidates = [word[:-1]]
-    if word.endswith("ies"):
-        candidates.append(word[:-3] + "y")
-    elif word.endswith(("ses", "xes", "zes", "ches", "shes", "oes")):
-        candidates.append(word[:-2])
-    return next((c for c in candidates if len(c) > 1 and c in words), None)
+    found: dict[str, str] = {}
+    for word in words:
+        if word.endswith("s") and not word.endswith(("ss", "us", "is")) and not _NO_PLURAL.fullmatch(word):
+            longer = word[:-3] + "y" if word.endswith("ies") else word[:-2] if word.endswith(_PLURAL_ES) else ""
+            if known := [one for one in (word[:-1], longer) if len(one) > 1 and one in words]:
+                found[word] = known[0]
+    return found

@@ -18,14 +18,7 @@ from h2htalk.analysis.figures import save_figure
 from h2htalk.analysis.figures.fonts import find_font
 from h2htalk.analysis.report.figure_specs import FigureSpec, figure_specs, histograms_table
 from h2htalk.analysis.report.html_page import page_text
-from h2htalk.data.files import (
-    read_json_object,
-    remove_file,
-    write_json,
-    write_text,
-    writer_lock,
-    writing,
-)
+from h2htalk.data.files import read_json_object, remove_file, write_json, write_text, writer_lock, writing
 from h2htalk.data.run_folder import MADE_BY, PAGE, SUMMARY
 from h2htalk.errors import ConfigError, H2HTalkError, MissingExtraError, listed, quoted
 from h2htalk.parallel import ProcessPool, usable_cores

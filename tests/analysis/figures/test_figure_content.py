@@ -25,6 +25,7 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 
 from h2htalk.analysis.figures import (
+    draw_correlations,
     draw_coverage,
     draw_diversity,
     draw_emotions,
@@ -57,6 +58,9 @@ def every_figure(language: Language) -> list[Figure]:
         draw_log_odds(made_odds(), "mini", "另一个"),
         draw_emotions(made_odds(30), "mini", "other"),
         draw_diversity(diversity, diversity, "mini", "other"),
+        draw_correlations(
+            {("人类", "S"): (0.5, 0.1, 0.8), ("a long name " * 9, "S"): (None, None, None)}, "over models"
+        ),
     ]
 
 

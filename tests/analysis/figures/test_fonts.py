@@ -62,17 +62,10 @@ def test_no_box_in_any_format(tmp_path: Path, ending: str, language: str, text: 
 # --- Which font -------------------------------------------------------------------------------------------------
 
 
-def test_chinese_looks_the_same_everywhere_unless_asked_otherwise() -> None:
-    font = find_font("zh")
-    assert (font.path, font.name, font.source) == (BUNDLED, "H2HTalk Sans SC", "bundled")
-
-
-def test_english_is_set_in_matplotlibs_own_font() -> None:
-    font = find_font("en")
-    assert (font.name, font.source) == ("DejaVu Sans", "matplotlib")
-
-
-def test_a_language_without_a_font_is_an_error() -> None:
+def test_a_language_has_one_font_everywhere_or_is_an_error() -> None:
+    chinese, english = find_font("zh"), find_font("en")
+    assert (chinese.path, chinese.name, chinese.source) == (BUNDLED, "H2HTalk Sans SC", "bundled")
+    assert (english.name, english.source) == ("DejaVu Sans", "matplotlib")
     with pytest.raises(ConfigError, match="no language 'ja'"):
         find_font("ja")
 
