@@ -98,8 +98,7 @@ def test_an_export_that_fails_leaves_no_folder_behind(mini: Split, tmp_path: Pat
     nameless = replace(mini.personas["nora"], descriptions={})
     with pytest.raises(KeyError):
         export_split(replace(mini, personas={"nora": nameless}), out)
-    assert [*tmp_path.iterdir()] == []
-    (tmp_path / "deep").mkdir()
+    assert [*(tmp_path / "deep").iterdir()] == []
     (tmp_path / "deep" / "notes.txt").write_text("mine")
     for taken in (tmp_path / "deep", tmp_path / "deep" / "notes.txt"):
         with pytest.raises(DataError, match="not an empty folder; name a new one"):
