@@ -34,8 +34,10 @@ def render_page(
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
     from markupsafe import Markup
 
-    style = _read(_BASE, "base.css") + "\n" + _read(folder, "page.css")
-    script = "\n".join(_read(folder, name) for name in scripts)
+    style = _text(_BASE, "base.css") + "\n" + _text(folder, "page.css")
+    script = "\n".join(_text(folder, name) for name in scripts)
+    rules = ["default-src 'none'", *(["img-src data:"] if pictures else []), f"style-src '{_hash(style)}'"]
+    rules += [f"script-src '{_hash(script)}'"] if script else []
     environment = Environment(
         loader=FileSystemLoader([str(folder), str(_BASE)]),
         autoescape=True,
@@ -48,23 +50,11 @@ def render_page(
         style=Markup(style),
         script=Markup(script),
         # Nothing in it needs escaping, and its quotes stay readable.
-        policy=Markup(_policy(style, script, pictures)),
+        policy=Markup("; ".join([*rules, "base-uri 'none'", "form-action 'none'"])),
     )
 
 
-def _policy(style: str, script: str, pictures: bool) -> str:
-    rules = [
-        "default-src 'none'",
-        *(["img-src data:"] if pictures else []),
-        f"style-src '{_hash(style)}'",
-        *([f"script-src '{_hash(script)}'"] if script else []),
-        "base-uri 'none'",
-        "form-action 'none'",
-    ]
-    return "; ".join(rules)
-
-
-def _read(folder: Traversable, name: str) -> str:
+def _text(folder: Traversable, name: str) -> str:
     return folder.joinpath(name).read_text(encoding="utf-8")
 
 

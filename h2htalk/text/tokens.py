@@ -23,8 +23,7 @@ def cache_folder() -> Path:
     Raises:
         RuntimeError: the user has no home folder.
     """
-    own = os.environ.get("H2HTALK_CACHE")
-    if own:
+    if own := os.environ.get("H2HTALK_CACHE"):
         return Path(own).expanduser()
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "h2htalk"
 
@@ -64,35 +63,25 @@ def english_tokenizer() -> Tokenizer:
 
 
 def chinese_tokenizer() -> Tokenizer:
-    """jieba in default mode."""
-    return _in_pieces(chinese_words().lcut)
+    """jieba in default mode, which reads longer runs of Han characters than HAN_RUN in pieces."""
+    cut: Tokenizer = chinese_words().lcut
+
+    def tokens(text: str) -> list[str]:
+        if len(text) <= HAN_RUN:
+            return cut(text)
+        ends = [end for run in _LONG_RUN.finditer(text) for end in range(run.start() + HAN_RUN, run.end(), HAN_RUN)]
+        pieces = (text[start:end] for start, end in pairwise((0, *ends, len(text))))
+        return [token for piece in pieces for token in cut(piece)]
+
+    return tokens
 
 
 TOKENIZERS = {"13a": english_tokenizer, "jieba": chinese_tokenizer}
 
 
-def _in_pieces(cut: Tokenizer) -> Tokenizer:
-    """Wrap a tokenizer to cut longer runs of Han characters than HAN_RUN first."""
-
-    def tokens(text: str) -> list[str]:
-        if len(text) <= HAN_RUN:
-            return cut(text)
-        return [token for piece in _pieces(text) for token in cut(piece)]
-
-    return tokens
-
-
-def _pieces(text: str) -> list[str]:
-    ends = [end for run in _LONG_RUN.finditer(text) for end in range(run.start() + HAN_RUN, run.end(), HAN_RUN)]
-    return [text[start:end] for start, end in pairwise((0, *ends, len(text)))]
-
-
 def tokenizer_signature() -> str:
     """Name the tokenizers and their versions, for the signature."""
-    versions = {
-        "13a": f"13a.lc-sacrebleu{version('sacrebleu')}",
-        "jieba": f"jieba{version('jieba')}.run{HAN_RUN}",
-    }
+    versions = {"13a": f"13a.lc-sacrebleu{version('sacrebleu')}", "jieba": f"jieba{version('jieba')}.run{HAN_RUN}"}
     return ",".join(f"{language}={versions[record.tokenizer]}" for language, record in RECORDS.items())
 
 

@@ -17,7 +17,7 @@ from h2htalk.data.languages import LANGUAGES
 from h2htalk.data.scenario import COMPLEXITIES, INTERACTIONS, RISKS
 from h2htalk.data.splits import Split
 from h2htalk.data.subtasks import DIMENSIONS, SUBTASKS
-from h2htalk.text.contracts.contract import RULES
+from h2htalk.text.contracts.violations import RULES
 from h2htalk.text.escaping import printable
 from h2htalk.text.tables import Table
 

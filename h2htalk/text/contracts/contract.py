@@ -7,34 +7,23 @@ part of the score S (paper, equation 2); the compliance rate is reported beside 
 from __future__ import annotations
 
 import re
+import tomllib
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import cache, lru_cache
+from importlib.resources import files
+from itertools import accumulate, pairwise
 
 from h2htalk.data.languages import LANGUAGES, Language, find_language
-from h2htalk.data.scenario import InputValue, Risk, Scenario, ScheduleEntry
+from h2htalk.data.scenario import Risk, Scenario, ScheduleEntry, Turn
 from h2htalk.data.subtasks import Contract, find_subtask
 from h2htalk.errors import DataError, shorten
-from h2htalk.text.contracts.first_person import find_first_person, find_name, is_first_person
-from h2htalk.text.contracts.memory_blocks import MemoryBlock, MemoryParse, is_null_memory, own_lines, parse_memory
+from h2htalk.text.contracts.memory_blocks import MemoryParse, own_lines, parse_memory
 from h2htalk.text.contracts.prompt_leakage import find_marker, find_repeated_run
-from h2htalk.text.contracts.timetables import check_day, check_sub_schedule
-from h2htalk.text.contracts.violations import RULES, Violation
+from h2htalk.text.contracts.violations import Violation
 from h2htalk.text.counting import count_length, count_sentences, is_in_language, split_actions
-
-__all__ = [
-    "CONTRACTS_VERSION",
-    "RULES",
-    "Contract",
-    "MemoryBlock",
-    "MemoryParse",
-    "Violation",
-    "check",
-    "check_scenario",
-    "contract_of",
-    "is_null_memory",
-    "parse_memory",
-]
+from h2htalk.text.tokens import chinese_words
 
 # Raise this when any rule changes, so that compliance rates of two versions are not compared.
 CONTRACTS_VERSION = "1"
@@ -90,15 +79,21 @@ def check(
         violations += _check_memories(memory, language)
         segments = () if memory.is_null else own_lines(text, language)
     elif contract.form == "day":
-        violations += check_day(text, language)
+        violations += _check_day(text, language)
     elif contract.form == "sub_schedule":
-        violations += check_sub_schedule(text, language)
+        violations += _check_sub_schedule(text, language)
     else:
         violations += _check_prose(text, contract, language)
-    if contract.nameless and (name := find_name(text, persona_names)):
+    if contract.nameless and (name := _find_name(text, persona_names)):
         violations.append(Violation("persona_name", f"says its own name, {name}"))
-    violations += _check_language(segments, language)
-    violations += _check_leak(text, segments, language, prompt, inputs_text)
+    if not is_in_language("\n".join(segments), language):
+        script = find_language(language).script
+        violations.append(Violation("language", f"less than 70 % of the letters are {script}"))
+    leak = find_marker(text, inputs_text)
+    if leak is None and prompt:
+        leak = find_repeated_run(segments, language, prompt, inputs_text)
+    if leak is not None:
+        violations.append(Violation("prompt_leak", f"not talk to the user: {shorten(' '.join(leak.split()))}"))
     return tuple(violations)
 
 
@@ -124,75 +119,201 @@ def check_scenario(
 
 def inputs_of(scenario: Scenario) -> str:
     """Format a scenario's inputs as one text, one entry a line."""
-    return "\n".join(line for value in scenario.inputs.values() for line in _entries(value))
+    values = ([value] if isinstance(value, str) else value for value in scenario.inputs.values())
+    return "\n".join(_input_line(entry) for entries in values for entry in entries)
 
 
-def _entries(value: InputValue) -> list[str]:
-    if isinstance(value, str):
-        return [value]
-    return [
-        item
-        if isinstance(item, str)
-        else f"{item.time} {item.activity}"
-        if isinstance(item, ScheduleEntry)
-        else item.content
-        for item in value
-    ]
+def _input_line(entry: str | Turn | ScheduleEntry) -> str:
+    if isinstance(entry, ScheduleEntry):
+        return f"{entry.time} {entry.activity}"
+    return entry if isinstance(entry, str) else entry.content
 
 
-def _check_prose(text: str, contract: Contract, language: Language) -> list[Violation]:
-    violations: list[Violation] = []
-    actions = 0
-    spoken = text
-    if contract.form == "speech":
-        spoken, actions = split_actions(text)
-    elif "\n" in text:
+def _check_prose(text: str, contract: Contract, language: Language) -> Iterator[Violation]:
+    spoken, actions = split_actions(text) if contract.form == "speech" else (text, 0)
+    if contract.form != "speech" and "\n" in text:
         rule = "one_line" if contract.form == "line" else "one_paragraph"
-        violations.append(Violation(rule, f"{len(text.splitlines())} lines; one is asked"))
+        yield Violation(rule, f"{len(text.splitlines())} lines; one is asked")
     if contract.sentences:
         count, (low, high) = count_sentences(spoken), contract.sentences
         if count < low:
-            violations.append(Violation("too_few_sentences", f"{count} sentences; at least {low}"))
+            yield Violation("too_few_sentences", f"{count} sentences; at least {low}")
         if count > high:
-            violations.append(Violation("too_many_sentences", f"{count} sentences; at most {high}"))
+            yield Violation("too_many_sentences", f"{count} sentences; at most {high}")
     if contract.length:
         record = find_language(language)
         length, limit = count_length(spoken, language), record.lengths[contract.length]
         if length > limit:
-            violations.append(Violation("too_long", f"{length} {record.unit}; at most {limit}"))
+            yield Violation("too_long", f"{length} {record.unit}; at most {limit}")
     if contract.one_action and actions > 1:
-        violations.append(Violation("too_many_actions", f"{actions} actions in parentheses; at most 1"))
-    if contract.first_person and not is_first_person(spoken, language):
-        violations.append(Violation("first_person", "no word of the first person"))
-    if contract.third_person and (pronoun := find_first_person(spoken, language)):
-        violations.append(Violation("third_person", f"says {pronoun!r}; the third person is asked"))
-    return violations
+        yield Violation("too_many_actions", f"{actions} actions in parentheses; at most 1")
+    if contract.first_person and not _is_first_person(spoken, language):
+        yield Violation("first_person", "no word of the first person")
+    if contract.third_person and (pronoun := _find_first_person(spoken, language)):
+        yield Violation("third_person", f"says {pronoun!r}; the third person is asked")
 
 
-def _check_memories(memory: MemoryParse, language: Language) -> list[Violation]:
+def _check_memories(memory: MemoryParse, language: Language) -> Iterator[Violation]:
+    yield from memory.violations
     record = find_language(language)
     limit = record.lengths["memory"]
-    violations = list(memory.violations)
     for block in memory.blocks:
-        length = count_length(block.content, language)
-        if length > limit:
+        if (length := count_length(block.content, language)) > limit:
             detail = f"content of {length} {record.unit}; at most {limit}: {shorten(block.content)}"
-            violations.append(Violation("too_long", detail))
-    return violations
+            yield Violation("too_long", detail)
 
 
-def _check_language(segments: Sequence[str], language: Language) -> list[Violation]:
-    if is_in_language("\n".join(segments), language):
-        return []
-    return [Violation("language", f"less than 70 % of the letters are {find_language(language).script}")]
+# --- Timetables: `HH:MM Activity` lines and numbered sub-schedules ------------------------------------------------
+
+ACTIVITIES = (2, 5)
+LATEST_START_OF_EVENING = "20:00"
+
+# Full-width digits, colon and point are read as their half-width forms.
+_HALF_WIDTH = str.maketrans("０１２３４５６７８９：．", "0123456789:.")
+_DAY_LINE = re.compile(r"(\d+:\d+)(?:\s+|(?=[\u3400-\u9fff]))([^\s\-–—:|,，、].*)")
+_NUMBERED_LINE = re.compile(r"(\d+)\s?[.、)）]\s*(\S.*)")
+_ANY_TIME = re.compile(r"(?<![\d:])\d+:\d+(?![\d:])")
+_TIME = re.compile(r"(?:[01]\d|2[0-3]):[0-5]\d", re.ASCII)
 
 
-def _check_leak(
-    text: str, segments: Sequence[str], language: Language, prompt: str | None, inputs_text: str
-) -> list[Violation]:
-    leak = find_marker(text, inputs_text)
-    if leak is None and prompt:
-        leak = find_repeated_run(segments, language, prompt, inputs_text)
-    if leak is None:
-        return []
-    return [Violation("prompt_leak", f"not talk to the user: {shorten(' '.join(leak.split()))}")]
+def _check_day(text: str, language: Language) -> Iterator[Violation]:
+    """Check ItineraryMiddle: 2-5 lines `HH:MM Activity`, times ascending, the last one sleep at 20:00 or later."""
+    lines, times, limit = _lines(text), list[str](), find_language(language).lengths["activity"]
+    for line in lines:
+        match = _DAY_LINE.fullmatch(line)
+        if match is None:
+            yield Violation("line_form", f"not HH:MM and an activity: {shorten(line)}")
+            continue
+        time, activity = match.groups()
+        times.append(time)
+        if (length := count_length(activity, language)) > limit:
+            yield Violation("too_long", f"activity of {length}; at most {limit}: {shorten(activity)}")
+        yield from _check_person(activity, language)
+    low, high = ACTIVITIES
+    if not low <= len(lines) <= high:
+        yield Violation("activity_count", f"{len(lines)} lines; {low} to {high} are asked")
+    yield from _check_times(times)
+    if lines and not _is_sleep(lines[-1], language):
+        yield Violation("sleep", f"the last line must be sleep at 20:00 or later: {shorten(lines[-1])}")
+
+
+def _check_sub_schedule(text: str, language: Language) -> Iterator[Violation]:
+    """Check ItineraryAdvanced: at least 2 lines, numbered from 1, each with a time, times ascending, no first person.
+
+    The time of a line is the first in it.
+    """
+    lines, times, numbers = _lines(text), list[str](), list[int]()
+    for line in lines:
+        match = _NUMBERED_LINE.fullmatch(line)
+        if match is None:
+            yield Violation("line_form", f"not a numbered line: {shorten(line)}")
+            continue
+        numbers.append(int(match[1][:6]))
+        if time := _ANY_TIME.search(match[2]):
+            times.append(time[0])
+        else:
+            yield Violation("time", f"line {match[1][:6]} names no time HH:MM")
+        yield from _check_person(match[2], language)
+    if numbers != list(range(1, len(numbers) + 1)):
+        yield Violation("numbering", f"lines are numbered {shorten(', '.join(map(str, numbers)))}")
+    if len(lines) < 2:
+        yield Violation("activity_count", f"{len(lines)} line; at least 2 are asked")
+    yield from _check_times(times)
+
+
+def _lines(text: str) -> list[str]:
+    return [line.strip() for line in text.translate(_HALF_WIDTH).splitlines() if line.strip()]
+
+
+def _check_person(line: str, language: Language) -> Iterator[Violation]:
+    if pronoun := _find_first_person(line, language):
+        yield Violation("third_person", f"says {pronoun!r}: {shorten(line)}")
+
+
+def _check_times(times: Sequence[str]) -> Iterator[Violation]:
+    """Check that times are `HH:MM` and strictly ascend; invalid ones are left out of the order."""
+    yield from (
+        Violation("time", f"{shorten(t)} is not HH:MM, 00:00 to 23:59") for t in times if not _TIME.fullmatch(t)
+    )
+    for earlier, later in pairwise(filter(_TIME.fullmatch, times)):
+        if earlier >= later:
+            yield Violation("time_order", f"{later} comes after {earlier}")
+            break
+
+
+def _is_sleep(line: str, language: Language) -> bool:
+    match = _DAY_LINE.fullmatch(line)
+    if match is None or not _patterns(language)["sleep"].search(match[2]):
+        return False
+    return not _TIME.fullmatch(match[1]) or match[1] >= LATEST_START_OF_EVENING
+
+
+# --- The first person, and the persona's own name ------------------------------------------------------------------
+
+_QUOTATION = re.compile(r"\"[^\"\n]*\"|“[^“”\n]*”|「[^「」\n]*」")
+_LATIN_NAME = re.compile(r"[^\u3400-\u9fff]+")
+
+
+@cache
+def _patterns(language: Language) -> Mapping[str, re.Pattern[str]]:
+    """Read the regular expressions of a language's contracts, `patterns/CODE.toml`; each list is one alternation."""
+    text = (files(__package__) / "patterns" / f"{language}.toml").read_text(encoding="utf-8")
+    return {name: re.compile("|".join(parts)) for name, parts in tomllib.loads(text).items()}
+
+
+def _is_first_person(text: str, language: Language) -> bool:
+    """Whether a word of the first person stands in the text.
+
+    A language that may leave the subject out (刚到工地) needs none, unless the text speaks of a third person.
+    """
+    if _patterns(language)["first_person"].search(text):
+        return True
+    third_person = _patterns(language).get("third_person")
+    return third_person is not None and not third_person.search(text)
+
+
+def _find_first_person(text: str, language: Language) -> str | None:
+    """Find the first pronoun of the first person outside quotation marks, or None.
+
+    A narrator in the third person may quote the first person.
+    """
+    match = _patterns(language)["first_person"].search(_QUOTATION.sub(" ", text))
+    return match and match[0]
+
+
+def _find_name(text: str, names: Sequence[str]) -> str | None:
+    """Find the first of the names in the text, or None.
+
+    A Latin name is matched whole in any letter case, and its first part (the given name) as it is written. A
+    Chinese name is matched where it is a word: 苏晚 is not in 江苏晚上.
+    """
+    for name in filter(None, names):
+        if _LATIN_NAME.fullmatch(name):
+            if match := _latin_pattern(name).search(text):
+                return match[0]
+        elif name in text and _is_word_in(name, text):
+            return name
+    return None
+
+
+@lru_cache(maxsize=64)
+def _latin_pattern(name: str) -> re.Pattern[str]:
+    parts = name.split()
+    whole = r"\s+".join(map(re.escape, parts))
+    given = re.escape(parts[0]) if parts else whole
+    return re.compile(rf"(?<![^\W_])(?:(?i:{whole})|{given})(?![^\W_])")
+
+
+def _is_word_in(name: str, text: str) -> bool:
+    """Whether an occurrence starts and ends at word borders.
+
+    Only jieba's dictionary is used: its model of new words would join a name to its neighbours
+    (喜欢顾言种的花). jieba is loaded only when the characters of the name occur.
+    """
+    edges = {0, *accumulate(len(token) for token in chinese_words().cut(text, HMM=False))}
+    start = text.find(name)
+    while start >= 0:
+        if start in edges and start + len(name) in edges:
+            return True
+        start = text.find(name, start + 1)
+    return False

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from h2htalk.data.languages import RECORDS, Language, find_language
@@ -55,13 +56,10 @@ def parse_memory(text: str, language: Language) -> MemoryParse:
     """
     if is_null_memory(text, language):
         return MemoryParse(is_null=True)
-    reader = _Reader(language)
-    for line in text.strip().splitlines():
-        reader.read(line)
-    reader.close()
-    if not reader.blocks and not reader.violations:
-        reader.violations.append(Violation("memory_block", "no memory block and not the null line"))
-    return MemoryParse(False, tuple(reader.blocks), tuple(reader.violations))
+    nothing = Violation("memory_block", "no memory block and not the null line")
+    found = [*_read(text, language)] or [nothing]
+    blocks = tuple(one for one in found if isinstance(one, MemoryBlock))
+    return MemoryParse(False, blocks, tuple(one for one in found if isinstance(one, Violation)))
 
 
 def own_lines(text: str, language: Language) -> list[str]:
@@ -69,107 +67,74 @@ def own_lines(text: str, language: Language) -> list[str]:
 
     Labels, categories and importances are in every prompt and are no evidence of language or leakage.
     """
-    own: list[str] = []
-    for line in text.splitlines():
-        labelled = _split_label(line, language)
-        if labelled is None:
-            own.append(line)
-        elif labelled[0] == 0:
-            own.append(labelled[1])
-    return own
+    lines = ((line, _split_label(line, language)) for line in text.splitlines())
+    return [field[1] if field else line for line, field in lines if field is None or field[0] == 0]
 
 
-class _Reader:
-    """Parse an answer line by line; `fields` is the block in progress."""
-
-    def __init__(self, language: Language) -> None:
-        self.language = language
-        self.blocks: list[MemoryBlock] = []
-        self.violations: list[Violation] = []
-        self.fields: list[str] = []
-        self.after_block = False  # the previous line ended a block
-        self.blank_inside = False
-
-    def read(self, line: str) -> None:
+def _read(text: str, language: Language) -> Iterator[MemoryBlock | Violation]:
+    """Yield blocks and faults line by line; `fields` is the block in progress."""
+    labels, fields = find_language(language).memory_labels, list[str]()
+    after_block = blank_inside = False
+    for line in text.strip().splitlines():
         if not line.strip():
-            self.after_block = False
-            self.blank_inside = bool(self.fields)
-            return
-        labelled = _split_label(line, self.language)
+            after_block, blank_inside = False, bool(fields)
+            continue
+        labelled = _split_label(line, language)
+        if labelled is None and is_null_memory(line, language):
+            yield Violation("null_with_blocks", "the null line together with other text")
+        elif labelled is None:
+            yield Violation("memory_block", f"not a line of a memory block: {shorten(line)}")
         if labelled is None:
-            self._read_other(line)
-            return
+            continue
         index, value = labelled
-        if index == 0 and self.fields:  # the previous block lacks its end
-            self.close()
-        if index != len(self.fields):
-            self._broken(f"{find_language(self.language).memory_labels[index]!r} out of order")
-            return
-        if index == 0 and self.after_block:
-            self._broken("no empty line between two blocks")
-        if index > 0 and self.blank_inside:
-            self._broken("an empty line inside a block")
-        self.blank_inside = False
-        self.after_block = index == 2
-        self.fields.append(value)
-        if index == 2:
-            self._finish()
+        if index == 0 and fields:  # the previous block lacks its end
+            yield _incomplete(labels[len(fields) :])
+            fields, blank_inside = [], False
+        if index != len(fields):
+            yield Violation("memory_block", f"{labels[index]!r} out of order")
+            continue
+        if index == 0 and after_block:
+            yield Violation("memory_block", "no empty line between two blocks")
+        if index > 0 and blank_inside:
+            yield Violation("memory_block", "an empty line inside a block")
+        fields.append(value)
+        blank_inside, after_block = False, index == 2
+        if after_block:
+            yield from _read_block(fields, language)
+            fields = []
+    if fields:
+        yield _incomplete(labels[len(fields) :])
 
-    def close(self) -> None:
-        """End the text or the block: a block in progress is incomplete."""
-        if self.fields:
-            missing = find_language(self.language).memory_labels[len(self.fields) :]
-            self._broken(f"a block lacks {' and '.join(missing)}")
-        self.fields = []
-        self.blank_inside = False
 
-    def _read_other(self, line: str) -> None:
-        if is_null_memory(line, self.language):
-            self.violations.append(Violation("null_with_blocks", "the null line together with other text"))
-        else:
-            self._broken(f"not a line of a memory block: {shorten(line)}")
+def _incomplete(missing: Sequence[str]) -> Violation:
+    return Violation("memory_block", f"a block lacks {' and '.join(missing)}")
 
-    def _finish(self) -> None:
-        content, category, importance = self.fields
-        self.fields = []
-        known = _CATEGORIES[self.language].get(_collapse(category.rstrip(_FINAL_MARKS)).casefold())
-        level = importance.rstrip(_FINAL_MARKS)
-        if not content:
-            self._broken("a block without content")
-        if known is None:
-            self.violations.append(Violation("category", f"{shorten(category)!r} is not one of the 24"))
-        if not (len(level) == 1 and level.isdecimal() and int(level) in MEMORY_IMPORTANCE):
-            self.violations.append(Violation("importance", f"{shorten(importance)!r} is not 0, 1 or 2"))
-        elif content and known is not None:
-            self.blocks.append(MemoryBlock(content, known, int(level)))
 
-    def _broken(self, detail: str) -> None:
-        self.violations.append(Violation("memory_block", detail))
+def _read_block(fields: Sequence[str], language: Language) -> Iterator[MemoryBlock | Violation]:
+    content, category, importance = fields
+    known = _CATEGORIES[language].get(_collapse(category.rstrip(_FINAL_MARKS)).casefold())
+    level = importance.rstrip(_FINAL_MARKS)
+    if not content:
+        yield Violation("memory_block", "a block without content")
+    if known is None:
+        yield Violation("category", f"{shorten(category)!r} is not one of the 24")
+    if not (len(level) == 1 and level.isdecimal() and int(level) in MEMORY_IMPORTANCE):
+        yield Violation("importance", f"{shorten(importance)!r} is not 0, 1 or 2")
+    elif content and known is not None:
+        yield MemoryBlock(content, known, int(level))
 
 
 def _split_label(line: str, language: Language) -> tuple[int, str] | None:
     """Split a labelled line into `(field index, value)`, else return None."""
-    label, colon, value = _split_at_colon(line)
-    if not colon:
-        return None
+    label, *rest = re.split("[:：]", line, maxsplit=1)
     label = _collapse(label) if find_language(language).spaced else re.sub(r"\s", "", label)
-    for index, expected in enumerate(find_language(language).memory_labels):
-        if label.casefold() == expected.casefold():
-            return index, _unquote(value.strip())
-    return None
-
-
-def _split_at_colon(line: str) -> tuple[str, str, str]:
-    match = re.search("[:：]", line)
-    if match is None:
-        return line, "", ""
-    return line[: match.start()], match[0], line[match.end() :]
-
-
-def _unquote(value: str) -> str:
+    labels = [one.casefold() for one in find_language(language).memory_labels]
+    if not rest or label.casefold() not in labels:
+        return None
+    value = rest[0].strip()
     if len(value) >= 2 and _QUOTES.get(value[0]) == value[-1]:
-        return value[1:-1].strip()
-    return value
+        value = value[1:-1].strip()
+    return labels.index(label.casefold()), value
 
 
 def _collapse(text: str) -> str:

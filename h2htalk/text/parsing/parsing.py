@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
+from itertools import chain
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Literal
@@ -113,7 +114,9 @@ def names(texts: Iterable[str], language: str, *, model: str | None = None) -> I
 
 def _named_texts(nlp: Language, texts: Iterable[str]) -> Iterator[list[Name]]:
     spans: list[Name] = []
-    for doc, start in nlp.pipe(_pieces_with_start(texts), as_tuples=True, batch_size=64):
+    # Each piece with its start in the text; ("", None) after the last piece of a text.
+    parts = (part for text in texts for part in chain(_readable_pieces(text), [("", None)]))
+    for doc, start in nlp.pipe(parts, as_tuples=True, batch_size=64):
         if start is None:
             yield spans
             spans = []
@@ -125,12 +128,8 @@ def _named_texts(nlp: Language, texts: Iterable[str]) -> Iterator[list[Name]]:
                 spans.append(Name(first, first + len(name), label))
 
 
-def _pieces_with_start(texts: Iterable[str]) -> Iterator[tuple[str, int | None]]:
-    """Yield each piece with its start in the text; ("", None) after the last piece of a text."""
-    for text in texts:
-        for start, end in _piece_spans(text):
-            yield _readable(text[start:end]), start
-        yield "", None
+def _readable_pieces(text: str) -> Iterator[tuple[str, int]]:
+    return ((_readable(text[start:end]), start) for start, end in _piece_spans(text))
 
 
 def parse(texts: Iterable[str], language: str, *, model: str | None = None) -> Iterator[Doc]:
@@ -182,14 +181,10 @@ def _piece_spans(text: str) -> Iterator[tuple[int, int]]:
             reach = text[start : start + LONGEST_PIECE]
             cut = _cut(reach)
             yield start, start + len(reach[:cut].rstrip())
-            start = _spaces_end(text, start + cut, end)
+            spaces = _SPACE.match(text, start + cut, end)
+            start = spaces.end() if spaces else start + cut
         if start < end:
             yield start, end
-
-
-def _spaces_end(text: str, start: int, end: int) -> int:
-    spaces = _SPACE.match(text, start, end)
-    return spaces.end() if spaces else start
 
 
 def _cut(reach: str) -> int:
