@@ -32,11 +32,15 @@ def check_split(name: str) -> tuple[int, list[str]]:
 
 def reference_errors(item: Scenario | Case, personas: Mapping[str, Persona]) -> Iterator[str]:
     """What is wrong with the references of a scenario or case, and its points that no turn names."""
+    persona = personas[item.persona]
+    names = tuple(persona.names.values())
+    for scenario in [item] if isinstance(item, Scenario) else turn_scenarios(item):
+        for number, reference in enumerate(scenario.references, 1):
+            of = f" {number}" if len(scenario.references) > 1 else ""
+            for violation in check_scenario(reference, scenario, names, None, persona.descriptions[scenario.language]):
+                yield f"{scenario.id}: reference{of}: {violation.rule}: {violation.detail}"
     if isinstance(item, Scenario):
-        yield from _contract_errors(item, personas[item.persona])
         return
-    for scenario in turn_scenarios(item):
-        yield from _contract_errors(scenario, personas[item.persona])
     named = {name for turn in item.turns() for name in turn.points}
     yield from (f"{item.id}: no turn names the point {point.id}" for point in item.points if point.id not in named)
     said = "\n".join(turn.content for turn in item.history)
@@ -46,11 +50,3 @@ def reference_errors(item: Scenario | Case, personas: Mapping[str, Persona]) -> 
             if meets(turn.reference, point, item, said) is False:
                 yield f"{item.id}: the reference {turn.reference!r} does not meet the point {point.id} ({point.check})"
         said += "\n" + turn.reference
-
-
-def _contract_errors(scenario: Scenario, persona: Persona) -> Iterator[str]:
-    names, text = tuple(persona.names.values()), persona.descriptions[scenario.language]
-    for number, reference in enumerate(scenario.references, 1):
-        of = f" {number}" if len(scenario.references) > 1 else ""
-        for violation in check_scenario(reference, scenario, names, None, text):
-            yield f"{scenario.id}: reference{of}: {violation.rule}: {violation.detail}"

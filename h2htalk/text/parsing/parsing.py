@@ -19,7 +19,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any, Literal
 
 from h2htalk.data.languages import LANGUAGES, find_language
-from h2htalk.errors import ConfigError, DataError, MissingExtraError, quoted, shorten
+from h2htalk.errors import ConfigError, MissingExtraError, quoted, shorten
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -135,25 +135,11 @@ def _readable_pieces(text: str) -> Iterator[tuple[str, int]]:
 def parse(texts: Iterable[str], language: str, *, model: str | None = None) -> Iterator[Doc]:
     """Parse each text, in order; see `load_parser` for annotations and errors.
 
-    A text is parsed whole: pass long ones as `pieces`. Half a surrogate pair, which spaCy cannot read, is parsed as a
-    question mark.
-
-    Raises:
-        DataError: a text of more than a million characters.
+    A text is parsed whole: pass long ones as `pieces`, since spaCy refuses more than a million characters. Half a
+    surrogate pair, which spaCy cannot read, is parsed as a question mark.
     """
-    nlp = load_parser(language, model)
-    docs: Iterator[Doc] = nlp.pipe(_parsable(texts, nlp.max_length), batch_size=64)
+    docs: Iterator[Doc] = load_parser(language, model).pipe(map(_readable, texts), batch_size=64)
     return docs
-
-
-def _parsable(texts: Iterable[str], longest: int) -> Iterator[str]:
-    for number, text in enumerate(texts, start=1):
-        if len(text) > longest:
-            raise DataError(
-                f"text {number} to be parsed has {len(text):,} characters, and {longest:,} can be parsed at once;"
-                " give its parts: h2htalk.text.parsing.parsing.pieces(text)"
-            )
-        yield _readable(text)
 
 
 def _readable(text: str) -> str:
