@@ -112,14 +112,9 @@ def tags_of(dialogue: Dialogue, turns: Sequence[Turn], proposed: Mapping[str, ob
         "emotion": emotion,
         "complexity": complexity or _complexity(len(texts), len({name for n in counts for name in n})),
         "interaction": interaction or _interaction(texts, dialogue.language, emotion),
-        "risk": risk_of(dialogue),
+        "risk": str(known.get("safety", {}).get("risk", "none")),  # `none` without the safety stage
     }
     return read_record(Tags, record, dialogue.id)
-
-
-def risk_of(dialogue: Dialogue) -> str:
-    """The risk that the safety stage found: `none`, `elevated` or `high`; `none` without that stage."""
-    return str(dialogue.metadata.get("safety", {}).get("risk", "none"))
 
 
 def _choice(values: Sequence[object], allowed: Sequence[str]) -> str | None:

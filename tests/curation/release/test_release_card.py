@@ -31,6 +31,7 @@ from h2htalk.data.files import write_json, write_text
 from h2htalk.data.releases.release_folder import Manifest, read_manifest
 from h2htalk.data.run_folder import MADE_BY, RunFolder
 from h2htalk.data.splits import load_split
+from h2htalk.data.subtasks import DIMENSIONS, SUBTASKS
 from h2htalk.errors import ConfigError, DataError, H2HTalkError
 
 TEXTS = [name for name, value in asdict(CardSettings()).items() if value == "" and name != "analysis"]
@@ -348,3 +349,44 @@ def test_the_funnel_tells_of_anonymisation(tmp_path: Path) -> None:
     risky = replace(scenario(4), tags=replace(scenario(4).tags, risk="high"))
     make_card(tmp_path / "risky", made_content([case(1)], test=[risky, scenario(5)]))
     assert re.search("2 items are about a crisis", Page(tmp_path / "risky").text)
+
+
+# --- The Hub's benchmark file: `eval.yaml` against the schema that the Hub documents ---
+
+# huggingface/hub-docs: docs/hub/eval-results.md; huggingface/huggingface.js: packages/tasks/src/eval.ts. A framework
+# must be in the Hub's list; ours has to be registered first, so the list is not checked here.
+FIELDS = {"name": str, "description": str, "evaluation_framework": str, "tasks": list}
+TASK_FIELDS = {"id": str, "config": str, "split": str}
+
+
+def problems(found: dict[str, Any], folder: Path) -> list[str]:
+    configs = read_manifest(folder).configs
+    wrong = [name for name, kind in FIELDS.items() if not isinstance(found.get(name), kind) or not found[name]]
+    wrong += sorted(found.keys() - FIELDS.keys())
+    for task in found["tasks"]:
+        wrong += [f"{task}: {name}" for name, kind in TASK_FIELDS.items() if not isinstance(task.get(name), kind)]
+        wrong += [f"{task}: {name}" for name in task.keys() - TASK_FIELDS.keys()]
+        if "/" in task["id"] or task["split"] not in configs.get(task["config"], {}):
+            wrong.append(str(task))
+    ids = [task["id"] for task in found["tasks"]]
+    return wrong + [name for name in ids if ids.count(name) > 1]
+
+
+@pytest.mark.parametrize("languages", [("en",), ("zh",), ("en", "zh")])
+def test_each_language_of_the_test_split_has_15_tasks(tmp_path: Path, languages: tuple[str, ...]) -> None:
+    content = made_content(
+        [case(1)], test=[scenario(n, one) for n, one in enumerate(languages)], dev=[scenario(9, "zh")]
+    )
+    make_card(tmp_path / "made", content, CardSettings(title="A | b\n---", leaderboard=True))
+    found = yaml.safe_load((tmp_path / "made" / "eval.yaml").read_text(encoding="utf-8"))
+    assert problems(found, tmp_path / "made") == []
+    assert found["evaluation_framework"] == "h2htalk"
+    tasks = {(task["id"], task["config"]) for task in found["tasks"]}
+    names = ("overall", *DIMENSIONS, *SUBTASKS)
+    assert tasks == {(name + ("_zh" if lang == "zh" else ""), lang) for lang in languages for name in names}
+    assert len(tasks) == 15 * len(languages)
+
+
+def test_it_is_written_only_where_the_owner_wants_it(tmp_path: Path) -> None:
+    make_card(tmp_path / "made")
+    assert not (tmp_path / "made" / "eval.yaml").exists()
