@@ -79,3 +79,8 @@ STEPS = [
 @pytest.mark.parametrize(("case", "text", "language", "expected"), STEPS, ids=[case for case, *_ in STEPS])
 def test_a_sub_schedule(case: str, text: str, language: str, expected: set[str]) -> None:
     assert {v.rule for v in check(text, "itinerary_advanced", language)} == expected  # type: ignore[arg-type]
+
+
+def test_times_out_of_order_are_one_fault() -> None:
+    found = check("12:00 Eats\n11:00 Reads\n10:00 Walks\n23:00 Sleep", "itinerary_middle", "en")
+    assert [(v.rule, v.detail) for v in found] == [("time_order", "11:00 comes after 12:00")]
