@@ -77,6 +77,8 @@ def test_a_figure_is_told_by_what_it_shows(whole: Analysis) -> None:
     fullest = max(whole.split.languages[0].coverage.cells, key=lambda cell: cell.count)
     assert f"{fullest.complexity}) {fullest.count}" in note["coverage_en"]
     assert "Most frequent: " in note["words_zh_response"]
+    language = {spec.name: spec.language for spec in figure_specs(whole)}  # of the words in its table
+    assert (language["compare_words_zh_response"], language["coverage_zh"]) == ("zh", "")
 
 
 def test_both_languages_all_measures_and_the_differences_have_their_place(text: str) -> None:
