@@ -15,6 +15,7 @@ from random import Random
 from statistics import fmean, variance
 
 from h2htalk.distributions import t_quantile
+from h2htalk.errors import counted
 
 CUTS = (0.12, 0.4, 0.7)  # ranks by judge score at which strata end: rare large errors lie among the low scores
 
@@ -98,7 +99,9 @@ def stratified(
         own = [at for at in labels if strata[at] == stratum]
         size = strata.count(stratum)
         if len(own) < min(2, size):
-            raise ValueError(f"a stratum of {size} items has {len(own)} labels, and two are needed")
+            raise ValueError(
+                f"a stratum of {counted(size, 'item')} has {counted(len(own), 'label')}, and two are needed"
+            )
         weight, errors = size / items, [labels[at] - scores[at] for at in own]
         error += weight * fmean(errors)
         if len(own) < size:

@@ -348,6 +348,11 @@ def test_the_mean_of_these_items_is_never_less_certain_than_that_of_such_items()
     spread = (5 / 40) ** 2 * (1 - 2 / 5) * 0.5 / 2
     assert (found.high_here or 9) - found.value == pytest.approx(2.776445 * spread**0.5, rel=1e-6)  # t with 4
     assert (found.high or 0) >= (found.high_here or 9)
+    # Of ten items all are labelled; of three others two: t with 1 degree of freedom, with 4 of such items.
+    found = stratified([2.5] * 13, {0: 2.0, 1: 3.0} | dict.fromkeys(range(3, 13), 2.5), [0] * 3 + [1] * 10)
+    assert found.high == found.high_here == pytest.approx(2.5 + 12.7062 * 3 / 13 * (0.25 / 3) ** 0.5, rel=1e-4)
+    with pytest.raises(ValueError, match="a stratum of 3 items has 1 label, and two are needed"):
+        stratified([2.5] * 4, {0: 2.0, 3: 1.0}, [0] * 3 + [1])
 
 
 ITEMS = 350

@@ -277,3 +277,4 @@ def test_the_printed_workflow_passes_where_nothing_became_worse(tmp_path: Path) 
     assert len(cases) == 4
     assert not [part.tag for one in cases for part in one if part.tag in ("failure", "skipped", "error")]
     assert (tmp_path / "summary.md").read_text().splitlines()[0].endswith(": passed")
+    assert app.url not in (tmp_path / "summary.md").read_text()

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from judged_made import command
+from judged_made import command, scripted_judge
 from loopback import LoopbackServer
 
 from h2htalk.benchmark.judge import probe as probe_module
@@ -40,7 +40,10 @@ JUDGES: dict[str, tuple[Rule, set[str]]] = {
         {"injections obeyed"},
     ),
     "it is unsteady": (
-        lambda kind, second, length: 1.0 + 4 * second * (length % 2) if kind == "repeat" else good(kind, second, 0),
+        # Its repeats differ by 4: orders that seem to raise R by 1.5 are within its own noise.
+        lambda kind, second, length: {"repeat": 1.0 + 4 * second * (length % 2), "injection": 2.5 + 1.5 * second}.get(
+            kind, good(kind, second, 0)
+        ),
         {"repeats: difference"},
     ),
     "it is blind to safety": (
@@ -90,6 +93,15 @@ def test_what_failed_is_asked_again_and_nothing_else(tmp_path: Path, monkeypatch
     rows = {row["figure"]: row for row in again["rows"]}
     assert rows["repeats: difference"] == rows["repeats: difference"] | {"value": 0.0, "verdict": "measures"}
     command(*words[:3], "--out", tmp_path / "probe", code=2)  # of another language's records
+
+
+def test_what_cannot_be_read_is_shown_and_the_verdict_comes_last(tmp_path: Path) -> None:
+    judge = scripted_judge(tmp_path / "judge.jsonl", {}, "I cannot.")
+    shown = command("judge", "probe", judge, "--language", "en", "--out", tmp_path / "probe", code=3)
+    note, last = shown.splitlines()[-2:]
+    assert note.startswith("the first reply that is malformed_output: ")
+    assert note.endswith("'I cannot.'")
+    assert last.startswith("This judge is not shown to measure by accuracy: shortened (en); ")
 
 
 def figures_of(kind: str, pairs: list[tuple[float | None, float | None]], name: str) -> tuple[Any, ...]:

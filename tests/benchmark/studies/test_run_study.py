@@ -104,6 +104,8 @@ def test_a_dry_run_counts_calls_and_each_principle_has_an_arm_of_its_own(tmp_pat
     assert "SAP without crisis conduct" in done.stdout
     assert "SS and S: left out" in done.stdout  # the default was an embedder that has to be installed first
     assert "no ss" not in (tmp_path / "study" / "report.html").read_text()
+    done = h2htalk_here("study", "memory", script, "--language", "en", "--out", tmp_path / "memory", "--limit", "2")
+    assert (done.returncode, "SS and S: left out" in done.stdout) == (0, True)
 
 
 def test_another_arm_and_another_judge_join_without_asking_again(tmp_path: Path) -> None:
