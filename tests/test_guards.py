@@ -120,14 +120,14 @@ def test_no_folder_holds_more_than_20_files() -> None:
 # Lines of Python by folder: a ratchet. A change may lower a number; none is raised without saying why.
 BUDGETS = {
     "": 483,
-    "analysis": 4514,
-    "benchmark": 10897,
-    "chat": 5279,
-    "cli": 1173,
-    "curation": 21451,
-    "data": 4339,
-    "rounds": 9282,
-    "text": 3587,
+    "analysis": 3949,
+    "benchmark": 10896,
+    "chat": 5278,
+    "cli": 1149,
+    "curation": 21163,
+    "data": 3981,
+    "rounds": 9276,
+    "text": 3290,
 }
 
 
