@@ -401,8 +401,8 @@ class StudyResult:
         """What a reader of the tables must know first."""
         warnings = []
         if self.failed:
-            calls = counted(self.failed, "call")
-            warnings.append(f"incomplete: {calls} without an answer; the same command repeats them")
+            calls = f"incomplete: {counted(self.failed, 'call')} without an answer; the same command repeats them"
+            warnings.append(f"{calls}; where --max-cost or --judge-max-cost stopped them, raise that")
             lost = {one.reply.failure: one.reply.message for one in reversed(self.replies) if one.reply.message}
             warnings += [f"{failure}: {message}" for failure, message in lost.items()]
         open_ = sum(row.unscored == NOT_ASKED for row in self.observations)
