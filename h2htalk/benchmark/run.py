@@ -62,7 +62,7 @@ class RunWriter:
             fold_answer(self.answers, response)
 
         folder.require_usable(signature)
-        self._new = False
+        self._new, self._made = False, not folder.path.exists()
         self.calls = calls or CallStore(folder.calls_file)
         self.calls.on_outcome = remember
         try:
@@ -100,7 +100,8 @@ class RunWriter:
                 shutil.rmtree(made, ignore_errors=True)
             for name in (self.folder.manifest.name, CALLS, "calls.lock"):
                 remove_file(self.folder.path / name)
-        remove_file(self.folder.path)  # where it is empty now
+        if self._made:
+            remove_file(self.folder.path)  # where it is empty now
 
 
 @dataclass(frozen=True, slots=True)

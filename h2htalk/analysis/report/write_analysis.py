@@ -91,7 +91,8 @@ def replaced(folder: Path) -> Iterator[Path]:
     require_output(folder)
     new = folder / _NEW
     with ExitStack() as stack:
-        stack.callback(remove_file, folder)  # where it stays empty
+        if not os.path.lexists(folder):
+            stack.callback(remove_file, folder)  # where it stays empty
         stack.enter_context(writing(folder))
         stack.enter_context(writer_lock(new))  # the first of two writers to end would remove the other's files
         stack.callback(new.with_suffix(".lock").unlink, missing_ok=True)
@@ -100,7 +101,7 @@ def replaced(folder: Path) -> Iterator[Path]:
         new.mkdir()
         yield new
         files = _files(new)
-        for name in {*map(str, _earlier(folder).get("files", ()))} - {*files}:
+        for name in {*map(str, _earlier(folder).get("files") or ())} - {*files}:
             if _OURS.fullmatch(name):
                 (folder / name).unlink(missing_ok=True)
         for name in sorted(files, key=lambda name: (name == PAGE, name != SUMMARY)):

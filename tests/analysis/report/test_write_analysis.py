@@ -170,11 +170,12 @@ def test_a_failure_changes_nothing_and_leaves_nothing(tmp_path: Path) -> None:
             (new / "index.html").write_text("half")
             raise KeyboardInterrupt
 
-    for folder in (tmp_path / "out", tmp_path / "never"):
+    (tmp_path / "mine").mkdir()
+    for folder in (tmp_path / "out", tmp_path / "never", tmp_path / "mine"):
         with pytest.raises(KeyboardInterrupt):
             stopped(folder)
     assert files_in(tmp_path / "out") == {"index.html": "old"}
-    assert os.listdir(tmp_path) == ["out"]
+    assert sorted(os.listdir(tmp_path)) == ["mine", "out"]
 
 
 def test_of_two_writers_at_once_the_second_is_refused_and_the_first_keeps_its_work(tmp_path: Path) -> None:
