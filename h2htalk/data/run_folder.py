@@ -157,9 +157,8 @@ class RunFolder:
 
 def require_asked(one: Response | FailedResponse, ids: Collection[str] | None, samples: int | None, where: str) -> None:
     """Raise DataError for a response to something that the run did not ask: it would not count, or count twice."""
-    name = quoted(one.id)
     if ids is not None and one.id not in ids:
-        raise DataError(f"{where}: {name} is not a scenario of this run; remove the line")
+        raise DataError(f"{where}: {quoted(one.id)} is not a scenario of this run; remove the line")
     if samples is not None and one.sample >= samples:
         asks = f"this run asks {samples} an item, counted from 0"
-        raise DataError(f"{where}: sample {one.sample} of {name}, but {asks}; remove the line")
+        raise DataError(f"{where}: sample {one.sample} of {quoted(one.id)}, but {asks}; remove the line")

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
 
-from h2htalk.benchmark.gate.gated_run import DEFAULTS
 from h2htalk.benchmark.metrics.composite import METRIC_COLUMNS, ItemScore, SampleScore
 from h2htalk.benchmark.observations import COUNTS, NOT_ASKED, SCALES, scored
 from h2htalk.benchmark.run import Run, load_run
@@ -248,7 +247,7 @@ def _read_study_items(path: Path, metric: str | None) -> ScoredItems:
 
     `metric`: `FIGURE` or `ARM/FIGURE`; None: the study's first figure. Without an arm that of `gate`.
     """
-    from h2htalk.benchmark.gate.gated_run import read_gated_run  # with all that asks models
+    from h2htalk.benchmark.gate.gated_run import DEFAULTS, read_gated_run  # with all that asks models
 
     arm, _, figure = (metric or "").rpartition("/")
     study = read_gated_run(path, arm)
