@@ -125,7 +125,7 @@ BUDGETS = {
     "chat": 5278,
     "cli": 1149,
     "curation": 21164,
-    "data": 3982,
+    "data": 3983,
     "rounds": 9276,
     "text": 3290,
 }

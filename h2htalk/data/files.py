@@ -236,11 +236,12 @@ def refuse_links(place: Path) -> None:
     advice = "replace it by its target (the whole folder may be elsewhere) and start the same command again"
     for folder, folders, names in os.walk(place):
         for name in sorted((*folders, *names)):
-            mode = os.lstat(path := os.path.join(folder, name)).st_mode
-            if stat.S_ISLNK(mode):
-                raise DataError(f"{path}: is a symbolic link, and its target would not be removed; {advice}")
-            if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
-                raise DataError(f"{path}: is no file, and this folder holds files and folders alone; remove it")
+            with suppress(FileNotFoundError):  # a temporary file, which its writer has moved since
+                mode = os.lstat(path := os.path.join(folder, name)).st_mode
+                if stat.S_ISLNK(mode):
+                    raise DataError(f"{path}: is a symbolic link, and its target would not be removed; {advice}")
+                if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
+                    raise DataError(f"{path}: is no file, and this folder holds files and folders alone; remove it")
 
 
 def require_new_folder(path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from h2htalk.data import files
-from h2htalk.data.files import json_line, read_json_object, read_jsonl
+from h2htalk.data.files import json_line, read_json_object, read_jsonl, refuse_links
 from h2htalk.errors import DataError
 
 HALF = st.text(st.characters() | st.characters(categories=["Cs"]))
@@ -126,3 +127,9 @@ def test_a_record_is_one_line_and_comes_back(record: dict[str, Any]) -> None:
 def test_a_number_that_json_cannot_hold_is_refused(number: float) -> None:
     with pytest.raises(DataError, match="a-7: holds NaN or infinity"):
         json_line({"id": "a-7", "metadata": {"score": [number]}})
+
+
+def test_a_file_that_its_writer_moves_meanwhile_is_no_link(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Reading a run beside its writer ended in a traceback about a temporary file."""
+    monkeypatch.setattr(os, "walk", lambda place: [(str(place), [], [".summary.json.7"])])
+    refuse_links(tmp_path)

@@ -200,10 +200,11 @@ def test_a_start_that_fails_leaves_nothing(tmp_path: Path, split: Split) -> None
     """A split that could not be written left its half, and the next start found a folder that was no run."""
     unwritable = replace(split, scenarios=(replace(split.scenarios[0], metadata={"n": float("inf")}),))
     (tmp_path / "mine").mkdir()
-    for out in (tmp_path / "runs" / "first", tmp_path / "mine"):
-        with pytest.raises(DataError, match="holds NaN or infinity"):
+    (tmp_path / "link").symlink_to(tmp_path / "gone")
+    for out in (tmp_path / "runs" / "first", tmp_path / "mine", tmp_path / "link"):
+        with pytest.raises(DataError, match=r"holds NaN or infinity|File exists"):
             open_writer(RunFolder(out), unwritable)
-    assert sorted(tmp_path.rglob("*")) == [tmp_path / "mine", tmp_path / "runs"]
+    assert sorted(tmp_path.rglob("*")) == [tmp_path / "link", tmp_path / "mine", tmp_path / "runs"]
 
 
 def test_a_look_beforehand_refuses_what_the_writer_would(folder: RunFolder, split: Split) -> None:
