@@ -62,7 +62,7 @@ class RunWriter:
             fold_answer(self.answers, response)
 
         folder.require_usable(signature)
-        self._new, self._made = False, not (folder.path.exists() or folder.path.is_symlink())
+        self._new, self._made = False, not os.path.lexists(folder.path)
         self.calls = calls or CallStore(folder.calls_file)
         self.calls.on_outcome = remember
         try:
