@@ -30,8 +30,7 @@ from h2htalk.curation.review.gold_check import read_gold
 from h2htalk.curation.safety import guard_model
 from h2htalk.curation.settings import CurateSpec
 from h2htalk.curation.stage_folder import StageFolder
-from h2htalk.curation.stage_settings import ReviewSettings
-from h2htalk.curation.stage_table import FIRST_STAGE, STAGES, find_stage, stage_before
+from h2htalk.curation.stage_table import FIRST_STAGE, STAGES, ReviewSettings, find_stage, stage_before
 from h2htalk.data.responses import CALLS
 from h2htalk.data.scenario import Dialogue
 from h2htalk.errors import counted

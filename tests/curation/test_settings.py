@@ -9,14 +9,14 @@ import pytest
 from h2htalk.curation.gather.settings import GatherSettings
 from h2htalk.curation.setting_types import resolve_path
 from h2htalk.curation.settings import CurateSpec, read_spec
-from h2htalk.curation.stage_settings import (
+from h2htalk.curation.stage_table import (
+    STAGES,
     AnonymizeSettings,
     ComposeSettings,
     DedupSettings,
     ReviewSettings,
     SafetySettings,
 )
-from h2htalk.curation.stage_table import STAGES
 from h2htalk.errors import ConfigError
 
 SOURCE = """

@@ -45,7 +45,7 @@ from h2htalk.curation.pipeline import RuleFactory, StageRun
 from h2htalk.curation.prompts.templates import Prompts, fingerprint
 from h2htalk.curation.settings import CurateSpec
 from h2htalk.curation.stage_folder import StageFolder
-from h2htalk.curation.stage_settings import ComposeSettings
+from h2htalk.curation.stage_table import ComposeSettings
 from h2htalk.curation.workspace import Workspace
 from h2htalk.data.languages import LANGUAGES
 from h2htalk.data.responses import Failure

@@ -25,7 +25,7 @@ from h2htalk.curation.outcomes import EARLIER_STATE, Kept, Outcomes, Rejected
 from h2htalk.curation.pipeline import StageRun, raise_incomplete
 from h2htalk.curation.settings import CurateSpec
 from h2htalk.curation.stage_folder import RecordCounts, StageFolder, part_name
-from h2htalk.curation.stage_settings import AnonymizeSettings
+from h2htalk.curation.stage_table import AnonymizeSettings
 from h2htalk.curation.tombstones import Tombstones, marks_of
 from h2htalk.curation.workspace import Workspace
 from h2htalk.data.scenario import Dialogue

@@ -38,8 +38,7 @@ from h2htalk.curation.review.reviewer import (
 )
 from h2htalk.curation.settings import CurateSpec
 from h2htalk.curation.stage_folder import StageFolder
-from h2htalk.curation.stage_settings import ReviewSettings
-from h2htalk.curation.stage_table import stage_before
+from h2htalk.curation.stage_table import ReviewSettings, stage_before
 from h2htalk.curation.workspace import Workspace
 from h2htalk.data.files import read_jsonl, write_jsonl
 from h2htalk.data.languages import LANGUAGES

@@ -29,7 +29,7 @@ from h2htalk.curation.safety.lexicons import find_listed, without_everyday
 from h2htalk.curation.safety.ngram_classifier import load_classifier
 from h2htalk.curation.safety.policy import Assessment, Explicit, Thresholds, apply_verdict, decide_safety
 from h2htalk.curation.settings import CurateSpec
-from h2htalk.curation.stage_settings import SafetySettings
+from h2htalk.curation.stage_table import SafetySettings
 from h2htalk.curation.workspace import Workspace
 from h2htalk.data.languages import LANGUAGES, Language
 from h2htalk.data.scenario import Dialogue, Turn

@@ -16,7 +16,7 @@ from h2htalk.curation.gather.settings import GatherSettings, Source
 from h2htalk.curation.outcomes import Kept, Rejected
 from h2htalk.curation.pipeline import run_stage
 from h2htalk.curation.settings import CurateSpec
-from h2htalk.curation.stage_settings import AnonymizeSettings
+from h2htalk.curation.stage_table import AnonymizeSettings
 from h2htalk.data.scenario import Dialogue
 from h2htalk.errors import ConfigError
 
