@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from h2htalk.curation.outcomes import Kept, Outcomes, PartRule, Record, Rejected, each
-from h2htalk.curation.pipeline import RuleFactory, StageRun, claim, finish, run_stage
+from h2htalk.curation.run import RuleFactory, StageRun, claim, finish, run_stage
 from h2htalk.curation.settings import CurateSpec
 from h2htalk.curation.stage_folder import RecordCounts, StageFolder, part_name
-from h2htalk.curation.stage_table import find_stage
+from h2htalk.curation.stages import find_stage
 from h2htalk.curation.workspace import Workspace
 
 # Person -> name in the raw files.

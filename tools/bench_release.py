@@ -20,7 +20,7 @@ from pathlib import Path
 from h2htalk.curation.candidates import Candidate, Reference
 from h2htalk.curation.gather.mock_dialogues import PERSONAL_EVERY, mock_dialogues
 from h2htalk.curation.outcomes import Kept
-from h2htalk.curation.pipeline import StageRun, claim, finish
+from h2htalk.curation.run import StageRun, claim, finish
 from h2htalk.curation.stage_folder import part_name
 from h2htalk.curation.workspace import Workspace
 from h2htalk.data.scenario import Dialogue, Scenario, bundled_personas

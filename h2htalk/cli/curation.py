@@ -12,7 +12,7 @@ from typer import Argument, Exit, Option
 
 from h2htalk.cli import options
 from h2htalk.cli.options import say
-from h2htalk.curation.stage_table import STAGES, find_stage
+from h2htalk.curation.stages import STAGES, find_stage
 from h2htalk.errors import ConfigError, H2HTalkError, counted
 from h2htalk.rounds.settings import ANNOTATORS, make_spec
 from h2htalk.text.escaping import printable

@@ -17,10 +17,10 @@ from pathlib import Path
 from h2htalk.chat.engines import parse_model
 from h2htalk.chat.store.model_calls import check_model
 from h2htalk.curation.erase import finish_erasure
-from h2htalk.curation.pipeline import StageRun, require_finished, run_stage
+from h2htalk.curation.run import StageRun, require_finished, run_stage
 from h2htalk.curation.settings import CurateSpec, read_spec
 from h2htalk.curation.stage_folder import RecordCounts
-from h2htalk.curation.stage_table import STAGES, find_stage, stage_before, stages_from
+from h2htalk.curation.stages import STAGES, find_stage, stage_before, stages_from
 from h2htalk.curation.workspace import Workspace
 from h2htalk.data.files import read_jsonl, refuse_links, write_jsonl
 from h2htalk.data.records import as_path

@@ -23,14 +23,14 @@ from h2htalk.curation.gather.raw_items import RawDialogue, RefusedItem
 from h2htalk.curation.gather.settings import GatherSettings
 from h2htalk.curation.gather.simulation import open_simulation
 from h2htalk.curation.gather.source_files import named_items, plan_source
-from h2htalk.curation.pipeline import StageRun, is_made, require_finished
 from h2htalk.curation.review import stage as review
 from h2htalk.curation.review.faireval import ORDERS
 from h2htalk.curation.review.gold_check import read_gold
+from h2htalk.curation.run import StageRun, is_made, require_finished
 from h2htalk.curation.safety import guard_model
 from h2htalk.curation.settings import CurateSpec
 from h2htalk.curation.stage_folder import StageFolder
-from h2htalk.curation.stage_table import FIRST_STAGE, STAGES, ReviewSettings, find_stage, stage_before
+from h2htalk.curation.stages import FIRST_STAGE, STAGES, ReviewSettings, find_stage, stage_before
 from h2htalk.data.responses import CALLS
 from h2htalk.data.scenario import Dialogue
 from h2htalk.errors import counted

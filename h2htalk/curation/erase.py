@@ -20,9 +20,9 @@ from typing import Any
 from h2htalk.curation.dedup.stage import DUPLICATES
 from h2htalk.curation.gather.earlier_states import LEAST_CHARACTERS
 from h2htalk.curation.outcomes import EARLIER_STATE, Record, dialogue_of
-from h2htalk.curation.pipeline import finish
+from h2htalk.curation.run import finish
 from h2htalk.curation.stage_folder import AUDIT, KEPT, REJECTED, StageFolder
-from h2htalk.curation.stage_table import FIRST_STAGE, STAGES, stage_before, stages_from
+from h2htalk.curation.stages import FIRST_STAGE, STAGES, stage_before, stages_from
 from h2htalk.curation.tombstones import mark, marks_of, nfc, source_of, write_tombstones
 from h2htalk.curation.workspace import Workspace
 from h2htalk.data.erasure.folder_kinds import MARK, ErasedIds, FolderErasure, filter_file, ids_in, remove_for_good

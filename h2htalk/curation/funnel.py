@@ -8,7 +8,7 @@ from textwrap import fill
 from typing import TYPE_CHECKING
 
 from h2htalk.curation.curate import StageSummary
-from h2htalk.curation.stage_table import find_stage
+from h2htalk.curation.stages import find_stage
 from h2htalk.data.files import write_problem
 from h2htalk.errors import ConfigError, MissingExtraError
 from h2htalk.text.tables import Table

@@ -11,7 +11,7 @@ from typing import Any
 from h2htalk.curation.erase import read_index, resolve_ids
 from h2htalk.curation.outcomes import EARLIER_STATE, Record, dialogue_of, source_ids
 from h2htalk.curation.stage_folder import AUDIT, KEPT, REJECTED
-from h2htalk.curation.stage_table import STAGES
+from h2htalk.curation.stages import STAGES
 from h2htalk.curation.workspace import Workspace
 from h2htalk.data.links import follow_links, read_links
 from h2htalk.data.releases.release_folder import VOTES, is_release, read_manifest, read_rows

@@ -13,7 +13,7 @@ from typing import Annotated, TypeVar
 from pydantic import Field, with_config
 
 from h2htalk.curation.setting_types import FilePath
-from h2htalk.curation.stage_table import STAGES
+from h2htalk.curation.stages import STAGES
 from h2htalk.data.files import read_toml
 from h2htalk.data.records import STRICT, read_record
 from h2htalk.errors import ConfigError

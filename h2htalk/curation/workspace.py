@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from h2htalk.curation.stage_folder import StageFolder
-from h2htalk.curation.stage_table import FIRST_STAGE, STAGES, find_stage
+from h2htalk.curation.stages import FIRST_STAGE, STAGES, find_stage
 from h2htalk.curation.tombstones import Tombstones
 from h2htalk.data.files import read_json_object, remove_file, replacing, write_json, write_problem, writer_lock
 from h2htalk.errors import ConfigError, DataError

@@ -10,7 +10,7 @@ from typing import Any
 from curation_made import finished, run_one
 
 from h2htalk.curation.stage_folder import RecordCounts
-from h2htalk.curation.stage_table import ComposeSettings
+from h2htalk.curation.stages import ComposeSettings
 from h2htalk.curation.workspace import Workspace
 from h2htalk.data.scenario import Dialogue, Turn
 

@@ -11,7 +11,7 @@ from curation_made import CRITERIA, finished, run_one
 
 from h2htalk.curation.candidates import Candidate, Reference
 from h2htalk.curation.stage_folder import RecordCounts
-from h2htalk.curation.stage_table import ReviewSettings
+from h2htalk.curation.stages import ReviewSettings
 from h2htalk.curation.workspace import Workspace
 from h2htalk.data.splits import load_split
 

@@ -12,7 +12,7 @@ from providers import ProviderServer, price_file
 
 from h2htalk.curation.curate import curate, summaries
 from h2htalk.curation.erase import erase
-from h2htalk.curation.stage_table import STAGES
+from h2htalk.curation.stages import STAGES
 from h2htalk.errors import ConfigError, DataError, IncompleteError
 
 SPEC = """

@@ -18,7 +18,7 @@ import pytest
 from h2htalk.curation.curate import StageSummary, curate, summaries
 from h2htalk.curation.erase import erase
 from h2htalk.curation.history import explain
-from h2htalk.curation.stage_table import STAGES
+from h2htalk.curation.stages import STAGES
 from h2htalk.curation.workspace import Workspace
 
 ROOT = Path(__file__).parents[2]

@@ -8,7 +8,7 @@ import pytest
 from curation_made import dialogue, dropping, gathered, keeping, stage
 
 from h2htalk.curation.history import explain, format_history
-from h2htalk.curation.pipeline import RuleFactory, run_stage
+from h2htalk.curation.run import RuleFactory, run_stage
 from h2htalk.curation.workspace import Workspace
 from h2htalk.errors import DataError
 

@@ -15,7 +15,7 @@ from curation_made import all_bytes
 from providers import ProviderServer, price_file
 
 from h2htalk.curation.curate import summaries
-from h2htalk.curation.stage_table import STAGES
+from h2htalk.curation.stages import STAGES
 from h2htalk.curation.workspace import Workspace
 
 pytestmark = pytest.mark.live

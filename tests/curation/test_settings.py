@@ -9,7 +9,7 @@ import pytest
 from h2htalk.curation.gather.settings import GatherSettings
 from h2htalk.curation.setting_types import resolve_path
 from h2htalk.curation.settings import CurateSpec, read_spec
-from h2htalk.curation.stage_table import (
+from h2htalk.curation.stages import (
     STAGES,
     AnonymizeSettings,
     ComposeSettings,

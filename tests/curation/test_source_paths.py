@@ -13,7 +13,7 @@ from h2htalk.chat.engines import model_identity
 from h2htalk.curation.compose.generation import Composer
 from h2htalk.curation.curate import curate
 from h2htalk.curation.prompts.templates import Prompts
-from h2htalk.curation.stage_table import STAGES
+from h2htalk.curation.stages import STAGES
 from h2htalk.curation.workspace import Workspace
 from h2htalk.data.files import write_jsonl
 

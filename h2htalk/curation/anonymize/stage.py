@@ -20,9 +20,9 @@ from h2htalk.curation.gather.raw_items import USER_NAMES
 from h2htalk.curation.gather.settings import GatherSettings
 from h2htalk.curation.gather.speaker_roles import ROLE_NAMES
 from h2htalk.curation.outcomes import Kept, Outcome, Outcomes, PartRule, Rejected, each_dialogue
-from h2htalk.curation.pipeline import RuleFactory, StageRun
+from h2htalk.curation.run import RuleFactory, StageRun
 from h2htalk.curation.settings import CurateSpec
-from h2htalk.curation.stage_table import AnonymizeSettings
+from h2htalk.curation.stages import AnonymizeSettings
 from h2htalk.curation.workspace import Workspace
 from h2htalk.data.scenario import Dialogue, Turn
 from h2htalk.errors import ConfigError, MissingExtraError, quoted, suggest

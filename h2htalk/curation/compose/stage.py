@@ -41,11 +41,11 @@ from h2htalk.curation.compose.extraction import (
 from h2htalk.curation.compose.generation import TEMPLATES, Composer, proposals_name, reference_name
 from h2htalk.curation.compose.reply_schemas import format_failure, read_proposals
 from h2htalk.curation.outcomes import Kept, Outcome, Outcomes, PartRule, Record, Rejected, read_dialogue
-from h2htalk.curation.pipeline import RuleFactory, StageRun
 from h2htalk.curation.prompts.templates import Prompts, fingerprint
+from h2htalk.curation.run import RuleFactory, StageRun
 from h2htalk.curation.settings import CurateSpec
 from h2htalk.curation.stage_folder import StageFolder
-from h2htalk.curation.stage_table import ComposeSettings
+from h2htalk.curation.stages import ComposeSettings
 from h2htalk.curation.workspace import Workspace
 from h2htalk.data.languages import LANGUAGES
 from h2htalk.data.responses import Failure

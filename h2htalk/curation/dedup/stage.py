@@ -25,10 +25,10 @@ from h2htalk.curation.dedup.minhash import plain
 from h2htalk.curation.dedup.similarity import similarity
 from h2htalk.curation.licences import mixture
 from h2htalk.curation.outcomes import Kept, Outcomes, PartRule, Record, Rejected, each_dialogue
-from h2htalk.curation.pipeline import RuleFactory, StageRun, in_processes
+from h2htalk.curation.run import RuleFactory, StageRun, in_processes
 from h2htalk.curation.settings import CurateSpec
 from h2htalk.curation.stage_folder import StageFolder
-from h2htalk.curation.stage_table import STAGES, DedupSettings, stage_before
+from h2htalk.curation.stages import STAGES, DedupSettings, stage_before
 from h2htalk.curation.workspace import Workspace
 from h2htalk.data.files import read_jsonl, write_jsonl
 from h2htalk.data.scenario import Dialogue

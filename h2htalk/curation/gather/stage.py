@@ -22,10 +22,10 @@ from h2htalk.curation.gather.simulation import PlannedDialogue, Simulation, open
 from h2htalk.curation.gather.source_files import MOCK, NamedItem, SourcePlan, is_pattern, named_items, plan_source
 from h2htalk.curation.licences import licence_id, refusal, require_allowed
 from h2htalk.curation.outcomes import EARLIER_STATE, Kept, Outcomes, Rejected
-from h2htalk.curation.pipeline import StageRun, raise_incomplete
+from h2htalk.curation.run import StageRun, raise_incomplete
 from h2htalk.curation.settings import CurateSpec
 from h2htalk.curation.stage_folder import RecordCounts, StageFolder, part_name
-from h2htalk.curation.stage_table import AnonymizeSettings
+from h2htalk.curation.stages import AnonymizeSettings
 from h2htalk.curation.tombstones import Tombstones, marks_of
 from h2htalk.curation.workspace import Workspace
 from h2htalk.data.scenario import Dialogue

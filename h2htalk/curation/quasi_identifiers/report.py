@@ -18,7 +18,7 @@ from pathlib import Path
 from h2htalk.curation.language_data import language_data
 from h2htalk.curation.outcomes import Rejected, dialogue_of, read_dialogue
 from h2htalk.curation.stage_folder import AUDIT
-from h2htalk.curation.stage_table import STAGES, find_stage
+from h2htalk.curation.stages import STAGES, find_stage
 from h2htalk.curation.workspace import Workspace
 from h2htalk.data.files import write_output
 from h2htalk.data.languages import Language

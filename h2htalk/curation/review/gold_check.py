@@ -26,7 +26,7 @@ from h2htalk.curation.prompts.templates import fingerprint
 from h2htalk.curation.review.faireval import Verdict, check_judge
 from h2htalk.curation.review.reviewer import Reviewer, comparisons, read_comparisons
 from h2htalk.curation.stage_folder import StageFolder
-from h2htalk.curation.stage_table import ReviewSettings
+from h2htalk.curation.stages import ReviewSettings
 from h2htalk.data.files import read_jsonl
 from h2htalk.data.languages import Language
 from h2htalk.data.records import Id, Text, read_record, strict_record

@@ -22,7 +22,6 @@ from h2htalk.chat.protocol import Request
 from h2htalk.chat.store.model_calls import CallSettings, ModelCalls
 from h2htalk.curation.candidates import Candidate
 from h2htalk.curation.outcomes import Kept, Outcomes, PartRule, Record, Rejected
-from h2htalk.curation.pipeline import RuleFactory, StageRun, raise_incomplete
 from h2htalk.curation.prompts.templates import Prompts
 from h2htalk.curation.review.faireval import Calibration, EvidenceSample, audit_slice, calibrate, escalate
 from h2htalk.curation.review.gold_check import NOTE, Gold, add_missing_note, may_compare, read_gold
@@ -36,9 +35,10 @@ from h2htalk.curation.review.reviewer import (
     read_comparisons,
     read_rubric,
 )
+from h2htalk.curation.run import RuleFactory, StageRun, raise_incomplete
 from h2htalk.curation.settings import CurateSpec
 from h2htalk.curation.stage_folder import StageFolder
-from h2htalk.curation.stage_table import ReviewSettings, stage_before
+from h2htalk.curation.stages import ReviewSettings, stage_before
 from h2htalk.curation.workspace import Workspace
 from h2htalk.data.files import read_jsonl, write_jsonl
 from h2htalk.data.languages import LANGUAGES

@@ -11,7 +11,7 @@ from h2htalk.chat.engines import model_identity
 from h2htalk.chat.store.model_calls import CallSettings
 from h2htalk.curation.language_data import language_data
 from h2htalk.curation.outcomes import Kept, Outcome, Outcomes, PartRule, Record, Rejected, each_dialogue, read_dialogue
-from h2htalk.curation.pipeline import RuleFactory, StageRun
+from h2htalk.curation.run import RuleFactory, StageRun
 from h2htalk.curation.safety import companion, crisis, political
 from h2htalk.curation.safety.content_rules import READ, find_unusable_content
 from h2htalk.curation.safety.evidence import Evidence
@@ -29,7 +29,7 @@ from h2htalk.curation.safety.lexicons import find_listed, without_everyday
 from h2htalk.curation.safety.ngram_classifier import load_classifier
 from h2htalk.curation.safety.policy import Assessment, Explicit, Thresholds, apply_verdict, decide_safety
 from h2htalk.curation.settings import CurateSpec
-from h2htalk.curation.stage_table import SafetySettings
+from h2htalk.curation.stages import SafetySettings
 from h2htalk.curation.workspace import Workspace
 from h2htalk.data.languages import LANGUAGES, Language
 from h2htalk.data.scenario import Dialogue, Turn

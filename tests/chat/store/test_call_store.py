@@ -28,7 +28,7 @@ from h2htalk.chat.protocol import Answer, Bound, Call, FailedCall, Message, Repl
 from h2htalk.chat.store.call_store import CallStore, CostLimitError, PaidCall, StageCalls, read_costs, read_stores
 from h2htalk.chat.store.model_calls import CallSettings, ModelCalls, check_model
 from h2htalk.curation.stage_folder import RecordCounts
-from h2htalk.curation.stage_table import ComposeSettings
+from h2htalk.curation.stages import ComposeSettings
 from h2htalk.curation.workspace import Workspace
 from h2htalk.data.erasure.folder_kinds import FOLDER_KINDS, filter_file
 from h2htalk.data.responses import Usage, read_answers

@@ -14,9 +14,9 @@ from h2htalk.curation.anonymize.spans import Span
 from h2htalk.curation.anonymize.stage import anonymize_dialogue, make_stage
 from h2htalk.curation.gather.settings import GatherSettings, Source
 from h2htalk.curation.outcomes import Kept, Rejected
-from h2htalk.curation.pipeline import run_stage
+from h2htalk.curation.run import run_stage
 from h2htalk.curation.settings import CurateSpec
-from h2htalk.curation.stage_table import AnonymizeSettings
+from h2htalk.curation.stages import AnonymizeSettings
 from h2htalk.data.scenario import Dialogue
 from h2htalk.errors import ConfigError
 

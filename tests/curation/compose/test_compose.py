@@ -17,7 +17,7 @@ from h2htalk.curation.compose.reply_schemas import read_proposals
 from h2htalk.curation.gather.mock_dialogues import mock_dialogues
 from h2htalk.curation.prompts.templates import Prompts
 from h2htalk.curation.safety.evidence import Evidence
-from h2htalk.curation.stage_table import ComposeSettings
+from h2htalk.curation.stages import ComposeSettings
 from h2htalk.curation.workspace import Workspace
 from h2htalk.data.languages import LANGUAGES, Language
 from h2htalk.data.scenario import Tags, bundled_personas, notes_explicit

@@ -14,7 +14,7 @@ from dedup_made import dedup, deduplicated, dialogue, words, workspace_of
 import h2htalk.curation.dedup.stage as module
 from h2htalk.curation.candidates import Candidate
 from h2htalk.curation.history import explain
-from h2htalk.curation.stage_table import ComposeSettings
+from h2htalk.curation.stages import ComposeSettings
 from h2htalk.data.scenario import Dialogue, Turn
 
 QUESTION = "I failed the exam in chemistry on Friday and cannot tell my mother."

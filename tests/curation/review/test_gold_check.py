@@ -17,7 +17,7 @@ from h2htalk.curation.funnel import funnel_notes
 from h2htalk.curation.review import gold_check
 from h2htalk.curation.review.gold_check import read_gold
 from h2htalk.curation.stage_folder import RecordCounts
-from h2htalk.curation.stage_table import ReviewSettings
+from h2htalk.curation.stages import ReviewSettings
 from h2htalk.curation.workspace import Workspace
 from h2htalk.data.files import read_json_object
 from h2htalk.errors import ConfigError, DataError, IncompleteError

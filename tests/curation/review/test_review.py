@@ -13,7 +13,7 @@ from review_made import BETTER, CRITERIA, WORSE, candidates, composed, review, r
 from h2htalk.curation.candidates import Candidate
 from h2htalk.curation.review.faireval import EvidenceSample, calibrate
 from h2htalk.curation.review.review_outcome import ComparedPair, Rubric, choose_reference, decide_review
-from h2htalk.curation.stage_table import ReviewSettings
+from h2htalk.curation.stages import ReviewSettings
 from h2htalk.errors import ConfigError, IncompleteError
 
 

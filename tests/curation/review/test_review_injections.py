@@ -18,7 +18,7 @@ from h2htalk.curation.candidates import Candidate, Reference
 from h2htalk.curation.prompts.templates import Prompts
 from h2htalk.curation.review.reviewer import Reviewer
 from h2htalk.curation.review.stage import Reviewed, reviews_path
-from h2htalk.curation.stage_table import ReviewSettings
+from h2htalk.curation.stages import ReviewSettings
 from h2htalk.data.files import read_jsonl
 from h2htalk.data.subtasks import SUBTASKS
 from h2htalk.text.fences import Fence

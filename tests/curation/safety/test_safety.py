@@ -15,7 +15,7 @@ from h2htalk.curation.outcomes import Kept, Rejected
 from h2htalk.curation.safety.policy import Assessment
 from h2htalk.curation.safety.stage import assess, make_stage, open_rule, outcome
 from h2htalk.curation.settings import CurateSpec
-from h2htalk.curation.stage_table import SafetySettings
+from h2htalk.curation.stages import SafetySettings
 from h2htalk.curation.workspace import Workspace
 from h2htalk.data.languages import Language
 from h2htalk.data.scenario import Dialogue, Turn

@@ -113,7 +113,7 @@ class Stage:
 
     Attributes:
         name: of its folder in the workspace, of its section in the TOML file, and in commands.
-        module: its `make_stage(spec, workspace, key)` returns a `pipeline.StageRun`.
+        module: its `make_stage(spec, workspace, key)` returns a `run.StageRun`.
         settings: the record of its TOML section.
         reads: what its input records are: `dialogues` or `candidates`.
         required: the setting without which a run ends before this stage; empty for none.

@@ -12,7 +12,7 @@ from curation_made import all_bytes, dialogue, dropping, gathered, keeping, stag
 
 from h2htalk.chat.store.model_calls import CallSettings
 from h2htalk.curation.outcomes import Kept, PartRule, Rejected, each
-from h2htalk.curation.pipeline import RuleFactory, StageRun, run_stage
+from h2htalk.curation.run import RuleFactory, StageRun, run_stage
 from h2htalk.curation.stage_folder import RecordCounts
 from h2htalk.curation.workspace import Workspace
 from h2htalk.data.erasure.folder_kinds import remove_for_good

@@ -20,7 +20,7 @@ from typing import Any, TypeVar
 from h2htalk.chat.store.model_calls import CallSettings
 from h2htalk.curation.outcomes import PartRule
 from h2htalk.curation.stage_folder import RecordCounts, StageFolder
-from h2htalk.curation.stage_table import find_stage, stage_before
+from h2htalk.curation.stages import find_stage, stage_before
 from h2htalk.curation.workspace import Workspace
 from h2htalk.data.erasure.folder_kinds import remove_for_good, remove_partial_files
 from h2htalk.data.files import read_json_object, write_json
@@ -48,7 +48,7 @@ class StageRun:
     """A stage of one curation.
 
     Attributes:
-        name: a key of `stage_table.STAGES`.
+        name: a key of `stages.STAGES`.
         version: raised when the rule gives other results for the same settings.
         settings: JSON values that change the result; with other values the stage must be made again.
         open_rule: opens the rule for parts of the stage before; None: `prepare` writes the parts.
