@@ -29,12 +29,12 @@ from numpy.typing import NDArray
 from safety.shipping import read_manifest, write_classifier
 from sklearn.linear_model import LogisticRegression
 
-from h2htalk.curation.language_data import language_patterns
 from h2htalk.curation.release.text_gates import GATE_KINDS
 from h2htalk.curation.safety.crisis import CLASSIFIED, DATA
 from h2htalk.curation.safety.text_folding import fold_spelling
 from h2htalk.data.languages import LANGUAGES, Language
 from h2htalk.text.contracts.prompt_leakage import find_marker
+from h2htalk.text.language_data import language_patterns
 
 HOME = Path(__file__).parents[1] / "h2htalk/curation/safety" / DATA
 GATES = Path(__file__).parent / "gates"
@@ -102,7 +102,7 @@ def harmless(language: Language, data: Path) -> list[Text]:
 
 def companions_talk(language: Language, data: Path) -> list[Text]:
     """Sentences of replies without words of a prompt."""
-    words = language_patterns("release/leaks", language).values()
+    words = language_patterns("curation/release/leaks", language).values()
     told = replies(language, data)
     return [
         replace(one, weight=1.0)

@@ -24,7 +24,7 @@ from h2htalk.data.languages import LANGUAGES, Language
 from h2htalk.data.records import NOT_EMPTY, PathText, check_fields
 from h2htalk.data.scenario import Scenario
 from h2htalk.data.splits import Split, load_split
-from h2htalk.errors import ConfigError, MissingExtraError, quoted
+from h2htalk.errors import ConfigError, quoted
 from h2htalk.text.embeddings.vectors import Embedder
 from h2htalk.text.token_counts import NamedCounter, open_token_counter
 from h2htalk.text.tokens import tokenize
@@ -41,7 +41,7 @@ class AnalyzeSpec:
     split, compare_with: a bundled split, a folder or a file; the second is what the first is compared with.
     language: `en` or `zh`; None for each language of the split.
     limit: of both splits, a stratified sample of this many scenarios.
-    tokenizer: counts model tokens (`open_token_counter`); None uses the embedded model's where it is installed.
+    tokenizer: a `tokenizer.json` or its folder, which counts model tokens; None leaves them out.
     spacy_models: packages or folders of spaCy pipelines that parse instead of the bundled ones, one a language.
     embedder: measures the spread (`open_embedder`); `none` leaves it out.
     processes: that parse; None for the usable cores, or one where there is little to parse.
@@ -149,7 +149,9 @@ def analyze(spec: AnalyzeSpec) -> Analysis:
     unmeasured: list[str] = []
     parts = _parts(chosen, unmeasured)
     models = choose_models(spec.spacy_models, [part.language for part in parts[0]])
-    counter = _open_counter(spec.tokenizer, unmeasured)
+    counter = None if spec.tokenizer is None else open_token_counter(spec.tokenizer)
+    if counter is None:
+        unmeasured.append("model tokens (set --tokenizer)")
     embedder = _open_embedder(spec.embedder, list(models), unmeasured)
     jobs = [
         PairJob(part.side(side), part.language, models[part.language].source)
@@ -197,16 +199,6 @@ def _parts(splits: Sequence[Split], unmeasured: list[str]) -> list[list[_Part]]:
         lacking = splits[language in first].name
         unmeasured.append(f"differences in {language} ({lacking} has no scenario of this language)")
     return [parts[0], [part for part in parts[1] if part.language in first]]
-
-
-def _open_counter(name: str | None, unmeasured: list[str]) -> NamedCounter | None:
-    try:
-        return open_token_counter("embedded" if name is None else name)
-    except MissingExtraError as error:
-        if name is not None:
-            raise
-        unmeasured.append(f"model tokens ({error})")
-        return None
 
 
 def _open_embedder(name: str, languages: Sequence[Language], unmeasured: list[str]) -> Embedder | None:

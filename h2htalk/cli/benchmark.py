@@ -224,7 +224,7 @@ def analyze(
     compare_with: Annotated[str | None, Option(help="A split to compare it with.")] = None,
     language: Annotated[str | None, Option(help=options.LANGUAGE)] = None,
     limit: Annotated[int | None, Option(help="A stratified sample of this many scenarios.")] = None,
-    tokenizer: Annotated[str | None, Option(help="A tokenizer.json, or embedded (default where installed).")] = None,
+    tokenizer: Annotated[str | None, Option(help="A tokenizer.json, which counts model tokens.")] = None,
     spacy_model: Annotated[list[str] | None, Option(help="A spaCy pipeline to parse with; may be repeated.")] = None,
     embedder: Annotated[str, Option(help=f"Measures the spread: {options.EMBEDDER}")] = "none",
     processes: Annotated[int | None, Option(help="Processes that parse and draw; default: one a core.")] = None,

@@ -1,7 +1,7 @@
 """The table of languages: one record a language. Code that treats languages differently asks the record.
 
 A new language is one record here, and data files named by its code: prompts, guidelines, lexicons, stop words,
-`text/contracts/patterns/CODE.toml`. A missing one is an error, never English.
+`text/contracts/patterns_CODE.toml`. A missing one is an error, never English.
 """
 
 from __future__ import annotations

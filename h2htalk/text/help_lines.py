@@ -6,7 +6,6 @@ The bundled file names a source and a date for each line; its tests check it.
 from __future__ import annotations
 
 import datetime
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -15,6 +14,7 @@ from typing import Any
 
 from h2htalk.data.languages import LANGUAGES, Language, find_language
 from h2htalk.errors import DataError
+from h2htalk.text.language_data import read_data
 
 # So many lines a country are enough to choose from; each costs tokens in every prompt.
 LINES_A_COUNTRY = 2
@@ -59,7 +59,7 @@ class HelpLines:
 @cache
 def read_help_lines() -> HelpLines:
     """Read the bundled help lines."""
-    raw = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+    raw = read_data(Path(__file__).with_suffix(".toml"))
     if missing := [code for code in LANGUAGES if code not in raw["wording"]]:
         advice = "add them to wording, countries and emergency numbers"
         raise DataError(f"help_lines.toml has no texts in {missing[0]}; {advice}")

@@ -61,10 +61,12 @@ class Templates:
             ConfigError: the template fails (an undefined variable, for example); names its file and line.
         """
         try:
-            text = self._environment.get_template(name).render(values).strip()
-            if len(text) > _MAX_SIZE:
-                raise OverflowError(f"gives {len(text):,} characters, and a prompt may have {_MAX_SIZE:,}")
-            return text
+            text = ""
+            for part in self._environment.get_template(name).generate(values):
+                text += part
+                if len(text) > _MAX_SIZE:
+                    raise OverflowError(f"gives more than the {_MAX_SIZE:,} characters that a prompt may have")
+            return text.strip()
         except FAULTS as error:
             why = reason(error)
             if isinstance(error, jinja2.UndefinedError):

@@ -12,8 +12,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from h2htalk.text.escaping import csv_text, is_figure, latex_escaped, printable
-from h2htalk.text.markdown import escape_markdown
+from h2htalk.text.escaping import csv_text, escape_markdown, is_figure, latex_escaped, printable
 
 NONE = "-"
 Value = str | int | float | bool | None

@@ -37,7 +37,7 @@ def test_two_splits_are_set_side_by_side(tmp_path: Path) -> None:
         (("mini@1", "--compare-with", ""), "--compare-with: must be text that is not empty"),
         (("mini@1", "--language", "fr"), "choose from en, zh"),
         (("mini@1", "--limit", "0"), "--limit is 0"),
-        (("mini@1", "--tokenizer", "nowhere.json"), "no such file or folder"),
+        (("mini@1", "--tokenizer", "nowhere.json"), "No such file"),
         (("mini@1", "--spacy-model", "en_nowhere"), "no spaCy pipeline 'en_nowhere'"),
         (("mini@1", "--embedder", "/nowhere"), "nowhere"),
         (("mini@1", "--out", "file/below"), "Not a directory"),

@@ -10,8 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from h2htalk.text.escaping import printable
-from h2htalk.text.markdown import Markdown, code_block, escape_markdown, paragraphs
+from h2htalk.text.escaping import Markdown, code_block, escape_markdown, paragraphs, printable
 
 PLACES = {
     "{}": "<p>{}</p>",

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from pipelines.treebanks import NamedSentence
 
-from h2htalk.text.chinese_surnames import SURNAMES
+from h2htalk.text.chinese_characters import SURNAMES
 
 
 def listed_chinese_names() -> list[str]:

@@ -8,10 +8,11 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 
 from h2htalk.data.languages import find_language
 from h2htalk.text import counting
+from h2htalk.text.language_data import read_lines
 from h2htalk.text.tokens import Tokenize, tokenize
 
 LONGEST_WORD = 40  # characters; a longer one is an address or a repeated key
@@ -53,9 +54,8 @@ def stop_words(language: str) -> frozenset[str]:
         ConfigError: an unknown language.
     """
     find_language(language)
-    path = files("h2htalk.analysis.measures") / "stop_words" / f"{language}.txt"
-    lines = path.read_text(encoding="utf-8").splitlines()
-    return frozenset(word for line in lines if not line.startswith("#") for word in line.split())
+    lines = read_lines(Path(__file__).parent / "stop_words" / f"{language}.txt")
+    return frozenset(word for line in lines for word in line.split())
 
 
 def count_words(texts: Sequence[str], language: str, split: Tokenize = tokenize) -> list[WordCount]:

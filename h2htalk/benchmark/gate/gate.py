@@ -38,8 +38,7 @@ from h2htalk.benchmark.studies.report import name_of
 from h2htalk.data.records import as_path
 from h2htalk.distributions import binomial_tail, t_quantile, z_quantile
 from h2htalk.errors import ConfigError, counted, quoted
-from h2htalk.text.escaping import printable, printable_lines
-from h2htalk.text.markdown import code_block, escape_markdown
+from h2htalk.text.escaping import code_block, escape_markdown, printable, printable_lines
 from h2htalk.text.tables import NONE, Table, value_text
 
 _SIGN = {True: 1.0, False: -1.0}  # of a worsening, by whether lower is better

@@ -35,7 +35,6 @@ from h2htalk.data.run_folder import RunFolder
 from h2htalk.data.scenario import Scenario
 from h2htalk.data.subtasks import SUBTASKS
 from h2htalk.errors import ConfigError, IncompleteError, counted
-from h2htalk.text.bounded_work import require_bounded
 from h2htalk.text.fences import Fence
 from h2htalk.text.jinja_templates import Templates
 
@@ -152,18 +151,10 @@ def judged_answers(run: Run, scope: str) -> list[JudgedAnswer]:
 
 
 def _open(spec: JudgeSpec) -> tuple[list[JudgeCalls], list[JudgedAnswer]]:
-    """The panel and what it judges. Templates of the user's own write all prompts in a bounded process first."""
-    run = load_run(spec.path)
-    answers = judged_answers(run, spec.scope)
-
-    def panel() -> list[JudgeCalls]:
-        prompts = load_prompts(spec.prompts)
-        asked = []
-        for model in spec.judges:
-            names, how = (model_name(model), model_identity(model)), (spec.temperature_of(model), spec.thinking)
-            asked.append(JudgeCalls(Judge(*names, prompts.sources, *how, spec.reverse), spec, model, run, prompts))
-        return asked
-
-    if spec.prompts is not None:
-        require_bounded(lambda: list(panel()[0].requests(answers, b"")), str(spec.prompts), 5 + len(answers) // 50)
-    return panel(), answers
+    """The panel and what it judges."""
+    run, prompts = load_run(spec.path), load_prompts(spec.prompts)
+    panel = []
+    for model in spec.judges:
+        names, how = (model_name(model), model_identity(model)), (spec.temperature_of(model), spec.thinking)
+        panel.append(JudgeCalls(Judge(*names, prompts.sources, *how, spec.reverse), spec, model, run, prompts))
+    return panel, judged_answers(run, spec.scope)

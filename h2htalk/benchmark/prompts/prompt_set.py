@@ -22,7 +22,6 @@ from h2htalk.data.scenario import Persona, Scenario
 from h2htalk.data.splits import Split, load_split
 from h2htalk.data.subtasks import MEMORY_CATEGORIES, SUBTASKS
 from h2htalk.errors import ConfigError, quoted, suggest
-from h2htalk.text.bounded_work import require_bounded
 from h2htalk.text.escaping import printable
 from h2htalk.text.help_lines import help_rows, help_text
 from h2htalk.text.jinja_templates import TemplateFiles, Templates, read_templates
@@ -117,21 +116,6 @@ class PromptSet:
         content = json.dumps([ASSEMBLY_VERSION, help_lines, sorted(templates.sources.items())], ensure_ascii=False)
         return cls(templates, rows, hashlib.sha256(content.encode()).hexdigest()[:16])
 
-    @classmethod
-    def load_for(cls, folder: Path | None, split: Split, sap: Sap) -> PromptSet:
-        """Load prompts for a split. Templates of the user's own write all its prompts in a bounded process first."""
-        bundled = {name: text for name, (_, text) in _bundled().items()}
-        own = {} if folder is None else {name: text for name, (_, text) in read_templates(folder).items()}
-        if not own.items() <= bundled.items():
-
-            def write() -> None:
-                prompt_of = cls.load(folder).prompt_of(split, sap)
-                for scenario in split.scenarios:
-                    prompt_of(scenario)
-
-            require_bounded(write, str(folder), 5 + len(split.scenarios) // 50)
-        return cls.load(folder)
-
     def files(self) -> dict[str, str]:
         """Everything that decides the prompts, file name -> text. `load` of a folder with these files gives an equal
         fingerprint."""
@@ -210,7 +194,7 @@ def prompt_lines(scenario_id: str | None, split_name: str, sap: str, folder: Pat
     that control characters are escaped. The others are as in `EvaluateSpec`.
     """
     split, scaffolding = load_split(split_name), Sap.parse(sap)
-    prompt_of = PromptSet.load_for(folder, split, scaffolding).prompt_of(split, scaffolding)
+    prompt_of = PromptSet.load(folder).prompt_of(split, scaffolding)
     chosen = [s for s in split.scenarios if s.id == scenario_id]
     if not chosen and scenario_id not in (None, "all"):
         meant = suggest(scenario_id, [s.id for s in split.scenarios])

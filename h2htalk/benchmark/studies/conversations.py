@@ -84,9 +84,9 @@ class StudyPrompts:
 
     @classmethod
     def load(cls, folder: Path | str | None = None) -> StudyPrompts:
-        """Load them; templates of `folder`, tried on a split first, replace those of `evaluate`. Raises ConfigError."""
+        """Load them; templates of `folder` replace those of `evaluate`. Raises ConfigError."""
         bundled = read_templates(Path(str(files("h2htalk.benchmark.studies") / "prompts")))
-        own = PromptSet.load_for(Path(folder), load_split("mini"), Sap()) if folder else PromptSet.load()
+        own = PromptSet.load(Path(folder) if folder else None)
         return cls(Templates.of(bundled), own)
 
     @property

@@ -29,8 +29,7 @@ from h2htalk.curation.compose.reply_schemas import (
     format_failure,
     read_reference,
 )
-from h2htalk.curation.compose.tagging import tags_of
-from h2htalk.curation.language_data import language_data
+from h2htalk.curation.compose.tagging import WORDS, tags_of
 from h2htalk.curation.prompts.templates import Prompts
 from h2htalk.data.languages import find_language
 from h2htalk.data.responses import Failure
@@ -42,6 +41,7 @@ from h2htalk.text.contracts.prompt_leakage import find_marker, find_repeated_run
 from h2htalk.text.counting import is_in_language
 from h2htalk.text.fences import Fence
 from h2htalk.text.help_lines import help_rows, help_text
+from h2htalk.text.language_data import language_data
 
 # The rules of a reference: for a small model, a reply in character.
 WRITE, REPLY = "compose_write.j2", "compose_reply.j2"
@@ -232,7 +232,7 @@ def shown(dialogue: Dialogue) -> str:
 
     Further lines of a message are indented, so that none looks like another message.
     """
-    names = language_data("compose/words", dialogue.language)
+    names = language_data(WORDS, dialogue.language)
     lines: list[str] = []
     left = MOST_SHOWN_CHARACTERS
     for number, turn in enumerate(dialogue.messages[:MOST_SHOWN], 1):

@@ -7,13 +7,14 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import cache
 
-from h2htalk.curation.language_data import language_data, language_patterns
 from h2htalk.data.languages import Language
 from h2htalk.data.records import read_record
 from h2htalk.data.scenario import COMPLEXITIES, INTERACTIONS, Dialogue, Tags, Turn
 from h2htalk.errors import DataError
 from h2htalk.text.counting import count_length, split_actions
+from h2htalk.text.language_data import language_data, language_patterns
 
+WORDS = "curation/compose/words"
 NEUTRAL = "neutral"  # the emotion of a message without any
 # Emotions that require no more than an ordinary reply.
 QUIET = frozenset(f"{NEUTRAL} calm contentment boredom curiosity amusement interest nostalgia tenderness".split())
@@ -28,7 +29,7 @@ _INTERMEDIATE, _ADVANCED = 3, 5
 @cache
 def _emotions(language: Language) -> tuple[Mapping[str, str], re.Pattern[str]]:
     """The emotion of each word, and a pattern for all words."""
-    raw = language_data("compose/words", language)
+    raw = language_data(WORDS, language)
     emotions = {word: emotion for emotion, words in raw["emotions"].items() for word in words}
     # Longest first: `so excited` is not matched as `excited`.
     words = "|".join(map(re.escape, sorted(emotions, key=lambda word: (-len(word), word))))
@@ -60,15 +61,15 @@ def strength(dialogue: Dialogue, at: int) -> int:
         return 1 + named
     emotion = read_emotion(dialogue.metadata.get("emotion"))
     emotional = emotion is not None and emotion not in QUIET
-    return int(emotional and count_length(text[:_READ], language) >= language_data("compose/words", language)["least"])
+    return int(emotional and count_length(text[:_READ], language) >= language_data(WORDS, language)["least"])
 
 
 def is_pleasantry(text: str, language: Language) -> bool:
     """Whether a user's message is a greeting, thanks or a goodbye, or nearly empty."""
-    length, words = count_length(text[:_READ], language), language_data("compose/words", language)
+    length, words = count_length(text[:_READ], language), language_data(WORDS, language)
     if length < words["least"] // 2:
         return True
-    pleasantry = language_patterns("compose/words", language)["pleasantry"]
+    pleasantry = language_patterns(WORDS, language)["pleasantry"]
     return length <= words["brief"] and pleasantry.search(text) is not None
 
 
@@ -78,13 +79,13 @@ def is_substantial(dialogue: Dialogue, at: int) -> bool:
     if is_pleasantry(dialogue.messages[at].content, language) or tells_of_itself(dialogue, at + 1):
         return False
     texts = (split_actions(turn.content[:_READ])[0] for turn in dialogue.messages[at : at + 2])
-    return all(count_length(text, language) >= language_data("compose/words", language)["content"] for text in texts)
+    return all(count_length(text, language) >= language_data(WORDS, language)["content"] for text in texts)
 
 
 def tells_of_itself(dialogue: Dialogue, at: int) -> bool:
     """Whether a message of the companion's tells of a human life or a profession of its own, by weak rules."""
     text = dialogue.messages[at].content[:_READ].replace("’", "'")
-    return language_patterns("compose/words", dialogue.language)["disclosure"].search(text) is not None
+    return language_patterns(WORDS, dialogue.language)["disclosure"].search(text) is not None
 
 
 def tags_of(dialogue: Dialogue, turns: Sequence[Turn], proposed: Mapping[str, object] | None = None) -> Tags:
@@ -128,9 +129,9 @@ def _complexity(exchanges: int, emotions: int) -> str:
 
 
 def _interaction(texts: Sequence[str], language: Language, emotion: str) -> str:
-    if texts and language_patterns("compose/words", language)["recall"].search(texts[-1][:_READ]):
+    if texts and language_patterns(WORDS, language)["recall"].search(texts[-1][:_READ]):
         return "memory"
-    support = language_patterns("compose/words", language)["support"]
+    support = language_patterns(WORDS, language)["support"]
     if any(support.search(text[:_READ]) for text in texts[-1:]):
         return "emotional_support"
     return "casual" if emotion in QUIET | _GLAD else "emotional_support"

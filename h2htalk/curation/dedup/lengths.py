@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from h2htalk.curation.language_data import language_data
 from h2htalk.data.languages import Language
+from h2htalk.text.language_data import language_data
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +44,6 @@ class Lengths:
 @cache
 def lengths(language: Language) -> Lengths:
     """Read the lengths of a language, once a process."""
-    raw: dict[str, Any] = dict(language_data("dedup/lengths", language))
+    raw: dict[str, Any] = dict(language_data("curation/dedup/lengths", language))
     raw |= {name: Scale(**raw[name]) for name in ("short_scale", "long_scale")}
     return Lengths(**raw)

@@ -23,9 +23,9 @@ from dataclasses import dataclass
 
 from h2htalk.curation.gather.raw_files import require_unicode
 from h2htalk.curation.gather.raw_items import RawDialogue, RefusedItem
-from h2htalk.curation.language_data import language_patterns
 from h2htalk.data.languages import Language
 from h2htalk.data.scenario import Role, Turn
+from h2htalk.text.language_data import language_patterns
 
 LONGEST_MESSAGE = 100_000  # characters
 # Marks, embeddings, overrides and isolates that change the direction of text.
@@ -115,7 +115,7 @@ def breaks_off(messages: Sequence[Turn], language: Language) -> bool:
         return _EMOTICON.search(text, max(len(text) - 3, 0)) is None
     if text[-1] in _COMMAS:
         return _punctuates(messages)
-    patterns, end = language_patterns("gather/endings", language), text[-24:]
+    patterns, end = language_patterns("curation/gather/endings", language), text[-24:]
     if patterns["never"].search(end):
         return True
     return patterns["seldom"].search(end) is not None and _punctuates(messages)

@@ -12,9 +12,9 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from h2htalk.curation.language_data import language_data
 from h2htalk.data.languages import LANGUAGES, Language, find_language
 from h2htalk.data.scenario import COMPLEXITIES, Dialogue, Turn
+from h2htalk.text.language_data import language_data
 
 VERSION = 1
 LICENCE = "CC0-1.0"
@@ -35,7 +35,7 @@ def mock_dialogues(n: int, seed: int, language: Language | None = None) -> Itera
 
 
 def _dialogue(row: int, seed: int, language: Language) -> Dialogue:
-    parts = language_data("gather/mock_dialogues", language)
+    parts = language_data("curation/gather/mock_dialogues", language)
     rng = random.Random(f"{seed} {language} {row}")
     topic = rng.choice(parts["topic"])
     exchanges = rng.randint(2, 4)

@@ -15,7 +15,6 @@ from functools import cache
 from itertools import pairwise
 from pathlib import Path
 
-from h2htalk.curation.language_data import language_data
 from h2htalk.curation.outcomes import Rejected, dialogue_of, read_dialogue
 from h2htalk.curation.stage_folder import AUDIT
 from h2htalk.curation.stages import STAGES, find_stage
@@ -25,12 +24,13 @@ from h2htalk.data.languages import Language
 from h2htalk.data.scenario import Dialogue
 from h2htalk.errors import ConfigError, DataError, counted, shorten
 from h2htalk.text.escaping import csv_text
+from h2htalk.text.language_data import language_data
 from h2htalk.text.tables import Table
 
 KINDS = ("age", "place", "job", "school", "date")
 Value = tuple[str, str]  # kind and normal form: ("age", "34")
 Spans = Sequence[tuple[int, int]]
-_WORDS = "quasi_identifiers/words"
+_WORDS = "curation/quasi_identifiers/words"
 _CONTEXT = 40  # characters before a statement that may rule it out
 _DIGITS = {sign: number for number, sign in enumerate("一二三四五六七八九", 1)} | {"两": 2, "": 0}
 _SHOWN = 20  # dialogues in the terminal

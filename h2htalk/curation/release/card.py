@@ -34,8 +34,7 @@ from h2htalk.data.scenario import personas_of
 from h2htalk.data.splits import fingerprint_of
 from h2htalk.data.subtasks import DIMENSIONS, FIGURES, SUBTASKS, task_id
 from h2htalk.errors import ConfigError, DataError
-from h2htalk.text.escaping import printable
-from h2htalk.text.markdown import Markdown, code_block, escape_markdown, paragraphs
+from h2htalk.text.escaping import Markdown, code_block, escape_markdown, paragraphs, printable
 
 _TEMPLATE = Path(__file__).with_name("README.md.j2")
 # The Hub's names of licences (huggingface/hub-docs: repositories-licenses.md); ours that it lacks are `other`.

@@ -11,7 +11,6 @@ from functools import lru_cache, partial
 from itertools import pairwise, product
 
 from h2htalk.curation.anonymize.allow_list import companion_names
-from h2htalk.curation.language_data import language_patterns
 from h2htalk.curation.release.content import ReleaseContent, case_texts, item_notes, scenario_texts
 from h2htalk.curation.release.gates import Found, GateContext
 from h2htalk.curation.safety.companion import EXPLICIT, HARM, REVIEW, companion_turns, find_in_answer
@@ -26,6 +25,7 @@ from h2htalk.data.scenario import Dialogue, Scenario, Turn
 from h2htalk.data.subtasks import SUBTASKS
 from h2htalk.errors import shorten
 from h2htalk.text.contracts.prompt_leakage import find_marker, find_repeated_run
+from h2htalk.text.language_data import language_patterns
 
 # A part of a number.
 _DIGITS = re.compile("(?<![0-9.,:/-])[0-9]{3,8}(?![0-9%:/]|[.,][0-9])")
@@ -134,7 +134,7 @@ def leaked_prompts(content: ReleaseContent, context: GateContext) -> Iterator[Fo
     """Template tokens, instructions to a model, labels, talk about being a model, or a repeated persona description."""
     for one in _items(content):
         dialogue, language = one.dialogue, one.dialogue.language
-        patterns = language_patterns("release/leaks", language)
+        patterns = language_patterns("curation/release/leaks", language)
         description = content.personas[one.record.persona].descriptions.get(language, "")
         for turn in dialogue.messages:
             text, is_reply = turn.content, turn.role == "companion"
@@ -215,7 +215,7 @@ def minors(content: ReleaseContent, context: GateContext) -> Iterator[Found]:
     """
     for one in _items(content):
         dialogue, language, messages = one.dialogue, one.dialogue.language, one.dialogue.messages
-        patterns = language_patterns("release/romance", language)
+        patterns = language_patterns("curation/release/romance", language)
         partner = patterns["relation"].search(content.personas[one.record.persona].relation) is not None
         romance = {"user": 0, "companion": 0}
         for turn in messages:

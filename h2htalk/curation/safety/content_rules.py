@@ -9,13 +9,13 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from h2htalk.curation.gather.html_text import plain_text
-from h2htalk.curation.language_data import pattern_table
 from h2htalk.curation.safety.evidence import Evidence
 from h2htalk.curation.safety.text_folding import fold
 from h2htalk.data.languages import Language
 from h2htalk.data.scenario import Dialogue, Turn
 from h2htalk.errors import MissingExtraError
 from h2htalk.text.contracts.prompt_leakage import find_repeated_run
+from h2htalk.text.language_data import pattern_table
 
 LAYER = "rules"
 _PATTERNS = Path(__file__).parent / "rules_data" / "patterns.toml"

@@ -19,12 +19,12 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import Any, NamedTuple
 
-from h2htalk.curation.language_data import language_data
 from h2htalk.curation.safety.evidence import Evidence
 from h2htalk.curation.safety.ngram_classifier import NgramClassifier, Reading, load_classifier
 from h2htalk.curation.safety.text_folding import fold_spelling, spelling_place
 from h2htalk.data.languages import LANGUAGES, Language
 from h2htalk.data.scenario import Turn
+from h2htalk.text.language_data import language_data
 
 DATA = "crisis_data"
 # Categories of cues that are codes of their own, not kinds of a crisis.
@@ -216,7 +216,7 @@ class CrisisCues:
 @cache
 def crisis_cues(language: Language) -> CrisisCues:
     """Read the cues of a language, once a process; no part of a pattern repeats without a bound."""
-    raw: Any = language_data(f"safety/{DATA}/cues", language)
+    raw: Any = language_data(f"curation/safety/{DATA}/cues", language)
     cues = tuple(
         CrisisCue(row["category"], re.compile(row["pattern"]), tuple(row.get("needles", ())), row.get("weak", False))
         for row in raw["cues"]

@@ -17,13 +17,13 @@ from typing import Any, Literal
 from h2htalk.chat.engines import parse_model
 from h2htalk.chat.protocol import Message, Reply, Request, Sampling
 from h2htalk.chat.store.model_calls import CallSettings, ModelCalls
-from h2htalk.curation.language_data import read_data
 from h2htalk.curation.safety.evidence import Evidence
 from h2htalk.data.files import AppendLog, read_jsonl
 from h2htalk.data.responses import CALLS
 from h2htalk.data.scenario import Dialogue
 from h2htalk.errors import ConfigError, IncompleteError
 from h2htalk.progress import Progress
+from h2htalk.text.language_data import read_data
 
 Safety = Literal["safe", "unsafe", "controversial", "undecided"]
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from h2htalk.curation.language_data import language_data, language_patterns
 from h2htalk.curation.safety.evidence import Evidence
 from h2htalk.curation.safety.ngram_classifier import load_classifier
 from h2htalk.curation.safety.text_folding import fold
 from h2htalk.data.languages import Language, find_language
+from h2htalk.text.language_data import language_data, language_patterns
 
 OFFENSIVE = "safety_data"  # folder of the classifier of offensive language
 MASKED = "masked_data"  # of the one that reads texts without names of groups
-INSULTS = f"safety/{OFFENSIVE}/insults"
+INSULTS = f"curation/safety/{OFFENSIVE}/insults"
 # A sentence that names a group is offensive from this part of `low` on, if its message is.
 NAMING = 0.25
 _SENTENCES = re.compile(r"[^.!?\n。！？]+[.!?\n。！？]*")

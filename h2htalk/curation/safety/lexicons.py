@@ -18,10 +18,10 @@ from itertools import pairwise
 from typing import Any
 from zlib import crc32
 
-from h2htalk.curation.language_data import language_data
 from h2htalk.curation.safety.evidence import Evidence
 from h2htalk.curation.safety.text_folding import fold, original_places
 from h2htalk.data.languages import Language
+from h2htalk.text.language_data import language_data
 
 LAYER = "lexicon"
 # Evidence of one category, by score and place; a message of 2 MB would otherwise give a hundred thousand.
@@ -98,7 +98,7 @@ def _overlap(one: Place, other: Place) -> bool:
 @cache
 def load_lexicon(language: Language) -> SafetyLexicon:
     """Compile the lists of a language, once a process."""
-    return compile_lexicon(language_data("safety/safety_data/lexicon", language))
+    return compile_lexicon(language_data("curation/safety/safety_data/lexicon", language))
 
 
 # --- Matching: linear in the text, as words are literals in one compiled expression and patterns are bounded ---

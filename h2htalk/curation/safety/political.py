@@ -14,12 +14,12 @@ from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
 
-from h2htalk.curation.language_data import language_data, language_patterns
 from h2htalk.curation.safety.evidence import Evidence
 from h2htalk.curation.safety.ngram_classifier import NgramClassifier, Reading, load_classifier
 from h2htalk.curation.safety.text_folding import fold_spelling, spelling_place
 from h2htalk.data.languages import Language
 from h2htalk.errors import ConfigError
+from h2htalk.text.language_data import language_data, language_patterns
 
 CATEGORY = "political.sensitive"
 DATA = "political_data"
@@ -53,7 +53,7 @@ def find_signal(
     folded: str, model: NgramClassifier, terms: frozenset[str] = frozenset(), seeker: bool = True
 ) -> Reading | None:
     """As `find_political`, for a folded text: AGREED or ALONE, and the place in that text."""
-    rules = language_patterns(f"safety/{DATA}/rules", model.language)
+    rules = language_patterns(f"curation/safety/{DATA}/rules", model.language)
     ruled = _find_statement(folded, rules)
     if ruled is None and terms:
         ruled = next(((at, at + len(t)) for t in sorted(terms) if (at := folded.find(t)) >= 0), None)
@@ -63,7 +63,7 @@ def find_signal(
     if ruled is not None:
         return Reading(AGREED if score >= model.low() else ALONE, *ruled)
     public = rules["public"].search(folded, start, end) is not None
-    subject = language_data(f"safety/{DATA}/rules", model.language)["subject"]
+    subject = language_data(f"curation/safety/{DATA}/rules", model.language)["subject"]
     return Reading(ALONE, start, end) if score >= (subject if public else NO_SUBJECT) else None
 
 

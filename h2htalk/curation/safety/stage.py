@@ -9,7 +9,6 @@ from typing import Any
 
 from h2htalk.chat.engines import model_identity
 from h2htalk.chat.store.model_calls import CallSettings
-from h2htalk.curation.language_data import language_data
 from h2htalk.curation.outcomes import Kept, Outcome, Outcomes, PartRule, Record, Rejected, each_dialogue, read_dialogue
 from h2htalk.curation.run import RuleFactory, StageRun
 from h2htalk.curation.safety import companion, crisis, political
@@ -33,6 +32,7 @@ from h2htalk.curation.stages import SafetySettings
 from h2htalk.curation.workspace import Workspace
 from h2htalk.data.languages import LANGUAGES, Language
 from h2htalk.data.scenario import Dialogue, Turn
+from h2htalk.text.language_data import language_data
 
 VERSION = 4
 Terms = Mapping[Language, frozenset[str]]

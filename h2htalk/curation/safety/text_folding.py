@@ -12,7 +12,7 @@ from functools import lru_cache
 from itertools import accumulate
 
 from h2htalk.data.languages import Language, find_language
-from h2htalk.text.traditional_chinese import simplified
+from h2htalk.text.chinese_characters import simplified
 
 # Scripts whose accents are removed; elsewhere (Japanese, Korean, Indic) marks are part of the letter.
 _ACCENTED = ("LATIN", "GREEK", "CYRILLIC")

@@ -1,15 +1,13 @@
-"""Texts that annotators read: questions, labels, ratings, headings and the interface, from `texts/LANGUAGE.toml`."""
+"""Texts that annotators read: questions, labels, ratings, headings, the interface, from `interface_LANGUAGE.toml`."""
 
 from __future__ import annotations
 
 import datetime
-import tomllib
 from collections.abc import Mapping
-from functools import cache
-from importlib.resources import files
 from typing import Any
 
 from h2htalk.data.languages import Language, find_language
+from h2htalk.text.language_data import language_data
 
 
 def question_title(name: str, language: Language) -> str:
@@ -76,7 +74,5 @@ def format_day(date: datetime.date, language: Language) -> str:
     return str(dates["day"].format(day=date.day, month=dates["months"][str(date.month)], year=date.year))
 
 
-@cache
 def _texts(language: Language) -> Mapping[str, Any]:
-    path = files("h2htalk.rounds") / "texts" / f"{language}.toml"
-    return tomllib.loads(path.read_text(encoding="utf-8"))
+    return language_data("rounds/texts/interface", language)

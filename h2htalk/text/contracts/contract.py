@@ -7,12 +7,10 @@ part of the score S (paper, equation 2); the compliance rate is reported beside 
 from __future__ import annotations
 
 import re
-import tomllib
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cache, lru_cache
-from importlib.resources import files
+from functools import lru_cache
 from itertools import accumulate, pairwise
 
 from h2htalk.data.languages import LANGUAGES, Language, find_language
@@ -23,6 +21,7 @@ from h2htalk.text.contracts.memory_blocks import MemoryParse, own_lines, parse_m
 from h2htalk.text.contracts.prompt_leakage import find_marker, find_repeated_run
 from h2htalk.text.contracts.violations import Violation
 from h2htalk.text.counting import count_length, count_sentences, is_in_language, split_actions
+from h2htalk.text.language_data import language_patterns
 from h2htalk.text.tokens import chinese_words
 
 # Raise this when any rule changes, so that compliance rates of two versions are not compared.
@@ -254,11 +253,8 @@ _QUOTATION = re.compile(r"\"[^\"\n]*\"|“[^“”\n]*”|「[^「」\n]*」")
 _LATIN_NAME = re.compile(r"[^\u3400-\u9fff]+")
 
 
-@cache
 def _patterns(language: Language) -> Mapping[str, re.Pattern[str]]:
-    """Read the regular expressions of a language's contracts, `patterns/CODE.toml`; each list is one alternation."""
-    text = (files(__package__) / "patterns" / f"{language}.toml").read_text(encoding="utf-8")
-    return {name: re.compile("|".join(parts)) for name, parts in tomllib.loads(text).items()}
+    return language_patterns("text/contracts/patterns", language)
 
 
 def _is_first_person(text: str, language: Language) -> bool:

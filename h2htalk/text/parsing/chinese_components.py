@@ -14,7 +14,7 @@ from spacy.tokens import Doc
 from spacy.util import DummyTokenizer
 from spacy.vocab import Vocab
 
-from h2htalk.text.chinese_surnames import looks_foreign, starts_with_surname
+from h2htalk.text.chinese_characters import looks_foreign, starts_with_surname
 from h2htalk.text.parsing.chinese_segmenter import bundled_segmenter
 
 

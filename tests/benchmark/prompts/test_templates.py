@@ -9,10 +9,7 @@ import pytest
 from prompt_scenarios import NONE, OWN, REN, scenario, write
 
 from h2htalk.benchmark.prompts.prompt_set import PromptSet, TemplateSet
-from h2htalk.benchmark.prompts.sap import Sap
-from h2htalk.data.splits import load_split
 from h2htalk.errors import ConfigError
-from h2htalk.text.bounded_work import require_bounded
 
 VALUES = {"persona": "You are Mo.", "persona_name": "Mo", "sap": "", "opening": "", "part": "system"}
 VALUES |= {"memory": {"null_line": "Nothing."}}  # type: ignore[dict-item]
@@ -82,7 +79,7 @@ def task(body: str) -> str:
         ("{{ 10 ** (10 ** 9) }}", r":4: the result of \*\* is too large"),
         # The system refuses this much by itself.
         ("{{ persona.ljust(9 * 10 ** 17) }}", r":4: MemoryError"),
-        ("{{ ('y' * 999999) ~ persona }}", r": gives [0-9,]+ characters, and a prompt may have 1,000,000"),
+        ("{{ ('y' * 999999) ~ persona }}", r": gives more than the 1,000,000 characters"),
         # One fingerprint, one text: nothing random, and no places in memory.
         ("{% if sap == '' %}{{ [1, 2] | random }}{% endif %}", r":4: .*'random'"),
         ("{{ memory | map('upper') }}", r":4: prints a generator, not text; .* \| join"),
@@ -93,28 +90,3 @@ def test_a_template_that_fails_names_its_file_and_line(tmp_path: Path, body: str
     templates = TemplateSet.load(tmp_path)
     with pytest.raises(ConfigError, match=re.escape(str(path)) + says):
         templates.render("en/dialogue_base.j2", VALUES)
-
-
-NESTED = "{% set n = namespace(x=[1]) %}{% for i in range(40) %}{% set n.x = [n.x, n.x] %}{% endfor %}"
-
-
-@pytest.mark.parametrize(
-    "body",
-    [
-        "{{ persona | center(5 * 10 ** 9) }}",
-        "{% set n = namespace(t='a') %}{% for i in range(60) %}{% set n.t = n.t ~ n.t %}{% endfor %}{{ n.t }}",
-        "{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}",
-        NESTED + "{{ n.x }}",
-        NESTED + NESTED.replace("n.x", "m.x").replace("n =", "m =") + "{{ 'y' if n.x is eq(m.x) }}",
-    ],
-)
-def test_a_template_that_never_ends_or_fills_the_memory_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, body: str
-) -> None:
-    write(tmp_path, "en/dialogue_base.j2", task(body))
-    monkeypatch.setattr(
-        "h2htalk.benchmark.prompts.prompt_set.require_bounded", lambda work, what, _: require_bounded(work, what, 1)
-    )
-    split = load_split("mini@1").select("en", ["dialogue_base"], 1)
-    with pytest.raises(ConfigError, match=f"{re.escape(str(tmp_path))}: (takes|needs) more than"):
-        PromptSet.load_for(tmp_path, split, Sap.parse("none"))

@@ -35,7 +35,7 @@ INTERFACE = (
 
 
 def stored(language: Language) -> dict[str, Any]:
-    path = files("h2htalk.rounds") / "texts" / f"{language}.toml"
+    path = files("h2htalk.rounds") / "texts" / f"interface_{language}.toml"
     return tomllib.loads(path.read_text(encoding="utf-8"))
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from h2htalk.curation.anonymize.chinese.jieba_dictionary import dictionary, tags, usual
 from h2htalk.curation.anonymize.chinese.words import sections, table, words
-from h2htalk.text.chinese_surnames import TRANSLITERATION, looks_foreign
+from h2htalk.text.chinese_characters import TRANSLITERATION, looks_foreign
 
 # Of a thousand characters, a handful belong to names, in chat; each shape has its share.
 _FULL, _GIVEN, _NICK, _TITLED, _DOUBLED, _FOREIGN = -6.0, -7.5, -8.0, -10.0, -9.5, -8.0

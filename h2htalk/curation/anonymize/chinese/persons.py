@@ -23,7 +23,7 @@ from h2htalk.curation.anonymize.chinese.name_segmenter import (
 from h2htalk.curation.anonymize.chinese.words import patterns, sections, words
 from h2htalk.curation.anonymize.english.word_lists import RARE, folded
 from h2htalk.curation.anonymize.english.word_lists import words as english_words
-from h2htalk.text.chinese_surnames import looks_foreign
+from h2htalk.text.chinese_characters import looks_foreign
 
 _RE = patterns("persons")
 

@@ -12,7 +12,7 @@ from h2htalk.curation.anonymize.chinese.persons import persons
 from h2htalk.curation.anonymize.chinese.words import patterns, sections
 from h2htalk.curation.anonymize.normalization import plain
 from h2htalk.curation.anonymize.spans import Span, resolve_overlaps
-from h2htalk.text.traditional_chinese import simplified
+from h2htalk.text.chinese_characters import simplified
 
 _RE = patterns("recognizer")
 

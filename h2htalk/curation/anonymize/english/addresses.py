@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from h2htalk.curation.anonymize.english.word_lists import COMMON, hint, is_word, words
 from h2htalk.curation.anonymize.spans import Span
-from h2htalk.curation.language_data import compile_patterns, read_data
+from h2htalk.text.language_data import compile_patterns, read_data
 
 _FOLDER = Path(__file__).parent / "words"
 _SCORE = 0.85

@@ -15,7 +15,7 @@ from pathlib import Path
 from h2htalk.curation.anonymize.english.token_features import CAPITAL, INITIAL, LOWER, UPPER, Tokens
 from h2htalk.curation.anonymize.english.word_lists import COMMON, folded, hint, is_word, words
 from h2htalk.curation.anonymize.spans import Span
-from h2htalk.curation.language_data import compile_patterns, read_data
+from h2htalk.text.language_data import compile_patterns, read_data
 
 _FOLDER = Path(__file__).parent / "words"
 _SCORES = {"called": 0.65, "at_work": 0.6, "got_into": 0.6, "alone": 0.55}

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from h2htalk.curation.language_data import read_data
+from h2htalk.text.language_data import read_data
 
 _FOLDER = Path(__file__).parent / "words"
 _NEITHER = str.maketrans({"ł": "l", "Ł": "L", "ø": "o", "Ø": "O", "ß": "ss", "æ": "ae", "đ": "d", "ı": "i"})

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from h2htalk.curation.anonymize.normalization import HAN
-from h2htalk.curation.language_data import compile_patterns, read_data
+from h2htalk.text.language_data import compile_patterns, read_data
 
 _FOLDER = Path(__file__).parent / "words"
 

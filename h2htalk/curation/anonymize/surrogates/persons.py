@@ -14,7 +14,7 @@ from h2htalk.curation.anonymize.normalization import plain
 from h2htalk.curation.anonymize.surrogates.pools import latin_names, pools
 from h2htalk.curation.anonymize.surrogates.seeded_random import LETTERS, SeededRandom
 from h2htalk.curation.anonymize.values.name_parts import Gender, NameParts, Role, chinese_gender, name_parts
-from h2htalk.text.chinese_surnames import DOUBLE_SURNAMES
+from h2htalk.text.chinese_characters import DOUBLE_SURNAMES
 
 _ENOUGH_DRAWS = 60  # draws from a pool before two of it are joined
 _ATTEMPTS = 20  # drawings of a whole dialogue before names that still clash become placeholders

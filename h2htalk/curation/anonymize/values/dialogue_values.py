@@ -14,7 +14,7 @@ from h2htalk.curation.anonymize.allow_list import AllowedSpan, find_allowed, is_
 from h2htalk.curation.anonymize.normalization import HAN_DIGITS, normalize_text, plain
 from h2htalk.curation.anonymize.spans import Span, resolve_overlaps
 from h2htalk.curation.anonymize.values.value_variants import LEAKING, KnownValue, variants_of, visible_value
-from h2htalk.curation.language_data import pattern_table
+from h2htalk.text.language_data import pattern_table
 
 _RE = pattern_table(Path(__file__).parent / "patterns.toml", "dialogue_values")
 

@@ -14,8 +14,8 @@ from typing import Literal
 
 from h2htalk.curation.anonymize.chinese.words import sections, words
 from h2htalk.curation.anonymize.normalization import plain
-from h2htalk.curation.language_data import read_data
-from h2htalk.text.chinese_surnames import DOUBLE_SURNAMES, SURNAMES, looks_foreign
+from h2htalk.text.chinese_characters import DOUBLE_SURNAMES, SURNAMES, looks_foreign
+from h2htalk.text.language_data import read_data
 
 Role = Literal["surname", "given", "nick", "doubled", "foreign", "latin_given", "latin_surname", "pinyin_surname",
                "pinyin_given", "initial", "kept"]  # fmt: skip

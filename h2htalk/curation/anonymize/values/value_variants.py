@@ -14,7 +14,7 @@ from h2htalk.curation.anonymize.spans import Span
 from h2htalk.curation.anonymize.surrogates.pools import pools
 from h2htalk.curation.anonymize.values.name_parts import NameParts, name_parts, name_words
 from h2htalk.curation.anonymize.values.value_shape import value_shape
-from h2htalk.curation.language_data import pattern_table
+from h2htalk.text.language_data import pattern_table
 
 _RE = pattern_table(Path(__file__).parent / "patterns.toml", "value_variants")
 

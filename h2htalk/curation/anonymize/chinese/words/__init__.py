@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from h2htalk.curation.language_data import pattern_table, read_data
+from h2htalk.text.language_data import pattern_table, read_data
 
 _FOLDER = Path(__file__).parent
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from h2htalk.curation.anonymize.english.word_lists import words
-from h2htalk.curation.language_data import read_data
+from h2htalk.text.language_data import read_data
 
 # Locales whose names Faker lists by gender, in letters that English writes.
 _LOCALES = "en_US en_GB en_IE en_NZ es_ES es_MX fr_FR de_DE it_IT pt_BR nl_NL pl_PL sv_SE tr_TR"

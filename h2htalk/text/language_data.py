@@ -1,4 +1,8 @@
-"""Words, patterns and lengths as data: TOML files beside the code that reads them, many of them of one language."""
+"""Words, patterns and texts as data: every TOML and word file of the package, many of them of one language.
+
+`language_data("curation/dedup/lengths", "en")` is `h2htalk/curation/dedup/lengths_en.toml`. Regular expressions
+are compiled by `compile_patterns` alone, in which `{name}` stands for another expression.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +16,7 @@ from typing import Any
 from h2htalk.data.languages import Language, find_language
 from h2htalk.errors import ConfigError
 
+PACKAGE = Path(__file__).parents[1]
 _REFERENCE = re.compile(r"\{([a-z_]+)\}")
 
 
@@ -21,30 +26,35 @@ def read_data(path: Path) -> Mapping[str, Any]:
     return tomllib.loads(path.read_text(encoding="utf-8"))
 
 
+def read_lines(path: Path) -> list[str]:
+    """Read the lines of a text file but for those that `#` starts."""
+    return [line for line in path.read_text(encoding="utf-8").splitlines() if not line.startswith("#")]
+
+
 @cache
 def language_data(name: str, language: Language) -> Mapping[str, Any]:
-    """Read `curation/NAME_LANGUAGE.toml`, such as `dedup/lengths_en.toml`, once a process.
+    """Read `h2htalk/NAME_LANGUAGE.toml`, such as `curation/dedup/lengths_en.toml`, once a process.
 
     Raises:
         ConfigError: the language is unknown, or it has no such file.
     """
     find_language(language)
-    path = Path(__file__).parent / f"{name}_{language}.toml"
+    path = PACKAGE / f"{name}_{language}.toml"
     try:
         return read_data(path)
     except FileNotFoundError:
-        raise ConfigError(f"curation has no {name} data for language {language!r}: add {path.name}") from None
+        raise ConfigError(f"no {name} data for language {language!r}: add {path.name}") from None
 
 
 @cache
 def language_patterns(name: str, language: Language) -> Mapping[str, re.Pattern[str]]:
     """Compile the regular expressions in the table `patterns` of such a file, once a process."""
-    return {key: re.compile(text) for key, text in language_data(name, language)["patterns"].items()}
+    return compile_patterns(language_data(name, language)["patterns"], {})
 
 
 @cache
 def pattern_table(path: Path, name: str) -> dict[str, re.Pattern[str]]:
-    """The compiled expressions of one table of a file; `{name}` in one stands for an earlier one of its table."""
+    """Compile the expressions of one table of a file, once a process."""
     return compile_patterns(read_data(path)[name], {})
 
 

@@ -1,6 +1,14 @@
-"""Recognise the characters that Chinese names are made of: surnames, and transliterations of foreign names."""
+"""Recognise the characters that Chinese names are made of, and convert traditional characters to simplified ones.
+
+`traditional.txt` is derived from OpenCC's TSCharacters (Carbo Kuo and the OpenCC authors, Apache-2.0).
+"""
 
 from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+from h2htalk.text.language_data import read_lines
 
 # The commonest surnames of the People's Republic, most of its people (Ministry of Public Security, 2021 report).
 SURNAMES = (
@@ -28,3 +36,14 @@ def looks_foreign(word: str) -> bool:
 def starts_with_surname(word: str) -> bool:
     """Whether a word begins with a Chinese surname."""
     return word[:2] in DOUBLE_SURNAMES or (word != "" and word[0] in SURNAMES)
+
+
+def simplified(text: str) -> str:
+    """Convert traditional characters one for one (號 and 樓 to 号 and 楼); the length stays the same."""
+    return text if text.isascii() else text.translate(_table())
+
+
+@cache
+def _table() -> dict[int, str]:
+    pairs = "".join(read_lines(Path(__file__).parent / "traditional.txt"))
+    return {ord(old): new for old, new in zip(pairs[::2], pairs[1::2], strict=True)}
