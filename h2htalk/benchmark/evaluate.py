@@ -67,7 +67,7 @@ def make_plan(spec: EvaluateSpec) -> EvaluationPlan:
         if name in NEEDS_REFERENCES and not all(one.references for one in whole.scenarios):
             raise ConfigError(f"{spec.model} answers with references, and those of {whole.name} are private")
     split = whole.select(spec.language, spec.subtasks, spec.limit)
-    prompts = PromptSet.load_for(Path(spec.prompts) if spec.prompts else None, split, sap)
+    prompts = PromptSet.load(Path(spec.prompts) if spec.prompts else None)
     return EvaluationPlan(spec, whole, split, prompts, sap, prompts.prompt_of(split, sap))
 
 

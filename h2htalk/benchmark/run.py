@@ -124,7 +124,7 @@ def read_run_data(path: Path) -> RunData:
     require_agreement(path / "run.json", "samples", str(spec.samples), signature.subject)
     if signature.protocol.get("prompts") == UNKNOWN:
         return RunData(folder, spec, split, None)
-    prompts = PromptSet.load_for(folder.prompts, split, sap := Sap.parse(spec.sap))
+    prompts, sap = PromptSet.load(folder.prompts), Sap.parse(spec.sap)
     require_agreement(folder.prompts, "prompts", prompts.fingerprint, signature.protocol)
     require_agreement(path / "run.json", "sap", str(sap), signature.subject)
     return RunData(folder, spec, split, prompts.prompt_of(split, sap))
