@@ -1,13 +1,12 @@
 """Measure opening a round of 400 items for 20 annotators as spreadsheets, and its status and closing by 8,000 answers.
 
-    python tools/bench_spreadsheets.py [xlsx | csv]
+    python tools/bench_spreadsheets.py
 
 The results are in docs/measurements.md. Peak memory is that of the process that reads the answers.
 """
 
 from __future__ import annotations
 
-import csv
 import json
 import subprocess
 import sys
@@ -39,14 +38,6 @@ def write_inputs(folder: Path) -> None:
 
 
 def fill_in(path: Path) -> None:
-    if path.suffix == ".csv":
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            rows = [row | ANSWERS for row in csv.DictReader(file)]
-        with path.open("w", encoding="utf-8-sig", newline="") as file:
-            writer = csv.DictWriter(file, list(rows[0]))
-            writer.writeheader()
-            writer.writerows(rows)
-        return
     book = load_workbook(path)
     for sheet in book.worksheets:
         keys = [cell.value for cell in sheet[1]]
@@ -77,19 +68,18 @@ def read_back(folder: Path) -> None:
     print(f"closed in {time.process_time() - start:.1f} CPU s; {peak_kib() >> 10} MiB")
 
 
-def main(format: str) -> None:
+def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         write_inputs(folder)
-        given = {"annotators": str(folder / "people.csv"), "overlap": ANNOTATORS, "format": format}
+        given = {"annotators": str(folder / "people.csv"), "overlap": ANNOTATORS}
         start = time.process_time()
         open_round(make_spec("crowd", str(folder / "items.jsonl"), given), folder / "round")
-        print(f"{format}: opened in {time.process_time() - start:.1f} CPU s")
-        for path in (folder / "round" / "spreadsheets").glob(f"*.{format}"):
+        print(f"opened in {time.process_time() - start:.1f} CPU s")
+        for path in (folder / "round" / "spreadsheets").glob("*.xlsx"):
             fill_in(path)
         subprocess.run([sys.executable, __file__, str(folder / "round")], check=True)
 
 
 if __name__ == "__main__":
-    argument = sys.argv[1] if len(sys.argv) > 1 else "xlsx"
-    main(argument) if argument in ("xlsx", "csv") else read_back(Path(argument))
+    read_back(Path(sys.argv[1])) if len(sys.argv) > 1 else main()

@@ -65,34 +65,24 @@ def fill_spreadsheets(simulation: Simulation, limit: int | None) -> Iterator[str
     known = read_spreadsheet_round(simulation.folder)
     for spreadsheet in known.spreadsheets:
         codes = {known.row_code(spreadsheet, one.item): one.item for one in spreadsheet.assignments}
-        path = known.folder / f"{spreadsheet.stem}.{known.format}"
+        path = known.folder / f"{spreadsheet.stem}.xlsx"
         left = len(codes) if limit is None else limit
 
         def given(code: object, codes: Mapping[str, str] = codes, name: str = spreadsheet.annotator.id) -> Answers:
             return simulation.answers(simulation.items[codes[str(code).partition("-")[0]]], name)
 
-        if known.format == "csv":
-            with path.open(encoding="utf-8-sig", newline="") as file:
-                rows = list(csv.DictReader(file))
-            for row in rows[:left]:
-                row |= {key: str(value) for key, value in given(row["row"]).items() if not row[key]}
-            with path.open("w", encoding="utf-8-sig", newline="") as file:
-                writer = csv.DictWriter(file, list(rows[0]))
-                writer.writeheader()
-                writer.writerows(rows)
-        else:
-            book = load_workbook(path)
-            for sheet in book.worksheets:
-                keys = [cell.value for cell in sheet[1]]
-                for number in range(3, sheet.max_row + 1) if "row" in keys else ():
-                    code = sheet.cell(number, keys.index("row") + 1).value
-                    if not code or not left:
-                        continue
-                    left -= 1
-                    for key, value in given(code).items():
-                        cell = sheet.cell(number, keys.index(key) + 1)
-                        cell.value = value if cell.value is None else cell.value
-            book.save(path)
+        book = load_workbook(path)
+        for sheet in book.worksheets:
+            keys = [cell.value for cell in sheet[1]]
+            for number in range(3, sheet.max_row + 1) if "row" in keys else ():
+                code = sheet.cell(number, keys.index("row") + 1).value
+                if not code or not left:
+                    continue
+                left -= 1
+                for key, value in given(code).items():
+                    cell = sheet.cell(number, keys.index(key) + 1)
+                    cell.value = value if cell.value is None else cell.value
+        book.save(path)
         yield f"{path.name}: {len(codes)} items"
 
 

@@ -153,7 +153,7 @@ def open_adjudication(
     Examples:
         >>> import h2htalk
         >>> status, messages = h2htalk.open_adjudication(
-        ...     "runs/constant", "rounds/low", human_trigger="judge", budget=2, options={"format": "csv"}
+        ...     "runs/constant", "rounds/low", human_trigger="judge", budget=2
         ... )
         >>> (status.state, status.items)
         ('open', 2)

@@ -175,7 +175,7 @@ def _field(name: str, value: Any) -> Any:
 
 
 # The settings of a round that every command which opens one has as options.
-round_options = with_options(RoundSpec, "where", "format", "annotators", "overlap", "seed")
+round_options = with_options(RoundSpec, "where", "annotators", "overlap", "seed")
 
 
 LONGEST_ERROR = 600  # characters of an error line: a quoted value may be a whole file

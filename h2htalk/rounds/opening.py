@@ -38,7 +38,7 @@ def open_round(spec: RoundSpec, out: str | Path) -> tuple[Status, list[str]]:
 
     Examples:
         >>> import h2htalk
-        >>> spec = h2htalk.RoundSpec(kind="crowd", items="mini", overlap=1, format="csv")
+        >>> spec = h2htalk.RoundSpec(kind="crowd", items="mini", overlap=1)
         >>> status, notes = h2htalk.open_round(spec, "rounds/crowd")
         >>> (status.state, status.items)
         ('open', 352)

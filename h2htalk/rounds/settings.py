@@ -7,7 +7,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import field
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from pydantic import Field
 
@@ -74,7 +74,6 @@ class RoundSpec:
         kind: which questions are asked (`questions.QUESTIONS`).
         items: source of the items (`item_sources.read_items`).
         where: platform, `spreadsheets` or `argilla`.
-        format: format of spreadsheets, `xlsx` or `csv`.
         annotators: CSV file of annotators; empty for placeholder annotators.
         overlap: annotators per item; 0 for the default of the kind, or for everybody if every item is gold (a pilot).
         seed: of the assignment and order of items.
@@ -88,7 +87,6 @@ class RoundSpec:
     kind: Kind
     items: PathText
     where: Annotated[str, Field(description="Platform: spreadsheets or argilla.")] = "spreadsheets"
-    format: Annotated[Literal["xlsx", "csv"], Field(description="Spreadsheet format: xlsx or csv.")] = "xlsx"
     annotators: Annotated[PathText, Field(description=ANNOTATORS)] = ""
     overlap: Annotated[
         int, Field(ge=0, le=1000, description="Annotators per item; default: crowd 20, expert and safety 3, else 1.")
@@ -147,8 +145,6 @@ def make_spec(kind: str, items: str, options: Mapping[str, Any], settings: Path 
     stored = read_settings(settings) if settings is not None else {}
     where = str(settings) if settings is not None else "the command"
     given = {**stored, **options}
-    if given.get("where") == "argilla" and "format" in given:
-        raise ConfigError(f"{where}: format is for spreadsheets, not for argilla; leave it out")
     # An absolute path, so that the command can be repeated from another folder; the name of a split is no path.
     # os.path: pathlib raises on a name that is too long.
     source = str(Path(items).resolve()) if os.path.exists(items) else items

@@ -58,7 +58,7 @@ def published(tmp_path_factory: pytest.TempPathFactory) -> Path:
     open_round(spec_of("crowd", work, care={"session_items": 20, "crisis_share": 1.0}), folder / "crowd")
     answer(folder / "crowd", lambda *_: crowd())
     close_round(folder / "crowd")
-    open_round(spec_of("expert", folder / "crowd", 3, format="xlsx"), folder / "expert")
+    open_round(spec_of("expert", folder / "crowd", 3), folder / "expert")
     for name in NAMES[:3]:
         round = RoundFolder(folder / "expert")
         typed = expert() | {"comment": f"My {WORDS} never burns."}

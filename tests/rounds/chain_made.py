@@ -48,7 +48,7 @@ def crisis_candidate(name: str) -> dict[str, Any]:
 
 def spec_of(kind: str, source: Path, overlap: int = 2, **more: Any) -> RoundSpec:
     annotators = people(source.parent / f"{kind}.csv", *NAMES[:overlap])
-    return make_spec(kind, str(source), {"annotators": str(annotators), "format": "csv", "overlap": overlap, **more})
+    return make_spec(kind, str(source), {"annotators": str(annotators), "overlap": overlap, **more})
 
 
 def crowd_round(folder: Path, count: int = 4, source: Path | None = None) -> Path:

@@ -1,4 +1,4 @@
-"""Rounds with CSV spreadsheets for tests."""
+"""Rounds with spreadsheets for tests."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from spreadsheet_rounds import csv_rows, item, write_csv_rows
+from spreadsheet_rounds import item, rows_of, write_rows
 
 from h2htalk.data.files import read_jsonl, write_jsonl
 from h2htalk.errors import RoundError
@@ -34,7 +34,7 @@ def begin(folder: Path, kind: str = "expert", count: int = 4, **given: Any) -> P
     folder.mkdir(parents=True, exist_ok=True)
     write_jsonl(folder / "items.jsonl", [item(n) for n in range(count)])
     annotators = people(folder / "people.csv", *NAMES[: given.pop("people", 4)])
-    options = {"annotators": str(annotators), "format": "csv", **given}
+    options = {"annotators": str(annotators), **given}
     open_round(make_spec(kind, str(folder / "items.jsonl"), options), folder / "round")
     return folder / "round"
 
@@ -43,7 +43,7 @@ def refused(folder: Path) -> None:
     """A refused opening of the round that `begin` opens: nobody reads the items."""
     write_jsonl(folder / "items.jsonl", [item(1)])
     (folder / "people.csv").write_text("name,languages\nannalena,zh\n", encoding="utf-8")
-    options = {"annotators": str(folder / "people.csv"), "format": "csv", "overlap": 5}
+    options = {"annotators": str(folder / "people.csv"), "overlap": 5}
     with pytest.raises(RoundError, match="no annotator is eligible for 1 item"):
         open_round(make_spec("expert", str(folder / "items.jsonl"), options), folder / "round")
 
@@ -53,13 +53,13 @@ def answer(path: Path, typed: Typist, only: tuple[str, ...] = NAMES) -> None:
     known = read_spreadsheet_round(RoundFolder(path))
     for spreadsheet in known.spreadsheets:
         if spreadsheet.annotator.name in only:
-            file = known.folder / f"{spreadsheet.stem}.csv"
-            rows = csv_rows(file)
+            file = known.folder / f"{spreadsheet.stem}.xlsx"
+            rows = rows_of(file)
             for row, assignment in zip(rows, spreadsheet.assignments, strict=True):
                 new = typed(assignment.item, spreadsheet.annotator.name)
-                if not any(row[column] for column in ("skip", *new)):
+                if not any(row.get(column) for column in ("skip", *new)):
                     row.update(new)
-            write_csv_rows(file, rows)
+            write_rows(file, rows)
 
 
 def expert(keep: str = "keep", score: str = "4") -> dict[str, str]:
@@ -90,7 +90,7 @@ def split(*labels: str, only: str = "", as_typed: Callable[[str], Mapping[str, s
 def adjudicated(path: Path, out: Path, typed: Typist, judges: int = 1) -> Path:
     """A closed adjudication of a round's ties."""
     annotators = people(out.with_suffix(".csv"), *NAMES[:judges])
-    options = {"annotators": str(annotators), "format": "csv", "overlap": judges}
+    options = {"annotators": str(annotators), "overlap": judges}
     open_round(make_spec("adjudication", str(path), options), out)
     answer(out, typed)
     close_round(out, force=True)

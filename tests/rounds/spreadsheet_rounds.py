@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -148,24 +146,21 @@ def where(path: Path, number: int, key: str) -> str:
     return f"spreadsheets/{path.name}: {sheet.title}, {letter}"
 
 
-# --- CSV ----------------------------------------------------------------------------------------------------------
+def rows_of(path: Path) -> list[dict[str, str]]:
+    """The rows of a workbook by item number: column key -> text of its cell, empty for none."""
+    rows = []
+    for sheet in load_workbook(path).worksheets:
+        keys = [cell.value for cell in sheet[1]]
+        for cells in sheet.iter_rows(min_row=3, values_only=True) if "item" in keys else ():
+            rows.append({key: str("" if value is None else value) for key, value in zip(keys, cells, strict=True)})
+    return sorted((row for row in rows if row["item"]), key=lambda row: int(row["item"]))
 
 
-def csv_rows(path: Path) -> list[dict[str, str]]:
-    return list(csv.DictReader(io.StringIO(path.read_bytes().decode("utf-8-sig"), newline="")))
-
-
-def write_csv_rows(path: Path, rows: list[dict[str, str]], *, delimiter: str = ",", coding: str = "utf-8-sig") -> None:
-    output = io.StringIO()
-    writer = csv.DictWriter(output, list(rows[0]), delimiter=delimiter)
-    writer.writeheader()
-    writer.writerows(rows)
-    path.write_bytes(output.getvalue().encode(coding))
-
-
-def fill_csv(path: Path, answers: Mapping[int, Mapping[str, str]], **more: Any) -> None:
-    """Fill in cells of a CSV spreadsheet: item number -> column -> value."""
-    rows = csv_rows(path)
-    for number, typed in answers.items():
-        rows[number - 1] |= typed
-    write_csv_rows(path, rows, **more)
+def write_rows(path: Path, rows: list[dict[str, str]]) -> None:
+    """Fill in a workbook: column key -> text of its cell; `violations` marks the column of one label."""
+    answers = {}
+    for row in rows:
+        typed = {f"{key}:{value}" if key == "violations" else key: value for key, value in row.items()}
+        marked = {key: "yes" if key.startswith("violations:") and value else value for key, value in typed.items()}
+        answers[int(row["item"])] = {key: value or None for key, value in marked.items() if key != "item"}
+    fill(path, answers)

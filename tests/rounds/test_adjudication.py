@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from rounds_made import adjudicated, answer, begin, crowd, decisions, events, expert, people, split
-from spreadsheet_rounds import csv_rows, item, write_csv_rows
+from spreadsheet_rounds import item, rows_of, write_rows
 
 from h2htalk.data.files import read_jsonl, write_jsonl
 from h2htalk.data.subtasks import SUBTASKS
@@ -106,9 +106,9 @@ def test_withdrawn_decisions_do_not_count(tmp_path: Path) -> None:
     path = tied(tmp_path, count=2)
     ties = adjudicated(path, tmp_path / "ties", lambda *_: {"label": "keep"})
     close_round(path, adjudication=ties)
-    (file,) = (ties / "spreadsheets").glob("*.csv")
-    rows = csv_rows(file)
-    write_csv_rows(file, [rows[0] | {"label": "", "skip": "yes"}, *rows[1:]])
+    (file,) = (ties / "spreadsheets").glob("*.xlsx")
+    rows = rows_of(file)
+    write_rows(file, [rows[0] | {"label": "", "skip": "yes"}, *rows[1:]])
     reopen_round(ties)
     close_round(ties, force=True)
     (first,) = [item.removesuffix("#keep") for item, label in labels(ties, "label").items() if label is None]
@@ -152,7 +152,7 @@ def test_adjudicators_see_no_suggestions(tmp_path: Path) -> None:
     suggested = [item(n, suggested={"keep": "drop", "comment": "I would drop it."}) for n in range(2)]
     write_jsonl(tmp_path / "items.jsonl", suggested)
     annotators = str(people(tmp_path / "v.csv", "annalena", "bogumil"))
-    spec = make_spec("expert", str(tmp_path / "items.jsonl"), {"annotators": annotators, "format": "csv"})
+    spec = make_spec("expert", str(tmp_path / "items.jsonl"), {"annotators": annotators})
     open_round(replace(spec, overlap=2, suggest=True), tmp_path / "round")
     answer(tmp_path / "round", split("keep", "drop"))
     close_round(tmp_path / "round")
@@ -174,7 +174,7 @@ def test_adjudications_of_another_round_are_refused(tmp_path: Path) -> None:
 
 def test_opening_an_adjudication_again_does_not_need_the_ties(tmp_path: Path) -> None:
     path = tied(tmp_path)
-    spec = make_spec("adjudication", str(path), {"format": "csv"})
+    spec = make_spec("adjudication", str(path), {})
     open_round(spec, tmp_path / "ties")
     before = RoundFolder(tmp_path / "ties").items()
     reopen_round(path, annotators=people(tmp_path / "more.csv", "daraigh"))

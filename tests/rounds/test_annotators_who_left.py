@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from kills import interrupted_at
 from rounds_made import NAMES, answer, begin, decisions, expert, people, progress_of
-from spreadsheet_rounds import csv_rows, write_csv_rows
+from spreadsheet_rounds import rows_of, write_rows
 
 from h2htalk.rounds.closing import close_round
 from h2htalk.rounds.reopening import reopen_round
@@ -126,5 +126,5 @@ def test_an_interrupted_reopening_does_not_count_annotators_who_left(tmp_path: P
 
 
 def typed_over(path: Path, name: str, typed: dict[str, str]) -> None:
-    file = path / "spreadsheets" / f"{name}.csv"
-    write_csv_rows(file, [row | typed for row in csv_rows(file)])
+    file = path / "spreadsheets" / f"{name}.xlsx"
+    write_rows(file, [row | typed for row in rows_of(file)])

@@ -55,6 +55,6 @@ def test_experts_review_a_set_that_is_about_crises(tmp_path: Path) -> None:
     """A round of crises alone could not be opened: no session may hold so many of them."""
     lines = [json.dumps(case(number).to_dict()) for number in range(1, 8)]
     (tmp_path / "cases.jsonl").write_text("\n".join(lines) + "\n")
-    spec = RoundSpec(kind="expert", items=str(tmp_path / "cases.jsonl"), format="csv")
+    spec = RoundSpec(kind="expert", items=str(tmp_path / "cases.jsonl"))
     status, _ = open_round(spec, tmp_path / "round")
     assert (status.state, status.items) == ("open", 7)

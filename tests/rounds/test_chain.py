@@ -98,7 +98,7 @@ def test_gold_items_and_items_without_annotations_are_not_kept(tmp_path: Path) -
     ]
     write_jsonl(tmp_path / "items.jsonl", records)
     (tmp_path / "people.csv").write_text("name,languages,crisis\nanna,en,yes\nbo,zh,yes\n")
-    options = {"annotators": str(tmp_path / "people.csv"), "format": "csv", "overlap": 1}
+    options = {"annotators": str(tmp_path / "people.csv"), "overlap": 1}
     open_round(make_spec("crowd", str(tmp_path / "items.jsonl"), options), tmp_path / "crowd")
     answer(tmp_path / "crowd", lambda *_: crowd(), only=("anna",))
     close_round(tmp_path / "crowd", force=True)
@@ -222,7 +222,7 @@ def stage_spec(folder: Path, *names: str) -> RoundSpec:
     stage = folder / "review"
     write(stage / "kept" / "part-00000.jsonl", [full_candidate(name) for name in names])
     write_json(stage / "summary.json", {})
-    return make_spec("crowd", str(stage), {"format": "csv", "overlap": 2})
+    return make_spec("crowd", str(stage), {"overlap": 2})
 
 
 def test_everything_about_a_candidate_arrives_unchanged(tmp_path: Path) -> None:

@@ -86,7 +86,7 @@ def with_crises(folder: Path, annotators: int, decline: int, **given: Any) -> Pa
     write_jsonl(folder / "items.jsonl", [item(n, crisis=n < 2) for n in range(10)])
     lines = [f"v{n:02},en,{'no' if n < decline else 'yes'}" for n in range(annotators)]
     (folder / "people.csv").write_text("\n".join(["name,languages,crisis", *lines]) + "\n")
-    options = {"annotators": str(folder / "people.csv"), "format": "csv", "care": {"crisis_share": 0.5}, **given}
+    options = {"annotators": str(folder / "people.csv"), "care": {"crisis_share": 0.5}, **given}
     _, messages = open_round(make_spec("crowd", str(folder / "items.jsonl"), options), folder / "round")
     (folder / "messages").write_text("\n".join(messages))
     return folder / "round"

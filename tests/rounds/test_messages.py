@@ -9,7 +9,7 @@ from argilla_double import ArgillaDouble
 from argilla_made import opened as opened_on_server
 from command_line import h2htalk_here
 from rounds_made import answer, begin, crowd
-from spreadsheet_rounds import csv_rows, item, opened, write_csv_rows
+from spreadsheet_rounds import edited, item, keys_of, opened, rows_of, session_of, write_rows
 
 from h2htalk.rounds.platforms import Message
 from h2htalk.rounds.settings import Care
@@ -39,8 +39,8 @@ def test_a_fault_in_each_file_and_row(tmp_path: Path, fault: str) -> None:
     """A misspelt answer in each row printed 236 lines, a renamed column one for each file."""
     path = begin(tmp_path, "crowd", count=40, people=6, overlap=6)
     answer(path, lambda *_: crowd())
-    for file in sorted((path / "spreadsheets").glob("*.csv")):
-        rows = csv_rows(file)
+    for file in sorted((path / "spreadsheets").glob("*.xlsx")):
+        rows = rows_of(file)
         if fault == "suffix":
             file.rename(file.with_suffix(".ods"))
             continue
@@ -52,9 +52,11 @@ def test_a_fault_in_each_file_and_row(tmp_path: Path, fault: str) -> None:
                 "texts": {"text": "My own text."},
                 "codes": {"row": f"r{number}"} if number else {},
             }[fault]
+        write_rows(file, rows)
         if fault == "column":
-            rows = [{"verdict" if key == "keep" else key: value for key, value in row.items()} for row in rows]
-        write_csv_rows(file, rows)
+            with edited(file) as book:
+                sheet, _ = session_of(book, 1)
+                sheet.cell(1, keys_of(sheet).index("keep") + 1).value = "verdict"
     for words in (("status",), ("close", "--force")):
         done = h2htalk_here("round", words[0], path, *words[1:])
         lines = [line for line in (done.stdout + done.stderr).splitlines() if "spreadsheets/" in line]
@@ -88,8 +90,8 @@ def test_a_fault_in_each_dataset(server: ArgillaDouble, tmp_path: Path) -> None:
 
 def test_mistakes_keep_their_text(tmp_path: Path) -> None:
     """What a message says does not depend on whether the file was parsed again."""
-    round = opened(tmp_path, "crowd", [item(n) for n in range(5)], format="csv")
-    path = round.path / "spreadsheets" / "anna.csv"
-    write_csv_rows(path, [row | {"keep": "maybe"} for row in csv_rows(path)])
+    round = opened(tmp_path, "crowd", [item(n) for n in range(5)])
+    path = round.path / "spreadsheets" / "anna.xlsx"
+    write_rows(path, [row | {"keep": "maybe"} for row in rows_of(path)])
     first, second = (h2htalk_here("round", "status", round.path).stderr for _ in range(2))
     assert first == second != ""

@@ -167,7 +167,7 @@ def test_another_text_under_the_same_decision(copy: Path) -> None:
 
 
 def test_another_source_under_the_same_decision(tmp_path: Path) -> None:
-    spec = make_spec("expert", str(write(tmp_path / "c.jsonl", [candidate("c-1", "accept")])), {"format": "csv"})
+    spec = make_spec("expert", str(write(tmp_path / "c.jsonl", [candidate("c-1", "accept")])), {})
     path = tmp_path / "round"
     open_round(spec, path)
     answer_placeholders(path)

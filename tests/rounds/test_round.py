@@ -115,7 +115,7 @@ def test_closing_is_refused_with_mistakes(tmp_path: Path) -> None:
     path = begin(tmp_path, overlap=4)
     wrong = ("en-item-1", "annalena")
     answer(path, lambda *assignment: expert("perhaps" if assignment == wrong else "keep"))
-    with pytest.raises(RoundError, match=r"1 mistake, the first: spreadsheets/annalena.csv: row \d"):
+    with pytest.raises(RoundError, match=r"1 mistake, the first: spreadsheets/annalena.xlsx: Session 1, \w\d"):
         close_round(path)
     (message,) = round_status(path).mistakes
     assert "perhaps" in message
@@ -165,7 +165,7 @@ def test_ties_get_one_more_annotator_then_an_adjudication(tmp_path: Path) -> Non
     # They do not annotate, so an adjudication decides.
     close_round(path, force=True)
     judge = str(people(tmp_path / "judge.csv", "judge"))
-    spec = make_spec("adjudication", str(path), {"annotators": judge, "format": "csv"})
+    spec = make_spec("adjudication", str(path), {"annotators": judge})
     open_round(spec, tmp_path / "ties")
     asked = RoundFolder(tmp_path / "ties").items()
     assert [(one.id, one.labels) for one in asked] == [("en-item-1#keep", ("drop", "keep"))]

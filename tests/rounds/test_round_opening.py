@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from rounds_made import NAMES, answer, begin, expert, files_of, people, progress_of, refused
-from spreadsheet_rounds import csv_rows, item, write_csv_rows
+from spreadsheet_rounds import item, rows_of, write_rows
 
 from h2htalk.data.files import write_jsonl
 from h2htalk.errors import DataError, RoundError
@@ -28,7 +28,7 @@ from h2htalk.rounds.status import list_rounds, round_status
 def spec_of(folder: Path, numbers: range, name: str = "items") -> RoundSpec:
     write_jsonl(folder / f"{name}.jsonl", [item(n) for n in numbers])
     annotators = people(folder / "people.csv", *NAMES[:3])
-    return make_spec("expert", str(folder / f"{name}.jsonl"), {"annotators": str(annotators), "format": "csv"})
+    return make_spec("expert", str(folder / f"{name}.jsonl"), {"annotators": str(annotators)})
 
 
 @pytest.mark.parametrize("same", [False, True])
@@ -161,8 +161,8 @@ def test_a_round_that_is_closed_before_status_locks_it(tmp_path: Path, monkeypat
 
     def closed_and_changed() -> None:
         close_round(path)
-        file = path / "spreadsheets" / "annalena.csv"
-        write_csv_rows(file, [row | {"keep": "drop"} for row in csv_rows(file)])
+        file = path / "spreadsheets" / "annalena.xlsx"
+        write_rows(file, [row | {"keep": "drop"} for row in rows_of(file)])
 
     before_the_lock(monkeypatch, closed_and_changed)
     status = round_status(path)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from spreadsheet_rounds import csv_rows, item, write_csv_rows
+from spreadsheet_rounds import item, rows_of, write_rows
 
 from h2htalk.data.files import write_jsonl
 from h2htalk.errors import RoundError
@@ -29,7 +29,7 @@ def begin(folder: Path, count: int = 6, people: str = PEOPLE) -> Path:
     items[0]["crisis"] = True
     write_jsonl(folder / "gold.jsonl", items)
     (folder / "people.csv").write_text(people, encoding="utf-8")
-    spec = make_spec("crowd", str(folder / "gold.jsonl"), {"annotators": str(folder / "people.csv"), "format": "csv"})
+    spec = make_spec("crowd", str(folder / "gold.jsonl"), {"annotators": str(folder / "people.csv")})
     open_round(spec, folder / "pilot")
     return folder / "pilot"
 
@@ -38,20 +38,20 @@ def answer(path: Path, wrong: tuple[str, ...] = (), skipped: tuple[str, ...] = (
     """All annotators complete their items; those in `wrong` drop all, those in `skipped` skip crises."""
     known = read_spreadsheet_round(RoundFolder(path))
     for spreadsheet in known.spreadsheets:
-        name, file = spreadsheet.annotator.name, known.folder / f"{spreadsheet.stem}.csv"
-        rows = csv_rows(file)
+        name, file = spreadsheet.annotator.name, known.folder / f"{spreadsheet.stem}.xlsx"
+        rows = rows_of(file)
         for row, assignment in zip(rows, spreadsheet.assignments, strict=True):
             if name in skipped and known.items[assignment.item].crisis:
                 row["skip"] = "yes"
             else:
                 row |= {"subtask": "none", "quality": "3", "keep": "drop" if name in wrong else "keep"}
-        write_csv_rows(file, rows)
+        write_rows(file, rows)
 
 
 def test_pilot_gives_all_items_to_all_and_lists_who_passed(tmp_path: Path) -> None:
     """With the default overlap, a pilot of few annotators was refused, or gave each only some items."""
     path = begin(tmp_path)
-    assert not any("gold" in one.read_text("utf-8-sig") for one in (path / "spreadsheets").glob("*.csv"))
+    assert not any("gold" in str(row) for one in (path / "spreadsheets").iterdir() for row in rows_of(one))
     assignments = {
         spreadsheet.stem: len(spreadsheet.assignments)
         for spreadsheet in read_spreadsheet_round(RoundFolder(path)).spreadsheets
@@ -81,7 +81,7 @@ def test_annotators_who_join_or_leave_a_pilot(tmp_path: Path) -> None:
 def test_no_list_if_nobody_passed(tmp_path: Path) -> None:
     path = begin(tmp_path)
     passed = path / "private" / "qualified.csv"
-    spec = make_spec("crowd", str(tmp_path / "gold.jsonl"), {"annotators": str(passed), "overlap": 1, "format": "csv"})
+    spec = make_spec("crowd", str(tmp_path / "gold.jsonl"), {"annotators": str(passed), "overlap": 1})
     answer(path, wrong=("annalena", "bogumil", "chen_wei", "daraigh"))
     closed, _ = close_round(path)
     assert "none of 4 annotators passed the gold items" in closed.notes[0]

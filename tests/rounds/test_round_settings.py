@@ -45,7 +45,6 @@ def test_options_override_the_settings_file(tmp_path: Path) -> None:
         ("[adaptive]\naccuracy = 0.4", "adaptive.accuracy: must be 0.51 or more"),
         ("overlap = 2\n[adaptive]\non = true", "adaptive.minimum is 3, above the overlap of 2"),
         ("[ties]\ndawid_skene = 0.4", "ties.dawid_skene: must be 0.5 or more"),
-        ('where = "argilla"\nformat = "csv"', "format is for spreadsheets, not for argilla"),
         ("overlap = ", "not readable as TOML"),
         ("kind = 3", None),
     ],

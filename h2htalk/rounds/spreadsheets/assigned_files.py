@@ -46,14 +46,12 @@ class SpreadsheetRound:
 
     Attributes:
         folder: of the spreadsheets.
-        format: `xlsx` or `csv`.
         salt: key of the codes, so that nobody else can make a spreadsheet that is accepted.
         erased_codes: of rows of items that were erased; spreadsheets that come back may hold them.
     """
 
     name: str
     folder: Path
-    format: str
     salt: bytes
     suggest: bool
     items: Mapping[str, Item]
@@ -99,7 +97,6 @@ def read_spreadsheet_round(folder: RoundFolder) -> SpreadsheetRound:
     round = SpreadsheetRound(
         name=folder.name,
         folder=folder.path / "spreadsheets",
-        format=spec.format,
         salt=folder.salt(),
         suggest=spec.suggest,
         items=items,

@@ -14,7 +14,6 @@ from h2htalk.rounds.platforms import Collected, Message
 from h2htalk.rounds.questions import SKIPPED
 from h2htalk.rounds.round_folder import RoundFolder, protect_folder
 from h2htalk.rounds.spreadsheets.assigned_files import Spreadsheet, SpreadsheetRound, read_spreadsheet_round
-from h2htalk.rounds.spreadsheets.csv_format import write_csv, write_csv_guidelines, write_texts
 from h2htalk.rounds.spreadsheets.returned_files import ReturnedFiles
 from h2htalk.rounds.spreadsheets.row_removal import remove_rows
 from h2htalk.rounds.spreadsheets.stored_readings import FILE as STORED_READINGS
@@ -24,12 +23,10 @@ from h2htalk.rounds.spreadsheets.xlsx_writing import write_workbook
 
 # Seconds of writing without a progress line.
 _SILENT = 3.0
-# Ending of the files of separate texts.
-_TEXTS = ".texts.txt"
 
 
 class SpreadsheetPlatform:
-    """Spreadsheets `NAME.xlsx` or `NAME.csv` in `ROUND/spreadsheets`; those of later sets are `NAME-2.xlsx`, ..."""
+    """Spreadsheets `NAME.xlsx` in `ROUND/spreadsheets`; those of later sets are `NAME-2.xlsx`, ..."""
 
     assigns_items = True
 
@@ -49,18 +46,11 @@ class SpreadsheetPlatform:
         protect_folder(round.folder)
         existing = {_comparable(path.name) for path in round.folder.glob("*")}
         active = [spreadsheet for spreadsheet in round.spreadsheets if spreadsheet.annotator.active]
-        if round.format == "csv":
-            for language, spreadsheet in {spreadsheet.language: spreadsheet for spreadsheet in active}.items():
-                path = round.folder / f"guidelines-{language}.txt"
-                write_csv_guidelines(round, spreadsheet, folder.guidelines(language), path)
-        due = [one for one in active if _comparable(f"{one.stem}.{round.format}") not in existing]
+        due = [one for one in active if _comparable(f"{one.stem}.xlsx") not in existing]
         with Progress("spreadsheets", len(due), silent=_SILENT) as progress:
             for spreadsheet in due:
-                path = round.folder / f"{spreadsheet.stem}.{round.format}"
-                if round.format == "csv":
-                    write_csv(round, spreadsheet, path, round.folder / f"{spreadsheet.stem}{_TEXTS}")
-                else:
-                    _write_workbook_atomically(round, spreadsheet, folder.guidelines(spreadsheet.language), path)
+                path = round.folder / f"{spreadsheet.stem}.xlsx"
+                _write_workbook_atomically(round, spreadsheet, folder.guidelines(spreadsheet.language), path)
                 progress.advance()
         protect_folder(round.folder)
         annotators = len({spreadsheet.annotator.id for spreadsheet in round.spreadsheets})
@@ -69,8 +59,7 @@ class SpreadsheetPlatform:
             f"{round.folder}, {len(due):,} of them new"
         ]
         if due:
-            texts = " and the .txt files" if round.format == "csv" else ""
-            messages.append(f"send each annotator their spreadsheet{texts}; put returned files into that folder")
+            messages.append("send each annotator their spreadsheet; put returned files into that folder")
         return messages
 
     def collect(self, folder: RoundFolder) -> Collected:
@@ -146,19 +135,12 @@ class SpreadsheetPlatform:
         ]
 
     def erase(self, folder: RoundFolder, items: Collection[str]) -> list[str]:
-        """Remove the rows of erased items from all files, and write the separate texts again without them."""
+        """Remove the rows of erased items from all files."""
         remove_file(folder.private / STORED_READINGS)  # they hold comments
         round, messages = read_spreadsheet_round(folder), []
         if round.folder.is_dir():
-            texts = {f"{one.stem}{_TEXTS}": one for one in round.spreadsheets}
             for path in sorted(path for path in round.folder.rglob("*") if path.is_file()):
-                if path.name in texts:
-                    rows = write_texts(round, texts[path.name], path)
-                    if not any(row.separate for row in rows):
-                        remove_file(path)
-                elif path.name.endswith(_TEXTS):
-                    remove_file(path)
-                elif problem := _remove_rows(path, round):
+                if problem := _remove_rows(path, round):
                     messages.append(f"{path}: {problem}")
             protect_folder(round.folder)
         names = sorted({round.annotators[one].name for gone in folder.erased_items() for one in gone.given_to})
@@ -172,9 +154,8 @@ class SpreadsheetPlatform:
 
 def _remove_rows(path: Path, round: SpreadsheetRound) -> str:
     """Remove the rows of erased items from a file; return why it may still hold one, or nothing."""
-    suffix = path.suffix.lower()
-    if suffix not in (".xlsx", ".csv"):
-        known = path.name.startswith(("guidelines-", ".~", "~$"))
+    if path.suffix.lower() != ".xlsx":
+        known = path.name.startswith((".~", "~$"))
         return "" if known else "not searched for erased items; delete it, or remove them by hand"
     try:
         remove_rows(path, round.erased_codes)

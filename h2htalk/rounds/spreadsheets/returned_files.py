@@ -17,7 +17,6 @@ from h2htalk.rounds.assignment.assignments import Assignment
 from h2htalk.rounds.platforms import Message
 from h2htalk.rounds.spreadsheets.assigned_files import Spreadsheet, SpreadsheetRound
 from h2htalk.rounds.spreadsheets.columns import CHECKED, answer_columns
-from h2htalk.rounds.spreadsheets.csv_format import read_csv
 from h2htalk.rounds.spreadsheets.returned_rows import OUTSIDE, CellValue, ReturnedRow
 from h2htalk.rounds.spreadsheets.row_answers import Choices, RowAnnotations, read_row
 from h2htalk.rounds.spreadsheets.row_removal import remove_rows
@@ -66,11 +65,10 @@ class ReturnedFiles:
         """Read a file, or add a message that says why not."""
         shown = f"{self.round.folder.name}/{printable(path.name)}"
         name, suffix = path.name.lower(), path.suffix.lower()
-        guidelines = name.startswith("guidelines-") and name.endswith(".txt")
-        if name.startswith((".", "~$")) or name in _SYSTEM_FILES or guidelines or name.endswith(".texts.txt"):
+        if name.startswith((".", "~$")) or name in _SYSTEM_FILES:
             return
-        if suffix != f".{self.round.format}" or not path.is_file():
-            message = Message(shown, f"not read; the files of this round are .{self.round.format} files")
+        if suffix != ".xlsx" or not path.is_file():
+            message = Message(shown, "not read; the files of this round are .xlsx files")
             (self.mistakes if suffix in _SPREADSHEETS else self.notes).append(message)
             return
         try:
@@ -120,12 +118,9 @@ class ReturnedFiles:
         return self.readings.used[key]
 
     def _read_rows(self, path: Path, shown: str, mistakes: list[Message]) -> list[ReturnedRow]:
-        is_workbook = self.round.format == "xlsx"
-        answers = answer_columns(self.round.questions, "en", per_label=is_workbook)
+        answers = answer_columns(self.round.questions, "en", per_label=True)
         required = ["row", *(column.key for column in answers)]
-        if is_workbook:
-            return read_xlsx(path, shown, required, mistakes)
-        return read_csv(path, shown, required, mistakes, self._is_unchanged)
+        return read_xlsx(path, shown, required, mistakes)
 
     def _is_unchanged(self, row: ReturnedRow) -> bool:
         """Return whether the row's code is known and its texts are those that were published."""

@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
-import csv
 import io
 import re
 import shutil
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable
 from pathlib import Path
 
 from h2htalk.data.files import replacing
-from h2htalk.errors import RoundError
-from h2htalk.rounds.spreadsheets.assigned_files import MAX_FILE
 from h2htalk.rounds.spreadsheets.returned_rows import MAX_KEY_ROW
 from h2htalk.rounds.spreadsheets.xlsx_reading import open_workbook
 from h2htalk.rounds.spreadsheets.xlsx_writing import text_sheets
-from h2htalk.text.escaping import longest_field
 
 _CODE = re.compile(r"\s*(r[0-9a-f]{12})-[0-9a-f]{8}\s*")
-_UTF16 = (b"\xff\xfe", b"\xfe\xff")
 
 
 def remove_rows(path: Path, codes: Collection[str]) -> bool:
-    """Remove the rows with one of these codes from a workbook or a CSV file; return whether there were any.
+    """Remove the rows with one of these codes from a workbook; return whether there were any.
 
     A file that has no other rows is deleted.
 
@@ -31,7 +26,7 @@ def remove_rows(path: Path, codes: Collection[str]) -> bool:
         DataError: it cannot be written.
         OSError: it cannot be opened.
     """
-    changed = _without_rows(path, codes) if path.suffix.lower() == ".xlsx" else _without_records(path, codes)
+    changed = _without_rows(path, codes)
     if changed == b"":
         path.unlink()
     elif changed is not None:
@@ -73,30 +68,3 @@ def _without_rows(path: Path, codes: Collection[str]) -> bytes | None:
         if found and kept:
             book.save(whole)
     return whole.getvalue() if found else None
-
-
-def _without_records(path: Path, codes: Collection[str]) -> bytes | None:
-    """As `_without_rows` for a CSV file, whose other bytes do not change."""
-    raw = path.read_bytes()
-    # All encodings but UTF-16 keep separators, quotation marks and line ends as in ASCII.
-    encoding = "utf-16" if raw.startswith(_UTF16) else "latin-1"
-    try:
-        lines = list(io.StringIO(raw.decode(encoding), newline=""))
-        with longest_field(MAX_FILE):
-            parsed = [_records(lines, delimiter) for delimiter in ",;\t"]
-    except (csv.Error, UnicodeDecodeError) as error:
-        raise RoundError(f"the file cannot be read as CSV: {error}") from error
-    records = max(parsed, key=lambda found: sum(bool(there) for _, there in found))
-    left = [(text, there) for text, there in records if there.isdisjoint(codes)]
-    if len(left) == len(records):
-        return None
-    return "".join(text for text, _ in left).encode(encoding) if any(there for _, there in left) else b""
-
-
-def _records(lines: Sequence[str], delimiter: str) -> list[tuple[str, set[str]]]:
-    """Return the text of each record, and the codes in it."""
-    records, start = [], 0
-    for cells in (reader := csv.reader(lines, delimiter=delimiter)):
-        records.append(("".join(lines[start : reader.line_num]), _codes_in(cells)))
-        start = reader.line_num
-    return records

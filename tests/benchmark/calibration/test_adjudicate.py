@@ -39,7 +39,7 @@ WORST = ("itinerary-advanced-07", "itinerary-basic-07", "itinerary-advanced-01",
 
 
 def with_commands(run: Path, out: Path, *options: object) -> str:
-    people = ("--annotators", annotators(run.parent), "--overlap", 2, "--format", "csv")
+    people = ("--annotators", annotators(run.parent), "--overlap", 2)
     return command("adjudicate", "open", run, "--out", out, *people, *options)
 
 
@@ -224,7 +224,7 @@ GONE = KEYS[0][0]
 
 
 def opened(run: Path, out: Path) -> Path:
-    settings = {"annotators": str(annotators(run.parent)), "overlap": 2, "format": "csv"}
+    settings = {"annotators": str(annotators(run.parent)), "overlap": 2}
     status, _ = open_rating_round(load_run(run), KEYS, out, settings)
     assert (status.state, status.items, status.assignments) == ("open", 3, 6)
     return out

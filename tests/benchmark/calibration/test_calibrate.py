@@ -198,10 +198,10 @@ def test_corrected_cells_equal_a_computation_by_hand(run: Path, tmp_path: Path) 
 
 
 def test_a_round_gives_labels(run: Path, tmp_path: Path) -> None:
-    options = {"annotators": str(annotators(tmp_path, 3)), "format": "csv", "overlap": 3}
+    options = {"annotators": str(annotators(tmp_path, 3)), "overlap": 3}
     plan_labels(run, labels=12, round_out=tmp_path / "round", round_options=options)
     assert {item.id for item in RoundFolder(tmp_path / "round").items()} == set(plan_of(run).answers)
-    names = sorted(path.stem for path in (tmp_path / "round").rglob("*.csv"))
+    names = sorted(path.stem for path in (tmp_path / "round").rglob("*.xlsx"))
     rate(tmp_path / "round", lambda item, annotator: int(rated(item)) + names.index(annotator) % 2)
     close_round(tmp_path / "round", force=True)
     found = calibrate_judge(run, tmp_path / "round")

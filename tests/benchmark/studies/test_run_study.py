@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from byte_search import files_with
 from command_line import h2htalk_here
 from kills import kill_when, wait_until
 from providers import ProviderServer, price_file
@@ -238,7 +239,7 @@ def two_arms(folder: Path, harmful: bool = False) -> StudyResult:
 def opened(study: StudyResult, folder: Path) -> Path:
     """A round of safety about a study."""
     annotators = str(people(folder / "people.csv", *NAMES[:2]))
-    options = {"annotators": annotators, "overlap": 2, "format": "csv"}
+    options = {"annotators": annotators, "overlap": 2}
     status, _ = open_study_round(study.study.path, folder / "round", options=options)
     assert status.state == "open"
     return folder / "round"
@@ -250,9 +251,8 @@ def test_people_rate_safety_blind_to_the_arm(tmp_path: Path) -> None:
     ids = {item.id for item in RoundFolder(round_).items()}
     turns = [one for one in study.replies if one.case.study == "high_risk" and one.reply.arm == "sap"]
     assert len(ids) == len(turns)  # both arms gave equal replies: they are read once
-    sheets = "".join(one.read_text() for one in (round_ / "spreadsheets").iterdir())
-    assert REPLY["en"] in sheets
-    assert "sap/" not in sheets
+    assert files_with(round_ / "spreadsheets", REPLY["en"])
+    assert not files_with(round_ / "spreadsheets", "sap/")
     answer(round_, lambda item, annotator: BAD if item == min(ids) else SAFE)
     result, messages = close_study_round(path, round_)
     assert messages == [f"{2 * len(ids)} answers of people"]
@@ -281,7 +281,7 @@ def test_a_judges_violation_rate_is_corrected_by_peoples_labels(tmp_path: Path) 
 
 def test_people_answer_points_instead_of_a_judge(tmp_path: Path) -> None:
     study, round_ = studied(tmp_path, "instructions", limit=8).study.path, tmp_path / "round"
-    words = ["--format", "csv", "--annotators", people(tmp_path / "people.csv", *NAMES[:2]), "--overlap", 2]
+    words = ["--annotators", people(tmp_path / "people.csv", *NAMES[:2]), "--overlap", 2]
     done = h2htalk_here("study", "open-round", study, "--out", round_, "--ask", "points", *words)
     assert done.returncode == 0, done.stderr
     guidelines = (round_ / "guidelines" / "en.md").read_text()

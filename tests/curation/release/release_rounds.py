@@ -8,7 +8,7 @@ from pathlib import Path
 from curation_made import finished
 from release_items import different
 from rounds_made import answer, crowd, expert, people
-from spreadsheet_rounds import csv_rows, write_csv_rows
+from spreadsheet_rounds import rows_of, write_rows
 
 from h2htalk.curation.candidates import Candidate, Reference
 from h2htalk.curation.workspace import Workspace
@@ -56,7 +56,7 @@ def voted(
     workspace = finished(folder / "W", "compose", [candidate(one).to_dict() for one in chosen])
     annotators = people(folder / "people.csv", *NAMES)
     annotators.write_text(annotators.read_text().replace(",en,", ",en zh,"))
-    options = {"annotators": str(annotators), "format": "csv", "overlap": 3}
+    options = {"annotators": str(annotators), "overlap": 3}
     open_round(make_spec("crowd", str(workspace.path), options), folder / "crowd")
     close(folder / "crowd", crowd_says)
     open_round(make_spec("expert", str(folder / "crowd"), options), folder / "experts")
@@ -81,9 +81,9 @@ def change_answer(path: Path, item: str, column: str, value: str, annotators: Se
     known = read_spreadsheet_round(RoundFolder(path))
     for spreadsheet in known.spreadsheets:
         if spreadsheet.annotator.name in annotators:
-            file = known.folder / f"{spreadsheet.stem}.csv"
-            rows = csv_rows(file)
+            file = known.folder / f"{spreadsheet.stem}.xlsx"
+            rows = rows_of(file)
             for row, assignment in zip(rows, spreadsheet.assignments, strict=True):
                 if assignment.item == item:
                     row[column] = value
-            write_csv_rows(file, rows)
+            write_rows(file, rows)

@@ -561,7 +561,7 @@ def test_rounds_on_files_of_ones_own_are_refused(tmp_path: Path) -> None:
             json.dumps({"id": one.id, "language": "en", "prompt": one.turns[0].content}) + "\n" for one in scenarios
         )
     )
-    options = {"annotators": str(tmp_path / "people.csv"), "format": "csv", "overlap": 3}
+    options = {"annotators": str(tmp_path / "people.csv"), "overlap": 3}
     open_round(make_spec("crowd", str(tmp_path / "own.jsonl"), options), tmp_path / "own")
     close(tmp_path / "own", lambda item: crowd())
     with pytest.raises(ConfigError, match=r"own: the items of this round have no record .*a workspace's stage"):
@@ -626,7 +626,7 @@ def test_what_a_killed_build_left_is_removed(folder: Path, monkeypatch: pytest.M
 
 
 def test_open_rounds_are_left_out_unless_they_are_named(folder: Path) -> None:
-    options = {"annotators": str(folder / "people.csv"), "format": "csv", "overlap": 3}
+    options = {"annotators": str(folder / "people.csv"), "overlap": 3}
     open_round(make_spec("expert", str(folder / "crowd"), options), folder / "later")
     made = build_release(write_spec(folder), folder / "release")
     assert made.path is not None

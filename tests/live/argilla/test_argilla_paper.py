@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import csv
 from pathlib import Path
 
 import pytest
 from argilla_annotators import SimulatedAnnotator, made_items, signed_in, write_annotators, write_items
 from argilla_stack import OWNER_KEY, Stack
+from spreadsheet_rounds import fill, places, workbook_path
 
 from h2htalk.data.files import read_json_object, read_jsonl
 from h2htalk.rounds.closing import close_round
@@ -15,7 +15,6 @@ from h2htalk.rounds.opening import open_round
 from h2htalk.rounds.questions import QUESTIONS
 from h2htalk.rounds.round_folder import RoundFolder
 from h2htalk.rounds.settings import Care, RoundSpec
-from h2htalk.rounds.spreadsheets.assigned_files import read_spreadsheet_round
 from h2htalk.rounds.status import round_status
 
 pytestmark = [pytest.mark.live, pytest.mark.timeout(120)]
@@ -26,20 +25,11 @@ SKILLS = {"paper-a": 0.9, "paper-b": 0.8, "paper-c": 0.7, "paper-d": 0.55, "pape
 
 
 def filled_in(round: RoundFolder, annotator: SimulatedAnnotator) -> set[str]:
-    """Fill in an annotator's CSV spreadsheet, and return its items."""
-    known = read_spreadsheet_round(round)
-    (spreadsheet,) = [one for one in known.spreadsheets if one.annotator.name == annotator.name]
-    path = known.folder / f"{spreadsheet.stem}.csv"
-    with path.open(encoding="utf-8-sig", newline="") as file:
-        rows = list(csv.DictReader(file))
-    for row, assignment in zip(rows, spreadsheet.assignments, strict=True):
-        said = annotator.answer(assignment.item, QUESTIONS["crowd"])
-        row.update({question: str(value) for question, value in said.items()})
-    with path.open("w", encoding="utf-8-sig", newline="") as file:
-        writer = csv.DictWriter(file, list(rows[0]))
-        writer.writeheader()
-        writer.writerows(rows)
-    return {assignment.item for assignment in spreadsheet.assignments}
+    """Fill in an annotator's spreadsheet, and return its items."""
+    numbers = places(round, annotator.name)
+    said = {number: annotator.answer(item, QUESTIONS["crowd"]) for item, number in numbers.items()}
+    fill(workbook_path(round, annotator.name), said)
+    return set(numbers)
 
 
 def test_spreadsheets_and_a_server_give_the_same_decisions(
@@ -52,7 +42,7 @@ def test_spreadsheets_and_a_server_give_the_same_decisions(
     rounds = {}
     for where in ("argilla", "spreadsheets"):
         spec = RoundSpec(
-            kind="crowd", items=str(items), where=where, format="csv", annotators=str(people), overlap=len(SKILLS),
+            kind="crowd", items=str(items), where=where, annotators=str(people), overlap=len(SKILLS),
             care=Care(session_items=15, crisis_share=0.3),
         )  # fmt: skip
         open_round(spec, tmp_path / f"same-{where}")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from rounds_made import answer, begin, crowd
-from spreadsheet_rounds import collect, edited, fill, fill_csv, item, opened, workbook_path
+from spreadsheet_rounds import collect, edited, fill, item, opened, workbook_path
 
 from h2htalk.rounds.annotators import Annotator
 from h2htalk.rounds.round_folder import RoundFolder
@@ -95,8 +95,8 @@ def test_the_time_grows_with_the_number_of_answers(tmp_path: Path) -> None:
     path = begin(tmp_path, "crowd", count=300, people=6, overlap=6)
     answer(path, lambda *_: crowd())
     first = seconds()
-    for file in (path / "spreadsheets").glob("*.csv"):
-        fill_csv(file, {1: {"quality": "3"}})
+    for file in (path / "spreadsheets").glob("*.xlsx"):
+        fill(file, {1: {"quality": "3"}})
     assert seconds() < 1.5 * first + 0.2
 
 

@@ -183,14 +183,10 @@ def test_suggestions_only_if_the_round_shows_them(tmp_path: Path) -> None:
     assert row_of(seeing, "en-item-2")["suggestion"].value is None
 
 
-@pytest.mark.parametrize("format", ["xlsx", "csv"])
-def test_files_do_not_reveal_ids_subtasks_or_gold_answers(tmp_path: Path, format: str) -> None:
+def test_files_do_not_reveal_ids_subtasks_or_gold_answers(tmp_path: Path) -> None:
     items = [item(n, subtask="itinerary_basic", gold={"keep": "drop"}, id=f"hidden-id-{n}") for n in range(3)]
-    path = opened(tmp_path, "expert", items, format=format).path / "spreadsheets" / f"anna.{format}"
-    texts = [path.read_bytes()]
-    if format == "xlsx":
-        with zipfile.ZipFile(path) as parts:
-            texts = [parts.read(part) for part in parts.namelist()]
+    with zipfile.ZipFile(workbook_path(opened(tmp_path, "expert", items))) as parts:
+        texts = [parts.read(part) for part in parts.namelist()]
     assert not any(hint in text for text in texts for hint in (b"hidden-id", b"itinerary_basic", b'"gold"'))
 
 
