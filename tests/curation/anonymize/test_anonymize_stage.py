@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from curation_made import all_bytes, dialogue, gathered
 
-from h2htalk.curation.anonymize.engine.artifacts import DialogueArtifacts
+from h2htalk.curation.anonymize.engine.dialogue_text import DialogueText
 from h2htalk.curation.anonymize.spans import Span
 from h2htalk.curation.anonymize.stage import anonymize_dialogue, make_stage
 from h2htalk.curation.gather.settings import GatherSettings, Source
@@ -76,7 +76,7 @@ def test_nothing_to_replace_leaves_the_words_as_they_are() -> None:
 
 
 def test_names_found_with_little_evidence_are_tagged_for_review(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(DialogueArtifacts, "names", [Span(0, 5, "PERSON", 0.5)])
+    monkeypatch.setattr(DialogueText, "names", [Span(0, 5, "PERSON", 0.5)])
     outcome = kept(dialogue(3, "Zorbo came by.", "Oh?"))
     assert outcome.tags == ("review",)
     assert outcome.record["metadata"]["anonymized"] == {"spans": {"PERSON": 1}, "review": True}
@@ -177,7 +177,7 @@ def test_the_key_is_in_no_file_of_the_stage(tmp_path: Path) -> None:
 def test_a_wrong_registry_is_an_error_before_anything_is_read(tmp_path: Path) -> None:
     workspace = gathered(tmp_path, [EMILY])
     (tmp_path / "my.yaml").write_text("recognizers: [{name: X, supported_entity: XX, pattern: []}]")
-    with pytest.raises(ConfigError, match=r"my\.yaml: recognizers, entry 1: pattern: no such field"):
+    with pytest.raises(ConfigError, match=r"my\.yaml: recognizers, entry 1 \(X\): pattern: no such field"):
         make_stage(_spec(tmp_path, recognizers=str(tmp_path / "my.yaml")), workspace, KEY)
 
 

@@ -9,6 +9,7 @@ Nothing is downloaded, and no language model is loaded unless a user's recognise
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
@@ -16,10 +17,9 @@ from functools import lru_cache
 from presidio_analyzer import AnalyzerEngine, EntityRecognizer, RecognizerRegistry, RecognizerResult
 from presidio_analyzer.context_aware_enhancers import LemmaContextAwareEnhancer
 
-from h2htalk.curation.anonymize.engine.artifacts import ChatNlpEngine, DialogueArtifacts
-from h2htalk.curation.anonymize.engine.model_recognizers import ModelRecognizer
+from h2htalk.curation.anonymize.engine.dialogue_text import ChatNlpEngine, DialogueText
 from h2htalk.curation.anonymize.engine.recognizers import ChatRecognizer, chat_recognizers, to_result, to_span
-from h2htalk.curation.anonymize.engine.user_recognizers import UserRegistry, load_recognizers
+from h2htalk.curation.anonymize.engine.user_recognizers import MODELS, UserRegistry, load_recognizers
 from h2htalk.curation.anonymize.spans import Span, resolve_overlaps
 from h2htalk.curation.anonymize.values.dialogue_values import DialogueData, collect_values
 from h2htalk.data.languages import LANGUAGES
@@ -31,7 +31,7 @@ _SCRAP = re.compile(r"\W*[^\d\u4e00-\u9fff]{0,7}\W*")
 
 
 class DialogueEnhancer(LemmaContextAwareEnhancer):
-    """Settles the results of a dialogue; `DialogueArtifacts.data` holds its values afterwards."""
+    """Settles the results of a dialogue; `DialogueText.data` holds its values afterwards."""
 
     def enhance_using_context(
         self,
@@ -42,32 +42,30 @@ class DialogueEnhancer(LemmaContextAwareEnhancer):
         context: Sequence[str] | None = None,
     ) -> list[RecognizerResult]:
         """Presidio's context words first, for a user's recognisers that name some; then the spans that stay."""
-        artifacts = nlp_artifacts
-        if not isinstance(artifacts, DialogueArtifacts):
-            raise TypeError(f"the enhancer needs DialogueArtifacts, not {type(artifacts).__name__}")
+        dialogue = nlp_artifacts
+        if not isinstance(dialogue, DialogueText):
+            raise TypeError(f"the enhancer needs a DialogueText, not {type(dialogue).__name__}")
         if any(recognizer.context for recognizer in recognizers):
-            raw_results = super().enhance_using_context(text, raw_results, artifacts, recognizers, context)
+            raw_results = super().enhance_using_context(text, raw_results, dialogue, recognizers, context)
         by_id = {recognizer.id: recognizer for recognizer in recognizers}
-        found: dict[tuple[int, int, str], RecognizerResult] = {}
         ours: list[Span] = []
         users: list[Span] = []
-        for result in (result for result in raw_results if round(result.score, 6) >= THRESHOLD):
+        for span, result in ((to_span(result), result) for result in raw_results):
             recognizer = by_id[result.recognition_metadata[RecognizerResult.RECOGNIZER_IDENTIFIER_KEY]]
-            span = Span(result.start, result.end, result.entity_type, result.score, recognizer.name)
-            place = (span.start, span.end, span.type)
-            found[place] = max(found.get(place, result), result, key=lambda each: each.score)
+            if span.score < THRESHOLD:
+                continue
             if isinstance(recognizer, ChatRecognizer):
                 ours.append(span)
-            elif isinstance(recognizer, ModelRecognizer):
-                ours += _outside(artifacts.blocked, artifacts.in_messages(span))
+            elif isinstance(recognizer, MODELS):
+                ours += _outside(dialogue.blocked(by_models=True), dialogue.in_messages(span))
             else:
-                users += _outside(artifacts.allowed, artifacts.in_messages(span))
-        settled = _settle(artifacts.text, ours, users)
-        in_messages = artifacts.of_messages(settled)
-        artifacts.data = collect_values(artifacts.texts, in_messages, artifacts.language, artifacts.allow)
+                users += _outside(dialogue.blocked(by_models=False), dialogue.in_messages(span))
+        spans_of_messages = dialogue.of_messages(_settle(dialogue.text, ours, users))
+        dialogue.data = collect_values(dialogue.texts, spans_of_messages, dialogue.language, dialogue.allow)
         return [
-            found.get((span.start, span.end, span.type)) or to_result(span)
-            for span in artifacts.joined(artifacts.data.spans)
+            to_result(replace(span, start=span.start + offset, end=span.end + offset))
+            for offset, spans in zip(dialogue.offsets, dialogue.data.spans, strict=True)
+            for span in spans
         ]
 
 
@@ -109,12 +107,15 @@ def chat_analyzer(language: str, users: UserRegistry = NO_REGISTRY) -> AnalyzerE
         raise ConfigError(f"no recognisers of personal data for language {quoted(language)}; choose from {known}")
     recognizers = [*chat_recognizers(language), *load_recognizers(users, language)]
     registry = RecognizerRegistry(recognizers, supported_languages=[language])
-    return AnalyzerEngine(
-        registry=registry,
-        nlp_engine=ChatNlpEngine(),
-        supported_languages=[language],
-        context_aware_enhancer=DialogueEnhancer(),
-    )
+    with warnings.catch_warnings():
+        # Presidio warns that context words need tokens, which an engine without a model has not; ours has.
+        warnings.simplefilter("ignore", UserWarning)
+        return AnalyzerEngine(
+            registry=registry,
+            nlp_engine=ChatNlpEngine([{"lang_code": language, "model_name": ""}]),
+            supported_languages=[language],
+            context_aware_enhancer=DialogueEnhancer(),
+        )
 
 
 def find_in_dialogue(
@@ -142,14 +143,11 @@ def find_in_dialogue(
         spans with the types of `spans.TYPES` and a user's; places count characters of the text as given; scores in
         [0.5, 1]; and the values in them. Errors as `chat_analyzer`.
     """
-    artifacts = DialogueArtifacts(texts, language, allow=(*allow, *users.allow_list), countries=countries, names=names)
+    dialogue = DialogueText(texts, language, allow=(*allow, *users.allow_list), countries=countries, names=names)
     analyzer = chat_analyzer(language, users)
     entities = sorted(set(analyzer.get_supported_entities(language)) - set(keep)) if keep else None
-    results = analyzer.analyze(
-        artifacts.text, language, entities, nlp_artifacts=artifacts, return_decision_process=True
-    )
-    spans = artifacts.of_messages(sorted(map(to_span, results)))
-    return replace(artifacts.data, spans=tuple(map(tuple, spans)))
+    analyzer.analyze(dialogue.text, language, entities, nlp_artifacts=dialogue)
+    return dialogue.data
 
 
 def find_spans(text: str, language: str, *, allow: Sequence[str] = (), users: UserRegistry = NO_REGISTRY) -> list[Span]:

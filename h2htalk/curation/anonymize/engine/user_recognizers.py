@@ -1,7 +1,7 @@
-"""A user's own recognisers, from a registry file in Presidio's format, read strictly.
+"""A user's own recognisers, from a registry file in Presidio's format, made by Presidio's loader.
 
-Presidio's loader takes its default registry where the file is missing, drops keys that it does not know, and skips a
-recogniser that fails. Here each of these is an error: what a curation trusts to be found must be looked for.
+That loader takes its default registry where the file is missing, drops keys that it does not know, and goes on where a
+model or a pattern fails. Here each of these is an error: what a curation trusts to be found must be looked for.
 
     recognizers:
       - name: Staff
@@ -26,162 +26,74 @@ import re
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from importlib import import_module
+from inspect import signature
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import regex
 import yaml
-from presidio_analyzer import EntityRecognizer, Pattern, PatternRecognizer, RecognizerResult
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from presidio_analyzer import EntityRecognizer, LocalRecognizer, PatternRecognizer, RecognizerResult
+from presidio_analyzer.input_validation.yaml_recognizer_models import CustomRecognizerConfig
+from presidio_analyzer.predefined_recognizers import GLiNERRecognizer, HuggingFaceNerRecognizer
+from presidio_analyzer.recognizer_registry import RecognizerRegistryProvider
+from presidio_analyzer.recognizer_registry.recognizers_loader_utils import RecognizerListLoader
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from h2htalk.chat.engines import model_identity
-from h2htalk.curation.anonymize.engine.model_recognizers import MODEL_CLASSES
 from h2htalk.data.files import read_bounded
 from h2htalk.data.languages import LANGUAGES
 from h2htalk.data.records import read_record
-from h2htalk.errors import ConfigError, H2HTalkError, MissingExtraError, quoted
+from h2htalk.errors import ConfigError, H2HTalkError, MissingExtraError, quoted, suggest
 
+# What Presidio imports for a model: its module was imported while they were hidden (`engine`).
+_LIBRARIES: dict[str, tuple[dict[str, str], str]] = {
+    "GLiNERRecognizer": ({"GLiNER": "gliner:GLiNER"}, "pip install gliner"),
+    "HuggingFaceNerRecognizer": (
+        {"torch": "torch", "hf_pipeline": "transformers:pipeline"},
+        'pip install "h2htalk[local]"',
+    ),
+    "SpacyRecognizer": ({"spacy": "spacy"}, 'pip install "h2htalk[curation]"'),
+}
 # A pattern that needs longer than this on one dialogue is refused, by a probe or when it happens.
 _SECONDS = 5.0
 _PROBES = tuple(unit * 3000 + "!" for unit in ("a", "1", " ", "a ", "1-", "我", ".", "a1", "@", "a."))
 _DENY_LIST = "deny_list"  # words: nothing in them repeats
 _LARGEST = 1 << 20  # bytes of a registry
 _HAN = re.compile("[\u4e00-\u9fff]")
-_Type = Annotated[str, Field(pattern="^[A-Z][A-Z0-9_]{1,39}$")]
-_Score = Annotated[float, Field(ge=0, le=1)]
-_Words = Annotated[list[Annotated[str, Field(min_length=1)]], Field(min_length=1)]
+_OWN_CLASS = ("name", "enabled", "supported_languages", "class", "params")
+_NOT_HERE = {"score_thresholds", "country_code", "supported_language", "supported_entities"}
+Entry = dict[str, Any]
 
 
-def _compilable(pattern: str) -> str:
-    try:
-        regex.compile(pattern)
-    except regex.error as error:
-        raise ValueError(f"{quoted(pattern)} is no regular expression: {error}") from error
-    return pattern
-
-
-class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True)
-
-
-class _LanguageKeys(_Strict):
-    language: str
-    context: list[str] = []
-
-
-class _PatternKeys(_Strict):
-    name: str
-    regex: Annotated[str, AfterValidator(_compilable)]
-    score: _Score
-
-
-class _Keys(_Strict):
-    """What every entry may hold."""
-
-    name: Annotated[str, Field(min_length=1, max_length=80)]
-    type: Literal["custom", "predefined"] | None = None
-    enabled: bool = True
-    supported_languages: Annotated[list[str | _LanguageKeys], Field(min_length=1)] | None = None
-    context: list[str] = []
-
-    def languages(self) -> dict[str, list[str]]:
-        """Each language that it reads, with its context words."""
-        if self.supported_languages is None:
-            return dict.fromkeys(LANGUAGES, self.context)
-        keys = [_LanguageKeys(language=each) if isinstance(each, str) else each for each in self.supported_languages]
-        return {each.language: [*self.context, *each.context] for each in keys}
-
-    def build(self, language: str, registry: str) -> EntityRecognizer:
-        """The recogniser of a language; `registry` is the path of the file."""
-        raise NotImplementedError
-
-
-class _Patterns(_Keys):
-    """Regular expressions and words."""
-
-    supported_entity: _Type
-    patterns: list[_PatternKeys] = []
-    deny_list: _Words | None = None
-    deny_list_score: _Score = 1.0
-
-    def build(self, language: str, registry: str) -> EntityRecognizer:
-        patterns = [Pattern(each.name, each.regex, each.score) for each in self.patterns]
-        if self.deny_list:
-            patterns.append(Pattern(_DENY_LIST, _any_of(self.deny_list), self.deny_list_score))
-        context = self.languages()[language]
-        return PatternRecognizer(self.supported_entity, self.name, language, patterns, context=context)
-
-
-class _Predefined(_Keys):
-    """One of Presidio's own recognisers of patterns, such as those of other countries' numbers."""
-
-    class_name: str
-
-    def build(self, language: str, registry: str) -> EntityRecognizer:
-        found = getattr(import_module("presidio_analyzer.predefined_recognizers"), self.class_name, None)
-        if not (isinstance(found, type) and issubclass(found, PatternRecognizer)):
-            known = f"one of Presidio's pattern recognizers nor one of {', '.join(MODEL_CLASSES)}"
-            raise ConfigError(f"class_name: {quoted(self.class_name)} is neither {known}")
-        context = {"context": words} if (words := self.languages()[language]) else {}
-        recognizer: EntityRecognizer = found(supported_language=language, name=self.name, **context)
-        return recognizer
-
-
-class _Model(_Keys):
-    """A model that finds names."""
-
-    class_name: str
-    model_name: Annotated[str, Field(min_length=1)]
-    label_mapping: dict[str, _Type] | None = None
-    entity_mapping: dict[str, _Type] | None = None
-    threshold: _Score | None = None
-
-    def model(self, registry: str) -> str:
-        """The model's name; a path is relative to the registry's folder."""
-        is_path = self.model_name.startswith((".", "/", "~"))
-        return str(Path(registry).resolve().parent / Path(self.model_name).expanduser()) if is_path else self.model_name
-
-    def build(self, language: str, registry: str) -> EntityRecognizer:
-        labels = self.label_mapping or self.entity_mapping
-        return MODEL_CLASSES[self.class_name](self.name, language, self.model(registry), labels, self.threshold)
-
-
-class _Class(_Keys):
-    """A class of the user's own: `module:Name`, made with `params`."""
-
-    path: Annotated[str, Field(alias="class", pattern=r"^[\w.]+:\w+$")]
-    params: dict[str, Any] = {}
-
-    def build(self, language: str, registry: str) -> EntityRecognizer:
-        module, _, name = self.path.partition(":")
-        sys.path.append(folder := str(Path(registry).resolve().parent))  # at its end: it hides no installed module
-        try:
-            recognizer = getattr(import_module(module), name)(**self.params, supported_language=language)
-        finally:
-            del sys.path[len(sys.path) - 1 - sys.path[::-1].index(folder)]
-        if not isinstance(recognizer, EntityRecognizer):
-            raise ConfigError(f"class: {self.path} is no Presidio EntityRecognizer")
-        return recognizer
-
-
-class _Registry(_Strict):
-    recognizers: list[dict[str, Any]] = []
+class _Registry(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+    recognizers: list[Entry] = []
     allow_list: list[Annotated[str, Field(min_length=1)]] = []
 
 
 @dataclass(frozen=True, slots=True)
 class UserRegistry:
-    """A registry file as read: `content` is its text, `path` is for messages and for modules beside it."""
+    """A registry file as read: `content` is its text, `path` is for messages and for what lies beside it."""
 
     path: str = ""
     content: str = ""
-    trusted: bool = False
-    allow_list: tuple[str, ...] = ()
 
-    def entries(self) -> list[tuple[str, _Keys]]:
-        """Each entry with its place for messages."""
-        return _entries(self.path, _parse(self.path, self.content), trusted=self.trusted)
+    def entries(self) -> Iterator[tuple[str, Entry]]:
+        """Each recogniser that is not switched off, with its place for messages."""
+        for number, entry in enumerate(_parse(self).recognizers, start=1):
+            if entry.get("enabled", True):
+                yield f"{self.path}: recognizers, entry {number} ({entry.get('name')})", entry
+
+    @property
+    def allow_list(self) -> list[str]:
+        """Names that stay."""
+        return _parse(self).allow_list
+
+    def beside(self, name: str) -> str:
+        """A model's name; a path is relative to the registry's folder."""
+        return str(Path(self.path).resolve().parent / Path(name).expanduser()) if name[0] in "./~" else name
 
     def fingerprint(self) -> list[str]:
         """What the results depend on: the file, and the models that it names.
@@ -189,34 +101,69 @@ class UserRegistry:
         Raises:
             ConfigError: a model's folder cannot be read.
         """
-        if not self.content:
-            return []
-        models = [entry.model(self.path) for _, entry in self.entries() if isinstance(entry, _Model) and entry.enabled]
+        models = [self.beside(entry["model_name"]) for _, entry in self.entries() if "model_name" in entry]
         digest = hashlib.sha256(self.content.encode()).hexdigest()[:16]
-        return [f"sha256 {digest}", *(model_identity(f"hf:{model}") for model in models)]
+        return [f"sha256 {digest}", *(model_identity(f"hf:{model}") for model in models)] if self.content else []
+
+
+@lru_cache(maxsize=16)
+def _parse(registry: UserRegistry) -> _Registry:
+    try:
+        raw = yaml.safe_load(registry.content)
+    except yaml.YAMLError as error:
+        raise ConfigError(f"{registry.path}: not YAML: {' '.join(str(error).split())}") from error
+    return read_record(_Registry, raw or {}, registry.path, error=ConfigError)
 
 
 def read_registry(path: Path, *, trusted: bool = False) -> UserRegistry:
-    """Read and check a registry file.
+    """Read a registry file.
 
     Args:
         path: a YAML file in Presidio's format; the module's docstring shows one.
         trusted: recognisers may be classes of the user's own code.
 
     Raises:
-        ConfigError: the file is missing, or an entry is not what its kind allows; names file, entry and key.
+        ConfigError: the file is missing, or a key is unknown; names file, entry and key.
     """
     try:
-        content = read_bounded(path, _LARGEST).decode("utf-8-sig")
-    except OSError as error:
-        raise ConfigError(f"{path}: cannot be read: {error.strerror or error}") from error
-    except UnicodeDecodeError as error:
-        raise ConfigError(f"{path}: not UTF-8") from error
-    registry = _parse(str(path), content)
-    if not (registry.recognizers or registry.allow_list):
+        registry = UserRegistry(str(path), read_bounded(path, _LARGEST).decode("utf-8-sig"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path}: cannot be read as UTF-8: {error}") from error
+    entries = list(registry.entries())
+    if not (entries or registry.allow_list):
         raise ConfigError(f"{path}: the file is empty; name recognizers or an allow_list in it")
-    _entries(str(path), registry, trusted=trusted)
-    return UserRegistry(str(path), content, trusted, tuple(registry.allow_list))
+    for place, entry in entries:
+        if "class" in entry and not trusted:
+            hint = "allow it with anonymize.trust_recognizers = true"
+            raise ConfigError(f"{place}: `class` runs code of your own; {hint}")
+        _require_known_keys(place, entry)
+        if unknown := [code for code in _contexts(entry) if code not in LANGUAGES]:
+            raise ConfigError(f"{place}: language {quoted(str(unknown[0]))} is none of {', '.join(LANGUAGES)}")
+    return registry
+
+
+def _require_known_keys(place: str, entry: Entry) -> None:
+    class_name = str(entry.get("class_name", ""))
+    known = {*_OWN_CLASS} if "class" in entry else {*CustomRecognizerConfig.model_fields} - _NOT_HERE
+    if class_name in _LIBRARIES and "model_name" not in entry:
+        raise ConfigError(f"{place}: model_name is missing: the model's name on the Hub, or its folder")
+    if class_name:
+        classes = {kind.__name__: kind for kind in RecognizerListLoader.get_all_existing_recognizers()}
+        if class_name not in classes:
+            raise ConfigError(f"{place}: class_name: Presidio has no {quoted(class_name)}")
+        known |= {*signature(classes[class_name]).parameters, "model_name", "label_mapping"}
+    for key in entry:
+        if key not in known:
+            raise ConfigError(f"{place}: {key}: no such field; {suggest(key, known)}it would do nothing")
+
+
+def _contexts(entry: Entry) -> dict[str, list[str]]:
+    """Each language that an entry reads, with its context words."""
+    pairs = [
+        (each["language"], each.get("context") or []) if isinstance(each, dict) else (each, [])
+        for each in entry.get("supported_languages") or LANGUAGES
+    ]
+    return {code: [*(entry.get("context") or []), *words] for code, words in pairs}
 
 
 def load_recognizers(registry: UserRegistry, language: str) -> list[EntityRecognizer]:
@@ -226,79 +173,106 @@ def load_recognizers(registry: UserRegistry, language: str) -> list[EntityRecogn
         ConfigError: one cannot be loaded, or a pattern needs too long.
         MissingExtraError: the package of a model is not installed.
     """
-    chosen = [(place, entry) for place, entry in registry.entries() if entry.enabled and language in entry.languages()]
-    return [_made(place, entry, registry, language) for place, entry in chosen]
+    recognizers = []
+    for place, entry in registry.entries():
+        if language not in (contexts := _contexts(entry)):
+            continue
+        make = _own_class if "class" in entry else _by_presidio
+        try:
+            recognizer = make(entry, registry, language, contexts[language])
+        except H2HTalkError:
+            raise
+        except Exception as error:  # whatever a model or a user's class raises while it loads
+            invalid = error.__cause__
+            reason = invalid.errors()[0]["msg"] if isinstance(invalid, ValidationError) else f"{error}"
+            told = f"{type(error).__name__}: {' '.join(reason.split())[:200]}"
+            raise ConfigError(f"{place} cannot be loaded ({told})") from error
+        if isinstance(recognizer, PatternRecognizer):
+            _bound_patterns(place, recognizer)
+        _stop_where_it_fails(recognizer)
+        recognizers.append(recognizer)
+    return recognizers
 
 
-class _StrictLoader(yaml.SafeLoader):
-    """YAML without what hides something: keys that stand twice, and references that grow."""
+def _by_presidio(entry: Entry, registry: UserRegistry, language: str, context: list[str]) -> EntityRecognizer:
+    """A recogniser of patterns, of words, of Presidio's own or of a model, by Presidio's loader."""
+    class_name = str(entry.get("class_name", ""))
+    made = {key: value for key, value in entry.items() if key not in ("context", _DENY_LIST, "deny_list_score")}
+    made.setdefault("type", "predefined" if class_name else "custom")
+    made["supported_languages"] = [{"language": language, "context": context or None}]
+    if class_name in _LIBRARIES:
+        _import_libraries(class_name, entry)
+        made["model_name"] = registry.beside(entry["model_name"])
+        if class_name == "SpacyRecognizer":
+            return SpacyModelRecognizer(entry["name"], language, made["model_name"], entry.get("label_mapping"))
+    if words := entry.get(_DENY_LIST):
+        listed = {"name": _DENY_LIST, "regex": _any_of(words), "score": entry.get("deny_list_score", 1.0)}
+        made["patterns"] = [*entry.get("patterns", []), listed]
+    conf = {"recognizers": [made], "supported_languages": [language], "global_regex_flags": 26}
+    recognizer = RecognizerRegistryProvider(registry_configuration=conf).create_recognizer_registry().recognizers[0]
+    if not isinstance(recognizer, (PatternRecognizer, *MODELS)):
+        raise ConfigError(f"{quoted(class_name)} reads neither patterns nor a model; choose another of Presidio's")
+    return recognizer
 
-    def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
-        if self.check_event(yaml.AliasEvent):
-            raise yaml.YAMLError(f"line {self.peek_event().start_mark.line + 1}: no references (*name) here")
-        return super().compose_node(parent, index)
 
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-        keys = [key.value for key, _ in node.value]
-        for key in keys:
-            if keys.count(key) > 1:
-                raise yaml.YAMLError(f"line {node.start_mark.line + 1}: {quoted(key)} stands twice")
-        mapping: dict[Any, Any] = super().construct_mapping(node, deep=True)
-        return mapping
+def _import_libraries(class_name: str, entry: Entry) -> None:
+    """Import what a model needs, into the module of Presidio's that reads it."""
+    attributes, command = _LIBRARIES[class_name]
+    home = import_module(RecognizerListLoader.get_existing_recognizer_cls(class_name).__module__)
+    for attribute, source in attributes.items():
+        package, _, name = source.partition(":")
+        try:
+            module = import_module(package)
+        except ImportError as error:
+            raise MissingExtraError(f"recognizer {quoted(str(entry['name']))}", command) from error
+        setattr(home, attribute, getattr(module, name) if name else module)
 
 
-def _parse(where: str, content: str) -> _Registry:
+class SpacyModelRecognizer(LocalRecognizer):
+    """Names by a spaCy pipeline, an installed package or a folder; Presidio's own reads that of an NLP engine alone."""
+
+    # spaCy says nothing of how sure it is: between what our rules call likely and what they list.
+    SCORE = 0.65
+
+    def __init__(self, name: str, language: str, model: str, labels: dict[str, str] | None) -> None:
+        """`labels`: the type of each of PERSON, ORG and LOC that counts."""
+        from h2htalk.text.parsing.parsing import load_names
+
+        load_names(language, model)
+        self._model, self._labels = model, labels or {"PERSON": "PERSON", "ORG": "ORGANIZATION"}
+        super().__init__(sorted({*self._labels.values()}), name=name, supported_language=language)
+
+    def load(self) -> None:
+        """The pipeline is loaded when the recogniser is made."""
+
+    def analyze(self, text: str, entities: Sequence[str], nlp_artifacts: object = None) -> list[RecognizerResult]:
+        """What the pipeline names; places count characters of `text`."""
+        from h2htalk.text.parsing.parsing import names
+
+        (found,) = names([text], self.supported_language, model=self._model)
+        return [RecognizerResult(self._labels[n.label], n.start, n.end, self.SCORE)
+                for n in found if self._labels.get(n.label) in entities]  # fmt: skip
+
+
+# They compete with our rules by their scores, and find nothing in what those block.
+MODELS = (GLiNERRecognizer, HuggingFaceNerRecognizer, SpacyModelRecognizer)
+
+
+def _own_class(entry: Entry, registry: UserRegistry, language: str, _: list[str]) -> EntityRecognizer:
+    """A class of the user's own, `module:Name`, made with `params`."""
+    module, _, name = entry["class"].partition(":")
+    sys.path.append(folder := str(Path(registry.path).resolve().parent))  # at its end: it hides no installed module
     try:
-        raw = yaml.load(content, _StrictLoader)  # a SafeLoader
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise ConfigError(f"{where}: not YAML of this kind: {' '.join(str(error).split())}") from error
-    return read_record(_Registry, raw if raw is not None else {}, where, error=ConfigError)
-
-
-def _entries(where: str, registry: _Registry, *, trusted: bool) -> list[tuple[str, _Keys]]:
-    """Each entry with its place for messages, by its kind."""
-    entries: list[tuple[str, _Keys]] = []
-    for number, raw in enumerate(registry.recognizers, start=1):
-        place = f"{where}: recognizers, entry {number}"
-        kind = _kind(raw)
-        if kind is _Class and not trusted:
-            hint = "allow it with anonymize.trust_recognizers = true"
-            raise ConfigError(f"{place}: `class` runs code of your own; {hint}")
-        entry = read_record(kind, raw, place, error=ConfigError)
-        unknown = [code for code in entry.languages() if code not in LANGUAGES]
-        if unknown:
-            raise ConfigError(f"{place}: language {quoted(unknown[0])} is none of {', '.join(LANGUAGES)}")
-        if isinstance(entry, _Patterns) and not (entry.patterns or entry.deny_list):
-            raise ConfigError(f"{place}: neither patterns nor a deny_list")
-        entries.append((place, entry))
-    return entries
-
-
-def _kind(raw: dict[str, Any]) -> type[_Keys]:
-    if "class" in raw:
-        return _Class
-    if str(raw.get("class_name")) in MODEL_CLASSES:
-        return _Model
-    return _Predefined if "class_name" in raw or raw.get("type") == "predefined" else _Patterns
-
-
-def _made(where: str, entry: _Keys, registry: UserRegistry, language: str) -> EntityRecognizer:
-    try:
-        recognizer = entry.build(language, registry.path)
-    except MissingExtraError:
-        raise
-    except H2HTalkError as error:
-        raise ConfigError(f"{where} ({entry.name}): {error}") from error
-    except Exception as error:  # a class of the user's own may raise anything
-        raise ConfigError(f"{where} ({entry.name}) cannot be made: {type(error).__name__}") from error
-    if isinstance(recognizer, PatternRecognizer):
-        _bound_patterns(where, recognizer)
-    _stop_where_it_fails(recognizer)
+        recognizer = getattr(import_module(module), name)(**entry.get("params", {}), supported_language=language)
+    finally:
+        del sys.path[len(sys.path) - 1 - sys.path[::-1].index(folder)]
+    if not isinstance(recognizer, EntityRecognizer):
+        raise ConfigError(f"{registry.path}: class {entry['class']} is no Presidio EntityRecognizer")
     return recognizer
 
 
 def _any_of(words: Sequence[str]) -> str:
-    """A regular expression for words: Latin ones stand alone, Chinese ones anywhere."""
+    """A regular expression for words: Latin ones stand alone, Chinese ones anywhere (Presidio's stand alone too)."""
     ordered = sorted(set(words), key=lambda word: (-len(word), word))
     han = [re.escape(word) for word in ordered if _HAN.search(word)]
     latin = [re.escape(word) for word in ordered if not _HAN.search(word)]
@@ -319,12 +293,11 @@ class _BoundedRegex:
             raise ConfigError(f"{slow}; repeat nothing that holds a repetition") from error
 
 
-def _bound_patterns(where: str, recognizer: PatternRecognizer) -> None:
+def _bound_patterns(place: str, recognizer: PatternRecognizer) -> None:
     """Refuse patterns that backtrack without end, and stop the run where one does in spite of that."""
     for pattern in recognizer.patterns:
-        place = f"{where} ({recognizer.name}): pattern {quoted(pattern.name)}"
         flags = recognizer.global_regex_flags
-        bounded = _BoundedRegex(regex.compile(pattern.regex, flags), place)
+        bounded = _BoundedRegex(regex.compile(pattern.regex, flags), f"{place}: pattern {quoted(pattern.name)}")
         for probe in () if pattern.name == _DENY_LIST else _PROBES:
             # With its own characters behind: a text that lacks one of them is not searched at all.
             for _ in bounded.finditer(probe + pattern.regex, 1.0):
@@ -334,19 +307,35 @@ def _bound_patterns(where: str, recognizer: PatternRecognizer) -> None:
 
 def _stop_where_it_fails(recognizer: EntityRecognizer) -> None:
     """Make any error of a recogniser an error of the run, and leave out types that it does not announce."""
-    analyze = recognizer.analyze
+    analyze, failed = recognizer.analyze, list[Exception]()
+    if isinstance(recognizer, HuggingFaceNerRecognizer):
+        pipeline = recognizer.ner_pipeline
 
-    def checked(text: str, entities: list[str], nlp_artifacts: Any = None) -> list[RecognizerResult]:
+        def noted(text: str) -> Any:
+            try:
+                return pipeline(text)
+            except Exception as error:  # Presidio only logs it; `checked` raises it
+                failed.append(error)
+                raise
+
+        recognizer.ner_pipeline = noted
+
+    def checked(text: str, entities: Sequence[str], nlp_artifacts: Any = None) -> list[RecognizerResult]:
+        # A model cannot read half surrogate pairs; GLiNER looks for all that it is asked for.
+        text = text.encode("utf-8", "replace").decode() if isinstance(recognizer, MODELS) else text
+        asked = [kind for kind in entities if kind in recognizer.supported_entities]
         try:
-            results = analyze(text, entities, nlp_artifacts) or []
+            results = analyze(text, asked, nlp_artifacts) or []
         except H2HTalkError:
             raise
-        except Exception as error:  # whatever a model or a user's class raises; its message may hold words of a text
-            raise ConfigError(f"recognizer {quoted(recognizer.name)} failed: {type(error).__name__}") from error
+        except Exception as error:  # noqa: BLE001  raised below; its message may hold words of a text
+            failed.append(error)
+        if failed:
+            raise ConfigError(f"recognizer {quoted(recognizer.name)} failed: {type(failed[0]).__name__}") from failed[0]
         for result in results:
             if not 0 <= result.start < result.end <= len(text):
-                place = f"{result.start} to {result.end} is no place of a text of {len(text)} characters"
-                raise ConfigError(f"recognizer {quoted(recognizer.name)}: {place}")
-        return [result for result in results if result.entity_type in recognizer.supported_entities]
+                where = f"{result.start} to {result.end} is no place of a text of {len(text)} characters"
+                raise ConfigError(f"recognizer {quoted(recognizer.name)}: {where}")
+        return [result for result in results if result.entity_type in asked]
 
     recognizer.analyze = checked

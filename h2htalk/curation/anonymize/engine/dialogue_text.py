@@ -1,4 +1,4 @@
-"""What the recognisers of one dialogue share, as Presidio's artifacts: its messages, normalised, and what rules find.
+"""The text of one dialogue, as Presidio's artifacts: its messages, normalised, and what rules find in them.
 
 Presidio hands the artifacts of a text to every recogniser and to the enhancer. Ours hold a whole dialogue: its messages
 joined by `SEPARATOR` are the text that Presidio analyses, and all places count its characters.
@@ -14,7 +14,7 @@ from functools import cached_property
 from importlib import import_module
 from itertools import accumulate
 
-from presidio_analyzer.nlp_engine import NlpArtifacts, NlpEngine
+from presidio_analyzer.nlp_engine import NlpArtifacts, NoOpNlpEngine
 
 from h2htalk.curation.anonymize.allow_list import AllowedSpan, find_allowed, namesakes_beside_data, private_namesakes
 from h2htalk.curation.anonymize.normalization import NormalizedText, normalize_text, plain
@@ -61,8 +61,8 @@ class Window:
                 yield replace(span, start=start + self.offset, end=end + self.offset)
 
 
-class DialogueArtifacts(NlpArtifacts):
-    """Personal data of one dialogue by kind of rule, each found once, when a recogniser asks first."""
+class DialogueText(NlpArtifacts):
+    """The messages of a dialogue, and the spans of our rules, each found once, when a recogniser asks first."""
 
     def __init__(
         self,
@@ -81,10 +81,11 @@ class DialogueArtifacts(NlpArtifacts):
         self.offsets = [0, *accumulate(len(text) + len(SEPARATOR) for text in self.texts)][: len(self.texts)]
         # Set by the enhancer.
         self.data = DialogueData((), KnownValues(()), language, self.allow)
-        # No language model reads the text: what Presidio's own classes would look for is empty.
-        self.entities: list[object] = []
-        self.scores: list[float] = []
-        self.nlp_engine = None
+        # With these Presidio looks for the context words of a user's recogniser: a run of Han characters is one word,
+        # which may hold one.
+        words = list(_WORD.finditer(self.text))
+        self.tokens, self.tokens_indices = [word[0] for word in words], [word.start() for word in words]
+        self.lemmas = self.keywords = [token.lower() for token in self.tokens]
 
     @cached_property
     def windows(self) -> list[Window]:
@@ -116,35 +117,27 @@ class DialogueArtifacts(NlpArtifacts):
     def names(self) -> list[Span]:
         """People, addresses and organisations."""
         found = [Span(self.offsets[n], self.offsets[n] + len(self.texts[n]), "PERSON", _GIVEN) for n in self._given]
-        for window, names in zip(self.windows, self._names_of_windows(), strict=True):
-            persons = [
-                *namesakes_beside_data(window.plain, window.allowed, [*window.structured, *names]),
-                *private_namesakes(window.plain, self.language, self.allow),
-            ]
-            found += window.joined([*names, *persons])
-        return found
-
-    def _names_of_windows(self) -> list[list[Span]]:
         names: list[list[Span]] = [[] for _ in self.windows]
         for code in LANGUAGES:
             recognizer = import_module(find_language(code).name_recognizer)
             rows = zip(self.windows, names, strict=True)
             chosen = [(w, row) for w, row in rows if code == self.language or recognizer.reads(w.plain)]
-            found = recognizer.find_names([w.plain for w, _ in chosen], [w.blocked() for w, _ in chosen])
-            for (_, row), spans in zip(chosen, found, strict=True):
+            read = recognizer.find_names([w.plain for w, _ in chosen], [w.blocked() for w, _ in chosen])
+            for (_, row), spans in zip(chosen, read, strict=True):
                 row += spans
-        return names
+        for window, own in zip(self.windows, names, strict=True):
+            persons = [
+                *namesakes_beside_data(window.plain, window.allowed, [*window.structured, *own]),
+                *private_namesakes(window.plain, self.language, self.allow),
+            ]
+            found += window.joined([*own, *persons])
+        return found
 
-    @cached_property
-    def blocked(self) -> list[Span]:
-        """Structured data and names that stay: models find nothing there."""
-        return sorted(span for window in self.windows for span in window.joined(window.blocked()))
-
-    @cached_property
-    def allowed(self) -> list[Span]:
-        """Names that stay, whoever finds them."""
-        kept = [(window, [a.span() for a in window.allowed if a.kind != "title"]) for window in self.windows]
-        return [span for window, spans in kept for span in window.joined(spans)]
+    def blocked(self, *, by_models: bool) -> list[Span]:
+        """Names that stay, whoever finds them; where models find nothing also structured data and titles."""
+        blocked = [(w, w.blocked() if by_models else [a.span() for a in w.allowed if a.kind != "title"])
+                   for w in self.windows]  # fmt: skip
+        return sorted(span for window, spans in blocked for span in window.joined(spans))
 
     def in_messages(self, span: Span) -> Iterator[Span]:
         """A span without what it holds between two messages."""
@@ -162,31 +155,6 @@ class DialogueArtifacts(NlpArtifacts):
             split[n].append(replace(span, start=span.start - self.offsets[n], end=span.end - self.offsets[n]))
         return split
 
-    def joined(self, spans_of_messages: Iterable[Iterable[Span]]) -> Iterator[Span]:
-        """Spans of each message as spans of the joined text."""
-        for offset, spans in zip(self.offsets, spans_of_messages, strict=True):
-            for span in spans:
-                yield replace(span, start=span.start + offset, end=span.end + offset)
-
-    # With these Presidio looks for the context words of a user's recogniser: a run of Han characters is one word, which
-    # may hold one.
-
-    @cached_property
-    def tokens(self) -> list[str]:
-        return _WORD.findall(self.text)
-
-    @cached_property
-    def tokens_indices(self) -> list[int]:
-        return [word.start() for word in _WORD.finditer(self.text)]
-
-    @cached_property
-    def lemmas(self) -> list[str]:
-        return [word.lower() for word in self.tokens]
-
-    @property
-    def keywords(self) -> list[str]:
-        return self.lemmas
-
 
 def _stretches(length: int) -> Iterator[tuple[int, int, int, int]]:
     """What a message is read in: start and end, and from where to where what begins in it counts."""
@@ -198,28 +166,8 @@ def _stretches(length: int) -> Iterator[tuple[int, int, int, int]]:
         yield start, end, start + MARGIN if start else 0, end if end == length else end - MARGIN
 
 
-class ChatNlpEngine(NlpEngine):
+class ChatNlpEngine(NoOpNlpEngine):
     """Presidio's engine of language processing: none is needed, a text alone is a dialogue of one message."""
 
-    def load(self) -> None:
-        """Nothing is loaded."""
-
-    def is_loaded(self) -> bool:
-        return True
-
     def process_text(self, text: str, language: str) -> NlpArtifacts:
-        return DialogueArtifacts([text], language)
-
-    def process_batch(self, texts: Iterable[str], language: str, **_: object) -> Iterator[tuple[str, NlpArtifacts]]:
-        return ((text, self.process_text(text, language)) for text in texts)
-
-    def is_stopword(self, word: str, language: str) -> bool:
-        return False
-
-    is_punct = is_stopword
-
-    def get_supported_entities(self) -> list[str]:
-        return []
-
-    def get_supported_languages(self) -> list[str]:
-        return list(LANGUAGES)
+        return DialogueText([text], language)
