@@ -91,7 +91,6 @@ class Engine:
     hosted: bool = False  # every call costs money, so each is reserved in the call store
     local: bool = False  # it runs on the user's own machine and costs nothing but time
     batches: bool = False  # it can send everything as batch jobs
-    moderates: bool = False  # its models with `moderation` in their names answer at a moderation endpoint
     # Temperature, top_p and seed are `taken`, may be left out (`optional`), or never taken (`none`: it uses its own).
     sampling: str = "taken"
     reasons: bool = True  # a model of it may reason before it answers
@@ -154,7 +153,6 @@ ENGINES: Mapping[str, Engine] = {
             "h2htalk.chat.hosted.hosted_chat:OpenAIChat",
             hosted=True,
             batches=True,
-            moderates=True,
             sampling="optional",
             wire="h2htalk.chat.wires:OpenAIWire",
             packages=("openai",),

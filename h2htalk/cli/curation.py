@@ -24,7 +24,6 @@ with options.lazy_imports():
     from h2htalk.curation import curate, erase, funnel, history
     from h2htalk.curation import dry_run as estimates
     from h2htalk.curation import workspace as workspaces
-    from h2htalk.curation.quasi_identifiers import report as identifiers
     from h2htalk.curation.release import build, card, check, content, invented_values
     from h2htalk.curation.release import items as release_items
     from h2htalk.data import split_output, splits
@@ -156,22 +155,6 @@ def curate_funnel(workspace: options.Workspace, draw: Drawing = None) -> None:
 def curate_explain(workspace: options.Workspace, item: Item) -> None:
     """Show what each stage did with one item, what people decided on it, and where it was released."""
     say(history.format_history(history.explain(workspaces.Workspace(workspace), item)))
-
-
-def curate_identifiers(
-    workspace: options.Workspace,
-    stage: Annotated[str, Option(help="Read its dialogues; default: the last finished stage.")] = "",
-    shared_by: Annotated[int, Option(help="A combination is rare if at most so many people share it.")] = 1,
-    output: Annotated[Path | None, Option(help="Also write all dialogues found to a .csv file.")] = None,
-) -> None:
-    """List the dialogues whose ages, places, jobs, schools and dates together may name a person."""
-    report = identifiers.report_identifiers(workspaces.Workspace(workspace), stage, shared_by)
-    say("\n\n".join(table.to_terminal() for table in identifiers.identifier_tables(report)))
-    if output is not None:
-        report.write_csv(output)
-        say(f"written: {output.resolve()}")
-    say("nothing was changed; to leave a dialogue out: h2htalk curate erase WORKSPACE ID")
-    say("to change its words: edit the source, then h2htalk curate run SPEC --from-stage gather")
 
 
 def curate_erase(

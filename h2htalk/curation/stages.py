@@ -39,8 +39,8 @@ class AnonymizeSettings:
 
 @dataclass(frozen=True, slots=True)
 class SafetySettings:
-    """`guard`: a model that decides undecided dialogues, such as `vllm:Qwen/Qwen3Guard-Gen-4B` or
-    `openai:omni-moderation-latest`; `sensitive`: a file of your own politically sensitive terms; `explicit`: whether
+    """`guard`: a chat model that decides undecided dialogues and replies in the form of Qwen3Guard, such as
+    `vllm:Qwen/Qwen3Guard-Gen-4B`; `sensitive`: a file of your own politically sensitive terms; `explicit`: whether
     sexual content between adults removes a dialogue, or tags it for annotators who agreed to read it."""
 
     guard: ModelName = ""

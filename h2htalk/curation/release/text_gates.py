@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache, partial
@@ -15,10 +15,8 @@ from h2htalk.curation.release.content import ReleaseContent, case_texts, item_no
 from h2htalk.curation.release.gates import Found, GateContext
 from h2htalk.curation.safety.companion import EXPLICIT, HARM, REVIEW, companion_turns, find_in_answer
 from h2htalk.curation.safety.content_rules import find_prompt_leak
-from h2htalk.curation.safety.crisis import DATA, MINOR, TAGS, find_crisis, find_in_context
+from h2htalk.curation.safety.crisis import FAINT, MINOR, SURE, TAGS, find_crisis, find_in_context, read_kinds
 from h2htalk.curation.safety.evidence import Evidence
-from h2htalk.curation.safety.ngram_classifier import load_classifier
-from h2htalk.curation.safety.text_folding import fold_spelling
 from h2htalk.data.case import Case
 from h2htalk.data.languages import Language
 from h2htalk.data.scenario import Dialogue, Scenario, Turn
@@ -34,9 +32,8 @@ _REGIONS = ("CN", "US", "IN", "GB")
 # What the author of a split may declare to be nobody's.
 _INVENTED = ("PERSON", "ORGANIZATION", "DATE_OF_BIRTH", "ADDRESS")
 _CLEAR = 0.5  # of evidence of a crisis
-# What gates look for by a classifier, beside words (tools/train_kinds.py), and how strong a sign is.
+# What gates look for by a classifier, beside words (tools/train_kinds.py).
 GATE_KINDS = ("romance", "young", "leak")
-FAINT, SURE = 1, 2
 # The author of a case says that its user is an adult.
 ADULT = "adult"
 REVIEWED = "risk_reviewed"
@@ -142,23 +139,12 @@ def leaked_prompts(content: ReleaseContent, context: GateContext) -> Iterator[Fo
                 yield dialogue.id, evidence.category
             hit = patterns["anywhere"].search(text) or (patterns["reply"].search(text) if is_reply else None)
             marker = hit.group() if hit else find_marker(text, "") if is_reply else None
-            if not marker and text in one.talk and _strengths(text, language)["leak"] == SURE:
+            if not marker and text in one.talk and read_kinds(text, language, GATE_KINDS)["leak"][0] == SURE:
                 marker = text
             if marker:
                 yield dialogue.id, f"prompt: {shorten(' '.join(marker.split()), 40)}"
             elif is_reply and find_repeated_run(text.splitlines(), language, description, ""):
                 yield dialogue.id, "repeats the persona's description"
-
-
-@lru_cache(maxsize=16_384)
-def _strengths(text: str, language: Language) -> Mapping[str, int]:
-    """What the classifiers of GATE_KINDS see in a text: SURE, FAINT or 0; all at once, as they share its features."""
-    found, folded = {}, fold_spelling(text, language)
-    for kind in GATE_KINDS:
-        model = load_classifier(f"{DATA}/{kind}", language)
-        score = model.score(folded).score
-        found[kind] = (score >= model.low()) + (score >= model.high())
-    return found
 
 
 def _companion(content: ReleaseContent, context: GateContext, code: str) -> Iterator[Found]:
@@ -221,13 +207,13 @@ def minors(content: ReleaseContent, context: GateContext) -> Iterator[Found]:
         for turn in messages:
             sign = SURE if patterns["talk"].search(turn.content) else 0
             if turn.role == "companion" and not sign:
-                sign = _strengths(turn.content, language)["romance"]
+                sign = read_kinds(turn.content, language, GATE_KINDS)["romance"][0]
             romance[turn.role] = max(romance[turn.role], sign)
         if not partner and not any(romance.values()):
             continue
         plain = MINOR in one.tags or MINOR in _codes(messages, language)
         said = [turn.content for turn in messages if turn.role == "user" and not plain and ADULT not in one.tags]
-        age = max((_strengths(text, language)["young"] for text in said), default=SURE if plain else 0)
+        age = max((read_kinds(text, language, GATE_KINDS)["young"][0] for text in said), default=SURE if plain else 0)
         age = age or (FAINT if any(map(patterns["young"].search, said)) else 0)
         spoken = {role for role, strength in romance.items() if strength and age and strength + age > SURE}
         if not spoken and not (partner and plain):

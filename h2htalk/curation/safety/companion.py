@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from operator import mul
 from typing import TYPE_CHECKING, Any
@@ -72,8 +72,7 @@ class CompanionModel:
         """
         import numpy as np
 
-        folded = fold_spelling(answer, language)
-        if not folded:
+        if not (folded := fold_spelling(answer, language)):
             return
         before = fold_spelling(context, language)[-LONGEST:] or " "
         pieces = {before[-CONTEXT:], *(before[start:end] for start, end in windows(before, CONTEXT))}
@@ -104,7 +103,7 @@ def combined(scores: Sequence[float]) -> tuple[float, ...]:
 def find_companion(turns: Sequence[Turn], language: Language) -> list[Evidence]:
     """The evidence in the companion's turns of a dialogue, at most one for each turn and code."""
     return [
-        one.of_turn(at)
+        replace(one, turn=at)
         for at, context, answer in companion_turns(turns)
         for one in find_in_answer(context, answer, language)
     ]
@@ -114,9 +113,9 @@ def find_in_answer(context: str, answer: str, language: Language) -> list[Eviden
     """The evidence in an answer to the user's last two turns (`context`), at most one for each code."""
     best: dict[str, Evidence] = {}
     model = load_companion(language)
+    most = SHORT if len(answer.encode(errors="surrogatepass")) < SENTENCE else 1.0
     for kind, total, start, end in model.judge(context, answer, language):
-        code, score = KINDS[kind], graded(total, model.manifest[kind])
-        score = min(score, SHORT) if len(answer.encode(errors="surrogatepass")) < SENTENCE else score
+        code, score = KINDS[kind], min(most, graded(total, model.manifest[kind]))
         if score >= FAINT and (code not in best or score > best[code].score):
             best[code] = Evidence(LAYER, code, score, *spelling_place(answer, language, start, end))
     return list(best.values())

@@ -6,6 +6,7 @@ import re
 import zlib
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from h2htalk.curation.gather.html_text import plain_text
@@ -45,11 +46,12 @@ READ, IDENTIFIED = 20_000, 1500
 def find_unusable_content(dialogue: Dialogue) -> list[Evidence]:
     """All evidence of the rules in a dialogue; linear in its length."""
     found = [
-        evidence.of_turn(at)
+        replace(evidence, turn=at)
         for at, turn in enumerate(dialogue.messages)
         for evidence in (*find_prompt_leak(turn, dialogue), *_find_harm(turn))
     ]
-    return [*found, *_find_in_whole(dialogue)]
+    form = next(_find_unusable_form(dialogue), None)
+    return [*found, Evidence(LAYER, form, 1.0)] if form else found
 
 
 def find_prompt_leak(turn: Turn, dialogue: Dialogue) -> Iterator[Evidence]:
@@ -75,53 +77,42 @@ def find_prompt_leak(turn: Turn, dialogue: Dialogue) -> Iterator[Evidence]:
 
 def _find_harm(turn: Turn) -> Iterator[Evidence]:
     """A companion that explains a method of self-harm, or encourages it."""
-    if turn.role != "companion":
-        return
     patterns = pattern_table(_PATTERNS, "harm")
-    folded = fold(turn.content[:READ]).replace("'", "").replace("’", "")
-    for pattern, category, before in (
-        (patterns["method"], "crisis.method_instructions", 80),
-        (patterns["encouraged"], "crisis.encouragement", 40),
+    folded = fold(turn.content[:READ]).replace("'", "").replace("’", "") if turn.role == "companion" else ""
+    for name, category, before in (
+        ("method", "crisis.method_instructions", 80),
+        ("encouraged", "crisis.encouragement", 40),
     ):
-        for match in pattern.finditer(folded):
+        for match in patterns[name].finditer(folded):
             if not patterns["refused"].search(folded[max(0, match.start() - before) : match.start()]):
                 yield Evidence(LAYER, category, 1.0)
                 return
 
 
-def _find_in_whole(dialogue: Dialogue) -> Iterator[Evidence]:
-    seeker = [turn.content[:READ] for turn in dialogue.messages if turn.role == "user"]
-    texts = seeker or [turn.content[:READ] for turn in dialogue.messages]
-    letters = [letter for text in texts for letter in text if letter.isalpha()]
-    if len(letters) < LEAST_LETTERS:
-        yield Evidence(LAYER, "too_short", 1.0)
-        return
-    for role in ("user", "companion"):
-        contents = [turn.content.strip() for turn in dialogue.messages if turn.role == role]
-        if contents:
-            _, count = Counter(contents).most_common(1)[0]
-            if count >= REPEATS and 2 * count >= len(contents):
-                yield Evidence(LAYER, "irrelevant.repeated", 1.0)
-                return
-    for text in texts:
-        raw = text.encode("utf-8", "surrogatepass")
+def _find_unusable_form(dialogue: Dialogue) -> Iterator[str]:
+    """What makes a dialogue unusable as a whole, the plainest first."""
+    sides = [[turn.content[:READ] for turn in dialogue.messages if turn.role == role] for role in ("user", "companion")]
+    texts = sides[0] or sides[1]
+    letters = sum(sign.isalpha() for text in texts for sign in text)
+    if letters < LEAST_LETTERS:
+        yield "too_short"
+    for side in filter(None, sides):
+        _, count = Counter(map(str.strip, side)).most_common(1)[0]
+        if count >= REPEATS and 2 * count >= len(side):
+            yield "irrelevant.repeated"
+    for raw in (text.encode("utf-8", "surrogatepass") for text in texts):
         if len(raw) >= LONG and len(zlib.compress(raw)) / len(raw) < REPETITIVE:
-            yield Evidence(LAYER, "irrelevant.repeated", 1.0)
-            return
-    signs = sum(not (letter.isalpha() or letter.isspace()) for text in texts for letter in text)
-    if signs > 3 * len(letters) and signs > ENOUGH_SIGNS:
-        yield Evidence(LAYER, "irrelevant.noise", 1.0)
-        return
-    companion = [turn.content[:READ] for turn in dialogue.messages if turn.role == "companion"]
-    sides = ("\n".join(seeker), "\n".join(companion))
-    if any("<" in side and len(plain_text(side)) < (1 - MOST_HTML) * len(side) for side in sides):
-        yield Evidence(LAYER, "irrelevant.noise", 1.0)
-        return
-    identified = [side[:IDENTIFIED] for side in sides if len(side.encode("utf-8", "replace")) >= LEAST_BYTES]
-    for text in identified or ["\n".join(sides)]:
+            yield "irrelevant.repeated"
+    signs = sum(not (sign.isalpha() or sign.isspace()) for text in texts for sign in text)
+    if signs > 3 * letters and signs > ENOUGH_SIGNS:
+        yield "irrelevant.noise"
+    joined = ["\n".join(side) for side in sides]
+    if any("<" in side and len(plain_text(side)) < (1 - MOST_HTML) * len(side) for side in joined):
+        yield "irrelevant.noise"
+    identified = [side[:IDENTIFIED] for side in joined if len(side.encode("utf-8", "replace")) >= LEAST_BYTES]
+    for text in identified or ["\n".join(joined)]:
         if category := _identify(text, dialogue.language):
-            yield Evidence(LAYER, category, 1.0)
-            return
+            yield category
 
 
 def _identify(text: str, language: Language) -> str | None:

@@ -2,13 +2,11 @@
 
 One message: a strong cue is enough; a weak cue counts where the classifier sees a sign as well; the classifier alone
 counts only where it is sure, and where it is not it prevents removal (`find_possible_crisis`). Questions about means,
-children, grooming and threats have classifiers of their own beside their cues. Nothing of this depends
-on the length of the dialogue, so a message that is tagged alone is tagged in a dialogue. Each kind that is found is
-reported, none in place of another.
+children, grooming and threats have classifiers of their own beside their cues. Each kind that is found is reported.
 
 The dialogue adds what one message cannot show: many questions about means are oblique, and the companion's answer
-("I won't answer that. Are you thinking of ending your life?") tells what was asked. Such an answer also confirms what
-a kind's classifier sees faintly.
+("I won't answer that. Are you thinking of ending your life?") tells what was asked, and confirms what a kind's
+classifier sees faintly.
 """
 
 from __future__ import annotations
@@ -17,10 +15,11 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 from h2htalk.curation.safety.evidence import Evidence
-from h2htalk.curation.safety.ngram_classifier import NgramClassifier, Reading, load_classifier
+from h2htalk.curation.safety.ngram_classifier import NgramClassifier, load_classifier
 from h2htalk.curation.safety.text_folding import fold_spelling, spelling_place
 from h2htalk.data.languages import LANGUAGES, Language
 from h2htalk.data.scenario import Turn
@@ -30,14 +29,14 @@ DATA = "crisis_data"
 # Categories of cues that are codes of their own, not kinds of a crisis.
 MINOR = "minor"
 OTHER_CODES = (MINOR, "grooming", "threat_to_others")
+# What a kind's classifier sees.
+FAINT, SURE = 1, 2
 # Kinds with a classifier of their own, trained on the lines of several authors (tools/train_kinds.py), and their codes.
 CLASSIFIED = {"means": "crisis.means", "minor": MINOR, "grooming": "grooming", "threat": "threat_to_others"}
 KIND_FOLDERS = tuple(f"{DATA}/{kind}" for kind in CLASSIFIED)
 # How the codes begin by which a dialogue is about a crisis: a child who says so is in none for that.
 TAGS = ("crisis.", "grooming", "threat_to_others")
 POSSIBLE = "crisis.possible"
-# What a message says besides insults is most of it above this share.
-MOST = 0.55
 # The score of a strong cue, and the most that the classifier or the dialogue alone give.
 CUE, SIGNS = 0.9, 0.89
 # Characters: an answer is about the end of a message.
@@ -64,40 +63,38 @@ def find_crisis(text: str, language: Language) -> list[Evidence]:
         # A line break ends a sentence, or breaks it.
         for read in dict.fromkeys((text, text.replace("\n", " "))):
             for hit, score in signals(fold_spelling(read, one), load_classifier(DATA, one)):
-                code = _code(hit.category)
+                code = hit.category if hit.category in OTHER_CODES else f"crisis.{hit.category}"
                 if code not in found:
                     found[code] = Evidence("crisis", code, score, *spelling_place(read, one, hit.start, hit.end))
-    for kind, code in CLASSIFIED.items():
-        model = _kind_classifier(kind, language)
-        reading = _score_kinds(text, language)[kind]
-        if code not in found and reading.score >= model.high():
-            place = spelling_place(text, language, reading.start, reading.end)
-            found[code] = Evidence("crisis", code, SIGNS, *place)
+    for kind, (strength, start, end) in read_kinds(text, language, tuple(CLASSIFIED)).items():
+        if strength == SURE and (code := CLASSIFIED[kind]) not in found:
+            found[code] = Evidence("crisis", code, SIGNS, *spelling_place(text, language, start, end))
     return list(found.values())
 
 
-def _kind_classifier(kind: str, language: Language) -> NgramClassifier:
-    return load_classifier(f"{DATA}/{kind}", language)
+@lru_cache(maxsize=16_384)  # a dialogue asks again, and so do the gates of a release
+def read_kinds(text: str, language: Language, kinds: tuple[str, ...]) -> Mapping[str, tuple[int, int, int]]:
+    """Read a text by the classifiers of some kinds: SURE, FAINT or 0, and the place in the folded text."""
+    folded, found = fold_spelling(text, language), {}
+    for kind in kinds:
+        model = load_classifier(f"{DATA}/{kind}", language)
+        score, start, end = model.score(folded)
+        found[kind] = ((score >= model.low()) + (score >= model.high()), start, end)
+    return found
 
 
-@lru_cache(maxsize=64)
-def _score_kinds(text: str, language: Language) -> Mapping[str, Reading]:
-    """What the classifier of each kind reads in a message; cached, as the dialogue asks again."""
-    folded = fold_spelling(text, language)
-    return {kind: _kind_classifier(kind, language).score(folded) for kind in CLASSIFIED}
-
-
-def find_possible_crisis(text: str, language: Language, share: float = 1.0) -> Evidence | None:
+def find_possible_crisis(text: str, language: Language, offensive: bool) -> Evidence | None:
     """`crisis.possible`, which prevents removal and tags nothing: the classifier sees a faint sign.
 
     Args:
-        text: a message without other evidence of a crisis, or what it says besides insults.
+        text: a message without other evidence of a crisis.
         language: of the dialogue.
-        share: of the message that `text` is; a small part needs a clearer sign.
+        offensive: whether the message is offensive: people swear in a crisis and without one, so its sign must be
+            stronger, halfway between `low` and `high`.
     """
     model = load_classifier(DATA, language)
+    least = (model.low() + model.high()) / 2 if offensive else model.manifest["possible"]
     score = model.score(fold_spelling(text, language)).score
-    least = model.manifest["possible"] if share > MOST else model.low()
     return Evidence("doubt", POSSIBLE, score) if score >= least else None
 
 
@@ -116,10 +113,6 @@ def signals(folded: str, model: NgramClassifier) -> Iterator[tuple[Hit, float]]:
         yield Hit(start, end, weak[0].category if weak else "ideation"), min(score, SIGNS)
 
 
-def _code(category: str) -> str:
-    return category if category in OTHER_CODES else f"crisis.{category}"
-
-
 # --- The dialogue ---------------------------------------------------------------------------------------------------
 
 
@@ -130,34 +123,33 @@ def find_in_context(turns: Sequence[Turn], language: Language) -> list[Evidence]
         turns: of the whole dialogue.
         language: of the dialogue.
     """
-    signs = crisis_cues(language).signs
-    folded = [fold_spelling(turn.content, language) for turn in turns]
     found: list[Evidence] = []
-    for at in range(1, len(turns)):
-        if turns[at].role == "companion" and turns[at - 1].role == "user":
-            codes = set(_answered(folded[at - 1], folded[at], signs))
-            for kind, names in CONFIRMED.items():
-                if kind == "threat" and "crisis.third_party" in codes:
-                    continue  # somebody is urged to help a friend, not warned
-                if any(signs[name].search(folded[at]) for name in names):
-                    reading = _score_kinds(turns[at - 1].content, language)[kind]
-                    if reading.score >= _kind_classifier(kind, language).low():
-                        codes.add(CLASSIFIED[kind])
-            found += [Evidence("crisis", code, SIGNS, turn=at - 1) for code in sorted(codes)]
+    for at, (turn, answer) in enumerate(pairwise(turns)):
+        if (turn.role, answer.role) == ("user", "companion"):
+            codes = _answered(turn.content, answer.content, language)
+            found += [Evidence("crisis", code, SIGNS, turn=at) for code in sorted(codes)]
     return found
 
 
-def _answered(message: str, answer: str, signs: Mapping[str, re.Pattern[str]]) -> Iterator[str]:
+def _answered(message: str, answer: str, language: Language) -> set[str]:
     """The codes of a seeker's message that the companion's answer to it confirms."""
-    asks, refuses, urges = (bool(signs[name].search(answer)) for name in ("asks", "refuses", "urges"))
-    if refuses and asks:
-        yield "crisis.means"
-    elif asks and (urges or signs["distress"].search(message[-NEAR:])):
-        yield "crisis.ideation"
-    if signs["underage"].search(answer):
-        yield "minor"
-    if urges and signs["friend"].search(answer):
-        yield "crisis.third_party"
+    signs, folded = crisis_cues(language).signs, fold_spelling(answer, language)
+    seen = {name for name, pattern in signs.items() if name != "distress" and pattern.search(folded)}
+    codes = set()
+    if {"asks", "refuses"} <= seen:
+        codes.add("crisis.means")
+    elif "asks" in seen and ("urges" in seen or signs["distress"].search(fold_spelling(message, language)[-NEAR:])):
+        codes.add("crisis.ideation")
+    if "underage" in seen:
+        codes.add(MINOR)
+    if {"urges", "friend"} <= seen:
+        codes.add("crisis.third_party")
+    for kind, names in CONFIRMED.items():
+        # Who is urged to help a friend is not warned.
+        urged = kind == "threat" and "crisis.third_party" in codes
+        if not urged and not seen.isdisjoint(names) and read_kinds(message, language, tuple(CLASSIFIED))[kind][0]:
+            codes.add(CLASSIFIED[kind])
+    return codes
 
 
 # --- Cues -----------------------------------------------------------------------------------------------------------
@@ -172,7 +164,7 @@ class CrisisCue:
 
     category: str
     pattern: re.Pattern[str]
-    needles: tuple[str, ...]
+    needles: Sequence[str] = ()
     weak: bool = False
 
 
@@ -217,9 +209,6 @@ class CrisisCues:
 def crisis_cues(language: Language) -> CrisisCues:
     """Read the cues of a language, once a process; no part of a pattern repeats without a bound."""
     raw: Any = language_data(f"curation/safety/{DATA}/cues", language)
-    cues = tuple(
-        CrisisCue(row["category"], re.compile(row["pattern"]), tuple(row.get("needles", ())), row.get("weak", False))
-        for row in raw["cues"]
-    )
+    cues = tuple(CrisisCue(**{**row, "pattern": re.compile(row["pattern"])}) for row in raw["cues"])
     signs = {name: re.compile(pattern) for name, pattern in raw["signs"].items()}
     return CrisisCues(cues, re.compile(raw["harmless"]), re.compile(raw["words"]), signs)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import Any
 
 
@@ -11,7 +11,7 @@ class Evidence:
     """One observation.
 
     Attributes:
-        layer: that made it: `crisis`, `lexicon`, `classifier`, `rules`, `political`, `guard`.
+        layer: what made it: `crisis`, `lexicon`, `classifier`, `rules`, `political`, `companion`, ...
         category: a code of the taxonomy (`offensive.hate`, `spam.advert`), or a finer one of the layer.
         score: how sure the layer is, in [0, 1].
         start, end: the characters of the span (`end` exclusive) in the original text; both 0: the whole text.
@@ -25,17 +25,6 @@ class Evidence:
     end: int = 0
     turn: int = -1
 
-    def of_turn(self, turn: int) -> Evidence:
-        """The same evidence for a message of a dialogue."""
-        return replace(self, turn=turn)
-
     def to_dict(self) -> dict[str, Any]:
         """The record, without text."""
-        return {
-            "turn": self.turn,
-            "layer": self.layer,
-            "category": self.category,
-            "score": round(self.score, 4),
-            "start": self.start,
-            "end": self.end,
-        }
+        return {**asdict(self), "score": round(self.score, 4)}

@@ -1,4 +1,4 @@
-"""Insults: how offensive a text is, whom it is for, and what a message says besides (people in a crisis swear)."""
+"""Insults: how offensive a text is, and whom it is for."""
 
 from __future__ import annotations
 
@@ -17,28 +17,8 @@ INSULTS = f"curation/safety/{OFFENSIVE}/insults"
 # A sentence that names a group is offensive from this part of `low` on, if its message is.
 NAMING = 0.25
 _SENTENCES = re.compile(r"[^.!?\n。！？]+[.!?\n。！？]*")
-_OFFENSIVE = ("profanity.only", "offensive.")
 _BEFORE = 40  # characters before a slur that say whose word it is
 _FEW = 3  # sentences; a longer message is mostly about something else
-_SHORT = 4  # characters; shorter clauses tell nothing
-
-
-def without_insults(text: str, language: Language, listed: Sequence[Evidence], offensive: bool) -> str:
-    """The clauses of a message that are not offensive; empty where nothing is offensive, or everything.
-
-    Args:
-        text: the message.
-        language: of the dialogue.
-        listed: evidence of the lexicons.
-        offensive: whether the message as a whole is offensive.
-    """
-    spans = [(one.start, one.end) for one in listed if one.category.startswith(_OFFENSIVE)]
-    if not spans and not offensive:
-        return ""
-    low, pattern = load_classifier(OFFENSIVE, language).low(), language_patterns(INSULTS, language)["clauses"]
-    clauses = [_without_spans(match, spans) for match in pattern.finditer(text)]
-    mild = [one for one in clauses if len(one.strip()) >= _SHORT and offence(one, language) < low]
-    return str(language_data(INSULTS, language)["clause_end"]).join(mild)
 
 
 def offence(text: str, language: Language) -> float:
@@ -102,13 +82,3 @@ def find_report(text: str, language: Language) -> Evidence | None:
     folded = fold(text).replace("'", "").replace("’", "")
     reported = language_patterns(INSULTS, language)["reports"].search(folded)
     return Evidence("report", "reported.insult", 1.0) if reported else None
-
-
-def _without_spans(clause: re.Match[str], spans: Sequence[tuple[int, int]]) -> str:
-    """The part of a clause before or after the insults in it, whichever is longer."""
-    inside = [(start, end) for start, end in spans if start < clause.end() and clause.start() < end]
-    if not inside:
-        return clause[0]
-    before = clause[0][: max(0, min(start for start, _ in inside) - clause.start())]
-    after = clause[0][max(end for _, end in inside) - clause.start() :]
-    return max(before, after, key=len)

@@ -16,7 +16,7 @@ import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from importlib.resources import files
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from h2htalk.data.languages import Language
@@ -39,7 +39,7 @@ _GOLDEN, _FIRST, _SECOND = 0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133
 
 
 class Reading(NamedTuple):
-    """The score of a part of a folded text, in [0, 1]."""
+    """The score of a part of a folded text, in [0, 1], and its place."""
 
     score: float
     start: int
@@ -69,8 +69,7 @@ class Features:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Features:
-        lengths = {name: tuple(values[name]) for name in ("characters", "words")}
-        return cls(**{**values, **lengths})
+        return cls(**{**values, "characters": tuple(values["characters"]), "words": tuple(values["words"])})
 
     def readings(self, folded: str) -> list[tuple[int, int]]:
         """The places of the readings of a folded text; none for an empty text. Linear in the text."""
@@ -93,10 +92,7 @@ class Features:
         owners = np.repeat(np.arange(len(texts)), [len(text) for text in marked])
         found = self._runs(units, owners, self.characters, 1)
         if self.words:
-            words = [
-                [2, *(zlib.crc32(word.encode("utf-8", "surrogatepass")) for word in found_words), 3]
-                for found_words in map(_WORDS[self.hashing].findall, texts)
-            ]
+            words = [[2, *map(_checksum, _WORDS[self.hashing].findall(text)), 3] for text in texts]
             units = np.array([code for line in words for code in line], np.uint64)
             owners = np.repeat(np.arange(len(texts)), [len(line) for line in words])
             found += self._runs(units, owners, self.words, 2)
@@ -123,15 +119,11 @@ class Features:
                 running ^= running >> turn
                 hashes = (running + np.uint64(length)) * golden
             else:
-                running = (
-                    (running ^ (running >> turn)) * np.uint64(_FIRST) + added
-                    if length > 1
-                    else (added * golden + running)
-                )
-                hashes = running + np.uint64(length)
+                running = (running ^ (running >> turn)) * np.uint64(_FIRST) if length > 1 else running
+                running = running + (added if length > 1 else added * golden)
+                hashes = _mixed(running + np.uint64(length))
             if length in lengths:
-                mixed = hashes if self.hashing == "fibonacci" else _mixed(hashes)
-                found.append(self._keys(mixed, owners, length - 1))
+                found.append(self._keys(hashes, owners, length - 1))
         return found
 
     def _keys(self, hashes: NDArray[np.uint64], owners: NDArray[np.int64], reach: int) -> NDArray[np.int64]:
@@ -170,9 +162,9 @@ class NgramClassifier:
         """The reading of a folded text with the highest score, the first of equals; 0 for an empty text."""
         import numpy as np
 
-        spans, owners, buckets = read_features(folded, self.features)
-        if not spans:
+        if not folded:
             return Reading(0.0, 0, 0)
+        spans, owners, buckets = read_features(folded, self.features)
         sums = np.bincount(owners, self.weights[buckets], len(spans))
         if self.squares is None:
             norms = np.sqrt(np.bincount(owners, minlength=len(spans)) + SMOOTH)
@@ -188,17 +180,16 @@ def read_rows(folder: str, language: Language) -> tuple[Mapping[str, Any], Featu
     """The manifest, the features and the weights (rows times buckets) in a folder of the package. Raises DataError."""
     import numpy as np
 
-    home = files("h2htalk.curation.safety") / folder
+    home = Path(__file__).parent / folder
     try:
-        manifest = json.loads((home / f"{language}.json").read_text(encoding="utf-8"))
-        features = Features.from_dict(manifest["features"])
+        manifest = json.loads((home / f"{language}.json").read_bytes())
         raw = zlib.decompress((home / f"{language}.weights").read_bytes())
-        rows = np.frombuffer(raw, np.int8).reshape(-1, 1 << features.bits)
-    except (OSError, KeyError, TypeError, ValueError, zlib.error) as error:
+    except (OSError, ValueError, zlib.error) as error:
         raise DataError(
             f"{home}: the classifier for language {language!r} cannot be read ({error}); install h2htalk again"
         ) from error
-    return manifest, features, rows
+    features = Features.from_dict(manifest["features"])
+    return manifest, features, np.frombuffer(raw, np.int8).reshape(-1, 1 << features.bits)
 
 
 @lru_cache(maxsize=32)
@@ -216,17 +207,12 @@ def load_classifier(folder: str, language: Language) -> NgramClassifier:
     return NgramClassifier(language, features, weights, float(manifest["bias"]), manifest, squares)
 
 
-_Read = tuple[list[tuple[int, int]], "NDArray[np.int64]", "NDArray[np.int64]"]
-
-
 @lru_cache(maxsize=64)
-def read_features(folded: str, features: Features) -> _Read:
-    """The readings of a text, and the reading and bucket of each feature; cached, as several classifiers need them."""
+def read_features(
+    folded: str, features: Features
+) -> tuple[list[tuple[int, int]], NDArray[np.int64], NDArray[np.int64]]:
+    """The readings of a text that is not empty, and the reading and bucket of each feature; cached: several ask."""
     spans = features.readings(folded)
-    if not spans:
-        import numpy as np
-
-        return [], np.zeros(0, np.int64), np.zeros(0, np.int64)
     keys = features.keys([folded[start:end] for start, end in spans])
     return spans, keys >> features.bits, keys & ((1 << features.bits) - 1)
 
@@ -242,6 +228,10 @@ def windows(folded: str, limit: int) -> Iterator[tuple[int, int]]:
         yield start, start + cut
         start += cut
     yield start, len(folded)
+
+
+def _checksum(word: str) -> int:
+    return zlib.crc32(word.encode("utf-8", "surrogatepass"))
 
 
 def _mixed(hashes: NDArray[np.uint64]) -> NDArray[np.uint64]:

@@ -7,38 +7,38 @@ companion's turn that plainly does harm.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from h2htalk.curation.safety.companion import EXPLICIT, HARM, LAYER, REMOVE, REVIEW
 from h2htalk.curation.safety.crisis import MINOR, POSSIBLE, TAGS
 from h2htalk.curation.safety.evidence import Evidence
+from h2htalk.curation.safety.guard_model import Verdict
 from h2htalk.data.scenario import Dialogue
 
 Action = Literal["keep", "keep_tag", "review", "remove"]
 Risk = Literal["none", "elevated", "high"]
+# What `[safety] explicit` may say of sexual content between adults.
+Explicit = Literal["remove", "tag"]
 
-# From this score on a lexicon rule is enough by itself, and from the next on it is a second piece of evidence.
+# From the first score on a lexicon rule is enough by itself, from the second on it is a second piece of evidence.
 ALONE, SECOND = 0.8, 0.5
-# The rules and the classifier of the political layer agree (`political.AGREED`).
+# From this score on the rules and the classifier of the political layer agree, and a crisis is said in plain words.
 SURE = 0.9
+MINORS, POLITICAL = "sexual.minors", "political.sensitive"
 # Removed even in a crisis, and never stored as text.
-HARD = ("sexual.minors", "crisis.method_instructions")
-# The seeker reports insults of others (`insults.find_report`).
-REPORTED = "reported.insult"
-# A message names a group of people (`insults.find_contempt`).
-NAMED = "group.named"
-# Of the classifier beside an attack on a group.
+HARD = (MINORS, "crisis.method_instructions")
+# The seeker reports insults of others; a message names a group of people (`insults`).
+REPORTED, NAMED = "reported.insult", "group.named"
+# The least score of the classifier beside an attack on a group.
 BESIDE = 0.35
 # From this score on a person decides a single message; below it are mostly ordinary days.
 DOUBT = 0.5
 # Rules about the form of a dialogue, one of which is enough.
 FORM = ("prompt_leak", "too_short", "wrong_language", "irrelevant")
 # Codes that a person looks at even in a crisis.
-REVIEWED = ("sexual.minors", "prompt_leak", "crisis.encouragement", "grooming", HARM)
-# What `[safety] explicit` may say of sexual content between adults.
-Explicit = Literal["remove", "tag"]
+REVIEWED = (MINORS, "prompt_leak", "crisis.encouragement", "grooming", HARM)
 _GRAVE = ("crisis.attempt", "crisis.plan", "crisis.means", "crisis.ideation")
 
 
@@ -76,105 +76,93 @@ class Assessment:
             "action": self.action,
             "reasons": list(self.reasons),
             "risk": self.risk,
-            "evidence": [seen.to_dict() for seen in self.evidence],
+            "evidence": [one.to_dict() for one in self.evidence],
         }
 
 
-@dataclass(frozen=True, slots=True)
-class Thresholds:
-    """Of the bundled classifier: below `low` a message is harmless, from `high` on offensive.
-
-    `single` replaces `high` for a dialogue of one message; from `masked` on the classifier that reads no names of
-    groups agrees.
-    """
-
-    low: float
-    high: float
-    single: float
-    masked: float
-
-
 def decide_safety(
-    dialogue: Dialogue, detections: Sequence[Evidence], thresholds: Thresholds, explicit: Explicit = "remove"
+    dialogue: Dialogue, detections: Sequence[Evidence], thresholds: Mapping[str, float], explicit: Explicit = "remove"
 ) -> Assessment:
-    """The decision over all evidence of a dialogue; `explicit`: whether sexual content removes or tags."""
-    evidence = tuple(sorted(detections, key=lambda one: (one.turn, one.category, one.start, -one.score)))
+    """Decide over all evidence of a dialogue.
 
-    def decision(action: Action, codes: set[str], risk: Risk = "none") -> Assessment:
+    Args:
+        dialogue: the one that was read.
+        detections: of all layers, in any order.
+        thresholds: scores of offensive messages: `low`: harmless below it; `high`: offensive from it on; `single`: in
+            place of `high` in a dialogue of one message; `masked`: the classifier without names of groups agrees.
+        explicit: whether sexual content between adults removes or tags.
+    """
+    evidence = tuple(sorted(detections, key=lambda one: (one.turn, one.category, one.start, -one.score)))
+    # The crisis is the seeker's; that the seeker is a child is a tag, not a crisis.
+    of_seeker = [one for one in evidence if one.layer == "crisis" and dialogue.messages[one.turn].role == "user"]
+    crisis = {one.category for one in of_seeker} - {MINOR}
+    risk: Risk = "elevated" if crisis else "none"
+    if crisis and any(one.layer == "crisis" and one.category in _GRAVE and one.score >= SURE for one in evidence):
+        risk = "high"
+
+    def decision(action: Action, codes: set[str]) -> Assessment:
         return Assessment(action, tuple(sorted(codes)), risk, evidence, explicit)
 
-    hard = {one.category for one in evidence if one.category in HARD and one.score >= ALONE}
-    crisis = _crisis(dialogue, evidence)
-    minor = {MINOR} & {one.category for one in evidence}
+    found = {one.category for one in evidence}
     likely = {one.category for one in evidence if one.layer == LAYER and one.score >= REVIEW}
-    hard |= {HARM for one in evidence if one.layer == LAYER and one.category == HARM and one.score >= REMOVE}
-    hard |= {"sexual.minors"} if minor and EXPLICIT in likely else set()  # nobody has to read that
+    sure = {one.category for one in evidence if one.layer == LAYER and one.score >= REMOVE}
+    hard = {one.category for one in evidence if one.category in HARD and one.score >= ALONE} | (sure & {HARM})
+    if MINOR in found and EXPLICIT in likely:  # nobody has to read that
+        hard.add(MINORS)
     if hard:
-        return decision("remove", hard | crisis | minor | (likely & {HARM}), _risk(evidence, crisis))
-    weighed = _weigh(dialogue, evidence, thresholds)
-    if explicit == "tag" and EXPLICIT in weighed.plain | weighed.doubtful and "sexual.minors" not in weighed.doubtful:
-        weighed.plain.discard(EXPLICIT)
-        weighed.doubtful.discard(EXPLICIT)
-        weighed.tags.add(EXPLICIT)
+        return decision("remove", hard | crisis | (found & {MINOR}) | (likely & {HARM}))
+    tags = {code for code in found if code.startswith("disclosure.") or code == MINOR}
+    plain, doubtful = _weigh_offence(dialogue, evidence, thresholds)
+    for code, enough in _weigh(evidence, tags, likely, sure, single=len(dialogue.messages) == 1):
+        (plain if enough else doubtful).add(code)
+    if explicit == "tag" and EXPLICIT in plain | doubtful and MINORS not in doubtful:
+        plain, doubtful, tags = plain - {EXPLICIT}, doubtful - {EXPLICIT}, tags | {EXPLICIT}
+    codes = plain | doubtful | tags
     if crisis:
-        codes = crisis | weighed.plain | weighed.doubtful | weighed.tags
-        doubtful = "offensive.hate" in weighed.plain or EXPLICIT in weighed.plain | weighed.doubtful
-        doubtful = doubtful or any(code.startswith(REVIEWED) for code in codes)
-        return decision("review" if doubtful else "keep_tag", codes, _risk(evidence, crisis))
-    possible = any(one.category == POSSIBLE for one in evidence)
-    if weighed.plain and not (possible and weighed.plain == {"political.sensitive"}):
-        return decision("remove", weighed.plain)
-    if weighed.plain | weighed.doubtful:
-        return decision("review", weighed.plain | weighed.doubtful | weighed.tags)
-    return decision("keep_tag" if weighed.tags else "keep", weighed.tags)
+        unsure = "offensive.hate" in plain or EXPLICIT in plain | doubtful
+        unsure = unsure or any(code.startswith(REVIEWED) for code in crisis | codes)
+        return decision("review" if unsure else "keep_tag", crisis | codes)
+    if plain and not (plain == {POLITICAL} and POSSIBLE in found):
+        return decision("remove", plain)
+    if plain | doubtful:
+        return decision("review", codes)
+    return decision("keep_tag" if tags else "keep", tags)
 
 
-@dataclass(frozen=True, slots=True)
-class _Weighed:
-    """Codes by what they require: removal, a decision by a person, a tag."""
+def _weigh(
+    evidence: Sequence[Evidence], tags: set[str], likely: set[str], sure: set[str], *, single: bool
+) -> Iterator[tuple[str, bool]]:
+    """Codes other than of offensive language, each with whether it is enough for removal.
 
-    plain: set[str]
-    doubtful: set[str]
-    tags: set[str]
-
-
-def _weigh(dialogue: Dialogue, evidence: Sequence[Evidence], thresholds: Thresholds) -> _Weighed:
-    plain: set[str] = set()
-    doubtful: set[str] = set()
-    tags = {one.category for one in evidence if one.category.startswith("disclosure.") or one.category == MINOR}
-    single = len(dialogue.messages) == 1
-    _weigh_offence(dialogue, evidence, thresholds, plain, doubtful)
+    Args:
+        evidence: of the dialogue.
+        tags: what the seeker discloses.
+        likely, sure: codes that the classifiers of the companion's turns are likely, or sure, to have found.
+        single: whether the dialogue is one message.
+    """
     for one in evidence:
         family = one.category.partition(".")[0]
         if family in FORM:
-            plain.add(one.category)
+            yield one.category, True
         elif family == "spam" and one.layer == "lexicon" and one.score >= SECOND:
-            (plain if one.score >= ALONE else doubtful).add(one.category)
-        elif (one.category == "sexual.minors" and one.score >= SECOND) or one.category == "crisis.encouragement":
-            doubtful.add(one.category)
-    companion = [one for one in evidence if one.layer == LAYER and one.score >= REVIEW]
-    doubtful |= {one.category for one in companion}
+            yield one.category, one.score >= ALONE
+        elif (one.category == MINORS and one.score >= SECOND) or one.category == "crisis.encouragement":
+            yield one.category, False
+    yield from ((code, False) for code in likely)
     sexual = {one.turn for one in evidence if one.category == EXPLICIT and one.score > SECOND and one.layer != LAYER}
-    sure_of = any(one.category == EXPLICIT and one.score >= REMOVE for one in companion)
-    if (sexual or EXPLICIT in doubtful) and MINOR in tags:
-        doubtful |= {EXPLICIT, "sexual.minors"}
-    elif sexual or sure_of:
-        (plain if sure_of or (len(sexual) > 1 and not tags) else doubtful).add(EXPLICIT)
-    sure = {one.turn for one in evidence if one.layer == "political" and one.score >= SURE}
-    hinted = {one.turn for one in evidence if one.category == "political.sensitive" and one.score >= SECOND}
-    if hinted:
-        (plain if len(sure) > 1 or (sure and single) else doubtful).add("political.sensitive")
-    return _Weighed(plain, doubtful - plain, tags)
+    if (sexual or EXPLICIT in likely) and MINOR in tags:
+        yield from ((code, False) for code in (EXPLICIT, MINORS))
+    elif sexual or EXPLICIT in sure:
+        yield EXPLICIT, EXPLICIT in sure or (len(sexual) > 1 and not tags)
+    agreed = {one.turn for one in evidence if one.layer == "political" and one.score >= SURE}
+    if any(one.category == POLITICAL and one.score >= SECOND for one in evidence):
+        yield POLITICAL, len(agreed) > 1 or (single and bool(agreed))
 
 
 def _weigh_offence(
-    dialogue: Dialogue,
-    evidence: Sequence[Evidence],
-    thresholds: Thresholds,
-    plain: set[str],
-    doubtful: set[str],
-) -> None:
-    """Weigh the offensive language of each message, and add its code to `plain` or `doubtful`.
+    dialogue: Dialogue, evidence: Sequence[Evidence], thresholds: Mapping[str, float]
+) -> tuple[set[str], set[str]]:
+    """Weigh the offensive language of each message: its codes that are plain, and those that are doubtful.
 
     Two kinds of evidence on one message (`_kinds`) are plain, one is doubtful. In a longer dialogue two such messages
     are plain, or one with three kinds, or a companion's abuse. A message that quotes, reports or rejects such
@@ -184,6 +172,7 @@ def _weigh_offence(
     single = len(dialogue.messages) == 1
     reported = not single and any(one.category == REPORTED for one in evidence)
     proved: list[tuple[str, bool]] = []
+    doubtful: set[str] = set()
     for turn, message in enumerate(dialogue.messages):
         here = {(one.layer, one.category): one.score for one in evidence if one.turn == turn}
         kinds = _kinds(here, thresholds, single, message.role)
@@ -195,14 +184,15 @@ def _weigh_offence(
             if not (reported or mentioned or ("doubt", POSSIBLE) in here):
                 proved.append((code, len(kinds) > 2 or (message.role == "companion" and "abuse" in kinds)))
         elif not mentioned and (
-            "classifier" in kinds or (listed and score >= thresholds.low) or (single and (kinds or score >= DOUBT))
+            "classifier" in kinds or (listed and score >= thresholds["low"]) or (single and (kinds or score >= DOUBT))
         ):
             doubtful.add(code)
     if single or len(proved) > 1 or any(enough for _, enough in proved):
-        plain.update(code for code, _ in proved)
+        return {code for code, _ in proved}, doubtful
+    return set(), doubtful
 
 
-def _kinds(here: Mapping[tuple[str, str], float], thresholds: Thresholds, single: bool, role: str) -> set[str]:
+def _kinds(here: Mapping[tuple[str, str], float], thresholds: Mapping[str, float], single: bool, role: str) -> set[str]:
     """The kinds of evidence for the removal of one message.
 
     Slurs, attacks on a group, and abuse of the listener (not in a single message of the seeker, who may be in despair);
@@ -217,45 +207,29 @@ def _kinds(here: Mapping[tuple[str, str], float], thresholds: Thresholds, single
     if ("lexicon", "offensive.abuse") in here and (role == "companion" or not single):
         kinds.add("abuse")
     score = here.get(("classifier", "offensive"), 0.0)
-    sure = score >= (thresholds.single if single else thresholds.high)
-    low = thresholds.low if kinds & {"slur", "abuse"} else BESIDE
+    sure = score >= thresholds["single" if single else "high"]
+    low = thresholds["low"] if kinds & {"slur", "abuse"} else BESIDE
     if sure or (single and kinds and score >= low):
         kinds.add("classifier")
-    if sure and ("group", NAMED) in here and here.get(("masked", "offensive"), 0.0) >= thresholds.masked:
+    if sure and ("group", NAMED) in here and here.get(("masked", "offensive"), 0.0) >= thresholds["masked"]:
         kinds.add("masked")
     return kinds
 
 
-def _crisis(dialogue: Dialogue, evidence: Sequence[Evidence]) -> set[str]:
-    """The codes of the seeker's crisis; that the seeker is a child is a tag, not a crisis."""
-    found = {one.category for one in evidence if one.layer == "crisis" and dialogue.messages[one.turn].role == "user"}
-    return found - {MINOR}
-
-
-def _risk(evidence: Sequence[Evidence], crisis: set[str]) -> Risk:
-    if not crisis:
-        return "none"
-    grave = any(one.category in _GRAVE and one.score >= SURE for one in evidence if one.layer == "crisis")
-    return "high" if grave else "elevated"
-
-
-def apply_verdict(
-    assessment: Assessment, verdict: str, categories: Mapping[str, str], unread: Sequence[Evidence] = ()
-) -> Assessment:
+def apply_verdict(assessment: Assessment, verdict: Verdict, unread: Sequence[Evidence] = ()) -> Assessment:
     """Apply a guard's verdict to an undecided assessment.
 
     Args:
         assessment: one whose action is `review`, or with political evidence.
-        verdict: `safe`, `unsafe`, `controversial` or `undecided`.
-        categories: our codes by the guard's names.
+        verdict: of the guard.
         unread: evidence in texts that the guard was not sent.
 
     Returns:
-        For `unsafe` a removal for these categories, but a crisis is kept and tagged; for `safe` a dialogue with its
-        tags, unless there is hard or unread evidence; for other verdicts a review.
+        For `unsafe` a removal for the guard's categories, but a crisis is kept and tagged; for `safe` a dialogue with
+        its tags, unless there is hard or unread evidence; for other verdicts a review.
     """
-    codes, reasons = set(categories.values()), set(assessment.reasons)
-    kept = assessment.explicit == "tag" and not (codes | reasons) & {MINOR, "sexual.minors"}
+    codes, reasons = set(verdict.categories.values()), set(assessment.reasons)
+    kept = assessment.explicit == "tag" and not (codes | reasons) & {MINOR, MINORS}
     tagged = {EXPLICIT} & (codes | reasons) if kept else set()
     only_tagged = bool(codes) and codes <= tagged
     codes, reasons = codes - tagged, reasons - tagged
@@ -266,13 +240,16 @@ def apply_verdict(
 
     if crisis := {code for code in codes | reasons if code.startswith(TAGS)}:
         risk = assessment.risk if assessment.risk != "none" else "elevated"
-        doubted = verdict == "unsafe" and not only_tagged and any(one.layer == LAYER for one in assessment.evidence)
+        harm = any(one.layer == LAYER for one in assessment.evidence)
+        doubted = verdict.safety == "unsafe" and not only_tagged and harm
         return decision("review" if doubted or assessment.action == "review" else "keep_tag", crisis | reasons, risk)
-    if verdict == "unsafe" and codes:
+    if verdict.safety == "unsafe" and codes:
         return decision("remove", codes | reasons)
     if only_tagged and reasons == tags:
         return decision("keep_tag", tags)
-    families = {one.category.partition(".")[0] for one in unread}
-    if verdict == "safe" and not any(code in HARD or code.partition(".")[0] in families for code in reasons - tags):
+    open_families = {*HARD, *(one.category.partition(".")[0] for one in unread)}
+    if verdict.safety == "safe" and open_families.isdisjoint(
+        part for code in reasons - tags for part in (code, code.partition(".")[0])
+    ):
         return decision("keep_tag" if tags | tagged else "keep", tags)
     return decision("review", reasons, assessment.risk)

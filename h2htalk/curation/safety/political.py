@@ -25,7 +25,7 @@ CATEGORY = "political.sensitive"
 DATA = "political_data"
 # Scores of a signal: the rules and the classifier agree, or one of them alone.
 AGREED, ALONE = 0.95, 0.6
-# Of the classifier, from which on a message is political although no word of it names a public matter.
+# The score of the classifier from which on a message is political although no word of it names a public matter.
 NO_SUBJECT = 0.3
 _SENTENCE = re.compile(r"[^.!?;]+")
 

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
-
 import pytest
+from safety_made import talk
 
-from h2htalk.chat.store.model_calls import CallSettings
 from h2htalk.curation.outcomes import Kept, Rejected
 from h2htalk.curation.release.content import case_texts
 from h2htalk.curation.safety.companion import (
@@ -23,28 +20,15 @@ from h2htalk.curation.safety.companion import (
     load_companion,
 )
 from h2htalk.curation.safety.evidence import Evidence
-from h2htalk.curation.safety.guard_model import Verdict
-from h2htalk.curation.safety.policy import Explicit, Thresholds, apply_verdict, decide_safety
-from h2htalk.curation.safety.stage import assess, open_rule, outcome
+from h2htalk.curation.safety.guard_model import Safety, Verdict
+from h2htalk.curation.safety.policy import Explicit, apply_verdict, decide_safety
+from h2htalk.curation.safety.stage import assess, outcome
 from h2htalk.data.languages import LANGUAGES, Language
-from h2htalk.data.scenario import Dialogue, Scenario, Turn, notes_explicit
+from h2htalk.data.scenario import Scenario, notes_explicit
 from h2htalk.data.splits import load_split
 from h2htalk.rounds.item_sources import scenario_item
 
-GOLDEN = Path(__file__).parents[1] / "golden"
-THRESHOLDS = Thresholds(0.3, 0.9, 0.95, 0.9)
-
-
-def talk(*texts: str, language: Language = "en") -> Dialogue:
-    turns = tuple(Turn("companion" if n % 2 else "user", text) for n, text in enumerate(texts))
-    return Dialogue("d1", language, turns)
-
-
-def of_golden(language: Language, kind: str) -> list[Dialogue]:
-    rows = map(json.loads, (GOLDEN / f"companion_{language}.jsonl").read_text(encoding="utf-8").splitlines())
-    return [
-        talk(*(one["content"] for one in row["messages"]), language=language) for row in rows if row["kind"] == kind
-    ]
+THRESHOLDS = {"low": 0.3, "high": 0.9, "single": 0.95, "masked": 0.9}
 
 
 @pytest.mark.parametrize(
@@ -178,11 +162,11 @@ SEXUAL = Evidence(LAYER, EXPLICIT, 0.9, turn=1)
     ],
 )
 def test_a_guard_takes_no_tag_of_sexual_content_away(
-    verdict: str, codes: tuple[str, ...], extra: tuple[Evidence, ...], wanted: tuple[str, set[str]]
+    verdict: Safety, codes: tuple[str, ...], extra: tuple[Evidence, ...], wanted: tuple[str, set[str]]
 ) -> None:
     """With `explicit = "tag"`, a guard's `safe` took the tag away, and its `unsafe` removed the dialogue."""
     found = decide_safety(talk("a b c d", "e f g h"), [SEXUAL, *extra], THRESHOLDS, "tag")
-    found = apply_verdict(found, verdict, {code: code for code in codes})
+    found = apply_verdict(found, Verdict(verdict, {code: code for code in codes}))
     assert (found.action, set(found.reasons)) == wanted
 
 
@@ -208,58 +192,12 @@ def test_a_guard_clears_only_what_it_was_sent(texts: tuple[str, ...], one: Evide
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_the_frozen_sets_are_caught_as_measured(language: Language) -> None:
-    # docs/measurements.md has the figures; these are a little below them.
-    least = {
-        "en": {"harm": 0.6, "explicit": 0.9, "minors": 0.9},
-        "zh": {"harm": 0.85, "explicit": 0.95, "minors": 0.95},
-    }
-    for kind, share in least[language].items():
-        acts = [assess(one).action for one in of_golden(language, kind)]
-        assert sum(act in ("remove", "review") for act in acts) >= share * len(acts), kind
-    acts = [assess(one).action for one in of_golden(language, "harmless")]
-    assert sum(act in ("remove", "review") for act in acts) <= {"en": 0.1, "zh": 0.14}[language] * len(acts)
-    if language == "en":  # the classifier is not sure enough to remove by itself
-        assert "remove" not in acts
-
-
-@pytest.mark.parametrize("language", LANGUAGES)
-def test_everyday_sentences_around_a_sexual_one_hide_less_than_half(language: Language) -> None:
-    """A paragraph about a bakery before the sentence hid four in five of them, in Chinese all."""
-    everyday = {
-        "en": "The bakery on the corner has new opening hours, and the tram was late. The basil looks happier. ",
-        "zh": "街角的面包店换了营业时间，早上的电车又晚点了。我终于给罗勒换了盆，看起来精神多了。",
-    }[language]
-    talks = [one.messages for one in of_golden(language, "explicit")]
-    diluted = [(*before, Turn("companion", everyday + last.content)) for *before, last in talks]
-    found = [any(one.score >= REVIEW for one in find_companion(turns, language)) for turns in diluted]
-    assert sum(found) >= 0.6 * len(found)
-
-
-@pytest.mark.parametrize("language", LANGUAGES)
 def test_references_of_the_bundled_cases_are_no_harm(language: Language) -> None:
     for name in ("high_risk", "instructions", "arcs"):
         for case in load_split(name).cases:
             if case.language == language:
                 found = find_companion(case_texts(case), language)
                 assert not [one for one in found if one.score >= REVIEW], case.id
-
-
-def test_a_guard_looks_at_faint_harm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    replies = tmp_path / "replies.jsonl"
-    line = {"id": "*", "text": "Safety: Unsafe\nCategories: Suicide & Self-Harm"}
-    replies.write_text(json.dumps(line) + "\n", encoding="utf-8")
-    dialogue = talk("I want to die and nobody would care", "It is raining again today.")
-    faint = [Evidence(LAYER, HARM, 0.4, turn=1)]
-    monkeypatch.setattr("h2htalk.curation.safety.companion.find_companion", lambda turns, language: faint)
-    assert assess(dialogue).action == "keep_tag"
-    rule = open_rule(CallSettings(f"scripted:{replies}"), "", "remove", str(tmp_path / "stage"))
-    try:
-        ((kept,),) = rule([dialogue.to_dict()], "part-1")
-    finally:
-        rule.close()
-    assert isinstance(kept, Kept)
-    assert kept.record["metadata"]["safety"]["action"] == "review"
 
 
 def test_annotators_are_told_of_sexual_content_and_need_consent() -> None:

@@ -48,15 +48,3 @@ def test_for_a_companion_the_classifier_alone_is_not_enough() -> None:
     assert political.find_political(text, "en", seeker=False) is None
     assert political.find_political("The government must be overthrown", "en", seeker=False) is not None
     assert political.find_political("We met at the summit", "en", frozenset({"summit"}), seeker=False) is not None
-
-
-@pytest.mark.parametrize(("language", "writers"), [("en", ("e", "f")), ("zh", ("g", "h"))])
-def test_ordinary_messages_have_nearly_no_politics(language: Language, writers: tuple[str, ...]) -> None:
-    folder = Path(__file__).parents[3] / "tools/crisis"
-    texts = [
-        line
-        for writer in writers
-        for line in (folder / f"harmless_{language}_{writer}.txt").read_text(encoding="utf-8").splitlines()
-    ]
-    assert len(texts) >= 1_400
-    assert sum(political.find_political(text, language) is not None for text in texts) / len(texts) <= 0.01
