@@ -93,9 +93,8 @@ class TakenCharacters:
     def __init__(self, size: int) -> None:
         self._marks = bytearray(size)
 
-    def mark(self, spans: Iterable[Span]) -> None:
-        for span in spans:
-            self._marks[span.start : span.end] = b"\x01" * (span.end - span.start)
+    def mark(self, start: int, end: int) -> None:
+        self._marks[start:end] = b"\x01" * (end - start)
 
     def free(self, start: int, end: int) -> bool:
         """Whether no character from `start` to `end` is taken."""
@@ -106,6 +105,6 @@ class TakenCharacters:
         kept = []
         for span in spans:
             if self.free(span.start, span.end):
-                self.mark([span])
+                self.mark(span.start, span.end)
                 kept.append(span)
         return kept

@@ -16,8 +16,6 @@ from h2htalk.curation.anonymize.structured.deobfuscation import deobfuscate
         ("138然后2736后面是4512", "zh", "138 2736 4512"),
         ("138哈2736哈4512", "zh", "138 2736 4512"),
         ("幺三八洞两七三六六四勾", "zh", "13802736649"),
-        ("yao san ba 2736 4512", "zh", "1 3 8 2736 4512"),
-        ("29再接813四个6", "zh", "29 8136666"),
         ("lin下划线88", "zh", "lin_88"),
         ("I38O", "en", "1380"),
         ("two double five, oh nine", "en", "255, 09"),

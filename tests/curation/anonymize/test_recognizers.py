@@ -18,12 +18,12 @@ from h2htalk.curation.anonymize.english import recognizer as english
 from h2htalk.curation.anonymize.english.organizations import find_organizations
 from h2htalk.curation.anonymize.english.token_features import tokenize
 from h2htalk.curation.anonymize.spans import Span
-from h2htalk.curation.anonymize.structured.structured import find_structured
+from h2htalk.curation.anonymize.structured.rules import find_in_text
 
 # By what `by` of a case says; `all` is the whole of `find_spans`.
 FINDERS: dict[str, Callable[[str, str], list[Span]]] = {
     "all": find_spans,
-    "structured": find_structured,
+    "structured": find_in_text,
     "english": lambda text, _: english.find_names([text], [()])[0],
     "chinese": lambda text, _: chinese.find_names([text], [()])[0],
 }

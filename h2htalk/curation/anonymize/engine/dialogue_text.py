@@ -19,7 +19,7 @@ from presidio_analyzer.nlp_engine import NlpArtifacts, NoOpNlpEngine
 from h2htalk.curation.anonymize.allow_list import AllowedSpan, find_allowed, namesakes_beside_data, private_namesakes
 from h2htalk.curation.anonymize.normalization import NormalizedText, normalize_text, plain
 from h2htalk.curation.anonymize.spans import Span, resolve_overlaps
-from h2htalk.curation.anonymize.structured.structured import find_structured
+from h2htalk.curation.anonymize.structured.rules import find_structured
 from h2htalk.curation.anonymize.values.dialogue_values import DialogueData, KnownValues
 from h2htalk.data.languages import LANGUAGES, find_language
 
@@ -100,9 +100,9 @@ class DialogueText(NlpArtifacts):
         normalized = normalize_text(text)
         plain_text = plain(normalized.visible)
         allowed = tuple(find_allowed(plain_text, self.language, self.allow))
-        spans = find_structured(normalized.visible, self.language, self.countries)
+        spans = find_structured(normalized, self.language, self.countries)
         if find_language(self.language).script == "Chinese" and not _HAN.search(plain_text):
-            spans = resolve_overlaps([*spans, *find_structured(normalized.visible, "en")])
+            spans = resolve_overlaps([*spans, *find_structured(normalized, "en")])
         stays = [a for a in allowed if a.kind != "title"]
         # A companion's name is no account, whatever stands before it.
         taken = tuple(s for s in spans if not any(a.start <= s.start and s.end <= a.end for a in stays))

@@ -93,16 +93,12 @@ def deobfuscate(normalized: NormalizedText, language: str) -> Deobfuscated | Non
         draft.replace(rewrites("web"))
     if language == "en":
         draft.rewrite(_RE["spelt_row"], _spelt_letters)
-    if language == "zh":
-        draft.rewrite(_RE["sounds"], _digits_of_pinyin)
     draft.replace(rewrites(language))
     if language == "zh":
-        draft.rewrite(_RE["repeated"], _repeated_digit)
         draft.rewrite(_RE["han_row"], _digits_of_homophones)
     else:
         draft.rewrite(_RE["spoken_digits"], _digits_of_words)
     draft.rewrite(_RE["colon"], lambda m: [(*m.span(), m.group().count(":") * ":")])
-    draft.rewrite(_RE["odd_dot"], lambda m: [(*m.span(), ".")])
     draft.rewrite(_RE["odd"], _without_fillers)
     draft.rewrite(_RE["lookalike"], _digits_of_lookalikes)
     again = normalize_text(draft.visible) if draft.changed else normalized
@@ -189,18 +185,6 @@ def _spelt_letters(match: re.Match[str]) -> list[Edit]:
         edits.append((*sign.span(), _figures(said) if spoken else said if said.isdigit() else letter))
         last = sign.end()
     return edits if names > 1 or (names and others) else []
-
-
-def _digits_of_pinyin(match: re.Match[str]) -> list[Edit]:
-    """yao san er: digits in the letters of their sounds."""
-    sounds = list(_RE["sound"].finditer(match.string, match.start(), match.end()))
-    return [(*m.span(), _TABLES["pinyin"][m.group()]) for m in sounds] if len(sounds) > 2 else []
-
-
-def _repeated_digit(match: re.Match[str]) -> list[Edit]:
-    """四个6"""
-    count = int(HAN_DIGITS.get(match[1]) or _RADIO.get(match[1]) or match[1])
-    return [(*match.span(), HAN_DIGITS.get(match[2], match[2]) * count)]
 
 
 def _digits_of_homophones(match: re.Match[str]) -> list[Edit]:

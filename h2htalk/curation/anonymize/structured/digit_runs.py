@@ -10,9 +10,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
-from h2htalk.curation.anonymize.normalization import HAN, NormalizedText
+from h2htalk.curation.anonymize.normalization import HAN
 from h2htalk.curation.anonymize.structured.number_cues import Near
 from h2htalk.curation.anonymize.structured.patterns import patterns
+from h2htalk.curation.anonymize.structured.reading import Reading
 
 _RE = patterns("digit_runs")
 _FEWEST_DIGITS, _MOST_DIGITS = 5, 20
@@ -67,10 +68,10 @@ def _parts(gap: str, inner: set[str]) -> bool:
     return (mark or gap) not in inner and (mark in ("", *"()[]:") or _RE["strong_gap"].search(gap) is not None)
 
 
-def runs(normalized: NormalizedText, taken: list[tuple[int, int]]) -> Iterator[list[Group]]:
+def runs(reading: Reading, taken: list[tuple[int, int]]) -> Iterator[list[Group]]:
     """The runs of a reading with five digits or more, outside of what is taken (ordered stretches)."""
-    text = normalized.text
-    token, source = (_RE["token"], normalized.digits) if text.isascii() else (_RE["token_han"], _zeroed(normalized))
+    text = reading.text
+    token, source = (_RE["token"], reading.digits) if text.isascii() else (_RE["token_han"], _zeroed(reading))
     groups: list[Group] = []
     at = 0
     for match in token.finditer(source):
@@ -82,16 +83,14 @@ def runs(normalized: NormalizedText, taken: list[tuple[int, int]]) -> Iterator[l
             yield from _run(groups, text)
             groups = []
         if not covered:
-            groups.append(Group(start, end, normalized.digits[start:end]))
+            groups.append(Group(start, end, reading.digits[start:end]))
     yield from _run(groups, text)
 
 
-def _zeroed(normalized: NormalizedText) -> str:
+def _zeroed(reading: Reading) -> str:
     """The text with every `o` that reads as a zero as one, Han digits left."""
-    pairs = zip(normalized.text, normalized.digits, strict=True)
-    return (
-        "".join(["0" if a == "o" and b == "0" else a for a, b in pairs]) if "o" in normalized.text else normalized.text
-    )
+    pairs = zip(reading.text, reading.digits, strict=True)
+    return "".join(["0" if a == "o" and b == "0" else a for a, b in pairs]) if "o" in reading.text else reading.text
 
 
 def _joins(text: str, last: Group, start: int, token: str) -> bool:

@@ -12,6 +12,7 @@ from stdnum.gb import nhs
 
 from h2htalk.curation.anonymize.structured.digit_runs import Window
 from h2htalk.curation.anonymize.structured.patterns import patterns
+from h2htalk.curation.anonymize.structured.reading import Reading
 
 _RE = patterns("identity_numbers")
 # Further off than this, a cue only says what a message is about.
@@ -52,7 +53,7 @@ def medicare(digits: str) -> bool:
     return digits[0] in "23456" and check == int(digits[8])
 
 
-def resident_id(window: Window) -> float:
+def resident_id(window: Window, _: Reading) -> float:
     """A Chinese resident id of 18 characters (the window's digits with a closing `X` added by the caller) or 15."""
     value = window.digits
     cued = window.near.distance("id") is not None
@@ -61,8 +62,9 @@ def resident_id(window: Window) -> float:
     return 0.95 if len(value) == 15 and cued and resident(f"{value[:6]}19{value[6:]}") else 0.0
 
 
-def national_id(window: Window, words: str) -> float:
-    """SSN, NHS number, SIN, TFN, Medicare. `words`: the text around, in which the cue names the country."""
+def national_id(window: Window, reading: Reading) -> float:
+    """SSN, NHS number, SIN, TFN, Medicare; the cue around it names the country."""
+    words = reading.text[max(0, window.start - 60) : window.end + 30]
     digits, near, distance = window.digits, window.near, window.near.distance("id")
     if len(digits) == 9 and window.shape == (3, 2, 4) and social_security(digits):
         if distance is not None:
@@ -83,7 +85,7 @@ def national_id(window: Window, words: str) -> float:
     return 0.97 if len(digits) in (10, 11) and "medicare" in words and medicare(digits) else 0.0
 
 
-def card(window: Window) -> float:
+def card(window: Window, _: Reading) -> float:
     """Bank cards: Luhn always; without a cue also a brand's first digits and length."""
     digits, near = window.digits, window.near
     if not 12 <= len(digits) <= 19 or not digits.isdecimal() or not luhn(digits):
@@ -103,7 +105,7 @@ def card(window: Window) -> float:
     return 0.93 if near.nearest != "account" and near.distance("card") is not None else 0.0
 
 
-def account(window: Window) -> float:
+def account(window: Window, _: Reading) -> float:
     """Numbers of accounts, insurances, schools and firms: a cue names them, nothing checks them."""
     digits, nearest, distance = window.digits, window.near.nearest, window.near.distance("account")
     if not window.whole or _is_amount(window):
@@ -126,7 +128,7 @@ def account(window: Window) -> float:
     return 0.9 if distance <= 10 else 0.75 if distance <= 24 else 0.6
 
 
-def qq(window: Window) -> float:
+def qq(window: Window, _: Reading) -> float:
     """QQ numbers: 5 to 11 digits, not 0 first, and a cue; without one where a message speaks of QQ."""
     digits, near, distance = window.digits, window.near, window.near.distance("qq")
     if not 5 <= len(digits) <= 11 or digits[0] == "0" or not window.whole or _is_amount(window):
@@ -142,7 +144,7 @@ def qq(window: Window) -> float:
     return 0.93 if distance <= 8 else 0.75
 
 
-def qq_without_cue(window: Window) -> float:
+def qq_without_cue(window: Window, _: Reading) -> float:
     """A QQ number in a Chinese message that does not name QQ: nobody has another number of nine or ten digits, and
     what is said of a number (its age, its picture, who added whom) tells shorter ones."""
     digits, near = window.digits, window.near
@@ -163,7 +165,7 @@ def qq_without_cue(window: Window) -> float:
     return 0.55 if len(digits) > 8 and not elsewhere else 0.0
 
 
-def wechat_number(window: Window) -> float:
+def wechat_number(window: Window, _: Reading) -> float:
     """A WeChat id that is a phone or QQ number: a cue, right before it for anything but a mobile's eleven digits."""
     digits, distance = window.digits, window.near.distance("wechat")
     if distance is None or window.near.nearest != "wechat" or not window.whole:

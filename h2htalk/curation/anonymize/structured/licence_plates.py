@@ -6,10 +6,8 @@ from collections.abc import Iterator
 from itertools import pairwise
 from re import Match
 
-from h2htalk.curation.anonymize.normalization import NormalizedText
-from h2htalk.curation.anonymize.spans import Span
-from h2htalk.curation.anonymize.structured.number_cues import Cues
 from h2htalk.curation.anonymize.structured.patterns import internet_words, patterns
+from h2htalk.curation.anonymize.structured.reading import Hit, Reading
 
 _RE = patterns("licence_plates")
 _NO_PART = internet_words("no_plate_words")
@@ -19,17 +17,13 @@ _AS_DIGIT = str.maketrans("ioszbl", "105281")
 _LONGEST = 8
 
 
-def plate_spans(normalized: NormalizedText, cues: Cues) -> Iterator[Span]:
-    """Spans (places of the reading) of licence plates; some overlap, the surer come first."""
-    if not normalized.text.isascii():
-        for match in _RE["chinese"].finditer(normalized.text):
-            yield Span(*match.span(), "LICENSE_PLATE", 0.95)
-    for cue in (cue for cue in cues.found if cue.kind == "plate"):
-        lead = _RE["lead"].match(normalized.digits, cue.end)
+def behind_cue(reading: Reading) -> Iterator[Hit]:
+    """Plates right behind a word for one, whatever their shape."""
+    for cue in (cue for cue in reading.cues.found if cue.kind == "plate"):
+        lead = _RE["lead"].match(reading.digits, cue.end)
         start = lead.end() if lead else cue.end
-        if end := _end_behind(normalized.digits, start):
-            yield Span(start, end, "LICENSE_PLATE", 0.9)
-    yield from _by_shape(normalized, cues)
+        if end := _end_behind(reading.digits, start):
+            yield start, end, 0.9
 
 
 def _end_behind(text: str, start: int) -> int:
@@ -48,20 +42,21 @@ def _end_behind(text: str, start: int) -> int:
     return 0 if best and _RE["digits_behind"].match(text, best) else best
 
 
-def _by_shape(normalized: NormalizedText, cues: Cues) -> Iterator[Span]:
+def by_shape(reading: Reading) -> Iterator[Hit]:
     """Plates in a message that speaks of a car or a plate; Britain's and California's in capitals anywhere."""
-    if not any(cue.kind in _ABOUT for cue in cues.found) and not _RE["own_form"].search(normalized.visible):
+    about = any(cue.kind in _ABOUT for cue in reading.cues.found)
+    if not about and not _RE["own_form"].search(reading.visible):
         return
-    text = normalized.digits if normalized.text.isascii() else normalized.text
+    text = reading.digits if reading.text.isascii() else reading.text
     pieces = list(_RE["piece"].finditer(text))
     last = 0
     for first in range(len(pieces)):
         for row in (pieces[first : first + 3], pieces[first : first + 2], pieces[first : first + 1]):
             if row[0].start() >= last and _has_shape(text, row):
-                score = _score(text, row[0].start(), row[-1].end(), normalized, cues)
+                score = _score(text, row[0].start(), row[-1].end(), reading)
                 if score:
                     last = row[-1].end()
-                    yield Span(row[0].start(), last, "LICENSE_PLATE", score)
+                    yield row[0].start(), last, score
 
 
 def _has_shape(text: str, row: list[Match[str]]) -> bool:
@@ -84,18 +79,17 @@ def _has_shape(text: str, row: list[Match[str]]) -> bool:
     )
 
 
-def _score(text: str, start: int, end: int, normalized: NormalizedText, cues: Cues) -> float:
+def _score(text: str, start: int, end: int, reading: Reading) -> float:
     """How sure we are of a plate's shape."""
-    near = cues.near(start, end)
-    shown = normalized.visible[start:end]
+    near = reading.near(start, end)
+    shown = reading.visible[start:end]
     elsewhere = near.nearest in _ELSEWHERE
     if _RE["own_form"].fullmatch(shown) and shown[-3:] not in internet_words("no_plate_letters") and not elsewhere:
         return 0.85 if near.around & _ABOUT else 0.7
-    letters = "".join(filter(str.isalnum, text[start:end]))
-    modern = _RE["modern"].fullmatch(letters) is not None
-    if not near.around & _ABOUT or (elsewhere and not modern):
+    if not near.around & _ABOUT or elsewhere:
         return 0.0
-    if modern or shown.upper() == shown:
+    if shown.upper() == shown:
         return 0.85 if "plate" in near.around else 0.75
+    letters = "".join(filter(str.isalnum, text[start:end]))
     joined = len(letters) == end - start or "-" in shown
     return 0.65 if "plate" in near.around and joined and any(map(str.isalpha, letters)) else 0.0

@@ -6,63 +6,56 @@ countries.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import phonenumbers
 
 from h2htalk.curation.anonymize.structured.digit_runs import Window
+from h2htalk.curation.anonymize.structured.identity_numbers import luhn
 from h2htalk.curation.anonymize.structured.patterns import patterns, read_table
+from h2htalk.curation.anonymize.structured.reading import Reading
 
 _RE = patterns("phones")
+_WORD = patterns("digit_spans")["phone_word"]
 _CUES = ("phone", "landline")
 _SHAPES_EN = {(3, 3, 4), (1, 3, 3, 4), (3, 7), (1, 3, 7), (6, 4), (3, 4, 3)}
 _ANYWHERE = 1000
-
-
 _HOTLINES = frozenset(read_table("phones")["hotlines"])
 
 
-def is_toll_free(digits: str, language: str) -> bool:
-    """Whether calls to a number cost nothing, as to help lines and offices."""
-    return _RE[f"toll_free_{language}"].fullmatch(digits) is not None
-
-
-def is_hotline(digits: str) -> bool:
-    """A public line for help or service: content, not personal data."""
-    return digits in _HOTLINES
-
-
-def phone(window: Window, language: str, countries: Sequence[str] = (), *, told: bool = False) -> float:
-    """How sure we are, in [0, 1], that a window is a phone number. 0: it is none.
-
-    Args:
-        window: the digits.
-        language: `en` or `zh`.
-        countries: of whose numbers the source may hold some (ISO 3166: `DE`).
-        told: a word for a phone stands right before it.
-    """
+def is_public(window: Window, language: str) -> bool:
+    """Whether a number is a public line for help or service, or one that costs nothing: content, no personal data."""
     near = window.near
-    if _RE["plus"].search(window.lead):
-        return 0.97 if window.whole and _is_valid(f"+{window.digits}", None, possible=True) else 0.0
-    if near.nearest_is_impersonal(_impersonal_reach(window, language)):
-        return 0.0
-    if near.nearest in ("card", "id") and language == "en" and not _cued(window):
-        return 0.0
-    score = max(_mobile(window), _landline(window), _beyond_the_mainland(window)) if language == "zh" else 0.0
-    score = score or (_english(window) if language == "en" else 0.0) or _of_countries(window, countries)
-    return score or (0.7 if told and window.whole and 7 <= len(window.digits) <= 12 else 0.0)
+    claimed = near.nearest in ("qq", "wechat", "account") and near.kinds[0][1] <= 3 and len(window.digits) <= 5
+    service = language == "zh" and _RE["service"].fullmatch(window.digits) is not None
+    if (service or window.digits in _HOTLINES) and not claimed:
+        return window.whole or len(window.digits) >= 8
+    return window.whole and _RE[f"toll_free_{language}"].fullmatch(window.digits) is not None
 
 
-def _impersonal_reach(window: Window, language: str) -> int:
-    """How near a word for nobody's numbers must stand to be believed: a form of its own speaks against it."""
-    if language == "zh" and _RE["mobile"].fullmatch(window.digits):
-        return 2 if window.shape == (3, 4, 4) else 3 if len(window.shape) == 1 and not window.glued else _ANYWHERE
-    return 10 if language == "en" and window.shape == (3, 3, 4) and window.whole else _ANYWHERE
+def has_form(digits: str) -> bool:
+    """Whether digits are a Chinese phone's or a bank card's, whatever stands beside them."""
+    card = _RE["card_form"].fullmatch(digits) is not None and luhn(digits)
+    return card or _RE["phone_form"].fullmatch(digits) is not None
+
+
+def _may_be_phone(window: Window, reading: Reading) -> bool:
+    """Whether no word for other numbers stands nearer than one for a phone; a form of its own speaks against it."""
+    near, reach = window.near, _ANYWHERE
+    if reading.language == "zh" and _RE["mobile"].fullmatch(window.digits):
+        reach = 2 if window.shape == (3, 4, 4) else 3 if len(window.shape) == 1 and not window.glued else _ANYWHERE
+    if reading.language == "en" and window.shape == (3, 3, 4) and window.whole:
+        reach = 10
+    other = near.nearest in ("card", "id") and reading.language == "en" and not _cued(window)
+    return not (near.nearest_is_impersonal(reach) or other or _RE["plus"].search(window.lead))
 
 
 def _cued(window: Window, reach: int = 99) -> bool:
     distance = window.near.distance(*_CUES)
     return distance is not None and distance <= reach
+
+
+def _stands_alone(window: Window) -> bool:
+    """Whether digits are no piece of a longer value, and no row of small numbers ("4 8 15 16 23 42")."""
+    return window.whole and not window.glued and (len(window.shape) == 1 or max(window.shape) >= 3)
 
 
 def _is_valid(number: str, country: str | None, *, possible: bool = False) -> bool:
@@ -74,23 +67,22 @@ def _is_valid(number: str, country: str | None, *, possible: bool = False) -> bo
     return phonenumbers.is_possible_number(parsed) if possible else phonenumbers.is_valid_number(parsed)
 
 
-def _of_countries(window: Window, countries: Sequence[str]) -> float:
-    """A number of a source's countries, in groups where no cue stands beside it."""
-    if not window.whole or window.glued or not (_cued(window) or (len(window.shape) > 1 and _no_list(window))):
-        return 0.0
-    known = any(_is_valid(window.digits, country) for country in countries)
-    return (0.9 if _cued(window) else 0.7) if known else 0.0
+def with_plus(window: Window, _: Reading) -> float:
+    """An international number behind its `+`."""
+    known = window.whole and _RE["plus"].search(window.lead) and _is_valid(f"+{window.digits}", None, possible=True)
+    return 0.97 if known else 0.0
 
 
-def _mobile(window: Window) -> float:
-    if not _RE["mobile"].fullmatch(window.digits):
+def mobile(window: Window, reading: Reading) -> float:
+    """A mobile of the mainland."""
+    if not _RE["mobile"].fullmatch(window.digits) or not _may_be_phone(window, reading):
         return 0.0
     return 0.97 if _cued(window) else 0.9 if window.whole and not window.glued else 0.0
 
 
-def _beyond_the_mainland(window: Window) -> float:
-    """Taiwan, Hong Kong, Macau: their own forms, surer with a cue."""
-    if not window.whole or window.glued or not _no_list(window):
+def beyond_the_mainland(window: Window, reading: Reading) -> float:
+    """A number of Taiwan, Hong Kong or Macau: its own form, surer with a cue."""
+    if not _stands_alone(window) or not _may_be_phone(window, reading):
         return 0.0
     if _RE["taiwan"].fullmatch(window.digits) or _RE["from_abroad"].fullmatch(window.digits):
         alone = 0.7 if window.digits.startswith("09") else 0.0
@@ -98,8 +90,10 @@ def _beyond_the_mainland(window: Window) -> float:
     return 0.7 if _RE["hong_kong"].fullmatch(window.digits) and _cued(window, 6) else 0.0
 
 
-def _landline(window: Window) -> float:
-    """A landline with its area code, perhaps an extension behind; a local number near a word for one."""
+def landline(window: Window, reading: Reading) -> float:
+    """A Chinese landline with its area code, perhaps an extension behind; a local number near a word for one."""
+    if not _may_be_phone(window, reading):
+        return 0.0
     digits, near = window.digits, window.near
     if digits.startswith(("0086", "86")) and len(digits) > 11:
         digits = "0" + digits.removeprefix("00").removeprefix("86").removeprefix("0")
@@ -115,45 +109,65 @@ def _landline(window: Window) -> float:
         return 0.7
     if near.around & {*_CUES} and near.nearest in ("", *_CUES):
         return 0.65 if _cued(window) else 0.55
-    alone = len(window.shape) == 1 and not near.kinds and not near.around - {*_CUES, "vehicle"}
-    return 0.52 if alone and _RE["uncued_local"].fullmatch(digits) else 0.0
+    return 0.0
 
 
-def _english(window: Window) -> float:
-    digits, shape = window.digits, window.shape
-    cued = _cued(window)
-    abroad = digits.removeprefix("011").removeprefix("00")
-    if len(abroad) >= 11 and digits[0] != "1" and _is_valid(f"+{abroad}", None, possible=cued):
-        return 0.9 if cued else 0.85 if window.whole and abroad != digits and len(shape) > 1 else 0.0
+def north_american(window: Window, reading: Reading) -> float:
+    """Ten digits of the North American plan, with its 1 or without."""
+    digits = window.digits
     ten = digits[1:] if len(digits) == 11 and digits[0] == "1" else digits
-    if len(ten) == 10 and ten[0] in "23456789":
-        return _north_american(window, ten, cued)
-    if _RE["trunk"].fullmatch(digits):
-        return _trunk(window, cued)
-    local = len(digits) == 7 and digits[0] in "23456789" and shape in ((3, 4), (7,)) and window.whole
-    return 0.7 if local and _cued(window, 30 if window.gaps == ("-",) else 12) else 0.0
-
-
-def _north_american(window: Window, ten: str, cued: bool) -> float:
+    if len(ten) != 10 or ten[0] not in "23456789" or not _may_be_phone(window, reading):
+        return 0.0
     grouped = window.shape in _SHAPES_EN
-    if cued and (window.whole or grouped):
+    if _cued(window) and (window.whole or grouped):
         return 0.95
     if not window.whole or window.glued:
         return 0.0
     if grouped and len(window.shape) > 2:
         return 0.85
     indian = ten[0] in "6789" and window.shape == (5, 5)
-    return 0.65 if indian or (_no_list(window) and _is_valid(ten, "US")) else 0.0
+    return 0.65 if indian or (_stands_alone(window) and _is_valid(ten, "US")) else 0.0
 
 
-def _trunk(window: Window, cued: bool) -> float:
-    if cued:
-        return 0.93 if window.whole or len(window.shape) <= 4 else 0.75
-    if not window.whole or window.glued or not _no_list(window):
+def trunk(window: Window, reading: Reading) -> float:
+    """A number that begins with 0 at home."""
+    if not _RE["trunk"].fullmatch(window.digits) or not _may_be_phone(window, reading):
         return 0.0
-    return 0.75 if window.digits[:2] in ("07", "04") or len(window.shape) > 1 else 0.0
+    if _cued(window):
+        return 0.93 if window.whole or len(window.shape) <= 4 else 0.75
+    alone = window.digits[:2] in ("07", "04") or len(window.shape) > 1
+    return 0.75 if alone and _stands_alone(window) else 0.0
 
 
-def _no_list(window: Window) -> bool:
-    """Not a row of small numbers ("4 8 15 16 23 42")."""
-    return len(window.shape) == 1 or max(window.shape) >= 3
+def local(window: Window, reading: Reading) -> float:
+    """Seven digits right behind a word for a phone."""
+    seven = len(window.digits) == 7 and window.digits[0] in "23456789" and window.shape in ((3, 4), (7,))
+    near = seven and window.whole and _cued(window, 30 if window.gaps == ("-",) else 12)
+    return 0.7 if near and _may_be_phone(window, reading) else 0.0
+
+
+def abroad(window: Window, reading: Reading) -> float:
+    """An international number without its `+`."""
+    digits, cued = window.digits, _cued(window)
+    bare = digits.removeprefix("011").removeprefix("00")
+    if len(bare) < 11 or digits[0] == "1" or not _may_be_phone(window, reading):
+        return 0.0
+    if not _is_valid(f"+{bare}", None, possible=cued):
+        return 0.0
+    return 0.9 if cued else 0.85 if window.whole and bare != digits and len(window.shape) > 1 else 0.0
+
+
+def of_countries(window: Window, reading: Reading) -> float:
+    """A number of a source's countries, in groups where no cue stands beside it."""
+    may_be = reading.countries and window.whole and not window.glued and _may_be_phone(window, reading)
+    if not may_be or not (_cued(window) or (len(window.shape) > 1 and _stands_alone(window))):
+        return 0.0
+    known = any(_is_valid(window.digits, country) for country in reading.countries)
+    return (0.9 if _cued(window) else 0.7) if known else 0.0
+
+
+def told(window: Window, reading: Reading) -> float:
+    """Digits of any country right behind a word for a phone."""
+    said = _WORD.search(reading.text[max(0, window.start - 30) : window.start])
+    possible = said and window.whole and 7 <= len(window.digits) <= 12
+    return 0.7 if possible and _may_be_phone(window, reading) else 0.0
