@@ -40,8 +40,8 @@ if TYPE_CHECKING:
     from h2htalk.curation.release.build import build_release as build_release
     from h2htalk.curation.release.check import check_release as check_release
     from h2htalk.data.splits import load_split as load_split
-    from h2htalk.rounds.closing import close_round as close_round
-    from h2htalk.rounds.opening import open_round as open_round
+    from h2htalk.rounds.lifecycle import close_round as close_round
+    from h2htalk.rounds.lifecycle import open_round as open_round
     from h2htalk.rounds.settings import RoundSpec as RoundSpec
 
 _MODULES = {
@@ -55,7 +55,7 @@ _MODULES = {
     "build_release": "curation.release.build",
     "check_release": "curation.release.check",
     "close_adjudication": "benchmark.adjudicate",
-    "close_round": "rounds.closing",
+    "close_round": "rounds.lifecycle",
     "compare": "benchmark.compare.comparison",
     "correlate": "benchmark.compare.correlation",
     "curate": "curation.curate",
@@ -68,7 +68,7 @@ _MODULES = {
     "load_run": "benchmark.run",
     "load_split": "data.splits",
     "open_adjudication": "benchmark.adjudicate",
-    "open_round": "rounds.opening",
+    "open_round": "rounds.lifecycle",
     "plan": "benchmark.compare.comparison",
     "run_study": "benchmark.studies.run_study",
     "score_study": "benchmark.studies.run_study",

@@ -31,7 +31,7 @@ from h2htalk.curation.review.faireval import (
     check_judge,
     escalate,
 )
-from h2htalk.rounds.aggregation.vote_table import Vote
+from h2htalk.rounds.aggregation.votes import Vote
 
 SHARES = (0.1, 0.2)
 # As strategies: how the judge was asked. The others of the file ask several times themselves.

@@ -25,8 +25,7 @@ from h2htalk.curation.stage_folder import part_name
 from h2htalk.curation.workspace import Workspace
 from h2htalk.data.scenario import Dialogue, Scenario, bundled_personas
 from h2htalk.rounds.annotations import Annotation
-from h2htalk.rounds.closing import close_round
-from h2htalk.rounds.opening import open_round
+from h2htalk.rounds.lifecycle import close_round, open_round
 from h2htalk.rounds.platforms import Collected
 from h2htalk.rounds.round_folder import RoundFolder
 from h2htalk.rounds.settings import make_spec

@@ -16,10 +16,8 @@ from pathlib import Path
 
 from openpyxl import load_workbook
 
-from h2htalk.rounds.closing import close_round
-from h2htalk.rounds.opening import open_round
+from h2htalk.rounds.lifecycle import close_round, open_round, round_status
 from h2htalk.rounds.settings import make_spec
-from h2htalk.rounds.status import round_status
 
 ITEMS, ANNOTATORS, STATUSES = 400, 20, 10
 TEXT = "I have been thinking about the evening class all week, and about what you said. " * 2

@@ -18,10 +18,9 @@ from collections.abc import Callable
 import numpy as np
 from vote_measures import expected_accuracy
 
-from h2htalk.rounds.aggregation.agreement import agreement_of, krippendorff_alpha
+from h2htalk.rounds.aggregation.agreement import agreement_of
 from h2htalk.rounds.aggregation.dawid_skene import dawid_skene
-from h2htalk.rounds.aggregation.majority import majority
-from h2htalk.rounds.aggregation.vote_table import Vote, tabulate
+from h2htalk.rounds.aggregation.votes import Vote, majority, tabulate
 
 CEILING = 5.0  # seconds, majority and Dawid-Skene together on 2,000,000 votes
 
@@ -73,10 +72,9 @@ def main() -> int:
         "columns": lambda: tabulate(votes),
         "majority": lambda: majority(votes),
         "dawid_skene converged": lambda: dawid_skene(votes),
-        "dawid_skene vldb, 20 rounds": lambda: dawid_skene(votes, recipe="vldb"),
+        "dawid_skene vldb, 20 rounds": lambda: dawid_skene(votes, iterations=20),
         "both, columns twice": lambda: (majority(votes), dawid_skene(votes)),
         "both, columns once": lambda: (lambda shared: (majority(shared), dawid_skene(shared)))(tabulate(votes)),
-        "alpha": lambda: krippendorff_alpha(votes, "nominal"),
         "alpha with interval, columns": lambda: agreement_of(table, "nominal"),
     }
     medians = {}

@@ -19,8 +19,7 @@ from vote_measures import expected_accuracy, fleiss_kappa
 
 from h2htalk.rounds.aggregation.agreement import agreement_of
 from h2htalk.rounds.aggregation.dawid_skene import dawid_skene
-from h2htalk.rounds.aggregation.majority import VoteResult, majority
-from h2htalk.rounds.aggregation.vote_table import Vote, VoteTable, tabulate
+from h2htalk.rounds.aggregation.votes import Vote, VoteResult, VoteTable, majority, tabulate
 
 # Published accuracy of Dawid-Skene, and expected accuracy of a majority with random ties, in percent.
 MINIMA = {
@@ -55,9 +54,8 @@ def accuracies(table: VoteTable, gold: Mapping[str, str]) -> dict[str, float]:
     """Print and return the accuracy of each method in percent."""
     methods = {
         "majority": majority(table),
-        "vldb": dawid_skene(table, recipe="vldb"),
+        "vldb": dawid_skene(table, iterations=20),
         "converged": dawid_skene(table),
-        "converged, smoothing 1": dawid_skene(table, smoothing=1),
     }
     accuracy = {}
     for method, decisions in methods.items():

@@ -8,8 +8,7 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 
 from h2htalk.errors import RoundError
-from h2htalk.rounds.aggregation.majority import VoteResult
-from h2htalk.rounds.aggregation.vote_table import Vote, VoteTable, tabulate
+from h2htalk.rounds.aggregation.votes import Vote, VoteResult, VoteTable, tabulate
 
 
 def fleiss_kappa(votes: Iterable[Vote] | VoteTable) -> float:
@@ -29,7 +28,7 @@ def fleiss_kappa(votes: Iterable[Vote] | VoteTable) -> float:
         numbers = f"{sizes[0]} to {sizes[-1]} votes" if len(sizes) > 1 else "one vote each"
         raise RoundError(
             f"Fleiss' kappa needs items with the same number of votes, two or more; these have {numbers}; use "
-            "krippendorff_alpha"
+            "agreement_of"
         )
     n = sizes[0]
     # Sums of whole numbers do not depend on the order of labels.
@@ -49,7 +48,7 @@ def cohen_kappa(votes: Iterable[Vote] | VoteTable) -> float:
     """
     table = tabulate(votes)
     if len(table.annotators) != 2:
-        raise RoundError(f"Cohen's kappa compares two annotators, not {len(table.annotators)}; use krippendorff_alpha")
+        raise RoundError(f"Cohen's kappa compares two annotators, not {len(table.annotators)}; use agreement_of")
     # Votes are sorted by item, then annotator: an item of both annotators is two consecutive rows.
     first = np.flatnonzero(table.item[1:] == table.item[:-1])
     one, other = table.label[first], table.label[first + 1]

@@ -36,9 +36,8 @@ from h2htalk.data.responses import Response, SampleKey
 from h2htalk.data.run_folder import RunFolder
 from h2htalk.data.subtasks import SUBTASKS
 from h2htalk.errors import ConfigError, RoundError, counted, listed
-from h2htalk.rounds.closing import close_round
 from h2htalk.rounds.item_sources import scenario_item
-from h2htalk.rounds.opening import open_round
+from h2htalk.rounds.lifecycle import close_round, open_round
 from h2htalk.rounds.outcome import read_outcome
 from h2htalk.rounds.round_folder import RoundFolder
 from h2htalk.rounds.settings import make_spec

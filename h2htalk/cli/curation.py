@@ -30,7 +30,7 @@ with options.lazy_imports():
     from h2htalk.data.erasure import folder_kinds
     from h2htalk.data.imports import response_files
     from h2htalk.data.releases import hub, release_folder
-    from h2htalk.rounds import annotator_removal, closing, opening, reopening, terminal
+    from h2htalk.rounds import lifecycle, terminal
     from h2htalk.rounds import status as statuses
     from h2htalk.text import record_diff
     from h2htalk.text.contracts import split_check as contracts
@@ -220,12 +220,12 @@ def round_open(
     **given: Any,
 ) -> None:
     """Open a round: assign items to annotators. The same command completes an interrupted opening."""
-    options.print_status(*opening.open_round(make_spec(kind, items, given, settings), out))
+    options.print_status(*lifecycle.open_round(make_spec(kind, items, given, settings), out))
 
 
 def round_status(round: options.Round, each: EachItem = False, mistakes: Mistakes = False) -> None:
     """Collect new annotations, and show the progress by annotator and language."""
-    status = statuses.round_status(round)
+    status = lifecycle.round_status(round)
     options.print_status(status, table=True, each_mistake=mistakes)
     for item, count in status.missing.items() if each else ():
         say(f"{item}: {status.by_item[item]:,} completed, {count:,} missing")
@@ -234,14 +234,14 @@ def round_status(round: options.Round, each: EachItem = False, mistakes: Mistake
 
 def round_close(round: options.Round, force: Force = False, adjudication: Adjudication = None) -> None:
     """Close a round: write decisions.jsonl, agreement.json and annotator_statistics.csv. Ties stay ties."""
-    status, decisions = closing.close_round(round, force=force, adjudication=adjudication)
+    status, decisions = lifecycle.close_round(round, force=force, adjudication=adjudication)
     say(*terminal.grouped(status.notes), terminal.decisions_table(round, decisions).to_terminal())
     say(f"decisions: {(round / 'decisions.jsonl').resolve()}")
 
 
 def round_reopen(round: options.Round, without: Without = None, annotators: Annotators = None) -> None:
     """Assign items that were skipped, left, unclear or tied to other annotators."""
-    options.print_status(*reopening.reopen_round(round, without=tuple(without or ()), annotators=annotators))
+    options.print_status(*lifecycle.reopen_round(round, without=tuple(without or ()), annotators=annotators))
 
 
 def round_remove_annotator(
@@ -251,7 +251,7 @@ def round_remove_annotator(
     undo: Annotated[bool, Option("--undo", help="Let the annotations count again.")] = False,
 ) -> None:
     """Leave all answers of an annotator out of decisions, agreement and overlap; a closed round is decided anew."""
-    options.print_status(*annotator_removal.remove_annotator(round, name, why=why, undo=undo))
+    options.print_status(*lifecycle.remove_annotator(round, name, why=why, undo=undo))
 
 
 def round_list(folder: Annotated[Path, Argument(help="Folder to search, with its subfolders.")] = Path(".")) -> None:

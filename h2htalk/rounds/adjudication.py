@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 
-from h2htalk.data.files import write_jsonl
-from h2htalk.errors import DataError, RoundError, counted
+from h2htalk.errors import RoundError, counted
 from h2htalk.rounds.aggregation.decisions import TIE, Adjudication, Decision, apply_adjudications, tie_id
-from h2htalk.rounds.integrity import keyed_hash
 from h2htalk.rounds.items import Item
 from h2htalk.rounds.outcome import RoundOutcome, read_outcome
-from h2htalk.rounds.round_folder import RESTORE, RoundFolder, read_record_lines
+from h2htalk.rounds.round_folder import RoundFolder, read_record_lines
 from h2htalk.rounds.texts.interface import question_title
+
+ADJUDICATIONS = "adjudications.jsonl"
 
 
 def tie_items(path: Path) -> Iterator[Item]:
@@ -29,13 +29,8 @@ def tie_items(path: Path) -> Iterator[Item]:
         raise RoundError(f"{path}: this round has no ties to adjudicate")
     for one in ties:
         item = items[one.item]
-        yield replace(
-            item,
-            id=tie_id(item.id, one.question),
-            labels=one.tied,
-            note=question_title(one.question, item.language),
-            suggested={},
-        )
+        note = question_title(one.question, item.language)
+        yield replace(item, id=tie_id(item.id, one.question), labels=one.tied, note=note, suggested={})
 
 
 def round_reference(path: Path) -> dict[str, str]:
@@ -63,25 +58,9 @@ def read_adjudication(path: Path, folder: RoundFolder) -> RoundOutcome:
 
 
 def read_adjudications(folder: RoundFolder) -> dict[str, Adjudication]:
-    """Return the adjudications that a round has stored, by `tie_id`.
-
-    Raises:
-        DataError: a line is invalid, or was not written by `store_adjudications`.
-    """
-    path = folder.path / "adjudications.jsonl"
-    stored: dict[str, Adjudication] = {}
-    for where, one in read_record_lines(path, Adjudication) if path.exists() else ():
-        if _signed(folder, one) != one:
-            raise DataError(
-                f"{where}: this adjudication was not stored by closing the round; {RESTORE}, or remove the line and "
-                f"apply the adjudication again: `h2htalk round close {folder.path} --adjudication FOLDER`"
-            )
-        stored[one.tie] = one
-    return stored
-
-
-def _signed(folder: RoundFolder, one: Adjudication) -> Adjudication:
-    return replace(one, mac=keyed_hash(folder, "adjudication")(one.tie, one.label, one.tied, one.by))
+    """Return the adjudications that a round has stored, by `tie_id`. Raise DataError if a line is invalid."""
+    path = folder.path / ADJUDICATIONS
+    return {one.tie: one for _, one in read_record_lines(path, Adjudication)} if path.exists() else {}
 
 
 def store_adjudications(folder: RoundFolder, other: RoundOutcome, decisions: Sequence[Decision]) -> str:
@@ -102,7 +81,7 @@ def store_adjudications(folder: RoundFolder, other: RoundOutcome, decisions: Seq
     ties = {tie_id(one.item, one.question): set(one.tied) for one in decisions if one.rule == TIE}
     labels = [one for one in other.decisions.values() if one.question == "label"]
     made = {
-        one.item: _signed(folder, Adjudication(one.item, str(one.label), choices[one.item], other.name))
+        one.item: Adjudication(one.item, str(one.label), choices[one.item], other.name)
         for one in labels
         if one.label is not None
     }
@@ -110,7 +89,7 @@ def store_adjudications(folder: RoundFolder, other: RoundOutcome, decisions: Seq
     before = read_adjudications(folder)
     stored = {tie: one for tie, one in before.items() if tie not in choices or one.by != other.name} | valid
     if stored != before:
-        write_jsonl(folder.path / "adjudications.jsonl", map(asdict, stored.values()))
+        folder.write_records(ADJUDICATIONS, stored.values())
         folder.add_event("adjudicated", by=other.name, applied=len(valid))
     skipped = len(made) - len(valid)
     note = f", {skipped} skipped (no longer tied between the same labels)" if skipped else ""

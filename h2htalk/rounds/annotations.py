@@ -6,11 +6,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from h2htalk.data.records import Text, read_record
+from h2htalk.data.records import Text
 from h2htalk.rounds.questions import SKIPPED, Value
-
-FIELDS = ("round", "item", "annotator", "question", "value", "when")
-_TEXTS = tuple(name for name in FIELDS if name != "value")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,13 +35,11 @@ class Annotation:
         return self.item, self.annotator, self.question
 
     def to_dict(self) -> dict[str, Any]:
-        record = {name: getattr(self, name) for name in FIELDS}
-        return record | {"value": list(self.value) if isinstance(self.value, tuple) else self.value}
+        return {name: getattr(self, name) for name in self.__slots__}
 
-    @classmethod
-    def from_dict(cls, raw: Mapping[str, Any], where: str = "annotation") -> Annotation:
-        """Read one line of annotations.jsonl; raise DataError starting with `where` if it is invalid."""
-        return read_record(cls, raw, where)
+
+# The valid annotations of a round by (item, annotator, question).
+Annotations = Mapping[tuple[str, str, str], Annotation]
 
 
 def latest(annotations: Iterable[Annotation]) -> dict[tuple[str, str, str], Annotation]:
@@ -56,7 +51,7 @@ def latest(annotations: Iterable[Annotation]) -> dict[tuple[str, str, str], Anno
     return {key: annotation for key, annotation in last.items() if annotation.value is not None}
 
 
-def changes(stored: Mapping[tuple[str, str, str], Annotation], collected: Iterable[Annotation]) -> list[Annotation]:
+def changes(stored: Annotations, collected: Iterable[Annotation]) -> list[Annotation]:
     """Return the collected annotations that differ from the stored ones, sorted by key.
 
     Args:
@@ -70,7 +65,7 @@ def changes(stored: Mapping[tuple[str, str, str], Annotation], collected: Iterab
     ]
 
 
-def skips(annotations: Mapping[tuple[str, str, str], Annotation]) -> set[tuple[str, str]]:
+def skips(annotations: Annotations) -> set[tuple[str, str]]:
     """Return the (item, annotator) pairs that were skipped and not annotated since."""
     skipped = {(item, annotator) for item, annotator, question in annotations if question == SKIPPED}
     return skipped - {(item, annotator) for item, annotator, question in annotations if question != SKIPPED}

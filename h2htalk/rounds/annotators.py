@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import csv
 import hashlib
 import hmac
-import io
 import unicodedata
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from h2htalk.data.files import json_line
+from h2htalk.data.imports.harness_log import read_rows
 from h2htalk.data.languages import LANGUAGES, Language
-from h2htalk.errors import RoundError, quoted
+from h2htalk.errors import DataError, RoundError, quoted
 
-COLUMNS = ("name", "languages", "crisis")
+COLUMNS = ("name", "languages", "crisis", "participant_id", "completion_code")
 # An empty cell is no consent to read about crises.
 _CONSENT = {"yes": True, "no": False, "": False}
 MAX_NAME = 60
@@ -30,6 +30,7 @@ class Annotator:
         languages: languages that they read.
         crisis: whether they agreed to read items about a crisis.
         active: False after they left the round; their annotations stay.
+        participant_id, completion_code: of a participant of Prolific, for the payment; empty for others.
     """
 
     id: str
@@ -37,6 +38,8 @@ class Annotator:
     languages: tuple[Language, ...]
     crisis: bool = True
     active: bool = True
+    participant_id: str = ""
+    completion_code: str = ""
 
 
 def annotator_id(name: str, salt: bytes) -> str:
@@ -44,8 +47,14 @@ def annotator_id(name: str, salt: bytes) -> str:
     return hmac.new(salt, name.encode(), hashlib.sha256).hexdigest()[:12]
 
 
+def annotators_fingerprint(annotators: Iterable[Annotator]) -> str:
+    """Return 16 hexadecimal digits of the SHA-256 over annotators, independent of their order."""
+    lines = sorted(json_line(asdict(annotator)) for annotator in annotators)
+    return hashlib.sha256("".join(lines).encode()).hexdigest()[:16]
+
+
 def read_annotators(path: Path, salt: bytes) -> tuple[Annotator, ...]:
-    """Read annotators from a CSV file with the columns `name`, `languages` (`en`, `zh`, or both) and `crisis`.
+    """Read annotators from a CSV file with the columns of `COLUMNS`: `name` and `languages` (`en`, `zh`, or both).
 
     Columns are separated by commas, semicolons or tabs; other columns are ignored. Annotators without `yes` in
     `crisis` get no items about a crisis.
@@ -56,42 +65,26 @@ def read_annotators(path: Path, salt: bytes) -> tuple[Annotator, ...]:
     Raises:
         RoundError: the file cannot be read, lacks a column, lists nobody, or has an invalid row (with file and line).
     """
-    (_, first), *rows = _read_rows(path) or [(1, [])]
-    header = [cell.strip().casefold() for cell in first]
-    missing = [name for name in COLUMNS[:2] if name not in header]
-    if missing:
-        raise RoundError(
-            f"{path}: a list of annotators needs the columns name and languages (and crisis, if items are about one); "
-            f"its first row is {quoted(', '.join(header))}, without {' and '.join(missing)}"
-        )
-    repeated = [name for name in COLUMNS if header.count(name) > 1]
-    if repeated:
-        raise RoundError(f"{path}: the column {repeated[0]} occurs twice; remove one")
-    annotators = tuple(
-        _read_annotator(dict(zip(header, row, strict=False)), f"{path}:{line}", salt)
-        for line, row in rows
-        if any(cell.strip() for cell in row)
-    )
-    if not annotators:
-        raise RoundError(f"{path}: the list of annotators is empty; add one line for each annotator")
-    _require_distinct_names(annotators, path)
-    return annotators
-
-
-def _read_rows(path: Path) -> list[tuple[int, list[str]]]:
-    """Return line number and cells of each row of a CSV file in UTF-8; the first line determines the separator."""
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-        first = text.partition("\n")[0]
-        reader = csv.reader(io.StringIO(text, newline=""), delimiter=max(",;\t", key=first.count))
-        return [(reader.line_num, row) for row in reader]
-    except FileNotFoundError:
+    if not path.exists():
         raise RoundError(
             f"{path}: this list of annotators does not exist; closing a pilot writes qualified.csv only if somebody "
             "passed"
-        ) from None
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise RoundError(f"{path}: the list of annotators cannot be read as CSV in UTF-8: {error}") from error
+        )
+    try:
+        rows = [
+            (where, {key.casefold().replace(" ", "_"): cell for key, cell in row.items()})
+            for where, row in read_rows(path)
+        ]
+    except DataError as error:
+        raise RoundError(str(error)) from error
+    annotators = tuple(_read_annotator(row, where, salt) for where, row in rows)
+    if not annotators:
+        raise RoundError(
+            f"{path}: the list of annotators is empty; add a heading with name and languages (and crisis, if items are "
+            "about one), and one line for each annotator"
+        )
+    _require_distinct_names(annotators, path)
+    return annotators
 
 
 def placeholder_annotators(count: int, languages: Sequence[Language], salt: bytes) -> tuple[Annotator, ...]:
@@ -101,20 +94,27 @@ def placeholder_annotators(count: int, languages: Sequence[Language], salt: byte
 
 
 def _read_annotator(row: Mapping[str, str], where: str, salt: bytes) -> Annotator:
-    name = (row.get("name") or "").strip()
-    languages = (row.get("languages") or "").replace(",", " ").replace("+", " ").split()
-    crisis = (row.get("crisis") or "").strip().lower()
-    if not name or len(name) > MAX_NAME or not name.isprintable() or not _is_valid_name(name):
+    if missing := [name for name in COLUMNS[:2] if name not in row]:
+        raise RoundError(
+            f"{where}: a list of annotators needs the columns name and languages (and crisis, if items are about one); "
+            f"its first row is {quoted(', '.join(row))}, without {' and '.join(missing)}"
+        )
+    name, crisis = row["name"], row.get("crisis", "").lower()
+    languages = row["languages"].replace(",", " ").replace("+", " ").split()
+    if len(name) > MAX_NAME or not name[:1].isalnum() or not all(one.isalnum() or one in "._-" for one in name):
         raise RoundError(
             f"{where}: name is {quoted(name)}; use up to {MAX_NAME} letters, digits, dots, hyphens and underscores, "
             "because it becomes a file name or a user name"
         )
     if not languages or not set(languages) <= set(LANGUAGES):
-        raise RoundError(f"{where}: languages is {quoted(row.get('languages'))}; choose from {', '.join(LANGUAGES)}")
+        raise RoundError(f"{where}: languages is {quoted(row['languages'])}; choose from {', '.join(LANGUAGES)}")
     if crisis not in _CONSENT:
         raise RoundError(f"{where}: crisis is {quoted(crisis)}; write yes or no")
-    known = tuple(dict.fromkeys(languages))
-    return Annotator(annotator_id(name, salt), name, known, _CONSENT[crisis])
+    participant, code = (row.get(column, "") for column in COLUMNS[3:])
+    if participant and not participant.isalnum():
+        raise RoundError(f"{where}: participant_id is {quoted(participant)}; copy it from Prolific: letters and digits")
+    known: tuple[Language, ...] = tuple(dict.fromkeys(languages))
+    return Annotator(annotator_id(name, salt), name, known, _CONSENT[crisis], True, participant, code)
 
 
 def merge_annotators(known: Sequence[Annotator], listed: Sequence[Annotator], path: Path) -> dict[str, Annotator]:
@@ -130,10 +130,6 @@ def merge_annotators(known: Sequence[Annotator], listed: Sequence[Annotator], pa
     merged = {annotator.name: annotator for annotator in (*known, *listed)}
     _require_distinct_names(list(merged.values()), path)
     return merged
-
-
-def _is_valid_name(name: str) -> bool:
-    return all(character.isalnum() or character in "._-" for character in name) and name[0].isalnum()
 
 
 def _require_distinct_names(annotators: Sequence[Annotator], path: Path) -> None:

@@ -1,6 +1,6 @@
 """Erase items from a round: files, spreadsheets and server lose them, and what is left still verifies.
 
-Decisions on other items stay as they are, with their keyed hashes. Agreement and statistics are computed again.
+Decisions on other items stay as they are. Agreement and statistics are computed again.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
 
-from h2htalk.data.erasure.folder_kinds import ErasableFolder, Record, kind_of
+from h2htalk.data.erasure.folder_kinds import ERASED, ErasableFolder, Record, kind_of
 from h2htalk.data.files import read_jsonl, sha256_of, write_json
 from h2htalk.data.languages import Language
 from h2htalk.data.links import link_folder
@@ -20,10 +20,10 @@ from h2htalk.errors import RoundError
 from h2htalk.rounds.aggregation.decisions import completed_items
 from h2htalk.rounds.annotations import skips
 from h2htalk.rounds.assignment.assignments import AssignmentSet, session_numbers
-from h2htalk.rounds.closing import write_statistics
-from h2htalk.rounds.integrity import items_fingerprint, require_unchanged, validate_round
+from h2htalk.rounds.outcome import write_statistics
 from h2htalk.rounds.platforms import open_platform
-from h2htalk.rounds.round_folder import SOURCES, ErasedItem, RoundFolder
+from h2htalk.rounds.round_folder import ASSIGNMENT_SETS, SOURCES, ErasedItem, RoundFolder, items_fingerprint
+from h2htalk.rounds.round_state import read_state
 
 
 class ErasableRound(ErasableFolder):
@@ -43,11 +43,10 @@ class ErasableRound(ErasableFolder):
         return frozenset(one.id for one in self.folder.erased_items())
 
     def items(self) -> Iterator[tuple[str, Record | None]]:
-        validate_round(self.folder)
-        if self.folder.state == "closed":
-            require_unchanged(self.folder)
-        sources = self.folder.sources()
-        return ((item.id, sources.get(item.id)) for item in self.folder.items())
+        state, sources = read_state(self.folder), self.folder.sources()
+        if state.phase == "closed":
+            state.require_unchanged()
+        return ((item.id, sources.get(item.id)) for item in state.items)
 
     def record(self, gone: frozenset[str]) -> None:
         folder, known = self.folder, self.erased()
@@ -65,7 +64,7 @@ class ErasableRound(ErasableFolder):
             for item in items
             if item.id in gone - known
         ]
-        folder.write_erased_items([*folder.erased_items(), *new])
+        folder.write_records(f"private/{ERASED}", [*folder.erased_items(), *new])
 
     def remake(self) -> tuple[str, ...]:
         """Write assignment sets, hashes and statistics of the items that are left, and what other rounds know it by."""
@@ -73,17 +72,19 @@ class ErasableRound(ErasableFolder):
         # The sessions of a server are numbered by the language of their items.
         languages = {item.id: item.language for item in folder.items()} | {one.id: one.language for one in erased}
         gone = frozenset(one.id for one in erased)
-        folder.write_assignment_sets([_without(one, gone, languages) for one in folder.assignment_sets()])
+        sets = [_without(one, gone, languages) for one in folder.assignment_sets()]
+        folder.write_records(ASSIGNMENT_SETS, sets)
         manifest = folder.manifest()
         manifest.setdefault("opened_items_sha256", manifest.get("items_sha256"))
         manifest["items_sha256"] = items_fingerprint(line for _, line in read_jsonl(folder.path / "items.jsonl"))
         if "sources_sha256" in manifest:
             manifest["sources_sha256"] = sha256_of(folder.path / SOURCES)
         write_json(folder.path / "round.json", manifest)
-        if closed := folder.state == "closed":
-            write_statistics(folder)
-        if new := len(erased) - sum(event["items"] for event in folder.events() if event["event"] == "erased"):
-            folder.add_event("erased", items=new, **(folder.annotations_fingerprint() if closed else {}))
+        state = read_state(folder)
+        if closed := state.phase == "closed":
+            write_statistics(state)
+        if new := len(erased) - sum(event["items"] for event in state.events if event["event"] == "erased"):
+            folder.add_event("erased", items=new, **(state.fingerprint if closed else {}))
         folder.protect()
         return ()
 

@@ -37,7 +37,7 @@ from h2htalk.rounds.adjudication import tie_items
 from h2htalk.rounds.aggregation.decisions import NO_ANNOTATIONS, TIE
 from h2htalk.rounds.items import FIELDS, Item
 from h2htalk.rounds.outcome import Record, read_outcome
-from h2htalk.rounds.questions import KEEP, QUESTIONS, Kind
+from h2htalk.rounds.questions import KEEP, QUESTIONS, Kind, Value
 from h2htalk.rounds.round_folder import RoundFolder
 
 # Statuses of a curation review that suggest to keep the item; other statuses suggest nothing.
@@ -132,7 +132,7 @@ def _passed_on(item: Item, record: Record, kind: Kind) -> Item:
     The round before had removed the suggestions for questions that it did not ask. A safety round judges the proposed
     reply of an item without a response.
     """
-    item = replace(item, suggested=_suggested(record) | dict(item.suggested))
+    item = replace(item, suggested=_suggested(record) | item.suggested)
     if kind == "safety" and not item.response.strip():
         return replace(item, response=item.reference, reference="")
     return item
@@ -234,7 +234,7 @@ def _persona_text(item: Scenario | Case, personas: Mapping[str, Persona] | None)
     return {"persona": persona.descriptions[item.language]} if persona and known else {}
 
 
-def _suggested(record: Record) -> dict[str, str | int]:
+def _suggested(record: Record) -> dict[str, Value]:
     """Return the reviewing model's judgement of a candidate as answers to the round's questions."""
     review = record.get("review")
     rubric = _part(review, "rubric")

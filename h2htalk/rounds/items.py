@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields, replace
 from typing import Annotated, Any
 
-from pydantic import AfterValidator
+from pydantic import AfterValidator, BeforeValidator, Field, PlainSerializer
 
 from h2htalk.data.languages import Language
-from h2htalk.data.records import Id, Text, read_record, strict_record
+from h2htalk.data.records import Id, Text, adapter, read_record, strict_record
 from h2htalk.data.scenario import Turn
 from h2htalk.errors import DataError, RoundError, quoted
 from h2htalk.rounds.questions import Question, Value
@@ -43,65 +43,51 @@ def _check_labels(labels: tuple[str, ...]) -> tuple[str, ...]:
     return labels
 
 
+def _passages(context: object) -> object:
+    if not isinstance(context, Mapping) or not all(isinstance(text, str) for text in context.values()):
+        raise ValueError("must be an object whose values are text")
+    return tuple(context.items())
+
+
 _Message = Annotated[Turn, AfterValidator(_check_turn)]
 _Prose = Annotated[str, AfterValidator(_check_text)]
 
 
 @strict_record
-class _Line:
-    """An item as a file holds it."""
-
-    id: Id
-    language: Language
-    prompt: str | tuple[_Message, ...] | None = None
-    context: dict[str, _Prose] = field(default_factory=dict)
-    response: _Prose | None = ""
-    reference: _Prose | None = ""
-    labels: Annotated[tuple[Text, ...], AfterValidator(_check_labels)] = ()
-    crisis: bool = False
-    explicit: bool = False
-    subtask: _Prose | None = ""
-    gold: dict[str, Value] = field(default_factory=dict)
-    suggested: dict[str, Value] = field(default_factory=dict)
-    note: _Prose | None = ""
-
-
-FIELDS = tuple(one.name for one in fields(_Line))
-
-
-@dataclass(frozen=True, slots=True)
 class Item:
     """One item of a round.
 
     Attributes:
         id: unique in a round.
         language: only annotators who read it get the item.
-        turns: the conversation; may be empty.
-        context: named passages in order: ("memories", "..."), ("today_schedule", "09:00 ...").
+        turns: the conversation (`prompt` in a file); may be empty.
+        context: named passages in order: ("memories", "..."), ("today_schedule", "09:00 ..."); an object in a file.
         response: the reply to judge; empty if the item is judged as a whole.
         reference: the proposed reply; may be empty.
         labels: of an adjudication, the labels to decide between.
         crisis: whether the item is about a crisis; such items are announced, skippable and spread over sessions.
         explicit: whether it holds sexual content, which is announced as such and else handled like a crisis.
+        tags: what marks it as about a crisis (`possible_crisis`); never shown.
         subtask: the proposed subtask; shown only if the round shows suggestions.
         gold: right answers by question, of an item that checks annotators; never shown.
         suggested: a model's answers by question; shown only if the round shows suggestions.
         note: a line above the item, such as the question that an adjudication decides.
     """
 
-    id: str
+    id: Id
     language: Language
-    turns: tuple[Turn, ...] = ()
-    context: tuple[tuple[str, str], ...] = ()
-    response: str = ""
-    reference: str = ""
-    labels: tuple[str, ...] = ()
+    turns: Annotated[tuple[_Message, ...], Field(alias="prompt")] = ()
+    context: Annotated[tuple[tuple[str, _Prose], ...], BeforeValidator(_passages), PlainSerializer(dict)] = ()
+    response: _Prose = ""
+    reference: _Prose = ""
+    labels: Annotated[tuple[Text, ...], AfterValidator(_check_labels)] = ()
     crisis: bool = False
     explicit: bool = False
-    subtask: str = ""
-    gold: Mapping[str, Value] = field(default_factory=dict)
-    suggested: Mapping[str, Value] = field(default_factory=dict)
-    note: str = ""
+    tags: tuple[str, ...] = ()
+    subtask: _Prose = ""
+    gold: dict[str, Value] = field(default_factory=dict)
+    suggested: dict[str, Value] = field(default_factory=dict)
+    note: _Prose = ""
 
     @property
     def notice(self) -> str:
@@ -110,7 +96,7 @@ class Item:
 
     @classmethod
     def from_dict(cls, raw: Mapping[str, Any], where: str = "item") -> Item:
-        """Read `{id, language, prompt, response?, reference?, labels?, crisis?}`.
+        """Read `{id, language, prompt, response?, reference?, labels?, crisis?}`; null is the same as a missing field.
 
         `prompt` is the text of one user message or a list of `{role, content}`; it is optional if `context` holds the
         item's text. `check_values` checks `gold` and `suggested` against the questions.
@@ -118,49 +104,23 @@ class Item:
         Raises:
             DataError: a field is missing, unknown or invalid; the message starts with `where`.
         """
-        if isinstance(raw, Mapping) and isinstance(raw.get("prompt"), str):
-            raw = {**raw, "prompt": [{"role": "user", "content": raw["prompt"]}]}
-        line = read_record(_Line, raw, where)
-        turns = () if isinstance(line.prompt, str) else line.prompt or ()
-        item = cls(
-            id=line.id,
-            language=line.language,
-            turns=turns,
-            context=tuple((name, text) for name, text in line.context.items() if text.strip()),
-            response=line.response or "",
-            reference=line.reference or "",
-            labels=line.labels,
-            crisis=line.crisis or line.explicit,
-            explicit=line.explicit,
-            subtask=line.subtask or "",
-            gold=line.gold,
-            suggested=line.suggested,
-            note=line.note or "",
-        )
-        if not item.turns and not item.context:
+        given = {key: value for key, value in raw.items() if value is not None}
+        if isinstance(given.get("prompt"), str):
+            given["prompt"] = [{"role": "user", "content": given["prompt"]}]
+        item = read_record(cls, given, where)
+        context = tuple((name, text) for name, text in item.context if text.strip())
+        if not item.turns and not context:
             raise DataError(
                 f"{where}: {item.id}: prompt is missing; give text or a list of messages with role and content"
             )
-        return item
+        return replace(item, context=context, crisis=item.crisis or item.explicit)
 
     def to_dict(self) -> dict[str, Any]:
         """Return a JSON object without empty fields; `from_dict(to_dict())` gives the same item."""
-        record: dict[str, Any] = {
-            "id": self.id,
-            "language": self.language,
-            "prompt": [turn.to_dict() for turn in self.turns],
-            "context": dict(self.context),
-            "response": self.response,
-            "reference": self.reference,
-            "labels": list(self.labels),
-            "crisis": self.crisis,
-            "explicit": self.explicit,
-            "subtask": self.subtask,
-            "gold": _plain(self.gold),
-            "suggested": _plain(self.suggested),
-            "note": self.note,
-        }
-        return {key: value for key, value in record.items() if value or key in ("id", "language")}
+        return adapter(Item).dump_python(self, mode="json", by_alias=True, exclude_defaults=True)  # type: ignore[no-any-return]
+
+
+FIELDS = tuple("prompt" if one.name == "turns" else one.name for one in fields(Item))
 
 
 def check_values(item: Item, questions: Sequence[Question]) -> Item:
@@ -171,11 +131,7 @@ def check_values(item: Item, questions: Sequence[Question]) -> Item:
             if name not in known:
                 raise DataError(f"{item.id}: {kind}: unknown question {quoted(name)}; choose from {', '.join(known)}")
             try:
-                known[name].read(list(value) if isinstance(value, tuple) else value)
+                known[name].read(value)
             except RoundError as error:
                 raise DataError(f"{item.id}: {kind}: {error}") from error
     return item
-
-
-def _plain(values: Mapping[str, Value]) -> dict[str, Any]:
-    return {key: list(value) if isinstance(value, tuple) else value for key, value in values.items()}

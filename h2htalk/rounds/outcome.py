@@ -1,21 +1,26 @@
-"""The outcome of a closed round, read by whoever relies on it: another round, an adjudication, a release."""
+"""The outcome of a closed round: written by closing it, read by another round, an adjudication, a release."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from h2htalk.data.files import read_json_object
-from h2htalk.errors import DataError, RoundError, quoted
-from h2htalk.rounds.aggregation.decisions import Decision
-from h2htalk.rounds.annotations import Annotation, latest
-from h2htalk.rounds.integrity import decision_signer, keyed_hash, require_unchanged, validate_round
+from h2htalk.data.files import read_json_object, remove_file, sha256_of, write_json, write_jsonl, write_text
+from h2htalk.errors import DataError, RoundError
+from h2htalk.rounds.aggregation.agreement import agreement_of
+from h2htalk.rounds.aggregation.annotator_statistics import annotator_statistics, qualified, statistics_csv
+from h2htalk.rounds.aggregation.decisions import Decision, completed_items, votes_on
+from h2htalk.rounds.annotations import Annotations, skips
+from h2htalk.rounds.annotators import COLUMNS
 from h2htalk.rounds.items import Item
-from h2htalk.rounds.questions import questions_for
 from h2htalk.rounds.round_folder import RoundFolder, read_record_lines
+from h2htalk.rounds.round_state import RoundState, read_state
 from h2htalk.rounds.settings import RoundSpec
+from h2htalk.text.escaping import csv_text
 
 Record = Mapping[str, Any]
 
@@ -41,7 +46,7 @@ class RoundOutcome:
     items: tuple[Item, ...]
     sources: Mapping[str, Record]
     decisions: Mapping[tuple[str, str], Decision]
-    annotations: Mapping[tuple[str, str, str], Annotation]
+    annotations: Annotations
     agreement: Mapping[str, Any]
 
 
@@ -50,66 +55,95 @@ def read_outcome(path: Path) -> RoundOutcome:
 
     Raises:
         RoundError: the round is not closed, or `path` is a copy without the private folder.
-        DataError: a file of the round is invalid; a decision was edited, inserted or removed (names file and line).
+        DataError: a file of the round is invalid; its decisions were edited after it was closed.
     """
     folder = RoundFolder(path).require()
-    items, ever_stored = validate_round(folder)
-    stored = dict(sorted(latest(ever_stored).items()))  # as hashes cover them
-    if folder.state != "closed":
+    state = read_state(folder)
+    if state.phase != "closed":
         raise RoundError(
             f"{path}: this round is not closed, so its decisions are not final; run `h2htalk round close {path}` first"
         )
-    if not folder.annotators():
+    if not state.annotators:
         raise RoundError(
             f"{path}: this copy of the round has no folder `private`, so its decisions cannot be verified; name the "
             "folder in which the round was opened"
         )
-    require_unchanged(folder, stored)
-    annotations = folder.without_removed(stored)
-    return RoundOutcome(
-        name=folder.name,
-        path=path,
-        spec=folder.spec(),
-        items=items,
-        sources=folder.sources(),
-        decisions=_read_decisions(folder, items, annotations),
-        annotations=annotations,
-        agreement=_read_agreement(folder),
-    )
+    state.require_unchanged()
+    again = f"close the round again, which writes it from the annotations: `h2htalk round close {path}`"
+    written, agreement = path / "decisions.jsonl", read_json_object(path / "agreement.json", missing_ok=True)
+    if not written.is_file() or agreement.pop("decisions_sha256", None) != sha256_of(written):
+        raise DataError(f"{written}: was changed after it was written by closing the round, or is missing; {again}")
+    decisions = {(one.item, one.question): one for _, one in read_record_lines(written, Decision, again)}
+    annotations = dict(sorted(state.annotations.items()))
+    return RoundOutcome(state.name, path, state.spec, state.items, folder.sources(), decisions, annotations, agreement)
 
 
-def _read_decisions(
-    folder: RoundFolder, items: Sequence[Item], annotations: Mapping[tuple[str, str, str], Annotation]
-) -> dict[tuple[str, str], Decision]:
-    path, signed = folder.path / "decisions.jsonl", decision_signer(folder, items, annotations.values())
-    questions = questions_for(folder.spec().kind, [item.labels for item in items])
-    answered = {(item, question) for item, _, question in annotations}
-    expected = {
-        (item.id, question.name)
-        for item in items
-        for question in questions
-        # A question with several labels is decided where somebody answered it.
-        if not item.gold and (question.decided or ((item.id, question.name) in answered and question.form == "labels"))
+def write_outcome(state: RoundState, decisions: Sequence[Decision]) -> list[str]:
+    """Write decisions, agreement, statistics and payment; return messages for the manager."""
+    write_jsonl(state.folder.path / "decisions.jsonl", map(asdict, decisions))
+    return write_statistics(state)
+
+
+def write_statistics(state: RoundState) -> list[str]:
+    """Write agreement, statistics and payment of a closed round; return messages for the manager.
+
+    The SHA-256 of `decisions.jsonl` is stored beside the agreement.
+    """
+    folder, annotations = state.folder, state.annotations.values()
+    agreement: dict[str, Any] = {
+        question.name: asdict(agreement_of(votes_on(question, annotations), question.level))
+        for question in state.questions
+        if question.decided
     }
-    decisions: dict[tuple[str, str], Decision] = {}
-    for where, one in read_record_lines(path, Decision, _again(folder)) if path.exists() else ():
-        if (one.item, one.question) not in expected or signed(one) != one:
-            raise DataError(
-                f"{where}: this decision was not written by closing the round with these annotations; {_again(folder)}"
-            )
-        decisions[one.item, one.question] = one
-    for item, question in sorted(expected - decisions.keys()):
-        raise DataError(f"{path}: the decision on {quoted(question)} of {quoted(item)} is missing; {_again(folder)}")
-    return decisions
+    sha256 = sha256_of(folder.path / "decisions.jsonl")
+    write_json(folder.path / "agreement.json", agreement | {"decisions_sha256": sha256})
+    counted_ids = [annotator.id for annotator in state.annotators if annotator.id not in state.removed]
+    rows = annotator_statistics(state.items, state.questions, annotations, counted_ids)
+    write_text(folder.path / "annotator_statistics.csv", statistics_csv(rows, state.spec.pass_gold))
+    _write_payment(state)
+    if not any(item.gold for item in state.items):
+        return []
+    passed = qualified(rows, state.spec.pass_gold)
+    return _write_qualified(state, {annotator for annotator, one in passed.items() if one})
 
 
-def _read_agreement(folder: RoundFolder) -> dict[str, Any]:
-    path = folder.path / "agreement.json"
-    agreement = read_json_object(path, missing_ok=True)
-    if agreement.pop("mac", None) != keyed_hash(folder, "agreement")(agreement):
-        raise DataError(f"{path}: is missing, or was not written by closing the round; {_again(folder)}")
-    return agreement
+def _write_payment(state: RoundState) -> None:
+    """Write a CSV of annotators by name: completed and skipped items, and minutes; and the bonuses of Prolific.
+
+    Skipped items are paid, too, and so are those of removed annotators. Bonuses are `participant_id,amount` lines
+    without a heading, as Prolific's bulk bonus payment takes them.
+    """
+    done = Counter(who for them in completed_items(state.items, state.questions, state.stored).values() for who in them)
+    skipped = Counter(annotator for _, annotator in skips(state.stored))
+    for one in state.folder.erased_items():
+        done.update(one.completed)
+        skipped.update(one.skipped)
+    headings = ["annotator", "items completed", "items skipped", "minutes"]
+    rows = [
+        [v.name, done[v.id], skipped[v.id], (done[v.id] + skipped[v.id]) * state.spec.minutes] for v in state.annotators
+    ]
+    on_prolific = [v for v in state.annotators if v.participant_id]
+    if on_prolific:
+        headings += ["participant id", "completion code"]
+        rows = [[*row, v.participant_id, v.completion_code] for row, v in zip(rows, state.annotators, strict=True)]
+    state.folder.write_private("payment.csv", csv_text(headings, rows))
+    each = Decimal(str(state.spec.minutes)) * Decimal(str(state.spec.hourly)) / 60
+    amounts = [(v.participant_id, each * (done[v.id] + skipped[v.id])) for v in on_prolific]
+    if any(amount for _, amount in amounts):
+        lines = (f"{participant},{amount:.2f}\n" for participant, amount in amounts if amount)
+        state.folder.write_private("prolific_bonus.csv", "".join(lines))
 
 
-def _again(folder: RoundFolder) -> str:
-    return f"close the round again, which writes it from the annotations: `h2htalk round close {folder.path}`"
+def _write_qualified(state: RoundState, passed: set[str]) -> list[str]:
+    """Write the active annotators who passed the gold items as a list for `--annotators`; no list if nobody did."""
+    active = [annotator for annotator in state.annotators if annotator.active]
+    rows = [
+        (v.name, " ".join(v.languages), v.crisis, v.participant_id, v.completion_code) for v in active if v.id in passed
+    ]
+    path = state.folder.private / "qualified.csv"
+    result = "annotator_statistics.csv has each one's result"
+    if not rows:
+        remove_file(path)
+        return [f"none of {len(active)} annotators passed the gold items, so {path.name} was not written; {result}"]
+    state.folder.write_private(path.name, csv_text(COLUMNS, rows))
+    return [f"{len(rows)} of {len(active)} annotators passed the gold items: use {path} as --annotators; {result}"]

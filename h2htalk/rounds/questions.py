@@ -12,7 +12,7 @@ from h2htalk.errors import RoundError, quoted, suggest
 Kind = Literal["crowd", "expert", "adjudication", "safety"]
 Form = Literal["label", "labels", "rating", "text"]
 # Level of measurement (Stevens): determines the distance in Krippendorff's alpha.
-Level = Literal["nominal", "ordinal", "interval"]
+Level = Literal["nominal", "ordinal"]
 # A stored answer: a label, several labels, a rating, or free text.
 Value = str | int | tuple[str, ...]
 

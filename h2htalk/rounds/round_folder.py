@@ -20,8 +20,7 @@ from __future__ import annotations
 import datetime
 import hashlib
 import os
-import secrets
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -35,11 +34,11 @@ from h2htalk.data.files import (
     json_line,
     read_json_object,
     read_jsonl,
+    reading,
     replacing,
     sha256_of,
     write_json,
     write_jsonl,
-    write_problem,
     write_text,
     writer_lock,
     writing,
@@ -47,7 +46,7 @@ from h2htalk.data.files import (
 from h2htalk.data.languages import LANGUAGES, Language
 from h2htalk.data.records import STRICT, read_record
 from h2htalk.errors import DataError, RoundError
-from h2htalk.rounds.annotations import Annotation, latest
+from h2htalk.rounds.annotations import Annotation, Annotations, latest
 from h2htalk.rounds.annotators import Annotator
 from h2htalk.rounds.assignment.assignments import AssignmentSet
 from h2htalk.rounds.items import Item
@@ -55,21 +54,17 @@ from h2htalk.rounds.questions import Question, questions_for
 from h2htalk.rounds.settings import RoundSpec
 
 Record = TypeVar("Record")
-# By (item, annotator, question).
-Annotations = Mapping[tuple[str, str, str], Annotation]
+Event = dict[str, Any]
 
 SALT_BYTES = 16
 # Settings that are paths on the manager's machine.
 PATHS = ("items", "annotators", "guidelines")
+ANNOTATORS, SOURCES, ASSIGNMENT_SETS = "private/annotators.jsonl", "sources.jsonl", "assignment_sets.jsonl"
 # Files that closing writes; an open round has none of them.
 OUTCOME = (
-    "decisions.jsonl",
-    "agreement.json",
-    "annotator_statistics.csv",
-    "private/payment.csv",
-    "private/qualified.csv",
+    *("decisions.jsonl", "agreement.json", "annotator_statistics.csv"),
+    *("private/payment.csv", "private/prolific_bonus.csv", "private/qualified.csv"),
 )
-SOURCES, ASSIGNMENT_SETS = "sources.jsonl", "assignment_sets.jsonl"
 RESTORE = "restore the original file"
 
 
@@ -108,11 +103,6 @@ class RoundFolder:
     def private(self) -> Path:
         return self.path / "private"
 
-    def manifest(self) -> dict[str, Any]:
-        """Return the content of `round.json`; empty if it does not exist. Raise while an erasure is not finished."""
-        require_erased(self.path)
-        return read_json_object(self.path / "round.json", missing_ok=True)
-
     def require(self) -> Self:
         """Return the folder; raise RoundError unless it holds a round."""
         if not self.exists:
@@ -121,13 +111,17 @@ class RoundFolder:
             )
         return self
 
+    def manifest(self) -> dict[str, Any]:
+        """Return the content of `round.json`; empty if it does not exist. Raise while an erasure is not finished."""
+        require_erased(self.path)
+        return read_json_object(self.path / "round.json", missing_ok=True)
+
     def spec(self) -> RoundSpec:
         """Return the specification, with full paths if `private` exists. Raise also RoundError, ConfigError."""
         self.require()
-        raw = self.manifest().get("spec", {})
-        if isinstance(raw, dict):
-            raw |= {key: value for key, value in self.source_paths().items() if key in PATHS}
-        return RoundSpec.from_dict(raw, str(self.path / "round.json"))
+        paths = {key: value for key, value in self.source_paths().items() if key in PATHS}
+        raw = self.manifest().get("spec")
+        return RoundSpec.from_dict(raw | paths if isinstance(raw, dict) else {}, str(self.path / "round.json"))
 
     def source_paths(self) -> dict[str, Any]:
         """Return the paths of items, annotators, guidelines, and of the `workspace` that the items come from, if any.
@@ -135,11 +129,7 @@ class RoundFolder:
         Empty in a copy without `private`.
         """
         path = self.private / "source_paths.json"
-        return read_json_object(path) if _private_file_exists(path) else {}
-
-    def write_source_paths(self, paths: Mapping[str, str]) -> None:
-        write_json(self.private / "source_paths.json", paths)
-        self.protect()
+        return read_json_object(path) if self._has(path) else {}
 
     def items(self) -> tuple[Item, ...]:
         """Return the items, sorted by id."""
@@ -147,9 +137,62 @@ class RoundFolder:
 
     def sources(self) -> dict[str, Mapping[str, Any]]:
         """Return item -> the record that it was made from; empty for a round that was opened without sources."""
-        # Without its hash in `round.json`, which `validate_round` compares, a file is not part of the round.
+        # Without its hash in `round.json`, which `read_state` compares, a file is not part of the round.
         lines = read_jsonl(self.path / SOURCES) if "sources_sha256" in self.manifest() else ()
         return {line["id"]: line["record"] for _, line in lines}
+
+    def questions(self) -> tuple[Question, ...]:
+        return questions_for(self.spec().kind, [item.labels for item in self.items()])
+
+    def listed_annotators(self) -> tuple[Annotator, ...]:
+        """Return the list of annotators as it is stored, in which removed ones are as they were."""
+        return self._records(ANNOTATORS, Annotator)
+
+    def annotators(self) -> tuple[Annotator, ...]:
+        """Return all annotators that the round ever had, in the order of the list; removed ones are inactive."""
+        removed = removed_annotators(self.events())
+        return tuple(replace(one, active=False) if one.id in removed else one for one in self.listed_annotators())
+
+    def assignment_sets(self) -> tuple[AssignmentSet, ...]:
+        """Return the assignment sets in the order in which they were made."""
+        return self._records(ASSIGNMENT_SETS, AssignmentSet)
+
+    def erased_items(self) -> tuple[ErasedItem, ...]:
+        """Return what was erased from the round."""
+        return self._records(f"private/{ERASED}", ErasedItem)
+
+    def guidelines(self, language: Language) -> str:
+        """Return the guidelines in one language, as Markdown."""
+        path = self.path / "guidelines" / f"{language}.md"
+        with reading(path):
+            return path.read_text(encoding="utf-8")
+
+    def _records(self, name: str, kind: type[Record]) -> tuple[Record, ...]:
+        """Return the records of a JSONL file; none if it does not exist."""
+        path = self.path / name
+        return tuple(one for _, one in read_record_lines(path, kind)) if self._has(path) else ()
+
+    def _has(self, path: Path) -> bool:
+        """Return whether a file exists; raise DataError if the private folder belongs to another user."""
+        try:
+            return path.exists()
+        except OSError as error:
+            why = f"cannot be read: {error.strerror or error}; only the user who opened the round can read it"
+            raise DataError(f"{path}: {why}") from error
+
+    def write_records(self, name: str, records: Iterable[Any]) -> None:
+        """Write a JSONL file of records."""
+        write_jsonl(self.path / name, map(asdict, records))
+        self.protect()
+
+    def write_private(self, name: str, text: str) -> None:
+        """Write a file that contains names."""
+        write_text(self.private / name, text)
+        self.protect()
+
+    def write_source_paths(self, paths: Mapping[str, str]) -> None:
+        write_json(self.private / "source_paths.json", paths)
+        self.protect()
 
     def write_sources(self, records: Mapping[str, Mapping[str, Any]]) -> str:
         """Write the records that items were made from; return the SHA-256 of the file."""
@@ -157,90 +200,25 @@ class RoundFolder:
         write_jsonl(self.path / SOURCES, lines)
         return sha256_of(self.path / SOURCES)
 
-    def questions(self) -> tuple[Question, ...]:
-        return questions_for(self.spec().kind, [item.labels for item in self.items()])
-
-    def annotators(self) -> tuple[Annotator, ...]:
-        """Return all annotators that the round ever had, in the order of the list; removed ones are inactive."""
-        removed = self.removed_annotators()
-        return tuple(replace(one, active=False) if one.id in removed else one for one in self._listed_annotators())
-
-    def _listed_annotators(self) -> tuple[Annotator, ...]:
-        path = self.private / "annotators.jsonl"
-        return tuple(read_records(path, Annotator)) if _private_file_exists(path) else ()
-
-    def write_annotators(self, annotators: Sequence[Annotator]) -> None:
-        """Write the list; removed annotators stay as they are listed, so that they can be restored."""
-        removed = self.removed_annotators()
-        kept = {one.id: one for one in self._listed_annotators() if one.id in removed}
-        write_jsonl(self.private / "annotators.jsonl", (asdict(kept.get(one.id, one)) for one in annotators))
-        self.protect()
-
-    def removed_annotators(self) -> dict[str, str]:
-        """Return annotator id -> reason, of those whose annotations do not count."""
-        removed: dict[str, str] = {}
-        for event in self.events():
-            if event["event"] == "removed":
-                removed[str(event.get("annotator"))] = str(event.get("why"))
-            elif event["event"] == "restored":
-                removed.pop(str(event.get("annotator")), None)
-        return removed
-
-    def write_private(self, name: str, text: str) -> None:
-        """Write a file that contains names."""
-        write_text(self.private / name, text)
-        self.protect()
-
     def protect(self) -> None:
         """Let only the owner read the private folder and its files."""
         protect_folder(self.private)
 
-    def assignment_sets(self) -> tuple[AssignmentSet, ...]:
-        """Return the assignment sets in the order in which they were made."""
-        path = self.path / ASSIGNMENT_SETS
-        return tuple(read_records(path, AssignmentSet)) if path.exists() else ()
-
-    def write_assignment_sets(self, sets: Sequence[AssignmentSet]) -> None:
-        write_jsonl(self.path / ASSIGNMENT_SETS, map(asdict, sets))
-
-    def erased_items(self) -> tuple[ErasedItem, ...]:
-        """Return what was erased from the round."""
-        path = self.private / ERASED
-        return tuple(read_records(path, ErasedItem)) if _private_file_exists(path) else ()
-
-    def write_erased_items(self, erased: Sequence[ErasedItem]) -> None:
-        write_jsonl(self.private / ERASED, map(asdict, erased))
-        self.protect()
-
-    def guidelines(self, language: Language) -> str:
-        """Return the guidelines in one language, as Markdown."""
-        path = self.path / "guidelines" / f"{language}.md"
-        try:
-            return path.read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            raise DataError(f"{path}: the guidelines cannot be read: {error}") from error
-
     # --- Annotations and events -------------------------------------------------------------------------------------
 
-    def annotations(self) -> dict[tuple[str, str, str], Annotation]:
-        """Return the valid annotations by (item, annotator, question), without those of removed annotators."""
-        return self.without_removed(self.stored_annotations())
-
-    def without_removed(self, annotations: Annotations) -> dict[tuple[str, str, str], Annotation]:
-        """Return annotations without those of removed annotators."""
-        removed = self.removed_annotators()
-        return {key: one for key, one in annotations.items() if one.annotator not in removed}
+    def annotation_lines(self) -> Iterator[tuple[str, Annotation]]:
+        """Yield every annotation that was ever stored, with `file:line`."""
+        path = self.path / "annotations.jsonl"
+        return read_record_lines(path, Annotation, "", torn_tail=True) if path.exists() else iter(())
 
     def stored_annotations(self) -> dict[tuple[str, str, str], Annotation]:
         """Return the valid annotations of all annotators, removed ones included."""
         return latest(annotation for _, annotation in self.annotation_lines())
 
-    def annotation_lines(self) -> Iterator[tuple[str, Annotation]]:
-        """Yield every annotation that was ever stored, with `file:line`."""
-        path = self.path / "annotations.jsonl"
-        if path.exists():
-            for where, record in read_jsonl(path, torn_tail=True):
-                yield where, Annotation.from_dict(record, where)
+    def annotations(self) -> dict[tuple[str, str, str], Annotation]:
+        """Return the valid annotations by (item, annotator, question), without those of removed annotators."""
+        removed = removed_annotators(self.events())
+        return {key: one for key, one in self.stored_annotations().items() if one.annotator not in removed}
 
     def add_annotations(self, annotations: Sequence[Annotation]) -> None:
         """Append annotations in one write."""
@@ -248,20 +226,7 @@ class RoundFolder:
             with AppendLog(self.path / "annotations.jsonl") as log:
                 log.append(*(annotation.to_dict() for annotation in annotations))
 
-    def annotations_fingerprint(self, stored: Annotations | None = None) -> dict[str, Any]:
-        """Return number and SHA-256 (16 hexadecimal digits) of the stored annotations, independent of their order."""
-        annotations = sorted((self.stored_annotations() if stored is None else stored).items())
-        digest = hashlib.sha256()
-        for _, annotation in annotations:
-            digest.update(json_line(annotation.to_dict()).encode())
-        return {"annotations": len(annotations), "annotations_sha256": digest.hexdigest()[:16]}
-
-    def closed_fingerprint(self) -> dict[str, Any]:
-        """Return `annotations_fingerprint` at the last closing or erasure after it; empty for a round never closed."""
-        closed = [event for event in self.events() if "annotations_sha256" in event]
-        return {key: closed[-1].get(key) for key in ("annotations", "annotations_sha256")} if closed else {}
-
-    def events(self) -> list[dict[str, Any]]:
+    def events(self) -> list[Event]:
         """Return the events of the round in order."""
         path = self.path / "events.jsonl"
         events = []
@@ -279,11 +244,7 @@ class RoundFolder:
     @property
     def state(self) -> str:
         """`open`, `closed`, or `partly opened` if opening was interrupted."""
-        events = [event["event"] for event in self.events()]
-        states = [event for event in events if event in ("opened", "closed", "reopened")]
-        if not states:
-            return "partly opened"
-        return "closed" if states[-1] == "closed" else "open"
+        return phase_of(self.events())
 
     def archive_outcome(self) -> list[str]:
         """Rename the files that closing wrote: `decisions.before-2.jsonl` is from before the second opening.
@@ -295,41 +256,72 @@ class RoundFolder:
         """
         opening = 2 + sum(event["event"] == "reopened" or event.get("closed") is True for event in self.events())
         renamed = []
-        for name in OUTCOME:
-            path = self.path / name
-            target = path.with_name(f"{path.stem}.before-{opening}{path.suffix}")
-            with writing(path):
-                if path.exists():
+        for path in map(self.path.joinpath, OUTCOME):
+            if path.exists():
+                target = path.with_name(f"{path.stem}.before-{opening}{path.suffix}")
+                with writing(path):
                     os.replace(path, target)
-                    renamed.append(target.name)
+                renamed.append(target.name)
         return renamed
 
     def salt(self) -> bytes:
-        """Return the secret of the hashes of names; the first call, before anything is published, creates it."""
+        """Return the secret of the hashes of names."""
         path = self.private / "salt"
         try:
-            if not path.exists():
-                if self.assignment_sets():
-                    raise DataError(
-                        f"{path}: the file is missing, and no annotator can be identified without it; {RESTORE}"
-                    )
-                self.protect()
-                with replacing(path, private=True) as temporary:
-                    temporary.write_text(secrets.token_hex(SALT_BYTES) + "\n")
             salt = bytes.fromhex(path.read_text(encoding="ascii"))
-            if len(salt) != SALT_BYTES:
-                raise ValueError(f"{len(salt)} bytes")
-        except OSError as error:
-            raise DataError(f"{path}: {write_problem(error)}") from error
-        except ValueError as error:
-            raise DataError(f"{path}: must contain {SALT_BYTES} hexadecimal bytes; {RESTORE}") from error
+        except FileNotFoundError:
+            raise DataError(
+                f"{path}: the file is missing, and no annotator can be identified without it; {RESTORE}"
+            ) from None
+        except (OSError, ValueError) as error:
+            raise DataError(f"{path}: must contain {SALT_BYTES} hexadecimal bytes ({error}); {RESTORE}") from error
+        if len(salt) != SALT_BYTES:
+            raise DataError(f"{path}: must contain {SALT_BYTES} hexadecimal bytes, not {len(salt)}; {RESTORE}")
         return salt
+
+    def write_salt(self, salt: bytes) -> None:
+        self.protect()
+        with replacing(self.private / "salt", private=True) as temporary:
+            temporary.write_text(f"{salt.hex()}\n")
 
     @contextmanager
     def locked(self) -> Iterator[None]:
         """Lock the round for changes; raise DataError if another process has locked it."""
         with writer_lock(self.path / "round", "wait for it, or name another round"):
             yield
+
+
+def phase_of(events: Iterable[Event]) -> str:
+    """Return `open`, `closed`, or `partly opened` if opening was interrupted."""
+    phases = {"opened": "open", "reopened": "open", "closed": "closed"}
+    return ["partly opened", *(phases[one["event"]] for one in events if one["event"] in phases)][-1]
+
+
+def removed_annotators(events: Iterable[Event]) -> dict[str, str]:
+    """Return annotator id -> reason, of those whose annotations do not count."""
+    removed: dict[str, str] = {}
+    for event in events:
+        if event["event"] == "removed":
+            removed[str(event.get("annotator"))] = str(event.get("why"))
+        elif event["event"] == "restored":
+            removed.pop(str(event.get("annotator")), None)
+    return removed
+
+
+def annotations_fingerprint(annotations: Annotations) -> dict[str, Any]:
+    """Return number and SHA-256 (16 hexadecimal digits) of stored annotations, independent of their order."""
+    digest = hashlib.sha256()
+    for _, annotation in sorted(annotations.items()):
+        digest.update(json_line(annotation.to_dict()).encode())
+    return {"annotations": len(annotations), "annotations_sha256": digest.hexdigest()[:16]}
+
+
+def items_fingerprint(records: Iterable[Mapping[str, Any]]) -> str:
+    """Return 16 hexadecimal digits of the SHA-256 over items as JSON objects, sorted by id."""
+    digest = hashlib.sha256()
+    for record in sorted(records, key=lambda record: str(record["id"])):
+        digest.update(json_line(record).encode())
+    return digest.hexdigest()[:16]
 
 
 def protect_folder(folder: Path) -> None:
@@ -359,23 +351,10 @@ def now() -> str:
     return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
 
 
-def read_records(path: Path, record: type[Record]) -> Iterator[Record]:
-    """Yield the records of a JSONL file; raise DataError with file and line if one does not fit the dataclass."""
-    return (one for _, one in read_record_lines(path, record))
-
-
-def read_record_lines(path: Path, record: type[Record], advice: str = RESTORE) -> Iterator[tuple[str, Record]]:
-    """Yield `file:line` and record as `read_records`; errors end with `advice`."""
+def read_record_lines(
+    path: Path, record: type[Record], advice: str = RESTORE, torn_tail: bool = False
+) -> Iterator[tuple[str, Record]]:
+    """Yield `file:line` and record of a JSONL file; raise DataError, ending with `advice`, if one does not fit."""
     configured(STRICT)(record)
-    for where, raw in read_jsonl(path):
-        yield where, read_record(record, raw, where, advice=f"; {advice}")
-
-
-def _private_file_exists(path: Path) -> bool:
-    """Return whether a private file exists; raise DataError if the folder belongs to another user."""
-    try:
-        return path.exists()
-    except OSError as error:
-        raise DataError(
-            f"{path}: cannot be read: {error.strerror or error}; only the user who opened the round can read it"
-        ) from error
+    for where, raw in read_jsonl(path, torn_tail=torn_tail):
+        yield where, read_record(record, raw, where, advice=f"; {advice}" if advice else "")

@@ -80,6 +80,7 @@ class RoundSpec:
         suggest: whether a model's suggestions are shown beside the questions.
         guidelines: folder with `en.md` and `zh.md` that replace the package's guidelines.
         minutes: paid minutes per item.
+        hourly: pay per hour of participants of Prolific, in the currency of the account; 0 for no file of bonuses.
         pass_gold: accuracy on gold items, 0 to 1, that qualifies an annotator.
         status: use only reviewed candidates with one of these statuses (`needs_people`); empty for all.
     """
@@ -95,6 +96,7 @@ class RoundSpec:
     suggest: bool = False
     guidelines: PathText = ""
     minutes: Annotated[float, Field(ge=0, le=600)] = 1.0
+    hourly: Annotated[float, Field(ge=0, le=1000)] = 0.0
     pass_gold: Annotated[float, Field(ge=0, le=1)] = 0.7
     status: tuple[str, ...] = ()
     adaptive: Adaptive = field(default_factory=Adaptive)

@@ -1,28 +1,20 @@
-"""Status of a round: collect annotations from its platform and count them."""
+"""Status of a round: counts of items, assignments and annotators, and messages."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from h2htalk.data.languages import Language
-from h2htalk.errors import H2HTalkError, RoundError, counted
-from h2htalk.rounds.aggregation.annotator_warnings import annotator_warnings, answers_by_annotator
-from h2htalk.rounds.aggregation.decisions import completed_items
-from h2htalk.rounds.annotations import changes, skips
-from h2htalk.rounds.annotator_changes import describe_removed
-from h2htalk.rounds.annotators import Annotator
-from h2htalk.rounds.assignment.remaining_annotations import (
-    annotations_to_request,
-    pending_annotations,
-    remaining_requests,
-)
-from h2htalk.rounds.integrity import require_annotator_list, validate_round
-from h2htalk.rounds.items import Item
-from h2htalk.rounds.platforms import Collected, open_platform
+from h2htalk.errors import H2HTalkError, RoundError
+from h2htalk.rounds.aggregation.annotator_statistics import annotator_warnings
+from h2htalk.rounds.annotations import skips
+from h2htalk.rounds.assignment.remaining_annotations import annotations_to_request, pending_annotations
+from h2htalk.rounds.platforms import Collected
 from h2htalk.rounds.round_folder import RoundFolder
+from h2htalk.rounds.round_state import RoundState, read_state
 
 # (item, annotator)
 Pairs = Collection[tuple[str, str]]
@@ -96,111 +88,20 @@ class Status:
     notes: tuple[str, ...] = ()
 
 
-def round_status(path: Path) -> Status:
-    """Collect new annotations of an open round, and return its status. A closed one loses what was erased from it.
+def status_of(state: RoundState, collected: Collected, new: int = 0, *, quality: bool = False) -> Status:
+    """Return the status of a round.
 
-    Raises:
-        RoundError, DataError: the folder holds no round, or annotations cannot be read.
+    Args:
+        state: of the round, with what was collected.
+        collected: what the platform held.
+        new: annotations that were stored now.
+        quality: whether notes name removed annotators and warn of unusual answers.
     """
-    folder = RoundFolder(path).require()
-    if not _can_collect(folder):
-        validate_round(folder)
-        return _with_notes(folder, compute_status(folder, Collected(notes=_erase_returned(folder))))
-    with folder.locked():
-        validate_round(folder)
-        # Another process may have closed the round before this one locked it.
-        if not _can_collect(folder):
-            return _with_notes(folder, compute_status(folder, Collected()))
-        require_annotator_list(folder)
-        collected, new = collect_annotations(folder)
-        return _with_notes(folder, compute_status(folder, collected, new))
-
-
-def _erase_returned(folder: RoundFolder) -> tuple[str, ...]:
-    """Remove erased items from spreadsheets that came back after closing; return what may still hold them."""
-    items = [one.id for one in folder.erased_items()]
-    if not items or not (platform := open_platform(folder.spec().where)).assigns_items:
-        return ()
-    with folder.locked():
-        return tuple(platform.erase(folder, items))
-
-
-def _with_notes(folder: RoundFolder, status: Status) -> Status:
-    """Add what the manager should know of single annotators."""
-    return replace(status, notes=(*status.notes, *describe_removed(folder), *_quality_warnings(folder)))
-
-
-def _quality_warnings(folder: RoundFolder) -> list[str]:
-    """Return the warnings about each annotator's answers, which closing writes to annotator_statistics.csv."""
-    items, questions = {item.id: item for item in folder.items()}, folder.questions()
-    answers = answers_by_annotator(folder.annotations().values())
-    return [
-        f"look at the answers of {annotator.name}: {warning}"
-        for annotator in folder.annotators()
-        if annotator.id in answers
-        for warning in annotator_warnings(answers[annotator.id], answers, items, questions)
-    ]
-
-
-def _can_collect(folder: RoundFolder) -> bool:
-    """Return whether something was published and the round is not closed."""
-    return folder.state != "closed" and bool(folder.assignment_sets())
-
-
-def collect_annotations(folder: RoundFolder) -> tuple[Collected, int]:
-    """Collect annotations from the platform and store the new ones of active annotators.
-
-    What annotators send after they left the round is not stored; a note counts it. `reopen_round` stores it when they
-    return.
-
-    Returns:
-        What the platform holds, and the number of stored annotations.
-    """
-    collected = open_platform(folder.spec().where).collect(folder)
-    annotators = folder.annotators()
-    active = {annotator.id for annotator in annotators if annotator.active}
-    changed, removed = changes(folder.stored_annotations(), collected.annotations), folder.removed_annotators()
-    new = [annotation for annotation in changed if annotation.annotator in active]
-    folder.add_annotations(new)
-    ignored = {one.key[:2] for one in changed if one.annotator not in active and one.annotator not in removed}
-    if ignored:
-        names = {annotator.id: annotator.name for annotator in annotators}
-        who = ", ".join(sorted({names.get(annotator, annotator) for _, annotator in ignored}))
-        note = (
-            f"new annotations of {counted(len(ignored), 'item')} by annotators who left ({who}) are not counted; to "
-            f"count them, run `h2htalk round reopen {folder.path} --annotators` with a list that names them"
-        )
-        collected = replace(collected, notes=(*collected.notes, note))
-    return collected, len(new)
-
-
-def require_published(folder: RoundFolder) -> None:
-    """Raise RoundError if opening the round was refused or interrupted before anything was published."""
-    if not folder.assignment_sets():
-        raise RoundError(f"{folder.path}: {_finish_opening(folder)}")
-
-
-def _finish_opening(folder: RoundFolder) -> str:
-    """Return what to do about a partly opened round."""
-    spec = folder.spec()
-    command = f"`h2htalk round open {spec.kind} {spec.items} --out {folder.path}` and the same options"
-    if folder.assignment_sets():
-        return f"opening was interrupted; complete it with {command}"
-    return f"opening failed and nothing was published; correct what was refused, then run {command}"
-
-
-def compute_status(folder: RoundFolder, collected: Collected, new: int = 0) -> Status:
-    """Return the status of a round from its files and what was collected last."""
-    spec, items, questions = folder.spec(), folder.items(), folder.questions()
-    # In this order, so that `list_rounds`, which does not lock, reads no annotation of an annotator it does not know.
-    state, annotations, sets = folder.state, folder.annotations(), folder.assignment_sets()
-    annotators = folder.annotators()
-    completed = completed_items(items, questions, annotations)
-    skipped = skips(annotations)
-    needed = remaining_requests(spec, items, questions, annotations, annotators)
-    with_ties = remaining_requests(spec, items, questions, annotations, annotators, ties=True)
+    spec, items, annotators, completed = state.spec, state.items, state.annotators, state.completed
+    skipped = skips(state.annotations)
+    needed, with_ties = state.requests(annotators), state.requests(annotators, ties=True)
     open_items = [item for item in items if item.id in with_ties]
-    pending = pending_annotations(open_items, sets, annotators, annotations, completed)
+    pending = pending_annotations(open_items, state.sets, annotators, state.annotations, completed)
     left = {name: one.pending + one.available for name, one in pending.items()}
     exhausted = {name: count - left[name] for name, count in needed.items() if count > left[name]}
     needed = {name: min(count, left[name]) for name, count in needed.items()}
@@ -212,19 +113,19 @@ def compute_status(folder: RoundFolder, collected: Collected, new: int = 0) -> S
     }
     other_ties = {name: count for name, count in with_ties.items() if name not in missing}
     requests, _ = annotations_to_request(other_ties, pending)
-    partly = state == "partly opened"
-    progress, idle = ((), 0) if partly else _progress(
-        items, annotators, missing,
-        assigned={(one.item, one.annotator) for one_set in sets for one in one_set.assignments},
-        done={(item, annotator) for item, who in completed.items() for annotator in who},
-        skipped=skipped, started=collected.started,
-    )  # fmt: skip
+    partly = state.phase == "partly opened"
+    progress, idle = ((), 0) if partly else _progress(state, missing, skipped, collected.started)
     total = sum(map(len, completed.values()))
+    notes = [*collected.notes, *([state.describe_opening()] if partly else [])]
+    if quality:
+        warnings = annotator_warnings(items, state.questions, state.annotations.values())
+        notes += state.describe_removed()
+        notes += [f"look at the answers of {v.name}: {one}" for v in annotators for one in warnings.get(v.id, ())]
     return Status(
-        name=folder.name,
+        name=state.name,
         kind=spec.kind,
         where=spec.where,
-        state=state,
+        state=state.phase,
         items=len(items),
         items_done=len(items) - len(missing),
         assignments=total + sum(missing.values()),
@@ -239,40 +140,33 @@ def compute_status(folder: RoundFolder, collected: Collected, new: int = 0) -> S
         unassigned=sum(count > pending[name].pending for name, count in missing.items()),
         ties=sum(len(completed[name]) <= spec.annotators_per_item for name in requests),
         mistakes=collected.mistakes,
-        notes=(*collected.notes, *([_finish_opening(folder)] if partly else [])),
+        notes=tuple(notes),
     )
 
 
 def _progress(
-    items: Sequence[Item],
-    annotators: Sequence[Annotator],
-    missing: Collection[str],
-    *,
-    assigned: Pairs,
-    done: Pairs,
-    skipped: Pairs,
-    started: Pairs,
+    state: RoundState, missing: Collection[str], skipped: Pairs, started: Pairs
 ) -> tuple[tuple[ProgressRow, ...], int]:
     """Return the progress on each language and of each annotator, and the number of active annotators without items."""
-    language = {item.id: item.language for item in items}
-    remaining = set(assigned) - set(done) - set(skipped)
+    language = {item.id: item.language for item in state.items}
+    assigned = {(one.item, one.annotator) for one_set in state.sets for one in one_set.assignments}
+    done = {(item, annotator) for item, who in state.completed.items() for annotator in who}
     given, completed, left, begun, passed = (
         Counter((annotator, language[item]) for item, annotator in pairs)
-        for pairs in (assigned, done, remaining, started, skipped)
+        for pairs in (assigned, done, assigned - done - set(skipped), started, skipped)
     )
     total, short = Counter(language.values()), Counter(language[item] for item in missing)
-    languages = sorted(total)
     rows = []
-    for one in languages:
+    for one in sorted(total):
         starts, skips_ = (sum(n for (_, of), n in counts.items() if of == one) for counts in (begun, passed))
         rows.append(ProgressRow("", one, total[one], total[one] - short[one], short[one], starts, skips_))
     idle = 0
-    for annotator in annotators:
+    for annotator in state.annotators:
         before = len(rows)
         has_counts = annotator.active and bool(assigned)
         # No name contains a space, so nobody else is called `NAME (left)`.
         name = annotator.name if annotator.active else f"{annotator.name} (left)"
-        for one in languages:
+        for one in sorted(total):
             key = annotator.id, one
             expected = given[key] if assigned else one in annotator.languages
             if completed[key] or passed[key] or (annotator.active and expected):
@@ -296,7 +190,6 @@ def list_rounds(path: Path) -> Iterator[Status]:
         folder = RoundFolder(manifest.parent)
         try:
             if "spec" in folder.manifest():
-                validate_round(folder)
-                yield replace(compute_status(folder, Collected()), name=str(manifest.parent))
+                yield replace(status_of(read_state(folder), Collected()), name=str(manifest.parent))
         except H2HTalkError as error:
             yield Status(str(manifest.parent), notes=(str(error),))

@@ -39,8 +39,7 @@ from h2htalk.data.releases.release_folder import TOMBSTONES, private_folder
 from h2htalk.data.run_folder import RunFolder
 from h2htalk.data.splits import load_split
 from h2htalk.errors import ConfigError, DataError, H2HTalkError
-from h2htalk.rounds.closing import close_round
-from h2htalk.rounds.opening import open_round
+from h2htalk.rounds.lifecycle import close_round, open_round
 from h2htalk.rounds.outcome import read_outcome
 from h2htalk.rounds.round_folder import RoundFolder
 

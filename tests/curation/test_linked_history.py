@@ -19,9 +19,7 @@ from h2htalk.data.files import write_jsonl
 from h2htalk.data.links import add_link
 from h2htalk.data.releases.release_folder import data_file
 from h2htalk.errors import DataError
-from h2htalk.rounds.closing import close_round
-from h2htalk.rounds.opening import open_round
-from h2htalk.rounds.reopening import reopen_round
+from h2htalk.rounds.lifecycle import close_round, open_round, reopen_round
 
 
 def history(folder: Path, item: str) -> list[Event]:

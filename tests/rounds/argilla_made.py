@@ -16,7 +16,7 @@ from h2htalk.rounds.argilla import client
 from h2htalk.rounds.argilla.platform import ArgillaPlatform
 from h2htalk.rounds.argilla.records import record_id
 from h2htalk.rounds.assignment.assignments import AssignmentSet
-from h2htalk.rounds.opening import open_round
+from h2htalk.rounds.lifecycle import open_round
 from h2htalk.rounds.round_folder import RoundFolder
 from h2htalk.rounds.settings import Care, RoundSpec
 

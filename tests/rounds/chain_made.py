@@ -11,9 +11,8 @@ from curation_made import finished
 from rounds_made import NAMES, answer, crowd, people, split
 
 from h2htalk.data.splits import load_split
-from h2htalk.rounds.closing import close_round
 from h2htalk.rounds.items import Item
-from h2htalk.rounds.opening import open_round
+from h2htalk.rounds.lifecycle import close_round, open_round
 from h2htalk.rounds.round_folder import RoundFolder
 from h2htalk.rounds.settings import RoundSpec, make_spec
 

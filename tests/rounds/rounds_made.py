@@ -11,8 +11,7 @@ from spreadsheet_rounds import item, rows_of, write_rows
 
 from h2htalk.data.files import read_jsonl, write_jsonl
 from h2htalk.errors import RoundError
-from h2htalk.rounds.closing import close_round
-from h2htalk.rounds.opening import open_round
+from h2htalk.rounds.lifecycle import close_round, open_round
 from h2htalk.rounds.round_folder import RoundFolder
 from h2htalk.rounds.settings import make_spec
 from h2htalk.rounds.spreadsheets.assigned_files import read_spreadsheet_round

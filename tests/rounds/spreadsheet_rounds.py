@@ -10,7 +10,7 @@ from typing import Any
 
 from openpyxl import Workbook, load_workbook
 
-from h2htalk.rounds.opening import open_round
+from h2htalk.rounds.lifecycle import open_round
 from h2htalk.rounds.platforms import Collected
 from h2htalk.rounds.round_folder import RoundFolder
 from h2htalk.rounds.settings import RoundSpec

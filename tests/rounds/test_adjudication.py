@@ -13,12 +13,9 @@ from spreadsheet_rounds import item, rows_of, write_rows
 from h2htalk.data.files import read_jsonl, write_jsonl
 from h2htalk.data.subtasks import SUBTASKS
 from h2htalk.errors import DataError, RoundError
-from h2htalk.rounds.closing import close_round
-from h2htalk.rounds.opening import open_round
-from h2htalk.rounds.reopening import reopen_round
+from h2htalk.rounds.lifecycle import close_round, open_round, reopen_round, round_status
 from h2htalk.rounds.round_folder import RoundFolder
 from h2htalk.rounds.settings import make_spec
-from h2htalk.rounds.status import round_status
 
 A, B, C = list(SUBTASKS)[:3]
 

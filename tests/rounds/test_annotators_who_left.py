@@ -10,10 +10,8 @@ from kills import interrupted_at
 from rounds_made import NAMES, answer, begin, decisions, expert, people, progress_of
 from spreadsheet_rounds import rows_of, write_rows
 
-from h2htalk.rounds.closing import close_round
-from h2htalk.rounds.reopening import reopen_round
+from h2htalk.rounds.lifecycle import close_round, reopen_round, round_status
 from h2htalk.rounds.round_folder import RoundFolder
-from h2htalk.rounds.status import round_status
 
 OTHERS = ("annalena", "chen_wei", "daraigh")
 

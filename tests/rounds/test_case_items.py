@@ -8,7 +8,7 @@ from pathlib import Path
 from releases_made import case
 
 from h2htalk.rounds.item_sources import case_item, read_items
-from h2htalk.rounds.opening import open_round
+from h2htalk.rounds.lifecycle import open_round
 from h2htalk.rounds.settings import RoundSpec
 
 FACT = {"id": "cat", "kind": "stated", "session": 1, "text": "The cat is Pip.", "forms": ["Pip"]}

@@ -16,12 +16,9 @@ from rounds_made import answer, begin, crowd, decisions, expert, files_of, peopl
 from h2htalk.data.files import read_json_object, read_jsonl, write_json, write_jsonl
 from h2htalk.data.links import Link, read_links
 from h2htalk.errors import DataError, RoundError
-from h2htalk.rounds.closing import close_round
-from h2htalk.rounds.opening import open_round
-from h2htalk.rounds.reopening import reopen_round
+from h2htalk.rounds.lifecycle import close_round, open_round, reopen_round, round_status
 from h2htalk.rounds.round_folder import RoundFolder
 from h2htalk.rounds.settings import RoundSpec, make_spec
-from h2htalk.rounds.status import round_status
 
 
 def test_experts_get_what_the_crowd_kept_and_all_that_nobody_read(tmp_path: Path) -> None:

@@ -15,12 +15,9 @@ from spreadsheet_rounds import item
 
 from h2htalk.data.files import write_jsonl
 from h2htalk.errors import RoundError
-from h2htalk.rounds.closing import close_round
-from h2htalk.rounds.opening import open_round
-from h2htalk.rounds.reopening import reopen_round
+from h2htalk.rounds.lifecycle import close_round, open_round, reopen_round, round_status
 from h2htalk.rounds.round_folder import RoundFolder
 from h2htalk.rounds.settings import Care, make_spec
-from h2htalk.rounds.status import round_status
 from h2htalk.rounds.terminal import status_lines
 
 

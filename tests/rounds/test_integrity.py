@@ -12,11 +12,9 @@ import pytest
 from rounds_made import adjudicated, answer, begin, decisions, expert, files_of, split
 
 from h2htalk.errors import DataError, RoundError
-from h2htalk.rounds.closing import close_round
-from h2htalk.rounds.integrity import items_fingerprint
-from h2htalk.rounds.reopening import reopen_round
-from h2htalk.rounds.round_folder import RoundFolder
-from h2htalk.rounds.status import list_rounds, round_status
+from h2htalk.rounds.lifecycle import close_round, reopen_round, round_status
+from h2htalk.rounds.round_folder import RoundFolder, items_fingerprint
+from h2htalk.rounds.status import list_rounds
 
 
 def answered(folder: Path, count: int = 2) -> Path:

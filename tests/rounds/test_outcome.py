@@ -15,12 +15,9 @@ from rounds_made import adjudicated, answer, begin, decisions, expert, split
 from h2htalk.data.files import read_json_object, read_jsonl, write_json, write_jsonl
 from h2htalk.errors import DataError, RoundError
 from h2htalk.rounds.adjudication import tie_items
-from h2htalk.rounds.closing import close_round
-from h2htalk.rounds.integrity import items_fingerprint
-from h2htalk.rounds.opening import open_round
+from h2htalk.rounds.lifecycle import close_round, open_round, reopen_round
 from h2htalk.rounds.outcome import RoundOutcome, read_outcome
-from h2htalk.rounds.reopening import reopen_round
-from h2htalk.rounds.round_folder import RoundFolder
+from h2htalk.rounds.round_folder import RoundFolder, items_fingerprint
 from h2htalk.rounds.settings import make_spec
 
 Line = dict[str, Any]

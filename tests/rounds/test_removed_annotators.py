@@ -17,13 +17,9 @@ from kills import interrupted_at
 from rounds_made import NAMES, adjudicated, answer, begin, decisions, events, expert, files_of, people, progress_of
 
 from h2htalk.errors import RoundError
-from h2htalk.rounds.annotator_removal import remove_annotator
-from h2htalk.rounds.closing import close_round
-from h2htalk.rounds.opening import open_round
+from h2htalk.rounds.lifecycle import close_round, open_round, remove_annotator, reopen_round, round_status
 from h2htalk.rounds.outcome import read_outcome
-from h2htalk.rounds.reopening import reopen_round
 from h2htalk.rounds.round_folder import RoundFolder
-from h2htalk.rounds.status import round_status
 
 WHY = "the same answer to everything"
 RESULTS = ("decisions.jsonl", "agreement.json", "annotator_statistics.csv")

@@ -10,10 +10,8 @@ from kills import interrupted_at
 from rounds_made import NAMES, answer, begin, decisions, events, expert, files_of, people, progress_of, refused, split
 
 from h2htalk.errors import RoundError
-from h2htalk.rounds.closing import close_round
-from h2htalk.rounds.reopening import reopen_round
+from h2htalk.rounds.lifecycle import close_round, reopen_round, round_status
 from h2htalk.rounds.round_folder import RoundFolder
-from h2htalk.rounds.status import round_status
 from h2htalk.rounds.terminal import status_lines
 
 

@@ -12,12 +12,10 @@ from kills import interrupted_at
 from rounds_made import NAMES, answer, begin, decisions, expert, files_of, people, progress_of, split
 
 from h2htalk.errors import H2HTalkError, RoundError
-from h2htalk.rounds.closing import close_round
-from h2htalk.rounds.opening import open_round
-from h2htalk.rounds.reopening import reopen_round
+from h2htalk.rounds.lifecycle import close_round, open_round, reopen_round, round_status
 from h2htalk.rounds.round_folder import RoundFolder
 from h2htalk.rounds.settings import make_spec
-from h2htalk.rounds.status import list_rounds, round_status
+from h2htalk.rounds.status import list_rounds
 
 
 def test_open_annotate_and_close(tmp_path: Path) -> None:

@@ -20,12 +20,10 @@ from spreadsheet_rounds import edited, fill, places, workbook_path
 from h2htalk.data.erasure.folder_kinds import ErasedIds, erase
 from h2htalk.data.files import write_jsonl
 from h2htalk.errors import DataError, RoundError
-from h2htalk.rounds.closing import close_round
-from h2htalk.rounds.opening import open_round
+from h2htalk.rounds.lifecycle import close_round, open_round, round_status
 from h2htalk.rounds.outcome import read_outcome
 from h2htalk.rounds.round_folder import RoundFolder
 from h2htalk.rounds.settings import Care
-from h2htalk.rounds.status import round_status
 
 WORDS = "cinnamon porridge"
 EMILY = ErasedIds(frozenset({"d-2", "p-2"}))

@@ -15,14 +15,12 @@ from spreadsheet_rounds import item, rows_of, write_rows
 from h2htalk.data.files import write_jsonl
 from h2htalk.errors import DataError, RoundError
 from h2htalk.rounds.annotations import Annotation
-from h2htalk.rounds.closing import close_round
 from h2htalk.rounds.item_sources import ItemSource, read_items
-from h2htalk.rounds.opening import make_assignment_set, open_round
-from h2htalk.rounds.reopening import reopen_round
+from h2htalk.rounds.lifecycle import close_round, open_round, reopen_round, round_status
 from h2htalk.rounds.round_folder import RoundFolder, guideline_files, now
 from h2htalk.rounds.settings import RoundSpec, make_spec
 from h2htalk.rounds.spreadsheets.platform import SpreadsheetPlatform
-from h2htalk.rounds.status import list_rounds, round_status
+from h2htalk.rounds.status import list_rounds
 
 
 def spec_of(folder: Path, numbers: range, name: str = "items") -> RoundSpec:
@@ -47,7 +45,7 @@ def test_concurrent_openings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sa
             there.update(files_of(path))
         return items
 
-    monkeypatch.setattr("h2htalk.rounds.opening.read_items", slow)
+    monkeypatch.setattr("h2htalk.rounds.lifecycle.read_items", slow)
     if same:
         assert open_round(second, path)[0].state == "open"
     else:

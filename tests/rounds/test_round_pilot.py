@@ -10,13 +10,10 @@ from spreadsheet_rounds import item, rows_of, write_rows
 from h2htalk.data.files import write_jsonl
 from h2htalk.errors import RoundError
 from h2htalk.rounds.annotators import read_annotators
-from h2htalk.rounds.closing import close_round
-from h2htalk.rounds.opening import open_round
-from h2htalk.rounds.reopening import reopen_round
+from h2htalk.rounds.lifecycle import close_round, open_round, reopen_round, round_status
 from h2htalk.rounds.round_folder import RoundFolder
 from h2htalk.rounds.settings import make_spec
 from h2htalk.rounds.spreadsheets.assigned_files import read_spreadsheet_round
-from h2htalk.rounds.status import round_status
 
 PEOPLE = "name,languages,crisis\nannalena,en,yes\nbogumil,zh en,no\nchen_wei,zh,yes\ndaraigh,en,yes\n"
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from hypothesis import strategies as st
 
-from h2htalk.rounds.aggregation.vote_table import Vote
+from h2htalk.rounds.aggregation.votes import Vote
 
 
 def public_votes(data: Path, name: str) -> tuple[list[Vote], dict[str, str]]:

@@ -9,7 +9,7 @@ import pytest
 from votes_made import public_votes
 
 from h2htalk.rounds.aggregation.dawid_skene import dawid_skene
-from h2htalk.rounds.aggregation.majority import VoteResult, majority
+from h2htalk.rounds.aggregation.votes import VoteResult, majority
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "tools"))
 from vote_measures import expected_accuracy

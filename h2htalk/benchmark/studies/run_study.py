@@ -69,8 +69,8 @@ from h2htalk.data.responses import Failure, SampleKey
 from h2htalk.data.signature import Signature
 from h2htalk.data.splits import Split, load_split
 from h2htalk.errors import ConfigError, DataError, H2HTalkError, RoundError, counted
-from h2htalk.rounds.closing import close_round
 from h2htalk.rounds.items import Item
+from h2htalk.rounds.lifecycle import close_round
 from h2htalk.rounds.outcome import read_outcome
 from h2htalk.rounds.status import Status
 from h2htalk.version import installed_versions

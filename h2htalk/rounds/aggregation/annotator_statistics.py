@@ -1,36 +1,50 @@
-"""Statistics of annotators: agreement with others, accuracy on gold items, speed, warnings."""
+"""Statistics of annotators: agreement with others, accuracy on gold items, speed; and warnings, with numbers.
+
+A warning is a reason to talk to an annotator, never to exclude them.
+"""
 
 from __future__ import annotations
 
 import math
 import statistics
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from itertools import pairwise, product
 
-from h2htalk.distributions import Interval, wilson_interval
-from h2htalk.rounds.aggregation.annotator_warnings import (
-    AnnotatorAnswers,
-    annotator_warnings,
-    answers_by_annotator,
-    seconds_per_item,
-)
+from h2htalk.data.languages import find_language
+from h2htalk.distributions import Interval, binomial_tail, wilson_interval
 from h2htalk.rounds.aggregation.dawid_skene import dawid_skene
 from h2htalk.rounds.aggregation.decisions import votes_on
-from h2htalk.rounds.aggregation.vote_table import VoteTable, tabulate
+from h2htalk.rounds.aggregation.votes import VoteTable, tabulate
 from h2htalk.rounds.annotations import Annotation, skips
 from h2htalk.rounds.items import Item
-from h2htalk.rounds.questions import SKIPPED, Question
+from h2htalk.rounds.questions import SKIPPED, Question, Value
 from h2htalk.text.escaping import csv_text
 
 # Fewer gold answers qualify nobody: three right answers of three may be luck.
 MIN_GOLD = 5
+# A longer time between two answers is a break (seconds).
+BREAK = 600
+# Least number of timed items for a statement on speed, and of answers for one on agreement and habits.
+MIN_ITEMS = 10
+# The multiple of the speed of reading aloud at which nobody reads with care.
+MAX_SPEEDUP = 3
+# Kappa below which agreement is slight (J. R. Landis, G. G. Koch, Biometrics 33(1), 1977), and the standard errors by
+# which it must be below that of the other annotators.
+SLIGHT, ERRORS = 0.2, 3.0
+# Warn if ratings are equal on at least this share of the items, and this is improbable given the others' ratings.
+MIN_SHARE, MAX_PROBABILITY = 0.8, 1e-3
 HEADINGS = (
     "annotator", "items annotated", "items skipped",
     "agreement with majority", "agreement low", "agreement high", "votes compared",
     "gold accuracy", "gold low", "gold high", "gold answers", "qualified",
     "dawid-skene accuracy", "seconds per item", "warnings",
 )  # fmt: skip
+
+# Annotator -> item -> question -> value.
+Given = Mapping[str, Mapping[str, Mapping[str, Value]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +74,7 @@ class AnnotatorStatistics:
         consensus: votes equal to the majority of the others on the same item, among items where the others have one.
         gold: right answers on gold items; a rating within one step counts as right.
         skill: mean Dawid-Skene probability of the labels that they gave: their estimated accuracy.
-        seconds: median time per item, from one answer to the next (`annotator_warnings.seconds_per_item`).
+        seconds: median time per item, from one answer to the next (`seconds_per_item`).
         warnings: reasons to talk to the annotator, with numbers.
     """
 
@@ -75,10 +89,7 @@ class AnnotatorStatistics:
 
 
 def annotator_statistics(
-    items: Sequence[Item],
-    questions: Sequence[Question],
-    annotations: Iterable[Annotation],
-    annotators: Iterable[str],
+    items: Sequence[Item], questions: Sequence[Question], annotations: Iterable[Annotation], annotators: Iterable[str]
 ) -> list[AnnotatorStatistics]:
     """Return the statistics of annotators, in their order.
 
@@ -89,29 +100,25 @@ def annotator_statistics(
         annotators: ids of all annotators of the round.
     """
     by_key = {annotation.key: annotation for annotation in annotations}
-    by_id = {item.id: item for item in items}
     tables = [tabulate(votes_on(q, by_key.values())) for q in questions if q.form == "label"]
     consensus, skill = _consensus(tables), _skill(tables)
-    gold = _gold(by_id, questions, by_key.values())
-    answers = answers_by_annotator(by_key.values())
+    gold = _gold({item.id: item for item in items}, questions, by_key.values())
+    given, times = answers_by_annotator(by_key.values())
+    warnings = annotator_warnings(items, questions, by_key.values())
     skipped = Counter(annotator for _, annotator in skips(by_key))
-    result = []
-    for annotator in annotators:
-        theirs = answers.get(annotator, AnnotatorAnswers(annotator, {}, {}))
-        seconds = seconds_per_item(theirs)
-        result.append(
-            AnnotatorStatistics(
-                annotator=annotator,
-                annotated=sum(any(name != SKIPPED for name in given) for given in theirs.given.values()),
-                skipped=skipped[annotator],
-                consensus=consensus.get(annotator),
-                gold=gold.get(annotator),
-                skill=skill.get(annotator),
-                seconds=statistics.median(seconds.values()) if seconds else None,
-                warnings=annotator_warnings(theirs, answers, by_id, questions),
-            )
+    return [
+        AnnotatorStatistics(
+            annotator=one,
+            annotated=sum(theirs.keys() != {SKIPPED} for theirs in given.get(one, {}).values()),
+            skipped=skipped[one],
+            consensus=consensus.get(one),
+            gold=gold.get(one),
+            skill=skill.get(one),
+            seconds=statistics.median(seconds.values()) if (seconds := seconds_per_item(times.get(one, {}))) else None,
+            warnings=warnings.get(one, ()),
         )
-    return result
+        for one in annotators
+    ]
 
 
 def qualified(rows: Iterable[AnnotatorStatistics], pass_gold: float) -> dict[str, bool | None]:
@@ -196,3 +203,142 @@ def _gold(
             right = value == gold
         results.setdefault(one.annotator, []).append(right)
     return {annotator: Share(sum(theirs), len(theirs)) for annotator, theirs in results.items()}
+
+
+# --- Warnings ---------------------------------------------------------------------------------------------------------
+
+
+def answers_by_annotator(annotations: Iterable[Annotation]) -> tuple[Given, Mapping[str, Mapping[str, float]]]:
+    """Return the answers, and annotator -> item -> time of the first answer (s); times not in ISO 8601 are ignored."""
+    given: dict[str, dict[str, dict[str, Value]]] = {}
+    times: dict[str, dict[str, float]] = {}
+    for one in annotations:
+        if one.value is None:
+            continue
+        given.setdefault(one.annotator, {}).setdefault(one.item, {})[one.question] = one.value
+        try:
+            when = datetime.fromisoformat(one.when)
+        except ValueError:
+            continue
+        seconds = (when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp()
+        theirs = times.setdefault(one.annotator, {})
+        theirs[one.item] = min(seconds, theirs.get(one.item, math.inf))
+    return given, times
+
+
+def seconds_per_item(times: Mapping[str, float]) -> dict[str, float]:
+    """Return item -> seconds since the annotator's answer before it, without breaks.
+
+    Empty for fewer than ten such items, and if most times are equal because they were collected together
+    (spreadsheets).
+    """
+    order = sorted(times, key=lambda item: (times[item], item))
+    gaps = {after: times[after] - times[before] for before, after in pairwise(order)}
+    timed = {item: gap for item, gap in gaps.items() if 0 < gap < BREAK}
+    together = 2 * sum(not gap for gap in gaps.values()) > len(gaps)
+    return timed if len(timed) >= MIN_ITEMS and not together else {}
+
+
+def annotator_warnings(
+    items: Iterable[Item], questions: Sequence[Question], annotations: Iterable[Annotation]
+) -> dict[str, tuple[str, ...]]:
+    """Return annotator -> warnings: too fast, agreement hardly above chance, equal ratings; of those who have some."""
+    by_id = {item.id: item for item in items}
+    given, times = answers_by_annotator(annotations)
+    warnings: dict[str, list[str]] = {}
+    for annotator, theirs in given.items():
+        timed = seconds_per_item(times.get(annotator, {}))
+        timed = {item: gap for item, gap in timed.items() if theirs[item].keys() != {SKIPPED}}
+        warnings[annotator] = [*_too_fast(timed, by_id), *_equal_ratings(annotator, given, questions)]
+    for question in questions:
+        if question.decided:
+            for annotator, warning in _slight_agreement(question.name, given):
+                warnings[annotator].append(warning)
+    return {annotator: tuple(theirs) for annotator, theirs in warnings.items() if theirs}
+
+
+def min_reading_seconds(item: Item) -> float:
+    """Return the time for reading an item at `MAX_SPEEDUP` times the usual speed (s)."""
+    texts = [*(turn.content for turn in item.turns), *(text for _, text in item.context)]
+    length = sum(map(len, (*texts, item.response, item.reference)))
+    return 60 * length / (find_language(item.language).reading_speed * MAX_SPEEDUP)
+
+
+def _too_fast(timed: Mapping[str, float], items: Mapping[str, Item]) -> Iterator[str]:
+    fast = [item for item, gap in timed.items() if gap < min_reading_seconds(items[item])]
+    if len(timed) >= MIN_ITEMS and 2 * len(fast) >= len(timed):
+        median = statistics.median(timed[item] for item in fast)
+        needed = statistics.median(min_reading_seconds(items[item]) for item in fast)
+        yield (
+            f"too fast: {len(fast)} of {len(timed)} timed items were answered faster than they can be read (median "
+            f"{median:.0f} s; reading at {MAX_SPEEDUP} times the usual speed takes {needed:.0f} s)"
+        )
+
+
+def _equal_ratings(annotator: str, given: Given, questions: Sequence[Question]) -> Iterator[str]:
+    """Yield a warning if all ratings of nearly all items are equal, and those of the others are not.
+
+    The others' share counts one more case of each, so that it is not 0.
+    """
+    names = [question.name for question in questions if question.form == "rating"]
+
+    def equal(answers: Given, one: str, item: str) -> bool | None:
+        values = answers[one].get(item, {})
+        return len({values[name] for name in names}) == 1 if all(name in values for name in names) else None
+
+    mine = {item: same for item in given[annotator] if (same := equal(given, annotator, item)) is not None}
+    count = sum(mine.values())
+    if len(names) < 2 or len(mine) < MIN_ITEMS or count < MIN_SHARE * len(mine):
+        return
+    others = [
+        same for one in given if one != annotator for item in mine if (same := equal(given, one, item)) is not None
+    ]
+    probability = binomial_tail(count, len(mine), (sum(others) + 1) / (len(others) + 2))
+    if others and probability < MAX_PROBABILITY:
+        yield (
+            f"straight-lining: all {len(names)} ratings are equal on {count} of {len(mine)} items, other annotators on "
+            f"{sum(others) / len(others):.0%} of them (probability {max(probability, 1e-9):.0e} or less)"
+        )
+
+
+def _slight_agreement(question: str, given: Given) -> Iterator[tuple[str, str]]:
+    """Yield annotators who agree with the others hardly above chance, with the warning.
+
+    Kappa is 1 - observed / expected disagreement with the others on the same items (Cohen 1960; of ratings weighted by
+    the squared difference, Cohen 1968). Somebody who always gives the same answer has 0, however frequent it is.
+    """
+    by_item: dict[str, dict[str, Value]] = {}
+    for annotator, items in given.items():
+        for item, answers in items.items():
+            if question in answers:
+                by_item.setdefault(item, {})[annotator] = answers[question]
+    observed: dict[str, list[float]] = {}
+    mine: dict[str, Counter[Value]] = {}
+    others: dict[str, Counter[Value]] = {}
+    for answers in by_item.values():
+        counts = Counter(answers.values())
+        for annotator, value in answers.items() if len(answers) > 1 else ():
+            rest = {other: (n - (other == value)) / (len(answers) - 1) for other, n in counts.items()}
+            observed.setdefault(annotator, []).append(sum(n * _distance(value, other) for other, n in rest.items()))
+            mine.setdefault(annotator, Counter())[value] += 1
+            others.setdefault(annotator, Counter()).update(rest)
+    kappas, errors = {}, {}
+    for annotator, seen in observed.items():
+        pairs = product(mine[annotator].items(), others[annotator].items())
+        expected = sum(n * m * _distance(one, other) for (one, n), (other, m) in pairs) / len(seen) ** 2
+        if len(seen) >= MIN_ITEMS and expected:
+            kappas[annotator] = 1 - statistics.fmean(seen) / expected
+            errors[annotator] = statistics.stdev(seen) / math.sqrt(len(seen)) / expected
+    for annotator, kappa in sorted(kappas.items()):
+        usual = statistics.median([one for other, one in kappas.items() if other != annotator] or [kappa])
+        if kappa < SLIGHT and usual - kappa > ERRORS * errors[annotator]:
+            warning = (
+                f"slight agreement: on {len(observed[annotator])} items, {question} agrees with the other annotators "
+                f"hardly above chance (kappa {kappa:.2f}; the others' median is {usual:.2f})"
+            )
+            yield annotator, warning
+
+
+def _distance(one: Value, other: Value) -> float:
+    """Return the disagreement of two answers: squared difference of ratings, 0 or 1 of labels."""
+    return (one - other) ** 2 if isinstance(one, int) and isinstance(other, int) else float(one != other)

@@ -15,74 +15,67 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from h2htalk.rounds.aggregation.majority import TIE_TOLERANCE, VoteResult, vote_result
-from h2htalk.rounds.aggregation.vote_table import Vote, VoteTable, tabulate
+from h2htalk.rounds.aggregation.votes import Vote, VoteResult, VoteTable, leading_labels, tabulate
 
 Numbers = npt.NDArray[np.float64]
-Recipe = Literal["converged", "vldb"]
 
 # Initial accuracy of every annotator; errors are spread evenly (Zheng et al., PVLDB 10(5), 2017).
 START = 0.7
 # Iterations after which a fit that has not converged is used as it is.
-MAX_ROUNDS = 1000
+MAX_ITERATIONS = 1000
+# Change of the log-likelihood per vote (nats) at which the fit has converged.
+TOLERANCE = 1e-7
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Fit:
-    """A fitted model.
+def dawid_skene(votes: Iterable[Vote] | VoteTable, *, iterations: int | None = None) -> dict[str, VoteResult]:
+    """Return the most probable label of each item, sorted by item; annotators' accuracy is learned from all votes.
 
-    Attributes:
-        chances: probability of each label for each item, shape (labels, items); columns sum to 1.
-        confusions: probability that an annotator gives l to an item of true label k, shape (labels k, annotators,
-            labels l).
-        rounds: number of E-steps.
-        converged: whether the last iteration changed the likelihood by less than the tolerance.
-    """
-
-    chances: Numbers
-    confusions: Numbers
-    rounds: int
-    converged: bool
-
-
-def fit(table: VoteTable, rounds: int | None, smoothing: float, tolerance: float) -> Fit:
-    """Fit the model to at least one vote.
+    Annotators start with an accuracy of 0.7, labels with equal priors; nothing is random. With one annotator the
+    posterior stays 0.7, with one label it is 1: there is nothing to learn from. An annotator with few votes may get an
+    accuracy of 1.
 
     Args:
-        table: the votes.
-        rounds: number of iterations; None: until the log-likelihood changes by less than the tolerance, at most
-            `MAX_ROUNDS`.
-        smoothing: pseudo-votes of each label that every annotator has given to items of each label (Dirichlet), 0 or
-            more.
-        tolerance: absolute change of the log-likelihood per vote at which the fit has converged.
+        votes: as for `majority`.
+        iterations: number of E-steps, 1 or more; None: until the fit has converged. 20 reproduce published results
+            (Zheng et al., PVLDB 10(5), 2017).
 
     Returns:
-        The chances of the last E-step. Memory: 8 bytes * labels * (items + 3 votes' columns + annotators * labels).
+        Probabilities within 1e-9 of each other are a tie. Names and the order of votes do not change a bit.
+
+    Raises:
+        RoundError: an annotator gave an item two labels.
+    """
+    table = tabulate(votes)
+    return leading_labels(table, _fit(table, iterations).T) if len(table) else {}
+
+
+def _fit(table: VoteTable, iterations: int | None) -> Numbers:
+    """Return the probability of each label for each item, shape (labels, items).
+
+    Memory: 8 bytes * labels * (items + 3 votes' columns + annotators * labels).
     """
     count = len(table.labels)
     if count == 1:
-        return Fit(np.ones((1, len(table.items))), np.ones((1, len(table.annotators), 1)), 0, True)
+        return np.ones((1, len(table.items)))
     start = np.full((count, len(table.annotators), count), (1 - START) / (count - 1))
     start[np.arange(count), :, np.arange(count)] = START
     priors, confusions = np.full(count, 1 / count), start
     cells = table.annotator * count + table.label
     sizes = np.bincount(table.item, minlength=len(table.items))
     busiest = int(np.bincount(table.annotator).max())
-    before, done, converged = -math.inf, 0, False
-    while not converged and done < (MAX_ROUNDS if rounds is None else rounds):
+    before, converged = -math.inf, False
+    for _ in range(iterations or MAX_ITERATIONS):
         chances, likelihood = _expect(table, cells, int(sizes.max()), priors, confusions)
-        if smoothing:
-            likelihood += smoothing * float(round_to_grid(np.log(confusions), confusions.size).sum())
-        converged = rounds is None and abs(likelihood - before) < tolerance * len(table)
-        before, done = likelihood, done + 1
-        priors, confusions = _maximise(chances, cells, sizes, busiest, smoothing, start)
-    return Fit(chances, confusions, done, converged)
+        converged = iterations is None and abs(likelihood - before) < TOLERANCE * len(table)
+        before = likelihood
+        if converged:
+            break
+        priors, confusions = _maximise(chances, cells, sizes, busiest, start)
+    return chances
 
 
 def round_to_grid(values: Numbers, terms: int) -> Numbers:
@@ -119,70 +112,13 @@ def _expect(
 
 
 def _maximise(
-    chances: Numbers, cells: npt.NDArray[np.int64], sizes: npt.NDArray[np.int64], busiest: int, smoothing: float,
-    start: Numbers,
-) -> tuple[Numbers, Numbers]:  # fmt: skip
+    chances: Numbers, cells: npt.NDArray[np.int64], sizes: npt.NDArray[np.int64], busiest: int, start: Numbers
+) -> tuple[Numbers, Numbers]:
     """Return priors and confusions; an annotator without items of a label keeps the initial confusions for it."""
-    count, items = chances.shape
+    items = chances.shape[1]
     even = round_to_grid(chances, max(items, busiest))
     weights = np.stack([np.bincount(cells, np.repeat(row, sizes), start[0].size) for row in even])
     weights = weights.reshape(start.shape)
-    total = weights.sum(axis=2, keepdims=True) + smoothing * count
-    confusions = np.divide(weights + smoothing, total, where=total > 0, out=start.copy())
+    total = weights.sum(axis=2, keepdims=True)
+    confusions = np.divide(weights, total, where=total > 0, out=start.copy())
     return even.sum(axis=1) / items, confusions
-
-
-VLDB_ROUNDS = 20
-
-
-def dawid_skene(
-    votes: Iterable[Vote] | VoteTable,
-    *,
-    rounds: int | None = None,
-    recipe: Recipe = "converged",
-    smoothing: float = 0.0,
-    tolerance: float = 1e-7,
-) -> dict[str, VoteResult]:
-    """Return the most probable label of each item, sorted by item; annotators' accuracy is learned from all votes.
-
-    Annotators start with an accuracy of 0.7, labels with equal priors; nothing is random. With one annotator the
-    posterior stays 0.7, with one label it is 1: there is nothing to learn from. An annotator with few votes may get an
-    accuracy of 1; `smoothing=1` reduces that.
-
-    Args:
-        votes: as for `majority`.
-        rounds: number of iterations, 1 or more, in place of the recipe's.
-        recipe: `vldb` has 20 iterations and reproduces published results (Zheng et al., PVLDB 10(5), 2017);
-            `converged` iterates until the change is below `tolerance`, at most 1,000 times.
-        smoothing: as of `fit`.
-        tolerance: change of the log-likelihood per vote, in nats. With smoothing it includes the prior.
-
-    Returns:
-        Probabilities within 1e-9 of each other are a tie. Names and the order of votes do not change a bit.
-
-    Raises:
-        RoundError: an annotator gave an item two labels.
-        ValueError: an argument out of range.
-    """
-    if (
-        (rounds is not None and rounds < 1)
-        or not 0 <= smoothing < math.inf
-        or not tolerance > 0
-        or recipe not in ("converged", "vldb")
-    ):
-        raise ValueError("dawid_skene: rounds >= 1, smoothing >= 0, tolerance > 0, recipe 'converged' or 'vldb'")
-    table = tabulate(votes)
-    if not len(table):
-        return {}
-
-    if rounds is None and recipe == "vldb":
-        rounds = VLDB_ROUNDS
-    chances = fit(table, rounds, smoothing, tolerance).chances.T.tolist()
-    results = {}
-    for item, counts, theirs in zip(table.items, table.counts().tolist(), chances, strict=True):
-        best = max(theirs)
-        leading = [at for at, chance in enumerate(theirs) if best - chance <= TIE_TOLERANCE]
-        labels = tuple(table.labels[at] for at in leading)
-        by_label = dict(zip(table.labels, theirs, strict=True))
-        results[item] = vote_result(labels, min(counts[at] for at in leading), best, sum(counts), by_label)
-    return results

@@ -6,13 +6,16 @@ import hashlib
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from h2htalk.data.languages import Language
 from h2htalk.errors import RoundError
 from h2htalk.rounds.annotators import Annotator
-from h2htalk.rounds.assignment.session_sizes import max_crises, session_sizes
 from h2htalk.rounds.items import Item
 from h2htalk.rounds.settings import Care
+
+# Tolerance for floating point: 0.2 of 10 must be two.
+TOLERANCE = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,22 +94,17 @@ def assign(
     Raises:
         RoundError: there are too many crises.
     """
-    load = dict.fromkeys((annotator.id for annotator in annotators), 0)
-    crises = dict(load)
     given: dict[str, list[Item]] = {annotator.id: [] for annotator in annotators}
+    crises = Counter[str]()
     for item in sorted(items, key=lambda item: seeded_number(seed, "item", str(number), item.id)):
-        count = requested.get(item.id, 0)
-        if not count:
-            continue
         eligible = [v for v in annotators if is_eligible(v, item) and (item.id, v.id) not in assigned]
 
         def priority(v: Annotator, item: Item = item) -> tuple[int, int, int]:
             tie_breaker = seeded_number(seed, "annotator", item.id, v.id)
-            return crises[v.id] if item.crisis else 0, load[v.id], tie_breaker
+            return crises[v.id] if item.crisis else 0, len(given[v.id]), tie_breaker
 
-        for annotator in sorted(eligible, key=priority)[:count]:
+        for annotator in sorted(eligible, key=priority)[: requested.get(item.id, 0)]:
             given[annotator.id].append(item)
-            load[annotator.id] += 1
             crises[annotator.id] += item.crisis
     _rebalance_crises(given, annotators, assigned, care, seed)
     assignments: list[Assignment] = []
@@ -135,11 +133,12 @@ def group_items(
     if `mixed` (a pilot or a first set): fewer annotators read crises, which is no reason to put crises into one
     session. The session's number is the largest then; nobody else gets its crises.
     """
+    by_session: dict[tuple[Language, int], list[Item]] = {}
+    for item in items:
+        if count := requested.get(item.id):
+            by_session.setdefault((item.language, 0 if mixed else count), []).append(item)
     groups: list[tuple[str, ...]] = []
-    published = [item for item in items if requested.get(item.id)]
-    kinds = sorted({(item.language, 0 if mixed else requested[item.id]) for item in published})
-    for language, count in kinds:
-        group = [one for one in published if one.language == language and (mixed or requested[one.id] == count)]
+    for (language, count), group in sorted(by_session.items()):
         name = f"{language}/{count}/{number}"
         groups += sessions(group, care, seed, name, allow_single=allow_single_crises)
     return AssignmentSet(number, dict(sorted(requested.items())), (), tuple(groups))
@@ -155,23 +154,20 @@ def _rebalance_crises(
     """Move crises from annotators whose sessions cannot hold them to others, if possible in exchange for an item."""
     order = sorted(annotators, key=lambda annotator: seeded_number(seed, "relieve", annotator.id))
 
-    def held(annotator: Annotator, more: int = 0) -> tuple[int, int]:
+    def held(annotator: Annotator) -> tuple[int, int]:
         theirs = given[annotator.id]
-        return len(theirs) + more, sum(item.crisis for item in theirs) + more
+        return len(theirs), sum(item.crisis for item in theirs)
 
     def can_take(annotator: Annotator, item: Item) -> bool:
         new = (item.id, annotator.id) not in assigned and item not in given[annotator.id]
         return new and is_eligible(annotator, item)
 
-    def fits(count: int, crises: int) -> bool:
-        return session_sizes(count, crises, care) is not None
-
     def move(one: Annotator, item: Item) -> None:
         others = [v for v in order if v is not one and can_take(v, item)]
         for other in sorted(others, key=lambda v: held(v)[1]):
-            count, crises = held(other, 1)
+            count, crises = held(other)
             exchange = next((i for i in given[other.id] if not i.crisis and can_take(one, i)), None)
-            if fits(count - (exchange is not None), crises):
+            if session_sizes(count + (exchange is None), crises + 1, care) is not None:
                 given[one.id].remove(item)
                 given[other.id].append(item)
                 if exchange is not None:
@@ -181,7 +177,7 @@ def _rebalance_crises(
 
     for one in order:
         for item in [item for item in given[one.id] if item.crisis]:
-            if fits(*held(one)):
+            if session_sizes(*held(one), care) is not None:
                 break
             move(one, item)
 
@@ -200,27 +196,80 @@ def sessions(
             assignment set may consist of crises alone, which others skipped.
 
     Raises:
-        RoundError: there are more crises than the sessions may hold.
+        RoundError: there are more crises than the sessions may hold; the message names what marks them.
     """
     order = sorted(items, key=lambda item: seeded_number(seed, "order", name, item.id))
     crises = [item.id for item in order if item.crisis]
     others = [item.id for item in order if not item.crisis]
-    singles: list[str] = []
-    while (
-        (sizes := session_sizes(len(others) + len(crises), len(crises), care)) is None
-        and allow_single
-        and care.crisis_share
-    ):
-        singles.append(crises.pop())
-    if sizes is None:
-        raise RoundError(
-            f"{len(crises)} of {len(order)} items are about a crisis; with care.crisis_share = {care.crisis_share:g} "
-            f"and sessions of {care.session_items} at most {max_crises(len(order), care)} fit; add other items, or set "
-            "a larger share and shorter sessions"
-        )
+    most = len(crises)
+    while session_sizes(len(others) + most, most, care) is None and most:
+        most -= 1
+    if most < len(crises) and not (allow_single and care.crisis_share):
+        raise RoundError(_too_many_crises(items, care))
+    crises, singles = crises[:most], crises[most:]
     groups: list[tuple[str, ...]] = []
-    for size, count in sizes:
+    for size, count in session_sizes(len(others) + most, most, care) or ():
         group = [*crises[:count], *others[: size - count]]
         crises, others = crises[count:], others[size - count :]
         groups.append(tuple(sorted(group, key=lambda one: seeded_number(seed, "session", name, one))))
-    return [*groups, *((one,) for one in reversed(singles))]
+    return [*groups, *((one,) for one in singles)]
+
+
+def _too_many_crises(items: Sequence[Item], care: Care) -> str:
+    """Return how many items are about a crisis, by which tags, and what to do."""
+    count, crises = len(items), [item for item in items if item.crisis]
+    tags = Counter(tag for item in crises for tag in item.tags)
+    marked = ", ".join(f"{tag} {number}" for tag, number in sorted(tags.items(), key=lambda one: (-one[1], one[0])))
+    fit = next(n for n in range(len(crises), -1, -1) if session_sizes(count, n, care) is not None)
+    return (
+        f"{len(crises)} of {count} items are about a crisis{f' (by their tags: {marked})' * bool(tags)}; with "
+        f"care.crisis_share = {care.crisis_share:g} and sessions of {care.session_items} at most {fit} fit; add other "
+        "items, or set a larger share and shorter sessions"
+    )
+
+
+# --- Sizes of sessions ------------------------------------------------------------------------------------------------
+
+
+@lru_cache(maxsize=4096)
+def session_sizes(count: int, crises: int, care: Care) -> tuple[tuple[int, int], ...] | None:
+    """Return (items, crises) of each session, with as few sessions as possible; None if the crises do not fit.
+
+    One crisis fits in any session, however short; the share limits two and more.
+
+    Args:
+        count: number of items.
+        crises: how many of them are about a crisis.
+        care: session size and share of crises.
+    """
+    number = -(-count // care.session_items)
+    # Evenly if possible. Else some sessions hold one crisis, which needs no other items, and the others hold more.
+    for single in range(min(crises, number - 1) + 1 if number else 0):
+        each, rest = divmod(crises - single, number - single)
+        per_session = [each + (at < rest) for at in range(number - single)] + [1] * single
+        least = [_min_items(one, care) for one in per_session]
+        if max(least) <= care.session_items and sum(least) <= count:
+            return tuple(zip(_fill(least, count, care.session_items), per_session, strict=True))
+    return () if count == 0 else None
+
+
+def _min_items(crises: int, care: Care) -> int:
+    """Return the smallest size of a session with so many crises."""
+    if crises <= 1 and (care.crisis_share or not crises):
+        return 1
+    if not care.crisis_share:
+        return care.session_items + 1
+    return max(crises, int(-(-(crises - TOLERANCE) // care.crisis_share)))
+
+
+def _fill(least: Sequence[int], count: int, most: int) -> list[int]:
+    """Raise sizes to `count` in all, the smallest first, none above `most`."""
+    level = next(n for n in range(1, most + 1) if sum(max(size, n) for size in least) >= count)
+    sizes = [max(size, level) for size in least]
+    excess = sum(sizes) - count
+    # The last step may have added too many.
+    for at in reversed(range(len(sizes))):
+        if excess and sizes[at] > least[at]:
+            sizes[at] -= 1
+            excess -= 1
+    return sizes

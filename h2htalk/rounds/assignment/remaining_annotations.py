@@ -5,21 +5,20 @@ Numbers are annotators per item: an annotator counts once they have answered all
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from h2htalk.errors import RoundError, counted, quoted
-from h2htalk.rounds.aggregation.adaptive_overlap import needs_more, needs_more_by_posterior
 from h2htalk.rounds.aggregation.decisions import completed_items, votes_on
-from h2htalk.rounds.aggregation.majority import majority
-from h2htalk.rounds.aggregation.vote_table import Vote
-from h2htalk.rounds.annotations import Annotation, skips
+from h2htalk.rounds.aggregation.votes import Vote, majority, tabulate
+from h2htalk.rounds.annotations import Annotations, skips
 from h2htalk.rounds.annotators import Annotator
-from h2htalk.rounds.assignment.assignments import AssignmentSet, is_eligible
+from h2htalk.rounds.assignment.assignments import TOLERANCE, AssignmentSet, assign, group_items, is_eligible
 from h2htalk.rounds.items import Item
 from h2htalk.rounds.questions import Question, questions_for
-from h2htalk.rounds.settings import RoundSpec
+from h2htalk.rounds.settings import Adaptive, RoundSpec
 
 
 def is_pilot(spec: RoundSpec, items: Sequence[Item]) -> bool:
@@ -43,18 +42,44 @@ def initial_requests(spec: RoundSpec, items: Sequence[Item], annotators: Sequenc
         )
     if is_pilot(spec, items):
         return eligible
-    if spec.adaptive.on:
-        # As many as it takes if all agree: no item could be clear with fewer, and all would be requested again.
-        questions = questions_for(spec.kind, [item.labels for item in items])
-        most = _until_clear(spec, questions, {}, {item.id: 0 for item in items})
-    else:
-        most = dict.fromkeys(eligible, spec.annotators_per_item)
+    # Of an adaptive round as many as it takes if all agree: no item could be clear with fewer.
+    questions = questions_for(spec.kind, [item.labels for item in items])
+    most = _below_overlap(spec, questions, {}, dict.fromkeys(eligible, 0))
     return {name: min(count, eligible[name]) for name, count in most.items()}
 
 
 def eligible_annotators(items: Sequence[Item], annotators: Sequence[Annotator]) -> dict[str, int]:
     """Return item -> number of annotators who may get it."""
     return {item.id: sum(is_eligible(annotator, item) for annotator in annotators) for item in items}
+
+
+def make_assignment_set(
+    spec: RoundSpec,
+    number: int,
+    items: Sequence[Item],
+    requested: Mapping[str, int],
+    annotators: Sequence[Annotator],
+    assigned: Collection[tuple[str, str]],
+    assigns_items: bool,
+) -> AssignmentSet:
+    """Return an assignment set for `requested` (item -> annotators); nobody gets an item that is `assigned` to them.
+
+    With `assigns_items`, items are given to annotators by name; else a server hands them out.
+
+    Raises:
+        RoundError: the sessions cannot hold so many crises.
+    """
+    # The manager cannot choose the items of an adjudication or of a later set, and experts review sets that are about
+    # crises: what does not fit becomes sessions of one item.
+    single = number > 1 or spec.kind in ("adjudication", "expert")
+    care, seed = spec.care, spec.seed
+    # Also for a server: this raises RoundError if there are too many crises.
+    assignments = assign(number, items, requested, annotators, assigned, care, seed, allow_single_crises=single)
+    if assigns_items:
+        return assignments
+    # A first set requests the same number for all items, as far as annotators are eligible.
+    mixed = number == 1 or is_pilot(spec, items)
+    return group_items(number, items, requested, care, seed, allow_single_crises=single, mixed=mixed)
 
 
 def below_overlap(spec: RoundSpec, items: Sequence[Item], annotators: Mapping[str, int]) -> dict[int, int]:
@@ -74,16 +99,16 @@ def describe_below_overlap(spec: RoundSpec, fewer: Mapping[int, int], what: str)
     """Return a message on items `below_overlap`; `what` they have fewer of: annotations or eligible annotators."""
     if not fewer:
         return []
-    listed = ", ".join(f"{count} ({counted(items, 'item')})" for count, items in fewer.items())
+    each = ", ".join(f"{count} ({counted(items, 'item')})" for count, items in fewer.items())
     number = counted(sum(fewer.values()), "item has", "items have")
-    return [f"{number} fewer {what} than the overlap of {spec.annotators_per_item}: {listed}"]
+    return [f"{number} fewer {what} than the overlap of {spec.annotators_per_item}: {each}"]
 
 
 def remaining_requests(
     spec: RoundSpec,
     items: Sequence[Item],
     questions: Sequence[Question],
-    annotations: Mapping[tuple[str, str, str], Annotation],
+    annotations: Annotations,
     annotators: Sequence[Annotator],
     *,
     ties: bool = False,
@@ -99,62 +124,88 @@ def remaining_requests(
     completed = completed_items(items, questions, annotations)
     if is_pilot(spec, items):
         skipped = skips(annotations)
-        waiting = {
+        needed = {
             item.id: sum(
                 is_eligible(v, item) and v.id not in completed[item.id] and (item.id, v.id) not in skipped
                 for v in annotators
             )
             for item in items
         }
-        return {name: count for name, count in sorted(waiting.items()) if count}
-    done = {name: len(who) for name, who in completed.items()}
-    by_id = {item.id: item for item in items}
-    labelled = [question for question in questions if question.form == "label"]
-    votes = {question.name: votes_on(question, annotations.values()) for question in labelled}
-    needed = _until_clear(spec, questions, votes, done) if spec.adaptive.on else _below_overlap(spec, done)
-    if ties:
-        for question in labelled:
-            for name, result in majority(votes[question.name]).items():
-                # Gold items are not decided.
-                if result.label is None and not by_id[name].gold:
+    else:
+        votes = {q.name: votes_on(q, annotations.values()) for q in questions if q.form == "label"}
+        needed = _below_overlap(spec, questions, votes, {name: len(who) for name, who in completed.items()})
+        undecided = {item.id for item in items if not item.gold} if ties else set()
+        for theirs in votes.values() if ties else ():
+            for name, result in majority(theirs).items():
+                if result.label is None and name in undecided:
                     needed[name] = max(needed[name], 1)
     return {name: count for name, count in sorted(needed.items()) if count}
 
 
-def _below_overlap(spec: RoundSpec, done: Mapping[str, int]) -> dict[str, int]:
-    return {name: max(0, spec.annotators_per_item - count) for name, count in done.items()}
-
-
-def _until_clear(
-    spec: RoundSpec,
-    questions: Sequence[Question],
-    votes: Mapping[str, Sequence[Vote]],
-    done: Mapping[str, int],
+def _below_overlap(
+    spec: RoundSpec, questions: Sequence[Question], votes: Mapping[str, Sequence[Vote]], done: Mapping[str, int]
 ) -> dict[str, int]:
-    """Return item -> annotators until every label question is clear; without one, those below the overlap.
+    """Return item -> annotators that it needs: up to the overlap, or until every label question is clear.
 
     Args:
-        spec: of an adaptive round.
+        spec: of the round.
         questions: of the round.
         votes: question -> votes so far.
         done: item -> annotators so far.
     """
     labelled = [question for question in questions if question.form == "label"]
-    if not labelled:
-        return _below_overlap(spec, done)
-    rule, maximum = spec.adaptive, spec.annotators_per_item
-    needed = {name: max(0, rule.minimum - count) for name, count in done.items()}
-    for question in labelled:
-        theirs = votes.get(question.name, ())
-        if rule.confidence:
-            more = needs_more_by_posterior(
-                theirs, done, accuracy=rule.accuracy, labels=len(question.labels), confidence=rule.confidence,
-                minimum=rule.minimum, maximum=maximum,
-            )  # fmt: skip
-        else:
-            more = needs_more(theirs, done, minimum=rule.minimum, lead=rule.lead, maximum=maximum)
+    if not spec.adaptive.on or not labelled:
+        return {name: max(0, spec.annotators_per_item - count) for name, count in done.items()}
+    needed = {name: max(0, spec.adaptive.minimum - count) for name, count in done.items()}
+    for one in labelled:
+        more = needs_more(votes.get(one.name, ()), done, spec.adaptive, spec.annotators_per_item, len(one.labels))
         needed = {name: max(count, more[name]) for name, count in needed.items()}
     return needed
+
+
+def needs_more(
+    votes: Iterable[Vote], items: Iterable[str], rule: Adaptive, maximum: int, labels: int
+) -> dict[str, int]:
+    """Return how many more votes each item needs until it is clear by a rule, if all of them are for the leading label.
+
+    Requesting them together gathers no more votes than requesting them one by one. By `rule.lead`, one label must lead
+    the next by so many votes. By `rule.confidence` t, it must be as probable as t (a sequential probability ratio
+    test): every annotator is assumed to be right with the probability p = `rule.accuracy` and, if wrong, to give each
+    of the other K - 1 labels with the same probability. Then P(label) ~ r^votes(label), r = p (K - 1) / (1 - p); with
+    two labels this is a lead of ln(t / (1 - t)) / ln(r) votes (p = 0.7, t = 0.95: 4 votes). If p is too high, requests
+    stop too early: 0.8 in place of 0.7 is a lead of 3 in place of 4, and 2.6 points of accuracy less on public votes.
+
+    Args:
+        votes: those so far, of one question; votes on other items are ignored.
+        items: the items to decide.
+        rule: minimum of votes, and when an item is clear.
+        maximum: votes after which no more are requested.
+        labels: K, the number of possible labels.
+
+    Returns:
+        Item -> number of votes, in the order of `items`; 0 for an item that is clear or at its maximum.
+
+    Raises:
+        RoundError: an annotator gave an item two labels.
+    """
+    import numpy as np
+
+    table, names = tabulate(votes), list(dict.fromkeys(items))
+    rows = {item: row for row, item in enumerate(table.items)}
+    # A last row for items without votes, and a column for each label, given or not.
+    counts = np.zeros((len(rows) + 1, max(len(table.labels), labels, 2)), dtype=np.int64)
+    counts[:-1, : len(table.labels)] = table.counts()
+    counts = np.sort(counts[[rows.get(item, len(rows)) for item in names]], axis=1)
+    given, behind = counts.sum(axis=1), counts[:, :-1] - counts[:, -1:]
+    if rule.confidence:
+        growth = math.log(rule.accuracy * (labels - 1) / (1 - rule.accuracy))
+        # Odds of the leading label against all others, those without votes included.
+        odds = math.log(rule.confidence / (1 - rule.confidence)) + np.log(np.exp(growth * behind).sum(axis=1))
+        missing = np.ceil(odds / growth - TOLERANCE).astype(np.int64)
+    else:
+        missing = rule.lead + behind[:, -1]
+    more = np.clip(np.maximum(rule.minimum - given, missing), 0, np.maximum(maximum - given, 0))
+    return dict(zip(names, more.tolist(), strict=True))
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +220,7 @@ def pending_annotations(
     items: Sequence[Item],
     sets: Sequence[AssignmentSet],
     annotators: Sequence[Annotator],
-    annotations: Mapping[tuple[str, str, str], Annotation],
+    annotations: Annotations,
     completed: Mapping[str, Collection[str]],
     offered: Mapping[str, int] | None = None,
 ) -> dict[str, PendingAnnotations]:
@@ -192,13 +243,9 @@ def pending_annotations(
     result = {}
     for item in items:
         free = [v.id for v in annotators if is_eligible(v, item) and (item.id, v.id) not in seen]
-        if assigned:
-            pending = sum((item.id, annotator) in assigned for annotator in free)
-        elif offered is not None:
-            pending = min(offered.get(item.id, 0), len(free))
-        else:
-            # A server offers an item until it has as many annotators as its assignment sets request.
-            pending = min(max(0, requested[item.id] - len(completed[item.id])), len(free))
+        # A server offers an item until it has as many annotators as its assignment sets request.
+        still = max(0, requested[item.id] - len(completed[item.id])) if offered is None else offered.get(item.id, 0)
+        pending = sum((item.id, one) in assigned for one in free) if assigned else min(still, len(free))
         result[item.id] = PendingAnnotations(pending, len(free) - pending)
     return result
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from h2htalk.data.files import sha256_of, write_jsonl
 from h2htalk.errors import DataError
-from h2htalk.rounds.round_folder import RoundFolder, read_records
+from h2htalk.rounds.round_folder import RoundFolder, read_record_lines
 from h2htalk.rounds.spreadsheets.assigned_files import require_size
 from h2htalk.rounds.spreadsheets.row_answers import RowAnnotations
 from h2htalk.version import __version__
@@ -39,7 +39,7 @@ class StoredReadings:
         self._context = "\n".join([__version__, *(sha256_of(folder.path / name) for name in _CONTEXT)])
         self.used: dict[str, FileReading] = {}
         try:
-            self._stored = {one.key: one for one in read_records(self._path, FileReading)}
+            self._stored = {one.key: one for _, one in read_record_lines(self._path, FileReading)}
         except DataError:
             self._stored = {}  # missing or damaged: nothing is lost, the files are read again
 

@@ -29,8 +29,8 @@ from h2htalk.data.run_folder import RunFolder
 from h2htalk.data.splits import load_split
 from h2htalk.data.subtasks import SUBTASKS
 from h2htalk.errors import RoundError
-from h2htalk.rounds.closing import close_round
 from h2htalk.rounds.item_sources import input_text, scenario_item
+from h2htalk.rounds.lifecycle import close_round
 from h2htalk.rounds.round_folder import RoundFolder
 from h2htalk.rounds.spreadsheets.assigned_files import read_spreadsheet_round
 

@@ -45,7 +45,7 @@ from h2htalk.benchmark.run import load_run
 from h2htalk.benchmark.score_run import judge_again
 from h2htalk.data.responses import Response
 from h2htalk.errors import ConfigError, DataError
-from h2htalk.rounds.closing import close_round
+from h2htalk.rounds.lifecycle import close_round
 from h2htalk.rounds.round_folder import RoundFolder
 from h2htalk.rounds.texts.interface import interface_text
 

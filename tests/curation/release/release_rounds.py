@@ -13,8 +13,7 @@ from spreadsheet_rounds import rows_of, write_rows
 from h2htalk.curation.candidates import Candidate, Reference
 from h2htalk.curation.workspace import Workspace
 from h2htalk.data.scenario import Scenario
-from h2htalk.rounds.closing import close_round
-from h2htalk.rounds.opening import open_round
+from h2htalk.rounds.lifecycle import close_round, open_round
 from h2htalk.rounds.round_folder import RoundFolder
 from h2htalk.rounds.settings import make_spec
 from h2htalk.rounds.spreadsheets.assigned_files import read_spreadsheet_round

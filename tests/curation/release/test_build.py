@@ -43,9 +43,7 @@ from h2htalk.data.run_folder import MADE_BY
 from h2htalk.data.scenario import Scenario
 from h2htalk.data.splits import load_split
 from h2htalk.errors import ConfigError, DataError, PublishError, RoundError
-from h2htalk.rounds.closing import close_round
-from h2htalk.rounds.opening import open_round
-from h2htalk.rounds.reopening import reopen_round
+from h2htalk.rounds.lifecycle import close_round, open_round, reopen_round
 from h2htalk.rounds.settings import make_spec
 
 PERSONAL_DATA = "personal data: not checked, needs the private folder"

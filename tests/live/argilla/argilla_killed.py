@@ -11,7 +11,7 @@ from typing import Any
 
 import httpx
 
-from h2htalk.rounds.opening import open_round
+from h2htalk.rounds.lifecycle import open_round
 from h2htalk.rounds.settings import RoundSpec
 
 

@@ -10,7 +10,7 @@ from argilla_annotators import SimulatedAnnotator, item_of, made_items, signed_i
 from argilla_stack import Stack
 
 from h2htalk.rounds.argilla.client import ArgillaClient
-from h2htalk.rounds.opening import open_round
+from h2htalk.rounds.lifecycle import open_round
 from h2htalk.rounds.round_folder import RoundFolder
 from h2htalk.rounds.settings import Care, RoundSpec
 

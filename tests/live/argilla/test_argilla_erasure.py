@@ -14,10 +14,8 @@ from argilla_stack import Stack
 from byte_search import files_with
 
 from h2htalk.data.erasure.folder_kinds import ErasedIds, erase
-from h2htalk.rounds.closing import close_round
-from h2htalk.rounds.opening import open_round
+from h2htalk.rounds.lifecycle import close_round, open_round, round_status
 from h2htalk.rounds.outcome import read_outcome
-from h2htalk.rounds.status import round_status
 
 pytestmark = [pytest.mark.live, pytest.mark.timeout(600), pytest.mark.usefixtures("signed_in")]
 WORDS = "cinnamon porridge"

@@ -21,11 +21,8 @@ from argilla_stack import Stack
 from h2htalk.errors import RoundError
 from h2htalk.rounds.argilla.client import ArgillaClient, connect
 from h2htalk.rounds.argilla.platform import ArgillaPlatform
-from h2htalk.rounds.closing import close_round
-from h2htalk.rounds.opening import open_round
+from h2htalk.rounds.lifecycle import close_round, open_round, reopen_round, round_status
 from h2htalk.rounds.questions import QUESTIONS, SKIPPED
-from h2htalk.rounds.reopening import reopen_round
-from h2htalk.rounds.status import round_status
 
 pytestmark = [pytest.mark.live, pytest.mark.timeout(600), pytest.mark.usefixtures("signed_in")]
 

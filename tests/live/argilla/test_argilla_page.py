@@ -13,11 +13,10 @@ import pytest
 from argilla_annotators import write_annotators, write_items
 from argilla_stack import OWNER_KEY, Stack
 
-from h2htalk.rounds.opening import open_round
+from h2htalk.rounds.lifecycle import open_round, round_status
 from h2htalk.rounds.questions import SKIPPED
 from h2htalk.rounds.round_folder import RoundFolder
 from h2htalk.rounds.settings import Care, RoundSpec
-from h2htalk.rounds.status import round_status
 from h2htalk.rounds.texts.interface import interface_text
 from h2htalk.text.escaping import printable
 from h2htalk.text.help_lines import help_rows

@@ -10,12 +10,10 @@ from argilla_stack import OWNER_KEY, Stack
 from spreadsheet_rounds import fill, places, workbook_path
 
 from h2htalk.data.files import read_json_object, read_jsonl
-from h2htalk.rounds.closing import close_round
-from h2htalk.rounds.opening import open_round
+from h2htalk.rounds.lifecycle import close_round, open_round, round_status
 from h2htalk.rounds.questions import QUESTIONS
 from h2htalk.rounds.round_folder import RoundFolder
 from h2htalk.rounds.settings import Care, RoundSpec
-from h2htalk.rounds.status import round_status
 
 pytestmark = [pytest.mark.live, pytest.mark.timeout(120)]
 

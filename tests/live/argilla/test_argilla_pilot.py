@@ -10,11 +10,9 @@ import pytest
 from argilla_annotators import item_of, made_items, signed_in, write_items
 from argilla_stack import OWNER_KEY, Stack
 
-from h2htalk.rounds.closing import close_round
-from h2htalk.rounds.opening import open_round
+from h2htalk.rounds.lifecycle import close_round, open_round, round_status
 from h2htalk.rounds.round_folder import RoundFolder
 from h2htalk.rounds.settings import Care, RoundSpec
-from h2htalk.rounds.status import round_status
 
 pytestmark = [pytest.mark.live, pytest.mark.timeout(120)]
 

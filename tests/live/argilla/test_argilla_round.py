@@ -28,12 +28,11 @@ from h2htalk.rounds.annotations import Annotation
 from h2htalk.rounds.annotators import annotator_id
 from h2htalk.rounds.argilla.client import connect
 from h2htalk.rounds.argilla.records import record_ids
-from h2htalk.rounds.closing import close_round
-from h2htalk.rounds.opening import open_round
+from h2htalk.rounds.lifecycle import close_round, open_round, round_status
 from h2htalk.rounds.questions import QUESTIONS, SKIPPED
 from h2htalk.rounds.round_folder import RoundFolder
 from h2htalk.rounds.settings import Care, RoundSpec
-from h2htalk.rounds.status import Status, round_status
+from h2htalk.rounds.status import Status
 
 pytestmark = [pytest.mark.live, pytest.mark.timeout(1500)]
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import Counter
 
 import pytest
+from h2htalk.rounds.aggregation.adaptive_overlap import needs_more, needs_more_by_posterior
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from votes_made import counted, vote_lists
 
-from h2htalk.rounds.aggregation.adaptive_overlap import needs_more, needs_more_by_posterior
-from h2htalk.rounds.aggregation.vote_table import Vote
+from h2htalk.rounds.aggregation.votes import Vote
 
 
 def one(counts: tuple[int, ...], **settings: int) -> int:

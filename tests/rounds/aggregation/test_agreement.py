@@ -16,7 +16,7 @@ from votes_made import public_votes, vote_lists, votes_of
 
 from h2htalk.errors import MissingExtraError, RoundError
 from h2htalk.rounds.aggregation.agreement import agreement_of, krippendorff_alpha
-from h2htalk.rounds.aggregation.vote_table import Vote
+from h2htalk.rounds.aggregation.votes import Vote
 from h2htalk.rounds.questions import Level
 
 # Krippendorff, "Computing Krippendorff's Alpha-Reliability" (2011): 12 units, 4 observers (one line a unit).

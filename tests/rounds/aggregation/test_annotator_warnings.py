@@ -6,10 +6,10 @@ import random
 from dataclasses import replace
 
 import pytest
+from h2htalk.rounds.aggregation.annotator_warnings import answers_by_annotator, min_reading_seconds, seconds_per_item
 
 from h2htalk.data.scenario import Turn
 from h2htalk.rounds.aggregation.annotator_statistics import AnnotatorStatistics, annotator_statistics
-from h2htalk.rounds.aggregation.annotator_warnings import answers_by_annotator, min_reading_seconds, seconds_per_item
 from h2htalk.rounds.annotations import Annotation
 from h2htalk.rounds.items import Item
 from h2htalk.rounds.questions import QUESTIONS, SKIPPED, Kind, Value

@@ -7,10 +7,9 @@ import random
 import statistics
 
 import pytest
+from h2htalk.rounds.aggregation.ratings import mean_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-from h2htalk.rounds.aggregation.ratings import mean_of
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,7 @@ from hypothesis import given, settings
 from votes_made import vote_lists, votes_of
 
 from h2htalk.rounds.aggregation.dawid_skene import dawid_skene
-from h2htalk.rounds.aggregation.majority import majority
-from h2htalk.rounds.aggregation.vote_table import Vote, tabulate
+from h2htalk.rounds.aggregation.votes import Vote, majority, tabulate
 
 
 @settings(deadline=None)
@@ -24,5 +23,5 @@ def test_table_has_sorted_votes_and_replaces_them(votes: list[Vote]) -> None:
 def test_votes_in_several_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     votes = votes_of("a b a\nb b .\n. a a")
     whole = majority(votes)
-    monkeypatch.setattr("h2htalk.rounds.aggregation.vote_table.CHUNK", 2)
+    monkeypatch.setattr("h2htalk.rounds.aggregation.votes.CHUNK", 2)
     assert majority(vote for vote in votes) == whole

@@ -13,8 +13,7 @@ from votes_made import public_votes, vote_lists, votes_of
 
 from h2htalk.errors import RoundError
 from h2htalk.rounds.aggregation.dawid_skene import Recipe, dawid_skene
-from h2htalk.rounds.aggregation.majority import VoteResult, majority
-from h2htalk.rounds.aggregation.vote_table import Vote
+from h2htalk.rounds.aggregation.votes import Vote, VoteResult, majority
 
 # --- Majority ---------------------------------------------------------------------------------------------------------
 

@@ -12,11 +12,8 @@ from argilla_made import DATASET, SAYS, add_second_set, change, discarded_for, n
 from h2htalk.errors import RoundError
 from h2htalk.rounds.argilla.discards import AdvanceDiscards
 from h2htalk.rounds.argilla.platform import DISCARDS, ArgillaPlatform
-from h2htalk.rounds.closing import close_round
-from h2htalk.rounds.opening import open_round
-from h2htalk.rounds.reopening import reopen_round
+from h2htalk.rounds.lifecycle import close_round, open_round, reopen_round, round_status
 from h2htalk.rounds.round_folder import RoundFolder
-from h2htalk.rounds.status import round_status
 
 CHOSEN = (("c </script>", "ann"), ("c </script>", "cem"))
 

@@ -12,11 +12,8 @@ from argilla_made import DATASET, SAYS, named, opened, running, spec_in
 
 from h2htalk.errors import RoundError
 from h2htalk.rounds.argilla import client, dataset_settings
-from h2htalk.rounds.closing import close_round
-from h2htalk.rounds.opening import open_round
-from h2htalk.rounds.reopening import reopen_round
+from h2htalk.rounds.lifecycle import close_round, open_round, reopen_round, round_status
 from h2htalk.rounds.settings import ArgillaSettings
-from h2htalk.rounds.status import round_status
 
 CHINESE = DATASET.replace("en", "zh")
 

@@ -11,11 +11,9 @@ from argilla_made import DATASET, ITEMS, SAYS, named, opened, spec_in
 
 from h2htalk.errors import RoundError
 from h2htalk.rounds.argilla.platform import ArgillaPlatform
-from h2htalk.rounds.opening import open_round
+from h2htalk.rounds.lifecycle import open_round, reopen_round, round_status
 from h2htalk.rounds.questions import SKIPPED
-from h2htalk.rounds.reopening import reopen_round
 from h2htalk.rounds.round_folder import RoundFolder
-from h2htalk.rounds.status import round_status
 
 
 def test_publish_a_round(server: ArgillaDouble, tmp_path: Path) -> None:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from h2htalk.rounds.assignment.session_sizes import max_crises, session_sizes
 from hypothesis import given
 from hypothesis import strategies as st
 
-from h2htalk.rounds.assignment.session_sizes import max_crises, session_sizes
 from h2htalk.rounds.settings import Care
 
 CARE = Care(session_items=10, crisis_share=0.2)

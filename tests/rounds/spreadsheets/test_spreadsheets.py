@@ -25,13 +25,10 @@ from spreadsheet_rounds import (
 )
 
 from h2htalk.errors import MissingExtraError, RoundError
-from h2htalk.rounds.closing import close_round
-from h2htalk.rounds.opening import open_round
+from h2htalk.rounds.lifecycle import close_round, open_round, reopen_round, round_status
 from h2htalk.rounds.questions import questions_for
-from h2htalk.rounds.reopening import reopen_round
 from h2htalk.rounds.round_folder import RoundFolder, now
 from h2htalk.rounds.spreadsheets.platform import SpreadsheetPlatform
-from h2htalk.rounds.status import round_status
 from h2htalk.rounds.texts.interface import interface_text, label_text, rating_text
 
 CROWD = {"subtask": "Everyday reply", "keep": "Keep", "quality": "4: good"}

@@ -10,9 +10,9 @@ from rounds_made import answer, begin, crowd
 from spreadsheet_rounds import collect, edited, fill, item, opened, workbook_path
 
 from h2htalk.rounds.annotators import Annotator
+from h2htalk.rounds.lifecycle import round_status
 from h2htalk.rounds.round_folder import RoundFolder
 from h2htalk.rounds.spreadsheets import returned_files, stored_readings
-from h2htalk.rounds.status import round_status
 
 FULL = {"subtask": "Everyday reply", "keep": "Keep", "quality": "4: good"}
 

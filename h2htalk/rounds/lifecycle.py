@@ -1,0 +1,616 @@
+"""The life of a round: open it, collect annotations, close it, reopen it, remove an annotator.
+
+Every step can be interrupted and repeated: it stores annotators first, then assignment sets, then what is published.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple
+
+from h2htalk.data.erasure.folder_kinds import remove_for_good
+from h2htalk.data.files import write_json, write_jsonl, write_text
+from h2htalk.data.links import add_link, link_folder
+from h2htalk.data.records import as_path
+from h2htalk.data.scenario import is_workspace
+from h2htalk.errors import H2HTalkError, RoundError, counted
+from h2htalk.rounds.adjudication import read_adjudication, read_adjudications, round_reference, store_adjudications
+from h2htalk.rounds.aggregation.decisions import ADJUDICATION, Decision, apply_adjudications, decide
+from h2htalk.rounds.annotations import Annotation, changes
+from h2htalk.rounds.annotators import (
+    Annotator,
+    annotators_fingerprint,
+    merge_annotators,
+    placeholder_annotators,
+    read_annotators,
+)
+from h2htalk.rounds.assignment.assignments import AssignmentSet
+from h2htalk.rounds.assignment.remaining_annotations import (
+    annotations_to_request,
+    below_overlap,
+    describe_below_overlap,
+    eligible_annotators,
+    initial_requests,
+    make_assignment_set,
+    pending_annotations,
+)
+from h2htalk.rounds.item_sources import ItemSource, read_items
+from h2htalk.rounds.items import Item, check_values
+from h2htalk.rounds.outcome import RoundOutcome, write_outcome
+from h2htalk.rounds.platforms import Collected, open_platform
+from h2htalk.rounds.questions import Question, questions_for
+from h2htalk.rounds.round_folder import (
+    ANNOTATORS,
+    ASSIGNMENT_SETS,
+    PATHS,
+    SALT_BYTES,
+    SOURCES,
+    RoundFolder,
+    items_fingerprint,
+)
+from h2htalk.rounds.round_state import RoundState, read_state
+from h2htalk.rounds.settings import PLACEHOLDERS, RoundSpec, require_same_spec
+from h2htalk.rounds.status import Status, status_of
+from h2htalk.rounds.texts.guidelines import guidelines
+
+# --- Open -------------------------------------------------------------------------------------------------------------
+
+
+def open_round(spec: RoundSpec, out: str | Path) -> tuple[Status, list[str]]:
+    """Open a round, or complete an interrupted opening. A round that is open already does not change.
+
+    Examples:
+        >>> import h2htalk
+        >>> spec = h2htalk.RoundSpec(kind="crowd", items="mini", overlap=1)
+        >>> status, notes = h2htalk.open_round(spec, "rounds/crowd")
+        >>> (status.state, status.items)
+        ('open', 352)
+
+    Args:
+        spec: what to open.
+        out: folder of the round.
+
+    Returns:
+        The round's status, and messages of the platform for the manager.
+
+    Raises:
+        RoundError, DataError, ConfigError: the round is closed, `out` holds another round, the items, annotators or
+            settings are invalid, or the platform cannot be reached. The same call can be repeated; nothing of a round
+            is left where nothing was published.
+    """
+    spec = RoundSpec.from_dict(spec.to_dict(), "RoundSpec")
+    folder = RoundFolder(as_path(out, "out"))
+    # Another round may be open again, or its ties adjudicated; a round opened from it has stored its items. A source
+    # may still hold items that were erased from the round.
+    stored = {"adjudicates", "continues", "opened_items_sha256"}
+    opened = _is_opened(folder, spec) and not stored.isdisjoint(folder.manifest())
+    source = ItemSource(folder.items(), {}) if opened else _read_items(spec)
+    questions = questions_for(spec.kind, [item.labels for item in source.items])
+    items = tuple(check_values(_without_suggestions(item, questions), questions) for item in source.items)
+    platform, began = open_platform(spec.where), False
+    try:
+        with folder.locked():
+            # Another process may have opened the round while the items were read.
+            if _is_opened(folder, spec):
+                _require_same_round(read_state(folder), items)
+            else:
+                began = True
+                first = _write_round(folder, spec, replace(source, items=items), questions, platform.assigns_items)
+            platform.check(folder)
+            if began:
+                folder.write_records(ASSIGNMENT_SETS, [first])
+                began = False
+            messages = platform.publish(folder)
+            annotators = folder.annotators()
+            fewer = below_overlap(spec, items, eligible_annotators(items, annotators))
+            if folder.state == "partly opened":
+                folder.add_event("opened", items=len(items), annotators=len(annotators), below_overlap=fewer)
+            folder.protect()
+            messages += describe_below_overlap(spec, fewer, "eligible annotators")
+            return status_of(read_state(folder), Collected()), [*source.notes, *messages]
+    except H2HTalkError:
+        if began:
+            _remove_unpublished(folder.path)
+        raise
+
+
+def _is_opened(folder: RoundFolder, spec: RoundSpec) -> bool:
+    """Return whether items of the round may have been published.
+
+    Nothing is published before an assignment set is written: until then a round may be opened with other settings.
+
+    Raises:
+        RoundError: the round is closed, or was opened with other settings.
+    """
+    if not folder.exists or (folder.state == "partly opened" and not folder.assignment_sets()):
+        return False
+    if folder.state == "closed":
+        raise RoundError(
+            f"{folder.path}: this round is closed; continue it with `h2htalk round reopen {folder.path}`, or use "
+            "another --out for a new round"
+        )
+    require_same_spec(folder.spec(), spec, folder.path)
+    return True
+
+
+def _read_items(spec: RoundSpec) -> ItemSource:
+    source = read_items(str(spec.items), spec.status, spec.kind)
+    for item in source.items:
+        # Adjudicators of ties choose between labels; those who rate, or look for violations, judge a response.
+        judged = spec.kind == "safety" or (spec.kind == "adjudication" and not item.labels)
+        if judged and not item.response.strip():
+            raise RoundError(f"{spec.items}: {item.id} has no response; a round of {spec.kind} needs one")
+    return source
+
+
+def _without_suggestions(item: Item, questions: Sequence[Question]) -> Item:
+    """Remove suggestions for questions that this round does not ask."""
+    names = {question.name for question in questions}
+    return replace(item, suggested={key: value for key, value in item.suggested.items() if key in names})
+
+
+def _require_same_round(state: RoundState, items: Sequence[Item]) -> None:
+    """Raise RoundError if a round was opened with other items or annotators.
+
+    A list of annotators that does not exist any more is no change, nor is one that `reopen --annotators` has read.
+    """
+    state.require_annotator_list()
+    folder, path = state.folder, Path(state.spec.annotators)
+    if state.manifest.get("items_sha256") != items_fingerprint(item.to_dict() for item in items):
+        raise RoundError(
+            f"{folder.path}: this round was opened with other items than {state.spec.items} contains now; use another "
+            "--out for them"
+        )
+    listed = read_annotators(path, folder.salt()) if state.spec.annotators and path.is_file() else ()
+    if not listed or folder.source_paths().get("annotators_sha256") == annotators_fingerprint(listed):
+        return
+    active = {annotator.id: annotator for annotator in state.annotators if annotator.active}
+    new = [one.name for one in listed if active.get(one.id) != one and one.id not in state.removed]
+    gone = [one.name for one in active.values() if one.id not in {annotator.id for annotator in listed}]
+    if new or gone:
+        options = " ".join([f"--annotators {path}"] * bool(new) + [f"--without {name}" for name in gone])
+        raise RoundError(
+            f"{path}: this list was changed after the round was opened ({', '.join(new + gone)}); apply the change "
+            f"with `h2htalk round reopen {folder.path} {options}`"
+        )
+
+
+def _write_round(
+    folder: RoundFolder, spec: RoundSpec, source: ItemSource, questions: Sequence[Question], assigns_items: bool
+) -> AssignmentSet:
+    """Write the files of a round, and return its first assignment set, which is written before it is published.
+
+    What can be refused is refused before anything is written. `round.json` comes last: without it there is no round.
+    """
+    items, languages = source.items, tuple(sorted({item.language for item in source.items}))
+    has_salt = (folder.private / "salt").is_file()
+    salt = folder.salt() if has_salt else secrets.token_bytes(SALT_BYTES)
+    annotators = (
+        read_annotators(Path(spec.annotators), salt)
+        if spec.annotators
+        else placeholder_annotators(PLACEHOLDERS[spec.kind], languages, salt)
+    )
+    texts = {language: guidelines(spec, questions, language) for language in languages}
+    requested = initial_requests(spec, items, annotators)
+    first = make_assignment_set(spec, 1, items, requested, annotators, (), assigns_items)
+    earlier = Path(spec.items) if RoundFolder(Path(spec.items)).exists else None
+    facts = {"annotators_sha256": annotators_fingerprint(annotators), **_link(folder, spec, earlier)}
+    if not has_salt:
+        folder.write_salt(salt)
+    folder.write_records(ANNOTATORS, annotators)
+    paths = {name: str(getattr(spec, name)) for name in PATHS}
+    folder.write_source_paths(paths | facts)
+    write_jsonl(folder.path / "items.jsonl", (item.to_dict() for item in items))
+    sources_sha256 = folder.write_sources(source.records)
+    for language, text in texts.items():
+        write_text(folder.path / "guidelines" / f"{language}.md", text)
+    write_text(folder.path / ".gitignore", "private/\nspreadsheets/\nlinks.jsonl\n")
+    manifest = {
+        "name": folder.path.resolve().name,
+        "spec": spec.to_dict() | {name: Path(path).name for name, path in paths.items()},
+        "languages": list(languages),
+        "questions": [question.name for question in questions],
+        "items_sha256": items_fingerprint(item.to_dict() for item in items),
+        "sources_sha256": sources_sha256,
+    }
+    if earlier is not None:
+        manifest["adjudicates" if spec.kind == "adjudication" else "continues"] = round_reference(earlier)
+    write_json(folder.path / "round.json", manifest)
+    return first
+
+
+def _remove_unpublished(path: Path) -> None:
+    """Remove what `_write_round` wrote of a round whose platform refused it; other files in the folder stay."""
+    for name in ("round.json", "items.jsonl", SOURCES, "guidelines", "private", ".gitignore", "round.lock"):
+        remove_for_good(path / name)
+    with suppress(OSError):
+        path.rmdir()
+
+
+def _link(folder: RoundFolder, spec: RoundSpec, earlier: Path | None) -> dict[str, str]:
+    """Link a round where its items come from, before it holds their texts; return its `workspace` if it has one."""
+    source = earlier or link_folder(spec.items)
+    if source is None:
+        return {}
+    add_link(source, "round", folder.path)
+    if earlier is not None:
+        return {key: path for key, path in RoundFolder(earlier).source_paths().items() if key == "workspace"}
+    return {"workspace": str(source.resolve())} if is_workspace(source) else {}
+
+
+# --- Collect ----------------------------------------------------------------------------------------------------------
+
+
+def round_status(path: Path) -> Status:
+    """Collect new annotations of an open round, and return its status. A closed one loses what was erased from it.
+
+    Raises:
+        RoundError, DataError: the folder holds no round, or annotations cannot be read.
+    """
+    folder = RoundFolder(path).require()
+    if folder.state != "closed" and folder.assignment_sets():
+        with folder.locked():
+            state = read_state(folder)
+            # Another process may have closed the round before this one locked it.
+            if state.phase != "closed":
+                state.require_annotator_list()
+                return status_of(*_collect(state), quality=True)
+    state = read_state(folder)
+    return status_of(state, Collected(notes=_erase_returned(state)), quality=True)
+
+
+def _erase_returned(state: RoundState) -> tuple[str, ...]:
+    """Remove erased items from spreadsheets that came back after closing; return what may still hold them."""
+    items = [one.id for one in state.folder.erased_items()]
+    if not items or not (platform := open_platform(state.spec.where)).assigns_items:
+        return ()
+    with state.folder.locked():
+        return tuple(platform.erase(state.folder, items))
+
+
+def _collect(state: RoundState) -> tuple[RoundState, Collected, int]:
+    """Collect annotations from the platform and store the new ones of active annotators.
+
+    What annotators send after they left the round is not stored; a note counts it. `reopen_round` stores it when they
+    return.
+
+    Returns:
+        The state with them, what the platform holds, and the number of stored annotations.
+    """
+    collected = open_platform(state.spec.where).collect(state.folder)
+    changed, removed = changes(state.stored, collected.annotations), state.removed
+    new = [annotation for annotation in changed if annotation.annotator in state.active]
+    ignored = {one.key[:2] for one in changed if one.annotator not in state.active and one.annotator not in removed}
+    if ignored:
+        names = {annotator.id: annotator.name for annotator in state.annotators}
+        who = ", ".join(sorted({names[annotator] for _, annotator in ignored}))
+        note = (
+            f"new annotations of {counted(len(ignored), 'item')} by annotators who left ({who}) are not counted; to "
+            f"count them, run `h2htalk round reopen {state.folder.path} --annotators` with a list that names them"
+        )
+        collected = replace(collected, notes=(*collected.notes, note))
+    return state.add(new), collected, len(new)
+
+
+# --- Close ------------------------------------------------------------------------------------------------------------
+
+
+def close_round(
+    path: str | Path, *, force: bool = False, adjudication: str | Path | None = None
+) -> tuple[Status, list[Decision]]:
+    """Close a round and write its decisions, agreement and statistics.
+
+    A tie stays a tie, with the label None, unless one more annotation, an adjudication or `[ties] dawid_skene` decides
+    it. Closing a closed round again writes the same files; with `adjudication`, that round's decisions are applied to
+    ties.
+
+    Examples:
+        >>> import h2htalk
+        >>> status, decisions = h2htalk.close_round("rounds/crowd", force=True)
+        >>> status.state
+        'closed'
+
+    Args:
+        path: the round.
+        force: close although assignments are missing or annotations have mistakes; both are recorded.
+        adjudication: a closed round about this round's ties.
+
+    Raises:
+        ConfigError: an argument is no path.
+        RoundError: assignments are missing or annotations have mistakes, and `force` is not set; the adjudication is
+            open or about another round; or the annotations of a closed round were changed.
+        DataError: a file of the round is invalid.
+    """
+    folder = RoundFolder(as_path(path, "path")).require()
+    other = read_adjudication(as_path(adjudication, "adjudication"), folder) if adjudication is not None else None
+    with folder.locked():
+        return _close(read_state(folder), force, other)
+
+
+def _close(state: RoundState, force: bool, other: RoundOutcome | None = None) -> tuple[Status, list[Decision]]:
+    state.require_published()
+    closed, collected, new = state.phase == "closed", Collected(), 0
+    if closed:
+        state.require_unchanged()
+    else:
+        state.require_annotator_list()
+        state, collected, new = _collect(state)
+    status, spec = status_of(state, collected, new), state.spec
+    if not closed and not force:
+        _require_complete(state.folder.path, status)
+    annotations = list(state.annotations.values())
+    decisions = decide(state.items, state.questions, annotations, spec.annotators_per_item, spec.ties.dawid_skene)
+    fewer = below_overlap(spec, state.items, {name: status.by_item[name] for name in status.exhausted})
+    gaps = [*_describe_gaps(status), *describe_below_overlap(spec, fewer, "annotations")]
+    notes = [*state.describe_removed(), *(() if closed else gaps)]
+    if other is not None:
+        notes.append(store_adjudications(state.folder, other, decisions))
+    stored = read_adjudications(state.folder)
+    decisions = apply_adjudications(decisions, stored)
+    if unapplied := len(stored) - sum(one.rule == ADJUDICATION for one in decisions):
+        earlier = counted(unapplied, "earlier adjudication is", "earlier adjudications are")
+        notes.append(f"{earlier} not applied: later annotations changed the tie")
+    notes += write_outcome(state, decisions)
+    if not closed:
+        notes += [*_describe_ties(state.folder.path, status), *open_platform(spec.where).close(state.folder)]
+        missing, mistakes = sum(status.missing.values()), len(status.mistakes)
+        facts = {"missing": missing, "mistakes": mistakes, "below_overlap": fewer, **state.fingerprint}
+        state.folder.add_event("closed", incomplete=bool(missing or mistakes), **facts)
+    return replace(status, state="closed", notes=(*status.notes, *notes)), decisions
+
+
+def _require_complete(path: Path, status: Status) -> None:
+    if status.mistakes:
+        raise RoundError(
+            f"{status.name}: {counted(len(status.mistakes), 'mistake')}, the first: {status.mistakes[0]}; have them "
+            "corrected (`h2htalk round status` lists them), or close anyway with --force"
+        )
+    if status.missing:
+        raise RoundError(
+            f"{status.name}: {counted(sum(status.missing.values()), 'assignment is', 'assignments are')} missing for "
+            f"{len(status.missing):,} of {counted(status.items, 'item')}; wait; hand out what annotators who left "
+            f"have not answered with `h2htalk round reopen {path} --without NAME`; or close with --force"
+        )
+
+
+def _describe_gaps(status: Status) -> Iterator[str]:
+    """Yield messages on what a round was closed without."""
+    if status.missing:
+        missing = counted(sum(status.missing.values()), "assignment")
+        yield f"closed without {missing} of {counted(len(status.missing), 'item')}"
+    if status.mistakes:
+        yield f"closed with {counted(len(status.mistakes), 'mistake')}:"
+        yield from status.mistakes
+
+
+def _describe_ties(path: Path, status: Status) -> Iterator[str]:
+    if status.ties:
+        ties = counted(status.ties, "item is tied and could", "items are tied and could")
+        yield (
+            f"{ties} get one more annotator: `h2htalk round reopen {path}` requests one for each; otherwise an "
+            f"adjudication decides them: `h2htalk round open adjudication {path} --out FOLDER`"
+        )
+
+
+# --- Reopen -----------------------------------------------------------------------------------------------------------
+
+
+def reopen_round(
+    path: Path, *, without: Sequence[str] = (), annotators: Path | None = None
+) -> tuple[Status, list[str]]:
+    """Give items that need more annotators to others than those who annotated them or left.
+
+    Such items are below the overlap (skips, annotators who left), not clear in an adaptive round, or tied. A closed
+    round is open again if there are any, if annotations came after it was closed, or if annotations.jsonl was changed
+    since; then everything that the platform holds counts. Annotations by annotators who return count, too.
+
+    An item gets as many annotators as are left for it. If nobody is, only changed annotators of an open round are
+    stored. If the call is interrupted, the same call completes it.
+
+    Args:
+        path: the round, open or closed.
+        without: names of annotators who left; their annotations stay.
+        annotators: CSV file of annotators who join or return, or whose languages or consent changed.
+
+    Raises:
+        RoundError: a name is unknown, no item needs annotators, nobody is available, or nothing was published yet.
+        DataError: a file of the round is invalid.
+    """
+    folder = RoundFolder(path).require()
+    with folder.locked():
+        state = read_state(folder)
+        platform = open_platform(state.spec.where)
+        state.require_published()
+        state.require_annotator_list()
+        platform.check(folder)
+        closed = state.phase == "closed"
+        altered = closed and state.closed_with != state.fingerprint
+        collected = platform.collect(folder)
+        changed = _changed_annotators(state, without, annotators)
+        new = [one for one in changes(state.stored, collected.annotations) if one.annotator not in state.removed]
+        now, late = _split_new(state, new, changed, closed, altered)
+        state = state.add(now)
+        requests = _compute_requests(state.add(late, store=False), changed, collected.offered, platform.assigns_items)
+        reopens = closed and bool(late or requests.items or altered)
+        if not requests.items and not reopens and not (now or late) and changed == state.annotators:
+            raise RoundError(f"{path}: every item already has enough annotators; nothing to hand out")
+        unchanged = closed or changed == state.annotators
+        if requests.exhausted and unchanged and not requests.requested and not late and not altered:
+            raise RoundError(
+                f"{path}: {counted(requests.exhausted, 'item needs', 'items need')} more annotators, but no eligible "
+                "annotator is left; add some with --annotators, or close the round and open an adjudication of its "
+                "ties; nothing was changed"
+            )
+        messages = [requests.describe(), *(state.describe_removed() if annotators else ())]
+        sets = state.sets
+        if requests.requested:
+            assigned = {(one.item, one.annotator) for earlier in sets for one in earlier.assignments}
+            assigned |= {(item, annotator) for item, annotator, _ in state.annotations}
+            sets += (make_assignment_set(
+                state.spec, len(sets) + 1, state.items, requests.requested, changed, assigned, platform.assigns_items
+            ),)  # fmt: skip
+        reopened: list[str] = []
+        if requests.requested or reopens:
+            # The event comes first: interrupted after any later write, the round is open, so that closing it again
+            # misses nothing that was published or collected. An altered annotations.jsonl is repaired before it.
+            folder.add_annotations(late if altered else ())
+            if renamed := folder.archive_outcome():
+                reopened = [f"the round is open again; earlier results were renamed to {', '.join(renamed)}"]
+            assignments = sum(requests.requested.values())
+            folder.add_event("reopened", items=len(requests.requested), assignments=assignments, left=len(without))
+        folder.add_annotations(() if altered else late)
+        messages += _write_annotators(state, changed)
+        folder.write_records(ASSIGNMENT_SETS, sets)
+        messages += [*platform.publish(folder), *reopened, *_describe_late(late, closed, altered)]
+        folder.protect()
+        return status_of(read_state(folder), Collected()), messages
+
+
+def _changed_annotators(state: RoundState, without: Sequence[str], path: Path | None) -> tuple[Annotator, ...]:
+    """Return a round's annotators after those in `without` left and those listed in `path` joined. Nothing is written.
+
+    Raises:
+        RoundError: a name in `without` is unknown, or the list cannot be read.
+    """
+    known = state.require_annotators(without)
+    if path is not None:
+        known = merge_annotators(state.annotators, read_annotators(path, state.folder.salt()), path)
+    gone = state.removed
+    return tuple(replace(v, active=False) if v.name in without or v.id in gone else v for v in known.values())
+
+
+def _split_new(
+    state: RoundState, new: Sequence[Annotation], changed: Sequence[Annotator], closed: bool, altered: bool
+) -> tuple[list[Annotation], list[Annotation]]:
+    """Divide new annotations into those that count now, and those that count once the round is open.
+
+    Until a closed round is open again, its decisions stand. Annotations by annotators who left count only if they
+    return; but if annotations.jsonl was altered, nobody knows which annotations were there before, so all count.
+    """
+    active = state.active
+    returning = {annotator.id for annotator in changed if annotator.active} - active
+    now = [] if closed else [one for one in new if one.annotator in active]
+    late = [one for one in new if altered or one.annotator in returning or (closed and one.annotator in active)]
+    return now, late
+
+
+class _Requests(NamedTuple):
+    """What a round needs."""
+
+    items: int  # that need more annotators
+    requested: Mapping[str, int]  # item -> number of annotators to request now
+    exhausted: int  # items for which too few annotators are available
+    pending: int  # assignments of the items that need more
+
+    def describe(self) -> str:
+        nobody = f"no eligible annotator is left for {counted(self.exhausted, 'item')}"
+        if self.requested:
+            assignments = counted(sum(self.requested.values()), "assignment")
+            rest = f"; {nobody}" if self.exhausted else ""
+            return f"handed out {assignments} of {counted(len(self.requested), 'item')}{rest}"
+        if self.pending:
+            return (
+                f"nothing new to hand out: {counted(self.pending, 'assignment is', 'assignments are')} still pending; "
+                "wait, or name annotators who left with --without"
+            )
+        return f"nothing to hand out: {nobody if self.exhausted else 'every item already has enough annotators'}"
+
+
+def _compute_requests(
+    state: RoundState, annotators: Sequence[Annotator], offered: Mapping[str, int] | None, assigns_items: bool
+) -> _Requests:
+    needed = state.requests(annotators, ties=True)
+    items = [item for item in state.items if item.id in needed]
+    pending = pending_annotations(items, state.sets, annotators, state.annotations, state.completed, offered)
+    requested, exhausted = annotations_to_request(needed, pending, replace=not assigns_items)
+    return _Requests(len(needed), requested, exhausted, sum(one.pending for one in pending.values()))
+
+
+def _describe_late(late: Sequence[Annotation], closed: bool, altered: bool) -> list[str]:
+    if not late:
+        return []
+    items = counted(len({one.key[:2] for one in late}), "item")
+    if altered:
+        return [f"annotations.jsonl was changed after closing; annotations of {items} were collected again"]
+    if closed:
+        return [f"annotations of {items} that came after closing count now; close the round again"]
+    return [f"annotations of {items} by returning annotators count now"]
+
+
+def _write_annotators(state: RoundState, annotators: Sequence[Annotator]) -> list[str]:
+    """Store the round's annotators; record who joined, left or changed, by salted hash.
+
+    Removed annotators stay as they are listed, so that they can be restored.
+    """
+    before = {annotator.id: annotator for annotator in state.annotators}
+    other = [annotator for annotator in annotators if before.get(annotator.id) != annotator]
+    if not other:
+        return []
+    state.folder.add_event(
+        "annotators",
+        joined=[annotator.id for annotator in other if annotator.id not in before],
+        left=[annotator.id for annotator in other if not annotator.active],
+        changed=[annotator.id for annotator in other if annotator.active and annotator.id in before],
+    )
+    kept = {one.id: one for one in state.folder.listed_annotators() if one.id in state.removed}
+    state.folder.write_records(ANNOTATORS, (kept.get(one.id, one) for one in annotators))
+    return ["the list of annotators was updated"]
+
+
+# --- Remove an annotator ----------------------------------------------------------------------------------------------
+
+
+def remove_annotator(path: str | Path, name: str, *, why: str = "", undo: bool = False) -> tuple[Status, list[str]]:
+    """Remove an annotator's answers from decisions, agreement, statistics and overlap, or restore them.
+
+    The answers stay in annotations.jsonl and payment.csv; what the annotator answers later is not stored. A closed
+    round stays closed: its results are renamed, and made anew from the other annotations. If the call is interrupted,
+    the same call completes it.
+
+    Args:
+        path: the round, open or closed.
+        name: of the annotator.
+        why: reason, recorded in events.jsonl beside the salted hash of the name. Required to remove.
+        undo: restore the annotator's answers.
+
+    Returns:
+        The round's status, and messages for the manager.
+
+    Raises:
+        RoundError: the name is unknown, there is no reason, or nothing was published yet.
+        DataError: a file of the round is invalid, or the annotations of a closed round were changed.
+    """
+    folder = RoundFolder(as_path(path, "path")).require()
+    if not why.strip() and not undo:
+        raise RoundError("give the reason with --why; events.jsonl keeps it beside a hash of the name")
+    with folder.locked():
+        state = read_state(folder)
+        state.require_published()
+        state.require_annotator_list()
+        annotator = state.require_annotators([name])[name].id
+        closed, renamed = state.phase == "closed", list[str]()
+        changes_it = (annotator in state.removed) == undo
+        if changes_it:
+            renamed = folder.archive_outcome() if closed else []
+            folder.add_event("restored" if undo else "removed", annotator=annotator, why=why.strip(), closed=closed)
+        state = read_state(folder)
+        done = "count again" if undo else "do not count any more"
+        already = "" if changes_it else ", as before this command"
+        theirs = counted(len({key[0] for key in state.stored if key[1] == annotator}), "item")
+        messages = [f"the annotations of {name} on {theirs} {done}{already}"]
+        if not closed:
+            return status_of(state, Collected()), messages
+        status, _ = _close(state, force=False)
+    if renamed:
+        messages.append(f"the decisions were made anew; earlier results were renamed to {', '.join(renamed)}")
+    short = {item: status.by_item[item] for item in {*status.missing, *status.exhausted}}
+    messages += describe_below_overlap(state.spec, below_overlap(state.spec, state.items, short), "annotations")
+    if status.missing:
+        messages.append(f"the round stays closed; `h2htalk round reopen {folder.path}` asks other annotators")
+    if "adjudicates" in state.manifest:
+        messages.append("apply this adjudication again: `h2htalk round close ROUND --adjudication` with this folder")
+    return status, messages
