@@ -71,13 +71,9 @@ def read_annotators(path: Path, salt: bytes) -> tuple[Annotator, ...]:
             "passed"
         )
     try:
-        rows = [
-            (where, {key.casefold().replace(" ", "_"): cell for key, cell in row.items()})
-            for where, row in read_rows(path)
-        ]
+        annotators = tuple(_read_annotator(row, where, salt) for where, row in read_rows(path))
     except DataError as error:
         raise RoundError(str(error)) from error
-    annotators = tuple(_read_annotator(row, where, salt) for where, row in rows)
     if not annotators:
         raise RoundError(
             f"{path}: the list of annotators is empty; add a heading with name and languages (and crisis, if items are "
@@ -93,11 +89,14 @@ def placeholder_annotators(count: int, languages: Sequence[Language], salt: byte
     return tuple(Annotator(annotator_id(name, salt), name, (language,)) for name, language in names)
 
 
-def _read_annotator(row: Mapping[str, str], where: str, salt: bytes) -> Annotator:
-    if missing := [name for name in COLUMNS[:2] if name not in row]:
+def _read_annotator(cells: Mapping[str, str], where: str, salt: bytes) -> Annotator:
+    row = {key.casefold().replace(" ", "_"): cell for key, cell in cells.items()}
+    missing = [name for name in COLUMNS[:2] if name not in row]
+    if missing or len(row) < len(cells):
+        problem = f"without {' and '.join(missing)}" if missing else "which names a column twice"
         raise RoundError(
             f"{where}: a list of annotators needs the columns name and languages (and crisis, if items are about one); "
-            f"its first row is {quoted(', '.join(row))}, without {' and '.join(missing)}"
+            f"its first row is {quoted(', '.join(row))}, {problem}"
         )
     name, crisis = row["name"], row.get("crisis", "").lower()
     languages = row["languages"].replace(",", " ").replace("+", " ").split()

@@ -94,6 +94,11 @@ def read_items(name: str, status: Collection[str] = (), kind: Kind = "crowd") ->
     for one, other in itertools.pairwise(source.items):
         if one.id == other.id:
             raise DataError(f"{name}: the id {quoted(one.id)} occurs twice; ids must be unique in a round")
+    for item in source.items:
+        # Adjudicators of ties choose between labels; those who rate, or look for violations, judge a response.
+        judged = kind == "safety" or (kind == "adjudication" and not item.labels)
+        if judged and not item.response.strip():
+            raise RoundError(f"{name}: {item.id} has no response; a round of {kind} needs one")
     return source
 
 
@@ -173,7 +178,9 @@ def _read_record(where: str, record: Record) -> SourcedItem:
         dialogue = Dialogue.from_dict(record, where)
         explicit = notes_explicit(dialogue.metadata)
         crisis = explicit or notes_crisis(dialogue.metadata)  # found by the safety stage, a possible one too
-        return Item(dialogue.id, dialogue.language, dialogue.messages, crisis=crisis, explicit=explicit), record
+        tags = _crisis_tags(dialogue.metadata)
+        item = Item(dialogue.id, dialogue.language, dialogue.messages, crisis=crisis, explicit=explicit, tags=tags)
+        return item, record
     if "study" in record:
         return case_item(Case.from_dict(record, where)), record
     if "inputs" in record:
@@ -201,8 +208,16 @@ def scenario_item(scenario: Scenario, personas: Mapping[str, Persona] | None = N
         reference=scenario.reference,
         crisis=scenario.tags.risk != "none" or explicit or notes_crisis(scenario.metadata),
         explicit=explicit,
+        tags=_crisis_tags(scenario.metadata) or (f"risk.{scenario.tags.risk}",) * (scenario.tags.risk != "none"),
         subtask=scenario.subtask,
     )
+
+
+def _crisis_tags(metadata: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the tags by which the safety stage marked a crisis, harm by the companion, or sexual content."""
+    safety = metadata.get("safety")
+    noted = safety if isinstance(safety, Mapping) else {}
+    return (*map(str, noted.get("tags", ())), *(("possible_crisis",) if noted.get("possible_crisis") else ()))
 
 
 def case_item(case: Case, personas: Mapping[str, Persona] | None = None) -> Item:

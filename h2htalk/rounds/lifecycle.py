@@ -88,9 +88,13 @@ def open_round(spec: RoundSpec, out: str | Path) -> tuple[Status, list[str]]:
     # may still hold items that were erased from the round.
     stored = {"adjudicates", "continues", "opened_items_sha256"}
     opened = _is_opened(folder, spec) and not stored.isdisjoint(folder.manifest())
-    source = ItemSource(folder.items(), {}) if opened else _read_items(spec)
+    source = ItemSource(folder.items(), {}) if opened else read_items(str(spec.items), spec.status, spec.kind)
     questions = questions_for(spec.kind, [item.labels for item in source.items])
-    items = tuple(check_values(_without_suggestions(item, questions), questions) for item in source.items)
+    asked = {question.name for question in questions}
+    items = tuple(
+        check_values(replace(item, suggested={k: v for k, v in item.suggested.items() if k in asked}), questions)
+        for item in source.items
+    )
     platform, began = open_platform(spec.where), False
     try:
         with folder.locked():
@@ -135,22 +139,6 @@ def _is_opened(folder: RoundFolder, spec: RoundSpec) -> bool:
         )
     require_same_spec(folder.spec(), spec, folder.path)
     return True
-
-
-def _read_items(spec: RoundSpec) -> ItemSource:
-    source = read_items(str(spec.items), spec.status, spec.kind)
-    for item in source.items:
-        # Adjudicators of ties choose between labels; those who rate, or look for violations, judge a response.
-        judged = spec.kind == "safety" or (spec.kind == "adjudication" and not item.labels)
-        if judged and not item.response.strip():
-            raise RoundError(f"{spec.items}: {item.id} has no response; a round of {spec.kind} needs one")
-    return source
-
-
-def _without_suggestions(item: Item, questions: Sequence[Question]) -> Item:
-    """Remove suggestions for questions that this round does not ask."""
-    names = {question.name for question in questions}
-    return replace(item, suggested={key: value for key, value in item.suggested.items() if key in names})
 
 
 def _require_same_round(state: RoundState, items: Sequence[Item]) -> None:
@@ -438,8 +426,13 @@ def reopen_round(
         reopens = closed and bool(late or requests.items or altered)
         if not requests.items and not reopens and not (now or late) and changed == state.annotators:
             raise RoundError(f"{path}: every item already has enough annotators; nothing to hand out")
-        unchanged = closed or changed == state.annotators
-        if requests.exhausted and unchanged and not requests.requested and not late and not altered:
+        if (
+            requests.exhausted
+            and (closed or changed == state.annotators)
+            and not requests.requested
+            and not late
+            and not altered
+        ):
             raise RoundError(
                 f"{path}: {counted(requests.exhausted, 'item needs', 'items need')} more annotators, but no eligible "
                 "annotator is left; add some with --annotators, or close the round and open an adjudication of its "
@@ -530,15 +523,17 @@ def _compute_requests(
     return _Requests(len(needed), requested, exhausted, sum(one.pending for one in pending.values()))
 
 
-def _describe_late(late: Sequence[Annotation], closed: bool, altered: bool) -> list[str]:
-    if not late:
-        return []
+def _describe_late(late: Sequence[Annotation], closed: bool, altered: bool) -> Iterator[str]:
     items = counted(len({one.key[:2] for one in late}), "item")
-    if altered:
-        return [f"annotations.jsonl was changed after closing; annotations of {items} were collected again"]
-    if closed:
-        return [f"annotations of {items} that came after closing count now; close the round again"]
-    return [f"annotations of {items} by returning annotators count now"]
+    if late and altered:
+        yield f"annotations.jsonl was changed after closing; annotations of {items} were collected again"
+    elif late:
+        by = (
+            "that came after closing count now; close the round again"
+            if closed
+            else "by returning annotators count now"
+        )
+        yield f"annotations of {items} {by}"
 
 
 def _write_annotators(state: RoundState, annotators: Sequence[Annotator]) -> list[str]:
@@ -559,9 +554,6 @@ def _write_annotators(state: RoundState, annotators: Sequence[Annotator]) -> lis
     kept = {one.id: one for one in state.folder.listed_annotators() if one.id in state.removed}
     state.folder.write_records(ANNOTATORS, (kept.get(one.id, one) for one in annotators))
     return ["the list of annotators was updated"]
-
-
-# --- Remove an annotator ----------------------------------------------------------------------------------------------
 
 
 def remove_annotator(path: str | Path, name: str, *, why: str = "", undo: bool = False) -> tuple[Status, list[str]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -9,7 +10,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from h2htalk.data.files import read_json_object, remove_file, sha256_of, write_json, write_jsonl, write_text
+from h2htalk.data.files import json_line, read_json_object, remove_file, sha256_of, write_json, write_jsonl, write_text
 from h2htalk.errors import DataError, RoundError
 from h2htalk.rounds.aggregation.agreement import agreement_of
 from h2htalk.rounds.aggregation.annotator_statistics import annotator_statistics, qualified, statistics_csv
@@ -71,8 +72,8 @@ def read_outcome(path: Path) -> RoundOutcome:
     state.require_unchanged()
     again = f"close the round again, which writes it from the annotations: `h2htalk round close {path}`"
     written, agreement = path / "decisions.jsonl", read_json_object(path / "agreement.json", missing_ok=True)
-    if not written.is_file() or agreement.pop("decisions_sha256", None) != sha256_of(written):
-        raise DataError(f"{written}: was changed after it was written by closing the round, or is missing; {again}")
+    if not written.is_file() or agreement.pop("sha256", None) != _checksum(written, agreement):
+        raise DataError(f"{written}: it or agreement.json was changed after closing the round, or is missing; {again}")
     decisions = {(one.item, one.question): one for _, one in read_record_lines(written, Decision, again)}
     annotations = dict(sorted(state.annotations.items()))
     return RoundOutcome(state.name, path, state.spec, state.items, folder.sources(), decisions, annotations, agreement)
@@ -87,7 +88,7 @@ def write_outcome(state: RoundState, decisions: Sequence[Decision]) -> list[str]
 def write_statistics(state: RoundState) -> list[str]:
     """Write agreement, statistics and payment of a closed round; return messages for the manager.
 
-    The SHA-256 of `decisions.jsonl` is stored beside the agreement.
+    A checksum of `decisions.jsonl` and of the agreement is stored with the agreement.
     """
     folder, annotations = state.folder, state.annotations.values()
     agreement: dict[str, Any] = {
@@ -95,8 +96,8 @@ def write_statistics(state: RoundState) -> list[str]:
         for question in state.questions
         if question.decided
     }
-    sha256 = sha256_of(folder.path / "decisions.jsonl")
-    write_json(folder.path / "agreement.json", agreement | {"decisions_sha256": sha256})
+    sha256 = _checksum(folder.path / "decisions.jsonl", agreement)
+    write_json(folder.path / "agreement.json", agreement | {"sha256": sha256})
     counted_ids = [annotator.id for annotator in state.annotators if annotator.id not in state.removed]
     rows = annotator_statistics(state.items, state.questions, annotations, counted_ids)
     write_text(folder.path / "annotator_statistics.csv", statistics_csv(rows, state.spec.pass_gold))
@@ -105,6 +106,11 @@ def write_statistics(state: RoundState) -> list[str]:
         return []
     passed = qualified(rows, state.spec.pass_gold)
     return _write_qualified(state, {annotator for annotator, one in passed.items() if one})
+
+
+def _checksum(decisions: Path, agreement: Mapping[str, Any]) -> str:
+    """Return the SHA-256 of decisions and agreement, by which a reader knows that neither was edited."""
+    return hashlib.sha256(f"{sha256_of(decisions)} {json_line(agreement)}".encode()).hexdigest()
 
 
 def _write_payment(state: RoundState) -> None:
@@ -137,13 +143,13 @@ def _write_payment(state: RoundState) -> None:
 def _write_qualified(state: RoundState, passed: set[str]) -> list[str]:
     """Write the active annotators who passed the gold items as a list for `--annotators`; no list if nobody did."""
     active = [annotator for annotator in state.annotators if annotator.active]
-    rows = [
-        (v.name, " ".join(v.languages), v.crisis, v.participant_id, v.completion_code) for v in active if v.id in passed
-    ]
+    columns = COLUMNS if any(v.participant_id for v in active) else COLUMNS[:3]
+    people = [v for v in active if v.id in passed]
+    rows = [(v.name, " ".join(v.languages), v.crisis, v.participant_id, v.completion_code) for v in people]
     path = state.folder.private / "qualified.csv"
     result = "annotator_statistics.csv has each one's result"
     if not rows:
         remove_file(path)
         return [f"none of {len(active)} annotators passed the gold items, so {path.name} was not written; {result}"]
-    state.folder.write_private(path.name, csv_text(COLUMNS, rows))
+    state.folder.write_private(path.name, csv_text(columns, [row[: len(columns)] for row in rows]))
     return [f"{len(rows)} of {len(active)} annotators passed the gold items: use {path} as --annotators; {result}"]

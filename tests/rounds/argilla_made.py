@@ -65,14 +65,14 @@ def opened(base: Path, **changes: Any) -> RoundFolder:
 def change(round: RoundFolder, name: str, **facts: Any) -> list[str]:
     """Change an annotator, and publish the round again."""
     changed = [replace(one, **facts) if one.name == name else one for one in round.annotators()]
-    round.write_annotators(changed)
+    round.write_records("private/annotators.jsonl", changed)
     return ArgillaPlatform().publish(round)
 
 
 def add_second_set(round: RoundFolder) -> None:
     """Publish the item `a` again, in a second assignment set for one annotator."""
     (first,) = round.assignment_sets()
-    round.write_assignment_sets([first, AssignmentSet(2, {"a": 1}, (), (("a",),))])
+    round.write_records("assignment_sets.jsonl", [first, AssignmentSet(2, {"a": 1}, (), (("a",),))])
 
 
 def discarded_for(server: ArgillaDouble, round: RoundFolder, item: str, dataset: str = DATASET) -> set[str]:

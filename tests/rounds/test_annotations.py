@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from h2htalk.data.records import read_record
 from h2htalk.errors import DataError
 from h2htalk.rounds.annotations import Annotation, changes, latest, skips
 
@@ -17,7 +18,8 @@ ANSWERS = st.builds(
 
 
 def made(item: str, annotator: str, question: str, value: object) -> Annotation:
-    return Annotation.from_dict(
+    return read_record(
+        Annotation,
         {
             "round": "r",
             "item": item,
@@ -25,14 +27,15 @@ def made(item: str, annotator: str, question: str, value: object) -> Annotation:
             "question": question,
             "value": value,
             "when": "2026",
-        }
+        },
+        "a:1",
     )
 
 
 @pytest.mark.parametrize("value", ["keep", 4, ["a", "b"], [], None])
 def test_annotations_as_json(value: object) -> None:
     answer = made("a", "x", "q", value)
-    assert Annotation.from_dict(answer.to_dict()) == answer
+    assert read_record(Annotation, answer.to_dict(), "a:1") == answer
     assert list(answer.to_dict()) == ["round", "item", "annotator", "question", "value", "when"]
 
 

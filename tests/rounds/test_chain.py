@@ -124,7 +124,7 @@ def test_a_safety_round_judges_the_proposed_reply(tmp_path: Path) -> None:
         ("safety", "a round of safety does not ask what to keep; name a closed round of crowd or expert"),
         ("dropped", r"this round keeps no item \(round: 0 kept, 2 dropped, 0 tied\)"),
         ("copy", "has no folder `private`, so its decisions cannot be verified"),
-        ("forged", r"decisions.jsonl:1: this decision was not written by closing"),
+        ("forged", "decisions.jsonl: it or agreement.json was changed after closing"),
         ("status", "no record has a review status; remove status"),
     ],
 )

@@ -38,7 +38,7 @@ def test_items_as_json() -> None:
     [
         ({"prompt": []}, None),
         ({"prompt": None, "context": {}}, "prompt is missing"),
-        ({"prompt": 3}, "prompt: must be text or a list"),
+        ({"prompt": 3}, "prompt: must be a list"),
         ({"prompt": [{"role": "system", "content": "x"}]}, "prompt.1.role: must be 'user'"),
         ({"prompt": "x" * (MAX_TEXT + 1)}, "the maximum is"),
         ({"prompt": "a\0b"}, "null character"),

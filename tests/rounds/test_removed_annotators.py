@@ -219,9 +219,9 @@ def test_quality_warnings_before_closing(tmp_path: Path) -> None:
     path = begin(tmp_path, overlap=3, people=3, count=30)
     answer(path, lambda name, who: expert("drop" if who == "bogumil" or name == "en-item-0" else "keep"))
     warnings = [note for note in round_status(path).notes if note.startswith("look at the answers of bogumil: ")]
-    assert any("same answer: keep is drop on 30 of 30 items" in warning for warning in warnings)
+    assert any("slight agreement: on 30 items, keep agrees" in warning for warning in warnings)
     close_round(path)
-    assert "same answer: keep is drop on 30 of 30" in (path / "annotator_statistics.csv").read_text()
+    assert "slight agreement: on 30 items, keep agrees" in (path / "annotator_statistics.csv").read_text()
     assert set(warnings) <= set(round_status(path).notes)
     remove_annotator(path, "bogumil", why=WHY)
     assert not [note for note in round_status(path).notes if "look at the answers of bogumil" in note]

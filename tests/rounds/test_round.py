@@ -30,9 +30,9 @@ def test_open_annotate_and_close(tmp_path: Path) -> None:
     records = decisions(path)
     assert len(records) == len(settled) == 16
     assert records["en-item-2", "keep"]["label"] == "drop"
-    assert records["en-item-1", "accuracy"] | {"interval": None, "mac": ""} == {
+    assert records["en-item-1", "accuracy"] | {"interval": None} == {
         "item": "en-item-1", "question": "accuracy", "label": 4.0, "rule": "mean", "support": 3, "votes": 3,
-        "dawid_skene": None, "posterior": None, "interval": None, "mac": "",
+        "dawid_skene": None, "posterior": None, "tied": [], "interval": None,
     }  # fmt: skip
     agreement = json.loads((path / "agreement.json").read_text())
     assert agreement["keep"]["alpha"] == 1.0

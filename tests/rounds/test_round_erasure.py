@@ -89,8 +89,8 @@ def test_a_closed_round_loses_the_item_and_nothing_else(closed: Path) -> None:
     assert files_with(closed, WORDS) == []
     assert "annalena, bogumil: ask them to delete their copies" in result.messages[0]
     outcome = read_outcome(closed)
-    assert {key: one.to_dict() for key, one in outcome.decisions.items()} == {
-        key: one for key, one in before.items() if key[0] != GONE
+    assert {key: (one.label, one.rule) for key, one in outcome.decisions.items()} == {
+        key: (one["label"], one["rule"]) for key, one in before.items() if key[0] != GONE
     }
     assert outcome.annotations == {key: one for key, one in annotations.items() if key[0] != GONE}
     assert sorted(outcome.sources) == [item(0), item(1), item(3)]

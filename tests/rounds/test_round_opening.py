@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from rounds_made import NAMES, answer, begin, expert, files_of, people, progress_of, refused
+from rounds_made import NAMES, answer, begin, expert, files_of, people, progress_of, refused, split
 from spreadsheet_rounds import item, rows_of, write_rows
 
 from h2htalk.data.files import write_jsonl
@@ -57,21 +57,26 @@ def test_concurrent_openings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sa
     close_round(path)
 
 
-def test_status_after_a_refused_opening(tmp_path: Path) -> None:
-    """It showed a table of annotators, none of whom had any items."""
+def test_a_refused_opening_leaves_no_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It left a started round; with other settings it was refused, and it had no annotators."""
     refused(tmp_path)
     path = tmp_path / "round"
-    status = round_status(path)
-    assert (status.state, status.progress) == ("partly opened", ())
-    (message,) = status.notes
-    assert message.startswith("opening failed and nothing was published")
-    assert f"`h2htalk round open expert {tmp_path / 'items.jsonl'} --out {path}`" in message
-    assert [one.notes for one in list_rounds(tmp_path)] == [(message,)]
-    for call in (close_round, reopen_round):
-        with pytest.raises(RoundError, match="opening failed and nothing was published"):
-            call(path)
+    assert not path.exists()
+
+    def fails(self: SpreadsheetPlatform, folder: RoundFolder) -> None:
+        raise RoundError("no server")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(SpreadsheetPlatform, "check", fails)
+        for notes in ((), ("notes.txt",)):
+            for name in notes:
+                path.mkdir()
+                (path / name).write_text("mine")
+            with pytest.raises(RoundError, match="no server"):
+                begin(tmp_path, overlap=3, people=3)
+            assert [one.name for one in path.glob("*")] == list(notes)
     begin(tmp_path, overlap=3, people=3)
-    assert (round_status(path).notes, len(progress_of(round_status(path)))) == ((), 3)
+    assert len(progress_of(round_status(path))) == 3
 
 
 def test_status_after_an_interrupted_opening(tmp_path: Path) -> None:
@@ -109,9 +114,11 @@ def test_nobody_gets_an_item_that_they_annotated_without_an_assignment(tmp_path:
     round = RoundFolder(path)
     seated = {assignment.annotator for assignment in round.assignment_sets()[0].assignments}
     (other,) = (annotator.id for annotator in round.annotators() if annotator.id not in seated)
-    round.add_annotations([Annotation(round.name, "en-item-0", other, "keep", "keep", now())])
-    platform, people = SpreadsheetPlatform(), round.annotators()
-    assert make_assignment_set(round, platform, 2, round.items(), {"en-item-0": 1}, people).assignments == ()
+    round.add_annotations([Annotation(round.name, "en-item-0", other, "accuracy", 4, now())])
+    answer(path, split("keep", "drop"))
+    round_status(path)
+    with pytest.raises(RoundError, match="no eligible annotator is left"):
+        reopen_round(path)
 
 
 def test_leaving_a_complete_closed_round_does_not_reopen_it(tmp_path: Path) -> None:
@@ -169,10 +176,7 @@ def test_a_round_that_is_closed_before_status_locks_it(tmp_path: Path, monkeypat
 
 
 @pytest.mark.parametrize("read", ["assignment_sets", "annotators", "annotation_lines"])
-@pytest.mark.parametrize("time", range(2))
-def test_a_list_of_rounds_while_one_is_reopened(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, read: str, time: int
-) -> None:
+def test_a_list_of_rounds_while_one_is_reopened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, read: str) -> None:
     """A list does not lock: it read the annotators, then assignments of one who was not yet among them."""
     path = begin(tmp_path, count=3, people=2, overlap=2)
     answer(path, lambda *_: expert(), only=("annalena",))
@@ -182,7 +186,7 @@ def test_a_list_of_rounds_while_one_is_reopened(
 
     def reads(folder: RoundFolder) -> object:
         calls[0] += 1
-        if calls[0] == time + 1:
+        if calls[0] == 1:
             reopen_round(path, without=["bogumil"], annotators=more)
             answer(path, lambda *_: expert(), only=("chen_wei",))
             round_status(path)
@@ -190,7 +194,7 @@ def test_a_list_of_rounds_while_one_is_reopened(
 
     monkeypatch.setattr(RoundFolder, read, reads)
     assert [one.state for one in list_rounds(tmp_path)] == ["open"]
-    assert calls[0] > time
+    assert calls[0]
 
 
 def test_guidelines_that_are_links_are_refused(tmp_path: Path) -> None:

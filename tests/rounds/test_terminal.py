@@ -6,8 +6,8 @@ from pathlib import Path
 
 from spreadsheet_rounds import fill, item, opened, stems, workbook_path
 
-from h2htalk.rounds.lifecycle import close_round
-from h2htalk.rounds.status import ProgressRow, Status, list_rounds, round_status
+from h2htalk.rounds.lifecycle import close_round, round_status
+from h2htalk.rounds.status import ProgressRow, Status, list_rounds
 from h2htalk.rounds.terminal import decisions_table, progress_table, rounds_table, status_lines
 from h2htalk.text.tables import Table
 

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import pairwise, product
+from typing import Any
 
 from h2htalk.data.languages import find_language
 from h2htalk.distributions import Interval, binomial_tail, wilson_interval
@@ -302,16 +303,31 @@ def _equal_ratings(annotator: str, given: Given, questions: Sequence[Question]) 
 
 
 def _slight_agreement(question: str, given: Given) -> Iterator[tuple[str, str]]:
-    """Yield annotators who agree with the others hardly above chance, with the warning.
-
-    Kappa is 1 - observed / expected disagreement with the others on the same items (Cohen 1960; of ratings weighted by
-    the squared difference, Cohen 1968). Somebody who always gives the same answer has 0, however frequent it is.
-    """
+    """Yield annotators who agree with the others hardly above chance, while these agree, with the warning."""
     by_item: dict[str, dict[str, Value]] = {}
     for annotator, items in given.items():
         for item, answers in items.items():
             if question in answers:
                 by_item.setdefault(item, {})[annotator] = answers[question]
+    for annotator, (kappa, error, count) in sorted(_kappas(by_item).items()):
+        if kappa >= SLIGHT:
+            continue
+        rest = ({one: value for one, value in answers.items() if one != annotator} for answers in by_item.values())
+        others = [one for one, _, _ in _kappas(dict(enumerate(rest))).values()]
+        if others and statistics.median(others) - kappa > ERRORS * error:
+            warning = (
+                f"slight agreement: on {count} items, {question} agrees with the other annotators hardly above chance "
+                f"(kappa {kappa:.2f}; that of the others among themselves is {statistics.median(others):.2f})"
+            )
+            yield annotator, warning
+
+
+def _kappas(by_item: Mapping[Any, Mapping[str, Value]]) -> dict[str, tuple[float, float, int]]:
+    """Return kappa, its standard error and the number of items of annotators with enough items that others answered.
+
+    Kappa is 1 - observed / expected disagreement with the others on the same items (Cohen 1960; of ratings weighted by
+    the squared difference, Cohen 1968). Somebody who always gives the same answer has 0, however frequent it is.
+    """
     observed: dict[str, list[float]] = {}
     mine: dict[str, Counter[Value]] = {}
     others: dict[str, Counter[Value]] = {}
@@ -322,21 +338,14 @@ def _slight_agreement(question: str, given: Given) -> Iterator[tuple[str, str]]:
             observed.setdefault(annotator, []).append(sum(n * _distance(value, other) for other, n in rest.items()))
             mine.setdefault(annotator, Counter())[value] += 1
             others.setdefault(annotator, Counter()).update(rest)
-    kappas, errors = {}, {}
+    kappas = {}
     for annotator, seen in observed.items():
         pairs = product(mine[annotator].items(), others[annotator].items())
         expected = sum(n * m * _distance(one, other) for (one, n), (other, m) in pairs) / len(seen) ** 2
         if len(seen) >= MIN_ITEMS and expected:
-            kappas[annotator] = 1 - statistics.fmean(seen) / expected
-            errors[annotator] = statistics.stdev(seen) / math.sqrt(len(seen)) / expected
-    for annotator, kappa in sorted(kappas.items()):
-        usual = statistics.median([one for other, one in kappas.items() if other != annotator] or [kappa])
-        if kappa < SLIGHT and usual - kappa > ERRORS * errors[annotator]:
-            warning = (
-                f"slight agreement: on {len(observed[annotator])} items, {question} agrees with the other annotators "
-                f"hardly above chance (kappa {kappa:.2f}; the others' median is {usual:.2f})"
-            )
-            yield annotator, warning
+            error = statistics.stdev(seen) / math.sqrt(len(seen)) / expected
+            kappas[annotator] = 1 - statistics.fmean(seen) / expected, error, len(seen)
+    return kappas
 
 
 def _distance(one: Value, other: Value) -> float:

@@ -137,7 +137,7 @@ def test_forged_decisions_and_open_rounds_are_refused(folder: Path) -> None:
     path = folder / "experts" / "decisions.jsonl"
     original = path.read_text()
     path.write_text(original.replace('"label":4.0', '"label":5.0', 1))
-    with pytest.raises(DataError, match=r"decisions\.jsonl:1: this decision was not written by closing"):
+    with pytest.raises(DataError, match=r"decisions\.jsonl: it or agreement\.json was changed after closing"):
         build_release(write_spec(folder), folder / "release")
     path.write_text(original)
     change_answer(folder / "experts", different(1).id, "accuracy", "1")

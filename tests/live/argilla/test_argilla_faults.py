@@ -103,12 +103,12 @@ def test_returning_annotators_get_their_items_again(stack: Stack, base: Path) ->
     one, _, third = small.annotators
     for here, waiting in ((False, []), (True, ["item-000", "item-002", "item-004"])):
         changed = [replace(v, active=here) if v.name == one.name else v for v in small.round.annotators()]
-        small.round.write_annotators(changed)
+        small.round.write_records("private/annotators.jsonl", changed)
         open_round(small.spec, small.round.path)
         assert sorted(small.records(one)) == waiting
     assert sorted(small.records(third)) == ["item-000", "item-004"]
     changed = [replace(v, crisis=True) for v in small.round.annotators()]
-    small.round.write_annotators(changed)
+    small.round.write_records("private/annotators.jsonl", changed)
     open_round(small.spec, small.round.path)
     assert sorted(small.records(third)) == ["item-000", "item-002", "item-004"]
     assert round_status(small.round.path).skipped == 0

@@ -54,7 +54,7 @@ def test_responses_during_discarding_and_restoring_are_kept(
     monkeypatch.setattr(ArgillaClient, "call", answered_first)
     changed = [replace(v, languages=("zh",) if v.name == one.name else v.languages, crisis=True)
                for v in small.round.annotators()]  # fmt: skip
-    small.round.write_annotators(changed)
+    small.round.write_records("private/annotators.jsonl", changed)
     messages = ArgillaPlatform().publish(small.round)
     assert waiting == []
     assert any("was answered while it was restored; the answer is kept" in line for line in messages)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 
 import pytest
 from hypothesis import given, settings
@@ -50,9 +51,9 @@ def decided(votes: Mapping[str, Sequence[Value]], *given: float) -> dict[str, De
 def test_decision_by_majority() -> None:
     one = decided({"a": ["keep", "keep"]})["a"]
     assert (one.label, one.rule, one.support, one.votes) == ("keep", "majority", 2, 2)
-    assert one.to_dict() == {
+    assert asdict(one) == {
         "item": "a", "question": "keep", "label": "keep", "rule": "majority", "support": 2, "votes": 2,
-        "dawid_skene": "keep", "posterior": 1.0,
+        "dawid_skene": "keep", "posterior": 1.0, "tied": (), "interval": None,
     }  # fmt: skip
 
 
@@ -159,12 +160,12 @@ def test_names_and_order_do_not_matter(seed: int) -> None:
     votes = {name: [draw.choice(KEEP.labels) for _ in range(draw.randint(1, 6))] for name in names}
     answers = said("keep", votes)
     items = [item(name) for name in names]
-    before = [one.to_dict() for one in decide(items, [KEEP], answers, 2)]
+    before = [asdict(one) for one in decide(items, [KEEP], answers, 2)]
     new = {f"v{n}": f"w{draw.random()}" for n in range(6)}
     moved = [Annotation(a.round, a.item, new[a.annotator], a.question, a.value, a.when) for a in answers]
     draw.shuffle(moved)
     draw.shuffle(items)
-    assert [one.to_dict() for one in decide(items, [KEEP], moved, 2)] == before
+    assert [asdict(one) for one in decide(items, [KEEP], moved, 2)] == before
 
 
 def test_completed_items_have_all_required_answers() -> None:

@@ -61,7 +61,7 @@ def test_files_are_parsed_again_after_a_change_of_the_round(
     round: RoundFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     collect(round)
-    round.write_annotators([*round.annotators(), Annotator("0" * 12, "carl", ("en",))])
+    round.write_records("private/annotators.jsonl", [*round.annotators(), Annotator("0" * 12, "carl", ("en",))])
     assert len(parsed(round, monkeypatch)) == 2
     monkeypatch.setattr(stored_readings, "__version__", "99")
     assert len(parsed(round, monkeypatch)) == 2

@@ -5,19 +5,13 @@ from __future__ import annotations
 from collections import Counter
 
 import pytest
-from h2htalk.rounds.aggregation.adaptive_overlap import needs_more, needs_more_by_posterior
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from votes_made import counted, vote_lists
 
 from h2htalk.rounds.aggregation.votes import Vote
-
-
-def one(counts: tuple[int, ...], **settings: int) -> int:
-    return needs_more(counted(counts), ["item-00"], **settings)["item-00"]
-
-
-# --- A lead -----------------------------------------------------------------------------------------------------------
+from h2htalk.rounds.assignment.remaining_annotations import needs_more
+from h2htalk.rounds.settings import Adaptive
 
 
 @pytest.mark.parametrize(
@@ -38,24 +32,16 @@ def one(counts: tuple[int, ...], **settings: int) -> int:
     ],
 )
 def test_requests_the_smallest_number_that_can_be_enough(counts: tuple[int, ...], more: int) -> None:
-    assert one(counts) == more
+    assert needs_more(counted(counts), ["item-00"], Adaptive(), 20, 3) == {"item-00": more}
 
 
-def test_minimum_with_a_small_lead() -> None:
-    assert [one((n,), lead=1) for n in range(5)] == [3, 2, 1, 0, 0]
-    assert one((0,), minimum=5, lead=2, maximum=5) == 5
-    assert one((1,), minimum=1, lead=1, maximum=1) == 0
-
-
-def test_result_has_each_requested_item_once() -> None:
+def test_minimum_and_order_of_items() -> None:
+    small = [needs_more(counted((n,)), ["item-00"], Adaptive(lead=1), 20, 2)["item-00"] for n in range(5)]
+    assert small == [3, 2, 1, 0, 0]
+    assert needs_more(counted((0,)), ["item-00"], Adaptive(minimum=5, lead=2), 5, 2) == {"item-00": 5}
     votes = counted((4,), (2, 2))
-    assert needs_more(votes, ["new", "item-01", "item-00", "new"]) == {"new": 4, "item-01": 4, "item-00": 0}
-    assert list(needs_more(votes, ["new", "item-01"])) == ["new", "item-01"]
-    assert needs_more([], ["a"]) == {"a": 4}
-    assert needs_more(votes, []) == {}
-
-
-# --- A posterior ------------------------------------------------------------------------------------------------------
+    found = needs_more(votes, ["new", "item-01", "item-00", "new"], Adaptive(), 20, 2)
+    assert list(found.items()) == [("new", 4), ("item-01", 4), ("item-00", 0)]
 
 
 @settings(deadline=None)
@@ -63,9 +49,8 @@ def test_result_has_each_requested_item_once() -> None:
 def test_posterior_of_two_labels_is_a_lead(votes: list[Vote], rule: tuple[float, float, int]) -> None:
     accuracy, confidence, lead = rule
     items = [f"i{at}" for at in range(10)]
-    assert needs_more_by_posterior(votes, items, accuracy=accuracy, labels=2, confidence=confidence) == needs_more(
-        votes, items, lead=lead
-    )
+    posterior = Adaptive(accuracy=accuracy, confidence=confidence)
+    assert needs_more(votes, items, posterior, 20, 2) == needs_more(votes, items, Adaptive(lead=lead), 20, 2)
 
 
 @settings(deadline=None)
@@ -73,9 +58,8 @@ def test_posterior_of_two_labels_is_a_lead(votes: list[Vote], rule: tuple[float,
 def test_requests_until_the_posterior_is_reached(
     votes: list[Vote], accuracy: float, confidence: float, labels: int
 ) -> None:
-    found = needs_more_by_posterior(
-        votes, ["i0"], accuracy=accuracy, labels=labels, confidence=confidence, minimum=1, maximum=1000
-    )["i0"]
+    rule = Adaptive(minimum=1, accuracy=accuracy, confidence=confidence)
+    found = needs_more(votes, ["i0"], rule, 1000, labels)["i0"]
     counts = sorted(Counter(vote.label for vote in votes if vote.item == "i0").values(), reverse=True)
     counts += [0] * (labels - len(counts))
     ratio = accuracy * (labels - 1) / (1 - accuracy)
@@ -91,6 +75,5 @@ def test_requests_until_the_posterior_is_reached(
 
 def test_more_labels_need_fewer_votes() -> None:
     # Wrong votes are spread over more labels, so two equal votes are stronger evidence.
-    few = needs_more_by_posterior([], ["a"], accuracy=0.7, labels=2, minimum=1)["a"]
-    many = needs_more_by_posterior([], ["a"], accuracy=0.7, labels=5, minimum=1)["a"]
-    assert (few, many) == (4, 2)
+    rule = Adaptive(minimum=1, accuracy=0.7, confidence=0.95)
+    assert [needs_more([], ["a"], rule, 20, labels)["a"] for labels in (2, 5)] == [4, 2]
