@@ -54,7 +54,7 @@ from h2htalk.rounds.round_folder import (
 )
 from h2htalk.rounds.round_state import RoundState, read_state
 from h2htalk.rounds.settings import PLACEHOLDERS, RoundSpec, require_same_spec
-from h2htalk.rounds.status import Status, status_of
+from h2htalk.rounds.status import Status, describe_gaps, describe_ties, require_complete, status_of
 from h2htalk.rounds.texts.guidelines import guidelines
 
 # --- Open -------------------------------------------------------------------------------------------------------------
@@ -329,11 +329,11 @@ def _close(state: RoundState, force: bool, other: RoundOutcome | None = None) ->
         state, collected, new = _collect(state)
     status, spec = status_of(state, collected, new), state.spec
     if not closed and not force:
-        _require_complete(state.folder.path, status)
+        require_complete(state.folder.path, status)
     annotations = list(state.annotations.values())
     decisions = decide(state.items, state.questions, annotations, spec.annotators_per_item, spec.ties.dawid_skene)
     fewer = below_overlap(spec, state.items, {name: status.by_item[name] for name in status.exhausted})
-    gaps = [*_describe_gaps(status), *describe_below_overlap(spec, fewer, "annotations")]
+    gaps = [*describe_gaps(status), *describe_below_overlap(spec, fewer, "annotations")]
     notes = [*state.describe_removed(), *(() if closed else gaps)]
     if other is not None:
         notes.append(store_adjudications(state.folder, other, decisions))
@@ -344,44 +344,11 @@ def _close(state: RoundState, force: bool, other: RoundOutcome | None = None) ->
         notes.append(f"{earlier} not applied: later annotations changed the tie")
     notes += write_outcome(state, decisions)
     if not closed:
-        notes += [*_describe_ties(state.folder.path, status), *open_platform(spec.where).close(state.folder)]
+        notes += [*describe_ties(state.folder.path, status), *open_platform(spec.where).close(state.folder)]
         missing, mistakes = sum(status.missing.values()), len(status.mistakes)
         facts = {"missing": missing, "mistakes": mistakes, "below_overlap": fewer, **state.fingerprint}
         state.folder.add_event("closed", incomplete=bool(missing or mistakes), **facts)
     return replace(status, state="closed", notes=(*status.notes, *notes)), decisions
-
-
-def _require_complete(path: Path, status: Status) -> None:
-    if status.mistakes:
-        raise RoundError(
-            f"{status.name}: {counted(len(status.mistakes), 'mistake')}, the first: {status.mistakes[0]}; have them "
-            "corrected (`h2htalk round status` lists them), or close anyway with --force"
-        )
-    if status.missing:
-        raise RoundError(
-            f"{status.name}: {counted(sum(status.missing.values()), 'assignment is', 'assignments are')} missing for "
-            f"{len(status.missing):,} of {counted(status.items, 'item')}; wait; hand out what annotators who left "
-            f"have not answered with `h2htalk round reopen {path} --without NAME`; or close with --force"
-        )
-
-
-def _describe_gaps(status: Status) -> Iterator[str]:
-    """Yield messages on what a round was closed without."""
-    if status.missing:
-        missing = counted(sum(status.missing.values()), "assignment")
-        yield f"closed without {missing} of {counted(len(status.missing), 'item')}"
-    if status.mistakes:
-        yield f"closed with {counted(len(status.mistakes), 'mistake')}:"
-        yield from status.mistakes
-
-
-def _describe_ties(path: Path, status: Status) -> Iterator[str]:
-    if status.ties:
-        ties = counted(status.ties, "item is tied and could", "items are tied and could")
-        yield (
-            f"{ties} get one more annotator: `h2htalk round reopen {path}` requests one for each; otherwise an "
-            f"adjudication decides them: `h2htalk round open adjudication {path} --out FOLDER`"
-        )
 
 
 # --- Reopen -----------------------------------------------------------------------------------------------------------

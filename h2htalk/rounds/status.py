@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from h2htalk.data.languages import Language
-from h2htalk.errors import H2HTalkError, RoundError
+from h2htalk.errors import H2HTalkError, RoundError, counted
 from h2htalk.rounds.aggregation.annotator_statistics import annotator_warnings
 from h2htalk.rounds.annotations import skips
 from h2htalk.rounds.assignment.remaining_annotations import annotations_to_request, pending_annotations
@@ -174,6 +174,41 @@ def _progress(
                 rows.append(ProgressRow(name, one, numbers[0], completed[key], numbers[1], begun[key], passed[key]))
         idle += annotator.active and len(rows) == before
     return tuple(rows), idle
+
+
+def require_complete(path: Path, status: Status) -> None:
+    """Raise RoundError if a round has mistakes, or lacks assignments that somebody could complete."""
+    if status.mistakes:
+        raise RoundError(
+            f"{status.name}: {counted(len(status.mistakes), 'mistake')}, the first: {status.mistakes[0]}; have them "
+            "corrected (`h2htalk round status` lists them), or close anyway with --force"
+        )
+    if status.missing:
+        raise RoundError(
+            f"{status.name}: {counted(sum(status.missing.values()), 'assignment is', 'assignments are')} missing for "
+            f"{len(status.missing):,} of {counted(status.items, 'item')}; wait; hand out what annotators who left "
+            f"have not answered with `h2htalk round reopen {path} --without NAME`; or close with --force"
+        )
+
+
+def describe_gaps(status: Status) -> Iterator[str]:
+    """Yield messages on what a round was closed without."""
+    if status.missing:
+        missing = counted(sum(status.missing.values()), "assignment")
+        yield f"closed without {missing} of {counted(len(status.missing), 'item')}"
+    if status.mistakes:
+        yield f"closed with {counted(len(status.mistakes), 'mistake')}:"
+        yield from status.mistakes
+
+
+def describe_ties(path: Path, status: Status) -> Iterator[str]:
+    """Yield a message on ties that one more annotator could break."""
+    if status.ties:
+        ties = counted(status.ties, "item is tied and could", "items are tied and could")
+        yield (
+            f"{ties} get one more annotator: `h2htalk round reopen {path}` requests one for each; otherwise an "
+            f"adjudication decides them: `h2htalk round open adjudication {path} --out FOLDER`"
+        )
 
 
 def list_rounds(path: Path) -> Iterator[Status]:
