@@ -2,8 +2,9 @@
 
 python tools/trace_files.py [--tree TREE] [--list]
 
-Runs an evaluation against the tree's own imitated provider, a judge and a calibration, under `sys.setprofile` in all
-threads. `--tree` names another checkout. Functions that a module calls while it is imported are not counted.
+Runs an evaluation against the tree's own imitated provider, a judge, a calibration and a round, under
+`sys.setprofile` in all threads. `--tree` names another checkout.
+Functions that a module calls while it is imported are not counted.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ WINDOWS = (
     Window("a paid live call", {"HostedChat.complete"}, {"StageCalls.settle"}, 6),
     Window("a corrected J, from ratings to cells", {"_corrections"}, {"write_sealed"}, 6),
     Window("a cell of Table 2, from scores to tables", {"summarize"}, {"write_tables"}, 6),
+    Window("a decision of a round, from annotations to decisions.jsonl", {"decide"}, {"write_jsonl"}, 7),
     Window("all of calibrate", {"calibrate_judge"}, {"calibrate_judge"}),
     Window("all of report", {"report"}, {"report"}),
     Window("all of evaluate", {"evaluate"}, {"evaluate"}, 60),
@@ -101,6 +103,18 @@ def run_everything(folder: Path, tree: Path, tracer: Tracer) -> None:
     calibrate_judge(*([one] if many else one for one in (run, folder / "labels.csv")), random=True)
     report = sys.modules[h2htalk.load_run.__module__.replace("benchmark.run", "benchmark.score_run")].report
     report(run)
+    close_made_round(folder)
+
+
+def close_made_round(folder: Path) -> None:
+    """Open a round of experts on spreadsheets, answer it and close it."""
+    from rounds_made import answer, begin, expert
+
+    from h2htalk.rounds.lifecycle import close_round
+
+    path = begin(folder / "rounds", overlap=2, people=3)
+    answer(path, lambda name, _: expert("drop" if name == "en-item-2" else "keep"))
+    close_round(path)
 
 
 def main() -> None:

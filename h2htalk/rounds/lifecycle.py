@@ -330,11 +330,11 @@ def _close(state: RoundState, force: bool, other: RoundOutcome | None = None) ->
     status, spec = status_of(state, collected, new), state.spec
     if not closed and not force:
         require_complete(state.folder.path, status)
-    annotations = list(state.annotations.values())
-    decisions = decide(state.items, state.questions, annotations, spec.annotators_per_item, spec.ties.dawid_skene)
     fewer = below_overlap(spec, state.items, {name: status.by_item[name] for name in status.exhausted})
     gaps = [*describe_gaps(status), *describe_below_overlap(spec, fewer, "annotations")]
     notes = [*state.describe_removed(), *(() if closed else gaps)]
+    annotations = list(state.annotations.values())
+    decisions = decide(state.items, state.questions, annotations, spec.annotators_per_item, spec.ties.dawid_skene)
     if other is not None:
         notes.append(store_adjudications(state.folder, other, decisions))
     stored = read_adjudications(state.folder)

@@ -135,16 +135,6 @@ def test_a_broken_tie_does_not_affect_other_decisions(tmp_path: Path) -> None:
     assert not [note for note in closed.notes if "earlier adjudication" in note]
 
 
-def test_open_rounds_have_no_ties(tmp_path: Path) -> None:
-    """An interrupted closing leaves decisions in an open round."""
-    path = tied(tmp_path)
-    kept = (path / "decisions.jsonl").read_bytes()
-    reopen_round(path, annotators=people(tmp_path / "more.csv", "daraigh"))
-    (path / "decisions.jsonl").write_bytes(kept)
-    with pytest.raises(RoundError, match="not closed, so its decisions are not final"):
-        open_round(make_spec("adjudication", str(path), {}), tmp_path / "ties")
-
-
 def test_adjudicators_see_no_suggestions(tmp_path: Path) -> None:
     suggested = [item(n, suggested={"keep": "drop", "comment": "I would drop it."}) for n in range(2)]
     write_jsonl(tmp_path / "items.jsonl", suggested)
@@ -167,16 +157,6 @@ def test_adjudications_of_another_round_are_refused(tmp_path: Path) -> None:
         close_round(one, adjudication=other)
     assert decisions(one) == before
     assert not (one / "adjudications.jsonl").exists()
-
-
-def test_opening_an_adjudication_again_does_not_need_the_ties(tmp_path: Path) -> None:
-    path = tied(tmp_path)
-    spec = make_spec("adjudication", str(path), {})
-    open_round(spec, tmp_path / "ties")
-    before = RoundFolder(tmp_path / "ties").items()
-    reopen_round(path, annotators=people(tmp_path / "more.csv", "daraigh"))
-    assert open_round(spec, tmp_path / "ties")[0].state == "open"
-    assert RoundFolder(tmp_path / "ties").items() == before
 
 
 def test_adjudications_of_many_crises_have_sessions_of_one_item(tmp_path: Path) -> None:

@@ -13,10 +13,10 @@ from curation_made import finished
 from kills import interrupted_at
 from rounds_made import answer, begin, crowd, decisions, expert, files_of, people
 
-from h2htalk.data.files import read_json_object, read_jsonl, write_json, write_jsonl
+from h2htalk.data.files import read_jsonl, write_json, write_jsonl
 from h2htalk.data.links import Link, read_links
 from h2htalk.errors import DataError, RoundError
-from h2htalk.rounds.lifecycle import close_round, open_round, reopen_round, round_status
+from h2htalk.rounds.lifecycle import close_round, open_round, reopen_round
 from h2htalk.rounds.round_folder import RoundFolder
 from h2htalk.rounds.settings import RoundSpec, make_spec
 
@@ -57,13 +57,6 @@ def test_every_round_knows_its_workspace_and_what_came_after(tmp_path: Path) -> 
         assert RoundFolder(tmp_path / name).source_paths()["workspace"] == str(work)
         assert str(tmp_path) not in (tmp_path / name / "round.json").read_text()
     assert RoundFolder(tmp_path / "safety").sources() == RoundFolder(tmp_path / "expert").sources()
-
-
-def test_a_stage_of_a_workspace_links_the_workspace(tmp_path: Path) -> None:
-    work = finished(tmp_path / "work", "review", [candidate("c-1", "accept")]).path
-    open_round(spec_of("crowd", work / "review"), tmp_path / "crowd")
-    assert [link.path for link in read_links(work)] == [tmp_path / "crowd"]
-    assert RoundFolder(tmp_path / "crowd").source_paths()["workspace"] == str(work)
 
 
 def test_a_round_of_a_plain_file_has_no_workspace(tmp_path: Path) -> None:
@@ -189,17 +182,6 @@ def test_an_opening_that_is_killed_at_any_write(tmp_path: Path) -> None:
     assert [link.path for link in read_links(path)] == [tmp_path / f"expert-{n}" for n in range(number)]
 
 
-def test_the_manifest_names_the_round_before_without_its_path(tmp_path: Path) -> None:
-    path = crowd_round(tmp_path)
-    open_round(spec_of("expert", path), tmp_path / "expert")
-    facts = read_json_object(tmp_path / "expert" / "round.json")
-    assert facts["continues"] == {
-        "name": "crowd",
-        "items_sha256": read_json_object(path / "round.json")["items_sha256"],
-    }
-    assert "adjudicates" not in facts
-
-
 # --- What nobody reads -----------------------------------------------------------------------------------------------
 
 
@@ -228,15 +210,3 @@ def test_everything_about_a_candidate_arrives_unchanged(tmp_path: Path) -> None:
     lines = [line for _, line in read_jsonl(tmp_path / "round" / "sources.jsonl")]
     assert lines == [{"id": name, "record": full_candidate(name)} for name in ("c-1", "c-2")]
     assert RoundFolder(tmp_path / "round").sources() == {name: full_candidate(name) for name in ("c-1", "c-2")}
-
-
-def test_a_round_from_before_sources_were_stored(tmp_path: Path) -> None:
-    open_round(stage_spec(tmp_path, "c-1"), tmp_path / "round")
-    manifest = read_json_object(tmp_path / "round" / "round.json")
-    del manifest["sources_sha256"]
-    write_json(tmp_path / "round" / "round.json", manifest)
-    # A file that the round does not name is not part of it.
-    assert RoundFolder(tmp_path / "round").sources() == {}
-    (tmp_path / "round" / "sources.jsonl").unlink()
-    assert RoundFolder(tmp_path / "round").sources() == {}
-    assert round_status(tmp_path / "round").state == "open"

@@ -54,14 +54,6 @@ def test_closing_waits_while_anybody_is_left(tmp_path: Path) -> None:
     assert decisions(path)["en-item-1", "keep"]["votes"] == 1
 
 
-def test_an_item_that_everybody_skips(tmp_path: Path) -> None:
-    path = begin(tmp_path, overlap=2, people=2)
-    answer(path, skipping("en-item-1", *NAMES))
-    closed, _ = close_round(path)
-    assert "1 item has fewer annotations than the overlap of 2: 0 (1 item)" in closed.notes
-    assert decisions(path)["en-item-1", "keep"]["rule"] == "no annotations"
-
-
 def test_leaving_without_a_replacement(tmp_path: Path) -> None:
     """It was refused, so that a round whose annotators left could only be closed with --force."""
     path = begin(tmp_path, overlap=2, people=2, count=2)

@@ -9,7 +9,7 @@ from argilla_double import ArgillaDouble
 from argilla_made import opened as opened_on_server
 from command_line import h2htalk_here
 from rounds_made import answer, begin, crowd
-from spreadsheet_rounds import edited, item, keys_of, opened, rows_of, session_of, write_rows
+from spreadsheet_rounds import edited, keys_of, rows_of, session_of, write_rows
 
 from h2htalk.rounds.platforms import Message
 from h2htalk.rounds.settings import Care
@@ -26,12 +26,6 @@ def test_one_line_for_a_fault_in_many_places() -> None:
         "bert.csv: the file is empty",
         "a note",
     ]
-
-
-def test_few_messages_of_a_kind_are_all_printed() -> None:
-    three = [Message(place, "empty") for place in "abc"]
-    assert list(grouped(three)) == ["a: empty", "b: empty", "c: empty"]
-    assert list(grouped([*three, Message("d", "empty")])) == ["a: empty", "  the same in 3 more places: b; c; d"]
 
 
 @pytest.mark.parametrize("fault", ["column", "value", "incomplete", "texts", "codes", "suffix"])
@@ -86,12 +80,3 @@ def test_a_fault_in_each_dataset(server: ArgillaDouble, tmp_path: Path) -> None:
         "  the same in 7 more places: round-set1-en-02; round-set1-en-03; round-set1-en-04; round-set1-en-05; "
         "round-set1-en-06; and 2 more",
     ]
-
-
-def test_mistakes_keep_their_text(tmp_path: Path) -> None:
-    """What a message says does not depend on whether the file was parsed again."""
-    round = opened(tmp_path, "crowd", [item(n) for n in range(5)])
-    path = round.path / "spreadsheets" / "anna.xlsx"
-    write_rows(path, [row | {"keep": "maybe"} for row in rows_of(path)])
-    first, second = (h2htalk_here("round", "status", round.path).stderr for _ in range(2))
-    assert first == second != ""

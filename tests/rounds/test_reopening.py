@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from kills import interrupted_at
-from rounds_made import NAMES, answer, begin, decisions, events, expert, files_of, people, progress_of, refused, split
+from rounds_made import NAMES, answer, begin, decisions, events, expert, files_of, people, progress_of, split
 
 from h2htalk.errors import RoundError
 from h2htalk.rounds.lifecycle import close_round, reopen_round, round_status
@@ -28,12 +28,6 @@ def test_closing_notes_ties_that_could_get_one_more_annotator(tmp_path: Path) ->
     closed, _ = close_round(path)
     assert [note for note in closed.notes if "1 item is tied" in note and "round reopen" in note]
     assert events(path, "closed")[-1]["incomplete"] is False
-
-
-def test_ties_without_available_annotators_are_not_noted(tmp_path: Path) -> None:
-    path = tied(tmp_path, panel=2)
-    assert round_status(path).ties == 0
-    assert not [note for note in close_round(path)[0].notes if "round reopen" in note]
 
 
 def test_closing_waits_for_the_annotators_of_reopened_ties(tmp_path: Path) -> None:
@@ -209,12 +203,3 @@ def test_reopening_interrupted_at_any_write_can_be_repeated(tmp_path: Path, writ
     assert round_status(path).missing == {}
     close_round(path)
     assert decisions(path)["en-item-1", "keep"]["votes"] == 3
-
-
-def test_a_refused_opening_can_be_repeated_with_other_settings(tmp_path: Path) -> None:
-    """Another overlap or list of annotators was refused because of the first attempt."""
-    refused(tmp_path)
-    path = begin(tmp_path, overlap=3, people=3)
-    assert len(RoundFolder(path).assignment_sets()[0].assignments) == 12
-    with pytest.raises(RoundError, match="another overlap"):
-        begin(tmp_path, overlap=2, people=3)

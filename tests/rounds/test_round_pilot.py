@@ -18,7 +18,7 @@ from h2htalk.rounds.spreadsheets.assigned_files import read_spreadsheet_round
 PEOPLE = "name,languages,crisis\nannalena,en,yes\nbogumil,zh en,no\nchen_wei,zh,yes\ndaraigh,en,yes\n"
 
 
-def begin(folder: Path, count: int = 6, people: str = PEOPLE) -> Path:
+def begin(folder: Path, count: int = 6, people: str = PEOPLE, **given: object) -> Path:
     """A pilot of `count` items in each language, one of them about a crisis; no overlap is set."""
     folder.mkdir(parents=True, exist_ok=True)
     gold = {"keep": "keep"}
@@ -26,7 +26,7 @@ def begin(folder: Path, count: int = 6, people: str = PEOPLE) -> Path:
     items[0]["crisis"] = True
     write_jsonl(folder / "gold.jsonl", items)
     (folder / "people.csv").write_text(people, encoding="utf-8")
-    spec = make_spec("crowd", str(folder / "gold.jsonl"), {"annotators": str(folder / "people.csv")})
+    spec = make_spec("crowd", str(folder / "gold.jsonl"), {"annotators": str(folder / "people.csv"), **given})
     open_round(spec, folder / "pilot")
     return folder / "pilot"
 
@@ -90,3 +90,21 @@ def test_no_list_if_nobody_passed(tmp_path: Path) -> None:
 def test_pilot_items_without_eligible_annotators(tmp_path: Path) -> None:
     with pytest.raises(RoundError, match=r"no annotator is eligible for 6 items, the first: 'zh-item-0' is in zh;"):
         begin(tmp_path, people="name,languages,crisis\nannalena,en,yes\n")
+
+
+def test_participants_of_prolific_are_paid_by_their_id(tmp_path: Path) -> None:
+    people = (
+        "name,languages,crisis,Participant id,Completion code\nannalena,en,yes,5f0a,CODE1\nbogumil,zh en,no,6e1b,\n"
+        "chen_wei,zh,yes,,\ndaraigh,en,yes,,\n"
+    )
+    path = begin(tmp_path, people=people, hourly=9.0)
+    answer(path, skipped=("annalena",))
+    close_round(path)
+    payment = (path / "private" / "payment.csv").read_text().splitlines()
+    assert payment[:2] == [
+        "annotator,items completed,items skipped,minutes,participant id,completion code",
+        "annalena,5,1,6.0,5f0a,CODE1",
+    ]
+    assert (path / "private" / "prolific_bonus.csv").read_text() == "5f0a,0.90\n6e1b,1.65\n"
+    assert (path / "private" / "prolific_bonus.csv").stat().st_mode & 0o077 == 0
+    assert "annalena,en,yes,5f0a,CODE1" in (path / "private" / "qualified.csv").read_text()

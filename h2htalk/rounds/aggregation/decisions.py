@@ -103,7 +103,7 @@ def decide(
         for question in questions:
             if (item, question.name) in made:
                 decided.append(made[item, question.name])
-            elif question.decided:
+            elif question.form in ("label", "rating"):
                 decided.append(Decision(item, question.name, None, NO_ANNOTATIONS))
     return decided
 

@@ -76,6 +76,14 @@ def test_too_many_crises_are_an_error() -> None:
         sessions(items(40, every=20), Care(10, 0.0), 0, "ana")
 
 
+def test_a_full_share_of_crises_names_the_tags_that_fill_it() -> None:
+    """A round was refused, and nobody knew that possible crises filled the share."""
+    tagged = [replace(one, tags=("possible_crisis",) if one.crisis else ()) for one in items(40, every=2)]
+    tagged[0] = replace(tagged[0], tags=("crisis.ideation", "possible_crisis"))
+    with pytest.raises(RoundError, match=r"crisis \(by their tags: possible_crisis 20, crisis.ideation 1\); with"):
+        sessions(tagged, CARE, 0, "ana")
+
+
 def test_assignments_respect_language_and_consent() -> None:
     some = [*items(20, every=10), *items(20, "zh")]
     people = [*annotators(3), *annotators(3, "zh"), Annotator("calm", "calm", ("en", "zh"), crisis=False)]
