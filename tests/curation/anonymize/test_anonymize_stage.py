@@ -230,20 +230,6 @@ def test_an_allowed_name_kept_its_first_word_for_everybody() -> None:
 KNOWN_FAILURES = [
     ('"Boiler\'s dead" becomes "Henri\'s dead"', "en", "Boiler's dead again.", ["Boiler's dead again."], []),
     ("堂姐谈婚 becomes 堂姐韩然", "zh", "堂姐谈婚的时候我在场。", ["堂姐谈婚的时候我在场。"], []),
-    (
-        "obfuscated mail becomes `I't@example.net at fastmail dot co dot uk`",
-        "en",
-        "I'm at beth dot rowe at fastmail dot co dot uk",
-        ["I'm at "],
-        ["beth", "rowe", "fastmail"],
-    ),
-    (
-        'a card with a wrong check digit beside "my card" keeps half of its digits',
-        "en",
-        "it's my card 6723 3000 34381874, call them",
-        ["it's my card ", ", call them"],
-        ["6723", "3000", "34381874"],
-    ),
 ]
 
 
@@ -254,3 +240,16 @@ KNOWN_FAILURES = [
 def test_cases_that_fail_so_far(language: str, said: str, stays: list[str], gone: list[str]) -> None:
     (text,) = texts(kept(dialogue(1, said) | {"language": language}))
     assert ([one in text for one in stays], [one in text for one in gone]) == ([True] * len(stays), [False] * len(gone))
+
+
+@pytest.mark.parametrize(
+    ("said", "stays", "gone"),
+    [
+        ("I'm at beth dot rowe at fastmail dot co dot uk", "I'm at ", ["beth", "rowe", "fastmail"]),
+        ("it's my card 6723 3000 34381874, call them", ", call them", ["6723", "3000", "34381874"]),
+    ],
+)
+def test_obfuscated_mail_and_a_mistyped_card_were_replaced_by_half(said: str, stays: str, gone: list[str]) -> None:
+    (text,) = texts(kept(dialogue(1, said)))
+    assert stays in text
+    assert [one for one in gone if one in text] == []

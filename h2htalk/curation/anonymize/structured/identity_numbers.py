@@ -85,6 +85,13 @@ def national_id(window: Window, reading: Reading) -> float:
     return 0.97 if len(digits) in (10, 11) and "medicare" in words and medicare(digits) else 0.0
 
 
+def cued_card(window: Window, _: Reading) -> float:
+    """Digits as many as a card's right behind a word for one, whose check digit is wrong: somebody mistyped it."""
+    distance = window.near.distance("card")
+    near = distance is not None and distance <= 3 and window.near.nearest == "card"
+    return 0.92 if near and window.whole and 15 <= len(window.digits) <= 19 else 0.0
+
+
 def card(window: Window, _: Reading) -> float:
     """Bank cards: Luhn always; without a cue also a brand's first digits and length."""
     digits, near = window.digits, window.near

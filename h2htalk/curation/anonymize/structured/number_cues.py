@@ -6,14 +6,14 @@ nearest cue decides. Which words are cues of what stands in `words/cues_en.toml`
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from itertools import product
 
 from h2htalk.curation.anonymize.structured.patterns import patterns, read_table
+from h2htalk.text.phrases import PhraseIndex
 
 _NEW_SENTENCE = 12
 _NOT_LED_BACK = 18
@@ -143,9 +143,8 @@ class Cues:
 
 def find_cues(text: str, language: str) -> Cues:
     """The cues of a reading's `text` (lower case). A Chinese text is also searched for English ones."""
-    pattern, kinds = _pattern(language)
     own = read_table(f"cues_{language}")
-    found = tuple(Cue(*m.span(), kinds[m.group()]) for m in pattern.finditer(text))
+    found = tuple(Cue(start, end, kind) for start, end, kind in _index(language).find(text))
     return Cues(found, tuple(cue.start for cue in found), text, language, own["reach"], own["bare_number"])
 
 
@@ -162,21 +161,12 @@ def _words(language: str) -> dict[str, str]:
 
 
 @cache
-def _pattern(language: str) -> tuple[re.Pattern[str], dict[str, str]]:
-    """One alternation over all cues, the longest first, and what each stands for."""
-    kinds = {**_words("en"), **_words(language)}
-    latin = {word for word in kinds if word[0].isascii() and word[0].isalpha() and word[-1].isascii()}
-    others = [word for word in kinds if word not in latin]
-    return re.compile("|".join([rf"(?<![a-z]){_any(latin)}(?![a-z])", *([_any(others)] if others else [])])), kinds
+def _index(language: str) -> PhraseIndex[str]:
+    return PhraseIndex({**_words("en"), **_words(language)}.items(), _stands_apart)
 
 
-def _any(words: Iterable[str]) -> str:
-    """A pattern for any of the words, the longest first; those with one beginning share it, which is far faster."""
-    tails: dict[str, list[str]] = {}
-    for word in words:
-        tails.setdefault(word[:1], []).append(word[1:])
-    parts = [
-        re.escape(first) + ("" if not first or tails[first] == [""] else _any(tails[first]))
-        for first in sorted(tails, reverse=True)
-    ]
-    return f"(?:{'|'.join(parts)})"
+def _stands_apart(text: str, start: int, end: int) -> bool:
+    """Whether a cue that begins and ends in Latin letters is no part of a longer word."""
+    if not ("a" <= text[start] <= "z" and text[end - 1].isascii()):
+        return True
+    return not ("a" <= text[start - 1 : start] <= "z" or "a" <= text[end : end + 1] <= "z")

@@ -31,6 +31,7 @@ class NumberRule:
 # The surest counts; of two that are equally sure the first.
 NUMBERS = (
     NumberRule("card", "CREDIT_CARD", identity_numbers.card, bare=False),
+    NumberRule("cued_card", "CREDIT_CARD", identity_numbers.cued_card, bare=False),
     NumberRule("resident_id", "NATIONAL_ID", identity_numbers.resident_id, ("zh",), bare=False),
     NumberRule("national_id", "NATIONAL_ID", identity_numbers.national_id, ("en",), bare=False),
     NumberRule("cued_qq", "QQ", identity_numbers.qq),
