@@ -43,6 +43,7 @@ app = typer.Typer(
 )
 for name in ["evaluate", "score", "report", "costs", "leaderboard", "compare", "correlate", "plan", "gate", "analyze"]:
     app.command()(getattr(benchmark, name))
+app.command()(curation.show)
 for group, (module, text) in GROUPS.items():
     commands = typer.Typer(help=text, no_args_is_help=True)
     for name, command in vars(module).items():

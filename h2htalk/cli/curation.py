@@ -23,6 +23,7 @@ with options.lazy_imports():
     from h2htalk.benchmark import score_run, split_changes
     from h2htalk.curation import curate, erase, funnel, history
     from h2htalk.curation import dry_run as estimates
+    from h2htalk.curation import show as records
     from h2htalk.curation import workspace as workspaces
     from h2htalk.curation.release import build, card, check, content, invented_values
     from h2htalk.curation.release import items as release_items
@@ -52,6 +53,7 @@ NewSplit = Annotated[str, Argument(help="Another version of it.")]
 ReleaseName = Annotated[str, Argument(help="A release: a folder, or hub:OWNER/NAME@TAG.")]
 Without = Annotated[list[str] | None, Option(help="Name of an annotator who left; may be repeated.")]
 Yes = Annotated[bool, Option("--yes", help="Do not ask; required in scripts.")]
+ShownIds = Annotated[list[str] | None, Argument(help="The records to show; default: a sample.", metavar="[ID]...")]
 STAGE = f"Run only this stage ({', '.join(STAGES)}); may be repeated."
 ITEMS = "A split, a curation stage, a closed round (what it keeps, or its ties for an adjudication), or a .jsonl file."
 NOT_SEARCHED = (
@@ -59,6 +61,17 @@ NOT_SEARCHED = (
     "`datasets` elsewhere (`cache_dir`), spreadsheets that come back (`round status` erases from them)"
 )
 ERASED = {"hub": "cached copies erased", "copy": "not changed", "": "missing"}
+
+
+def show(
+    name: Annotated[str, Argument(help="A split, a workspace or its stage, a round, a run or a study.")],
+    ids: Annotated[
+        list[str] | None, Argument(help="The records to show; default: a sample.", metavar="[ID]...")
+    ] = None,
+    sample: Annotated[int, Option(min=1, help="How many, drawn by a hash of the id.")] = 20,
+) -> None:
+    """Show records as transcripts, with their tags, and what was answered or decided about them."""
+    say(*records.show(name, ids or (), sample))
 
 
 def split_list() -> None:

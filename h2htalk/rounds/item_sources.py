@@ -154,9 +154,9 @@ def _read(name: str) -> Iterable[SourcedItem]:
         if not (path / "summary.json").is_file():
             raise RoundError(f"{path}: this stage is not finished; run `h2htalk curate run` first")
         parts = sorted((path / "kept").glob("part-*.jsonl"))
-        return itertools.starmap(_read_record, itertools.chain.from_iterable(map(read_jsonl, parts)))
+        return itertools.starmap(read_record_item, itertools.chain.from_iterable(map(read_jsonl, parts)))
     if path.suffix == ".jsonl" and os.path.isfile(path):
-        return itertools.starmap(_read_record, read_jsonl(path))
+        return itertools.starmap(read_record_item, read_jsonl(path))
     split = load_split(name)
     if split.cases:
         return ((case_item(case, split.personas), case.to_dict()) for case in split.cases)
@@ -167,7 +167,7 @@ def _review_status(record: Record | None) -> str:
     return str(_part(_part(record, "review"), "status") or "")
 
 
-def _read_record(where: str, record: Record) -> SourcedItem:
+def read_record_item(where: str, record: Record) -> SourcedItem:
     """Return the item of a record, whose fields tell what it is."""
     if record.keys() == {"item", "source"}:
         return Item.from_dict(record["item"], where), read_record(dict[str, Any], record["source"], f"{where}: source")
