@@ -80,14 +80,15 @@ def _split_entries(name: str) -> Iterator[Entry]:
 
 
 def _stage_entries(stage: Path) -> Iterator[Entry]:
-    for where, record in _lines(stage / "kept"):
-        item, _ = read_record_item(where, record)
-        yield item.id, item, ("kept", *_said(record.get("scenario", {})), *_said(record))
+    for where, kept in _lines(stage / "kept"):
+        item, _ = read_record_item(where, kept)
+        yield item.id, item, ("kept", *_said(kept.get("scenario", {})), *_said(kept))
     for where, line in _lines(stage / "rejected"):
-        record = line.get("record")
-        item = read_record_item(where, record)[0] if record and {"messages", "scenario"} & record.keys() else None
         reason = f"rejected by {line['stage']}: {line['reason']}  {_plain(line.get('evidence'))}"
-        yield str(line["id"]), item, (reason, *(_said(record) if record else ("the text was not kept",)))
+        if record := line.get("record"):
+            yield str(line["id"]), read_record_item(where, record)[0], (reason, *_said(record))
+        else:
+            yield str(line["id"]), None, (reason, "the text was not kept")
 
 
 def _lines(folder: Path) -> Iterator[tuple[str, dict[str, Any]]]:
