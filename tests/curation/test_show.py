@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from h2htalk.benchmark.score_run import import_responses
 from h2htalk.cli import app
-from h2htalk.curation.pipeline import RuleFactory, run_stage
+from h2htalk.curation.run import RuleFactory, run_stage
 from h2htalk.curation.show import show
 from h2htalk.data.files import write_jsonl
 from h2htalk.data.splits import load_split

@@ -7,7 +7,7 @@ from pathlib import Path
 from rounds_made import answer, begin, split
 
 from h2htalk.curation.show import show
-from h2htalk.rounds.closing import close_round
+from h2htalk.rounds.lifecycle import close_round
 
 
 def test_a_round_shows_its_items_and_their_decisions(tmp_path: Path) -> None:
