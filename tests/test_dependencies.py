@@ -24,6 +24,7 @@ NOT_DECLARED = {
 NOT_IMPORTED = {
     "mlcroissant": "whoever gets a release validates its metadata with it; imported by tests alone",
     "gguf": "transformers reads the checkpoint of `embedded` with it",
+    "openai": "`hosted_chat` imports it by the name in its record of the provider",
     "anthropic": "`hosted_chat` imports it by the name in its record of the provider",
     "vllm": "runs as a server, which `chat/vllm/engine.py` starts by its module name",
     "mypy": "a command of make check",

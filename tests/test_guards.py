@@ -120,14 +120,14 @@ def test_no_folder_holds_more_than_20_files() -> None:
 # Lines of Python by folder: a ratchet. A change may lower a number; none is raised without saying why.
 BUDGETS = {
     "": 483,
-    "analysis": 3950,
-    "benchmark": 10896,
-    "chat": 5278,
-    "cli": 1149,
-    "curation": 21164,
+    "analysis": 3942,
+    "benchmark": 10869,
+    "chat": 5276,
+    "cli": 1146,
+    "curation": 20436,
     "data": 3983,
-    "rounds": 9276,
-    "text": 3290,
+    "rounds": 8524,
+    "text": 3258,
 }
 
 
