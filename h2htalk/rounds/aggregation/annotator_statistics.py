@@ -314,10 +314,11 @@ def _slight_agreement(question: str, given: Given) -> Iterator[tuple[str, str]]:
             continue
         rest = ({one: value for one, value in answers.items() if one != annotator} for answers in by_item.values())
         others = [one for one, _, _ in _kappas(dict(enumerate(rest))).values()]
-        if others and statistics.median(others) - kappa > ERRORS * error:
+        typical = statistics.median(others) if others else 0.0
+        if typical >= SLIGHT and typical - kappa > ERRORS * error:
             warning = (
                 f"slight agreement: on {count} items, {question} agrees with the other annotators hardly above chance "
-                f"(kappa {kappa:.2f}; that of the others among themselves is {statistics.median(others):.2f})"
+                f"(kappa {kappa:.2f}; that of the others among themselves is {typical:.2f})"
             )
             yield annotator, warning
 

@@ -55,12 +55,8 @@ def test_spreadsheets_and_a_server_give_the_same_decisions(
         assert (status.completed, status.missing, status.mistakes) == (ITEMS * len(SKILLS), {}, ())
         close_round(round.path)
     online, paper = ([record for _, record in read_jsonl(round.path / "decisions.jsonl")] for round in rounds.values())
-    keys = ("item", "question", "label", "support", "rule", "posterior")
-    assert [[one[key] for key in keys] for one in online] == [[one[key] for key in keys] for one in paper]
-    for one in (*online, *paper):
-        one.pop("mac")  # under the salt of its own round
     assert online == paper
     assert len(paper) == ITEMS * len(QUESTIONS["crowd"])
     assert {one["rule"] for one in paper} >= {"majority", "mean", "tie"}
-    agreement = [read_json_object(round.path / "agreement.json") | {"mac": ""} for round in rounds.values()]
+    agreement = [read_json_object(round.path / "agreement.json") for round in rounds.values()]
     assert agreement[0] == agreement[1]

@@ -230,7 +230,8 @@ def test_eight_thousand_annotations_are_collected_in_a_minute(chain: Chain) -> N
             ]
             client.call("PUT", f"{path}/bulk", {"items": sent})
     took, status = timed_status(round)
-    assert (status.completed, status.missing, status.notes) == (ITEMS * len(NAMES), {}, ())
+    assert (status.completed, status.missing) == (ITEMS * len(NAMES), {})
+    assert all(": slight agreement: " in note for note in status.notes), status.notes  # some guess more than others
     assert status.new == len(round.annotations()) == status.completed * len(questions)
     assert took < 60
     # A second status stores nothing.
