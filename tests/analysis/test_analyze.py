@@ -144,16 +144,17 @@ def test_nothing_to_compare_is_an_error(tmp_path: Path) -> None:
         analyze(AnalyzeSpec(english, chinese))
 
 
-def test_without_the_embedded_extra_tokens_are_left_out_and_it_is_said(
+def test_without_a_tokenizer_tokens_are_left_out_and_it_is_said(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setitem(sys.modules, "tokenizers", None)
     spec = AnalyzeSpec(split_of(tmp_path, records(("I drink tea.", "Good."))), processes=1)
     analysis = analyze(spec)
     assert analysis.tokenizer is None
-    assert any(text.startswith("model tokens (") and "pip install" in text for text in analysis.unmeasured)
+    assert any(text.startswith("model tokens (") and "--tokenizer" in text for text in analysis.unmeasured)
+    (tmp_path / "tokenizer.json").write_text("{}", encoding="utf-8")
+    monkeypatch.setitem(sys.modules, "tokenizers", None)
     with pytest.raises(ConfigError, match="pip install"):
-        analyze(replace(spec, tokenizer="embedded"))
+        analyze(replace(spec, tokenizer=str(tmp_path / "tokenizer.json")))
 
 
 def test_a_named_pipeline_parses_in_the_place_of_the_bundled_one(tmp_path: Path) -> None:
@@ -176,8 +177,8 @@ def test_a_named_pipeline_parses_in_the_place_of_the_bundled_one(tmp_path: Path)
         ({"language": "fr"}, "--language 'fr': choose from en, zh"),
         ({"limit": 0}, "--limit is 0"),
         ({"processes": 0}, "--processes is 0"),
-        ({"tokenizer": "/nowhere/tokenizer.json"}, "no such file or folder"),
-        ({"tokenizer": ""}, "the tokenizer's name is empty"),
+        ({"tokenizer": "/nowhere/tokenizer.json"}, "name a tokenizer.json"),
+        ({"tokenizer": ""}, "name a tokenizer.json"),
         ({"spacy_models": ("nowhere",)}, "no spaCy pipeline 'nowhere'"),
         ({"embedder": "/nowhere/model"}, "nowhere"),
     ],
