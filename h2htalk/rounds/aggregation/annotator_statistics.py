@@ -313,14 +313,13 @@ def _slight_agreement(question: str, given: Given) -> Iterator[tuple[str, str]]:
         if kappa >= SLIGHT:
             continue
         rest = ({one: value for one, value in answers.items() if one != annotator} for answers in by_item.values())
-        others = [one for one, _, _ in _kappas(dict(enumerate(rest))).values()]
-        typical = statistics.median(others) if others else 0.0
+        typical = statistics.median([one for one, _, _ in _kappas(dict(enumerate(rest))).values()] or [0.0])
         if typical >= SLIGHT and typical - kappa > ERRORS * error:
-            warning = (
+            yield (
+                annotator,
                 f"slight agreement: on {count} items, {question} agrees with the other annotators hardly above chance "
-                f"(kappa {kappa:.2f}; that of the others among themselves is {typical:.2f})"
+                f"(kappa {kappa:.2f}; that of the others among themselves is {typical:.2f})",
             )
-            yield annotator, warning
 
 
 def _kappas(by_item: Mapping[Any, Mapping[str, Value]]) -> dict[str, tuple[float, float, int]]:
