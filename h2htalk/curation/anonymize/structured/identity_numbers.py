@@ -85,11 +85,12 @@ def national_id(window: Window, reading: Reading) -> float:
     return 0.97 if len(digits) in (10, 11) and "medicare" in words and medicare(digits) else 0.0
 
 
-def cued_card(window: Window, _: Reading) -> float:
+def cued_card(window: Window, reading: Reading) -> float:
     """Digits as many as a card's right behind a word for one, whose check digit is wrong: somebody mistyped it."""
     distance = window.near.distance("card")
     near = distance is not None and distance <= 3 and window.near.nearest == "card"
-    return 0.92 if near and window.whole and 15 <= len(window.digits) <= 19 else 0.0
+    card_like = near and window.whole and 15 <= len(window.digits) <= 19
+    return 0.92 if card_like and not account(window, reading) else 0.0
 
 
 def card(window: Window, _: Reading) -> float:
