@@ -175,6 +175,11 @@ def test_altered_files_are_not_signed_by_an_erasure(closed: Path) -> None:
     (closed / "items.jsonl").write_text(items.replace("tomatoes 1", "tomatoes 7"))
     with pytest.raises(DataError, match="differs from the items that were published"):
         erase(closed, EMILY)
+    (closed / "items.jsonl").write_text(items)
+    decided = (closed / "decisions.jsonl").read_text()
+    (closed / "decisions.jsonl").write_text(decided.replace('"drop"', '"keep"'))
+    with pytest.raises(DataError, match="changed after closing the round"):
+        erase(closed, EMILY)
     shutil.rmtree(closed / "private")
     with pytest.raises(RoundError, match=r"no folder `private`.*delete the copy"):
         erase(closed, EMILY)

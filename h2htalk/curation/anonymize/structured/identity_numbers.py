@@ -87,10 +87,9 @@ def national_id(window: Window, reading: Reading) -> float:
 
 def cued_card(window: Window, reading: Reading) -> float:
     """Digits as many as a card's right behind a word for one, whose check digit is wrong: somebody mistyped it."""
-    distance = window.near.distance("card")
+    distance, fits = window.near.distance("card"), 15 <= len(window.digits) <= 19
     near = distance is not None and distance <= 3 and window.near.nearest == "card"
-    card_like = near and window.whole and 15 <= len(window.digits) <= 19
-    return 0.92 if card_like and not account(window, reading) else 0.0
+    return 0.92 if near and fits and window.whole and not account(window, reading) else 0.0
 
 
 def card(window: Window, _: Reading) -> float:
