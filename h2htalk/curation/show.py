@@ -20,6 +20,7 @@ from h2htalk.errors import ConfigError, counted, quoted
 from h2htalk.rounds.item_sources import case_item, read_record_item, scenario_item
 from h2htalk.rounds.items import Item
 from h2htalk.rounds.round_folder import RoundFolder
+from h2htalk.text.tables import value_text
 
 # An id, its text as an item (None where a stage did not keep it), and what was answered or decided about it.
 Entry = tuple[str, Item | None, tuple[str, ...]]
@@ -100,7 +101,7 @@ def _round_entries(folder: RoundFolder) -> Iterator[Entry]:
     decided: dict[str, list[str]] = {}
     if (path := folder.path / "decisions.jsonl").is_file():
         for _, one in read_jsonl(path):
-            label = " or ".join(one.get("tied") or ()) or one.get("label")
+            label = " or ".join(one.get("tied") or ()) or value_text(one.get("label"))
             decided.setdefault(str(one["item"]), []).append(
                 f"{one['question']}: {label} ({one['rule']}, {one.get('support', 0)} of {one.get('votes', 0)})"
             )
