@@ -102,9 +102,8 @@ def _round_entries(folder: RoundFolder) -> Iterator[Entry]:
     if (path := folder.path / "decisions.jsonl").is_file():
         for _, one in read_jsonl(path):
             label = " or ".join(one.get("tied") or ()) or value_text(one.get("label"))
-            decided.setdefault(str(one["item"]), []).append(
-                f"{one['question']}: {label} ({one['rule']}, {one.get('support', 0)} of {one.get('votes', 0)})"
-            )
+            decision = f"{one['question']}: {label} ({one['rule']}, {one.get('support', 0)} of {one.get('votes', 0)})"
+            decided.setdefault(str(one["item"]), []).append(decision)
     for item in folder.items():
         yield item.id, item, tuple(decided.get(item.id, ("no decision yet",)))
 
