@@ -9,16 +9,11 @@ T = TypeVar("T")
 Accepted = Callable[[str, int, int], bool]
 
 
-def everywhere(text: str, start: int, end: int) -> bool:
-    """Accept a phrase wherever it stands."""
-    return True
-
-
 class PhraseIndex(Generic[T]):
     """Phrases, each with a value. Texts and phrases are compared as they are: give both in one case."""
 
-    def __init__(self, phrases: Iterable[tuple[str, T]], accepted: Accepted = everywhere) -> None:
-        """`accepted` says of text, start and end whether a phrase counts there, such as whole words alone."""
+    def __init__(self, phrases: Iterable[tuple[str, T]], accepted: Accepted | None = None) -> None:
+        """`accepted` says of text, start and end whether a phrase counts there, such as whole words; None: everywhere."""
         import ahocorasick
 
         self._automaton: Any = ahocorasick.Automaton()
@@ -29,17 +24,22 @@ class PhraseIndex(Generic[T]):
         if self._automaton:
             self._automaton.make_automaton()
 
-    def find(self, text: str) -> Iterator[tuple[int, int, T]]:
+    def __bool__(self) -> bool:
+        """Whether the index holds any phrase."""
+        return bool(self._automaton)
+
+    def find(self, text: str, accepted: Accepted | None = None) -> Iterator[tuple[int, int, T]]:
         """Start, end and value of phrases in a text, from left to right; none overlap, the longest that starts first.
 
-        Time grows with the text and the number of matches.
+        Time grows with the text and the number of matches. `accepted` replaces that of the index for this text.
         """
         if not self._automaton:
             return
+        accepted = accepted or self._accepted
         hits = [(last + 1 - size, -size, value) for last, (size, value) in self._automaton.iter(text)]
         at = 0
         for start, minus_size, value in sorted(hits, key=lambda hit: hit[:2]):
             end = start - minus_size
-            if start >= at and self._accepted(text, start, end):
+            if start >= at and (accepted is None or accepted(text, start, end)):
                 yield start, end, value
                 at = end

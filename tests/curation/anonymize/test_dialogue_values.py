@@ -116,7 +116,6 @@ def test_a_full_name_survived_where_it_was_written_in_one_word() -> None:
             ["Wexcombe Rd", "bs65ab"],
         ),
         ("en", "I work at Bluefin Analytics.", "how is bluefin", ["bluefin"]),
-        ("zh", "我在杭州云帆科技有限公司上班。", "云帆科技加班多吗", ["云帆科技"]),
     ],
 )
 def test_a_part_of_an_address_or_a_firm_survived(language: str, first: str, again: str, expected: list[str]) -> None:

@@ -16,7 +16,7 @@ from itertools import accumulate
 
 from presidio_analyzer.nlp_engine import NlpArtifacts, NoOpNlpEngine
 
-from h2htalk.curation.anonymize.allow_list import AllowedSpan, find_allowed, namesakes_beside_data, private_namesakes
+from h2htalk.curation.anonymize.allow_list import TITLE, find_allowed, longer_names
 from h2htalk.curation.anonymize.normalization import NormalizedText, normalize_text, plain
 from h2htalk.curation.anonymize.spans import Span, resolve_overlaps
 from h2htalk.curation.anonymize.structured.rules import find_structured
@@ -46,12 +46,12 @@ class Window:
     last: int
     normalized: NormalizedText
     plain: str
-    allowed: tuple[AllowedSpan, ...]
+    allowed: tuple[Span, ...]
     structured: tuple[Span, ...]
 
     def blocked(self) -> list[Span]:
         """What names are not looked for in."""
-        return [*self.structured, *(a.span() for a in self.allowed)]
+        return [*self.structured, *self.allowed]
 
     def joined(self, spans: Iterable[Span]) -> Iterator[Span]:
         """Those of the spans of `plain` that count, in places of the joined text."""
@@ -103,7 +103,7 @@ class DialogueText(NlpArtifacts):
         spans = find_structured(normalized, self.language, self.countries)
         if find_language(self.language).script == "Chinese" and not _HAN.search(plain_text):
             spans = resolve_overlaps([*spans, *find_structured(normalized, "en")])
-        stays = [a for a in allowed if a.kind != "title"]
+        stays = [a for a in allowed if a.type != TITLE]
         # A companion's name is no account, whatever stands before it.
         taken = tuple(s for s in spans if not any(a.start <= s.start and s.end <= a.end for a in stays))
         return Window(offset, *counting, normalized, plain_text, allowed, taken)
@@ -126,16 +126,12 @@ class DialogueText(NlpArtifacts):
             for (_, row), spans in zip(chosen, read, strict=True):
                 row += spans
         for window, own in zip(self.windows, names, strict=True):
-            persons = [
-                *namesakes_beside_data(window.plain, window.allowed, [*window.structured, *own]),
-                *private_namesakes(window.plain, self.language, self.allow),
-            ]
-            found += window.joined([*own, *persons])
+            found += window.joined([*own, *longer_names(window.plain, self.allow)])
         return found
 
     def blocked(self, *, by_models: bool) -> list[Span]:
         """Names that stay, whoever finds them; where models find nothing also structured data and titles."""
-        blocked = [(w, w.blocked() if by_models else [a.span() for a in w.allowed if a.kind != "title"])
+        blocked = [(w, w.blocked() if by_models else [a for a in w.allowed if a.type != TITLE])
                    for w in self.windows]  # fmt: skip
         return sorted(span for window, spans in blocked for span in window.joined(spans))
 

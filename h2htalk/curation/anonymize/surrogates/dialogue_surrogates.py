@@ -18,9 +18,8 @@ from h2htalk.curation.anonymize.surrogates.addresses import address, organizatio
 from h2htalk.curation.anonymize.surrogates.numbers import NUMBERS, number
 from h2htalk.curation.anonymize.surrogates.persons import person_surrogates
 from h2htalk.curation.anonymize.surrogates.seeded_random import SeededRandom, dialogue_secret
-from h2htalk.curation.anonymize.values.dialogue_values import DialogueData
+from h2htalk.curation.anonymize.values.dialogue_values import LEAKING, DialogueData, national_format, visible_value
 from h2htalk.curation.anonymize.values.value_shape import numbers_in, value_shape
-from h2htalk.curation.anonymize.values.value_variants import LEAKING, national_format, visible_value
 from h2htalk.data.languages import find_language
 
 # So many draws without a free one (a four-digit number in a dialogue full of them): then a name of the type.

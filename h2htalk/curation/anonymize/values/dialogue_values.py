@@ -1,26 +1,50 @@
-"""What one dialogue holds of personal data: found in each message, then everywhere else where it is said again."""
+"""The values of one dialogue: every form in which they are said again, where these stand, and whether any is left."""
 
 from __future__ import annotations
 
 import re
-import unicodedata
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from pathlib import Path
-from typing import Generic, TypeVar
 
-from h2htalk.curation.anonymize.allow_list import AllowedSpan, find_allowed, is_whole_word, to_lower
+from h2htalk.curation.anonymize.allow_list import COMPANION, FIGURE, find_allowed, is_whole_word, to_lower
+from h2htalk.curation.anonymize.english.word_lists import WORD_NAME, words
 from h2htalk.curation.anonymize.normalization import HAN_DIGITS, normalize_text, plain
 from h2htalk.curation.anonymize.spans import Span, resolve_overlaps
-from h2htalk.curation.anonymize.values.value_variants import LEAKING, KnownValue, variants_of, visible_value
+from h2htalk.curation.anonymize.values.name_parts import NameParts, name_parts, name_words
+from h2htalk.curation.anonymize.values.value_shape import value_shape
 from h2htalk.text.language_data import pattern_table
+from h2htalk.text.phrases import PhraseIndex
 
 _RE = pattern_table(Path(__file__).parent / "patterns.toml", "dialogue_values")
-
+_HAN = re.compile("[\u4e00-\u9fff]")
 # The recogniser of what was found elsewhere in the dialogue first.
 REPEATED = "RepeatedValue"
+# A value this long must not be seen again, in whatever place; shorter ones are too often part of something else.
+LEAKING = 4
 _LONG_NUMBER = 8  # characters: of such a number the last four are told
+_SHORTEST = 6  # digits and letters of a reformatted value: shorter ones are met by chance
+
+_NUMBERED = frozenset({"PHONE_NUMBER", "NATIONAL_ID", "CREDIT_CARD", "ACCOUNT_NUMBER", "QQ", "WECHAT", "LICENSE_PLATE"})
+
+Known = tuple[str, float]  # type, score
+
+
+@dataclass(frozen=True, slots=True)
+class KnownValue:
+    """A piece of personal data: `form` in plain lower case, as it is looked for.
+
+    `written` is its case where that counts: a name that is a word as well ("Will", "Grace") is only meant with its
+    capital, inside a sentence. A `needs_cue` name is a Chinese word as well (周末): only what stands beside it tells.
+    `compact`: the letters and digits by which a number or a full name is known in whatever other marks.
+    """
+
+    form: str
+    type: str
+    score: float
+    written: str = ""
+    needs_cue: bool = False
+    compact: str = ""
 
 
 class KnownValues:
@@ -32,79 +56,70 @@ class KnownValues:
             known = forms.setdefault(value.form, [])
             if not known or known[0].written:
                 known.append(value)
-        self._values = ValueIndex(forms.items())
+        self._forms = forms
+        self._index = PhraseIndex(forms.items())
         compact = [value for known in forms.values() for value in known if value.compact]
         numbers = {v.compact: (v.type, v.score) for v in compact if v.type != "PERSON"}
         people = {v.compact: (v.type, v.score) for v in compact if v.type == "PERSON"}
-        self._numbers = ValueIndex((n, known) for n, known in numbers.items() if len(n) >= SHORTEST)
-        self._people = ValueIndex((n, k) for n, k in people.items() if len(n) >= (2 if HAN.match(n) else SHORTEST))
+        self._numbers = PhraseIndex((n, known) for n, known in numbers.items() if len(n) >= _SHORTEST)
+        self._people = PhraseIndex((n, k) for n, k in people.items() if len(n) >= (2 if _HAN.match(n) else _SHORTEST))
         self._tails = {n[-4:]: known for n, known in sorted(numbers.items()) if len(n) >= _LONG_NUMBER}
 
     def __bool__(self) -> bool:
         """Whether there is any value."""
-        return bool(self._values.values)
+        return bool(self._forms)
 
     def contains(self, name: str) -> bool:
         """Whether a name, in any case, is one of the values."""
-        return to_lower(name) in self._values.values
+        return to_lower(name) in self._forms
 
     def find(self, text: str) -> list[Span]:
         """Where values stand in a text (plain, in its own case), as written or in another format."""
-        reformatted = [*find_reformatted(text, self._numbers, self._people), *self._ends_of_numbers(text)]
-        spans = self._as_written(text)
+        lowered = to_lower(text)
+        spans = self._as_written(text, lowered)
+        reformatted = [*_find_reformatted(lowered, self._numbers, self._people), *self._ends_of_numbers(lowered)]
         return resolve_overlaps([*spans, *reformatted]) if reformatted else spans
 
-    def unambiguous(self) -> list[str]:
-        """The values, in lower case, that are nothing else wherever they stand: no words."""
-        return sorted(v.form for known in self._values.values.values() for v in known if not (v.written or v.needs_cue))
-
-    def _ends_of_numbers(self, text: str) -> list[Span]:
+    def _ends_of_numbers(self, lowered: str) -> list[Span]:
         """The last four digits of a number, said to be such."""
         if not self._tails:
             return []
-        lowered = to_lower(text)
         hits = [(m.span(1), m[1]) for m in _RE["tail"].finditer(lowered)]
         hits += [(m.span(m.lastindex or 1), m[m.lastindex or 1]) for m in _RE["masked_number"].finditer(lowered)]
-        said = [(place, self._tails.get(_RE["marks"].sub("", end))) for place, end in sorted(hits)]
-        return [Span(*place, *known) for place, known in said if known is not None]
+        ends = [(place, self._tails.get(_RE["marks"].sub("", end))) for place, end in sorted(hits)]
+        return [Span(*place, *known) for place, known in ends if known is not None]
 
-    def _as_written(self, text: str) -> list[Span]:
-        lowered = to_lower(text)
-
+    def _as_written(self, text: str, lowered: str) -> list[Span]:
         def meant(start: int, end: int) -> KnownValue | None:
-            values = self._values.values[lowered[start:end]]
+            values = self._forms[lowered[start:end]]
             return next((value for value in values if _is_meant(text, lowered, start, value)), None)
 
-        found = self._values.find(lowered, lambda start, end: meant(start, end) is not None)
+        found = self._index.find(lowered, lambda _, start, end: meant(start, end) is not None)
         return [Span(start, end, v.type, v.score) for start, end, _ in found if (v := meant(start, end)) is not None]
 
 
-def _is_meant(text: str, lowered: str, at: int, value: KnownValue) -> bool:
+def _is_meant(text: str, lowered: str, start: int, value: KnownValue) -> bool:
     """Whether the characters of a value are that value there: no part of a word, and no word that a name is too."""
-    end = at + len(value.form)
-    if not _is_bounded(lowered, at, value.form) and not _is_family_plural(lowered, at, value):
+    end = start + len(value.form)
+    long_number = value.form.isdigit() and len(value.form) >= _SHORTEST
+    if not (long_number or is_whole_word(lowered, start, end) or _is_family_plural(lowered, start, value)):
         return False
     if value.written:
-        return _is_used_as_name(text, at, value.written)
-    return not value.needs_cue or _is_beside_cue(lowered, at, end)
+        return _is_used_as_name(text, start, value.written)
+    if not value.needs_cue:
+        return True
+    naming = _RE["naming"].search(lowered, max(start - 6, 0), start)
+    return naming is not None or _RE["spoken_to"].match(lowered, end) is not None
 
 
 def _is_used_as_name(text: str, at: int, written: str) -> bool:
     """Whether a word that is a name too is meant as one: by its capital, or by its capitals among small letters."""
     end = at + len(written)
     if text[at:end] == written:
-        return _RE["vocative"].match(text, end) is not None or not _RE["sentence_start"].search(
-            text, max(at - 8, 0), at
-        )
+        begins = _RE["sentence_start"].search(text, max(at - 8, 0), at)
+        return not begins or _RE["vocative"].match(text, end) is not None
     around = text[max(at - 20, 0) : at] + text[end : end + 20]
     return len(written) > 2 and text[at:end] == written.upper() and any(map(str.islower, around))
-
-
-def _is_beside_cue(text: str, start: int, end: int) -> bool:
-    return (
-        _RE["naming"].search(text, max(start - 6, 0), start) is not None
-        or _RE["spoken_to"].match(text, end) is not None
-    )
 
 
 def _is_family_plural(text: str, at: int, value: KnownValue) -> bool:
@@ -112,12 +127,7 @@ def _is_family_plural(text: str, at: int, value: KnownValue) -> bool:
     end = at + len(value.form)
     if value.type != "PERSON" or value.written or len(value.form) < LEAKING or not value.form.isalpha():
         return False
-    return text[end : end + 1] == "s" and is_whole_word(text, at, value.form + "s")
-
-
-def _is_bounded(text: str, at: int, form: str) -> bool:
-    """Whether a value stands for itself there: Latin words not inside others; long numbers anywhere."""
-    return (form.isdigit() and len(form) >= 6) or is_whole_word(text, at, form)
+    return text[end : end + 1] == "s" and is_whole_word(text, at, end + 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,30 +147,17 @@ class DialogueData:
         stays = self.allowed_names(text)
         return [s for s in spans if not any(a.start <= s.start and s.end <= a.end for a in stays)]
 
-    def allowed_names(self, text: str) -> list[AllowedSpan]:
+    def allowed_names(self, text: str) -> list[Span]:
         """Names that stay in a text (plain): a figure's does not once somebody of this dialogue bears it."""
         return [
             a
             for a in find_allowed(text, self.language, self.allow)
-            if a.kind == "companion" or (a.kind == "figure" and not self.values.contains(text[a.start : a.end]))
+            if a.type == COMPANION or (a.type == FIGURE and not self.values.contains(text[a.start : a.end]))
         ]
 
     def leaks(self, texts: Iterable[str]) -> bool:
         """Whether a value of four characters or more is to be read in a text, outside names that stay."""
-        if not self.values:
-            return False
-        plain_texts = [visible_value(text) for text in texts]
-        if any(s.end - s.start >= LEAKING for text in plain_texts for s in self.find_known(text)):
-            return True
-        pieces = [piece for text in plain_texts for piece in self._around_allowed(text)]
-        return _leaks(pieces, self.values.unambiguous())
-
-    def _around_allowed(self, text: str) -> Iterator[str]:
-        at = 0
-        for stays in self.allowed_names(text):
-            yield text[at : stays.start]
-            at = stays.end
-        yield text[at:]
+        return any(s.end - s.start >= LEAKING for text in texts for s in self.find_known(visible_value(text)))
 
 
 def collect_values(
@@ -172,7 +169,7 @@ def collect_values(
     name of two characters or more, of others their given names and surnames.
     """
     own = {to_lower(name) for name in allow}
-    values = KnownValues(value for value in variants_of(texts, spans_of_texts) if value.form not in own)
+    values = KnownValues(value for value in _variants_of(texts, spans_of_texts) if value.form not in own)
     data = DialogueData(tuple(map(tuple, spans_of_texts)), values, language, tuple(allow))
     if not values:
         return data
@@ -181,44 +178,27 @@ def collect_values(
 
 
 def _add_known(text: str, spans: list[Span], data: DialogueData) -> list[Span]:
+    """The spans of a text, with what is said again where nothing was found, or where less of it was."""
     normalized = normalize_text(text)
-    repeated = [
-        replace(span, start=offsets[0], end=offsets[1], found_by=REPEATED)
-        for span in data.find_known(plain(normalized.visible))
-        for offsets in [normalized.original_span(span.start, span.end)]
-    ]
-    added = _merge_known(spans, repeated)
-    return resolve_overlaps(added) if added is not spans else spans
-
-
-def _merge_known(spans: list[Span], repeated: list[Span]) -> list[Span]:
-    """What is said again where nothing was found, or where less of it was."""
     kept: list[Span] = []
     at = 0
     dropped: set[Span] = set()
-    for span in repeated:
-        while at < len(spans) and spans[at].end <= span.start:
+    for known in data.find_known(plain(normalized.visible)):
+        start, end = normalized.original_span(known.start, known.end)
+        while at < len(spans) and spans[at].end <= start:
             at += 1
-        touching = []
         reach = at
-        while reach < len(spans) and spans[reach].start < span.end:
-            touching.append(spans[reach])
+        while reach < len(spans) and spans[reach].start < end:
             reach += 1
-        if all(
-            span.start <= t.start and t.end <= span.end and t.end - t.start < span.end - span.start for t in touching
-        ):
-            kept.append(span)
+        touching = spans[at:reach]
+        if all(start <= t.start and t.end <= end and t.end - t.start < end - start for t in touching):
+            kept.append(replace(known, start=start, end=end, found_by=REPEATED))
             dropped.update(touching)
-    return [*(s for s in spans if s not in dropped), *kept] if kept else spans
+    return resolve_overlaps([*(s for s in spans if s not in dropped), *kept]) if kept else spans
 
 
-# --- Values in a text, as they are written or with other marks between their characters ---
+# --- Values with other marks between their characters ---
 
-T = TypeVar("T")
-_START = 2  # characters by which values are told apart first
-_FEW_VALUES = 50  # values that are looked for one by one before a text is walked over
-SHORTEST = 6  # digits and letters of a reformatted value: shorter ones are met by chance
-HAN = re.compile("[\u4e00-\u9fff]")
 _LETTER = re.compile(r"[^\W\d_\u4e00-\u9fff]")
 _HAN_DIGITS = str.maketrans(HAN_DIGITS)
 _NUMBER_CHARS = re.compile("[0-9a-z]")
@@ -226,40 +206,9 @@ _NAME_CHARS = re.compile(r"[^\W\d_]")
 _NUMBER_MARKS = re.compile(r"[\s.·/()_,，、:*+\-]{0,3}")
 _NAME_MARKS = re.compile(r"[ ._*·'\-]?")
 
-Known = tuple[str, float]  # type, score
 
-
-class ValueIndex(Generic[T]):
-    """What is known of each value, found by the value's first characters."""
-
-    def __init__(self, values: Iterable[tuple[str, T]]) -> None:
-        self.values = dict(values)
-        self._sizes: dict[str, list[int]] = {}
-        for size in sorted({len(value) for value in self.values}, reverse=True):
-            for start in {value[:_START] for value in self.values if len(value) == size}:
-                self._sizes.setdefault(start, []).append(size)
-
-    def find(
-        self, text: str, accepted: Callable[[int, int], bool] = lambda start, end: True
-    ) -> Iterator[tuple[int, int, T]]:
-        """(start, end, what is known) of each value in a text; of those that begin together, the longest accepted."""
-        if len(self.values) <= _FEW_VALUES and not any(value in text for value in self.values):
-            return
-        at = 0
-        while at < len(text):
-            end = at + 1
-            for size in self._sizes.get(text[at : at + _START], ()):
-                known = self.values.get(text[at : at + size])
-                if known is not None and at + size <= len(text) and accepted(at, at + size):
-                    end = at + size
-                    yield at, end, known
-                    break
-            at = end
-
-
-def find_reformatted(shown: str, numbers: ValueIndex[Known], names: ValueIndex[Known]) -> list[Span]:
-    """Where numbers and full names stand in a text (plain), in order, with a mark or two between their characters."""
-    lowered = to_lower(shown)
+def _find_reformatted(lowered: str, numbers: PhraseIndex[Known], names: PhraseIndex[Known]) -> list[Span]:
+    """Where numbers and full names stand in a text, in order, with a mark or two between their characters."""
     hits = [
         hit
         for hit in _compact(lowered.translate(_HAN_DIGITS), numbers, _NUMBER_CHARS, _NUMBER_MARKS)
@@ -267,19 +216,19 @@ def find_reformatted(shown: str, numbers: ValueIndex[Known], names: ValueIndex[K
     ]
     for hit in _compact(lowered, names, _NAME_CHARS, _NAME_MARKS):
         # Han characters that stand together are looked for as they are.
-        apart = len(HAN.findall(lowered, hit.start, hit.end)) < hit.end - hit.start
+        apart = len(_HAN.findall(lowered, hit.start, hit.end)) < hit.end - hit.start
         if apart and not any(_LETTER.fullmatch(lowered[at : at + 1]) for at in (hit.start - 1, hit.end) if at >= 0):
             hits.append(hit)
     return sorted(hits)
 
 
-def _compact(text: str, index: ValueIndex[Known], chars: re.Pattern[str], marks: re.Pattern[str]) -> Iterator[Span]:
+def _compact(text: str, index: PhraseIndex[Known], chars: re.Pattern[str], marks: re.Pattern[str]) -> Iterator[Span]:
     """Values in the text's characters of a kind, where nothing but a mark or two stands between those."""
-    if not index.values:
+    if not index:
         return
     places = [m.start() for m in chars.finditer(text)]
 
-    def is_close(start: int, end: int) -> bool:
+    def is_close(_: str, start: int, end: int) -> bool:
         return all(marks.fullmatch(text, places[n] + 1, places[n + 1]) for n in range(start, end - 1))
 
     for start, end, known in index.find("".join([text[at] for at in places]), is_close):
@@ -295,47 +244,140 @@ def _is_whole_number(text: str, start: int, end: int) -> bool:
     return not (others.match(text[max(start - 1, 0) : start]) or others.match(text[end : end + 1]))
 
 
-# --- Whether a value is still to be read in a text ---
-
-# Characters: shorter words, Chinese names and numbers are parts of something else.
-_LONG_WORD, _HAN_NAME, _NUMBER = 4, 3, 6
-_TOKEN = re.compile(r"[\u4e00-\u9fff]|[^\W_\u4e00-\u9fff]+")
-_NO_NUMBER = re.compile("[^0-9a-z]+")
-# Between digits of one number.
-_MARKS = re.compile(r"(?<=[0-9])[^\w\n]{1,3}(?=[0-9])")
+# --- How a value is said again ---
 
 
-def _leaks(texts: Iterable[str], values: Iterable[str]) -> bool:
-    """Whether one of the values, as written, stands in one of the texts.
-
-    It is stricter than the search that marks values, and apart from it. Both are compared in one case and one width,
-    without unseen characters and marks; numbers by their digits alone.
-    """
-    folded = [_folded(text) for text in texts]
-    # A text's words between spaces, so that a value is found as words of its own, whatever marks part them.
-    words = [f" {' '.join(_TOKEN.findall(text))} " for text in folded]
-    streams = [text.replace(" ", "") for text in words]
-    numbers = [_MARKS.sub("", text.translate(_HAN_DIGITS)) for text in folded]
-    for value in values:
-        tokens = _TOKEN.findall(_folded(value))
-        digits = _NO_NUMBER.sub("", _folded(value).translate(_HAN_DIGITS))
-        if digits.isdigit() and len(digits) >= _NUMBER and any(digits in text for text in numbers):
-            return True
-        whole = "".join(tokens)
-        if len(whole) < (_HAN_NAME if "\u4e00" <= whole[:1] <= "\u9fff" else _LONG_WORD):
-            continue
-        # Of a name in several words the letters may be parted anywhere.
-        pattern = " ?".join(whole) if len(tokens) > 1 else whole
-        for text, stream in zip(words, streams, strict=True):
-            if whole in stream and re.search(f" {pattern} ", text):
-                return True
-    return False
+def _variants_of(texts: Sequence[str], spans_of_texts: Sequence[Sequence[Span]]) -> list[KnownValue]:
+    """The values of a dialogue in every form in which they are looked for again."""
+    values = []
+    people: dict[str, float] = {}
+    for text, spans in zip(texts, spans_of_texts, strict=True):
+        for span in spans:
+            written = visible_value(text[span.start : span.end])
+            if span.type == "PERSON":
+                people[written] = max(span.score, people.get(written, 0.0))
+            elif len(written) >= LEAKING:
+                values += _other_variants(written, span)
+    parts = name_parts(people)
+    for name, score in people.items():
+        values += _name_variants(name, parts[name], score)
+    return values
 
 
-@lru_cache(maxsize=4096)
-def _folded(text: str) -> str:
-    """In one case and width, without what nobody sees."""
-    folded = unicodedata.normalize("NFKC", plain(normalize_text(text).visible)).casefold()
-    if folded.isascii():
-        return folded
-    return "".join([c for c in folded if unicodedata.category(c) not in ("Cf", "Mn")])
+def visible_value(value: str) -> str:
+    """A value in plain characters, without unseen ones."""
+    return plain(normalize_text(value).visible)
+
+
+def _other_variants(written: str, span: Span) -> list[KnownValue]:
+    """How what is no person is said again."""
+    kind, score = span.type, span.score
+    if kind in _NUMBERED:
+        compact = value_shape(written, numeric=True).compact
+        compact = compact if any(map(str.isdigit, compact)) else ""
+        values = [KnownValue(to_lower(written), kind, score, compact=compact)]
+        home = national_format(compact).removeprefix("0") if kind == "PHONE_NUMBER" else compact
+        return values if home == compact or len(home) < 9 else [*values, KnownValue(home, kind, score, compact=home)]
+    forms = [to_lower(written)]
+    if kind == "HANDLE" and len(written.lstrip("@")) > LEAKING:
+        forms.append(forms[0].lstrip("@"))
+    if kind == "ADDRESS":
+        forms += [form for form in address_variants(written) if not (_HAN.search(form) and _is_word(form))]
+    if kind == "ORGANIZATION":
+        forms += organization_variants(written)
+    codes = postcodes(written) if kind == "ADDRESS" else []
+    return [KnownValue(f, kind, score) for f in forms] + [KnownValue(c, kind, score, compact=c) for c in codes]
+
+
+def _letters(name: str) -> str:
+    """The letters of a full name, as it is written in one word; '' where it has one part."""
+    words = _WORD.findall(to_lower(name))
+    if _HAN.search(name):
+        return name if len(words) == 1 and len(name) <= 4 else ""
+    return "".join(words) if len(words) > 1 and all(len(word) > 1 for word in words) else ""
+
+
+def _name_variants(name: str, parts: NameParts, score: float) -> list[KnownValue]:
+    """How a person is called again."""
+    values, forms = [], []
+    han = _HAN.search(name) is not None
+    if len(name) > 1 and (han or " " in name):
+        cue = han and _is_word(name)
+        values.append(KnownValue(to_lower(name), "PERSON", score, needs_cue=cue, compact="" if cue else _letters(name)))
+    if han:
+        core = "".join(p.text for p in parts.parts if p.role not in ("kept", "nick"))
+        told = [core] if len(core) < len(name) and _HAN.search(core) else []
+        told += [part.key for part in parts.with_role("given")]
+        forms = [to_lower(form) for form in told if len(form) > 1 and not _is_word(form)]
+    forms += [part.key for part in parts.with_role("foreign") if len(part.text) > 2]
+    values += [KnownValue(form, "PERSON", score) for form in forms]
+    for part in parts.with_role("latin_given", "latin_surname", "pinyin_given"):
+        if part.role != "pinyin_given" or len(part.key) > 4:
+            values += _latin_variant(part.text, score, surname=part.role == "latin_surname")
+    return values
+
+
+def _latin_variant(word: str, score: float, *, surname: bool) -> list[KnownValue]:
+    """One word of a name: in any case, or with its capital alone where it could be something else."""
+    form = to_lower(plain(word))
+    key = form.replace("’", "'")
+    if len(key) < 2 or key in name_words()["times"]:
+        return []
+    if len(key) == 2 or key in words().words or (surname and (len(key) == 3 or key in name_words()["surname_words"])):
+        return [KnownValue(form, "PERSON", score, plain(word))] if word[0].isupper() else []
+    return [KnownValue(form, "PERSON", score)]
+
+
+def _is_word(name: str) -> bool:
+    """Whether Chinese says it as a word too: 明天, 美丽, 文静."""
+    from h2htalk.curation.anonymize.chinese.jieba_dictionary import tags
+
+    tag = tags().get(name)
+    return tag is not None and not tag.startswith("nr")
+
+
+_SHORT = {"street": "st", "road": "rd", "avenue": "ave", "lane": "ln", "drive": "dr", "court": "ct", "place": "pl",
+          "boulevard": "blvd", "terrace": "ter", "square": "sq"}  # fmt: skip
+_LONG = {short: long for long, short in _SHORT.items()}
+_KINDS = "|".join([*_SHORT, *_LONG, "close", "crescent", "gardens", "grove", "row", "mews", "way"])
+_STREET = re.compile(rf"(?<![^\W_])([^\W\d_]+(?: [^\W\d_]+)?) ({_KINDS})(?![^\W_])")
+_WORD = re.compile(r"[^\W\d_]+")
+_OWN_NAME = 5  # letters: a firm's first word is its own name, and long enough to mean nothing else
+
+
+def address_variants(written: str) -> Iterator[str]:
+    """Streets (with the kind of street in full and short) and estates of an address, in lower case."""
+    if _HAN.search(written):
+        for match in (*_RE["road"].finditer(written), *_RE["estate"].finditer(written)):
+            yield match.group()
+        return
+    for street in _STREET.finditer(to_lower(written)):
+        name, kind = street.groups()
+        for other in {kind, _SHORT.get(kind, kind), _LONG.get(kind, kind)}:
+            yield f"{name} {other}"
+
+
+def postcodes(written: str) -> list[str]:
+    """British postcodes of an address, letters and digits alone; else the ZIP code that ends an American one."""
+    british = ["".join(match.groups()) for match in _RE["postcode"].finditer(to_lower(written))]
+    return british or _RE["zip"].findall(written)
+
+
+def organization_variants(written: str) -> Iterator[str]:
+    """The first word of an organisation, where it is its own name: "Bluefin"."""
+    match = _WORD.match(to_lower(written))
+    if match is not None and len(match.group()) >= _OWN_NAME and match.end() < len(written):
+        first = match.group()
+        lists = words()
+        if first not in lists.words | lists.hints["places"] and lists.given.get(first) != WORD_NAME:
+            yield first
+
+
+def national_format(digits: str) -> str:
+    """A telephone number as it is dialled at home: without the code of China or Britain."""
+    bare = digits.removeprefix("00")
+    if len(bare) == 13 and bare.startswith("861"):
+        return bare[2:]
+    if len(bare) == 12 and bare.startswith("44"):
+        return "0" + bare[2:]
+    return digits
