@@ -13,7 +13,7 @@ class PhraseIndex(Generic[T]):
     """Phrases, each with a value. Texts and phrases are compared as they are: give both in one case."""
 
     def __init__(self, phrases: Iterable[tuple[str, T]], accepted: Accepted | None = None) -> None:
-        """`accepted` says of text, start and end whether a phrase counts there, such as whole words; None: everywhere."""
+        """`accepted` says of text, start and end whether a phrase counts there (None: everywhere)."""
         import ahocorasick
 
         self._automaton: Any = ahocorasick.Automaton()

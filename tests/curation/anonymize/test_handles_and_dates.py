@@ -9,7 +9,7 @@ import pytest
 
 from h2htalk.curation.anonymize.engine.analyzer import find_spans
 from h2htalk.curation.anonymize.surrogates.dialogue_surrogates import birth_date
-from h2htalk.curation.anonymize.surrogates.seeded_random import SeededRandom
+from h2htalk.curation.anonymize.surrogates.numbers import keyed_random
 
 
 def found(text: str, language: str, kind: str) -> list[str]:
@@ -87,7 +87,7 @@ def test_a_date_becomes_another_one_in_its_format(value: str) -> None:
         text = re.sub(r"[0-9]{1,2}(?:st|nd|rd|th)?(?![0-9])", "N", re.sub(r"[0-9]{4,8}", "Y", text))
         return re.sub(r"初?[正一二三四五六七八九十冬腊]{1,3}", "H", re.sub(r"(?i)[a-z]{3,9}", "M", text))
 
-    made = {birth_date(SeededRandom(b"key", value, str(n)), value) for n in range(20)}
+    made = {birth_date(keyed_random(b"key", value, str(n)), value) for n in range(20)}
     assert {shape(each) for each in made} == {shape(value)}
     assert made - {value}
     years = [int(year) for each in made for year in re.findall("(?:19|20)[0-9]{2}", each) if len(each) > 4]
@@ -95,7 +95,7 @@ def test_a_date_becomes_another_one_in_its_format(value: str) -> None:
 
 
 def test_no_part_of_a_date_stays() -> None:
-    made = [birth_date(SeededRandom(b"key", str(n)), "third of January 2001") for n in range(30)]
+    made = [birth_date(keyed_random(b"key", str(n)), "third of January 2001") for n in range(30)]
     assert all("2001" not in each for each in made)
     assert sum(each.startswith("third") for each in made) < 5
 

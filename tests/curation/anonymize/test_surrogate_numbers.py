@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from random import Random
 
 import phonenumbers
 import pytest
@@ -10,15 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from h2htalk.curation.anonymize.surrogates.dialogue_surrogates import email, ip_address, url
-from h2htalk.curation.anonymize.surrogates.numbers import NUMBERS, has_valid_check_digit, number
-from h2htalk.curation.anonymize.surrogates.seeded_random import SeededRandom
+from h2htalk.curation.anonymize.surrogates.numbers import NUMBERS, has_valid_check_digit, keyed_random, number
 from h2htalk.curation.anonymize.values.value_shape import value_shape
 
 MANY = range(30)
 
 
-def draws() -> list[SeededRandom]:
-    return [SeededRandom(bytes([n] * 32), "x") for n in MANY]
+def draws() -> list[Random]:
+    return [keyed_random(bytes([n] * 32), "x") for n in MANY]
 
 
 @pytest.mark.parametrize(
@@ -55,7 +55,7 @@ def test_telephone_numbers_are_of_ranges_that_nobody_has(language: str, digits: 
 
 def test_no_chinese_surrogate_is_a_number_in_use() -> None:
     for n in range(500):  # 161 was among the prefixes, and 1610 is given out
-        parsed = phonenumbers.parse(number("PHONE_NUMBER", SeededRandom(n.to_bytes(2), "x"), "13812345678", "zh"), "CN")
+        parsed = phonenumbers.parse(number("PHONE_NUMBER", keyed_random(n.to_bytes(2), "x"), "13812345678", "zh"), "CN")
         assert not phonenumbers.is_valid_number(parsed)
 
 
@@ -66,7 +66,7 @@ def test_no_chinese_surrogate_is_a_number_in_use() -> None:
     attempt=st.sampled_from([0, 1, 100]),
 )
 def test_every_kind_keeps_the_length(kind: str, value: str, language: str, attempt: int) -> None:
-    made = number(kind, SeededRandom(b"k" * 32, kind, value), value, language, attempt)
+    made = number(kind, keyed_random(b"k" * 32, kind, value), value, language, attempt)
     assert len(made) == len(value)
 
 

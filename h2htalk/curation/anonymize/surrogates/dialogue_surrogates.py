@@ -10,14 +10,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from random import Random
 
 from h2htalk.curation.anonymize.allow_list import find_allowed, to_lower
 from h2htalk.curation.anonymize.normalization import plain
 from h2htalk.curation.anonymize.spans import TYPES
-from h2htalk.curation.anonymize.surrogates.addresses import address, organization
-from h2htalk.curation.anonymize.surrogates.numbers import NUMBERS, number
-from h2htalk.curation.anonymize.surrogates.persons import person_surrogates
-from h2htalk.curation.anonymize.surrogates.seeded_random import SeededRandom, dialogue_secret
+from h2htalk.curation.anonymize.surrogates.names_and_places import (
+    address,
+    chinese_names,
+    organization,
+    person_surrogates,
+)
+from h2htalk.curation.anonymize.surrogates.numbers import NUMBERS, dialogue_secret, keyed_random, number, scramble
 from h2htalk.curation.anonymize.values.dialogue_values import LEAKING, DialogueData, national_format, visible_value
 from h2htalk.curation.anonymize.values.value_shape import numbers_in, value_shape
 from h2htalk.data.languages import find_language
@@ -94,14 +99,13 @@ class Surrogates:
 
     def _render(self, kind: str, value: str, raw: str, attempt: int, tail: str | None) -> str:
         """A surrogate of a value as written; `tail` is what it must be where it is the end of another number."""
-        draw = SeededRandom(self._secret, kind, value, str(attempt))
+        draw = keyed_random(self._secret, kind, value, str(attempt))
         if kind in _MAKERS:
             return _MAKERS[kind](draw, visible_value(raw))
         if kind in ("ADDRESS", "ORGANIZATION"):
             make = address if kind == "ADDRESS" else organization
-            return make(
-                lambda word: SeededRandom(self._secret, "place", word.lower(), str(attempt)), visible_value(raw)
-            )
+            place = partial(keyed_random, self._secret, "place", str(attempt))
+            return make(lambda word: place(word.lower()), visible_value(raw))
         shape = value_shape(raw, numeric=True)
         if not any(map(str.isdigit, shape.compact)) and kind not in NUMBERS:
             return f"[{kind} {attempt + 1}]"  # of a user's own type
@@ -154,20 +158,20 @@ _PART = re.compile(
 )
 
 
-def birth_date(draw: SeededRandom, value: str) -> str:
+def birth_date(draw: Random, value: str) -> str:
     """Another day and month, written like `value`; the year is within three of the value's."""
     return _PART.sub(lambda part: _other(draw, part), value)
 
 
-def _other(draw: SeededRandom, part: re.Match[str]) -> str:
+def _other(draw: Random, part: re.Match[str]) -> str:
     text = part[0]
     if part["year"]:
         return f"{(int(text) + draw.choice((-3, -2, -1, 1, 2, 3))) % 10 ** len(text):0{len(text)}}"
     if part["compact"]:
-        return f"{1 + draw.below(12):02}{1 + draw.below(28):02}"
+        return f"{1 + draw.randrange(12):02}{1 + draw.randrange(28):02}"
     if part["number"]:
         # A number up to twelve stays one: day and month are a date in whatever order.
-        other = 1 + draw.below(12 if int(part["number"]) < 13 else 28)
+        other = 1 + draw.randrange(12 if int(part["number"]) < 13 else 28)
         ending = {1: "st", 2: "nd", 3: "rd"}.get(other % 10 if other // 10 != 1 else 0, "th")
         return f"{other:0{len(part['number']) if text[0] == '0' else 1}}" + (ending if part["ordinal"] else "")
     if part["word"]:
@@ -189,10 +193,6 @@ _DOMAINS = ("example.com", "example.org", "example.net")
 _AT = re.compile(r"\s*(?:[(\[{<]\s*(?:at|@|艾特)\s*[)\]}>]|@|#|\*|艾特|圈a|小老鼠|[\s_-]+at[\s_-]+)\s*", re.IGNORECASE)
 _DOT = re.compile(r"\s*(?:[(\[{<]\s*(?:dot|\.|点)\s*[)\]}>]|[.。·]|点|(?<=[\s_-])dot(?=[\s_-]))\s*", re.IGNORECASE)
 _URL = re.compile(r"(?P<scheme>[a-z]{2,6}:/*)?[^/?:]*(?P<path>.*)", re.DOTALL)
-_HAN_NAMES = (
-    ("安静", "慢慢", "路过", "晴天", "午后", "傍晚", "海边", "山里", "窗边", "楼下"),
-    ("橘子", "云", "茶杯", "小石头", "面包", "风", "纸船", "葡萄", "台灯", "枫叶"),
-)
 _RANGES = ("192.0.2", "198.51.100", "203.0.113")
 
 
@@ -201,36 +201,36 @@ def plain_email(value: str) -> str:
     return _DOT.sub(".", _AT.sub("@", plain(value).lower())).replace(" ", "")
 
 
-def email(draw: SeededRandom, value: str) -> str:
+def email(draw: Random, value: str) -> str:
     """An address at example.com, .org or .net; the name before it has as many letters and digits."""
-    return f"{draw.scramble(plain_email(value).split('@')[0])}@{draw.choice(_DOMAINS)}"
+    return f"{scramble(draw, plain_email(value).split('@')[0])}@{draw.choice(_DOMAINS)}"
 
 
-def url(draw: SeededRandom, value: str) -> str:
+def url(draw: Random, value: str) -> str:
     """An invented part of example.com, .org or .net, other letters and digits in its path."""
     found = _URL.fullmatch(plain_email(value))
     scheme, path = (found["scheme"] or "", found["path"]) if found else ("", "")
     host = "".join(draw.choice("bcdfghjklmnprstvwz" if at % 2 == 0 else "aeiou") for at in range(6))
-    return f"{scheme}{host}.{draw.choice(_DOMAINS)}{draw.scramble(path)}"
+    return f"{scheme}{host}.{draw.choice(_DOMAINS)}{scramble(draw, path)}"
 
 
-def handle(draw: SeededRandom, value: str) -> str:
-    """The name of an account of as many letters and digits; Chinese ones of common words and digits."""
+def handle(draw: Random, value: str) -> str:
+    """The name of an account of as many letters and digits; Chinese ones of a character of names and digits."""
     front = re.match("@|u/|", value, re.IGNORECASE)
     kept = front[0] if front else ""
     if not re.search("[\u4e00-\u9fff]", value):
-        return kept + draw.scramble(value[len(kept) :])
-    return f"{kept}{draw.choice(_HAN_NAMES[0])}的{draw.choice(_HAN_NAMES[1])}{draw.digits(3)}"
+        return kept + scramble(draw, value[len(kept) :])
+    return f"{kept}小{draw.choice(chinese_names()['neutral'])}{scramble(draw, '000')}"
 
 
-def ip_address(draw: SeededRandom, value: str) -> str:
+def ip_address(draw: Random, value: str) -> str:
     """One of the 768 addresses kept for documentation, or of 2001:db8::/32."""
     if plain(value).count(":") > 1:
-        return "2001:db8::" + ":".join(f"{draw.below(0x10000):x}" for _ in range(3))
-    return f"{draw.choice(_RANGES)}.{1 + draw.below(254)}"
+        return "2001:db8::" + ":".join(f"{draw.randrange(0x10000):x}" for _ in range(3))
+    return f"{draw.choice(_RANGES)}.{1 + draw.randrange(254)}"
 
 
-_MAKERS: dict[str, Callable[[SeededRandom, str], str]] = {
+_MAKERS: dict[str, Callable[[Random, str], str]] = {
     "HANDLE": handle,
     "DATE_OF_BIRTH": birth_date,
     "EMAIL_ADDRESS": email,

@@ -1,15 +1,20 @@
-"""Surrogates of numbers, unusable on purpose: ranges kept for films, zeros in front, wrong check digits.
+"""Random draws by the workspace's key, and surrogates of numbers, unusable on purpose.
 
-Telephone: the ranges of `structured/words/phones.toml`; elsewhere zeros in front. Ids and accounts begin with zeros, or
-with Q where they begin with letters, and fail every check digit; QQ numbers begin with 0 and WeChat ids with a digit,
-which neither may; plates hold I or O, which plates leave out.
+Telephone: the ranges kept for films in `structured/words/phones.toml`; elsewhere zeros in front. Ids and accounts begin
+with zeros, or with Q where they begin with letters, and fail every check digit; QQ numbers begin with 0 and WeChat ids
+with a digit, which neither may; plates hold I or O, which plates leave out.
 """
 
 from __future__ import annotations
 
+import hashlib
+import hmac
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
+from itertools import islice
+from random import Random
+from string import ascii_lowercase, digits
 
 from stdnum import iban
 from stdnum.au import tfn
@@ -18,7 +23,6 @@ from stdnum.us import rtn
 
 from h2htalk.curation.anonymize.structured.identity_numbers import luhn, medicare
 from h2htalk.curation.anonymize.structured.patterns import read_table
-from h2htalk.curation.anonymize.surrogates.seeded_random import LETTERS, SeededRandom
 
 _ENOUGH_DRAWS = 60  # draws from a small range before zeros in front will do
 # The zeros that a kind of number begins with; of cards the first two digits stay.
@@ -34,12 +38,35 @@ _CHECKS: tuple[Callable[[str], bool], ...] = (
 )
 
 
-def number(kind: str, draw: SeededRandom, compact: str, language: str, attempt: int = 0) -> str:
+def dialogue_secret(key: bytes, texts: Sequence[str]) -> bytes:
+    """The secret of one dialogue: HMAC-SHA256 of its texts (digested one by one, so that none runs into the next)."""
+    digest = hashlib.sha256()
+    for text in texts:
+        digest.update(hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest())
+    return hmac.new(key, b"surrogates\0" + digest.digest(), hashlib.sha256).digest()
+
+
+def keyed_random(secret: bytes, *words: str) -> Random:
+    """A generator for one value, seeded by HMAC-SHA256 of the secret and the words."""
+    return Random(hmac.digest(secret, "\0".join(words).encode("utf-8", "surrogatepass"), "sha256"))
+
+
+def scramble(draw: Random, text: str) -> str:
+    """Other letters for letters (of any script Latin ones), other digits for digits; what is neither stays."""
+    return "".join(_other_character(draw, char) if char.isalnum() else char for char in text)
+
+
+def _other_character(draw: Random, char: str) -> str:
+    other = draw.choice(digits if char.isdigit() else ascii_lowercase)
+    return other.upper() if char.isupper() else other
+
+
+def number(kind: str, draw: Random, compact: str, language: str, attempt: int = 0) -> str:
     """A number of a kind (one of `NUMBERS`, or a user's own) that nobody has, of as many characters.
 
     Args:
         kind: the type of personal data.
-        draw: the random draws of this value.
+        draw: the generator of this value.
         compact: its letters and digits in lower case.
         language: the dialogue's.
         attempt: how many draws were taken already.
@@ -48,9 +75,9 @@ def number(kind: str, draw: SeededRandom, compact: str, language: str, attempt: 
         return _phone(draw, compact, "zh" if kind == "WECHAT" else language, attempt)
     if kind == "LICENSE_PLATE":
         letters = [at for at, char in enumerate(compact) if char.isalpha()]
-        made = draw.scramble(compact)
+        made = scramble(draw, compact)
         return made[: letters[-1]] + draw.choice("io") + made[letters[-1] + 1 :] if letters else made
-    letters_in_front = len(compact) - len(compact.lstrip(LETTERS))
+    letters_in_front = len(compact) - len(compact.lstrip(ascii_lowercase))
     front = "q" * letters_in_front
     if kind == "CREDIT_CARD" and len(compact) > 4:
         front = compact[:2]
@@ -59,11 +86,10 @@ def number(kind: str, draw: SeededRandom, compact: str, language: str, attempt: 
     elif letters_in_front == 2 and len(compact) > 14:  # an IBAN, of which the country stays
         front = compact[:2]
     front = (front + "0" * _ZEROS.get(kind, 2))[: len(compact)]
-    made = front + draw.scramble(compact[len(front) :])
     for _ in range(_ENOUGH_DRAWS):
+        made = front + scramble(draw, compact[len(front) :])
         if not has_valid_check_digit(made):
             break
-        made = front + draw.scramble(compact[len(front) :])
     return made
 
 
@@ -78,16 +104,16 @@ def _fictional() -> list[tuple[str, re.Pattern[str], list[list[str]]]]:
     return [(r["language"], re.compile(r["form"]), r["then"]) for r in read_table("phones")["fictional"]]
 
 
-def _phone(draw: SeededRandom, compact: str, language: str, attempt: int) -> str:
+def _phone(draw: Random, compact: str, language: str, attempt: int) -> str:
     """A telephone number of the first fictional range that fits; where none does, zeros behind a country's code."""
     if not compact.isdigit():
-        return draw.scramble(compact)
-    for own in (language, "abroad") if attempt < _ENOUGH_DRAWS else ():
-        for range_language, form, then in _fictional():
-            if range_language == own and (found := form.fullmatch(compact)):
-                made = "".join([*found.groups(""), *(draw.choice(parts) for parts in then)])
-                return made + draw.digits(len(compact) - len(made))
+        return scramble(draw, compact)
     code = 4 if compact.startswith("00") else 2
-    country = compact[:code] if len(compact) > 10 and attempt < _ENOUGH_DRAWS else ""
-    made = country + "0" * min(2 if len(compact) > 6 else 1, len(compact))
-    return made + draw.digits(len(compact) - len(made))
+    made = "0" * min(2 if len(compact) > 6 else 1, len(compact))
+    if attempt < _ENOUGH_DRAWS:
+        made = (compact[:code] if len(compact) > 10 else "") + made
+        ranges = [row for own in (language, "abroad") for row in _fictional() if row[0] == own]
+        fitting = ((found, then) for _, form, then in ranges if (found := form.fullmatch(compact)))
+        for found, then in islice(fitting, 1):
+            made = "".join([*found.groups(""), *map(draw.choice, then)])
+    return made + scramble(draw, compact[len(made) :])

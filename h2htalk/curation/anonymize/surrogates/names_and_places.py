@@ -1,0 +1,300 @@
+"""Surrogates of persons, addresses and organisations from Faker's lists, put in the form of what they replace.
+
+A person's go part by part, so that 张伟, 小张 and 张老师 share a surname, and "Emily" stays her first name: every
+surname, given name and so on of a dialogue gets one other of its kind, of the same gender where the name or its form of
+address says one, and of the same length in Chinese. Case, titles, 小 and possessives stay.
+
+Of addresses and organisations the words that say what it is stay: 清泉路18号2单元 stays a road, a number and a unit.
+Numbers become others of as many digits; a ZIP code begins with 000 and a British postcode with Q, which none does.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Sequence
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from random import Random
+from string import ascii_lowercase
+from typing import Any
+
+from h2htalk.curation.anonymize.english.word_lists import words
+from h2htalk.curation.anonymize.normalization import plain
+from h2htalk.curation.anonymize.surrogates.numbers import keyed_random, scramble
+from h2htalk.curation.anonymize.values.name_parts import Gender, NameParts, Role, chinese_gender, name_parts
+from h2htalk.curation.anonymize.values.value_shape import value_shape
+from h2htalk.text.chinese_characters import DOUBLE_SURNAMES
+from h2htalk.text.language_data import read_data
+
+_HAN = re.compile("[\u4e00-\u9fff]")
+# Locales whose names Faker lists by gender, in letters that English writes.
+_LOCALES = "en_US en_GB en_IE en_NZ es_ES es_MX fr_FR de_DE it_IT pt_BR nl_NL pl_PL sv_SE tr_TR"
+_ENOUGH_DRAWS = 60  # draws from a list before two of it are joined
+_ATTEMPTS = 20  # drawings of a whole dialogue before names that still clash become placeholders
+_GIVEN: tuple[Role, ...] = ("given", "nick", "doubled", "latin_given")
+Key = tuple[Role, str]  # a part's role, and what it is known by
+
+
+def _faker(kind: str, locale: str) -> Any:
+    """Faker's provider of `person` or `address` in a locale, whose lists are read as they are."""
+    return import_module(f"faker.providers.{kind}.{locale}").Provider
+
+
+@cache
+def latin_names() -> dict[str, tuple[str, ...]]:
+    """Given names (`female`, `male`, `neutral`: both) and surnames (`surname`) that are no words, in order."""
+    lists: dict[str, set[str]] = {}
+    for provider in (_faker("person", locale) for locale in _LOCALES.split()):
+        for kind in ("first_names_female", "first_names_male", "last_names"):
+            lists.setdefault(kind, set()).update(n for n in getattr(provider, kind, ()) if _is_plain(n))
+    female, male = lists["first_names_female"], lists["first_names_male"]
+    kinds = {"female": female - male, "male": male - female, "neutral": female & male, "surname": lists["last_names"]}
+    return {kind: tuple(sorted(names)) for kind, names in kinds.items()}
+
+
+def _is_plain(name: str) -> bool:
+    return (
+        name.isascii() and name.isalpha() and name[1:].islower() and len(name) > 2 and name.lower() not in words().words
+    )
+
+
+@cache
+def chinese_names() -> dict[str, Sequence[str]]:
+    """Single characters of given names (`female`, `male`, `neutral`: all), surnames, and both in Latin letters."""
+    own = _faker("person", "zh_CN")
+    female, male = ({n for n in names if len(n) == 1} for names in (own.first_names_female, own.first_names_male))
+    return {
+        "female": sorted(female - male),
+        "male": sorted(male - female),
+        "neutral": sorted(female | male),
+        "surname": sorted(name for name in own.last_names if len(name) == 1),
+        "double_surname": sorted(DOUBLE_SURNAMES),
+        "pinyin_surname": sorted(own.last_romanized_names),
+        "pinyin_given": sorted(own.first_romanized_names),
+    }
+
+
+@cache
+def places() -> dict[str, tuple[str, ...]]:
+    """Faker's provinces, cities and districts of China and states of the US, and the words of `words.toml`."""
+    zh, us = _faker("address", "zh_CN"), _faker("address", "en_US")
+    file = read_data(Path(__file__).with_name("words.toml"))
+    return {key: tuple(value.split()) for key, value in file.items()} | {
+        "province": tuple(name[:2] for name in zh.provinces if len(name) == 3 and name.endswith("省")),
+        "city": tuple(name for name in zh.cities if len(name) == 2),
+        "place": (*zh.cities, *zh.districts),
+        "state": tuple(filter(str.isalpha, us.states)),
+        "state_code": tuple(us.states_abbr),
+    }
+
+
+# --- Persons ---
+
+
+def person_surrogates(
+    secret: bytes, names: Collection[str], said: Collection[str], refused: Callable[[str], bool]
+) -> dict[str, str]:
+    """A surrogate for each name of a dialogue.
+
+    Args:
+        secret: the dialogue's (`dialogue_secret`).
+        names: persons as they are written in it.
+        said: words in lower case that no part of a surrogate may be: those of the dialogue.
+        refused: whether a surrogate must not be.
+
+    Returns:
+        name -> surrogate; names that differ (in more than case) get surrogates that differ, and none is a name given.
+    """
+    parts = name_parts(names)
+    real = {_folded(name) for name in names}
+    made: dict[str, str] = {}
+    bad: set[str] = set()
+    for attempt in range(_ATTEMPTS):
+        mapped = _mapping(secret, parts.values(), said, f"person {attempt}")
+        made = {
+            name: "".join(match_case(part.text, mapped.get((part.role, part.key), part.text)) for part in found.parts)
+            for name, found in parts.items()
+        }
+        owners = Counter(other for _, other in {(_folded(name), _folded(other)) for name, other in made.items()})
+        bad = {n for n, other in made.items() if owners[_folded(other)] > 1 or _folded(other) in real or refused(other)}
+        if not bad:
+            break
+    return made | {name: f"[PERSON {n}]" for n, name in enumerate(sorted(bad), 1)}
+
+
+def _folded(name: str) -> str:
+    """What O'Brien and O’BRIEN have in common."""
+    return plain(name).lower().replace("’", "'")
+
+
+def _mapping(secret: bytes, names: Collection[NameParts], said: Collection[str], salt: str) -> dict[Key, str]:
+    """What stands in for each part; the parts in an order of their own, so that where they were found says nothing."""
+    genders = _genders(names)
+    keys = sorted({(part.role, part.key) for name in names for part in name.parts if part.role != "kept"})
+    taken = {key for _, key in keys} | set(said)
+    # Initials all move by the same number of letters: each is another one, and no two are alike.
+    shift = 1 + keyed_random(secret, salt, "initial").randrange(25)
+    mapped: dict[Key, str] = {}
+    for role, key in keys:
+        if role == "initial":
+            letter = ascii_lowercase[(ascii_lowercase.find(key[0]) + shift) % 26]
+            mapped[role, key] = letter.upper() + key[1:]
+            continue
+        attempt, made = 0, ""
+        while not made or made.lower() in taken:
+            draw = keyed_random(secret, salt, role, key, str(attempt))
+            joint = "-" if role.startswith(("latin", "pinyin")) else ""
+            count = 1 if attempt < _ENOUGH_DRAWS else 2
+            made = joint.join(_other_part(draw, role, key, genders.get(key, "neutral")) for _ in range(count))
+            attempt += 1
+        taken.add(made.lower())
+        mapped[role, key] = made
+    return mapped
+
+
+def _genders(names: Iterable[NameParts]) -> dict[str, Gender]:
+    """Of each given name (by its key) what it says itself, else what it is called by anywhere in the dialogue."""
+    called: dict[str, set[Gender]] = {}
+    for name in names:
+        for part in name.with_role(*_GIVEN):
+            latin = part.role == "latin_given"
+            own = _latin_genders().get(part.key, "neutral") if latin else chinese_gender(part.key)
+            called.setdefault(part.key, set()).add(name.gender if own == "neutral" else own)
+    said = {key: found - {"neutral"} for key, found in called.items()}
+    return {key: next(iter(found)) if len(found) == 1 else "neutral" for key, found in said.items()}
+
+
+@cache
+def _latin_genders() -> dict[str, Gender]:
+    kinds: tuple[Gender, ...] = ("female", "male", "neutral")
+    return {name.lower(): kind for kind in kinds for name in latin_names()[kind]}
+
+
+def _other_part(draw: Random, role: Role, key: str, gender: Gender) -> str:
+    """Another part of a name: of its kind, its gender and, of Chinese names, its length."""
+    own = chinese_names()
+    if role in ("latin_given", "latin_surname"):
+        return draw.choice(latin_names()["surname" if role == "latin_surname" else gender])
+    if role in ("given", "nick"):
+        return "".join(draw.choice(own[gender]) for _ in key[:2])
+    if role == "doubled":
+        return draw.choice(own[gender]) * 2
+    if role == "foreign":
+        return draw.choice(places()[f"foreign{min(max(len(key), 2), 4)}"])
+    return draw.choice(own["double_surname" if role == "surname" and key in DOUBLE_SURNAMES else role])
+
+
+def match_case(written: str, other: str) -> str:
+    """`other` in lower case, in capitals or as it is, as `written` was."""
+    if written.islower():
+        return other.lower()
+    if written.isupper() and (len(written) > 1 or len(other) == 1):
+        return other.upper()
+    return other
+
+
+# --- Addresses and organisations ---
+
+_ENGLISH = re.compile(
+    r"(?P<postcode>\b[a-z]{1,2}[0-9][a-z0-9]?\s?[0-9][a-z]{2}\b)|(?P<zip>(?<![0-9])[0-9]{5}(?:-[0-9]{4})?$)"
+    r"|(?P<number>[0-9]+)(?:st|nd|rd|th)?\b|[0-9]+|(?<!['’])[^\W\d_]+(?:['’](?!s\b)[^\W\d_]+)*",
+    re.IGNORECASE,
+)
+# Draws for a word, or for a whole value: a place that the dialogue names twice has one surrogate.
+Draws = Callable[[str], Random]
+
+
+def address(draws: Draws, value: str) -> str:
+    """An address of the same make."""
+    if not _HAN.search(value):
+        return _english(draws, value, "kept")
+    numbers = draws(value)
+
+    def other(found: re.Match[str]) -> str:
+        if found["count"]:
+            figures = found["figures"] or found["count"]
+            return _renumbered(numbers, figures) + found["count"][len(figures) :]
+        if found["latin"]:
+            return _word(draws, found["latin"])
+        name, tail = found["head"] or found["rest"], found["tail"] or ""
+        return _chinese_name(draws(name), name, {"省": "province", "市": "city"}.get(tail, "place")) + tail
+
+    return _chinese_parts().sub(other, value)
+
+
+def organization(draws: Draws, value: str) -> str:
+    """An organisation of the same kind under an invented name."""
+    if not _HAN.search(value):
+        return _english(draws, value, "organization_kept")
+    tail = re.search(f"(?:{_any_of('tail_organization')})$", value)
+    head = value[: tail.start()] if tail and tail.start() > 0 else value
+    return _chinese_name(draws(head), head, "") + value[len(head) :]
+
+
+@cache
+def _any_of(*sections: str) -> str:
+    return "|".join(word for section in sections for word in places()[section])
+
+
+@cache
+def _chinese_parts() -> re.Pattern[str]:
+    counted = rf"(?P<figures>[0-9a-zA-Z〇零一二三四五六七八九十百]+(?:[-—~之\s][0-9]+)*)(?:{_any_of('tail_count')})"
+    tails = _any_of("tail_area", "tail_road", "tail_estate")
+    return re.compile(
+        rf"(?P<count>{counted}|[0-9]+)|(?P<head>[\u4e00-\u9fff]{{1,8}}?)(?P<tail>(?:{tails})"
+        rf"(?:{_any_of('tail_more')})?)|(?P<rest>[\u4e00-\u9fff]+)|(?P<latin>[a-zA-Z]+)"
+    )
+
+
+def _chinese_name(draw: Random, name: str, section: str) -> str:
+    """Another name, as long: of a province or city such a one, else one of a section, else characters of names."""
+    own = places()
+    for kind in ("province", "city"):
+        if name[:2] in own[kind]:  # 北京朝阳区: a city, then the rest
+            first = draw.choice([word for word in own[kind] if word != name[:2]])
+            return first + (_chinese_name(draw, name[2:], section) if name[2:] else "")
+    fitting = [word for word in own.get(section, ()) if len(word) == len(name) and word != name]
+    if fitting:
+        return draw.choice(fitting)
+    return "".join(draw.choice([c for c in chinese_names()["neutral"] if c != char]) for char in name)
+
+
+def _renumbered(draw: Random, written: str) -> str:
+    """Other digits and letters, as many; none is 0, which no number begins with."""
+    shape = value_shape(written, numeric=True)
+    made = [draw.choice([c for c in ("123456789" if old.isdigit() else ascii_lowercase[:12]) if c != old])
+            for old in shape.compact]  # fmt: skip
+    return shape.reformatted("".join(made))
+
+
+def _word(draws: Draws, written: str) -> str:
+    """A building's letter, another; a state's abbreviation or name, another; any other word, a surname."""
+    if len(written) == 1:
+        return _renumbered(draws(written), written)
+    own = next((places()[kind] for kind in ("state_code", "state") if written in places()[kind]), None)
+    draw, other = draws(written), written
+    while other.lower() == written.lower():
+        other = draw.choice(own or latin_names()["surname"])
+    return match_case(written, other)
+
+
+def _english(draws: Draws, value: str, section: str) -> str:
+    """Other numbers, and other words for all that do not say what kind of place it is (`section` of `words.toml`)."""
+    numbers, kept = draws(value), places()[section]
+
+    def other(found: re.Match[str]) -> str:
+        written = found[0]
+        if found["postcode"]:
+            return match_case(written[0], "Q") + scramble(numbers, written[1:])
+        if found["zip"]:
+            return "000" + scramble(numbers, written[3:])
+        if written[0].isdigit():
+            digits = found["number"] or written
+            return _renumbered(numbers, digits) + written[len(digits) :]
+        return written if written.lower() in kept else _word(draws, written)
+
+    made = _ENGLISH.sub(other, value)
+    # All of it says what kind it is ("the Community College"): a name in front makes it another.
+    return made if made != value else f"{match_case(value, numbers.choice(latin_names()['surname']))} {made}"
