@@ -30,7 +30,7 @@ CORE_TESTS := tests/data/test_append_log.py tests/data/test_parquet.py tests/dat
 	tests/data/releases tests/data/imports tests/benchmark/results_export
 PEOPLE_TESTS := tests/curation/anonymize/test_find_spans.py tests/curation/anonymize/test_user_recognizers.py \
 	tests/curation/anonymize/test_engine.py tests/curation/anonymize/test_surrogates.py \
-	tests/curation/dedup/test_similarity.py tests/rounds/aggregation/test_agreement.py tests/rounds/argilla \
+	tests/curation/dedup/test_removals.py tests/rounds/aggregation/test_agreement.py tests/rounds/argilla \
 	tests/rounds/spreadsheets/test_xlsx.py tests/analysis/figures/test_figure_saving.py \
 	tests/analysis/measures/test_words.py tests/analysis/verb_nouns tests/text/parsing/test_parsing.py
 # A container may set it; each worker and each subprocess would then compile what it imports anew.

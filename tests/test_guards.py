@@ -124,7 +124,7 @@ BUDGETS = {
     "benchmark": 10869,
     "chat": 5276,
     "cli": 1146,
-    "curation": 20194,
+    "curation": 20107,
     "data": 3983,
     "rounds": 8524,
     "text": 3258,

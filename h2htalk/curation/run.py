@@ -147,9 +147,11 @@ def in_processes(
 ) -> Generator[T, None, None]:
     """Call a function with each job's arguments in processes; give the results as they come. Close it to end early.
 
-    Raises:
-        ConfigError: a process ended before its work was done.
+    At most one process: the function is called in this one.
     """
+    if processes <= 1:
+        yield from (function(*job) for job in jobs)
+        return
     with ProcessPool(processes) as pool:
         waiting = iter(jobs)
         # Submit a few ahead only: a million dialogues are thousands of parts.

@@ -11,9 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from h2htalk.curation.dedup.lengths import lengths
-from h2htalk.curation.dedup.minhash import plain, shingle_hashes, unique_values
-from h2htalk.curation.dedup.similarity import similarity
+from h2htalk.curation.dedup.compared_texts import lengths, plain, shingle_hashes, similarity, unique_values
 from h2htalk.data.languages import LANGUAGES, Language
 from h2htalk.data.scenario import ROLES, Dialogue, Role, Scenario, Turn
 from h2htalk.data.splits import Split

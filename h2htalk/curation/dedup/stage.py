@@ -1,10 +1,10 @@
 """Dedup: keep the best of duplicate dialogues, and remove dialogues that contain an item of a split.
 
-Map: each part to hashes and signatures (`hashing`). Group: pairs that may be duplicates (`candidate_pairs`). Reduce:
-the removed dialogues (`clustering`), and the replies that a dialogue gets from removed ones (`fold`), two tables in
+Map: each part to hashes and signatures (`signatures`). Group: pairs that may be duplicates (`candidate_pairs`). Reduce:
+the removed dialogues (`removals`), and the replies that a dialogue gets from removed ones (`fold`), two tables in
 which the stage then looks up each dialogue. The files of the steps are removed when the stage is finished:
 
-work/                     map/part-00000.npz, texts.bin, replies.jsonl
+work/                     map/part-00000.npz and .bands.npy, texts.bin, values.npy, replies.jsonl
 duplicates.jsonl          {"id", "reason", "evidence"}, by id; written when the reduce step is done
 """
 
@@ -17,12 +17,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from h2htalk.curation.dedup.candidate_pairs import MappedDialogues, Nodes, group
-from h2htalk.curation.dedup.clustering import Removal, find_removals
-from h2htalk.curation.dedup.dialogue_quality import quality
-from h2htalk.curation.dedup.hashing import map_part, open_index
-from h2htalk.curation.dedup.minhash import plain
-from h2htalk.curation.dedup.similarity import similarity
+from h2htalk.curation.dedup.candidate_pairs import MappedDialogues, find_pairs
+from h2htalk.curation.dedup.compared_texts import plain, similarity
+from h2htalk.curation.dedup.removals import Removal, find_removals
+from h2htalk.curation.dedup.signatures import map_part, open_index, quality
 from h2htalk.curation.licences import mixture
 from h2htalk.curation.outcomes import Kept, Outcomes, PartRule, Record, Rejected, each_dialogue
 from h2htalk.curation.run import RuleFactory, StageRun, in_processes
@@ -37,9 +35,7 @@ from h2htalk.errors import ConfigError
 from h2htalk.parallel import usable_cores
 from h2htalk.progress import Progress
 
-# 2: replies are folded; 3: dialogues with unlike inputs stay whatever the reply, and more items of splits are found;
-# 4: only replies to equal inputs are folded, and a dialogue is removed only for one that it is itself similar to
-VERSION = 4
+VERSION = 5
 STAGE = "dedup"
 DUPLICATES, WORK = STAGES[STAGE].temporary
 REPLIES = "replies.jsonl"
@@ -102,35 +98,25 @@ def _make_tables(before: StageFolder, settings: DedupSettings, processes: int | 
     """Map, group and reduce all dialogues; the files of each step are complete or not there."""
     if (folder.path / DUPLICATES).exists():
         return
-    work, threshold = folder.path / WORK, settings.threshold
+    work, threshold, parts = folder.path / WORK, settings.threshold, before.parts()
+    paths = {part: work / "map" / f"{part}.npz" for part in parts}
+    missing = [part for part in parts if not paths[part].exists()]
     split_index = (settings.contamination_splits, threshold + (1 - threshold) / 3)
-    paths = _map(before, work, split_index, processes)
-    mapped = MappedDialogues(paths, work / "texts.bin")
-    nodes = Nodes.of(mapped)
-    removals = find_removals(mapped, nodes, group(paths, mapped, nodes), threshold)
-    removals = fold(removals, before.records(), threshold, work / REPLIES)
+    jobs = [(before, part, paths[part], split_index) for part in missing]
+    processes = processes or usable_cores()
+    total = sum(before.counts(part).written for part in missing)
+    sizes = in_processes(_map_one, jobs, min(len(jobs), processes))
+    with Progress(f"{STAGE}: signatures", total) as progress, closing(sizes):
+        for size in sizes:
+            progress.advance(count=size)
+    mapped = MappedDialogues(list(paths.values()), work / "texts.bin")
+    pairs = find_pairs(list(paths.values()), mapped, work, processes)
+    removals = fold(find_removals(mapped, pairs, threshold), before.records(), threshold, work / REPLIES)
     write_jsonl(folder.path / DUPLICATES, (removal.to_dict() for removal in removals))
 
 
-def _map(
-    before: StageFolder, work: Path, split_index: tuple[tuple[str, ...], float], processes: int | None
-) -> list[Path]:
-    """The files of all parts; maps those that are missing."""
-    parts = before.parts()
-    paths = {part: work / "map" / f"{part}.npz" for part in parts}
-    missing = [part for part in parts if not paths[part].exists()]
-    jobs = [(before, part, paths[part], split_index) for part in missing]
-    workers = min(len(jobs), processes or usable_cores())
-    with Progress(f"{STAGE}: signatures", sum(before.counts(part).written for part in missing)) as progress:
-        sizes = in_processes(_map_one, jobs, workers) if workers > 1 else (_map_one(*job) for job in jobs)
-        with closing(sizes):
-            for size in sizes:
-                progress.advance(count=size)
-    return list(paths.values())
-
-
 def _map_one(before: StageFolder, part: str, path: Path, split_index: tuple[tuple[str, ...], float]) -> int:
-    """Map a part into its file; returns the number of its records."""
+    """Map a part into its files; returns the number of its records."""
     records = list(before.read_kept(part))
     map_part(records, open_index(*split_index)).save(path)
     return len(records)

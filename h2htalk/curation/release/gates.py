@@ -10,9 +10,9 @@ from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from importlib import import_module
 
-from h2htalk.curation.dedup.candidate_pairs import MappedDialogues, Nodes, group
-from h2htalk.curation.dedup.hashing import map_part, open_index
-from h2htalk.curation.dedup.similarity import match
+from h2htalk.curation.dedup.candidate_pairs import MappedDialogues, find_pairs
+from h2htalk.curation.dedup.removals import match
+from h2htalk.curation.dedup.signatures import map_part, open_index
 from h2htalk.curation.licences import refusal
 from h2htalk.curation.release.acceptance import contract_violations, objections
 from h2htalk.curation.release.content import ReleaseContent, case_texts, scenario_texts
@@ -220,16 +220,15 @@ def near_duplicates(content: ReleaseContent, context: GateContext) -> Iterator[F
 
     part = map_part([dialogue.to_dict() for dialogue in dialogues], open_index(context.spec.other_splits, THRESHOLD))
     mapped = MappedDialogues([part], None)  # a kill leaves no text in a temporary file
-    nodes = Nodes.of(mapped)
-    found = group([part], mapped, nodes)
+    found = find_pairs([part], mapped)
     sides = cache(mapped.sides)
     names = [dialogue.id for dialogue in dialogues]
     for number, evidence in mapped.contaminated.items():
         of = f"{evidence['of']} of the split {evidence['split']}"
         yield names[number], f"{evidence['similarity']:.2f} similar to {of}"
     # Of equal texts one stands for all: those of other families are found already.
-    first = nodes.first.tolist()
-    pairs = [(first[node], number) for number, node in enumerate(nodes.node.tolist()) if node >= 0]
+    first = mapped.first.tolist()
+    pairs = [(first[node], number) for number, node in enumerate(mapped.node.tolist()) if node >= 0]
     pairs += [(first[one], first[other]) for one, other in zip(*map(np.ndarray.tolist, found), strict=True)]
     for one, other in pairs:
         if family[names[one]] != family[names[other]] and (same := match(sides(one), sides(other), THRESHOLD)):

@@ -1,0 +1,155 @@
+"""The compared form of texts, and the hashes of their shingles (n-grams of characters)."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache, cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from h2htalk.data.languages import Language, find_language
+from h2htalk.text.language_data import language_data
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+_NO_WORD = re.compile(r"[\W_]+")
+_APOSTROPHES = re.compile(r"(?<=\w)['’ʼ](?=\w)")
+# Invisible signs: without width, of direction, and variants of emoji.
+_UNSEEN = re.compile("[\u00ad\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufe00-\ufe0f\ufeff]+")
+_PAD = "\0"
+# Edit distance takes time with the product of two lengths.
+LONGEST_EDITED = 20_000
+
+
+class Scale(NamedTuple):
+    """Shingles of `width` characters, for texts of `least` to `most` characters."""
+
+    width: int
+    least: int
+    most: int = 1 << 62
+
+
+@dataclass(frozen=True, slots=True)
+class Lengths:
+    """The lengths of texts that dedup distinguishes; `lengths_LANGUAGE.toml` explains each."""
+
+    scales: tuple[Scale, Scale]
+    least_inputs: int
+    least_references: int
+    block: int
+    run: int
+    least_item_inputs: int
+    least_item_reference: int
+    long_item: int
+
+
+@cache
+def lengths(language: Language) -> Lengths:
+    """Read the lengths of a language, once a process."""
+    raw: dict[str, Any] = dict(language_data("curation/dedup/lengths", language))
+    return Lengths(scales=(Scale(**raw.pop("short_scale")), Scale(**raw.pop("long_scale"))), **raw)
+
+
+def plain(text: str, language: Language) -> str:
+    """The compared form of a text: NFKC, without case and invisible signs, words separated as in the language.
+
+    A text without a letter or digit (emoji) keeps its signs, without spaces. Linear in its length.
+    """
+    folded = unicodedata.normalize("NFKC", _UNSEEN.sub("", text)).casefold()
+    words = _NO_WORD.sub(find_language(language).joint, _APOSTROPHES.sub("", folded)).strip()
+    return words or "".join(folded.split())
+
+
+def plain_side(contents: Sequence[str], language: Language) -> str:
+    """The compared messages of one side, a line each, without empty ones."""
+    return "\n".join(filter(None, (plain(content, language) for content in contents)))
+
+
+@dataclass(frozen=True)  # no slots, for the cached property
+class Sides:
+    """A dialogue in its compared form: the text of each side, a message a line (`plain_side`)."""
+
+    language: Language
+    user: str
+    companion: str
+
+    @cached_property
+    def rest(self) -> str:
+        """The user's side after the opening message."""
+        return self.user.partition("\n")[2]
+
+
+def similarity(a: str, b: str, least: float = 0.0) -> float:
+    """The unedited share of two texts: 1 - Levenshtein distance / length of the longer text, 0 to 1.
+
+    Of texts over 20,000 characters the first 20,000 are compared, and the similarity is at most the share of their
+    lengths.
+
+    Args:
+        a, b: the texts.
+        least: a lower similarity may be returned as 0.0, which takes less time.
+    """
+    if a == b:
+        return 1.0
+    from rapidfuzz.distance import Levenshtein
+
+    found = Levenshtein.normalized_similarity(a[:LONGEST_EDITED], b[:LONGEST_EDITED], score_cutoff=least)
+    return min(found, min(len(a), len(b)) / max(len(a), len(b)))
+
+
+def text_hash(text: str) -> int:
+    """A 64-bit hash of a text, the same in every process and on every machine."""
+    data = text.encode("utf-8", "surrogatepass")
+    return int.from_bytes(hashlib.blake2b(data, digest_size=8).digest(), "little")
+
+
+def shingle_hashes(texts: Sequence[str], width: int) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
+    """Hashes of every n-gram of `width` characters, text after text, and how many each text has.
+
+    A text shorter than `width` is one shingle; all empty texts have the same one, so leave them out.
+
+    Returns:
+        hashes (total,), counts (len(texts),), each 1 or more.
+    """
+    import numpy as np
+
+    padded = "".join(text.ljust(width, _PAD) for text in texts)
+    points = np.frombuffer(padded.encode("utf-32-le", "surrogatepass"), dtype=np.uint32).astype(np.uint64)
+    sizes = np.fromiter((max(len(text), width) for text in texts), np.int64, len(texts))
+    windows = max(len(points) - width + 1, 0)
+    hashes = np.zeros(windows, np.uint64)
+    for place in range(width):
+        hashes *= np.uint64(0x100000001B3)
+        hashes += points[place : place + windows]
+    inside = np.ones(windows, bool)
+    ends = np.cumsum(sizes)[:-1]
+    for back in range(1, width):  # n-grams across the border of two texts
+        inside[ends - back] = False
+    return mixed(hashes[inside]), sizes - (width - 1)
+
+
+def unique_values(values: NDArray[Any]) -> NDArray[Any]:
+    """The distinct values of an array, ascending. (`numpy.unique` hashes since 2.3, which takes 20 times as long.)"""
+    import numpy as np
+
+    ordered = np.sort(values)
+    new = np.ones(len(ordered), bool)
+    new[1:] = ordered[1:] != ordered[:-1]
+    return ordered[new]
+
+
+def mixed(hashes: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """SplitMix64's finalizer (Steele, Lea and Flood 2014), in place: every input bit changes every output bit."""
+    import numpy as np
+
+    hashes ^= hashes >> np.uint64(30)
+    hashes *= np.uint64(0xBF58476D1CE4E5B9)
+    hashes ^= hashes >> np.uint64(27)
+    hashes *= np.uint64(0x94D049BB133111EB)
+    hashes ^= hashes >> np.uint64(31)
+    return hashes

@@ -1,0 +1,115 @@
+"""The compared form of texts, shingles, signatures and candidate pairs, and which of two dialogues is better."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from dedup_made import dialogue, edited, words
+from hypothesis import given
+from hypothesis import strategies as st
+
+from h2htalk.curation.dedup.candidate_pairs import MappedDialogues, find_pairs
+from h2htalk.curation.dedup.compared_texts import plain, plain_side, shingle_hashes
+from h2htalk.curation.dedup.contamination import SplitIndex
+from h2htalk.curation.dedup.signatures import is_complete, map_part, quality, signature
+
+
+@pytest.mark.parametrize(
+    ("text", "language", "compared"),
+    [
+        ("  Don't   WORRY,\nbe—happy!! ", "en", "dont worry be happy"),
+        ("Ｈｅｌｌｏ　World", "en", "hello world"),
+        ("你好， 我是 小林！", "zh", "你好我是小林"),
+        ("h\u200be\u202ello", "en", "hello"),
+        ("🙂 🙂!", "en", "🙂🙂!"),
+        ("。。。", "zh", "。。。"),
+        ("", "en", ""),
+    ],
+)
+def test_case_width_punctuation_and_spaces_are_not_compared(text, language, compared):
+    assert plain(text, language) == compared
+
+
+def test_a_side_has_a_line_for_each_message():
+    assert plain_side(["One, two", "\u200b", "Three."], "en") == "one two\nthree"
+
+
+@given(st.lists(st.text(min_size=1, max_size=30), min_size=1, max_size=6), st.integers(1, 8))
+def test_shingles_do_not_depend_on_other_texts(texts, width):
+    hashes, counts = shingle_hashes(texts, width)
+    parts = np.split(hashes, np.cumsum(counts)[:-1])
+    for text, part in zip(texts, parts, strict=True):
+        alone, (count,) = shingle_hashes([text], width)
+        assert count == max(len(text) - width + 1, 1)
+        assert (alone == part).all()
+
+
+def test_shared_values_estimate_the_jaccard_similarity():
+    a = words("a", 400)
+    b = edited(a, 0.05)
+    sets = [{t[i : i + 6] for i in range(len(t) - 5)} for t in (a, b)]
+    jaccard = len(sets[0] & sets[1]) / len(sets[0] | sets[1])
+    assert abs((signature(a, 6) == signature(b, 6)).mean() - jaccard) < 0.14  # 3.2 standard errors
+
+
+def test_a_long_text_is_signed_in_pieces(monkeypatch):
+    text = words("long", 100)
+    whole = signature(text, 3)
+    monkeypatch.setattr("h2htalk.curation.dedup.signatures._BATCH", 50)
+    assert (signature(text, 3) == whole).all()
+
+
+def test_hashes_are_the_same_in_every_process():
+    code = "from h2htalk.curation.dedup.signatures import *;print(text_hash('你好'), signature('hello there', 3).sum())"
+    printed = {
+        subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, env={"PYTHONHASHSEED": seed}, check=True
+        ).stdout
+        for seed in ("1", "2")
+    }
+    assert len(printed) == 1
+
+
+def test_many_texts_with_one_phrase_give_few_pairs_each():
+    made = [dialogue(f"d{n}", f"{words('frame', 60)} {n:05}", words(n, 9)) for n in range(600)]
+    part = map_part([one.to_dict() for one in made], SplitIndex([], 0.8))
+    first, second = find_pairs([part], MappedDialogues([part], None))
+    assert (first < second).all()
+    assert 0 < len(first) <= 64 * len(made)
+
+
+REVIEW = {"safety": {"action": "review"}}
+
+
+@pytest.mark.parametrize(
+    ("better", "worse"),
+    [
+        (dialogue("b", "Hi.", "Yes."), dialogue("a", "Hi.", "Yes.", "And?", "No.", metadata=REVIEW)),
+        (dialogue("b", "Hi.", "Yes", "And?", "No"), dialogue("a", "Hi.", "A much longer reply is here.")),
+        (dialogue("b", "Hi.", "Yes."), dialogue("a", "Hi.", "Yes, I have been meaning to")),
+        (dialogue("b", "Hi.", "Yes."), dialogue("a", "Hi, this is how it all began, listen.", "No.")),
+        (dialogue("a", "Hi.", "Yes."), dialogue("b", "Hi.", "Yes.")),
+    ],
+    ids=["decided by safety", "more turns", "complete", "longer reply", "smallest id"],
+)
+def test_the_better_of_two(better, worse):
+    if better.id == "b" and len(better.messages[1].content) == len(worse.messages[1].content):
+        better = dialogue("b", "Hi.", "Yes, tell me more.")
+    assert quality(better) < quality(worse)
+
+
+@pytest.mark.parametrize("end", ["Good night.", "晚安。", "“晚安”", "Good night 🌙", "(smiles)", "Really?", "嗯……"])
+def test_a_reply_that_ends_like_a_sentence_is_complete(end):
+    assert is_complete(dialogue("a", "Hello", end))
+
+
+@pytest.mark.parametrize("end", ["I think that the", "我觉得", "first,", "其次，", "2"])
+def test_a_truncated_reply_is_not_complete(end):
+    assert not is_complete(dialogue("a", "Hello", end))
+
+
+def test_a_dialogue_that_ends_with_the_user_is_not_complete():
+    assert not is_complete(dialogue("a", "Hello.", "Yes?", "It is me."))
