@@ -126,7 +126,7 @@ BUDGETS = {
     "cli": 1146,
     "curation": 20107,
     "data": 3983,
-    "rounds": 8524,
+    "rounds": 8233,
     "text": 3258,
 }
 

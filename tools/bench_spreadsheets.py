@@ -39,7 +39,7 @@ def fill_in(path: Path) -> None:
     book = load_workbook(path)
     for sheet in book.worksheets:
         keys = [cell.value for cell in sheet[1]]
-        for row in range(3, sheet.max_row + 1) if "row" in keys else ():
+        for row in range(3, sheet.max_row + 1) if "skip" in keys else ():
             for key, value in ANSWERS.items():
                 sheet.cell(row, keys.index(key) + 1).value = value
     book.save(path)

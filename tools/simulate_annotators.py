@@ -13,7 +13,7 @@ import argparse
 import csv
 import os
 import random
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 
 from h2htalk.rounds.argilla.records import record_ids
@@ -64,26 +64,22 @@ def fill_spreadsheets(simulation: Simulation, limit: int | None) -> Iterator[str
 
     known = read_spreadsheet_round(simulation.folder)
     for spreadsheet in known.spreadsheets:
-        codes = {known.row_code(spreadsheet, one.item): one.item for one in spreadsheet.assignments}
+        items = {one.place: one.item for one in spreadsheet.assignments}
         path = known.folder / f"{spreadsheet.stem}.xlsx"
-        left = len(codes) if limit is None else limit
-
-        def given(code: object, codes: Mapping[str, str] = codes, name: str = spreadsheet.annotator.id) -> Answers:
-            return simulation.answers(simulation.items[codes[str(code).partition("-")[0]]], name)
-
+        left = len(items) if limit is None else limit
         book = load_workbook(path)
         for sheet in book.worksheets:
             keys = [cell.value for cell in sheet[1]]
-            for number in range(3, sheet.max_row + 1) if "row" in keys else ():
-                code = sheet.cell(number, keys.index("row") + 1).value
-                if not code or not left:
+            for line in sheet.iter_rows(min_row=3) if "skip" in keys else ():
+                item = items.get(line[keys.index("item")].value)
+                if item is None or not left:
                     continue
                 left -= 1
-                for key, value in given(code).items():
-                    cell = sheet.cell(number, keys.index(key) + 1)
+                for key, value in simulation.answers(simulation.items[item], spreadsheet.annotator.id).items():
+                    cell = line[keys.index(key)]
                     cell.value = value if cell.value is None else cell.value
         book.save(path)
-        yield f"{path.name}: {len(codes)} items"
+        yield f"{path.name}: {len(items)} items"
 
 
 def answer_on_argilla(simulation: Simulation, limit: int | None) -> Iterator[str]:

@@ -122,9 +122,9 @@ def keys_of(sheet: Any) -> list[str]:
 def session_of(book: Workbook, number: int) -> tuple[Any, int]:
     """Sheet and row of an item number."""
     for sheet in book.worksheets:
-        if sheet["A1"].value == "row":
+        if "skip" in keys_of(sheet):
             for row in range(3, sheet.max_row + 1):
-                if sheet.cell(row, 2).value == number:
+                if sheet.cell(row, 1).value == number:
                     return sheet, row
     raise LookupError(number)
 
@@ -151,7 +151,7 @@ def rows_of(path: Path) -> list[dict[str, str]]:
     rows = []
     for sheet in load_workbook(path).worksheets:
         keys = [cell.value for cell in sheet[1]]
-        for cells in sheet.iter_rows(min_row=3, values_only=True) if "item" in keys else ():
+        for cells in sheet.iter_rows(min_row=3, values_only=True) if "skip" in keys else ():
             rows.append({key: str("" if value is None else value) for key, value in zip(keys, cells, strict=True)})
     return sorted((row for row in rows if row["item"]), key=lambda row: int(row["item"]))
 

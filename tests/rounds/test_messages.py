@@ -28,7 +28,7 @@ def test_one_line_for_a_fault_in_many_places() -> None:
     ]
 
 
-@pytest.mark.parametrize("fault", ["column", "value", "incomplete", "texts", "codes", "suffix"])
+@pytest.mark.parametrize("fault", ["column", "value", "incomplete", "texts", "suffix"])
 def test_a_fault_in_each_file_and_row(tmp_path: Path, fault: str) -> None:
     """A misspelt answer in each row printed 236 lines, a renamed column one for each file."""
     path = begin(tmp_path, "crowd", count=40, people=6, overlap=6)
@@ -44,7 +44,6 @@ def test_a_fault_in_each_file_and_row(tmp_path: Path, fault: str) -> None:
                 "value": {"keep": f"maybe {number}"},
                 "incomplete": {"quality": ""},
                 "texts": {"text": "My own text."},
-                "codes": {"row": f"r{number}"} if number else {},
             }[fault]
         write_rows(file, rows)
         if fault == "column":

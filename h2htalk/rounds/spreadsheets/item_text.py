@@ -37,7 +37,7 @@ def cell_text(text: str) -> str:
 
 
 def item_blocks(item: Item, language: Language) -> tuple[Block, ...]:
-    """Return the whole item, for a sheet or file of its own."""
+    """Return the whole item."""
     note = (Block(interface_text("note", language), (("", item.note),)),) if item.note.strip() else ()
     return (*note, *context_blocks(item, language), *reply_blocks(item, language))
 
@@ -91,17 +91,7 @@ def line_count(text: str, width: int) -> int:
     return sum(1 + (len(line) + len(_WIDE.findall(line))) // width for line in text.split("\n"))
 
 
-def split_text(text: str, width: int) -> Iterator[str]:
-    """Split a text into parts that one row can show."""
-    part: list[str] = []
-    used = 0
+def split_text(text: str) -> Iterator[str]:
+    """Split a text into its lines, and long lines into parts that one row can show."""
     for line in text.split("\n"):
-        pieces = textwrap.wrap(line, _MAX_PART, drop_whitespace=False, replace_whitespace=False) or [""]
-        for number, piece in enumerate(pieces):
-            lines = line_count(piece, width)
-            if part and (number > 0 or used + lines > MAX_LINES):
-                yield "\n".join(part)
-                part, used = [], 0
-            part.append(piece)
-            used += lines
-    yield "\n".join(part)
+        yield from textwrap.wrap(line, _MAX_PART, drop_whitespace=False, replace_whitespace=False) or [""]

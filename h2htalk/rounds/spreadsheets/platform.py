@@ -14,11 +14,8 @@ from h2htalk.rounds.platforms import Collected, Message
 from h2htalk.rounds.questions import SKIPPED
 from h2htalk.rounds.round_folder import RoundFolder, protect_folder
 from h2htalk.rounds.spreadsheets.assigned_files import Spreadsheet, SpreadsheetRound, read_spreadsheet_round
-from h2htalk.rounds.spreadsheets.returned_files import ReturnedFiles
-from h2htalk.rounds.spreadsheets.row_removal import remove_rows
-from h2htalk.rounds.spreadsheets.stored_readings import FILE as STORED_READINGS
-from h2htalk.rounds.spreadsheets.stored_readings import StoredReadings
-from h2htalk.rounds.spreadsheets.xlsx_reading import check_archive
+from h2htalk.rounds.spreadsheets.returned_files import STORED_READINGS, ReturnedFiles
+from h2htalk.rounds.spreadsheets.xlsx_reading import check_archive, remove_rows
 from h2htalk.rounds.spreadsheets.xlsx_writing import write_workbook
 
 # Seconds of writing without a progress line.
@@ -70,8 +67,7 @@ class SpreadsheetPlatform:
         blank.
         """
         round = read_spreadsheet_round(folder)
-        readings = StoredReadings(folder)
-        returned = ReturnedFiles(round, readings)
+        returned = ReturnedFiles(folder, round)
         # A partly opened round may lack files that nobody got.
         published = folder.state != "partly opened"
         if not round.folder.is_dir():
@@ -84,11 +80,12 @@ class SpreadsheetPlatform:
             raise RoundError(f"{round.folder}: cannot be read: {error.strerror or error}") from error
         for path in paths:
             returned.read(path)
-        readings.save()
+        returned.save()
         folder.protect()
-        absent = [one.stem for one in round.spreadsheets if one.annotator.active and one.stem not in returned.files]
+        absent = [one.stem for one in round.spreadsheets if one.annotator.active and one.code not in returned.files]
         if absent and published:
-            returned.notes.append(f"{round.folder}: no file of {', '.join(absent)}; restore it to have it read")
+            problem = f"no file of {', '.join(absent)}; restore it to have it read"
+            returned.notes.append(Message(str(round.folder), problem))
         stored = folder.stored_annotations()
         annotated = {(item, annotator) for item, annotator, _ in stored}
         questions = [*(question.name for question in round.questions), SKIPPED]
@@ -117,7 +114,7 @@ class SpreadsheetPlatform:
                 items = counted(withdrawn, "item")
                 problem = f"{items} annotated earlier and now empty; those annotations do not count any more"
                 returned.notes.append(Message(spreadsheet.stem, problem, "emptied"))
-            if unreadable and spreadsheet.stem in returned.files:
+            if unreadable and spreadsheet.code in returned.files:
                 problem = (
                     f"{counted(len(unreadable), 'item')} annotated earlier cannot be read now (item "
                     f"{listed(unreadable)}); the earlier annotations count until the rows are complete, skipped, or "
@@ -140,8 +137,18 @@ class SpreadsheetPlatform:
         round, messages = read_spreadsheet_round(folder), []
         if round.folder.is_dir():
             for path in sorted(path for path in round.folder.rglob("*") if path.is_file()):
-                if problem := _remove_rows(path, round):
-                    messages.append(f"{path}: {problem}")
+                problem = ""
+                if path.suffix.lower() == ".xlsx":
+                    try:
+                        remove_rows(path, round)
+                    except (RoundError, OSError) as error:
+                        problem = f": {error}"
+                elif path.name.startswith((".~", "~$")):
+                    continue
+                if problem or path.suffix.lower() != ".xlsx":
+                    messages.append(
+                        f"{path}: not searched for erased items{problem}; delete it, or remove them by hand"
+                    )
             protect_folder(round.folder)
         names = sorted({round.annotators[one].name for gone in folder.erased_items() for one in gone.given_to})
         if names:
@@ -150,18 +157,6 @@ class SpreadsheetPlatform:
                 f"file that comes back loses these rows with the next `h2htalk round status {folder.path}`"
             )
         return messages
-
-
-def _remove_rows(path: Path, round: SpreadsheetRound) -> str:
-    """Remove the rows of erased items from a file; return why it may still hold one, or nothing."""
-    if path.suffix.lower() != ".xlsx":
-        known = path.name.startswith((".~", "~$"))
-        return "" if known else "not searched for erased items; delete it, or remove them by hand"
-    try:
-        remove_rows(path, round.erased_codes)
-    except (RoundError, OSError) as error:
-        return f"not searched for erased items: {error}; delete it, or remove them by hand"
-    return ""
 
 
 def _comparable(name: str) -> str:

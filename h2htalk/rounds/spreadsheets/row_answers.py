@@ -7,6 +7,7 @@ with surrounding white space and any kind of apostrophe or hyphen (`fold`). A ra
 
 from __future__ import annotations
 
+import datetime
 import re
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
@@ -18,16 +19,27 @@ from h2htalk.errors import RoundError, quoted
 from h2htalk.rounds.items import Item
 from h2htalk.rounds.platforms import Message
 from h2htalk.rounds.questions import SKIPPED, Question, Value
-from h2htalk.rounds.spreadsheets.columns import item_choices
-from h2htalk.rounds.spreadsheets.returned_rows import CellValue, Formula
+from h2htalk.rounds.spreadsheets.xlsx_writing import item_choices
 from h2htalk.rounds.texts.interface import interface_text
 
 # Characters of a comment; a longer text was probably pasted into the wrong cell.
 MAX_COMMENT = 10_000
 _NUMBER = re.compile(r"([0-9]{1,6})(?:[.,]0+)?")
-_SEPARATOR = re.compile(r"[;,|；，、\n]+")
 # Apostrophes and hyphens that keyboards and phones produce; before NFKC, which splits some of them.
 _PUNCTUATION = str.maketrans(dict.fromkeys("‘’‚‛ʼʹ′`´＇｀", "'") | dict.fromkeys("‐‑‒–—―−－﹣﹘", "-"))
+
+
+@dataclass(frozen=True, slots=True)
+class Formula:
+    """A formula in a cell."""
+
+    text: str
+
+    def __str__(self) -> str:
+        return self.text
+
+
+CellValue = str | int | float | bool | Formula | datetime.date | datetime.time | datetime.timedelta
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +48,7 @@ class RowAnnotations:
 
     Attributes:
         state: `empty`; `answered` (or skipped); `partial`: an answer is missing; `mistaken`: an answer is invalid;
-            `unread`: the row's item is unknown.
+            `unread`: the row's texts are not the item's.
         answers: question -> value of an answered row; `skipped` of a skipped one.
     """
 
@@ -58,7 +70,7 @@ class Choices:
             raise RoundError("the cell contains a formula; enter the answer itself")
         if question.form == "text":
             return _read_comment(raw)
-        if question.form == "rating" and (number := _whole_number(raw)) in question.ratings and number is not None:
+        if question.form == "rating" and (number := whole_number(raw)) in question.ratings and number is not None:
             return number
         values = self.forms(question, item).get(fold(raw), set()) if isinstance(raw, str) else set()
         # Of labels that differ only in what `fold` removes, the one that is typed exactly.
@@ -69,12 +81,6 @@ class Choices:
         choices = ", ".join(f"“{text}”" for text in item_choices(question, item, self._language).values())
         typed = raw if isinstance(raw, (str, int, float)) else str(raw)
         raise RoundError(f"{quoted(typed)} is not a valid answer; choose from {choices}")
-
-    def read_several(self, question: Question, item: Item, raw: CellValue) -> Value:
-        """Return labels separated by commas or semicolons."""
-        parts = [part for part in _SEPARATOR.split(raw) if part.strip()] if isinstance(raw, str) else [raw]
-        values = {self.read(question, item, part) for part in parts}
-        return tuple(label for label in question.labels if label in values)
 
     def forms(self, question: Question, item: Item) -> dict[str, set[str | int]]:
         """Return folded text -> values that it may mean."""
@@ -119,8 +125,24 @@ def read_row(
         return RowAnnotations("answered", {SKIPPED: "yes"})
     answers: dict[str, Value] = {}
     for question in choices.questions:
-        answers |= _read_answer(choices, question, item, given, where, mistakes)
-    _check_conditions(choices.questions, answers, given, where, mistakes)
+        name = question.name
+        if question.form == "labels":
+            keys = {label: f"{name}:{label}" for label in question.labels}
+            marked = [
+                label for label, key in keys.items() if key in given and _is_yes(given[key], where(key), mistakes)
+            ]
+            if marked:
+                answers[name] = tuple(marked)
+        elif name in given:
+            try:
+                answers[name] = choices.read(question, item, given[name])
+            except RoundError as error:
+                mistakes.append(Message(where(name), str(error), f"invalid answer to {name}"))
+        if name in answers and question.after is not None and not _is_asked(question, answers):
+            other, label = question.after
+            key = next(one for one in given if one.partition(":")[0] == name)
+            problem = f"{name} is answered, but it is asked only if {other} is {label}; empty it, or change "
+            mistakes.append(Message(where(key), problem + where(other), problem))
     if len(mistakes) > before:
         return RowAnnotations("mistaken")
     missing = [
@@ -134,49 +156,6 @@ def read_row(
         mistakes.append(Message(where(next(iter(given))), problem, f"incomplete: {', '.join(missing)}"))
         return RowAnnotations("partial")
     return RowAnnotations("answered", answers)
-
-
-def _read_answer(
-    choices: Choices,
-    question: Question,
-    item: Item,
-    given: Mapping[str, CellValue],
-    where: Callable[[str], str],
-    mistakes: list[Message],
-) -> dict[str, Value]:
-    """Return the answer to a question, from one cell or one cell for each label; empty if there is none."""
-    name = question.name
-    if question.form == "labels":
-        marked = tuple(
-            label
-            for label in question.labels
-            if (key := f"{name}:{label}") in given and _is_yes(given[key], where(key), mistakes)
-        )
-        if marked:
-            return {name: marked}
-    if name not in given:
-        return {}
-    try:
-        read = choices.read_several if question.form == "labels" else choices.read
-        return {name: read(question, item, given[name])}
-    except RoundError as error:
-        mistakes.append(Message(where(name), str(error), f"invalid answer to {name}"))
-        return {}
-
-
-def _check_conditions(
-    questions: Sequence[Question],
-    answers: Mapping[str, Value],
-    given: Mapping[str, CellValue],
-    where: Callable[[str], str],
-    mistakes: list[Message],
-) -> None:
-    for question in questions:
-        if question.name in answers and question.after is not None and not _is_asked(question, answers):
-            other, label = question.after
-            key = next(one for one in given if one.partition(":")[0] == question.name)
-            problem = f"{question.name} is answered, but it is asked only if {other} is {label}; empty it, or change "
-            mistakes.append(Message(where(key), problem + where(other), problem))
 
 
 def _is_asked(question: Question, answers: Mapping[str, Value]) -> bool:
@@ -200,7 +179,7 @@ def _read_comment(raw: CellValue) -> str:
     return text
 
 
-def _whole_number(raw: CellValue) -> int | None:
+def whole_number(raw: CellValue | None) -> int | None:
     """Return a whole number, also from text and from the full-width digits of Chinese keyboards."""
     if isinstance(raw, str):
         match = _NUMBER.fullmatch(unicodedata.normalize("NFKC", raw).strip())

@@ -12,10 +12,9 @@ from openpyxl import Workbook, load_workbook
 
 from h2htalk.rounds.items import Item
 from h2htalk.rounds.questions import KEEP_LABELS, KINDS, QUESTIONS, SUBTASK, Question, questions_for
-from h2htalk.rounds.spreadsheets.guideline_text import guideline_lines
 from h2htalk.rounds.spreadsheets.item_text import cell_text, line_count
 from h2htalk.rounds.spreadsheets.row_answers import Choices
-from h2htalk.rounds.spreadsheets.xlsx_styles import add_styles, write_cell
+from h2htalk.rounds.spreadsheets.xlsx_writing import add_styles, guideline_lines, write_cell
 from h2htalk.rounds.texts.interface import label_text, rating_text
 
 ANY = st.text(st.characters(), max_size=200)
@@ -117,13 +116,13 @@ def test_lines_of_markdown() -> None:
     text += "\n1. first\n\n---\n中文"
     assert list(guideline_lines(text)) == [
         ("title", "Title"),
-        ("line", ""),
-        ("line", "A bold word, a code; 2 * 3 * 4."),
+        ("plain", ""),
+        ("plain", "A bold word, a code; 2 * 3 * 4."),
         ("heading", "Part"),
-        ("line", "• one"),
-        ("line", "• two (https://x.org)"),
-        ("line", ""),
-        ("line", "1. first"),
-        ("line", ""),
-        ("line", "中文"),
+        ("plain", "• one"),
+        ("plain", "• two (https://x.org)"),
+        ("plain", ""),
+        ("plain", "1. first"),
+        ("plain", ""),
+        ("plain", "中文"),
     ]

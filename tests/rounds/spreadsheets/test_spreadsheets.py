@@ -28,6 +28,7 @@ from h2htalk.errors import MissingExtraError, RoundError
 from h2htalk.rounds.lifecycle import close_round, open_round, reopen_round, round_status
 from h2htalk.rounds.questions import questions_for
 from h2htalk.rounds.round_folder import RoundFolder, now
+from h2htalk.rounds.spreadsheets import returned_files
 from h2htalk.rounds.spreadsheets.platform import SpreadsheetPlatform
 from h2htalk.rounds.texts.interface import interface_text, label_text, rating_text
 
@@ -245,7 +246,7 @@ def test_blank_or_unreadable_files_withdraw_nothing(tmp_path: Path, spoilt: str 
             if spoilt == "sheet":
                 del book["Session 1"]
             else:
-                book["Session 1"]["D3"].value = "My"
+                book["Session 1"]["B3"].value = "My"
     elif spoilt == "file":
         path.write_bytes(b"PK and no more")
     elif spoilt == "gone":
@@ -255,7 +256,7 @@ def test_blank_or_unreadable_files_withdraw_nothing(tmp_path: Path, spoilt: str 
     assert status.notes[-1].startswith("anna: 4 items annotated earlier cannot") or "of anna" in status.notes[-1]
 
 
-def test_files_are_identified_by_their_rows(tmp_path: Path) -> None:
+def test_files_are_identified_by_their_code(tmp_path: Path) -> None:
     """A browser calls the second download `bert (1).xlsx`; a blank original beside it is ignored."""
     round = opened(tmp_path, "crowd", [item(1), item(2)], annotators="anna,en;bert,en")
     folder = round.path / "spreadsheets"
@@ -305,7 +306,7 @@ def test_spreadsheets_of_other_rounds_are_not_read(tmp_path: Path, name: str) ->
     fill(workbook_path(other), {1: CROWD})
     workbook_path(round).write_bytes(workbook_path(other).read_bytes())
     (mistake,) = collect(round).mistakes
-    assert "no row belongs to the round 'round'" in mistake
+    assert "it is no spreadsheet of the round 'round'" in mistake
 
 
 def test_mistakes_of_inactive_annotators_are_notes(tmp_path: Path) -> None:
@@ -317,3 +318,31 @@ def test_mistakes_of_inactive_annotators_are_notes(tmp_path: Path) -> None:
     pulled = collect(round)
     assert pulled.mistakes == ()
     assert any("maybe" in note for note in pulled.notes)
+
+
+@pytest.mark.parametrize("stored", ["as written", "", '{"key": 1', "\0"])
+def test_unchanged_files_are_not_parsed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stored: str) -> None:
+    """20 workbooks were parsed again for every status; what was stored may be damaged."""
+    round = opened(tmp_path, "crowd", [item(1), item(2)], annotators="anna,en;bert,en")
+    fill(workbook_path(round), {1: CROWD, 2: {"keep": "best"}})
+    first = collect(round)
+    path = round.private / returned_files.STORED_READINGS
+    if stored != "as written":
+        path.write_text(stored)
+    parsed: list[str] = []
+    read = returned_files.read_xlsx
+
+    def reading(path: Path, *given: Any) -> Any:
+        parsed.append(path.name)
+        return read(path, *given)
+
+    monkeypatch.setattr(returned_files, "read_xlsx", reading)
+    assert collect(round) == first
+    assert parsed == ([] if stored == "as written" else ["anna.xlsx", "bert.xlsx"])
+    assert path.stat().st_mode & 0o077 == 0
+    fill(workbook_path(round), {1: {"quality": 1}})
+    workbook_path(round, "bert").unlink()
+    parsed.clear()
+    collect(round)
+    assert parsed == ["anna.xlsx"]
+    assert len(path.read_text().splitlines()) == 1
