@@ -13,6 +13,5 @@ from h2htalk.analysis.figures.log_odds import draw_emotions as draw_emotions
 from h2htalk.analysis.figures.log_odds import draw_log_odds as draw_log_odds
 from h2htalk.analysis.figures.style import draw_sentence as draw_sentence
 from h2htalk.analysis.figures.style import save_figure as save_figure
-from h2htalk.analysis.figures.sunburst import draw_pairs_bars as draw_pairs_bars
 from h2htalk.analysis.figures.sunburst import draw_sunburst as draw_sunburst
 from h2htalk.analysis.figures.word_cloud import draw_word_cloud as draw_word_cloud

@@ -66,7 +66,7 @@ for _axis in ("xtick", "ytick"):
     _RC |= {f"{_axis}.labelsize": SMALL, f"{_axis}.color": QUIET, f"{_axis}.labelcolor": INK}
     _RC |= {f"{_axis}.major.width": 0.6, f"{_axis}.major.size": 2.5}
 FORMATS = ("svg", "pdf", "png")
-PNG_DPI = 200  # pixels an inch; SVG and PDF are for print
+PNG_WIDTH = 1656  # pixels; SVG and PDF are for print
 _MAKER = "h2htalk"
 # No date, no version: files drawn from the same data are equal.
 _METADATA: dict[str, dict[str, Any]] = {
@@ -175,6 +175,6 @@ def save_figure(figure: Figure, folder: Path, name: str) -> list[Path]:
     for kind in FORMATS:
         path = folder / f"{name}.{kind}"
         with mpl.rc_context({"svg.hashsalt": f"{_MAKER} {name}"}):
-            figure.savefig(path, format=kind, dpi=PNG_DPI, metadata=_METADATA[kind])
+            figure.savefig(path, format=kind, dpi=PNG_WIDTH / figure.get_figwidth(), metadata=_METADATA[kind])
         paths.append(path)
     return paths

@@ -1,4 +1,4 @@
-"""Draw Fig. 5 of the paper: verbs in the inner ring, the nouns they act on in the outer one; or the pairs as bars."""
+"""Draw Fig. 5 of the paper: verbs in the inner ring, the nouns they act on in the outer one."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from h2htalk.analysis.figures.labels import label, replaced_note, row_labels, shortened, write
+from h2htalk.analysis.figures.labels import label, replaced_note, shortened, write
 from h2htalk.analysis.figures.style import (
     BODY,
     DOUBLE_COLUMN,
@@ -15,12 +15,10 @@ from h2htalk.analysis.figures.style import (
     PAPER,
     POINTS,
     QUIET,
-    SINGLE_COLUMN,
     TINY,
     draw_sentence,
     figure_style,
     new_figure,
-    new_panels,
     notes,
     tint,
 )
@@ -30,7 +28,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from h2htalk.analysis.verb_nouns.pairs import PairCount, VerbGroup
+    from h2htalk.analysis.verb_nouns.pairs import VerbGroup
 
 VERBS = 20  # of the inner ring, as Self-Instruct draws it (Wang et al. 2023, Fig. 3)
 RIM, MIDDLE, HOLE = 245.0, 127.0, 42.0  # points: of the rim, between the rings, of the hole
@@ -99,25 +97,3 @@ def _ring(
         text.set(text=shortened(text.get_text(), width, size), size=size, visible=size >= TINY, ha="center")
         text.set_color(PAPER if outer < RIM else INK)
     return [text.get_text() for text in texts if text.get_visible()]
-
-
-@figure_style()
-def draw_pairs_bars(counts: Sequence[PairCount], pairs: int = 50) -> Figure:
-    """Draw the most frequent pairs, `verb noun` with its count, the first on top; 3.35 in wide.
-
-    Args:
-        counts: sorted, as `count_pairs` gives them; the first `pairs` are drawn.
-    """
-    shown = counts[:pairs]
-    if not shown:
-        return draw_sentence("no verb-noun pairs found")
-    figure, (axes,) = new_panels(SINGLE_COLUMN, 9.6 * len(shown) + 40)
-    # One font is chosen for the whole label; a space separates the two words of a Chinese pair.
-    labels = row_labels([axes], [f"{pair.verb} {pair.noun}" for pair in shown], 110)
-    bars = axes.barh(range(len(shown)), [pair.count for pair in shown], 0.72, color=tint(PALETTE[0], 0.6), linewidth=0)
-    axes.bar_label(bars, [f"{pair.count:,}" for pair in shown], padding=2, size=6.5)
-    axes.spines.bottom.set_visible(False)
-    axes.set_xticks([])
-    axes.set_xlabel("times in all texts")
-    notes(figure, replaced_note(labels))
-    return figure

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 from functools import partial
 from itertools import islice, pairwise
 from typing import TYPE_CHECKING, Any, Literal
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 MEASURE_ORDER = ("words", "characters", "tokens", "pieces")  # as the page shows them
-PAIRS_GROUP = "Verbs and nouns"
 ROWS_SHOWN = 50  # of a table, on the page
 
 
@@ -52,7 +51,7 @@ def figure_specs(analysis: Analysis) -> list[FigureSpec]:
     for part in analysis.split.languages:
         made += _lengths(part)
         made += [_words(part, side, analysis.spec.seed) for side in SIDES]
-        made += [spec for side in SIDES for spec in _pairs(part, side)]
+        made += [_pairs(part, side) for side in SIDES]
         made.append(_coverage(part))
     made.append(_diversity(analysis))
     return made + [_comparison(compared, *split_names(analysis)) for compared in analysis.comparisons]
@@ -145,29 +144,22 @@ def _words(part: LanguageAnalysis, side: Side, seed: int) -> FigureSpec:
     )
 
 
-def _pairs(part: LanguageAnalysis, side: Side) -> Iterator[FigureSpec]:
+def _pairs(part: LanguageAnalysis, side: Side) -> FigureSpec:
     pairs = part.pairs[side]
-    rows = ((pair.verb, pair.noun, pair.count) for pair in pairs)
-    table = _table(f"pairs_{part.language}_{side}", ("verb", "noun", "count"), rows)
-    most = _most_frequent((f"{pair.verb} {pair.noun}", pair.count) for pair in pairs)
-    rings = "From the 50 most frequent pairs: verb inside, noun outside."
-    forms: tuple[tuple[str, str, Callable[[], Figure]], ...] = (
-        ("", rings, partial(figures.draw_sunburst, top_verbs(pairs))),
-        ("_bars", "The same pairs as bars.", partial(figures.draw_pairs_bars, pairs)),
+    table = _table(f"pairs_{part.language}_{side}", ("verb", "noun", "count"), map(astuple, pairs))
+    return FigureSpec(
+        name=table.name,
+        part=part.language,
+        group="Verbs and nouns",
+        title=f"Verbs and their objects in the {side}s",
+        note="From the 50 most frequent pairs: verb inside, noun outside. "
+        + _most_frequent((f"{pair.verb} {pair.noun}", pair.count) for pair in pairs),
+        table=table,
+        shown=_top(table),
+        total=len(pairs),
+        draw=partial(figures.draw_sunburst, top_verbs(pairs)),
+        language=part.language,
     )
-    for suffix, form, draw in forms:
-        yield FigureSpec(
-            name=f"{table.name}{suffix}",
-            part=part.language,
-            group=PAIRS_GROUP,
-            title=f"Verbs and their objects in the {side}s",
-            note=f"{form} {most}",
-            table=table,
-            shown=_top(table),
-            total=len(pairs),
-            draw=draw,
-            language=part.language,
-        )
 
 
 # --- Coverage, diversity, differences ---------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from urllib.parse import quote
 
 from h2htalk.analysis.analyze import Analysis, LanguageAnalysis
 from h2htalk.analysis.figures.style import FORMATS
-from h2htalk.analysis.report.figure_specs import PAIRS_GROUP, FigureSpec, split_names
+from h2htalk.analysis.report.figure_specs import FigureSpec, split_names
 from h2htalk.data.languages import find_language
 from h2htalk.errors import counted
 from h2htalk.text.escaping import printable
@@ -53,7 +53,6 @@ def page_text(
             "groups": [
                 {
                     "title": group,
-                    "paired": group == PAIRS_GROUP,
                     "figures": [_figure(spec, pictures[spec.name], names) for spec in of_group],
                 }
                 for group, of_group in groupby(of_part, key=lambda spec: spec.group)

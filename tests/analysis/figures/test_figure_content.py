@@ -15,7 +15,6 @@ from figures_made import (
     made_histogram,
     made_lengths,
     made_odds,
-    made_pairs,
     made_summary,
     shown_texts,
     words_of,
@@ -32,7 +31,6 @@ from h2htalk.analysis.figures import (
     draw_length_deciles,
     draw_lengths,
     draw_log_odds,
-    draw_pairs_bars,
     draw_sunburst,
     draw_word_cloud,
 )
@@ -53,7 +51,6 @@ def every_figure(language: Language) -> list[Figure]:
         draw_length_deciles(lengths.summaries),
         draw_word_cloud([WordCount("tea", 9, 1), WordCount("茶", 5, 1)], language),
         draw_sunburst(made_groups(language, verbs=25)),
-        draw_pairs_bars(made_pairs(language)),
         draw_coverage(made_coverage(40)),
         draw_log_odds(made_odds(), "mini", "另一个"),
         draw_emotions(made_odds(30), "mini", "other"),
@@ -93,7 +90,6 @@ def test_all_text_lies_on_the_page_and_none_is_too_small(language: Language) -> 
         (lambda: draw_length_deciles([]), "no lengths in words by subtask"),
         (lambda: draw_word_cloud([], "zh"), "no words"),
         (lambda: draw_sunburst([]), "no verb-noun pairs found"),
-        (lambda: draw_pairs_bars([]), "no verb-noun pairs found"),
         (lambda: draw_coverage(Coverage({}, (), 0, 0)), "no scenarios, so nothing is covered"),
         (lambda: draw_log_odds([], "a", "b"), "nothing that one split has more of"),
         (lambda: draw_emotions([], "a", "b"), "no emotions to compare"),
@@ -110,7 +106,6 @@ def test_hostile_words_are_drawn_in_every_figure_that_shows_words() -> None:
     pairs = [PairCount(word, word, 9) for word in HOSTILE]
     odds = [replace(row, item=word) for row, word in zip(made_odds(30), HOSTILE, strict=False)]
     for figure in (
-        draw_pairs_bars(pairs),
         draw_sunburst(top_verbs(pairs)),
         draw_log_odds(odds, "$a$", "🎉"),
         draw_diversity([made_diversity()], [made_diversity()], "$a$", "\ud800"),
@@ -162,11 +157,6 @@ def test_areas_of_the_rings_are_proportional_to_counts() -> None:
     figure = draw_sunburst(top_verbs([PairCount("make", "tea", 30), PairCount("read", "book", 10)]))
     turns = [(w.theta2 - w.theta1) for w in figure.axes[0].patches]  # type: ignore[attr-defined]
     assert turns == pytest.approx([270, 90, 270, 90])
-
-
-def test_bars_show_the_most_frequent_pairs_with_their_counts() -> None:
-    figure = draw_pairs_bars([PairCount("make", "tea", 1200), PairCount("read", "a book", 3)], pairs=1)
-    assert set(words_of(figure)) == {"make tea", "1,200", "times in all texts"}
 
 
 # --- Coverage, differences, diversity ---------------------------------------------------------------------------

@@ -7,11 +7,11 @@ import zlib
 from pathlib import Path
 
 import pytest
-from figures_made import HOSTILE, made_groups, made_pairs
+from figures_made import HOSTILE, made_groups, made_odds
 from PIL import Image
 
-from h2htalk.analysis.figures import draw_pairs_bars, draw_sunburst, save_figure
-from h2htalk.analysis.verb_nouns.pairs import PairCount
+from h2htalk.analysis.figures import draw_log_odds, draw_sunburst, save_figure
+from h2htalk.analysis.verb_nouns.pairs import PairCount, top_verbs
 
 pytestmark = pytest.mark.filterwarnings("error")
 
@@ -27,13 +27,13 @@ def test_three_files_name_neither_date_nor_versions(saved: list[Path]) -> None:
     for path in saved:
         assert not [word for word in (b"CreationDate", b"dc:date", b"Matplotlib v") if word in path.read_bytes()]
     with Image.open(saved[2]) as image:
-        assert image.size == (1380, 1380)  # 6.9 in at 200 pixels an inch
+        assert image.size == (1656, 1656)
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_the_same_data_gives_the_same_bytes(tmp_path: Path, language: str) -> None:
     def written(folder: str) -> list[bytes]:
-        paths = save_figure(draw_pairs_bars(made_pairs(language)), tmp_path / folder, "bars")
+        paths = save_figure(draw_sunburst(made_groups(language)), tmp_path / folder, "rings")
         return [path.read_bytes() for path in paths]
 
     assert written("a") == written("b")
@@ -47,14 +47,14 @@ def test_the_svg_needs_no_font_and_nothing_from_elsewhere(saved: list[Path]) -> 
 
 def test_hostile_words_reach_no_markup(tmp_path: Path) -> None:
     pairs = [PairCount(word, word, 9) for word in HOSTILE]
-    svg = save_figure(draw_pairs_bars(pairs), tmp_path, "bars")[0].read_text(encoding="utf-8")
+    svg = save_figure(draw_sunburst(top_verbs(pairs)), tmp_path, "rings")[0].read_text(encoding="utf-8")
     assert "<script" not in svg
     assert "--" not in "".join(re.findall(r"<!--(.*?)-->", svg))
 
 
 def test_clip_paths_of_two_figures_on_one_page_have_different_ids(tmp_path: Path) -> None:
     def ids(name: str) -> set[str]:
-        svg = save_figure(draw_pairs_bars(made_pairs()), tmp_path, name)[0].read_text(encoding="utf-8")
+        svg = save_figure(draw_log_odds(made_odds(), "a", "b"), tmp_path, name)[0].read_text(encoding="utf-8")
         return set(re.findall(r'<clipPath id="([^"]+)"', svg))
 
     assert ids("one")
