@@ -42,10 +42,6 @@ class Span:
     score: float
     found_by: str = field(default="", compare=False)
 
-    def __post_init__(self) -> None:
-        if not 0 <= self.start < self.end:
-            raise ValueError(f"a span must hold a character: {self.start} to {self.end}")
-
     def overlaps(self, other: Span) -> bool:
         return self.start < other.end and other.start < self.end
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from h2htalk.curation.anonymize.allow_list import addressed_personas, companion_names
-from h2htalk.curation.anonymize.spans import TYPES
+from h2htalk.curation.anonymize.spans import TYPES, Span
 from h2htalk.curation.gather.raw_items import USER_NAMES
 from h2htalk.curation.gather.settings import GatherSettings
 from h2htalk.curation.gather.speaker_roles import ROLE_NAMES
@@ -28,7 +28,6 @@ from h2htalk.data.scenario import Dialogue, Turn
 from h2htalk.errors import ConfigError, MissingExtraError, quoted, suggest
 
 if TYPE_CHECKING:
-    from h2htalk.curation.anonymize.engine.operators import Replacement
     from h2htalk.curation.anonymize.engine.user_recognizers import UserRegistry
 
 VERSION = 4
@@ -157,8 +156,12 @@ def anonymize_dialogue(
         little evidence; so is the tag), and for audit the places of the surrogates: `message` from 1, or `field` of the
         metadata. Rejected as `leak`, without text, where a value of four characters or more is still to be read.
     """
-    from h2htalk.curation.anonymize.engine.analyzer import NO_REGISTRY, find_in_dialogue
-    from h2htalk.curation.anonymize.engine.operators import anonymize_text, operator_configs
+    from h2htalk.curation.anonymize.engine.analyzer import (
+        NO_REGISTRY,
+        anonymize_text,
+        find_in_dialogue,
+        operator_configs,
+    )
     from h2htalk.curation.anonymize.surrogates.dialogue_surrogates import Surrogates
 
     slots: dict[_Place, str] = {(n, ()): turn.content for n, turn in enumerate(dialogue.messages, 1)}
@@ -216,7 +219,7 @@ def _described(provenance: Mapping[str, Any]) -> dict[str, Any]:
     return described
 
 
-def _kept(dialogue: Dialogue, replaced: Mapping[_Place, tuple[str, list[Replacement]]]) -> Kept:
+def _kept(dialogue: Dialogue, replaced: Mapping[_Place, tuple[str, list[Span]]]) -> Kept:
     spans = [(place, span) for place, (_, placed) in replaced.items() for span in placed]
     unsure = any(span.type in _REVIEWED_TYPES and span.score < _CERTAIN for _, span in spans)
     counts = Counter(span.type for _, span in spans)

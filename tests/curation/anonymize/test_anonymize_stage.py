@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from curation_made import all_bytes, dialogue, gathered
 
-from h2htalk.curation.anonymize.engine.dialogue_text import DialogueText
+from h2htalk.curation.anonymize.engine.analyzer import DialogueText
 from h2htalk.curation.anonymize.spans import Span
 from h2htalk.curation.anonymize.stage import anonymize_dialogue, make_stage
 from h2htalk.curation.gather.settings import GatherSettings, Source

@@ -12,9 +12,13 @@ import pytest
 if find_spec("presidio_analyzer") is None:
     pytest.skip("the curation extra is not installed", allow_module_level=True)
 
-from h2htalk.curation.anonymize.engine.analyzer import chat_analyzer, find_in_dialogue
-from h2htalk.curation.anonymize.engine.operators import anonymize_text, operator_configs
-from h2htalk.curation.anonymize.engine.recognizers import FAMILIES
+from h2htalk.curation.anonymize.engine.analyzer import (
+    FAMILIES,
+    anonymize_text,
+    chat_analyzer,
+    find_in_dialogue,
+    operator_configs,
+)
 from h2htalk.curation.anonymize.spans import TYPES
 from h2htalk.curation.anonymize.surrogates.dialogue_surrogates import Surrogates
 from h2htalk.errors import ConfigError

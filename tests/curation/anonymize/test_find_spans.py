@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from h2htalk.curation.anonymize.engine.analyzer import find_in_dialogue, find_spans
-from h2htalk.curation.anonymize.engine.dialogue_text import MARGIN, WINDOW
+from h2htalk.curation.anonymize.engine.analyzer import MARGIN, WINDOW, find_in_dialogue, find_spans
 from h2htalk.curation.anonymize.spans import TYPES
 from h2htalk.errors import ConfigError
 

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from h2htalk.curation.anonymize.engine.analyzer import find_in_dialogue
-from h2htalk.curation.anonymize.engine.operators import anonymize_text, operator_configs
+from h2htalk.curation.anonymize.engine.analyzer import anonymize_text, find_in_dialogue, operator_configs
 from h2htalk.curation.anonymize.spans import Span
 from h2htalk.curation.anonymize.surrogates.dialogue_surrogates import Surrogates
 

@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from h2htalk.curation.anonymize.engine.analyzer import find_in_dialogue
-from h2htalk.curation.anonymize.engine.operators import anonymize_text, operator_configs
+from h2htalk.curation.anonymize.engine.analyzer import anonymize_text, find_in_dialogue, operator_configs
 from h2htalk.curation.anonymize.spans import Span
 from h2htalk.curation.anonymize.surrogates.dialogue_surrogates import Surrogates, normalized_value
 from h2htalk.curation.anonymize.surrogates.names_and_places import chinese_names, latin_names

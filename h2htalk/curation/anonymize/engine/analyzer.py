@@ -1,33 +1,253 @@
-"""Personal data in a dialogue: one analysis by Presidio of all its messages.
+"""Personal data in a dialogue: found by one analysis of all its messages by Presidio, and replaced by its operators.
 
     from h2htalk.curation.anonymize.engine.analyzer import chat_analyzer, find_spans
     chat_analyzer("zh").analyze("我叫张伟，电话13812345678", language="zh")
 
-Nothing is downloaded, and no language model is loaded unless a user's recogniser names one.
+Presidio hands the artifacts of a text to every recogniser and to the enhancer. Ours (`DialogueText`) hold a dialogue:
+its messages joined by `SEPARATOR` are the text, and all places count its characters.
 """
 
 from __future__ import annotations
 
+import hashlib
+import hmac
 import re
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
-from functools import lru_cache
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache, cached_property, lru_cache
+from importlib import import_module
+from itertools import accumulate
+from typing import Any
 
-from presidio_analyzer import AnalyzerEngine, EntityRecognizer, RecognizerRegistry, RecognizerResult
+from presidio_analyzer import (
+    AnalysisExplanation,
+    AnalyzerEngine,
+    EntityRecognizer,
+    RecognizerRegistry,
+    RecognizerResult,
+)
 from presidio_analyzer.context_aware_enhancers import LemmaContextAwareEnhancer
+from presidio_analyzer.nlp_engine import NlpArtifacts, NoOpNlpEngine
+from presidio_anonymizer import AnonymizerEngine
+from presidio_anonymizer.entities import OperatorConfig
+from presidio_anonymizer.entities import RecognizerResult as FoundSpan
+from presidio_anonymizer.operators import Hash, Operator, OperatorType
 
-from h2htalk.curation.anonymize.engine.dialogue_text import ChatNlpEngine, DialogueText
-from h2htalk.curation.anonymize.engine.recognizers import ChatRecognizer, chat_recognizers, to_result, to_span
+from h2htalk.curation.anonymize.allow_list import TITLE, find_allowed, longer_names
 from h2htalk.curation.anonymize.engine.user_recognizers import MODELS, UserRegistry, load_recognizers
+from h2htalk.curation.anonymize.normalization import NormalizedText, normalize_text, plain
 from h2htalk.curation.anonymize.spans import Span, resolve_overlaps
-from h2htalk.curation.anonymize.values.dialogue_values import DialogueData, collect_values
-from h2htalk.data.languages import LANGUAGES
+from h2htalk.curation.anonymize.structured.rules import find_structured
+from h2htalk.curation.anonymize.surrogates.dialogue_surrogates import Surrogates
+from h2htalk.curation.anonymize.values.dialogue_values import DialogueData, KnownValues, collect_values
+from h2htalk.data.languages import LANGUAGES, find_language
 from h2htalk.errors import ConfigError, quoted
 
+# Our recognisers, by their names in Presidio's registry: take one out, and its types are not found. The rules of the
+# first three are the tables of `structured/rules.py`; the others ask each language's `name_recognizer`.
+FAMILIES = {
+    "ChatWebRecognizer": ("EMAIL_ADDRESS", "URL", "IP_ADDRESS"),
+    "ChatNumberRecognizer": (
+        "PHONE_NUMBER",
+        "NATIONAL_ID",
+        "CREDIT_CARD",
+        "ACCOUNT_NUMBER",
+        "LICENSE_PLATE",
+        "DATE_OF_BIRTH",
+    ),
+    "ChatAccountRecognizer": ("WECHAT", "QQ", "HANDLE"),
+    "ChatAddressRecognizer": ("ADDRESS",),
+    "ChatOrganizationRecognizer": ("ORGANIZATION",),
+    "ChatPersonRecognizer": ("PERSON",),
+}
+_NAMED = frozenset({"ADDRESS", "ORGANIZATION", "PERSON"})
 THRESHOLD = 0.5
+SURROGATE = "surrogate"
+_MASK = {"masking_char": "*", "chars_to_mask": 1_000_000, "from_end": False}
 # What is left of an address beside a user's own type, and says nothing: ", staff ".
 _SCRAP = re.compile(r"\W*[^\d\u4e00-\u9fff]{0,7}\W*")
+SEPARATOR = "\n\n"
+_GIVEN = 0.99  # how sure a name is that the metadata give
+# A longer message is read in windows: nothing in it can cost more than in a short one, whatever a rule does.
+WINDOW = 20_000
+# Windows share so many characters twice over: what one cuts, the other reads whole.
+MARGIN = 250
+_HAN = re.compile("[\u4e00-\u9fff]")
+_WORD = re.compile("[\u4e00-\u9fff]+|[^\\W\u4e00-\u9fff]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """A stretch of the joined text as the recognisers see it.
+
+    It begins at `offset`; of what begins in it, `first` to `last` counts. `structured` and `allowed` are places of
+    `plain`, which has one character for each that is seen.
+    """
+
+    offset: int
+    first: int
+    last: int
+    normalized: NormalizedText
+    plain: str
+    allowed: tuple[Span, ...]
+    structured: tuple[Span, ...]
+
+    def blocked(self) -> list[Span]:
+        """What names are not looked for in."""
+        return [*self.structured, *self.allowed]
+
+    def joined(self, spans: Iterable[Span]) -> Iterator[Span]:
+        """Those of the spans of `plain` that count, in places of the joined text."""
+        for span in spans:
+            start, end = self.normalized.original_span(span.start, span.end)
+            if self.first <= start + self.offset < self.last:
+                yield replace(span, start=start + self.offset, end=end + self.offset)
+
+
+class DialogueText(NlpArtifacts):
+    """The messages of a dialogue, and the spans of our rules, each found once, when a recogniser asks first."""
+
+    def __init__(
+        self,
+        texts: Sequence[str],
+        language: str,
+        *,
+        allow: Sequence[str] = (),
+        countries: Sequence[str] = (),
+        names: Sequence[int] = (),
+    ) -> None:
+        """Arguments as in `analyzer.find_in_dialogue`."""
+        self.countries, self._given = tuple(countries), tuple(names)
+        self.texts, self.language, self.allow = tuple(texts), language, tuple(allow)
+        self.text = SEPARATOR.join(self.texts)
+        # Where each message begins.
+        self.offsets = [0, *accumulate(len(text) + len(SEPARATOR) for text in self.texts)][: len(self.texts)]
+        # Set by the enhancer.
+        self.data = DialogueData((), KnownValues(()), language, self.allow)
+        # With these Presidio looks for the context words of a user's recogniser: a run of Han characters is one word,
+        # which may hold one.
+        words = list(_WORD.finditer(self.text))
+        self.tokens, self.tokens_indices = [word[0] for word in words], [word.start() for word in words]
+        self.lemmas = self.keywords = [token.lower() for token in self.tokens]
+
+    @cached_property
+    def windows(self) -> list[Window]:
+        """Each message; a very long one in parts."""
+        return [
+            self._window(offset + start, (offset + first, offset + last), text[start:end])
+            for offset, text in zip(self.offsets, self.texts, strict=True)
+            for start, end, first, last in _stretches(len(text))
+        ]
+
+    def _window(self, offset: int, counting: tuple[int, int], text: str) -> Window:
+        normalized = normalize_text(text)
+        plain_text = plain(normalized.visible)
+        allowed = tuple(find_allowed(plain_text, self.language, self.allow))
+        spans = find_structured(normalized, self.language, self.countries)
+        if find_language(self.language).script == "Chinese" and not _HAN.search(plain_text):
+            spans = resolve_overlaps([*spans, *find_structured(normalized, "en")])
+        stays = [a for a in allowed if a.type != TITLE]
+        # A companion's name is no account, whatever stands before it.
+        taken = tuple(s for s in spans if not any(a.start <= s.start and s.end <= a.end for a in stays))
+        return Window(offset, *counting, normalized, plain_text, allowed, taken)
+
+    @cached_property
+    def structured(self) -> list[Span]:
+        """What has a form of its own: numbers, accounts, addresses of the net."""
+        return [span for window in self.windows for span in window.joined(window.structured)]
+
+    @cached_property
+    def names(self) -> list[Span]:
+        """People, addresses and organisations."""
+        found = [Span(self.offsets[n], self.offsets[n] + len(self.texts[n]), "PERSON", _GIVEN) for n in self._given]
+        names: list[list[Span]] = [[] for _ in self.windows]
+        for code in LANGUAGES:
+            recognizer = import_module(find_language(code).name_recognizer)
+            rows = zip(self.windows, names, strict=True)
+            chosen = [(w, row) for w, row in rows if code == self.language or recognizer.reads(w.plain)]
+            read = recognizer.find_names([w.plain for w, _ in chosen], [w.blocked() for w, _ in chosen])
+            for (_, row), spans in zip(chosen, read, strict=True):
+                row += spans
+        for window, own in zip(self.windows, names, strict=True):
+            found += window.joined([*own, *longer_names(window.plain, self.allow)])
+        return found
+
+    def blocked(self, *, by_models: bool) -> list[Span]:
+        """Names that stay, whoever finds them; where models find nothing also structured data and titles."""
+        blocked = [(w, w.blocked() if by_models else [a for a in w.allowed if a.type != TITLE])
+                   for w in self.windows]  # fmt: skip
+        return sorted(span for window, spans in blocked for span in window.joined(spans))
+
+    def in_messages(self, span: Span) -> Iterator[Span]:
+        """A span without what it holds between two messages."""
+        for n in range(bisect_right(self.offsets, span.start) - 1, bisect_right(self.offsets, span.end - 1)):
+            start = max(span.start, self.offsets[n])
+            end = min(span.end, self.offsets[n] + len(self.texts[n]))
+            if start < end:
+                yield replace(span, start=start, end=end)
+
+    def of_messages(self, spans: Iterable[Span]) -> list[list[Span]]:
+        """Spans of the joined text, each inside a message, as spans of each message."""
+        split: list[list[Span]] = [[] for _ in self.texts]
+        for span in spans:
+            n = bisect_right(self.offsets, span.start) - 1
+            split[n].append(replace(span, start=span.start - self.offsets[n], end=span.end - self.offsets[n]))
+        return split
+
+
+def _stretches(length: int) -> Iterator[tuple[int, int, int, int]]:
+    """What a message is read in: start and end, and from where to where what begins in it counts."""
+    if length <= WINDOW:
+        yield 0, length, 0, length
+        return
+    for start in range(0, length - 2 * MARGIN, WINDOW - 2 * MARGIN):
+        end = min(start + WINDOW, length)
+        yield start, end, start + MARGIN if start else 0, end if end == length else end - MARGIN
+
+
+class ChatNlpEngine(NoOpNlpEngine):
+    """Presidio's engine of language processing: none is needed, a text alone is a dialogue of one message."""
+
+    def process_text(self, text: str, language: str) -> NlpArtifacts:
+        return DialogueText([text], language)
+
+
+class ChatRecognizer(EntityRecognizer):
+    """One family of our rules."""
+
+    def load(self) -> None:
+        """Word lists are loaded when they are first needed."""
+
+    def analyze(self, text: str, entities: Sequence[str], nlp_artifacts: object = None) -> list[RecognizerResult]:
+        """The spans of this family's types; places count characters of `text`."""
+        dialogue = nlp_artifacts
+        if not isinstance(dialogue, DialogueText):
+            dialogue = DialogueText([text], self.supported_language)
+        found = dialogue.names if _NAMED.issuperset(self.supported_entities) else dialogue.structured
+        return [_to_result(s, self) for s in found if s.type in self.supported_entities and s.type in entities]
+
+
+def _to_result(span: Span, recognizer: EntityRecognizer | None = None) -> RecognizerResult:
+    """A span as Presidio's result; without a recogniser, one that was settled."""
+    name = recognizer.name if recognizer else span.found_by
+    metadata = {RecognizerResult.RECOGNIZER_NAME_KEY: name}
+    if recognizer is not None:
+        metadata[RecognizerResult.RECOGNIZER_IDENTIFIER_KEY] = recognizer.id
+    explanation = AnalysisExplanation(name, span.score, pattern_name=span.found_by if recognizer else None)
+    return RecognizerResult(span.type, span.start, span.end, span.score, explanation, metadata)
+
+
+def _to_span(result: RecognizerResult) -> Span:
+    """A result as a span; `found_by` gives Presidio's decision process without the words of the text."""
+    explanation = result.analysis_explanation
+    found_by = str(result.recognition_metadata[RecognizerResult.RECOGNIZER_NAME_KEY])
+    if explanation and explanation.pattern_name:
+        found_by += f", pattern {explanation.pattern_name}"
+    if explanation and explanation.supportive_context_word:
+        found_by += f", context word {explanation.supportive_context_word}"
+    return Span(result.start, result.end, result.entity_type, round(float(result.score), 6), found_by)
 
 
 class DialogueEnhancer(LemmaContextAwareEnhancer):
@@ -50,7 +270,7 @@ class DialogueEnhancer(LemmaContextAwareEnhancer):
         by_id = {recognizer.id: recognizer for recognizer in recognizers}
         ours: list[Span] = []
         users: list[Span] = []
-        for span, result in ((to_span(result), result) for result in raw_results):
+        for span, result in ((_to_span(result), result) for result in raw_results):
             recognizer = by_id[result.recognition_metadata[RecognizerResult.RECOGNIZER_IDENTIFIER_KEY]]
             if span.score < THRESHOLD:
                 continue
@@ -63,7 +283,7 @@ class DialogueEnhancer(LemmaContextAwareEnhancer):
         spans_of_messages = dialogue.of_messages(_settle(dialogue.text, ours, users))
         dialogue.data = collect_values(dialogue.texts, spans_of_messages, dialogue.language, dialogue.allow)
         return [
-            to_result(replace(span, start=span.start + offset, end=span.end + offset))
+            _to_result(replace(span, start=span.start + offset, end=span.end + offset))
             for offset, spans in zip(dialogue.offsets, dialogue.data.spans, strict=True)
             for span in spans
         ]
@@ -105,7 +325,8 @@ def chat_analyzer(language: str, users: UserRegistry = NO_REGISTRY) -> AnalyzerE
     if language not in LANGUAGES:
         known = ", ".join(LANGUAGES)
         raise ConfigError(f"no recognisers of personal data for language {quoted(language)}; choose from {known}")
-    recognizers = [*chat_recognizers(language), *load_recognizers(users, language)]
+    own = [ChatRecognizer(list(types), name=name, supported_language=language) for name, types in FAMILIES.items()]
+    recognizers = [*own, *load_recognizers(users, language)]
     registry = RecognizerRegistry(recognizers, supported_languages=[language])
     with warnings.catch_warnings():
         # Presidio warns that context words need tokens, which an engine without a model has not; ours has.
@@ -153,3 +374,66 @@ def find_in_dialogue(
 def find_spans(text: str, language: str, *, allow: Sequence[str] = (), users: UserRegistry = NO_REGISTRY) -> list[Span]:
     """Personal data in one text. Arguments and errors as `find_in_dialogue`."""
     return list(find_in_dialogue([text], language, allow=allow, users=users).spans[0])
+
+
+# --- What stands in for personal data ---
+
+
+class SurrogateOperator(Operator):
+    """The surrogate that the dialogue's `Surrogates` give a value."""
+
+    def operate(self, text: str, params: dict[str, Any] | None = None) -> str:
+        surrogates: Surrogates = (params or {})["surrogates"]
+        return surrogates.of(params["entity_type"], text) if params else text
+
+    def validate(self, params: dict[str, Any] | None = None) -> None:
+        """Surrogates exist for every value that was found."""
+
+    def operator_name(self) -> str:
+        return SURROGATE
+
+    def operator_type(self) -> OperatorType:
+        return OperatorType.Anonymize
+
+
+class HashOperator(Hash):
+    """Presidio's, for texts with half surrogate pairs too."""
+
+    def operate(self, text: str = "", params: dict[str, Any] | None = None) -> str:
+        return str(super().operate(text.encode("utf-8", "backslashreplace").decode(), params))
+
+
+@cache
+def _anonymizer() -> AnonymizerEngine:
+    engine = AnonymizerEngine()
+    engine.add_anonymizer(SurrogateOperator)
+    engine.remove_anonymizer(Hash)
+    engine.add_anonymizer(HashOperator)
+    return engine
+
+
+def operator_configs(surrogates: Surrogates, operators: Mapping[str, str], key: bytes) -> dict[str, OperatorConfig]:
+    """The operator of each type, as Presidio's anonymizer takes them.
+
+    Args:
+        surrogates: of the dialogue.
+        operators: `mask`, `hash`, `redact`, `keep` or `surrogate` by type; `DEFAULT` for the others.
+        key: the workspace's secret, from which the salt of hashes is derived.
+    """
+    salt = hmac.digest(key, b"hash operator", hashlib.sha256)
+    params: dict[str, dict[str, Any]] = {"mask": _MASK, "hash": {"salt": salt}, SURROGATE: {"surrogates": surrogates}}
+    named = {"DEFAULT": SURROGATE} | dict(operators)
+    return {kind: OperatorConfig(name, dict(params.get(name, {}))) for kind, name in named.items()}
+
+
+def anonymize_text(text: str, spans: Sequence[Span], configs: dict[str, OperatorConfig]) -> tuple[str, list[Span]]:
+    """The text with its spans (in order, without overlaps) replaced, and the spans of the new text.
+
+    The latter are empty where a value was redacted.
+    """
+    if not spans:
+        return text, []
+    results = [FoundSpan(span.type, span.start, span.end, span.score) for span in spans]
+    made = _anonymizer().anonymize(text, results, configs, merge_entities_with_spaces=False)
+    items = sorted(made.items, key=lambda item: (item.start, item.end))
+    return made.text, [replace(span, start=item.start, end=item.end) for item, span in zip(items, spans, strict=True)]
