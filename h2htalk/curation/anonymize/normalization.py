@@ -1,7 +1,7 @@
 """One character for one character: what people write in other shapes of the same letters, digits and marks.
 
-`plain` keeps the length, so places found in it are places of the text as given. `NormalizedText` goes further for the
-recognisers of structured data: it also leaves out what nobody sees, and remembers where everything stood.
+`plain` keeps the length, so places found in it are places of the text as given. `NormalizedText` also leaves out what
+nobody sees, and remembers where everything stood. `ValueShape` is what a value is without its format.
 """
 
 from __future__ import annotations
@@ -110,3 +110,73 @@ def normalize_text(given: str) -> NormalizedText:
     for _ in range(3 if "o" in digits else 0):  # "1oo4": each round reads the neighbours of the last
         digits = _O_AMONG_DIGITS.sub(lambda m: m.group().replace("o", "0"), digits)
     return NormalizedText(visible, text, digits, offsets, given)
+
+
+# --- A value's letters and digits apart from their format ---
+
+_WORDS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
+_DIGIT_SOUNDS = re.compile(
+    r"(?<![a-z])(?:zero|oh|one|two|three|four|five|six|seven|eight|nine)(?![a-z])", re.IGNORECASE
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ValueShape:
+    """A value as written, and where its letters and digits stand: `compact` in plain lower case, one for each place."""
+
+    value: str
+    offsets: tuple[tuple[int, int], ...]
+    compact: str
+
+    @property
+    def digits(self) -> str:
+        return "".join(char for char in self.compact if char.isdigit())
+
+    def reformatted(self, compact: str) -> str:
+        """The value with other letters and digits, plainly written, in capitals where the value is."""
+        parts = []
+        at = 0
+        for (start, end), char in zip(self.offsets, compact, strict=True):
+            upper = end - start == 1 and plain(self.value[start:end]).isupper()
+            parts += [self.value[at:start], char.upper() if upper else char]
+            at = end
+        return "".join([*parts, self.value[at:]])
+
+
+def value_shape(value: str, *, numeric: bool) -> ValueShape:
+    """The shape of a value; of a `numeric` one, Han digits, words for digits and `o` among digits count as digits."""
+    seen = plain(value)
+    offsets: list[tuple[int, int]] = []
+    compact: list[str] = []
+    spoken = {m.start(): m for m in _DIGIT_SOUNDS.finditer(seen)} if numeric else {}
+    at = 0
+    while at < len(value):
+        word = spoken.get(at)
+        if word is not None:
+            offsets.append(word.span())
+            said = word.group().lower()
+            compact.append("0" if said == "oh" else str(_WORDS.index(said)))
+            at = word.end()
+            continue
+        char = _plain_char(value, seen, at, numeric)
+        if char:
+            offsets.append((at, at + 1))
+            compact.append(char)
+        at += 1
+    return ValueShape(value, tuple(offsets), "".join(compact))
+
+
+def _plain_char(value: str, seen: str, at: int, numeric: bool) -> str:
+    char = seen[at]
+    if char.isascii() and char.isalnum():
+        if numeric and char in "oO" and _among_digits(seen, at):
+            return "0"
+        return char.lower()
+    if numeric and value[at] in HAN_DIGITS:
+        return HAN_DIGITS[value[at]]
+    return ""
+
+
+def _among_digits(text: str, at: int) -> bool:
+    around = [c for c in (text[at - 1 : at], text[at + 1 : at + 2]) if c]
+    return any(c.isdigit() for c in around) and not any(c.isalpha() and c not in "oO" for c in around)

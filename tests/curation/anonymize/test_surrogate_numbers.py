@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from h2htalk.curation.anonymize.normalization import value_shape
 from h2htalk.curation.anonymize.surrogates.dialogue_surrogates import email, ip_address, url
 from h2htalk.curation.anonymize.surrogates.numbers import NUMBERS, has_valid_check_digit, keyed_random, number
-from h2htalk.curation.anonymize.values.value_shape import value_shape
 
 MANY = range(30)
 

@@ -7,6 +7,7 @@ our model recognisers import what they need.
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -28,6 +29,8 @@ def _hidden(names: tuple[str, ...]) -> Iterator[None]:
             del sys.modules[name]
 
 
+# Seconds that a pattern of a user's may need on one dialogue; Presidio reads them when it is imported.
+os.environ.setdefault("REGEX_TIMEOUT_SECONDS", "2")
 try:
     with _hidden(_HEAVY):
         import presidio_analyzer  # noqa: F401

@@ -22,6 +22,7 @@ model or a pattern fails. Here each of these is an error: what a curation trusts
 from __future__ import annotations
 
 import hashlib
+import logging
 import re
 import sys
 from collections.abc import Iterator, Sequence
@@ -32,7 +33,6 @@ from inspect import signature
 from pathlib import Path
 from typing import Annotated, Any
 
-import regex
 import yaml
 from presidio_analyzer import EntityRecognizer, LocalRecognizer, PatternRecognizer, RecognizerResult
 from presidio_analyzer.input_validation.yaml_recognizer_models import CustomRecognizerConfig
@@ -56,10 +56,9 @@ _LIBRARIES: dict[str, tuple[dict[str, str], str]] = {
     ),
     "SpacyRecognizer": ({"spacy": "spacy"}, 'pip install "h2htalk[curation]"'),
 }
-# A pattern that needs longer than this on one dialogue is refused, by a probe or when it happens.
-_SECONDS = 5.0
+# A pattern that needs longer than REGEX_TIMEOUT_SECONDS (`engine`) is refused, by one of these or when it happens.
 _PROBES = tuple(unit * 3000 + "!" for unit in ("a", "1", " ", "a ", "1-", "我", ".", "a1", "@", "a."))
-_DENY_LIST = "deny_list"  # words: nothing in them repeats
+_DENY_LIST = "deny_list"
 _LARGEST = 1 << 20  # bytes of a registry
 _HAN = re.compile("[\u4e00-\u9fff]")
 _OWN_CLASS = ("name", "enabled", "supported_languages", "class", "params")
@@ -187,9 +186,11 @@ def load_recognizers(registry: UserRegistry, language: str) -> list[EntityRecogn
             reason = invalid.errors()[0]["msg"] if isinstance(invalid, ValidationError) else f"{error}"
             told = f"{type(error).__name__}: {' '.join(reason.split())[:200]}"
             raise ConfigError(f"{place} cannot be loaded ({told})") from error
-        if isinstance(recognizer, PatternRecognizer):
-            _bound_patterns(place, recognizer)
         _stop_where_it_fails(recognizer)
+        if isinstance(recognizer, PatternRecognizer) and _DENY_LIST not in entry:
+            # Each probe with the patterns' own characters behind: a text that lacks one of them is not searched at all.
+            for probe in _PROBES:
+                recognizer.analyze(probe + recognizer.patterns[0].regex, recognizer.supported_entities)
         recognizers.append(recognizer)
     return recognizers
 
@@ -279,59 +280,35 @@ def _any_of(words: Sequence[str]) -> str:
     return "|".join([*han, *([rf"(?<!\w)(?:{'|'.join(latin)})(?!\w)"] if latin else [])])
 
 
-class _BoundedRegex:
-    """A compiled pattern that is an error where it needs too long; Presidio would go on without it."""
+class _Raise(logging.Handler):
+    """Raise what Presidio logs and goes on after: a pattern that needs too long, a model that fails."""
 
-    def __init__(self, compiled: Any, where: str) -> None:
-        self._compiled, self._where = compiled, where
-
-    def finditer(self, text: str, timeout: float = _SECONDS) -> Iterator[Any]:
-        try:
-            yield from self._compiled.finditer(text, timeout=min(timeout, _SECONDS))
-        except TimeoutError as error:
-            slow = f"{self._where} takes too long on {len(text):,} characters"
-            raise ConfigError(f"{slow}; repeat nothing that holds a repetition") from error
+    def emit(self, record: logging.LogRecord) -> None:
+        raise (record.exc_info and record.exc_info[1]) or RuntimeError(record.getMessage())
 
 
-def _bound_patterns(place: str, recognizer: PatternRecognizer) -> None:
-    """Refuse patterns that backtrack without end, and stop the run where one does in spite of that."""
-    for pattern in recognizer.patterns:
-        flags = recognizer.global_regex_flags
-        bounded = _BoundedRegex(regex.compile(pattern.regex, flags), f"{place}: pattern {quoted(pattern.name)}")
-        for probe in () if pattern.name == _DENY_LIST else _PROBES:
-            # With its own characters behind: a text that lacks one of them is not searched at all.
-            for _ in bounded.finditer(probe + pattern.regex, 1.0):
-                pass
-        pattern.compiled_regex, pattern.compiled_with_flags = bounded, flags
+_RAISE = _Raise(logging.WARNING)
 
 
 def _stop_where_it_fails(recognizer: EntityRecognizer) -> None:
     """Make any error of a recogniser an error of the run, and leave out types that it does not announce."""
-    analyze, failed = recognizer.analyze, list[Exception]()
-    if isinstance(recognizer, HuggingFaceNerRecognizer):
-        pipeline = recognizer.ner_pipeline
-
-        def noted(text: str) -> Any:
-            try:
-                return pipeline(text)
-            except Exception as error:  # Presidio only logs it; `checked` raises it
-                failed.append(error)
-                raise
-
-        recognizer.ner_pipeline = noted
+    analyze = recognizer.analyze
 
     def checked(text: str, entities: Sequence[str], nlp_artifacts: Any = None) -> list[RecognizerResult]:
         # A model cannot read half surrogate pairs; GLiNER looks for all that it is asked for.
         text = text.encode("utf-8", "replace").decode() if isinstance(recognizer, MODELS) else text
         asked = [kind for kind in entities if kind in recognizer.supported_entities]
+        presidio = logging.getLogger("presidio-analyzer")
+        presidio.addHandler(_RAISE)
         try:
             results = analyze(text, asked, nlp_artifacts) or []
-        except H2HTalkError:
-            raise
-        except Exception as error:  # noqa: BLE001  raised below; its message may hold words of a text
-            failed.append(error)
-        if failed:
-            raise ConfigError(f"recognizer {quoted(recognizer.name)} failed: {type(failed[0]).__name__}") from failed[0]
+        except TimeoutError as error:
+            slow = f"a pattern takes too long on {len(text):,} characters; repeat nothing that holds a repetition"
+            raise ConfigError(f"recognizer {quoted(recognizer.name)}: {slow}") from error
+        except Exception as error:  # whatever a model or a user's class raises; its message may hold words of a text
+            raise ConfigError(f"recognizer {quoted(recognizer.name)} failed: {type(error).__name__}") from error
+        finally:
+            presidio.removeHandler(_RAISE)
         for result in results:
             if not 0 <= result.start < result.end <= len(text):
                 where = f"{result.start} to {result.end} is no place of a text of {len(text)} characters"

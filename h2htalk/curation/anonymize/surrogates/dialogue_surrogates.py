@@ -14,7 +14,7 @@ from functools import partial
 from random import Random
 
 from h2htalk.curation.anonymize.allow_list import find_allowed, to_lower
-from h2htalk.curation.anonymize.normalization import plain
+from h2htalk.curation.anonymize.normalization import plain, value_shape
 from h2htalk.curation.anonymize.spans import TYPES
 from h2htalk.curation.anonymize.surrogates.names_and_places import (
     address,
@@ -24,7 +24,6 @@ from h2htalk.curation.anonymize.surrogates.names_and_places import (
 )
 from h2htalk.curation.anonymize.surrogates.numbers import NUMBERS, dialogue_secret, keyed_random, number, scramble
 from h2htalk.curation.anonymize.values.dialogue_values import LEAKING, DialogueData, national_format, visible_value
-from h2htalk.curation.anonymize.values.value_shape import numbers_in, value_shape
 from h2htalk.data.languages import find_language
 
 # So many draws without a free one (a four-digit number in a dialogue full of them): then a name of the type.
@@ -52,7 +51,8 @@ class Surrogates:
         self._values = data.values
         self._made: dict[tuple[str, str], str] = {}
         raws = {(s.type, text[s.start : s.end]) for text, spans in zip(texts, data.spans, strict=True) for s in spans}
-        self._taken = {normalized_value(kind, raw) for kind, raw in raws} | numbers_in(texts)
+        self._taken = {normalized_value(kind, raw) for kind, raw in raws}
+        self._taken |= {number for text in texts for number in re.findall("[0-9]{4,}", plain(text))}
         self._people({raw for kind, raw in raws if kind == "PERSON"}, texts)
         self._others(raw for raw in raws if raw[0] != "PERSON")
 

@@ -21,10 +21,9 @@ from string import ascii_lowercase
 from typing import Any
 
 from h2htalk.curation.anonymize.english.word_lists import words
-from h2htalk.curation.anonymize.normalization import plain
+from h2htalk.curation.anonymize.normalization import plain, value_shape
 from h2htalk.curation.anonymize.surrogates.numbers import keyed_random, scramble
 from h2htalk.curation.anonymize.values.name_parts import Gender, NameParts, Role, chinese_gender, name_parts
-from h2htalk.curation.anonymize.values.value_shape import value_shape
 from h2htalk.text.chinese_characters import DOUBLE_SURNAMES
 from h2htalk.text.language_data import read_data
 

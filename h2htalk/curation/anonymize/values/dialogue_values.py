@@ -9,10 +9,9 @@ from pathlib import Path
 
 from h2htalk.curation.anonymize.allow_list import COMPANION, FIGURE, find_allowed, is_whole_word, to_lower
 from h2htalk.curation.anonymize.english.word_lists import WORD_NAME, words
-from h2htalk.curation.anonymize.normalization import HAN_DIGITS, normalize_text, plain
+from h2htalk.curation.anonymize.normalization import HAN_DIGITS, normalize_text, plain, value_shape
 from h2htalk.curation.anonymize.spans import Span, resolve_overlaps
 from h2htalk.curation.anonymize.values.name_parts import NameParts, name_parts, name_words
-from h2htalk.curation.anonymize.values.value_shape import value_shape
 from h2htalk.text.language_data import pattern_table
 from h2htalk.text.phrases import PhraseIndex
 
