@@ -16,10 +16,9 @@ import warnings
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, cached_property, lru_cache
+from functools import cache, cached_property, lru_cache, partial
 from importlib import import_module
 from itertools import accumulate
-from typing import Any
 
 from presidio_analyzer import (
     AnalysisExplanation,
@@ -33,7 +32,6 @@ from presidio_analyzer.nlp_engine import NlpArtifacts, NoOpNlpEngine
 from presidio_anonymizer import AnonymizerEngine
 from presidio_anonymizer.entities import OperatorConfig
 from presidio_anonymizer.entities import RecognizerResult as FoundSpan
-from presidio_anonymizer.operators import Hash, Operator, OperatorType
 
 from h2htalk.curation.anonymize.allow_list import TITLE, find_allowed, longer_names
 from h2htalk.curation.anonymize.engine.user_recognizers import MODELS, UserRegistry, load_recognizers
@@ -378,38 +376,7 @@ def find_spans(text: str, language: str, *, allow: Sequence[str] = (), users: Us
 
 # --- What stands in for personal data ---
 
-
-class SurrogateOperator(Operator):
-    """The surrogate that the dialogue's `Surrogates` give a value."""
-
-    def operate(self, text: str, params: dict[str, Any] | None = None) -> str:
-        surrogates: Surrogates = (params or {})["surrogates"]
-        return surrogates.of(params["entity_type"], text) if params else text
-
-    def validate(self, params: dict[str, Any] | None = None) -> None:
-        """Surrogates exist for every value that was found."""
-
-    def operator_name(self) -> str:
-        return SURROGATE
-
-    def operator_type(self) -> OperatorType:
-        return OperatorType.Anonymize
-
-
-class HashOperator(Hash):
-    """Presidio's, for texts with half surrogate pairs too."""
-
-    def operate(self, text: str = "", params: dict[str, Any] | None = None) -> str:
-        return str(super().operate(text.encode("utf-8", "backslashreplace").decode(), params))
-
-
-@cache
-def _anonymizer() -> AnonymizerEngine:
-    engine = AnonymizerEngine()
-    engine.add_anonymizer(SurrogateOperator)
-    engine.remove_anonymizer(Hash)
-    engine.add_anonymizer(HashOperator)
-    return engine
+_anonymizer = cache(AnonymizerEngine)
 
 
 def operator_configs(surrogates: Surrogates, operators: Mapping[str, str], key: bytes) -> dict[str, OperatorConfig]:
@@ -421,9 +388,17 @@ def operator_configs(surrogates: Surrogates, operators: Mapping[str, str], key: 
         key: the workspace's secret, from which the salt of hashes is derived.
     """
     salt = hmac.digest(key, b"hash operator", hashlib.sha256)
-    params: dict[str, dict[str, Any]] = {"mask": _MASK, "hash": {"salt": salt}, SURROGATE: {"surrogates": surrogates}}
-    named = {"DEFAULT": SURROGATE} | dict(operators)
-    return {kind: OperatorConfig(name, dict(params.get(name, {}))) for kind, name in named.items()}
+
+    def hashed(value: str) -> str:
+        return hashlib.sha256(salt + value.encode("utf-8", "surrogatepass")).hexdigest()
+
+    def config(kind: str) -> OperatorConfig:
+        name = operators.get(kind, operators.get("DEFAULT", SURROGATE))
+        if name in (SURROGATE, "hash"):
+            return OperatorConfig("custom", {"lambda": hashed if name == "hash" else partial(surrogates.of, kind)})
+        return OperatorConfig(name, dict(_MASK) if name == "mask" else {})
+
+    return {kind: config(kind) for kind in ("DEFAULT", *surrogates.types)}
 
 
 def anonymize_text(text: str, spans: Sequence[Span], configs: dict[str, OperatorConfig]) -> tuple[str, list[Span]]:

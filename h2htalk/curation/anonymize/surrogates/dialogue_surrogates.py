@@ -51,14 +51,15 @@ class Surrogates:
         self._values = data.values
         self._made: dict[tuple[str, str], str] = {}
         raws = {(s.type, text[s.start : s.end]) for text, spans in zip(texts, data.spans, strict=True) for s in spans}
+        self.types = sorted({kind for kind, _ in raws})
         self._taken = {normalized_value(kind, raw) for kind, raw in raws}
         self._taken |= {number for text in texts for number in re.findall("[0-9]{4,}", plain(text))}
         self._people({raw for kind, raw in raws if kind == "PERSON"}, texts)
         self._others(raw for raw in raws if raw[0] != "PERSON")
 
     def of(self, kind: str, value: str) -> str:
-        """The surrogate of a value as written, which was among those found."""
-        return self._made[kind, value]
+        """The surrogate of a value as written; of one that was not among those found its type."""
+        return self._made.get((kind, value), f"[{kind}]")
 
     def _people(self, names: Iterable[str], texts: Sequence[str]) -> None:
         shown = {name: visible_value(name) for name in names}
