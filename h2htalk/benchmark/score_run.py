@@ -305,5 +305,5 @@ class ErasableRun(ErasableFolder):
         raw = read_json_object(folder.summary, missing_ok=True)
         keys = Summary.from_dict(raw, str(folder.summary)).signature.protocol
         if "references_sha256" in keys:
-            raise ConfigError("it was scored with private references")
+            raise ConfigError("it was scored with private references: add --references FILE")
         score_run_data(read_run_data(self.path), open_metrics(keys["embedder"].partition("@")[0], keys["rouge"]))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -13,22 +12,20 @@ from typer import Argument, Exit, Option
 from h2htalk.cli import options
 from h2htalk.cli.options import say
 from h2htalk.curation.stages import STAGES, find_stage
-from h2htalk.errors import ConfigError, H2HTalkError, counted
+from h2htalk.errors import ConfigError, counted
 from h2htalk.rounds.settings import ANNOTATORS, make_spec
 from h2htalk.text.escaping import printable
 
 with options.lazy_imports():
-    from h2htalk.analysis import analyze, split_description
-    from h2htalk.analysis.report import write_analysis
+    from h2htalk.analysis import split_description
     from h2htalk.benchmark import score_run, split_changes
     from h2htalk.curation import curate, erase, funnel, history
     from h2htalk.curation import dry_run as estimates
     from h2htalk.curation import show as records
     from h2htalk.curation import workspace as workspaces
-    from h2htalk.curation.release import build, card, check, content, invented_values
+    from h2htalk.curation.release import build, check, content, invented_values
     from h2htalk.curation.release import items as release_items
     from h2htalk.data import split_output, splits
-    from h2htalk.data.erasure import folder_kinds
     from h2htalk.data.imports import response_files
     from h2htalk.data.releases import hub, release_folder
     from h2htalk.rounds import lifecycle, terminal
@@ -43,6 +40,8 @@ AuthorsFolder = Annotated[Path, Argument(help="The folder of the authors' releas
 CandidateStage = Annotated[str | None, Option(help="compose or review; default: the last finished one of them.")]
 CasesInstead = Annotated[str, Option(help="Cases instead: high_risk, look_alike, instructions or arcs.")]
 Drawing = Annotated[Path | None, Option(help="Also draw it to a .svg, .pdf or .png file.")]
+DryBuild = Annotated[bool, Option("--dry-run", help="Choose the items and run every gate; write nothing.")]
+EachFinding = Annotated[bool, Option("--all", help="List every finding, not the first 20 of each gate.")]
 EachItem = Annotated[bool, Option("--items", help="List every item that needs annotators.")]
 Force = Annotated[bool, Option("--force", help="Close although assignments are missing; recorded.")]
 Item = Annotated[str, Argument(help="The id of a dialogue, candidate or person, or its id in the raw data.")]
@@ -84,7 +83,7 @@ def split_info(name: options.Split) -> None:
     say(split_description.describe_split(splits.load_split(name)).rstrip("\n"))
 
 
-def split_check(name: Annotated[str, Argument(help="A split's folder or file.")]) -> None:
+def split_check(name: options.Split) -> None:
     """Check the items of a split: every error of every line, and references against their contract."""
     number, errors = contracts.check_split(name)
     say(*errors, err=True)
@@ -184,31 +183,15 @@ def curate_erase(
         say(f"similar dialogues of other or unknown people stay: {', '.join(erased.others)}; erase each by its id")
     if erased.removed:
         say(f"removed stages: {', '.join(erased.removed)}; to make them again: h2htalk curate run SPEC")
-    folders = [redrawn(folder) for folder in erased.folders]
-    for folder in folders:
+    for folder in erased.folders:
         done = ERASED.get(folder.kind, f"{counted(folder.removed, 'item')} erased")
         say(printable(f"{folder.kind} {folder.name}: {done}".strip()))
         say(*(printable(f"  {message}") for message in folder.messages))
     say(NOT_SEARCHED)
     say(*(f"your own file still holds the raw text: {place}" for place in erased.raw), err=True)
-    if any(folder.unfinished for folder in folders):
+    if any(folder.unfinished for folder in erased.folders):
         say("not finished: do what the lines above say, and start the same command again", err=True)
         raise Exit(3)
-
-
-def redrawn(folder: folder_kinds.FolderErasure) -> folder_kinds.FolderErasure:
-    """Make the figures of a release's card again from the rows left; nothing outside of the release is written."""
-    release = Path(folder.name)
-    if folder.kind != "release" or not release_folder.lost_figures(release):
-        return folder
-    try:
-        with release_folder.work_folders(release) as (made, _):
-            write_analysis.write_analysis(analyze.analyze(analyze.AnalyzeSpec(release)), made)
-            card.redraw_figures(release, made)
-    except H2HTalkError as error:
-        message = f"its figures were removed, and not made again: {error}"
-        return replace(folder, messages=(*folder.messages, message), unfinished=True)
-    return replace(folder, messages=(*folder.messages, "its figures were made again from the rows left"))
 
 
 def curate_purge(workspace: options.Workspace, yes: Yes = False) -> None:
@@ -277,29 +260,32 @@ def release_build(
     spec: Annotated[Path, Argument(help="The TOML file of the release.", metavar="SPEC")],
     out: options.Out,
     allow: Annotated[list[str] | None, Option(help="GATE:ITEM=REASON: publish what the gate finds there.")] = None,
-    dry_run: options.DryRun = False,
+    dry_run: DryBuild = False,
+    all: EachFinding = False,
 ) -> None:
     """Build a release from a workspace and its closed rounds; nothing is written while a gate finds something."""
     release = build.build_release(spec, out, allow=allow or (), dry_run=dry_run)
-    print_release(release)
+    print_release(release, all)
+    if dry_run:
+        say("every gate passed; nothing was written")
     if release.path is not None:
         passed = "no other gate stopped" if allow else "every gate passed"
         say(*(printable(f"allowed by the owner: {place}") for place in allow or ()))
         say(f"{passed}; release {release.hash}: {release.path.resolve()}")
 
 
-def release_check(folder: Annotated[str, Argument(help="A release's folder, or a split.")]) -> None:
+def release_check(name: options.Split, all: EachFinding = False) -> None:
     """Run every gate over a release, and hold its files against its manifest; or run the gates over a split."""
-    release = check.check_release(folder)
-    print_release(release)
+    release = check.check_release(name)
+    print_release(release, all)
     passed = "every other gate" if release.unchecked else "every gate"
     say(f"{passed} passed; {'release' if release.path else 'split'} {release.hash}")
     raise Exit(3 if release.unchecked else 0)
 
 
-def print_release(release: build.Release) -> None:
+def print_release(release: build.Release, each: bool = False) -> None:
     """Print a release; exit code 4 where a gate found something."""
-    say(*build.release_lines(release))
+    say(*build.release_lines(release, None if each else 20))
     if release.findings:
         if release.accepted is not None:
             say("the release was not written: mend these items, or leave them out (`exclude`, `leave_out`)", err=True)

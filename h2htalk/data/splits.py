@@ -117,13 +117,13 @@ def load_split(name: str | Path) -> Split:
     if text.startswith(releases.HUB):
         from h2htalk.data.releases.hub import load_release
 
-        found = load_release(text)
-        split = _read_release(found.folder, found.manifest, found.part, text, found.erased)
-        return replace(split, source=text, commit=found.commit)
-    release, _, fragment = text.rpartition("#") if "#" in text and not os.path.exists(text) else (text, "", "")
-    if releases.is_release(folder := Path(release)):
+        loaded = load_release(text)
+        split = _read_release(loaded.folder, loaded.manifest, loaded.part, text, loaded.erased)
+        return replace(split, source=text, commit=loaded.commit)
+    if found := release_part(text):
+        folder, part = found
         releases.verify_files(folder, manifest := releases.read_manifest(folder))
-        split = _read_release(folder, manifest, fragment, release)
+        split = _read_release(folder, manifest, part, str(folder))
         return replace(split, source=f"{manifest.name} {manifest.version}, release {releases.release_hash(folder)}")
     source = resolve_split(text)
     header = split_header(source)
@@ -132,6 +132,12 @@ def load_split(name: str | Path) -> Split:
     with reading(path := (source if source.is_dir() else source.parent) / INVENTED):
         lines = read_bounded(path).decode("utf-8-sig").splitlines() if os.path.lexists(path) else ()
     return replace(split_of(items, personas, header), invented=tuple(filter(None, map(str.strip, lines))))
+
+
+def release_part(name: str) -> tuple[Path, str] | None:
+    """The folder of a release and the part that `RELEASE#PART` names; None where it names no release."""
+    folder, _, part = name.rpartition("#") if "#" in name and not os.path.exists(name) else (name, "", "")
+    return (Path(folder), part) if releases.is_release(Path(folder)) else None
 
 
 def split_of(items: Sequence[Scenario | Case], personas: Mapping[str, Persona], header: Header) -> Split:

@@ -125,7 +125,7 @@ def test_private_references_of_the_items_that_are_left(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="is not the file of references"):
         score(path, references=new)
     (message,) = erase(path, EMILY).messages
-    assert message.startswith("its figures were removed (it was scored with private references)")
+    assert message.startswith("its figures were removed (it was scored with private references: add --references FILE)")
     assert message.endswith(f"run `h2htalk score` again ({path})")
     with pytest.raises(DataError, match="run `h2htalk score"):
         load_run(path)

@@ -21,7 +21,7 @@ from h2htalk.curation.curate import summaries
 from h2htalk.curation.release.acceptance import CROWD, EXPERT, Accepted, accept, count_values, require_persona
 from h2htalk.curation.release.card import write_card
 from h2htalk.curation.release.content import ReleaseContent, read_content, write_data
-from h2htalk.curation.release.gates import GATES, Finding, Gate, GateContext, read_allowed, run_gates, stored_allowed
+from h2htalk.curation.release.gates import GATES, Finding, GateContext, read_allowed, run_gates, stored_allowed
 from h2htalk.curation.release.invented_values import InventedValues
 from h2htalk.curation.release.items import REFERENCES, ReleaseItem
 from h2htalk.curation.release.selection import History, select
@@ -92,7 +92,7 @@ def build_release(
         out: a new folder; `OUT.private` is made beside it for what must not be published.
         allow: `GATE:ITEM=REASON` each, what is published although a gate about the companion's turns finds it; the card
             prints the reasons.
-        dry_run: choose the items, and write nothing; the only gate is `quotas`.
+        dry_run: choose the items, run all gates, and write nothing.
 
     Raises:
         ConfigError: the specification is wrong, a round is missing or open, or nothing is found that `allow` names.
@@ -127,14 +127,15 @@ def _build(spec: ReleaseSpec, workspace: Workspace, out: Path, allow: Sequence[s
     # An item that lost a reference and was made again without it has the id under which older versions hold the other.
     accepted = accept(spec, rounds, personas, erased | tombstones)
     cases = tuple(_read_cases(Path(spec.cases), accepted.items, personas)) if spec.cases else ()
-    gates = (GATES["quotas"],) if dry_run else tuple(GATES.values())
-    known = InventedValues() if dry_run else InventedValues.of_workspace(workspace, accepted.items)
+    known = InventedValues.of_workspace(workspace, accepted.items)
     context = GateContext(spec, known, history, allowed=frozenset((*place, "") for place in allowed))
-    accepted, content, findings = _choose(accepted, context, gates, cases, personas)
-    if findings or dry_run:
+    accepted, content, findings = _choose(accepted, context, cases, personas)
+    if findings:
         return Release(None, findings, content, accepted=accepted, notes=notes)
-    facts = release_facts(spec, workspace, rounds, accepted, content)
-    facts["allowed"] = stored_allowed(allowed, content, context)
+    stored = stored_allowed(allowed, content, context)
+    if dry_run:
+        return Release(None, (), content, accepted=accepted, notes=notes)
+    facts = {**release_facts(spec, workspace, rounds, accepted, content), "allowed": stored}
     events = [event for one in rounds for event in RoundFolder(one.path).events() if event["event"] == "closed"]
     date = spec.date or max(str(event["when"])[:10] for event in events)
     # Before the text is written: an erasure after a kill finds what the build left.
@@ -216,13 +217,12 @@ def _require_known(exclude: Sequence[str], rounds: Sequence[RoundOutcome], other
 def _choose(
     accepted: Accepted,
     context: GateContext,
-    gates: Sequence[Gate],
     cases: tuple[Case, ...],
     personas: Mapping[str, Persona],
 ) -> tuple[Accepted, ReleaseContent, tuple[Finding, ...]]:
     """Select items and run gates, again and again without the items that `leave_out` gates find."""
     spec, refused = context.spec, dict(accepted.refused)
-    of_each, of_all = ([gate for gate in gates if gate.each is each] for each in (True, False))
+    of_each, of_all = ([gate for gate in GATES.values() if gate.each is each] for each in (True, False))
     of_items: list[Finding] = []
     read: set[str] = set()
     while True:
@@ -305,8 +305,8 @@ def _write(
             os.replace(made, target)
 
 
-def release_lines(release: Release, findings: int = 20) -> Iterator[str]:
-    """Say what was accepted, refused and chosen, and what the gates found: of each gate the first findings."""
+def release_lines(release: Release, most: int | None = 20) -> Iterator[str]:
+    """Say what was accepted, refused and chosen, and what the gates found: of each at `most` so many, None: all."""
     accepted, content = release.accepted, release.content
     rows = {f"config {config}": counts for config, counts in content.configs().items()}
     yield from release.notes
@@ -321,9 +321,10 @@ def release_lines(release: Release, findings: int = 20) -> Iterator[str]:
     for gate in GATES.values():
         if found := [one for one in release.findings if one.gate == gate.name]:
             yield f"gate {gate.name}: {gate.stops}: {counted(len(found), 'finding')}"
-            shown = (f"{one.item}: {one.detail}" if one.item else one.detail for one in found[:findings])
+            shown = (f"{one.item}: {one.detail}" if one.item else one.detail for one in found[:most])
             yield from (f"  {printable(line)}" for line in shown)  # votes may be anybody's
-            yield from (f"  and {left:,} more" for left in [len(found) - findings] if left > 0)
+            if most is not None and len(found) > most:
+                yield f"  and {len(found) - most:,} more (--all lists them)"
     yield from release.unchecked
 
 

@@ -6,7 +6,6 @@ import html
 import re
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from itertools import product
 from pathlib import Path
@@ -15,19 +14,16 @@ from urllib.parse import quote
 
 from h2htalk.curation.release.croissant import GAP, SYNTHETIC_SOURCES, croissant_record, licence_page, number_range
 from h2htalk.curation.release.settings import CardSettings
-from h2htalk.data.erasure.folder_kinds import BEGUN, MARK, remove_for_good
-from h2htalk.data.files import read_json_object, refuse_links, sha256_of, write_json, write_text
+from h2htalk.data.files import read_json_object, refuse_links, write_json, write_text
 from h2htalk.data.languages import LANGUAGES, find_language
 from h2htalk.data.releases.release_folder import (
     CARD,
     FIGURES_FOLDER,
-    NO_FIGURES,
     TEST,
     VOTES,
     Manifest,
     data_file,
     read_items,
-    read_manifest,
 )
 from h2htalk.data.run_folder import MADE_BY, PAGE, SCORE_AGAIN, SUMMARY, RunFolder
 from h2htalk.data.scenario import personas_of
@@ -268,18 +264,3 @@ def _copy_figures(folder: Path, manifest: Manifest, analysis: str) -> Iterator[t
             shutil.copyfile(source / "figures" / target.name, target)
             caption = f"{find_language(language).name}: {html.unescape(captions[name])}"
             yield Markdown(f"{FIGURES_FOLDER}/{target.name}"), caption
-
-
-def redraw_figures(folder: Path, analysis: Path) -> None:
-    """Put figures of an analysis of the rows left on the card of a release that lost its own. Raises H2HTalkError."""
-    manifest = read_manifest(folder)
-    write_text(folder / MARK, BEGUN)  # after a kill the same erasure removes them once more
-    figures = dict(_copy_figures(folder, manifest, str(analysis)))
-    text = "".join(
-        f"![{escape_markdown(caption.partition('. ')[0])}]({path})\n\n*{escape_markdown(caption)}*\n\n"
-        for path, caption in figures.items()
-    )
-    write_text(folder / CARD, (folder / CARD).read_text(encoding="utf-8").replace(f"{NO_FIGURES}\n\n", text))
-    hashes = {name: sha256_of(folder / name) for name in (CARD, *figures)}
-    replace(manifest, files=dict(sorted({**manifest.files, **hashes}.items()))).write(folder)
-    remove_for_good(folder / MARK)

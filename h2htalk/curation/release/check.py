@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from h2htalk.curation.licences import find_licence
+from h2htalk.curation.licences import find_licence, mixture
 from h2htalk.curation.release.build import Release
 from h2htalk.curation.release.content import ReleaseContent, read_content
 from h2htalk.curation.release.gates import GATES, GateContext, read_stored, run_gates
@@ -16,9 +16,10 @@ from h2htalk.curation.release.items import ReleaseItem
 from h2htalk.curation.release.settings import TOTAL, ReleaseSpec, read_stored_spec, spec_of
 from h2htalk.curation.workspace import Workspace
 from h2htalk.data.erasure.folder_kinds import ErasedIds, require_erased
-from h2htalk.data.records import as_path
+from h2htalk.data.releases.hub import release_folder
 from h2htalk.data.releases.release_folder import (
     DEV,
+    HUB,
     MANIFEST,
     PRIVATE_REFERENCES,
     SPEC,
@@ -31,7 +32,7 @@ from h2htalk.data.releases.release_folder import (
     release_hash,
     verify_files,
 )
-from h2htalk.data.splits import load_split, resolve_split
+from h2htalk.data.splits import load_split
 from h2htalk.errors import DataError
 from h2htalk.text.escaping import printable
 from h2htalk.text.help_lines import read_help_lines
@@ -40,7 +41,9 @@ PERSONAL_DATA = "personal_data"
 
 
 def check_release(folder: str | Path) -> Release:
-    """Run all gates over a release's folder, and hold its files against its manifest; or over a split.
+    """Run all gates over a release, and hold its files against its manifest; or over a split.
+
+    `folder`: whatever is a split for `load_split`; a release, also `hub:OWNER/NAME@TAG`, is checked whole.
 
     A split has no votes: all gates but `decisions` run over it. Names, dates of birth and addresses of nobody (invented
     by its authors, or public) stand in `invented.txt` of its folder, one a line, as a finding prints them; numbers and
@@ -52,9 +55,10 @@ def check_release(folder: str | Path) -> Release:
     Raises:
         DataError: a file is missing or was changed, or facts are not what a build writes.
     """
-    if not is_release(Path(folder)):
-        return _check_split(str(folder))
-    folder = as_path(folder, "folder")
+    name = str(folder)
+    if not is_release(Path(name)) and (not name.startswith(HUB) or "#" in name):
+        return _check_split(name)
+    folder = release_folder(name)
     verify_files(folder, read_manifest(folder))
     private = private_folder(folder)
     manifest, content = read_content(folder, private / PRIVATE_REFERENCES)
@@ -89,21 +93,23 @@ def require_erased_release(folder: Path) -> None:
 
 
 def _check_split(name: str) -> Release:
-    split, source = load_split(name), resolve_split(name)
+    split = load_split(name)
     allow = [line.number for line in read_help_lines().lines]
     items = () if split.cases else tuple(map(ReleaseItem, split.scenarios))
-    licences = {item.licence for item in split.items}
-    mixed = len(licences) > 1 and find_licence(split.licence) is None
-    licence = "CC0-1.0" if mixed else split.licence if len(licences) > 1 else licences.pop()
+    licences = {one for item in items for one in (item.scenario.licence, *item.reference_licences())}
+    licences |= {case.licence for case in split.cases}
+    named = find_licence(split.licence)
+    mixed = None if named or len(licences) < 2 else mixture(licences)
+    licence = named.id if named else mixture(licences) or "CC0-1.0"
     known = InventedValues.find(name, items) if split.surrogates else InventedValues()
     allow += known.allow if known else ()
     raw: dict[str, Any] = {"name": "split", "version": "1.0.0", "licence": licence, "workspace": ".", "cases": "."}
-    spec = spec_of(raw | {"other_splits": [], "quotas": {TOTAL: 0}, "allow": allow}, source, name)
-    notes = ("licences: not compared: the items have several, and the split names none",) if mixed else ()
+    spec = spec_of(raw | {"other_splits": [], "quotas": {TOTAL: 0}, "allow": allow}, Path(), name)
+    notes = (f"licences: the split names none; its items may be released under {mixed}",) if mixed else ()
     content = ReleaseContent({TEST: items}, split.cases, split.personas)
     private = bool(split.references_sha256)
     given = GateContext(spec, known or InventedValues(), invented=frozenset(split.invented), unread=private)
-    left_out = ["decisions", *(["licences"] if mixed else []), *([] if known else [PERSONAL_DATA])]
+    left_out = ["decisions", *([] if known else [PERSONAL_DATA])]
     return _run(Release(None, (), content, split.fingerprint, notes=notes), given, left_out)
 
 

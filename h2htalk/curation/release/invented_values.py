@@ -6,6 +6,7 @@ Nothing public says which values are invented: what is not among them would be t
 from __future__ import annotations
 
 import re
+import secrets
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from itertools import pairwise
@@ -34,7 +35,7 @@ _HAN = re.compile("[\u4e00-\u9fff]")
 class InventedValues:
     """What was put into dialogues: hash of a dialogue -> the hashes of the parts of each value.
 
-    `key`: of the hashes, derived from the workspace's: whoever has it can test guesses. `allow`: of the specification.
+    `key`: of the hashes, drawn anew: whoever has it can test guesses. `allow`: of the specification.
     """
 
     key: str = ""
@@ -42,9 +43,9 @@ class InventedValues:
     allow: Sequence[str] = ()
 
     @classmethod
-    def hashed(cls, key: bytes, values: Mapping[str, Iterable[str]]) -> Self:
-        """Hash the values of each dialogue, under a key derived from `key`."""
-        one = cls(mark(key, "invented values"))
+    def hashed(cls, values: Mapping[str, Iterable[str]]) -> Self:
+        """Hash the values of each dialogue, under a new key."""
+        one = cls(secrets.token_hex(32))
         parts = {name: [sorted(map(one._mark, _parts(text))) for text in sorted(own)] for name, own in values.items()}
         return cls(one.key, {one._mark(name): own for name, own in parts.items()})
 
@@ -68,8 +69,7 @@ class InventedValues:
                     found[name] = {turn["content"][span["start"] : span["end"]] for turn, span in own}
                     source = settings.get("sources", {}).get(one["provenance"].get("source"), {})
                     found[name].update(source.get("companions", ()))
-        purged = workspace.facts().get("purged")
-        return cls.hashed((workspace.open_erasure_key(make=True) if purged else workspace.open_key()) or b"", found)
+        return cls.hashed(found)
 
     @classmethod
     def find(cls, name: str, items: Iterable[ReleaseItem]) -> Self | None:

@@ -132,9 +132,6 @@ def data_file(config: str, split: str) -> str:
     return f"data/{config}/{split}-00000-of-00001.parquet"
 
 
-# --- Rows ------------------------------------------------------------------------------------------------------------
-
-
 def scenario_row(scenario: Scenario, messages: list[dict[str, str]], canary: str) -> dict[str, Any]:
     """A scenario as a row; `messages`: its inputs as a reader sees them."""
     record = scenario.to_dict()
@@ -209,9 +206,7 @@ def canary_of(name: str) -> str:
     return f"{name}: test data of a benchmark, to be left out of every training set. Canary {guid}"
 
 
-# --- Erasure ---------------------------------------------------------------------------------------------------------
-
-# On a card without its figures, until they are drawn again or the next version is built.
+# On a card without its figures, until the next version is built.
 NO_FIGURES = "*Removed with erased items; the next version shows figures of its own rows.*"
 
 
@@ -259,16 +254,14 @@ class ErasableRelease(ErasableFolder):
 
     def outside(self) -> Iterator[str]:
         """Say what the figures of the card came from: nothing in an analysis tells whose words it shows."""
-        advice = "build the next version with this folder as `previous`, and do not publish this folder"
-        yield f"what was published as {read_manifest(self.path).version} still holds the items: {advice}"
-        card = files.read_json_object(private_folder(self.path) / SPEC, missing_ok=True).get("card") or {}
+        private = private_folder(self.path)
+        links = files.read_jsonl(path) if os.path.isfile(path := private / "links.jsonl") else ()
+        published = [str(line["target"]) for _, line in links if line.get("kind") == "hub"]
+        held = f"{listed(published)} still holds the items" if published else "no publication of it is recorded here"
+        yield f"{held}: build the next version with this folder as `previous`, and do not publish this folder"
+        card = files.read_json_object(private / SPEC, missing_ok=True).get("card") or {}
         if os.path.isdir(analysis := card.get("analysis") or ""):
             yield f"the analysis {analysis} shows words of the items: delete it"
-
-
-def lost_figures(release: Path) -> bool:
-    """Whether an erasure removed the figures from the card of a release."""
-    return (release / CARD).is_file() and NO_FIGURES in (release / CARD).read_text(encoding="utf-8")
 
 
 def partial_folders(release: Path) -> tuple[Path, Path]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from h2htalk.data.case import Case, turn_scenarios
+from h2htalk.data.releases.release_folder import HUB
 from h2htalk.data.scenario import Persona, Scenario, personas_of
-from h2htalk.data.splits import read_items, resolve_split, split_header
+from h2htalk.data.splits import load_split, read_items, release_part, resolve_split, split_header
 from h2htalk.text.contracts.contract import check_scenario
 from h2htalk.text.point_checks import meets
 
@@ -16,11 +17,10 @@ def check_split(name: str) -> tuple[int, list[str]]:
 
     Checked are the records, ids that occur twice, personas, and references: of a scenario against its subtask's
     contract, of a case's turn against the contract of a reply and the points that code decides.
-
-    Raises:
-        ConfigError: no such split.
-        DataError: a file is not readable.
     """
+    if name.startswith(HUB) or release_part(name):
+        split = load_split(name)
+        return len(split.items), [f"{name}: {e}" for one in split.items for e in reference_errors(one, split.personas)]
     source = resolve_split(name)
     personas, errors, number = personas_of(source), list[str](), 0
     for where, item in read_items(source, personas, errors):

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import json
 import shutil
-import sys
 from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
-import typer
 from byte_search import files_with
 from command_line import h2htalk_here
 from curation_made import dialogue, finished
@@ -19,7 +17,6 @@ from release_rounds import change_answer, close, voted, write_spec
 from releases_made import case
 from rounds_made import crowd, expert
 
-from h2htalk.cli.curation import curate_erase, redrawn
 from h2htalk.curation.erase import erase
 from h2htalk.curation.outcomes import Kept
 from h2htalk.curation.release.build import build_release
@@ -45,6 +42,7 @@ from h2htalk.data.splits import load_split
 from h2htalk.errors import ConfigError, DataError, PublishError, RoundError
 from h2htalk.rounds.lifecycle import close_round, open_round, reopen_round
 from h2htalk.rounds.settings import make_spec
+from h2htalk.text.contracts.split_check import check_split
 
 PERSONAL_DATA = "personal data: not checked, needs the private folder"
 REFERENCES = "private references: not checked, needs the private folder"
@@ -82,14 +80,20 @@ def test_the_same_inputs_give_the_same_release(folder: Path) -> None:
     assert check_release(folder / "one").findings == ()
 
 
-def test_quotas_that_are_not_met_stop_a_build_and_a_dry_run(folder: Path) -> None:
-    spec = write_spec(folder, quota=99)
-    before = sorted(folder.rglob("*"))
-    made = build_release(spec, folder / "release", dry_run=True)
-    assert (made.path, made.content.configs()["en"], sorted(folder.rglob("*"))) == (None, {"test": 4}, before)
-    for one in (made, build_release(spec, folder / "release")):
-        assert [(f.gate, f.item, f.detail) for f in one.findings] == [("quotas", "", "dialogue_base: 8 of 99 items")]
-    assert not list(folder.glob("release*/"))
+def test_a_dry_run_runs_every_gate_and_writes_nothing(tmp_path: Path) -> None:
+    """It ran `quotas` alone, and the build stopped after an hour."""
+    said = [{"role": "user", "content": "Call my sister Deborah Winslow on 415-555-0134, please."}]
+    voted(tmp_path, [different(9, inputs={"history": said}), *(different(n) for n in range(1, 4))])
+    for settings, code in (("", 4), ('leave_out = ["personal_data"]', 0)):
+        spec, before = write_spec(tmp_path, settings, quota=5 if code else 3), sorted(tmp_path.rglob("*"))
+        done = h2htalk_here("release", "build", spec, "--out", tmp_path / "release", "--dry-run")
+        assert done.returncode == code, done.stdout
+        assert {line.split(":")[0] for line in done.stdout.splitlines() if line.startswith(("gate", "every"))} == (
+            {"gate personal_data", "gate quotas"} if code else {"every gate passed; nothing was written"}
+        )
+        assert sorted(tmp_path.rglob("*")) == before
+    assert [one.gate for one in build_release(write_spec(tmp_path, quota=5), tmp_path / "release").findings]
+    assert not list(tmp_path.glob("release*/"))
 
 
 def test_items_are_refused_with_a_reason(tmp_path: Path) -> None:
@@ -217,6 +221,18 @@ def test_the_next_release_keeps_splits_and_leaves_out_the_erased(folder: Path) -
     assert test - {min(test)} < {item.id for item in second.content.splits["test"]}
     history = read_json_object(folder / "two" / "history.json")
     assert min(test) in history["test"]
+
+
+def test_whatever_is_a_split_is_checked(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`split check` and `release check` refused names on the Hub and parts of releases, which `evaluate` takes."""
+    build_release(write_spec(folder, "dev = 2", quota=2), folder / "release")
+    names = [str(folder / "release"), f"{folder / 'release'}#dev", "hub:lab/made@v1", "hub:lab/made@v1#dev"]
+    with hub_here(folder, monkeypatch):
+        publish(folder / "release", "lab/made", tag="v1")
+        for name in [*names, str(folder / "W" / "compose")]:
+            assert check_split(name)[1] == [], name
+            checked = check_release(name)
+            assert (checked.findings, bool(checked.unchecked)) == ((), name.startswith("hub:")), name
 
 
 def test_an_earlier_release_may_be_on_the_hub(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -496,7 +512,7 @@ def test_allowed_names_go_with_an_exported_split(tmp_path: Path) -> None:
 
 def test_a_number_that_anonymisation_did_not_invent_is_found_beside_the_list(tmp_path: Path) -> None:
     build_release(write_spec(with_surrogate(tmp_path)), tmp_path / "release")
-    other = InventedValues.hashed(b"k" * 32, {"made-000009": ["415-555-0199"], "made-000001": [NUMBER]})
+    other = InventedValues.hashed({"made-000009": ["415-555-0199"], "made-000001": [NUMBER]})
     other.write(private_folder(tmp_path / "release"), [ReleaseItem(different(n)) for n in (1, 9)])
     found = check_release(tmp_path / "release").findings
     assert [(one.gate, one.detail) for one in found] == [("personal_data", f"PHONE_NUMBER: {NUMBER}")]
@@ -517,12 +533,8 @@ def test_the_card_counts_the_annotations_that_came(tmp_path: Path) -> None:
     assert "crowd: 1 to 3, expert: 3" in (tmp_path / "release" / "croissant.json").read_text()
 
 
-@pytest.mark.usefixtures("no_pdf")
-def test_figures_are_those_of_the_public_rows(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Words and counts of an erased person and of private references came into a card that every gate passed.
-
-    A card whose figures could not be made again was no reason for another exit code than 0.
-    """
+def test_figures_are_those_of_the_public_rows(folder: Path) -> None:
+    """Words and counts of an erased person and of private references came into a card that every gate passed."""
 
     def analysed(name: str, split: str) -> str:
         write_json(folder / name / "summary.json", {"made_by": MADE_BY, "splits": [load_split(split).fingerprint]})
@@ -542,12 +554,6 @@ def test_figures_are_those_of_the_public_rows(folder: Path, monkeypatch: pytest.
     assert not (folder / "two" / "figures").exists()
     one = next(one for name, one in erased.items() if name.endswith("two"))
     assert f"the analysis {folder / 'public'} shows words of the items: delete it" in one.messages
-    with monkeypatch.context() as without:
-        without.setitem(sys.modules, "matplotlib", None)
-        with pytest.raises(typer.Exit) as ended:
-            curate_erase(folder / "W", "made-000001")
-    assert ended.value.exit_code == 3
-    assert redrawn(one).messages[-1] == "its figures were made again from the rows left"
     assert {one.gate for one in check_release(folder / "two").findings} == {"quotas"}
 
 

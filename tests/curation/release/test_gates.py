@@ -14,8 +14,16 @@ from release_items import CONTEXT, content, context, items, kept, planted
 from releases_made import case, scenario
 
 from h2htalk.cli.curation import print_release
-from h2htalk.curation.release.build import Release
-from h2htalk.curation.release.gates import GATES, GateContext, read_allowed, read_stored, run_gates, stored_allowed
+from h2htalk.curation.release.build import Release, release_lines
+from h2htalk.curation.release.gates import (
+    GATES,
+    Finding,
+    GateContext,
+    read_allowed,
+    read_stored,
+    run_gates,
+    stored_allowed,
+)
 from h2htalk.curation.release.invented_values import InventedValues
 from h2htalk.curation.release.items import VoteRow
 from h2htalk.curation.release.selection import History
@@ -126,7 +134,7 @@ def found(gate: str, made: Any, given: GateContext = CONTEXT) -> list[tuple[str,
 
 
 def invented(dialogue: str, *values: str) -> InventedValues:
-    return InventedValues.hashed(b"k" * 32, {dialogue: values})
+    return InventedValues.hashed({dialogue: values})
 
 
 def test_surrogates_and_allowed_names_are_no_personal_data() -> None:
@@ -205,6 +213,13 @@ def test_a_foreign_vote_makes_no_line_of_its_own(capsys: pytest.CaptureFixture[s
     with pytest.raises(typer.Exit):
         print_release(Release(None, tuple(run_gates(content(one), CONTEXT, [GATES["ties"]])), content(one)))
     assert not [line for line in capsys.readouterr().out.splitlines() if line.startswith("every gate passed")]
+
+
+def test_the_findings_of_a_gate_are_listed_up_to_20_or_all() -> None:
+    found = Release(None, tuple(Finding("ties", f"item-{n}", "tied") for n in range(30)), content())
+    shown = [list(release_lines(found)), list(release_lines(found, None))]
+    assert [len([line for line in lines if "tied" in line and "item-" in line]) for lines in shown] == [20, 30]
+    assert [line for lines in shown for line in lines if "more" in line] == ["  and 10 more (--all lists them)"]
 
 
 def test_a_family_in_two_splits() -> None:

@@ -71,8 +71,30 @@ def test_the_other_gates_run_where_the_list_of_surrogates_is_missing(tmp_path: P
     assert check_release(folder).unchecked == ("personal data: not checked, needs the private folder",)
 
 
-def test_items_of_several_licences_are_checked(tmp_path: Path) -> None:
-    """What `split from` writes of several sources was refused: its licence is no SPDX identifier."""
-    other = scenario(11, "zh", licence="MIT").to_dict()
-    assert findings(tmp_path / "split", scenario(1).to_dict(), other) == []
-    assert "the items have several" in check_release(tmp_path / "split").notes[0]
+@pytest.mark.parametrize(
+    ("licences", "wrong", "note"),
+    [
+        (("CC-BY-4.0", "MIT"), [], "CC-BY-4.0"),
+        (("CC-BY-SA-4.0", "MIT"), [], "CC-BY-SA-4.0"),
+        (("CC-BY-SA-4.0", "CC-BY-NC-4.0"), ["CC-BY-NC-4.0", "CC-BY-SA-4.0"], ""),
+        (("house rules", "MIT"), ["house rules", "MIT"], ""),
+        (("house rules",), ["house rules"], ""),
+        (("MIT",), [], ""),
+    ],
+)
+def test_licences_that_split_from_writes(
+    tmp_path: Path, licences: tuple[str, ...], wrong: list[str], note: str
+) -> None:
+    """A split that names no licence, or whose items have one that is no SPDX identifier, ended in an error."""
+    items = [scenario(1 + at, licence=one).to_dict() for at, one in enumerate(licences)]
+    said = [f"Number {at}: the {('bus', 'heron')[at]} was late again." for at in range(len(items))]
+    items = [
+        one | {"inputs": {"history": [{"role": "user", "content": text}]}}
+        for one, text in zip(items, said, strict=True)
+    ]
+    found = findings(tmp_path / "split", *items)
+    assert sorted(detail.split(" ")[0] for gate, detail in found if gate == "licences") == sorted(
+        one.split(" ")[0] for one in wrong
+    )
+    notes = check_release(tmp_path / "split").notes
+    assert [one.rpartition(" ")[2] for one in notes] == [note] * bool(note)

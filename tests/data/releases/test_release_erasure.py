@@ -14,8 +14,7 @@ from releases_made import case, make_release, scenario
 
 from h2htalk.benchmark.evaluate import evaluate
 from h2htalk.benchmark.settings import EvaluateSpec
-from h2htalk.cli.curation import redrawn
-from h2htalk.data.erasure.folder_kinds import BEGUN, MARK, ErasedIds, FolderErasure, erase, read_erased
+from h2htalk.data.erasure.folder_kinds import ErasedIds, erase, read_erased
 from h2htalk.data.erasure.sweep import sweep
 from h2htalk.data.files import sha256_of, write_json, write_jsonl, write_text
 from h2htalk.data.links import add_link
@@ -74,7 +73,7 @@ def test_rows_votes_and_references_leave_a_release(tmp_path: Path) -> None:
     before = releases.read_manifest(release)
     result = erase(release, EMILY)
     assert (result.removed, set(result.items)) == (2, GONE)
-    assert "1.0.0 still holds the items" in result.messages[0]
+    assert "no publication of it is recorded here: build the next version" in result.messages[0]
     assert result.messages[1] == f"the analysis {tmp_path / 'analysis'} shows words of the items: delete it"
     assert not (release / releases.FIGURES_FOLDER).exists()
     card = f"## Counts\n\nFour.\n\n## Figures\n\n{releases.NO_FIGURES}\n\n## Canary\n\nCanary.\n"
@@ -101,20 +100,10 @@ def test_rows_votes_and_references_leave_a_release(tmp_path: Path) -> None:
         "made-000002:dialogue_base",
         "made-000011:dialogue_base",
     ]
+    add_link(releases.private_folder(release), "hub", "hub:lab/made@v1")
     again = erase(release, EMILY)
     assert (again.removed, len(again.items)) == (0, 3)
-
-
-def test_figures_that_a_kill_left_half_drawn_go_with_the_next_erasure(tmp_path: Path) -> None:
-    release = released(tmp_path)
-    swept = FolderErasure(name=str(release), kind="release")
-    assert redrawn(swept) == swept  # nobody was erased
-    erase(release, EMILY)
-    write_text(release / MARK, BEGUN)
-    write_text(release / releases.FIGURES_FOLDER / "half.png", WORDS)
-    erase(release, EMILY)
-    assert not (release / releases.FIGURES_FOLDER).exists()
-    assert releases.lost_figures(release)
+    assert again.messages[0].startswith("hub:lab/made@v1 still holds the items: ")
 
 
 def list_as_erased(release: Path, *ids: str) -> Path:
