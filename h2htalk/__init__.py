@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from h2htalk.benchmark.studies.settings import StudySpec as StudySpec
     from h2htalk.curation.curate import curate as curate
     from h2htalk.curation.release.build import build_release as build_release
-    from h2htalk.curation.release.check import check_release as check_release
+    from h2htalk.curation.release.build import check_release as check_release
     from h2htalk.data.splits import load_split as load_split
     from h2htalk.rounds.lifecycle import close_round as close_round
     from h2htalk.rounds.lifecycle import open_round as open_round
@@ -53,7 +53,7 @@ _MODULES = {
     "StudySpec": "benchmark.studies.settings",
     "analyze": "analysis.analyze",
     "build_release": "curation.release.build",
-    "check_release": "curation.release.check",
+    "check_release": "curation.release.build",
     "close_adjudication": "benchmark.adjudicate",
     "close_round": "rounds.lifecycle",
     "compare": "benchmark.compare.comparison",

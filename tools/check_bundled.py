@@ -365,7 +365,7 @@ def _first_edition(folder: Path, mini: Split) -> Rule:
 
 
 def _gates(folder: Path) -> Rule:
-    from h2htalk.curation.release.check import check_release
+    from h2htalk.curation.release.build import check_release
 
     findings = [f"{one.gate}: {one.item}: {one.detail}" for one in check_release(folder).findings]
     return Rule(f"{folder.name}: release check", f"{len(findings)} findings", findings)

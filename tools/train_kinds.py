@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from safety.shipping import read_manifest, write_classifier
 from sklearn.linear_model import LogisticRegression
 
-from h2htalk.curation.release.text_gates import GATE_KINDS
+from h2htalk.curation.release.gates import GATE_KINDS
 from h2htalk.curation.safety.crisis import CLASSIFIED, DATA
 from h2htalk.curation.safety.text_folding import fold_spelling
 from h2htalk.data.languages import LANGUAGES, Language

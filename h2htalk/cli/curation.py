@@ -23,7 +23,7 @@ with options.lazy_imports():
     from h2htalk.curation import dry_run as estimates
     from h2htalk.curation import show as records
     from h2htalk.curation import workspace as workspaces
-    from h2htalk.curation.release import build, check, content, invented_values
+    from h2htalk.curation.release import build, content, invented_values
     from h2htalk.curation.release import items as release_items
     from h2htalk.data import split_output, splits
     from h2htalk.data.imports import response_files
@@ -276,7 +276,7 @@ def release_build(
 
 def release_check(name: options.Split, all: EachFinding = False) -> None:
     """Run every gate over a release, and hold its files against its manifest; or run the gates over a split."""
-    release = check.check_release(name)
+    release = build.check_release(name)
     print_release(release, all)
     passed = "every other gate" if release.unchecked else "every gate"
     say(f"{passed} passed; {'release' if release.path else 'split'} {release.hash}")

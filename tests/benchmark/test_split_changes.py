@@ -10,7 +10,7 @@ import pytest
 
 import h2htalk
 from h2htalk.benchmark.split_changes import diff_splits
-from h2htalk.curation.release.check import check_release
+from h2htalk.curation.release.build import check_release
 from h2htalk.data.scenario import bundled_personas
 from h2htalk.data.split_output import export_split, write_new_split
 from h2htalk.data.splits import Split, load_split

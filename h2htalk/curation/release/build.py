@@ -18,25 +18,44 @@ from typing import Any
 
 from h2htalk.curation.candidates import ANSWER
 from h2htalk.curation.curate import summaries
-from h2htalk.curation.release.acceptance import CROWD, EXPERT, Accepted, accept, count_values, require_persona
+from h2htalk.curation.licences import find_licence, mixture
 from h2htalk.curation.release.card import write_card
 from h2htalk.curation.release.content import ReleaseContent, read_content, write_data
-from h2htalk.curation.release.gates import GATES, Finding, GateContext, read_allowed, run_gates, stored_allowed
+from h2htalk.curation.release.gates import (
+    GATES,
+    Finding,
+    GateContext,
+    hash_allowed,
+    read_allowed,
+    read_hashed,
+    run_gates,
+)
 from h2htalk.curation.release.invented_values import InventedValues
 from h2htalk.curation.release.items import REFERENCES, ReleaseItem
-from h2htalk.curation.release.selection import History, select
-from h2htalk.curation.release.settings import ReleaseSpec, read_release_spec
+from h2htalk.curation.release.selection import (
+    CROWD,
+    EXPERT,
+    Accepted,
+    History,
+    accept,
+    count_values,
+    require_persona,
+    select,
+)
+from h2htalk.curation.release.settings import TOTAL, ReleaseSpec, read_release_spec, read_stored_spec, spec_of
 from h2htalk.curation.stage_folder import StageFolder
 from h2htalk.curation.workspace import Workspace
 from h2htalk.data.case import Case
-from h2htalk.data.erasure.folder_kinds import ErasedIds, read_erased
+from h2htalk.data.erasure.folder_kinds import ErasedIds, read_erased, require_erased
 from h2htalk.data.files import read_json_object, read_jsonl, sha256_of, write_json, write_jsonl, writer_lock, writing
 from h2htalk.data.links import add_link, follow_links, read_links
-from h2htalk.data.records import as_path
+from h2htalk.data.records import as_path, read_record
 from h2htalk.data.releases.hub import release_folder
 from h2htalk.data.releases.release_folder import (
     DEV,
     HISTORY,
+    HUB,
+    MANIFEST,
     PRIVATE_REFERENCES,
     SPEC,
     TAGS,
@@ -45,17 +64,23 @@ from h2htalk.data.releases.release_folder import (
     Manifest,
     canary_of,
     hash_files,
+    is_release,
+    item_rows,
     private_folder,
+    read_manifest,
     release_hash,
+    verify_files,
     work_folders,
 )
 from h2htalk.data.scenario import Persona, bundled_personas, read_personas
+from h2htalk.data.splits import load_split
 from h2htalk.data.subtasks import SUBTASKS, in_table_order
 from h2htalk.errors import ConfigError, DataError, PublishError, counted, quoted, suggest
 from h2htalk.rounds.outcome import RoundOutcome, read_outcome
 from h2htalk.rounds.questions import SKIPPED
 from h2htalk.rounds.round_folder import RoundFolder, guideline_files
 from h2htalk.text.escaping import printable
+from h2htalk.text.help_lines import read_help_lines
 from h2htalk.version import __version__
 
 
@@ -65,11 +90,9 @@ class Release:
 
     Attributes:
         path: its folder; None where it was not written.
-        findings: of the gates; a release with any is not written.
-        content: what it holds.
-        hash: of the release; empty where it was not written.
-        accepted: what people kept; None where a folder was checked.
-        notes: what was left out before, for whoever builds or checks.
+        findings: what gates found; a release with findings is not written.
+        accepted: what people kept; None where a release or split was checked.
+        notes: what was left out, for whoever builds or checks.
         unchecked: the gates that could not run over a copy, and what they need.
     """
 
@@ -88,16 +111,10 @@ def build_release(
     """Build a release, unless a gate finds something.
 
     Args:
-        spec_path: its TOML file.
+        spec_path: the TOML file of the release.
         out: a new folder; `OUT.private` is made beside it for what must not be published.
-        allow: `GATE:ITEM=REASON` each, what is published although a gate about the companion's turns finds it; the card
-            prints the reasons.
+        allow: `GATE:ITEM=REASON` each, what is published although a gate about the companion's turns finds it.
         dry_run: choose the items, run all gates, and write nothing.
-
-    Raises:
-        ConfigError: the specification is wrong, a round is missing or open, or nothing is found that `allow` names.
-        DataError, RoundError: a file is damaged or forged, or another process writes the workspace or the release.
-        PublishError: the folder, or its private one, exists.
     """
     spec, out = read_release_spec(as_path(spec_path, "spec_path")), as_path(out, "out")
     for name in spec.leave_out:
@@ -111,7 +128,9 @@ def build_release(
         return _build(spec, workspace, out, allow, dry_run=True)
     # Nobody is erased while the release that may hold them is built.
     with workspace.locked(), writer_lock(out.with_name(f".{out.name}.part"), "wait for it, or name another --out"):
-        _require_new(out)
+        for path in (out, private_folder(out)):  # a release never changes, and references may have no other copy
+            if os.path.lexists(path) and (not path.is_dir() or any(path.iterdir())):
+                raise PublishError(f"{path}: exists already; move it away, or name a new folder with --out")
         return _build(spec, workspace, out, allow, dry_run=False)
 
 
@@ -122,20 +141,19 @@ def _build(spec: ReleaseSpec, workspace: Workspace, out: Path, allow: Sequence[s
     personas = bundled_personas() | (read_personas(Path(spec.personas)) if spec.personas else {})
     erased = workspace.erased()
     history, tombstones = _read_previous(spec, erased)
-    _require_records(rounds, workspace)
-    _require_known(spec.exclude, rounds, erased | history.test | history.dev)
+    _require_known(spec, rounds, workspace, erased | history.test | history.dev)
     # An item that lost a reference and was made again without it has the id under which older versions hold the other.
     accepted = accept(spec, rounds, personas, erased | tombstones)
     cases = tuple(_read_cases(Path(spec.cases), accepted.items, personas)) if spec.cases else ()
     known = InventedValues.of_workspace(workspace, accepted.items)
-    context = GateContext(spec, known, history, allowed=frozenset((*place, "") for place in allowed))
+    context = GateContext(spec, known, history, allowed=allowed)
     accepted, content, findings = _choose(accepted, context, cases, personas)
     if findings:
         return Release(None, findings, content, accepted=accepted, notes=notes)
-    stored = stored_allowed(allowed, content, context)
+    hashed = hash_allowed(allowed, content, context)
     if dry_run:
         return Release(None, (), content, accepted=accepted, notes=notes)
-    facts = {**release_facts(spec, workspace, rounds, accepted, content), "allowed": stored}
+    facts = {**release_facts(spec, workspace, rounds, accepted, content), "allowed": hashed}
     events = [event for one in rounds for event in RoundFolder(one.path).events() if event["event"] == "closed"]
     date = spec.date or max(str(event["when"])[:10] for event in events)
     # Before the text is written: an erasure after a kill finds what the build left.
@@ -144,18 +162,8 @@ def _build(spec: ReleaseSpec, workspace: Workspace, out: Path, allow: Sequence[s
     return Release(out, (), content, release_hash(out), accepted, notes)
 
 
-def _require_new(out: Path) -> None:
-    reasons = {out: "a release never changes", private_folder(out): "it may be the only copy of private references"}
-    for path, reason in reasons.items():
-        if os.path.lexists(path) and (not path.is_dir() or any(path.iterdir())):
-            raise PublishError(f"{path}: exists already, and {reason}; move it away, or name a new folder with --out")
-
-
 def _round_folders(spec: ReleaseSpec, workspace: Workspace) -> tuple[list[Path], tuple[str, ...]]:
-    """The rounds that the specification names, or the closed crowd and expert rounds opened from the workspace.
-
-    Also a note for each open round that is left out.
-    """
+    """The rounds of the specification, or closed ones opened from the workspace, with a note for each open one."""
     if spec.rounds:
         return [Path(path) for path in spec.rounds], ()
     linked = (RoundFolder(path) for link, path in follow_links(read_links(workspace.path)) if link.kind == "round")
@@ -168,10 +176,7 @@ def _round_folders(spec: ReleaseSpec, workspace: Workspace) -> tuple[list[Path],
 
 
 def _read_previous(spec: ReleaseSpec, erased: Collection[str]) -> tuple[History, frozenset[str]]:
-    """The history of the release before, and the ids of items that were erased from it, or that erased ids cover.
-
-    Raises ConfigError unless it is an earlier version of the release that is specified.
-    """
+    """The history of the release before, and the ids of items that were erased from it, or that erased ids cover."""
     if not spec.previous:
         return History(), frozenset()
     folder = release_folder(spec.previous)
@@ -187,8 +192,10 @@ def _read_previous(spec: ReleaseSpec, erased: Collection[str]) -> tuple[History,
     return history, frozenset(read_erased(folder / TOMBSTONES)) | now
 
 
-def _require_records(rounds: Sequence[RoundOutcome], workspace: Workspace) -> None:
-    """Raise ConfigError unless every round has the records of its items, from the workspace."""
+def _require_known(
+    spec: ReleaseSpec, rounds: Sequence[RoundOutcome], workspace: Workspace, others: Collection[str]
+) -> None:
+    """Raise ConfigError unless rounds have the records of their items, of the workspace, and `exclude` known ids."""
     # Links are relative: they hold where workspace and rounds were moved together.
     linked = {path.resolve() for _, path in follow_links(read_links(workspace.path))}
     for one in rounds:
@@ -204,12 +211,8 @@ def _require_records(rounds: Sequence[RoundOutcome], workspace: Workspace) -> No
                 f"{one.path}: this round was opened from {origin or 'no workspace'}, not from {workspace.path}, which "
                 "the specification names"
             )
-
-
-def _require_known(exclude: Sequence[str], rounds: Sequence[RoundOutcome], others: Collection[str]) -> None:
-    """Raise ConfigError for ids that neither an item of the rounds has, nor anything else that is known."""
     records = [record for one in rounds for record in one.sources.values()]
-    for name in exclude:
+    for name in spec.exclude:
         if name not in others and not any(map(ErasedIds(frozenset({name})).covers, records)):
             raise ConfigError(f"exclude: no item, dialogue or person has the id {quoted(name)}")
 
@@ -222,7 +225,12 @@ def _choose(
 ) -> tuple[Accepted, ReleaseContent, tuple[Finding, ...]]:
     """Select items and run gates, again and again without the items that `leave_out` gates find."""
     spec, refused = context.spec, dict(accepted.refused)
-    of_each, of_all = ([gate for gate in GATES.values() if gate.each is each] for each in (True, False))
+
+    def left_out(findings: Sequence[Finding]) -> dict[str, str]:
+        found = (one for one in findings if one.item in chosen and one.gate in spec.leave_out)
+        return {one.item: f"left out by the gate {one.gate}" for one in found}
+
+    of_each, of_all = ([gate for gate in GATES.values() if gate.level == level] for level in ("item", "release"))
     of_items: list[Finding] = []
     read: set[str] = set()
     while True:
@@ -236,18 +244,12 @@ def _choose(
         chosen = {item.id for item in content.items()}
         read |= chosen
         findings = [one for one in of_items if one.item in chosen or one.item not in read]
-        if not (out := _left_out(findings, spec, chosen)):
+        if not (out := left_out(findings)):
             findings += run_gates(content, context, of_all)
-            out = _left_out(findings, spec, chosen)
+            out = left_out(findings)
         if not out:
             return Accepted(items, refused), content, tuple(findings)
         refused |= out
-
-
-def _left_out(findings: Sequence[Finding], spec: ReleaseSpec, chosen: Collection[str]) -> dict[str, str]:
-    """The items that gates of `leave_out` find, and why they are refused."""
-    found = (one for one in findings if one.item in chosen and one.gate in spec.leave_out)
-    return {one.item: f"left out by the gate {one.gate}" for one in found}
 
 
 def _read_cases(folder: Path, items: Sequence[ReleaseItem], personas: Mapping[str, Persona]) -> Iterator[Case]:
@@ -338,14 +340,7 @@ def release_facts(
     accepted: Accepted,
     content: ReleaseContent,
 ) -> dict[str, Any]:
-    """The facts of a release, as `release.json` holds them.
-
-    Keys: `made_with`; `funnel` (a row a stage, then `accepted`); `refused` (reason -> items); `quotas`; `acceptance`;
-    `counts` (split -> subtask -> language -> items); `tags` (tag -> value -> items); `sources` (name -> licence and
-    items); `rounds` (a row each: kind, platform, annotators, annotations, items, the least and the most annotations an
-    item, agreement by question); `models` (what composed and reviewed); `reference_origins` (origin -> references);
-    `references` (how many items have 1 to 5); `gates` (name -> what it stops); `other_splits`.
-    """
+    """The facts of a release, as `release.json` holds them for the card: plain data without a text of an item."""
     return {
         "made_with": f"h2htalk {__version__}",
         "funnel": [
@@ -365,7 +360,7 @@ def release_facts(
 
 
 def content_facts(content: ReleaseContent) -> dict[str, Any]:
-    """The facts that follow from the content: `counts`, `tags`, `sources`, `reference_origins` and `references`."""
+    """The facts that follow from the content."""
     items = [item.scenario for item in content.items()]
     sources: dict[str, list[str]] = defaultdict(list)
     for one in items:
@@ -413,3 +408,87 @@ def _model_of(stage: StageFolder) -> str:
     settings = read_json_object(stage.path / "stage.json", missing_ok=True).get("settings", {})
     model = settings.get("model") or settings.get("reviewer") or ""
     return str(model.get("name", "")) if isinstance(model, Mapping) else str(model)
+
+
+# --- Check ------------------------------------------------------------------------------------------------------------
+
+
+def check_release(folder: str | Path) -> Release:
+    """Run all gates over a release, and hold its files against its manifest; or over a split.
+
+    `folder`: whatever is a split for `load_split`; a release, also `hub:OWNER/NAME@TAG`, is checked whole.
+
+    Names, dates of birth and addresses of nobody stand in `invented.txt` of a split's folder. Which values
+    anonymisation invented is known from the private folder beside the release or split. A copy without it is
+    `unchecked` for personal data, and for private references. Raises DataError.
+    """
+    name = str(folder)
+    if not is_release(Path(name)) and (not name.startswith(HUB) or "#" in name):
+        return _check_split(name)
+    folder = release_folder(name)
+    verify_files(folder, read_manifest(folder))
+    private = private_folder(folder)
+    manifest, content = read_content(folder, private / PRIVATE_REFERENCES)
+    try:
+        spec, known = read_stored_spec(private / SPEC), InventedValues.read(private)
+    except FileNotFoundError:
+        spec, known = _spec_of_manifest(manifest, folder), None
+    allowed = read_hashed(manifest.facts.get("allowed", ()), str(folder / MANIFEST))
+    notes = tuple(printable(f"allowed by the owner: {one}") for one in allowed)
+    lacks = bool(manifest.references_sha256) and not (private / PRIVATE_REFERENCES).is_file()
+    given = GateContext(spec, known or InventedValues(), allowed=allowed, unread=lacks)
+    release = Release(folder, (), content, release_hash(folder), notes=notes)
+    return _run(release, given, () if known else ("personal_data",))
+
+
+def require_erased_release(folder: Path) -> None:
+    """Raise DataError where the workspace of a release, if it is at hand, erased somebody whose words it holds."""
+    try:
+        workspace = Workspace(Path(read_stored_spec(private_folder(folder) / SPEC).workspace))
+    except FileNotFoundError:
+        return
+    require_erased(workspace.path)
+    erased = ErasedIds(workspace.erased())
+    if any(map(erased.covers, item_rows(folder, read_manifest(folder)))):
+        raise DataError(
+            f"{folder}: holds items that were erased from {workspace.path}: repeat `h2htalk curate erase` with "
+            f"`--also {folder}`"
+        )
+
+
+def _check_split(name: str) -> Release:
+    split = load_split(name)
+    allow = [line.number for line in read_help_lines().lines]
+    items = () if split.cases else tuple(map(ReleaseItem, split.scenarios))
+    licences = {one for item in items for one in item.licences()} | {case.licence for case in split.cases}
+    named = find_licence(split.licence)
+    mixed = None if named or len(licences) < 2 else mixture(licences)
+    licence = named.id if named else mixture(licences) or "CC0-1.0"
+    known = InventedValues.find(name, items) if split.surrogates else InventedValues()
+    allow += known.allow if known else ()
+    raw: dict[str, Any] = {"name": "split", "version": "1.0.0", "licence": licence, "workspace": ".", "cases": "."}
+    spec = spec_of(raw | {"other_splits": [], "quotas": {TOTAL: 0}, "allow": allow}, Path(), name)
+    notes = (f"licences: the split names none; its items may be released under {mixed}",) if mixed else ()
+    content = ReleaseContent({TEST: items}, split.cases, split.personas)
+    private = bool(split.references_sha256)
+    given = GateContext(spec, known or InventedValues(), invented=frozenset(split.invented), unread=private)
+    votes = [gate.name for gate in GATES.values() if gate.reads == "votes"]
+    left_out = votes if known else [*votes, "personal_data"]
+    return _run(Release(None, (), content, split.fingerprint, notes=notes), given, left_out)
+
+
+def _run(release: Release, context: GateContext, left_out: Collection[str]) -> Release:
+    """Run the gates but those that are left out."""
+    found = run_gates(release.content, context, [gate for gate in GATES.values() if gate.name not in left_out])
+    lacking = {"personal data": "personal_data" in left_out, "private references": context.unread}
+    unchecked = tuple(f"{name}: not checked, needs the private folder" for name, lacks in lacking.items() if lacks)
+    return replace(release, findings=tuple(found), unchecked=unchecked)
+
+
+def _spec_of_manifest(manifest: Manifest, folder: Path) -> ReleaseSpec:
+    """What is known of the specification where the private folder is not at hand."""
+    quotas = read_record(dict[str, int], manifest.facts.get("quotas", {}), f"{folder / MANIFEST}: facts.quotas")
+    raw = {name: getattr(manifest, name) for name in ("name", "version", "licence")}
+    raw |= {"workspace": ".", "cases": ".", "other_splits": [], "acceptance": manifest.facts.get("acceptance", {})}
+    raw |= {"dev": quotas.get(DEV, 0), "quotas": {TOTAL: 0, **{name: n for name, n in quotas.items() if name != DEV}}}
+    return spec_of(raw, folder, str(folder / MANIFEST))

@@ -50,14 +50,8 @@ _SHOWN = "lengths_{0} words_{0}_instruction words_{0}_response pairs_{0}_instruc
 def write_card(folder: Path, manifest: Manifest, card: CardSettings) -> None:
     """Write `README.md`, `croissant.json`, `figures/` and, where the owner wants it, `eval.yaml`.
 
-    Args:
-        folder: holds data files and guidelines.
-        manifest: with the facts of the release.
-        card: what the owner says; an empty text is shown as a gap.
-
-    Raises:
-        ConfigError: a run is incomplete, or an analysis missing or of other rows.
-        DataError: a run is damaged, or a file of it or of an analysis is a link.
+    The folder holds data files and guidelines already. Raises ConfigError where a run is incomplete, or an analysis is
+    missing or of other rows.
     """
     import yaml
 
@@ -74,12 +68,14 @@ def write_card(folder: Path, manifest: Manifest, card: CardSettings) -> None:
 def front_matter(manifest: Manifest, card: CardSettings, record: Mapping[str, Any]) -> dict[str, Any]:
     """The metadata at the head of the card.
 
-    There is no `dataset_info`: the Hub counts the rows of Parquet files itself, and `datasets` refuses to load files
-    whose number of rows differs from it.
+    There is no `dataset_info`: `datasets` refuses files whose number of rows differs from it, as after an erasure.
     """
     facts, languages = manifest.facts, record["inLanguage"]
     items = sum(sum(splits.values()) for config, splits in manifest.configs.items() if config != VOTES)
-    hub_licence = _hub_licence(manifest.licence)
+    licence = manifest.licence.lower()
+    family = next((one for one in _HUB_FAMILIES.split() if licence.startswith(f"{one}-")), "other")
+    hub_licence = licence if licence in _HUB_LICENCES.split() else family
+    link = {"license_name": licence, "license_link": licence_page(manifest.licence)}
     writers = {
         "found": set(facts["sources"]).difference(SYNTHETIC_SOURCES),
         "machine-generated": record["rai:hasSyntheticData"],
@@ -87,11 +83,7 @@ def front_matter(manifest: Manifest, card: CardSettings, record: Mapping[str, An
     return {
         "language": languages,
         "license": hub_licence,
-        **(
-            {"license_name": manifest.licence.lower(), "license_link": licence_page(manifest.licence)}
-            if hub_licence == "other"
-            else {}
-        ),
+        **(link if hub_licence == "other" else {}),
         "pretty_name": printable(" ".join((card.title or manifest.name).split())),
         "size_categories": [next((size for below, size in _SIZES.items() if items < below), "other")],
         "task_categories": ["text-generation"],
@@ -107,12 +99,6 @@ def front_matter(manifest: Manifest, card: CardSettings, record: Mapping[str, An
             for number, (config, splits) in enumerate(manifest.configs.items())
         ],
     }
-
-
-def _hub_licence(licence: str) -> str:
-    name = licence.lower()
-    family = next((one for one in _HUB_FAMILIES.split() if name.startswith(f"{one}-")), "other")
-    return name if name in _HUB_LICENCES.split() else family
 
 
 def _bibtex(manifest: Manifest, card: CardSettings) -> str:
@@ -206,8 +192,7 @@ def _count_rows(facts: Mapping[str, Any], parts: Sequence[tuple[str, str]]) -> I
 def read_results(folder: Path) -> Iterator[dict[str, Any]]:
     """Yield the row of a finished run's model, then those of the trivial answers.
 
-    Keys: `name`; `split`; `measure`; `cells` (column -> value, low, high, from 0 to 100); `scored` and `total` items.
-    Raises ConfigError where the run is incomplete or was not scored, DataError for another folder or version.
+    `cells`: column -> value, low, high, from 0 to 100. Raises ConfigError where the run is incomplete or not scored.
     """
     run = RunFolder(folder)
     run.read_run()

@@ -82,15 +82,14 @@ def write_data(content: ReleaseContent, folder: Path, canary: str, private: Path
     if private is not None:
         test = content.splits[TEST]
         write_jsonl(private, ({"id": item.id, "references": list(item.scenario.references)} for item in test))
-        content = replace(content, splits={**content.splits, TEST: tuple(map(_without_references, test))})
+        public = []
+        for item in test:
+            kept = {key: value for key, value in item.scenario.provenance.items() if key not in _PLACES}
+            public.append(replace(item, scenario=replace(item.scenario, references=(), provenance=kept)))
+        content = replace(content, splits={**content.splits, TEST: tuple(public)})
     for (config, split), records in content.parts().items():
         write_rows(folder, config, split, [_row(one, content.personas, canary) for one in records])
     list(write_personas(content.personas.values(), folder))
-
-
-def _without_references(item: ReleaseItem) -> ReleaseItem:
-    provenance = {key: value for key, value in item.scenario.provenance.items() if key not in _PLACES}
-    return replace(item, scenario=replace(item.scenario, references=(), provenance=provenance))
 
 
 def _row(one: Scenario | Case | VoteRow, personas: Mapping[str, Persona], canary: str) -> dict[str, Any]:
@@ -102,12 +101,7 @@ def _row(one: Scenario | Case | VoteRow, personas: Mapping[str, Persona], canary
 
 
 def read_content(folder: Path, private: Path | None = None) -> tuple[Manifest, ReleaseContent]:
-    """Read a release folder back; `private`: the file of private references, if it is at hand.
-
-    Raises:
-        DataError: a row is broken, an id is there twice, a persona is missing, rows are not as many as the manifest
-            says, a vote is on no item, or the private references are not those of the manifest.
-    """
+    """Read a release folder back; `private`: the file of private references, if it is at hand. Raises DataError."""
     manifest = read_manifest(folder)
     references: dict[str, tuple[str, ...]] = {}
     if private is not None and manifest.references_sha256 and private.is_file():
@@ -155,8 +149,7 @@ def _require_whole(content: ReleaseContent, manifest: Manifest, folder: Path) ->
 def rendered_messages(scenario: Scenario, persona: Persona) -> list[dict[str, str]]:
     """A scenario as a conversation for readers and viewers: the persona as system message, then the inputs.
 
-    A chat is its history; other inputs are one message of the user, each passage under its heading. (The messages that
-    `evaluate` sends are those of its prompts: `h2htalk prompts show`.)
+    A chat is its history; other inputs are one message of the user, each passage under its heading.
     """
     messages = [{"role": "system", "content": persona.descriptions[scenario.language]}]
     passages = [f"{passage_title(name, scenario.language)}\n{text}" for name, text in _passages(scenario).items()]
@@ -222,23 +215,15 @@ _COMPARED = ("name", "version", "licence", "description", "date", "canary", "ref
 
 
 def diff_releases(old: Path, new: Path) -> RecordDiff:
-    """Compare two release folders; private references count where both private folders are beside them.
+    """Compare the facts, items, cases and personas of two release folders. Raises DataError.
 
-    Returns:
-        facts: field of the manifest, or configuration and split -> old and new value.
-        added: id -> split: `test`, `dev`, or `STUDY` for cases.
-        removed: id -> `erased` (a tombstone of the new release), or no longer accepted or not chosen.
-        moved: id -> old and new split.
-        changed: id of an item, or `persona ID` -> the fields that differ; `votes` are those on an item.
-
-    Raises:
-        DataError: a folder is no release, or a file is damaged.
+    Private references count where both private folders are beside them.
     """
-    (manifest, content), (manifest2, content2) = (
+    (before, was), (after, now) = (
         read_content(folder, private_folder(folder) / PRIVATE_REFERENCES) for folder in (old, new)
     )
     removed = {"": LEFT_OUT} | dict.fromkeys(read_erased(new / TOMBSTONES), ERASED)
-    return diff_records(_records(content), _records(content2), (_facts(manifest), _facts(manifest2)), removed)
+    return diff_records(_records(was), _records(now), (_facts(before), _facts(after)), removed)
 
 
 def _facts(manifest: Manifest) -> dict[str, str]:

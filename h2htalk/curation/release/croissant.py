@@ -63,7 +63,8 @@ def number_range(ends: Sequence[int]) -> str:
 
 def croissant_record(folder: Path, manifest: Manifest, card: CardSettings, citation: str) -> dict[str, Any]:
     """Describe a folder with data files, of which sizes, hashes and columns are read."""
-    files = [(config, split) for config, splits in manifest.configs.items() for split in splits]
+    parts = [(config, split) for config, splits in manifest.configs.items() for split in splits]
+    files = {f"{config}_{split}": data_file(config, split) for config, split in parts}
     return {
         "@context": dict(_CONTEXT),
         "@type": "sc:Dataset",
@@ -79,54 +80,48 @@ def croissant_record(folder: Path, manifest: Manifest, card: CardSettings, citat
         "citeAs": citation,
         "inLanguage": sorted({config.rpartition("_")[2] for config in manifest.configs} - {VOTES}),
         **_responsible_ai(manifest, card),
-        "distribution": [_file_object(folder, config, split) for config, split in files],
-        "recordSet": [_record_set(folder, config, split) for config, split in files],
+        "distribution": [
+            {
+                "@type": "cr:FileObject",
+                "@id": path,
+                "name": path,
+                "contentUrl": path,
+                "sha256": sha256_of(file),
+                "contentSize": f"{file.stat().st_size} B",
+                "encodingFormat": "application/x-parquet",
+            }
+            for path in files.values()
+            for file in [folder / path]
+        ],
+        "recordSet": [
+            {"@type": "cr:RecordSet", "@id": name, "name": name, "field": [*_fields(name, path, folder)]}
+            for name, path in files.items()
+        ],
     }
 
 
-def _file_object(folder: Path, config: str, split: str) -> dict[str, Any]:
-    path = data_file(config, split)
-    return {
-        "@type": "cr:FileObject",
-        "@id": path,
-        "name": path,
-        "contentUrl": path,
-        "contentSize": f"{(folder / path).stat().st_size} B",
-        "encodingFormat": "application/x-parquet",
-        "sha256": sha256_of(folder / path),
-    }
-
-
-def _record_set(folder: Path, config: str, split: str) -> dict[str, Any]:
+def _fields(record_set: str, path: str, folder: Path) -> Iterator[dict[str, Any]]:
+    """The columns of a file."""
+    import pyarrow as pa
     import pyarrow.parquet as pq
 
-    path, name = data_file(config, split), f"{config}_{split}"
-    return {
-        "@type": "cr:RecordSet",
-        "@id": name,
-        "name": name,
-        "field": [_field(name, path, column) for column in pq.read_schema(folder / path)],
-    }
-
-
-def _field(record_set: str, path: str, column: Any) -> dict[str, Any]:
-    import pyarrow as pa
-
-    name, kind = column.name, column.type
-    field = {"@type": "cr:Field", "@id": f"{record_set}/{name}", "name": name, "description": COLUMNS[name]}
-    source: dict[str, Any] = {"fileObject": {"@id": path}, "extract": {"column": name}}
-    if pa.types.is_list(kind):
-        field |= {"isArray": True, "arrayShape": "-1"}
-        kind = kind.value_type
-    if pa.types.is_struct(kind):
-        parts = [
-            {"@type": "cr:Field", "@id": f"{field['@id']}/{part.name}", "name": part.name, "dataType": "sc:Text"}
-            | {"source": source | {"transform": {"jsonPath": part.name}}}
-            for part in kind
-        ]
-        return field | {"subField": parts}
     types = {pa.int64(): "sc:Integer", pa.float64(): "sc:Float", pa.string(): "sc:Text"}
-    return field | {"dataType": types[kind], "source": source}
+    for column in pq.read_schema(folder / path):
+        name, kind = column.name, column.type
+        field = {"@type": "cr:Field", "@id": f"{record_set}/{name}", "name": name, "description": COLUMNS[name]}
+        source: dict[str, Any] = {"fileObject": {"@id": path}, "extract": {"column": name}}
+        if pa.types.is_list(kind):
+            field |= {"isArray": True, "arrayShape": "-1"}
+            kind = kind.value_type
+        if pa.types.is_struct(kind):
+            parts = [
+                {"@type": "cr:Field", "@id": f"{field['@id']}/{part.name}", "name": part.name, "dataType": "sc:Text"}
+                | {"source": source | {"transform": {"jsonPath": part.name}}}
+                for part in kind
+            ]
+            yield field | {"subField": parts}
+        else:
+            yield field | {"dataType": types[kind], "source": source}
 
 
 def _responsible_ai(manifest: Manifest, card: CardSettings) -> dict[str, Any]:

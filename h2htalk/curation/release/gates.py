@@ -1,34 +1,62 @@
-"""The gates: what stops a release, item by item and as a whole (DESIGN, section 6.6). Adding one is a record here."""
+"""The gates that stop a release (DESIGN, section 6.6): a function each, and one table of them at the end."""
 
 from __future__ import annotations
 
+import hashlib
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cache, partial
-from importlib import import_module
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field, replace
+from functools import cache, lru_cache, partial
+from itertools import pairwise, product
+from typing import Any, Literal
 
+from h2htalk.curation.anonymize.allow_list import companion_names
 from h2htalk.curation.dedup.candidate_pairs import MappedDialogues, find_pairs
 from h2htalk.curation.dedup.removals import match
 from h2htalk.curation.dedup.signatures import map_part, open_index
 from h2htalk.curation.licences import refusal
-from h2htalk.curation.release.acceptance import contract_violations, objections
-from h2htalk.curation.release.content import ReleaseContent, case_texts, scenario_texts
+from h2htalk.curation.release.content import ReleaseContent, case_texts, item_notes, scenario_texts
 from h2htalk.curation.release.invented_values import InventedValues
-from h2htalk.curation.release.items import VoteRow, families
-from h2htalk.curation.release.selection import History
+from h2htalk.curation.release.items import families
+from h2htalk.curation.release.selection import History, contract_violations, objections
 from h2htalk.curation.release.settings import ReleaseSpec
+from h2htalk.curation.safety.companion import EXPLICIT, HARM, REVIEW, companion_turns, find_in_answer
+from h2htalk.curation.safety.content_rules import find_prompt_leak
+from h2htalk.curation.safety.crisis import FAINT, MINOR, SURE, TAGS, find_crisis, find_in_context, read_kinds
+from h2htalk.curation.safety.evidence import Evidence
+from h2htalk.data.case import Case
+from h2htalk.data.languages import Language
+from h2htalk.data.records import read_record, strict_record
 from h2htalk.data.releases.release_folder import DEV, TEST
-from h2htalk.data.scenario import Dialogue
-from h2htalk.errors import ConfigError, DataError, quoted
-from h2htalk.rounds.aggregation.decisions import ADJUDICATION, DAWID_SKENE, TIE
+from h2htalk.data.scenario import Dialogue, Scenario, Turn
+from h2htalk.data.subtasks import SUBTASKS
+from h2htalk.errors import ConfigError, DataError, quoted, shorten
+from h2htalk.rounds.aggregation.decisions import TIE
+from h2htalk.text.contracts.prompt_leakage import find_marker, find_repeated_run
+from h2htalk.text.language_data import language_patterns
 
-_TEXTS = "h2htalk.curation.release.text_gates"
-_RULES = __name__
 # (item, what was found there), of gates with `may_allow` the text's hash; the item is empty for the release as a whole.
 Found = tuple[str, str] | tuple[str, str, str]
+
+# Similarity from which two items are near-duplicates, as in `dedup`.
+THRESHOLD = 0.7
+# A part of a number.
+_DIGITS = re.compile("(?<![0-9.,:/-])[0-9]{3,8}(?![0-9%:/]|[.,][0-9])")
+# Whose mobile numbers have 10 or 11 digits.
+_REGIONS = ("CN", "US", "IN", "GB")
+# What the author of a split may declare to be nobody's.
+_INVENTED = ("PERSON", "ORGANIZATION", "DATE_OF_BIRTH", "ADDRESS")
+_CLEAR = 0.5  # of evidence of a crisis
+# What gates look for by a classifier, beside words (tools/train_kinds.py).
+GATE_KINDS = ("romance", "young", "leak")
+# The author of a case says that its user is an adult.
+ADULT = "adult"
+REVIEWED = "risk_reviewed"
+# A given name that is a month's says nothing of a person; "Will August" begins a question.
+_MONTHS = re.compile("(?:will |did )?(?:april|may|june|august)", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,127 +69,228 @@ class Finding:
     text: str = ""
 
 
+@strict_record
+class Allowed:
+    """What an owner publishes although a gate finds it, and why; `texts`: hashes of the texts, none for any text."""
+
+    gate: str
+    item: str
+    reason: str
+    texts: tuple[str, ...] = ()
+
+    def covers(self, one: Finding) -> bool:
+        return (self.gate, self.item) == (one.gate, one.item) and (not self.texts or one.text in self.texts)
+
+    def __str__(self) -> str:
+        return f"{self.gate}:{self.item}={self.reason}"
+
+
 @dataclass(frozen=True, slots=True)
 class GateContext:
     """What gates know beside the content.
 
-    `surrogates`: the invented values that anonymisation put into dialogues; `history`: of earlier releases;
-    `invented`: of a split, the names, dates of birth and addresses of nobody, as findings print them; `allowed`: (gate,
-    item, hash of a text or nothing for any) that the owner publishes; `unread`: private references are not at hand.
+    Attributes:
+        spec: the specification of the release.
+        surrogates: the invented values that anonymisation put into dialogues.
+        history: the splits of earlier releases.
+        invented: of a split, the names, dates of birth and addresses of nobody, as findings print them.
+        allowed: what the owner publishes although a gate finds it.
+        unread: whether private references are not at hand.
     """
 
     spec: ReleaseSpec
     surrogates: InventedValues = field(default_factory=InventedValues)
     history: History = field(default_factory=History)
     invented: frozenset[str] = frozenset()
-    allowed: frozenset[tuple[str, str, str]] = frozenset()
+    allowed: tuple[Allowed, ...] = ()
     unread: bool = False
 
 
+# --- Texts ------------------------------------------------------------------------------------------------------------
+
+
 @dataclass(frozen=True, slots=True)
-class Gate:
-    """A gate: its name, what it stops, and the module of its function `NAME(content, context)`, which yields `Found`.
+class _Texts:
+    """An item as the gates over texts see it: its record, the dialogue in it, and what is known of it.
 
-    `each`: whether what it finds in an item depends on that item alone; `may_allow`: whether an owner may allow what it
-    finds in an item, with a reason that the card prints.
+    `talk`: those of its texts that somebody says; others are timetables and memories.
     """
 
-    name: str
-    stops: str
-    module: str
-    each: bool = True
-    may_allow: bool = False
-
-    def run(self, content: ReleaseContent, context: GateContext) -> list[Finding]:
-        """The findings, sorted, each once."""
-        found: Iterable[Found] = getattr(import_module(self.module), self.name)(content, context)
-        named = (Finding(self.name, *one) for one in sorted(set(found)))
-        return [f for f in named if context.allowed.isdisjoint({(f.gate, f.item, ""), (f.gate, f.item, f.text)})]
+    record: Scenario | Case
+    dialogue: Dialogue
+    family: frozenset[str]
+    tags: frozenset[str]
+    talk: frozenset[str]
 
 
-GATES: Mapping[str, Gate] = {
-    gate.name: gate
-    for gate in (
-        Gate("personal_data", "personal data that anonymisation did not invent", _TEXTS),
-        Gate("crisis_care", "a crisis without a tag of its risk", _TEXTS),
-        Gate("leaked_prompts", "instructions to a model", _TEXTS),
-        Gate("minors", "an apparent minor in a romantic setting", _TEXTS),
-        Gate("companion_harm", "a companion's turn that seems to do harm", _TEXTS, may_allow=True),
-        Gate("explicit_content", "a companion's turn that seems sexual", _TEXTS, may_allow=True),
-        Gate("contracts", "a reference that breaks its subtask's contract", _RULES),
-        Gate("licences", "a licence that does not allow the release's", _RULES),
-        Gate("ties", "an open tie", _RULES),
-        Gate("decisions", "a decision that is missing or against the item", _RULES),
-        Gate("near_duplicates", "items that say nearly the same as others", _RULES, each=False),
-        Gate("splits", "a dialogue or person in two splits", _RULES, each=False),
-        Gate("quotas", "fewer items than asked for", _RULES, each=False),
-    )
-}
-
-_MAY_ALLOW = [gate.name for gate in GATES.values() if gate.may_allow]
-_STORED = re.compile(rf"([0-9a-f]{{16}}(?:,[0-9a-f]{{16}})*) ({'|'.join(_MAY_ALLOW)}):([^=]+)=(.+)", re.DOTALL)
+def _items(content: ReleaseContent) -> Iterator[_Texts]:
+    for item in content.items():
+        scenario = item.scenario
+        safety = scenario.metadata.get("safety") or {}
+        tags = frozenset(map(str, safety.get("tags", ())))
+        age = scenario.metadata.get("age")
+        tags |= {ADULT} if isinstance(age, int) and age >= 18 else set()
+        tags |= {REVIEWED} if scenario.metadata.get("risk_reviewed") is True else set()
+        dialogue = Dialogue(scenario.id, scenario.language, tuple(scenario_texts(scenario)))
+        replies = scenario.references if SUBTASKS[scenario.subtask].contract.form == "speech" else ()
+        talk = frozenset((*(turn.content for turn in scenario.turns), *replies))
+        yield _Texts(scenario, dialogue, item.family(), tags, talk)
+    for case in content.cases:
+        turns = tuple(case_texts(case))
+        dialogue = Dialogue(case.id, case.language, turns)
+        yield _Texts(case, dialogue, frozenset(), frozenset(case.tags), frozenset(turn.content for turn in turns))
 
 
-def read_allowed(texts: Sequence[str]) -> dict[tuple[str, str], str]:
-    """Read what an owner allows, `GATE:ITEM=REASON` each: (gate, item) -> reason. Raises ConfigError."""
-    found = {}
-    for text in texts:
-        place, _, reason = text.partition("=")
-        gate, _, item = place.partition(":")
-        seen = "".join(sign for sign in " ".join(reason.split()) if unicodedata.category(sign)[0] != "C")
-        letters = [sum(s.isalpha() and "FILLER" not in unicodedata.name(s, "") for s in word) for word in seen.split()]
-        if gate not in _MAY_ALLOW or not item or (sum(map(bool, letters)) < 2 and sum(letters) < 8):
-            raise ConfigError(
-                f"--allow {quoted(text)}: write GATE:ITEM=REASON; gates: {', '.join(_MAY_ALLOW)}; the card prints the "
-                "reason: at least two words or eight letters"
-            )
-        found[gate, item] = seen.strip()
-    return found
+def personal_data(content: ReleaseContent, context: GateContext) -> Iterator[Found]:
+    """Personal data in any text, but for surrogates, personas and allowed names."""
+    from h2htalk.curation.anonymize.engine.analyzer import find_in_dialogue
+
+    for one in _items(content):
+        names = companion_names(content.personas[one.record.persona].names.values())
+        texts = [*(turn.content for turn in one.dialogue.messages), *(text for _, text in item_notes(one.record))]
+        data = find_in_dialogue(texts, one.dialogue.language, allow=(*context.spec.allow, *names))
+        for text, spans in zip(texts, data.spans, strict=True):
+            for span in spans:
+                value = text[span.start : span.end]
+                invented = span.type in _INVENTED and shorten(value, 40) in context.invented
+                if not (invented or context.surrogates.hold(one.family, value) or _MONTHS.fullmatch(value)):
+                    yield one.dialogue.id, f"{span.type}: {shorten(value, 40)}"
+        if number := _split_phone([turn.content for turn in one.dialogue.messages if turn.role == "user"]):
+            yield one.dialogue.id, f"PHONE_NUMBER in two messages: {number}"
 
 
-def stored_allowed(allowed: Mapping[tuple[str, str], str], content: ReleaseContent, context: GateContext) -> list[str]:
-    """What is allowed as `release.json` holds it, with the hashes of what is found. Raises ConfigError."""
-    lines = []
-    for (gate, item), reason in sorted(allowed.items()):
-        own = replace(content, splits={TEST: tuple(one for one in content.items() if one.id == item)})
-        found = GATES[gate].run(own, replace(context, allowed=frozenset()))
-        if not (texts := sorted({one.text for one in found if one.item == item})):
-            raise ConfigError(f"--allow {quoted(f'{gate}:{item}')}: the gate finds nothing there; leave it out")
-        lines.append(f"{','.join(texts)} {gate}:{item}={reason}")
-    return lines
+def _split_phone(texts: Sequence[str]) -> str | None:
+    """A telephone number whose digits stand in two messages that follow each other."""
+    from phonenumbers import NumberParseException, is_valid_number, parse
+
+    for first, second in pairwise(texts):
+        for one, other, region in product(_DIGITS.findall(first), _DIGITS.findall(second), _REGIONS):
+            with suppress(NumberParseException):
+                if len(one + other) > 8 and is_valid_number(parse(one + other, region)):
+                    return f"{one} {other}"
+    return None
 
 
-def read_stored(lines: Sequence[object], where: str) -> tuple[frozenset[tuple[str, str, str]], list[str]]:
-    """What `stored_allowed` wrote: (gate, item, hash) of each text, and the lines without hashes. Raises DataError."""
-    found = [_STORED.fullmatch(line) for line in lines if isinstance(line, str)]
-    if None in found or len(found) < len(lines):
-        raise DataError(f"{where}: facts.allowed: not the lines that a build writes; get the release again")
-    parts = [one.groups() for one in found if one]
-    texts = frozenset((gate, item, text) for hashes, gate, item, _ in parts for text in hashes.split(","))
-    return texts, [f"{gate}:{item}={reason}" for _, gate, item, reason in parts]
+def crisis_care(content: ReleaseContent, context: GateContext) -> Iterator[Found]:
+    """A crisis in the seeker's words, in an item that is not tagged with its risk. Cases of a study are announced.
 
-
-def run_gates(
-    content: ReleaseContent, context: GateContext, gates: Sequence[Gate] = tuple(GATES.values())
-) -> list[Finding]:
-    """The findings of gates, by default of all of them.
-
-    Those that read each item alone run item by item, since they share what they have read of a text.
+    An author who read the item and found no risk says so: `risk_reviewed: true` in a scenario's metadata.
     """
-    one = partial(replace, content, splits={}, cases=())
-    parts = [
-        *(one(splits={TEST: (item,)}) for item in content.items()),
-        *(one(cases=(case,)) for case in content.cases),
-    ]
-    of_parts = [finding for part in parts for gate in gates if gate.each for finding in gate.run(part, context)]
-    found = list(dict.fromkeys(of_parts))  # items share personas
-    return found + [finding for gate in gates if not gate.each for finding in gate.run(content, context)]
+    for one in _items(content):
+        tagged = any(tag.startswith((*TAGS, REVIEWED)) for tag in one.tags)
+        if isinstance(one.record, Scenario) and one.record.tags.risk == "none" and not tagged:
+            codes = _codes(one.dialogue.messages, one.dialogue.language)
+            if found := sorted(code for code in codes if code.startswith(TAGS)):
+                yield one.dialogue.id, f"{', '.join(found)}, but tags.risk is none"
 
 
-# --- Gates over votes, licences, contracts, quotas and duplicates ---
+@lru_cache(maxsize=16_384)  # two gates ask
+def _codes(turns: tuple[Turn, ...], language: Language) -> frozenset[str]:
+    """The codes of clear evidence of a crisis, or of a minor, in the seeker's words."""
+    found = [evidence for turn in turns if turn.role == "user" for evidence in find_crisis(turn.content, language)]
+    found += find_in_context(turns, language)
+    return frozenset(evidence.category for evidence in found if evidence.score >= _CLEAR)
 
-# Similarity from which two items are near-duplicates, as in `dedup`.
-THRESHOLD = 0.7
+
+def leaked_prompts(content: ReleaseContent, context: GateContext) -> Iterator[Found]:
+    """Template tokens, instructions to a model, labels, talk about being a model, or a repeated persona description."""
+    for one in _items(content):
+        dialogue, language = one.dialogue, one.dialogue.language
+        patterns = language_patterns("curation/release/leaks", language)
+        description = content.personas[one.record.persona].descriptions.get(language, "")
+        for turn in dialogue.messages:
+            text, is_reply = turn.content, turn.role == "companion"
+            yield from ((dialogue.id, evidence.category) for evidence in find_prompt_leak(turn, dialogue))
+            hit = patterns["anywhere"].search(text) or (patterns["reply"].search(text) if is_reply else None)
+            marker = hit.group() if hit else find_marker(text, "") if is_reply else None
+            if not marker and text in one.talk and read_kinds(text, language, GATE_KINDS)["leak"][0] == SURE:
+                marker = text
+            if marker:
+                yield dialogue.id, f"prompt: {shorten(' '.join(marker.split()), 40)}"
+            elif is_reply and find_repeated_run(text.splitlines(), language, description, ""):
+                yield dialogue.id, "repeats the persona's description"
+
+
+def _companion(content: ReleaseContent, context: GateContext, code: str) -> Iterator[Found]:
+    """Evidence of a code in what a companion says, in a persona, or in texts that nobody says.
+
+    The classifier knows no instructions: what a persona says of a crisis is harm until its owner allows it.
+    """
+    for name, language, where, said, answer in _answers(content):
+        if code == EXPLICIT and where in ("points", "facts"):  # 13 of 5,000 harmless ones of the bundled cases
+            continue
+        found = [one.category == code and one.score >= REVIEW for one in _read_answer(said, answer, language)]
+        if code == HARM and where.startswith("the persona's"):
+            found += [one.startswith(TAGS) for one in _codes((Turn("user", answer),), language)]
+        if any(found):
+            yield name, where, hashlib.sha256(f"{said}\0{answer}".encode(errors="surrogatepass")).hexdigest()[:16]
+
+
+@lru_cache(maxsize=16_384)  # two gates ask
+def _read_answer(said: str, answer: str, language: Language) -> tuple[Evidence, ...]:
+    return tuple(find_in_answer(said, answer, language))
+
+
+def _answers(content: ReleaseContent) -> Iterator[tuple[str, Language, str, str, str]]:
+    """What companions say: item or persona, language, where it is, the user's last turns before it, the text."""
+    for item in content.items():
+        scenario = item.scenario
+        turns = list(scenario.turns) or [turn for turn in scenario_texts(scenario) if turn.role == "user"]
+        for at, said, answer in companion_turns(turns):
+            yield scenario.id, scenario.language, f"turn {at + 1}", said, answer
+        for number, reference in enumerate(scenario.references, 1):
+            *_, (_, said, answer) = companion_turns([*turns, Turn("companion", reference)])
+            yield scenario.id, scenario.language, f"reference {number}", said, answer
+    for case in content.cases:
+        for at, said, answer in companion_turns(case_texts(case)):
+            yield case.id, case.language, f"turn {at + 1}", said, answer
+    records: list[Scenario | Case] = [*(item.scenario for item in content.items()), *content.cases]
+    for one in records:
+        yield from ((one.id, one.language, where, "", text) for where, text in item_notes(one))
+    for name, persona in content.personas.items():
+        for language, description in persona.descriptions.items():
+            texts = {"description": description, "name": persona.names[language], "relation": persona.relation}
+            yield from ((name, language, f"the persona's {where}", "", text) for where, text in texts.items())
+
+
+def minors(content: ReleaseContent, context: GateContext) -> Iterator[Found]:
+    """An apparent minor with a romantic companion or romantic talk: one of age and romance is sure, the other faint.
+
+    A case that is tagged `minor` passes if a point of it forbids romance and its references are not romantic. Where the
+    author says that the user is an adult (the tag `adult` of a case, `age` in a scenario's metadata), faint signs of
+    age are not looked for; a plain one counts all the same.
+    """
+    for one in _items(content):
+        dialogue, language, messages = one.dialogue, one.dialogue.language, one.dialogue.messages
+        patterns = language_patterns("curation/release/romance", language)
+        partner = patterns["relation"].search(content.personas[one.record.persona].relation) is not None
+        romance = {"user": 0, "companion": 0}
+        for turn in messages:
+            sign = SURE if patterns["talk"].search(turn.content) else 0
+            if turn.role == "companion" and not sign:
+                sign = read_kinds(turn.content, language, GATE_KINDS)["romance"][0]
+            romance[turn.role] = max(romance[turn.role], sign)
+        if not partner and not any(romance.values()):
+            continue
+        plain = MINOR in one.tags or MINOR in _codes(messages, language)
+        said = [turn.content for turn in messages if turn.role == "user" and not plain and ADULT not in one.tags]
+        age = max((read_kinds(text, language, GATE_KINDS)["young"][0] for text in said), default=SURE if plain else 0)
+        age = age or (FAINT if any(map(patterns["young"].search, said)) else 0)
+        spoken = {role for role, strength in romance.items() if strength and age and strength + age > SURE}
+        if not spoken and not (partner and plain):
+            continue
+        case = one.record
+        if isinstance(case, Scenario):
+            yield dialogue.id, f"an apparent minor {'with a romantic companion' if partner else 'in romantic talk'}"
+        elif "companion" in spoken:
+            yield case.id, "a romantic reference to an apparent minor"
+        else:
+            guarded = any(point.kind == "must_not" and patterns["point"].search(point.text) for point in case.points)
+            if not (guarded and MINOR in one.tags):
+                yield case.id, "an apparent minor in a romantic setting: needs the tag minor and a must_not on romance"
+
+
+# --- Contracts, licences, votes, duplicates, quotas -------------------------------------------------------------------
 
 
 def contracts(content: ReleaseContent, context: GateContext) -> Iterator[Found]:
@@ -177,11 +306,7 @@ def contracts(content: ReleaseContent, context: GateContext) -> Iterator[Found]:
 
 def licences(content: ReleaseContent, context: GateContext) -> Iterator[Found]:
     """Items, and references of other dialogues, whose licence does not allow the release's."""
-    owned = [
-        (item.id, licence)
-        for item in content.items()
-        for licence in (item.scenario.licence, *item.reference_licences())
-    ]
+    owned = [(item.id, one) for item in content.items() for one in item.licences()]
     for name, licence in [*owned, *((case.id, case.licence) for case in content.cases)]:
         if reason := refusal(licence, context.spec.licence):
             yield name, reason
@@ -196,18 +321,9 @@ def ties(content: ReleaseContent, context: GateContext) -> Iterator[Found]:
 
 
 def decisions(content: ReleaseContent, context: GateContext) -> Iterator[Found]:
-    """Items that people have not accepted, and decisions that votes do not give."""
+    """Items that people have not accepted."""
     for item in content.items():
         yield from ((item.id, objection) for objection in objections(item, context.spec.acceptance))
-        for vote in item.votes:
-            if vote.form == "label" and vote.rule not in (ADJUDICATION, DAWID_SKENE) and vote.decision != _most(vote):
-                yield item.id, f"{vote.round}: the votes on {vote.question} do not give {quoted(vote.decision)}"
-
-
-def _most(vote: VoteRow) -> str:
-    """The label with most votes; empty for a tie and without votes."""
-    (label, most), (_, second) = [*Counter(vote.values).most_common(2), ("", 0), ("", 0)][:2]
-    return label if most > second else ""
 
 
 def near_duplicates(content: ReleaseContent, context: GateContext) -> Iterator[Found]:
@@ -259,3 +375,112 @@ def quotas(content: ReleaseContent, context: GateContext) -> Iterator[Found]:
     languages = {item.scenario.language for item in content.splits.get(TEST, ())}
     for language in languages - {item.scenario.language for item in content.splits.get(DEV, ())} if counts[DEV] else ():
         yield "", f"{DEV}: no item in {language}, which the split {TEST} has"
+
+
+# --- The table --------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """A gate.
+
+    Attributes:
+        name: in messages, in `leave_out` and on the card.
+        reads: what it reads; splits have no votes.
+        level: whether a finding depends on one item alone, or on the release as a whole.
+        find: yields what it finds.
+        stops: what it stops, for the card.
+        may_allow: whether an owner may allow what it finds in an item, with a reason that the card prints.
+    """
+
+    name: str
+    reads: Literal["texts", "records", "votes"]
+    level: Literal["item", "release"]
+    find: Callable[[ReleaseContent, GateContext], Iterator[Found]]
+    stops: str
+    may_allow: bool = False
+
+    def run(self, content: ReleaseContent, context: GateContext) -> list[Finding]:
+        """The findings, sorted, each once."""
+        named = (Finding(self.name, *one) for one in sorted(set(self.find(content, context))))
+        return [one for one in named if not any(allowed.covers(one) for allowed in context.allowed)]
+
+
+_GATES = (
+    Gate("personal_data", "texts", "item", personal_data, "personal data that anonymisation did not invent"),
+    Gate("crisis_care", "texts", "item", crisis_care, "a crisis without a tag of its risk"),
+    Gate("leaked_prompts", "texts", "item", leaked_prompts, "instructions to a model"),
+    Gate("minors", "texts", "item", minors, "an apparent minor in a romantic setting"),
+    Gate(
+        *("companion_harm", "texts", "item", partial(_companion, code=HARM)),
+        *("a companion's turn that seems to do harm", True),
+    ),
+    Gate(
+        *("explicit_content", "texts", "item", partial(_companion, code=EXPLICIT)),
+        *("a companion's turn that seems sexual", True),
+    ),
+    Gate("contracts", "records", "item", contracts, "a reference that breaks its subtask's contract"),
+    Gate("licences", "records", "item", licences, "a licence that does not allow the release's"),
+    Gate("ties", "votes", "item", ties, "an open tie"),
+    Gate("decisions", "votes", "item", decisions, "a decision that is missing or against the item"),
+    Gate("near_duplicates", "texts", "release", near_duplicates, "items that say nearly the same as others"),
+    Gate("splits", "records", "release", splits, "a dialogue or person in two splits"),
+    Gate("quotas", "records", "release", quotas, "fewer items than asked for"),
+)
+GATES: Mapping[str, Gate] = {gate.name: gate for gate in _GATES}
+MAY_ALLOW = [gate.name for gate in _GATES if gate.may_allow]
+
+
+def run_gates(content: ReleaseContent, context: GateContext, gates: Sequence[Gate] = _GATES) -> list[Finding]:
+    """The findings of gates, by default of all of them.
+
+    Those that read each item alone run item by item, since they share what they have read of a text.
+    """
+    one = partial(replace, content, splits={}, cases=())
+    parts = [
+        *(one(splits={TEST: (item,)}) for item in content.items()),
+        *(one(cases=(case,)) for case in content.cases),
+    ]
+    of_parts = [found for part in parts for gate in gates if gate.level == "item" for found in gate.run(part, context)]
+    of_all = [found for gate in gates if gate.level == "release" for found in gate.run(content, context)]
+    return [*dict.fromkeys(of_parts), *of_all]  # items share personas
+
+
+# --- What an owner allows ---------------------------------------------------------------------------------------------
+
+
+def read_allowed(texts: Sequence[str]) -> tuple[Allowed, ...]:
+    """Read what an owner allows, `GATE:ITEM=REASON` each. Raises ConfigError."""
+    found = []
+    for text in texts:
+        place, _, reason = text.partition("=")
+        gate, _, item = place.partition(":")
+        seen = "".join(sign for sign in " ".join(reason.split()) if unicodedata.category(sign)[0] != "C").strip()
+        letters = [sum(s.isalpha() and "FILLER" not in unicodedata.name(s, "") for s in word) for word in seen.split()]
+        if gate not in MAY_ALLOW or not item or (sum(map(bool, letters)) < 2 and sum(letters) < 8):
+            raise ConfigError(
+                f"--allow {quoted(text)}: write GATE:ITEM=REASON; gates: {', '.join(MAY_ALLOW)}; the card prints the "
+                "reason: at least two words or eight letters"
+            )
+        found.append(Allowed(gate, item, seen))
+    return tuple(found)
+
+
+def hash_allowed(allowed: Sequence[Allowed], content: ReleaseContent, context: GateContext) -> list[dict[str, Any]]:
+    """What is allowed as `release.json` holds it, with the hashes of what is found. Raises ConfigError."""
+    records = []
+    for one in sorted(allowed, key=str):
+        own = replace(content, splits={TEST: tuple(item for item in content.items() if item.id == one.item)})
+        found = GATES[one.gate].run(own, replace(context, allowed=()))
+        if not (texts := sorted({f.text for f in found if f.item == one.item})):
+            raise ConfigError(f"--allow {quoted(f'{one.gate}:{one.item}')}: the gate finds nothing there; leave it out")
+        records.append(asdict(replace(one, texts=tuple(texts))))
+    return records
+
+
+def read_hashed(records: object, where: str) -> tuple[Allowed, ...]:
+    """What `hash_allowed` gave. Raises DataError."""
+    allowed = read_record(list[Allowed], records, f"{where}: facts.allowed")
+    if not all(one.texts and one.gate in MAY_ALLOW for one in allowed):
+        raise DataError(f"{where}: facts.allowed: not what a build writes; get the release again")
+    return tuple(allowed)

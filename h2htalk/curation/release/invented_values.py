@@ -35,7 +35,7 @@ _HAN = re.compile("[\u4e00-\u9fff]")
 class InventedValues:
     """What was put into dialogues: hash of a dialogue -> the hashes of the parts of each value.
 
-    `key`: of the hashes, drawn anew: whoever has it can test guesses. `allow`: of the specification.
+    Whoever has the `key` of the hashes can test guesses. `allow`: names of the specification that are no personal data.
     """
 
     key: str = ""
@@ -51,10 +51,7 @@ class InventedValues:
 
     @classmethod
     def of_workspace(cls, workspace: Workspace, items: Iterable[ReleaseItem]) -> Self:
-        """The values that anonymisation put into the dialogues of items, and the companions that their sources name.
-
-        Raises ConfigError where anonymisation is not finished, DataError where a file is damaged.
-        """
+        """The values that anonymisation put into the dialogues of items, and the companions that their sources name."""
         stage = workspace.stage("anonymize")
         if (stage.path / "stage.json").exists() and not (stage.path / "summary.json").exists():
             raise ConfigError(f"{workspace.path}: anonymize is not finished; run h2htalk curate run first")

@@ -20,15 +20,14 @@ REFERENCES, REVIEW = "references", "review"
 @with_config(STRICT)
 @dataclass(frozen=True, slots=True)
 class VoteRow:
-    """The votes on one question of one item in one round, and what was decided.
+    """The votes on one question of one item in a round of a kind (`round`), and what was decided.
 
     Attributes:
-        item, round, question: what was voted on; `round` is the kind of the round.
-        form: of the question: `label` or `rating`.
+        form: `label` or `rating`.
         annotators: salted hashes, one a vote.
         values: the votes, as text.
         decision: the decided label or the mean as text; empty for a tie or without votes.
-        rule: of the decision (`rounds.aggregation.decisions.RULES`).
+        rule: the rule of the decision (`rounds.aggregation.decisions.RULES`).
         agreement: the share of pairs of votes that are equal, 0 to 1; None below two votes.
     """
 
@@ -54,11 +53,11 @@ class ReleaseItem:
     def id(self) -> str:
         return self.scenario.id
 
-    def reference_licences(self) -> list[str]:
-        """The licence of each reference: its own where it comes from another dialogue, else the item's."""
+    def licences(self) -> list[str]:
+        """The licence of the item, and those of references from other dialogues."""
         notes = self.scenario.metadata.get(REFERENCES, ())
-        own = [str(note.get("licence", self.scenario.licence)) for note in notes if isinstance(note, Mapping)]
-        return own or [self.scenario.licence]
+        own = [str(note["licence"]) for note in notes if isinstance(note, Mapping) and "licence" in note]
+        return [self.scenario.licence, *own]
 
     def family(self) -> frozenset[str]:
         """The ids that items of one family share: of the dialogue, its duplicates, the person, other replies."""
@@ -70,10 +69,9 @@ class ReleaseItem:
 
 
 def scenario_of_record(record: Mapping[str, Any], where: str) -> Scenario:
-    """The scenario of a round's source record, with all its references and what the release tells of them.
+    """The scenario of a round's source record, with all its references. Raises DataError.
 
-    `metadata.references` has origin and licence of each reference, `metadata.review` the status and scores of the
-    reviewing model. Raises DataError.
+    `metadata.references` has origin and licence of each reference, `metadata.review` the reviewing model's scores.
     """
     if "messages" in record:
         raise DataError(f"{where} is a dialogue; a release is made of scenarios")

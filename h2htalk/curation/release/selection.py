@@ -1,15 +1,175 @@
-"""Fill the quotas from the accepted items, and divide them into the splits `test` and `dev`."""
+"""Which items enter a release: those that crowd and experts kept, then as many as the quotas ask for."""
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
 from typing import Any
 
-from h2htalk.curation.release.items import ReleaseItem, families
+from h2htalk.curation.release.items import REFERENCES, ReleaseItem, VoteRow, families, scenario_of_record
+from h2htalk.curation.release.settings import Acceptance, ReleaseSpec
+from h2htalk.data.erasure.folder_kinds import ErasedIds
 from h2htalk.data.releases.release_folder import DEV, TEST
+from h2htalk.data.scenario import Persona, Scenario
+from h2htalk.data.subtasks import SUBTASKS
+from h2htalk.errors import ConfigError, DataError, quoted
+from h2htalk.rounds.aggregation.decisions import TIE
 from h2htalk.rounds.assignment.assignments import seeded_number
+from h2htalk.rounds.outcome import RoundOutcome
+from h2htalk.rounds.questions import QUESTIONS
+from h2htalk.text.contracts.contract import check_scenario
+
+CROWD, EXPERT = "crowd", "expert"
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """The accepted items, and why each of the others was refused."""
+
+    items: tuple[ReleaseItem, ...]
+    refused: Mapping[str, str]
+
+    def reasons(self) -> dict[str, int]:
+        """Reason -> number of items, the most frequent first."""
+        return count_values(self.refused.values())
+
+
+def count_values(values: Iterable[str]) -> dict[str, int]:
+    """Value -> number, the most frequent first."""
+    return dict(sorted(Counter(values).items(), key=lambda pair: (-pair[1], pair[0])))
+
+
+def accept(
+    spec: ReleaseSpec,
+    rounds: Sequence[RoundOutcome],
+    personas: Mapping[str, Persona],
+    erased: Collection[str],
+) -> Accepted:
+    """Accept the items that crowd and experts kept in closed rounds.
+
+    `personas`: those whose names a reference must not say, by id; `erased`: ids of dialogues, persons and items. Raises
+    ConfigError without a round of each kind, DataError where an item is in two of one kind.
+    """
+    for one in rounds:
+        if one.spec.kind not in (CROWD, EXPERT):
+            raise ConfigError(f"{one.path}: a round of {one.spec.kind} decides nothing in a release; leave it out")
+    sources: dict[str, RoundOutcome] = {}
+    rows: dict[str, list[VoteRow]] = defaultdict(list)
+    for kind in (CROWD, EXPERT):
+        own: dict[str, RoundOutcome] = {}
+        for one in (one for one in rounds if one.spec.kind == kind):
+            if twice := sorted(own.keys() & one.sources.keys()):
+                both = f"{own[twice[0]].path} and {one.path}"
+                raise DataError(f"{twice[0]}: is in the rounds {both}; name only one of them under `rounds`")
+            own |= dict.fromkeys(one.sources, one)
+            for row in _vote_rows(one):
+                rows[row.item].append(row)
+        if not own:
+            raise ConfigError(f"the release has no closed {kind} round; open one, or name its folder under `rounds`")
+        sources |= own
+    gone = ErasedIds(frozenset({*erased, *spec.exclude}))
+    items: list[ReleaseItem] = []
+    refused: dict[str, str] = {}
+    for name, source in sorted(sources.items()):
+        scenario = scenario_of_record(source.sources[name], f"{source.path / 'sources.jsonl'}: {name}")
+        require_persona(scenario.persona, personas, name)
+        item = _move(ReleaseItem(scenario, tuple(rows[name])), personas)
+        reason = (
+            "erased or excluded" if gone.covers(scenario.to_dict()) else next(objections(item, spec.acceptance), "")
+        )
+        if not (reason or item.scenario.references):
+            reason = "the crowd chose a subtask whose contract does not hold"
+        if reason:
+            refused[name] = reason
+        else:
+            items.append(item)
+    return Accepted(tuple(items), refused)
+
+
+def objections(item: ReleaseItem, acceptance: Acceptance) -> Iterator[str]:
+    """Why people have not accepted an item as it is; the crowd's reasons first."""
+    votes = {(vote.round, vote.question): vote for vote in item.votes}
+    for kind, question, wanted in (
+        (CROWD, "keep", "keep"),
+        (CROWD, "subtask", item.scenario.subtask),
+        (EXPERT, "keep", "keep"),
+    ):
+        vote = votes.get((kind, question))
+        if vote is not None and vote.rule == TIE:
+            yield f"{kind}: open tie on {question}"
+        elif vote is None or not vote.decision:
+            yield f"{kind}: no decision on {question}"
+        elif vote.decision != wanted:
+            yield f"{kind}: {question} is {vote.decision}"
+    experts = votes.get((EXPERT, "keep"))
+    if experts is not None and len(experts.values) < acceptance.experts:
+        yield f"fewer than {acceptance.experts} experts"
+    for question, least in acceptance.ratings().items():
+        rating = votes.get((EXPERT, question))
+        if rating is None or not rating.decision:
+            yield f"no rating of {question}"
+        elif float(rating.decision) < least:
+            yield f"{question} below {least:g}"
+
+
+def require_persona(persona: str, personas: Mapping[str, Persona], where: str) -> None:
+    """Raise DataError, starting with `where`, unless a persona is known."""
+    if persona not in personas:
+        raise DataError(
+            f"{where}: persona {quoted(persona)} is not known; choose from {', '.join(personas)}, or name the folder "
+            "of your own under `personas`"
+        )
+
+
+def _move(item: ReleaseItem, personas: Mapping[str, Persona]) -> ReleaseItem:
+    """The item in the subtask that the crowd chose, if that has the same inputs; without what breaks its contract."""
+    old = item.scenario
+    voted = next((one.decision for one in item.votes if (one.round, one.question) == (CROWD, "subtask")), "")
+    if voted == old.subtask or voted not in SUBTASKS or SUBTASKS[voted].inputs != SUBTASKS[old.subtask].inputs:
+        return item
+    new = replace(old, subtask=voted)
+    kept = [at for at, text in enumerate(old.references) if not contract_violations(new, text, personas)]
+    notes = old.metadata.get(REFERENCES)
+    metadata = {**old.metadata, REFERENCES: [notes[at] for at in kept]} if notes else old.metadata
+    references = tuple(old.references[at] for at in kept)
+    return replace(item, scenario=replace(new, references=references, metadata=metadata))
+
+
+def contract_violations(scenario: Scenario, text: str, personas: Mapping[str, Persona]) -> list[str]:
+    """The rules of its contract that a reference breaks."""
+    persona = personas[scenario.persona]
+    description = persona.descriptions.get(scenario.language, "")
+    names = tuple(persona.names.values())
+    return [violation.rule for violation in check_scenario(text, scenario, names, None, description)]
+
+
+def _vote_rows(outcome: RoundOutcome) -> Iterator[VoteRow]:
+    votes: dict[tuple[str, str], list[tuple[str, str]]] = defaultdict(list)
+    for (item, annotator, name), one in outcome.annotations.items():
+        votes[item, name].append((annotator, str(one.value)))
+    questions = [question for question in QUESTIONS[outcome.spec.kind] if question.decided]
+    for item, question in product(outcome.sources, questions):
+        decision = outcome.decisions[item, question.name]
+        label = decision.label
+        own = sorted(votes[item, question.name])
+        pairs = len(own) * (len(own) - 1)
+        equal = sum(n * (n - 1) for n in Counter(value for _, value in own).values())
+        yield VoteRow(
+            item=item,
+            round=outcome.spec.kind,
+            question=question.name,
+            form=question.form,
+            annotators=tuple(annotator for annotator, _ in own),
+            values=tuple(value for _, value in own),
+            decision="" if label is None else f"{label:g}" if isinstance(label, float) else str(label),
+            rule=decision.rule,
+            agreement=equal / pairs if pairs else None,
+        )
+
+
+# --- Quotas and splits ------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,14 +197,8 @@ def select(
     are chosen before others. Within a subtask of `test`, and in `dev`, language, emotion and complexity keep the shares
     that they have among the accepted items.
 
-    Args:
-        items: accepted ones.
-        quotas: subtask -> items of split `test`; also `dev`.
-        seed: of the choice.
-        history: of earlier releases.
-
-    Returns:
-        Split -> items, sorted by id; fewer than a quota where there are no more.
+    `quotas`: subtask -> items of split `test`; also `dev`. Returns split -> items, sorted by id; fewer than a quota
+    where there are no more.
     """
     history = history or History()
     family = families(items)

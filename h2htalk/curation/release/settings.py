@@ -48,10 +48,7 @@ class Acceptance:
 
 @dataclass(frozen=True, slots=True)
 class CardSettings:
-    """What only the owner knows, for the card; an empty text is a gap that the card names.
-
-    `baselines`: folders of finished runs; `analysis`: the folder of an analysis, whose figures are shown.
-    """
+    """What only the owner knows, for the card; an empty text is a gap that the card names."""
 
     title: str = ""
     authors: tuple[Text, ...] = ()
@@ -111,20 +108,14 @@ class ReleaseSpec:
 
 
 def read_release_spec(path: Path) -> ReleaseSpec:
-    """Read a specification; paths in it are relative to the file.
-
-    Raises:
-        ConfigError: the file cannot be read, or a setting is missing, unknown or wrong; names file and setting.
-    """
+    """Read a specification; paths in it are relative to the file. Raises ConfigError, which names the setting."""
     return spec_of(read_toml(path, 1 << 22), path.resolve().parent, str(path))
 
 
 def read_stored_spec(path: Path) -> ReleaseSpec:
     """Read the specification in a release's private folder; paths lead from where that is now, if something is there.
 
-    Raises:
-        FileNotFoundError: there is none.
-        ConfigError, DataError: it was changed.
+    Raises FileNotFoundError where there is none.
     """
     stored = read_json_object(path)
     place = stored.pop("place", str(path.parent))
@@ -142,10 +133,8 @@ def spec_of(raw: Mapping[str, Any], folder: Path, where: str) -> ReleaseSpec:
     spec = read_section(ReleaseSpec, json.loads(json.dumps(raw, default=str)), folder, where, "docs/releases.md")
     for name in spec.quotas:
         if name != TOTAL and name not in SUBTASKS:
-            raise ConfigError(
-                f"{where}: quotas: no subtask {quoted(name)}; {suggest(name, SUBTASKS)}choose from {TOTAL}, "
-                f"{', '.join(SUBTASKS)}"
-            )
+            choice = f"choose from {TOTAL}, {', '.join(SUBTASKS)}"
+            raise ConfigError(f"{where}: quotas: no subtask {quoted(name)}; {suggest(name, SUBTASKS)}{choice}")
     known = find_licence(spec.licence)
     if known is None or known.id != spec.licence:
         example = known.id if known else "one such as CC-BY-4.0"

@@ -264,7 +264,7 @@ def require_folder_kind(folder: Path, name: str) -> None:
 
 def require_published_erased(release: Path) -> None:
     """Raise DataError where the workspace of a release is erasing, or has erased, somebody whose words it holds."""
-    resolve_name("h2htalk.curation.release.check:require_erased_release")(release)
+    resolve_name("h2htalk.curation.release.build:require_erased_release")(release)
 
 
 # --- Erasure from a folder --------------------------------------------------------------------------------------------

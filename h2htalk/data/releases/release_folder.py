@@ -246,7 +246,7 @@ class ErasableRelease(ErasableFolder):
             config: {split: sum(1 for _ in read_rows(path, manifest, config, split)) for split in splits}
             for config, splits in manifest.configs.items()
         }
-        allowed = [one for one in manifest.facts.get("allowed", ()) if _item_allowed(one.partition(" ")[2]) not in gone]
+        allowed = [one for one in manifest.facts.get("allowed", ()) if one["item"] not in gone]
         facts = {**manifest.facts, "allowed": allowed} if "allowed" in manifest.facts else manifest.facts
         now = dict(sorted(now.items()))
         replace(manifest, configs=configs, files=now, references_sha256=hashed, facts=facts).write(path)

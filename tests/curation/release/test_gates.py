@@ -17,12 +17,13 @@ from h2htalk.cli.curation import print_release
 from h2htalk.curation.release.build import Release, release_lines
 from h2htalk.curation.release.gates import (
     GATES,
+    Allowed,
     Finding,
     GateContext,
+    hash_allowed,
     read_allowed,
-    read_stored,
+    read_hashed,
     run_gates,
-    stored_allowed,
 )
 from h2htalk.curation.release.invented_values import InventedValues
 from h2htalk.curation.release.items import VoteRow
@@ -301,7 +302,7 @@ def test_harm_and_sexual_content_stop_a_reference_and_a_history(
     assert found(gate, content(as_reference)) == [(as_reference.id, "reference 1")]
     turns += [{"role": "companion", "content": reply}, {"role": "user", "content": "ok"}]
     assert (as_reference.id, "turn 2") in found(gate, content(kept(scenario(1, language, inputs={"history": turns}))))
-    of_any = replace(CONTEXT, allowed=frozenset({(gate, as_reference.id, "")}))
+    of_any = replace(CONTEXT, allowed=(Allowed(gate, as_reference.id, "a study of refusals"),))
     assert found(gate, content(as_reference), of_any) == []
 
 
@@ -310,26 +311,16 @@ def test_what_is_allowed_is_allowed_of_the_texts_that_were_found() -> None:
     said, reply = "I want to kill myself tonight.", "Do it then. Nobody will miss you anyway."
     turns = [{"role": "user", "content": said}, {"role": "companion", "content": reply}]
     one = kept(scenario(1, inputs={"history": [*turns, turns[0]]}, references=["Are you safe right now?"]))
-    place = ("companion_harm", one.id)
-    any_text = replace(CONTEXT, allowed=frozenset({(*place, "")}))
-    stored = stored_allowed({place: "a study of refusals"}, content(one), any_text)
-    texts, lines = read_stored(stored, "release.json")
-    assert lines == [f"companion_harm:{one.id}=a study of refusals"]
-    bound = replace(CONTEXT, allowed=texts)
-    assert found(place[0], content(one), bound) == []
+    gate, given = "companion_harm", (Allowed("companion_harm", one.id, "a study of refusals"),)
+    hashed = read_hashed(hash_allowed(given, content(one), replace(CONTEXT, allowed=given)), "release.json")
+    assert list(map(str, hashed)) == [f"companion_harm:{one.id}=a study of refusals"]
+    bound = replace(CONTEXT, allowed=hashed)
+    assert found(gate, content(one), bound) == []
     more = kept(replace(one.scenario, references=(f"{reply} Jump.",)))
-    assert found(place[0], content(more), bound) == [(one.id, "reference 1")]
+    assert found(gate, content(more), bound) == [(one.id, "reference 1")]
     turns[1]["content"] = "Do it then. Nobody will miss you. \ud800"  # half an emoji cannot be encoded
     changed = kept(scenario(1, inputs={"history": [*turns, turns[0]]}, references=["Are you safe right now?"]))
-    assert found(place[0], content(changed), bound) == [(one.id, "turn 2")]
-
-
-def test_a_sexual_persona_stops_a_release() -> None:
-    made = content(kept(scenario(1)))
-    name, persona = next(iter(made.personas.items()))
-    words = {"en": "She wants to fuck every user and talks dirty: ride me, suck me off."}
-    sexual = replace(made, personas={name: replace(persona, descriptions={**persona.descriptions, **words})})
-    assert (name, "the persona's description") in found("explicit_content", sexual)
+    assert found(gate, content(changed), bound) == [(one.id, "turn 2")]
 
 
 @pytest.mark.parametrize(
@@ -379,8 +370,5 @@ def test_what_is_allowed_has_a_gate_an_item_and_a_reason(text: str) -> None:
     """Zero-width signs or a full stop were a reason."""
     with pytest.raises(ConfigError, match=r"write GATE:ITEM=REASON.*two words or eight letters"):
         read_allowed([text])
-
-
-@pytest.mark.parametrize("reason", ["of refusals", "refusals", "研究模型是否会拒绝"])
-def test_a_short_reason_is_taken_without_invisible_signs(reason: str) -> None:
-    assert read_allowed([f"companion_harm:a=\u200b {reason}\u00ad"]) == {("companion_harm", "a"): reason}
+    for reason in ("of refusals", "refusals", "研究模型是否会拒绝"):
+        assert read_allowed([f"companion_harm:a=\u200b {reason}\u00ad"]) == (Allowed("companion_harm", "a", reason),)

@@ -13,7 +13,6 @@ from releases_made import case, scenario
 from h2htalk.curation.release.content import diff_releases
 from h2htalk.curation.release.items import ReleaseItem
 from h2htalk.data.releases.release_folder import private_folder
-from h2htalk.data.scenario import bundled_personas
 from h2htalk.errors import DataError
 from h2htalk.text.record_diff import format_diff
 
@@ -53,12 +52,6 @@ def test_items_that_came_went_moved_and_changed(tmp_path: Path) -> None:
     ]
 
 
-def test_equal_releases_do_not_differ(tmp_path: Path) -> None:
-    for folder in ("old", "new"):
-        make_card(tmp_path / folder)
-    assert format_diff(diff_releases(tmp_path / "old", tmp_path / "new")) == "no difference"
-
-
 def test_private_references_are_compared_where_they_are_at_hand(tmp_path: Path) -> None:
     changed = replace(scenario(1), references=("Another reply.",))
     make_card(tmp_path / "old", made_content(test=[scenario(1), scenario(2)]), private=True)
@@ -67,24 +60,6 @@ def test_private_references_are_compared_where_they_are_at_hand(tmp_path: Path) 
     assert (diff["changed"], list(diff["facts"])) == ({name(1): "references"}, ["references_sha256"])
     shutil.rmtree(private_folder(tmp_path / "old"))
     assert diff_releases(tmp_path / "old", tmp_path / "new")["changed"] == {}
-
-
-def test_a_persona_that_changed_is_named(tmp_path: Path) -> None:
-    nora = bundled_personas()["nora"]
-    make_card(tmp_path / "old")
-    content = made_content([case(1), case(2, "zh")])
-    make_card(tmp_path / "new", replace(content, personas={"nora": replace(nora, relation="old friend")}))
-    diff = diff_releases(tmp_path / "old", tmp_path / "new")
-    assert diff["changed"] == {"persona nora": "persona"}
-
-
-def test_long_lists_are_cut_and_counted(tmp_path: Path) -> None:
-    make_card(tmp_path / "old", made_content(test=[scenario(1)]))
-    make_card(tmp_path / "new", made_content(test=[scenario(n) for n in range(1, 31)]))
-    lines = format_diff(diff_releases(tmp_path / "old", tmp_path / "new"), most=5).splitlines()
-    assert "added: 29 (test 29)" in lines
-    assert lines[-1] == "  and 24 more"
-    assert len([line for line in lines if line.startswith("  made-")]) == 5
 
 
 def test_a_folder_that_is_no_release_is_an_error(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from releases_made import case, scenario
 
-from h2htalk.curation.release.check import check_release
+from h2htalk.curation.release.build import check_release
 from h2htalk.errors import DataError
 
 

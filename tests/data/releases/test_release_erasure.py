@@ -58,7 +58,8 @@ def released(folder: Path) -> Path:
     files = releases.hash_files(release)
     configs = {**manifest.configs, "votes": {"test": 4}}
     references = sha256_of(private / releases.PRIVATE_REFERENCES)
-    facts = {"allowed": [f"0a gate:{name}=A reason." for name in ("made-000001:dialogue_base", "made-000002")]}
+    allowed = {"gate": "companion_harm", "reason": "A reason.", "texts": ["0a"]}
+    facts = {"allowed": [allowed | {"item": name} for name in ("made-000001:dialogue_base", "made-000002")]}
     replace(manifest, files=files, configs=configs, references_sha256=references, facts=facts).write(release)
     return release
 
@@ -84,7 +85,7 @@ def test_rows_votes_and_references_leave_a_release(tmp_path: Path) -> None:
     assert manifest.configs["high_risk_zh"] == {"test": 0}
     assert manifest.configs["votes"] == {"test": 3}
     assert manifest.references_sha256 == sha256_of(releases.private_folder(release) / releases.PRIVATE_REFERENCES)
-    assert manifest.facts == {"allowed": ["0a gate:made-000002=A reason."]}
+    assert [one["item"] for one in manifest.facts["allowed"]] == ["made-000002"]
     assert (manifest.name, manifest.version, manifest.canary) == (before.name, before.version, before.canary)
     assert manifest.files.items() >= {k: v for k, v in before.files.items() if "dev" in k}.items()
     assert manifest.files[releases.data_file("en", "test")] in (release / releases.METADATA).read_text()
