@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,12 @@ from h2htalk.curation.workspace import Workspace
 # Person -> name in the raw files.
 PERSONS = {"made-p0001": "Emily Carter", "made-p0002": "Ruth Vane"}
 CRITERIA = ("accuracy", "consistency", "domain_compliance", "safety", "subtask_fit")
+
+
+def write_composer(folder: Path) -> None:
+    """Write `composer.jsonl`, the script of a composer that proposes nothing: what is extracted stays."""
+    text = json.dumps({"evidence": "Seen.", "proposals": []})
+    (folder / "composer.jsonl").write_text(json.dumps({"id": "*", "text": text}) + "\n")
 
 
 def dialogue(number: int, *texts: str, person: str | None = None, source: str = "made") -> dict[str, object]:

@@ -19,6 +19,8 @@ from h2htalk.text.escaping import printable
 with options.lazy_imports():
     from h2htalk.analysis import split_description
     from h2htalk.benchmark import score_run, split_changes
+    from h2htalk.benchmark.report import notes
+    from h2htalk.chat.store import call_store
     from h2htalk.curation import curate, erase, funnel, history
     from h2htalk.curation import dry_run as estimates
     from h2htalk.curation import show as records
@@ -153,6 +155,7 @@ def curate_run(
     else:
         place = curate.curate(spec, stages, workspace=workspace, from_stage=from_stage, processes=processes)
         curate_funnel(place.path)
+        say(*notes.cost_lines(call_store.read_costs(place.path)))
 
 
 def curate_funnel(workspace: options.Workspace, draw: Drawing = None) -> None:

@@ -102,22 +102,22 @@ class ChosenStages:
     def names(self) -> list[str]:
         """The stages, in order.
 
-        A stage whose required setting is empty, and that has not begun, is left out with a message on standard error.
+        The run ends before a stage whose required setting is empty, with a message on standard error, unless it began.
         """
         if self.asked:
             return [name for name in STAGES if name in self.asked]
-        kept = []
+        kept: list[str] = []
         for name, stage in STAGES.items():
             missing = stage.required and not getattr(self.spec.section(stage.settings), stage.required)
             if missing and name != self.from_stage and not _begun(self.place, name):
                 message = (
                     f"{name}: {name}.{stage.required} is empty, so the run ends with the results of "
                     f"{stage_before(name)}; to run {name}, set it, for instance {stage.required} = "
-                    f'"anthropic:claude-sonnet-5" in [{name}], and start the same command again'
+                    f"{stage.example} in [{name}], and start the same command again"
                 )
                 print(printable(message), file=sys.stderr, flush=True)
-            else:
-                kept.append(name)
+                break
+            kept.append(name)
         return kept
 
 

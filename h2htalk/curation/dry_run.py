@@ -1,57 +1,62 @@
 """`curate run --dry-run`: what each stage would read, whether it is finished, its model calls and what they cost.
 
-Nothing is written, and no model is called. The calls of a stage are made for a sample of the dialogues that are there
-now, in the raw files or in the last finished stage, and counted for all: rejected dialogues make them fewer.
+Nothing is written, and no model is called. Calls are counted from what is there now, in the raw files or in the last
+finished stage, and multiplied by the mean tokens of such a call.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from itertools import islice
 from pathlib import Path
 
-from h2htalk.chat.prices import add, dollars_text
-from h2htalk.chat.protocol import Request
-from h2htalk.chat.store.model_calls import describe_calls
-from h2htalk.curation.candidates import Candidate
-from h2htalk.curation.compose import stage as compose
+from h2htalk.chat.engines import parse_model
+from h2htalk.chat.prices import add, dollars_text, load_prices
+from h2htalk.chat.store.model_calls import CallSettings
+from h2htalk.curation.compose.extraction import MOST_DRAFTS
 from h2htalk.curation.curate import choose_stages
-from h2htalk.curation.gather.cleaning import clean
-from h2htalk.curation.gather.raw_items import RawDialogue, RefusedItem
 from h2htalk.curation.gather.settings import GatherSettings
-from h2htalk.curation.gather.simulation import open_simulation
 from h2htalk.curation.gather.source_files import named_items, plan_source
-from h2htalk.curation.review import stage as review
 from h2htalk.curation.review.faireval import ORDERS
 from h2htalk.curation.review.gold_check import read_gold
 from h2htalk.curation.run import StageRun, is_made, require_finished
-from h2htalk.curation.safety import guard_model
 from h2htalk.curation.settings import CurateSpec
-from h2htalk.curation.stage_folder import StageFolder
-from h2htalk.curation.stages import FIRST_STAGE, STAGES, ReviewSettings, find_stage, stage_before
-from h2htalk.data.responses import CALLS
-from h2htalk.data.scenario import Dialogue
+from h2htalk.curation.stages import FIRST_STAGE, STAGES, ComposeSettings, ReviewSettings, find_stage, stage_before
+from h2htalk.data.responses import CALLS, Usage
 from h2htalk.errors import counted
 
-SAMPLE = 200  # dialogues whose calls are made
-_NO_KEY = bytes(32)  # fences of the same length
+_NO_KEY = bytes(32)
+# Candidates of a dialogue: likely, and at most (what is extracted, and four proposals).
+_LIKELY_CANDIDATES, _MOST_CANDIDATES = 3, MOST_DRAFTS + 1 + 4
+_GUARDED = 0.2  # share of the dialogues that a guard is asked about: undecided ones (docs/measurements.md)
 
 
 @dataclass(frozen=True, slots=True)
-class _Input:
-    """What a stage reads: how many, of what, from where, and some of it. `most`: fewer may be left."""
+class _Kind:
+    """A kind of call: the mean tokens of its prompt, of its reply, and the most that a reply may have.
 
-    count: int
-    unit: str
-    place: str
-    dialogues: Sequence[Dialogue] = ()
-    candidates: Sequence[Candidate] = ()
-    most: bool = False
+    Prompts: measured on the dialogues of examples/curate.toml; replies: those of the forms' examples, filled in.
+    """
 
-    def __str__(self) -> str:
-        return f"{'at most ' if self.most else ''}{self.count:,} {self.unit} from {self.place}"
+    sent: int
+    back: int
+    most: int
+
+
+_GUARD = _Kind(350, 15, 64)
+_PROPOSALS, _REFERENCE = _Kind(1650, 400, 2400), _Kind(850, 120, 600)
+_RUBRIC, _COMPARISON = _Kind(1150, 350, 1200), _Kind(800, 110, 600)
+_USER_TURN, _COMPANION_TURN = _Kind(600, 40, 120), _Kind(700, 60, 200)
+
+
+_Count = tuple[float, float]  # of records that a stage reads, or of calls: likely, and at most
+_Calls = list[tuple[_Kind, _Count]]
+_Cost = tuple[Decimal | None, Decimal | None]  # US dollars likely, and at most; None where the price is unknown
+
+
+def _times(count: _Count, likely: float, most: float) -> _Count:
+    return count[0] * likely, count[1] * most
 
 
 def estimate_run(
@@ -65,117 +70,104 @@ def estimate_run(
     chosen = choose_stages(spec_path, stages, workspace, from_stage)
     spec, place, names = chosen.spec, chosen.place, chosen.names()
     finished = [n for n in STAGES if n not in chosen.renewed and (place.stage(n).path / "summary.json").exists()]
-    given = _raw_input(spec) if FIRST_STAGE not in finished else None
-    lines, costs = [], []
-    for name in STAGES:
+    lines: list[str] = []
+    costs: list[_Cost] = []
+    given, where = _raw_items(spec) if FIRST_STAGE not in finished else ((0, 0), "")
+    for name in names:
         folder, before = place.stage(name), stage_before(name)
-        if name in names:
-            run: StageRun = find_stage(name).make(spec, place, _NO_KEY)
-            source = "raw files"
-            if before and (before in finished or before not in names):
-                source = require_finished(place.stage(before))
-            if name not in chosen.renewed and (not before or before in finished):
-                is_made(folder, run, source)
-            if name in finished:
-                counts = folder.total()
-                lines.append(f"{name:10} finished: {counts.kept:,} of {counts.read:,} {STAGES[name].reads} kept")
-            else:
-                given = given or _stage_input(name, place.stage(before), before)
-                done = len(folder.parts()) if name not in chosen.renewed else 0
-                begun = f", {counted(done, 'part')} of it made" if done else ""
-                lines.append(f"{name:10} to make: reads {given}{begun}")
-                for what, dollars in _calls(name, run, spec, folder, given):
-                    lines.append(f"{'':10} {what}")
-                    costs.append(dollars)
-        given = _after(name, spec, given) if name not in finished else None
-    known_costs = [dollars for dollars in costs if dollars is not None]
-    if any(dollars is None or dollars for dollars in costs):
-        unknown = "" if len(known_costs) == len(costs) else ", and what has no known price"
-        lines.append(f"together about {dollars_text(add(*known_costs))} US dollars{unknown}")
+        run: StageRun = find_stage(name).make(spec, place, _NO_KEY)
+        source = "raw files"
+        if before and (before in finished or before not in names):
+            source = require_finished(place.stage(before))
+            written = place.stage(before).total().written
+            given, where = (written, written), before
+        if name not in chosen.renewed and (not before or before in finished):
+            is_made(folder, run, source)
+        if name in finished:
+            counts = folder.total()
+            lines.append(f"{name:10} finished: {counts.kept:,} of {counts.read:,} {STAGES[name].reads} kept")
+            continue
+        most = "at most " if before and before not in finished else ""
+        unit = STAGES[name].reads if before else "items"
+        lines.append(f"{name:10} to make: reads {most}{given[1]:,.0f} {unit} from {where}")
+        if stored := sum(b'"text":' in line for path in folder.path.glob(CALLS) for line in path.open("rb")):
+            lines.append(f"{'':10} {counted(stored, 'stored reply', 'stored replies')} used again for equal prompts")
+        for settings, calls in _calls(name, run, spec, given):
+            text, cost = _cost(settings, calls)
+            lines.append(f"{'':10} {settings.model}: {text}")
+            costs.append(cost)
+        if name == "compose":
+            given = _times(given, _LIKELY_CANDIDATES, _MOST_CANDIDATES)
+        where = name
+    if any(likely is None or likely for likely, _ in costs):
+        known = [cost for cost in costs if None not in cost]
+        likely, most_paid = (dollars_text(add(*dollars)) for dollars in zip(*known or [(Decimal(0),) * 2], strict=True))
+        unknown = "" if len(known) == len(costs) else ", and what has no known price"
+        lines.append(f"together likely {likely}, at most {most_paid} US dollars{unknown}")
     return "\n".join([*lines, "nothing was written and no model was called"])
 
 
-# --- What stages read ---------------------------------------------------------------------------------------------
-
-
-def _raw_input(spec: CurateSpec) -> _Input:
+def _raw_items(spec: CurateSpec) -> tuple[_Count, str]:
     """The items of all sources, and the simulated dialogues. Data sets on the Hub are not fetched, so not counted."""
     settings = spec.section(GatherSettings)
     count, places = 0, []
-    sample: list[Dialogue] = []
-    for number, source in enumerate(settings.sources, 1):
+    for source in settings.sources:
         plan = plan_source(source, spec.folder, settings.mock_dialogues)
         if plan.dataset is not None:
             places.append(f"{source.name} ({plan.dataset}, not counted)")
             continue
-        items = 0
-        for named in named_items(plan, lambda size: None):
-            items += 1
-            raw = named.item.content
-            if isinstance(raw, RawDialogue) and len(sample) < SAMPLE * number / len(settings.sources):
-                try:
-                    messages = clean(raw, source.language).messages
-                except RefusedItem:
-                    continue
-                sample.append(Dialogue(named.id, source.language, messages, {}, "unknown", {}))
+        items = sum(1 for _ in named_items(plan, lambda size: None))
         count += items
         places.append(f"{source.name} ({plan.place or 'mock dialogues'}, {items:,})")
     if settings.simulate.dialogues:
         simulated = settings.simulate.dialogues * len(settings.simulate.languages)
         count += simulated
         places.append(f"simulation ({simulated:,})")
-    return _Input(count, "items", ", ".join(places), sample)
+    return (count, count), ", ".join(places)
 
 
-def _stage_input(name: str, before: StageFolder, place: str) -> _Input:
-    """What a finished stage kept."""
-    records = list(islice(before.records(), SAMPLE))
-    unit, count = STAGES[name].reads, before.total().written
-    if unit == "candidates":
-        return _Input(count, unit, place, candidates=[Candidate.from_dict(record) for record in records])
-    return _Input(count, unit, place, [Dialogue.from_dict(record) for record in records])
-
-
-def _after(name: str, spec: CurateSpec, given: _Input | None) -> _Input | None:
-    """What the stage after an unfinished one reads at most."""
-    if given is None:
-        return None
-    if name != "compose":
-        return _Input(given.count, "dialogues", name, given.dialogues, most=True)
-    candidates = list(compose.expected_candidates(spec, given.dialogues))
-    count = round(len(candidates) * given.count / max(len(given.dialogues), 1))
-    return _Input(count, "candidates", name, candidates=candidates, most=True)
-
-
-# --- Calls ----------------------------------------------------------------------------------------------------------
-
-
-def _calls(
-    name: str, run: StageRun, spec: CurateSpec, folder: StageFolder, given: _Input
-) -> Iterator[tuple[str, Decimal | None]]:
-    """A line and the dollars of each model that a stage calls; None where the price is unknown."""
+def _calls(name: str, run: StageRun, spec: CurateSpec, given: _Count) -> list[tuple[CallSettings, _Calls]]:
+    """The models that a stage calls, and the kinds and numbers of their calls."""
     if not run.calls:
-        return
-    makers: dict[str, Callable[[], Iterable[Request]]] = {
-        "safety": lambda: map(guard_model.request, given.dialogues),
-        "compose": lambda: compose.expected_requests(spec, given.dialogues),
-        "review": lambda: review.expected_requests(spec, given.candidates),
-    }
-    stored = sum(b'"text":' in line for path in folder.path.glob(CALLS) for line in path.open("rb"))
-    again = f"; {stored:,} stored replies are used again where prompts are the same" if stored else ""
+        return []
     if name == FIRST_STAGE:
-        simulation = open_simulation(spec)
-        plans = simulation.plans[:SAMPLE]
-        made = list(simulation.expected_requests(plans))
-        for role, settings in zip(("user", "companion"), run.calls, strict=True):
-            requests = [request for speaker, request in made if speaker == role]
-            line, dollars = describe_calls(settings, requests, len(simulation.plans) / max(len(plans), 1))
-            yield f"{line}{again}", dollars
-        return
-    requests = list(makers[name]())
-    scale = given.count / max(len(given.candidates or given.dialogues), 1)
-    line, dollars = describe_calls(run.calls[0], requests, scale)
-    if name == "review" and (path := spec.section(ReviewSettings).gold):
-        gold = len(read_gold(Path(path)).candidates) * len(ORDERS) * spec.section(ReviewSettings).samples
-        again += f"; and {gold:,} calls of the judge check"
-    yield f"{line}{again}", dollars
+        simulate = spec.section(GatherSettings).simulate
+        turns = simulate.dialogues * len(simulate.languages) * simulate.turns / 2
+        kinds = (_USER_TURN, _COMPANION_TURN)
+        return [(one, [(kind, (turns, turns))]) for one, kind in zip(run.calls, kinds, strict=True)]
+    (settings,), references = run.calls, spec.section(ComposeSettings).references
+    if name == "safety":
+        return [(settings, [(_GUARD, _times(given, _GUARDED, 1))])]
+    if name == "compose":
+        written = (_REFERENCE, _times(given, _LIKELY_CANDIDATES * references, _MOST_CANDIDATES * references))
+        return [(settings, [(_PROPOSALS, given), written])]
+    review = spec.section(ReviewSettings)
+    asked = len(ORDERS) * review.samples
+    # The reply of a dialogue is a reference beside those of the model, of every other candidate.
+    likely, most = (n * (n - 1) / 2 for n in (min(references + 0.5, 4), min(references + 1, 4)))
+    compared = _times(given, likely * asked, most * asked)
+    if review.gold:
+        gold = len(read_gold(Path(review.gold)).candidates) * asked
+        compared = compared[0] + gold, compared[1] + gold
+    return [(settings, [(_RUBRIC, given), (_COMPARISON, compared)])]
+
+
+def _cost(settings: CallSettings, calls: _Calls) -> tuple[str, _Cost]:
+    """The number and the cost of a model's calls."""
+    likely, most = (round(sum(counts)) for counts in zip(*(count for _, count in calls), strict=True))
+    numbers = f"likely {likely:,}, at most {most:,} calls"
+    engine, _ = parse_model(settings.model)
+    if engine.local:
+        return f"{numbers}; costs nothing but time", (Decimal(0), Decimal(0))
+    if (price := load_prices(settings.prices).models.get(settings.model) if engine.hosted else None) is None:
+        return f"{numbers}; the price is unknown", (None, None)
+
+    def dollars(at: int) -> Decimal | None:
+        used = (Usage(kind.sent, (kind.back, kind.most)[at]) for kind, _ in calls)
+        each = (price.cost(one, settings.batch) for one in used)
+        return add(*(one and one * Decimal(count[at]) for one, (_, count) in zip(each, calls, strict=True)))
+
+    cost = dollars(0), dollars(1)
+    limit = "" if settings.max_cost is None or (cost[1] or 0) <= settings.max_cost else ", more than max_cost"
+    text = f"likely {dollars_text(cost[0])}, at most {dollars_text(cost[1])} US dollars{limit}"
+    return f"{numbers}; {text} (prices of {price.date})", cost

@@ -64,7 +64,7 @@ class ComposeSettings:
     """What is composed, and by which model.
 
     Attributes:
-        model: writes inputs and references that a dialogue does not contain; empty: only extract from dialogues.
+        model: writes inputs and references that a dialogue does not contain; without it a run ends before this stage.
         personas: the companions of the scenarios; the dialogue's id decides which.
         subtasks: to compose; empty: all.
         references: that the model writes for a scenario; at most as many replies of other dialogues to the same
@@ -116,7 +116,7 @@ class Stage:
         module: its `make_stage(spec, workspace, key)` returns a `run.StageRun`.
         settings: the record of its TOML section.
         reads: what its input records are: `dialogues` or `candidates`.
-        required: the setting without which a run ends before this stage; empty for none.
+        required: the setting without which a run ends before this stage; empty for none. `example`: a value of it.
         compares: whether the result for a record depends on other records: an erasure then removes all parts.
         temporary: files and folders in its folder that are removed when the stage is finished.
     """
@@ -126,6 +126,7 @@ class Stage:
     settings: type[Any]
     reads: str = "dialogues"
     required: str = ""
+    example: str = '"anthropic:claude-sonnet-5"'
     compares: bool = False
     temporary: tuple[str, ...] = ()
 
@@ -148,7 +149,13 @@ STAGES: Mapping[str, Stage] = {
             compares=True,
             temporary=("duplicates.jsonl", "work"),
         ),
-        Stage(name="compose", module="h2htalk.curation.compose.stage", settings=ComposeSettings),
+        Stage(
+            name="compose",
+            module="h2htalk.curation.compose.stage",
+            settings=ComposeSettings,
+            required="model",
+            example='"anthropic:claude-sonnet-5", or "embedded", which costs nothing,',
+        ),
         Stage(
             name="review",
             module="h2htalk.curation.review.stage",

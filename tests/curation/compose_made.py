@@ -98,9 +98,9 @@ def compose(
     default: str | None = NOTHING,
     **settings: Any,
 ) -> tuple[Workspace, RecordCounts]:
-    """Compose these dialogues; with a scripted model where there are replies."""
+    """Compose these dialogues; with a scripted model that proposes nothing beside these replies."""
     workspace = Workspace(tmp_path / "work")
     if not workspace.key_path.exists():
         finished(workspace.path, "dedup", [d.to_dict() for d in dialogues], part=2)
-    model = "" if replies is None else script(tmp_path / "replies.jsonl", replies, default)
+    model = script(tmp_path / "replies.jsonl", replies or {}, default)
     return workspace, run_one("compose", workspace, ComposeSettings(**{"model": model, **settings}))

@@ -7,12 +7,14 @@ import shutil
 from pathlib import Path
 
 import pytest
-from curation_made import CRITERIA, all_files
+from command_line import h2htalk
+from curation_made import CRITERIA, all_files, write_composer
 from providers import ProviderServer, price_file
 
 from h2htalk.curation.curate import curate, summaries
 from h2htalk.curation.erase import erase
 from h2htalk.curation.stages import STAGES
+from h2htalk.curation.workspace import Workspace
 from h2htalk.errors import ConfigError, DataError, IncompleteError
 
 SPEC = """
@@ -30,6 +32,9 @@ format = "messages"
 language = "en"
 licence = "CC0-1.0"
 
+[compose]
+model = "scripted:composer.jsonl"
+
 [review]
 model = "scripted:reviewer.jsonl"
 """
@@ -41,6 +46,7 @@ def verdict(score: int = 5) -> str:
 
 
 def script(folder: Path, line: dict[str, object]) -> None:
+    write_composer(folder)
     (folder / "reviewer.jsonl").write_text(json.dumps({"id": "*", **line}) + "\n")
 
 
@@ -129,6 +135,15 @@ def test_without_a_reviewer_the_run_ends_with_candidates(spec: Path, capsys: pyt
         curate(spec, ("review",))
     spec.write_text(SPEC)
     assert [item.stage for item in summaries(curate(spec))] == list(STAGES)
+
+
+def test_without_a_composer_the_run_ends_after_dedup_and_says_what_to_type(spec: Path) -> None:
+    spec.write_text(SPEC.replace("scripted:composer.jsonl", ""))
+    done = h2htalk("curate", "run", str(spec))
+    assert done.returncode == 0
+    assert "compose.model is empty, so the run ends with the results of dedup" in done.stderr
+    assert 'model = "anthropic:claude-sonnet-5", or "embedded", which costs nothing, in [compose]' in done.stderr
+    assert [item.stage for item in summaries(Workspace(spec.parent / "work"))] == list(STAGES)[:-2]
 
 
 def test_one_stage_needs_only_the_stage_before(spec: Path) -> None:

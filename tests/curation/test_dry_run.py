@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -48,12 +49,11 @@ def test_it_estimates_every_stage_and_writes_nothing(tmp_path: Path, monkeypatch
     lines = done.stdout.splitlines()
     assert lines[0] == "gather     to make: reads 8 items from made (mock dialogues, 8)"
     assert "anonymize  to make: reads at most 8 dialogues from gather" in lines
-    # Of each dialogue one call for proposals, and two references for each of four.
-    assert "openai:gpt-4o: at most 72 calls" in done.stdout
+    # Of each dialogue one call for proposals, and two references for each of eight candidates.
+    assert "openai:gpt-4o: likely 56, at most 136 calls; likely " in done.stdout
     # Of eight candidates each, three references: three pairs in two orders, and the rubric.
-    assert "anthropic:claude-sonnet-5: at most 448 calls" in done.stdout
-    assert "together about " in lines[-2]
-    assert "US dollars" in lines[-2]
+    assert "anthropic:claude-sonnet-5: likely 114, at most 448 calls; likely " in done.stdout
+    assert re.fullmatch(r"together likely [\d.]+, at most [\d.]+ US dollars", lines[-2])
 
 
 def test_it_knows_what_is_finished(tmp_path: Path) -> None:
@@ -66,7 +66,7 @@ def test_it_knows_what_is_finished(tmp_path: Path) -> None:
     assert "gather     finished: 8 of 8 dialogues kept" in estimate_run(spec)
     assert "gather     to make: reads 8 items" in estimate_run(spec, from_stage="gather")
     with pytest.raises(ConfigError, match="the stage is not finished"):
-        estimate_run(spec, ["compose"])
+        estimate_run(spec, ["dedup"])
     spec.write_text(SPEC.replace("= 8", "= 9"))
     with pytest.raises(ConfigError, match="another setting of sources"):
         estimate_run(spec)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from command_line import h2htalk
-from curation_made import CRITERIA, all_files, dialogue, gathered, run_one
+from curation_made import CRITERIA, all_files, dialogue, gathered, run_one, write_composer
 from kills import killed_at
 
 from h2htalk.curation.curate import curate, summaries
@@ -32,6 +32,9 @@ path = "raw.jsonl"
 format = "messages"
 language = "en"
 licence = "CC0-1.0"
+
+[compose]
+model = "scripted:composer.jsonl"
 
 [review]
 model = "scripted:reviewer.jsonl"
@@ -78,6 +81,7 @@ def project(folder: Path, part: int, without: tuple[int, ...] = ()) -> Path:
     spec.write_text(SPEC.replace("PART", str(part)))
     raw = ["" if at in without else json.dumps(talk(at)) for at in range(1, 11)]
     (folder / "raw.jsonl").write_text("\n".join(raw) + "\n")
+    write_composer(folder)
     criteria = {name: {"evidence": "Seen.", "score": 5} for name in CRITERIA}
     verdict = {**criteria, "fitting_subtask": "dialogue_base", "revision": "", "verdict": "accept"}
     write_jsonl(folder / "reviewer.jsonl", [{"id": "*", "text": json.dumps(verdict)}])

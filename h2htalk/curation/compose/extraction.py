@@ -91,7 +91,7 @@ def _alternatives(dialogue: Dialogue) -> tuple[Reference, ...]:
 
 
 def extract(
-    dialogue: Dialogue, persona: Persona, subtasks: Sequence[str], seed: int, *, preview: bool = False
+    dialogue: Dialogue, persona: Persona, subtasks: Sequence[str], seed: int, *, selective: bool = False
 ) -> Extracted:
     """Extract scenarios whose reference is the dialogue's own reply, or another dialogue's to the same message.
 
@@ -99,11 +99,11 @@ def extract(
     three spread over the dialogue, a `dialogue_base`; a greeting or a goodbye is used only where no other reply keeps
     the contract.
 
-    In a preview, which no model completes, only turns with enough content are used, whose companion tells of no human
-    life of its own in reply and history.
+    `selective`: only turns with enough content are used, whose companion tells of no human life of its own in reply and
+    history.
 
     The turns depend on the dialogue and the seed alone. `reason` where there is none: `no_turn` (no turn is answered),
-    `no_content` (of a preview), `too_long`, `contract:RULE` (no reply keeps it; RULE is the first that the first turn's
+    `no_content`, `too_long`, `contract:RULE` (no reply keeps it; RULE is the first that the first turn's
     reply breaks) or `nothing` (no extractable subtask is asked for, or none fits).
     """
     asked = [name for name in EXTRACTABLE if name in subtasks]
@@ -111,7 +111,7 @@ def extract(
     if not asked or not turns:
         return Extracted((), "no_turn" if asked else "nothing")
     told = [-1]
-    if preview:
+    if selective:
         companions = (at for at, turn in enumerate(dialogue.messages) if turn.role == "companion")
         told += [at for at in companions if tells_of_itself(dialogue, at)]
         turns = [at for at in turns if is_substantial(dialogue, at)]

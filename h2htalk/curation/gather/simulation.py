@@ -229,15 +229,6 @@ class Simulation:
                 talk.add(role, replies[talk.plan.id, number])
         return [self._outcome(talk) for talk in talks]
 
-    def expected_requests(self, plans: Sequence[PlannedDialogue]) -> Iterator[tuple[Role, Request]]:
-        """The calls of these dialogues, for an estimate: every turn is made, and as long as it may be."""
-        for plan in plans:
-            talk = self._begin(plan)
-            for number in range(self.settings.turns):
-                role = ROLES[number % 2]
-                yield role, self._request(talk, role, number)
-                talk.turns.append((role, "some " * _TOKENS[role]))
-
     def _begin(self, plan: PlannedDialogue) -> _Conversation:
         persona, cell = self.personas[plan.cell.persona], plan.cell
         number = request_seed(self.seed, plan.id, 0)

@@ -11,14 +11,13 @@ kept, rejected               the outcome of each candidate
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from h2htalk.chat.engines import model_identity
-from h2htalk.chat.protocol import Request
 from h2htalk.chat.store.model_calls import CallSettings, ModelCalls
 from h2htalk.curation.candidates import Candidate
 from h2htalk.curation.outcomes import Kept, Outcomes, PartRule, Record, Rejected
@@ -90,15 +89,6 @@ def make_stage(spec: CurateSpec, workspace: Workspace, key: bytes) -> StageRun:
         arithmetic=_ARITHMETIC,
         prepare=partial(_review_all, settings, calls, gold, reviewer, before),
     )
-
-
-def expected_requests(spec: CurateSpec, candidates: Sequence[Candidate]) -> Iterator[Request]:
-    """The calls for these candidates, for an estimate: the first reference wins each comparison."""
-    settings = spec.section(ReviewSettings)
-    reviewer = Reviewer(settings.model, settings.temperature, spec.seed, Prompts.load(spec.prompts), b"")
-    for candidate in candidates:
-        yield from comparisons(reviewer, candidate, settings.samples)
-        yield reviewer.rubric(candidate, candidate.references[0].text)
 
 
 # --- Map: call, and read the replies ----------------------------------------------------------------------------

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from compose_made import NOTHING, PROPOSALS, REFERENCES, compose, proposal, proposals, reference, talk
+from compose_made import NOTHING, PROPOSALS, REFERENCES, compose, proposal, proposals, reference, script, talk
 from curation_made import finished, run_one
 
 from h2htalk.chat.protocol import Reply, Request
@@ -35,7 +35,7 @@ def rejected(workspace) -> dict[str, str]:
     return {r["id"]: r["reason"] for r in workspace.stage("compose").records("rejected")}
 
 
-# --- Without a model --------------------------------------------------------------------------------------------
+# --- Without proposals ------------------------------------------------------------------------------------------
 
 
 def test_extracted_candidates_have_the_reply_of_the_dialogue(tmp_path: Path) -> None:
@@ -218,7 +218,7 @@ def test_safety_metadata_are_passed_on(tmp_path: Path) -> None:
     workspace, counts = compose(tmp_path, [talk(metadata={"safety": safety})])
     candidate = next(iter(read(workspace).values()))
     assert candidate.scenario.tags.risk == "high"
-    assert candidate.scenario.metadata == {"safety": safety, "preview": True}
+    assert candidate.scenario.metadata == {"safety": safety}
     assert counts.tags["crisis"] == counts.tags["review"] == 2
 
 
@@ -317,7 +317,7 @@ def test_results_do_not_depend_on_parts_or_processes(tmp_path: Path) -> None:
     found = []
     for part, processes in ((30, 1), (7, 2)):
         workspace = finished(tmp_path / str(part), "dedup", [d.to_dict() for d in dialogues], part)
-        run_one("compose", workspace, processes=processes)
+        run_one("compose", workspace, ComposeSettings(model=script(tmp_path / "c.jsonl", {})), processes=processes)
         found.append([json.dumps(record) for record in workspace.stage("compose").records()])
     assert found[0] == found[1]
 
@@ -328,23 +328,17 @@ def test_results_do_not_depend_on_parts_or_processes(tmp_path: Path) -> None:
         ({"personas": ("nobody",)}, "choose from imani, kit, mateo, nora, ren, tomas"),
         ({"personas": ()}, "compose.personas is empty"),
         ({"subtasks": ("smalltalk",)}, "no subtask 'smalltalk'; choose from dialogue_base"),
-        ({"subtasks": ("itinerary_basic",)}, "name a model that writes them in compose.model"),
+        ({"model": ""}, "compose.model is empty"),
+        ({"model": "embedded", "subtasks": ("itinerary_basic",)}, "name a model that writes them in compose.model"),
         ({"model": "opnai:x"}, "unknown engine"),
     ],
 )
 def test_wrong_settings_are_errors(settings: dict[str, object], words: str, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=words):
-        run_one("compose", Workspace(tmp_path), ComposeSettings(**settings))  # type: ignore[arg-type]
+        run_one("compose", Workspace(tmp_path), ComposeSettings(**{"model": "scripted:x", **settings}))  # type: ignore[arg-type]
 
 
-# --- Without a model, and with a small one ------------------------------------------------------------------------
-
-
-def test_a_preview_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    workspace, _ = compose(tmp_path, [talk()])
-    assert all(one.scenario.metadata["preview"] is True for one in read(workspace).values())
-    assert "compose: a preview: without compose.model" in capsys.readouterr().err
-    assert workspace.stage("compose").notes()["preview"]["message"].startswith("a preview")
+# --- With a small model ----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.slow
@@ -354,7 +348,6 @@ def test_the_embedded_model_writes_replies_to_what_is_extracted(tmp_path: Path) 
     workspace, _ = compose(tmp_path, [talk()], None, model="embedded", subtasks=("dialogue_base",))
     found = read(workspace)
     assert found
-    assert not any("preview" in one.scenario.metadata for one in found.values())
     calls = (workspace.stage("compose").path / "calls.jsonl").read_text().splitlines()
     assert len(calls) == len(found)
     audits = [line for line in workspace.stage("compose").records("audit") if line.get("refused")]

@@ -103,8 +103,10 @@ REPLY = "That sounds like a long evening, which part of it stays with you now?"
         ),
     ],
 )
-def test_a_preview_has_content_and_no_human_life_of_the_companion(texts: tuple[str, ...], turn: int | None) -> None:
-    found = extract(chat(*texts), NORA, ALL, 0, preview=True)
+def test_a_selective_extraction_has_content_and_no_human_life_of_the_companion(
+    texts: tuple[str, ...], turn: int | None
+) -> None:
+    found = extract(chat(*texts), NORA, ALL, 0, selective=True)
     assert [draft.turn for draft in found.drafts] == ([turn] if turn else [])
     assert found.reason == ("" if turn else "no_content")
 
@@ -113,15 +115,15 @@ def test_a_preview_has_content_and_no_human_life_of_the_companion(texts: tuple[s
     ("reply", "drafts"),
     [("我也经历过离婚，所以特别明白你现在的这种感受。", 0), ("听起来这一天真的很漫长，最难熬的是哪个时候呢？", 1)],
 )
-def test_a_chinese_preview(reply: str, drafts: int) -> None:
+def test_a_chinese_selective_extraction(reply: str, drafts: int) -> None:
     dialogue = chat("今天在公司又被领导当着大家的面批评了，心里特别难受。", reply, language="zh")
-    assert len(extract(dialogue, NORA, ALL, 0, preview=True).drafts) == drafts
+    assert len(extract(dialogue, NORA, ALL, 0, selective=True).drafts) == drafts
 
 
-def test_the_history_of_a_preview_begins_after_such_a_reply() -> None:
+def test_the_history_of_a_selective_extraction_begins_after_such_a_reply() -> None:
     texts = ("My cellar was flooded again on Sunday night.", "My husband and I lost our cellar as well.")
     more = ("The water took the boxes with all my letters in it.", REPLY)
-    (draft,) = extract(chat(*texts, *more), NORA, ("dialogue_base",), 0, preview=True).drafts
+    (draft,) = extract(chat(*texts, *more), NORA, ("dialogue_base",), 0, selective=True).drafts
     assert [turn["content"] for turn in draft.inputs["history"]] == [more[0]]
 
 
