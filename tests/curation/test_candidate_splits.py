@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
@@ -40,15 +39,6 @@ def test_it_is_evaluated_where_it_is(workspace: Path, tmp_path: Path) -> None:
     assert (out / "report.html").exists()
     # The workspace knows the run, which holds a copy of its items.
     assert [(link.kind, link.path) for link in read_links(workspace)] == [("run", out)]
-
-
-def test_imported_answers_are_linked_too(workspace: Path, tmp_path: Path) -> None:
-    item = load_split(workspace).scenarios[0].id
-    (tmp_path / "answers.jsonl").write_text(json.dumps({"id": item, "response": "Good night."}) + "\n")
-    out = tmp_path / "imported"
-    given = ("--split", workspace, "--embedder", "none", "--out", out, "--name", "other")
-    h2htalk("import", "responses", tmp_path / "answers.jsonl", *given)
-    assert out in [link.path for link in read_links(workspace)]
 
 
 @pytest.mark.parametrize(

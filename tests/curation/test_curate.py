@@ -190,14 +190,3 @@ def test_after_a_failure_the_advice_leaves_from_stage_out(curated: Path) -> None
     message = r"the same command makes these calls again, without --from-stage review$"
     with pytest.raises(IncompleteError, match=message):
         curate(curated, from_stage="review")
-
-
-def test_parts_of_an_interrupted_removal_are_not_reused(spec: Path) -> None:
-    """Parts without `stage.json` were used by the next run, whatever its settings."""
-    workspace = curate(spec)
-    folder = workspace.stage("anonymize")
-    whole = all_files(folder.path)
-    (folder.path / "stage.json").unlink()
-    folder.file("kept", "part-00000").write_text("")
-    curate(spec)
-    assert all_files(folder.path) == whole

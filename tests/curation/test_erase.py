@@ -13,7 +13,7 @@ from curation_made import CRITERIA, all_files, dialogue, gathered, run_one, writ
 from kills import killed_at
 
 from h2htalk.curation.curate import curate, summaries
-from h2htalk.curation.erase import erase, purge, source_place
+from h2htalk.curation.erase import erase, purge
 from h2htalk.curation.gather.settings import GatherSettings, Source
 from h2htalk.curation.history import explain
 from h2htalk.curation.workspace import Workspace
@@ -306,13 +306,6 @@ def test_a_raw_id_of_several_dialogues_is_an_error(tmp_path: Path) -> None:
     assert not place.tombstones().called("7", place.open_key())
 
 
-def test_the_place_of_raw_text() -> None:
-    assert source_place({"file": "bank.json", "line": 1, "row": 4}) == "bank.json:1, item 4"
-    assert source_place({"file": "bank.json", "line": 1, "row": 1}) == "bank.json:1, item 1"
-    assert source_place({"file": "raw.jsonl", "line": 4, "row": 4}) == "raw.jsonl:4"
-    assert source_place({"file": "generated", "row": 4}) == "generated:4"
-
-
 @pytest.mark.parametrize("linked", ["compose", "anonymize/kept/part-00000.jsonl"])
 def test_nothing_is_erased_behind_a_symbolic_link(whole: Path, tmp_path: Path, linked: str) -> None:
     """A linked file was replaced by another one, so the words stayed in its target."""
@@ -376,19 +369,3 @@ def test_purge_after_the_last_finished_stage(whole: Path, tmp_path: Path, begun:
     assert not place.key_path.exists()
     assert [item.stage for item in summaries(place)] == ["gather", "anonymize", "safety", "dedup"]
     assert list(place.stage("dedup").records())
-
-
-def test_a_file_that_purge_cannot_remove_is_an_error(
-    whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    shutil.copytree(whole, tmp_path / "whole")
-    unlink = Path.unlink
-
-    def refuse(path: Path, missing_ok: bool = False) -> None:
-        if path.name == "secret.key":
-            raise PermissionError(1, "Operation not permitted", str(path))
-        unlink(path, missing_ok=missing_ok)
-
-    monkeypatch.setattr(Path, "unlink", refuse)
-    with pytest.raises(DataError, match=r"secret\.key: cannot be removed: Operation not permitted"):
-        purge(Workspace(tmp_path / "whole" / "work"))

@@ -31,14 +31,13 @@ from h2htalk.curation.erase import erase, purge
 from h2htalk.curation.workspace import Workspace
 from h2htalk.data.erasure.folder_kinds import ErasedIds, read_erased, require_erased
 from h2htalk.data.erasure.folder_kinds import erase as erase_folder
-from h2htalk.data.erasure.sweep import find_folders
 from h2htalk.data.files import read_jsonl, writer_lock
-from h2htalk.data.links import add_link, read_links
+from h2htalk.data.links import add_link
 from h2htalk.data.releases.hub import cache_folder, publish
 from h2htalk.data.releases.release_folder import TOMBSTONES, private_folder
 from h2htalk.data.run_folder import RunFolder
 from h2htalk.data.splits import load_split
-from h2htalk.errors import ConfigError, DataError, H2HTalkError
+from h2htalk.errors import DataError, H2HTalkError
 from h2htalk.rounds.lifecycle import close_round, open_round
 from h2htalk.rounds.outcome import read_outcome
 from h2htalk.rounds.round_folder import RoundFolder
@@ -97,12 +96,6 @@ def require_gone(lab: Path) -> None:
     assert ids.isdisjoint(read_erased(lab / "release" / TOMBSTONES))
 
 
-def test_the_example_holds_her_words_everywhere(published: Path) -> None:
-    holding = {name.partition("/")[0] for name in files_with(published, f"the {WORDS}")}
-    assert {*MADE, "work", "raw.jsonl"} == holding
-    assert [link.kind for link in read_links(published / "work")] == ["round", "release", "run"]
-
-
 def test_before_a_purge(lab: Path) -> None:
     untouched = {name: one for name, one in read_outcome(lab / "crowd").decisions.items() if "00000" in name[0]}
     done = h2htalk_here("curate", "erase", str(lab / "work"), EMILY)
@@ -148,20 +141,6 @@ def test_after_a_purge(lab: Path, asked: str) -> None:
     assert set(erase(place, EMILY).ids) <= {"chat-000002", "chat-000005", "chat-p0001"}
     with pytest.raises(DataError, match="no id 'Nobody'"):
         erase(place, "Nobody")
-
-
-@pytest.mark.parametrize("stage", ["gather", "safety"])
-def test_after_an_upgrade_of_a_stage(lab: Path, stage: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The stages are refused until the upgraded one is asked for, and she does not come back."""
-    monkeypatch.setattr(f"h2htalk.curation.{stage}.stage.VERSION", 99)
-    erase(Workspace(lab / "work"), EMILY)
-    require_gone(lab)
-    with pytest.raises(ConfigError, match=rf"another version of its rule; .*--from-stage {stage}"):
-        curate(lab / "curate.toml")
-    require_gone(lab)
-    place = curate(lab / "curate.toml", from_stage=stage)
-    assert {one.stage for one in summaries(place)} >= {"gather", "review"}
-    require_gone(lab)
 
 
 def test_versions_on_the_hub(lab: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -357,9 +336,3 @@ def test_ids_of_items_calls_and_ties(name: str, covered: bool) -> None:
 def test_records_that_hold_words_of_an_erased_id(record: dict[str, object]) -> None:
     assert ErasedIds(frozenset({"d-2", "p-2"})).covers(record)
     assert not ErasedIds(frozenset({"d-3"})).covers(record)
-
-
-def test_folders_are_found_by_their_files(published: Path) -> None:
-    found = {path.name: kind for kind, path in find_folders([published])}
-    runs = dict.fromkeys(("run-candidates", "run-release"), "run")
-    assert found == {"crowd": "round", "expert": "round", "release": "release", "study": "study", **runs}

@@ -158,24 +158,6 @@ def test_the_planted_dialogues_among_a_few_mock_dialogues(tmp_path: Path, monkey
     require_documented_ids(workspace)
 
 
-@pytest.mark.slow
-def test_the_example_with_mock_dialogues(tmp_path: Path) -> None:
-    started = time.monotonic()
-    done = run(tmp_path / "work", None)
-    assert done.returncode == 0, done.stderr
-    assert time.monotonic() - started < MINUTES * 60
-    assert "H2HTALK_DATA" in done.stderr
-    workspace = Workspace(tmp_path / "work")
-    found = summaries(workspace)
-    assert found[0].counts.read >= 900
-    require_sums(found)
-    require_plans(workspace)
-    require_privacy(workspace)
-    for item in found:
-        assert f"{item.counts.read:,}" in done.stdout
-    require_documented_ids(workspace)
-
-
 @pytest.mark.live
 def test_the_example_with_public_dialogues(tmp_path: Path, shared_data: Path) -> None:
     started = time.monotonic()

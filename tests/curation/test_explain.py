@@ -10,7 +10,6 @@ from curation_made import dialogue, dropping, gathered, keeping, stage
 from h2htalk.curation.history import explain, format_history
 from h2htalk.curation.run import RuleFactory, run_stage
 from h2htalk.curation.workspace import Workspace
-from h2htalk.errors import DataError
 
 EMILY = "made-p0001"
 
@@ -39,13 +38,6 @@ def test_the_history_of_a_dialogue(workspace: Workspace) -> None:
 def test_the_history_of_a_person_is_that_of_all_their_dialogues(workspace: Workspace) -> None:
     assert {event.id for event in explain(workspace, EMILY)} == {"made-000001", "made-000002"}
     assert explain(workspace, "Emily Carter") == explain(workspace, EMILY)
-
-
-def test_an_unknown_id_is_an_error(workspace: Workspace) -> None:
-    with pytest.raises(DataError, match="no id 'made-9' was gathered"):
-        explain(workspace, "made-9")
-    with pytest.raises(DataError, match="there is no curation here"):
-        explain(Workspace(workspace.path / "nosuch"), "made-000001")
 
 
 def test_the_origin_of_replies_is_shown(tmp_path: Path) -> None:

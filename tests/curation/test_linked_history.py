@@ -95,13 +95,6 @@ def test_a_tie_and_an_item_that_everybody_skipped(tmp_path: Path) -> None:
     assert (again["skipped"], again["keep"]["rule"]) == (1, "tie")
 
 
-def test_an_open_round_has_votes_and_no_decision(tmp_path: Path) -> None:
-    path = crowd_round(tmp_path)
-    reopen_round(path, annotators=people(tmp_path / "more.csv", "emeka_o"))
-    found = of_round(tmp_path, "c-0", "crowd")
-    assert (found["state"], found["keep"]) == ("open", {"votes": {"drop": 2}})
-
-
 def test_folders_that_are_gone_or_unreadable_are_said(tmp_path: Path) -> None:
     path = crowd_round(tmp_path)
     open_round(spec_of("expert", path), tmp_path / "expert")

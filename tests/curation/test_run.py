@@ -108,17 +108,6 @@ def _failing() -> PartRule:
     return rule
 
 
-def test_a_rule_without_an_outcome_for_a_record_is_a_bug(tmp_path: Path) -> None:
-    workspace = gathered(tmp_path, MADE)
-    with pytest.raises(AssertionError, match="every record"):
-        run_stage(stage("anonymize", RuleFactory(_forgetting)), workspace, processes=1)
-    assert workspace.stage("anonymize").parts() == []
-
-
-def _forgetting() -> PartRule:
-    return lambda records, part: [[Kept(record)] for record in records[1:]]
-
-
 @pytest.mark.parametrize("processes", [1, 2])
 def test_missing_lines_of_the_stage_before_are_an_error(tmp_path: Path, processes: int) -> None:
     workspace = gathered(tmp_path, MADE)

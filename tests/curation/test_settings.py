@@ -86,24 +86,15 @@ def test_a_path_with_an_unset_variable_is_a_key_error(tmp_path: Path) -> None:
         (f"{START}\n[reviews]", "reviews: no such field; did you mean 'review'"),
         (START.replace('"messages"', '"openai"'), "gather: sources.1.format: no format 'openai'; choose from"),
         (START.replace('"calls"', '"a/b"', 1), "gather: sources.1.name: 'a/b' must be at most 60 letters"),
-        (START.replace('"calls"', '"simulated"', 1), "'simulated' is the name of simulated dialogues"),
         (f"{START}limit = 0", "gather: sources.1.limit: .*1 or more, not 0"),
         (f"{START}{SOURCE}", "gather: sources: 'calls' is given twice"),
         (f'{START}{SIMULATE}emotions = ["joy", "grief", "joy"]', "emotions: 'joy' is given twice"),
         (f'{START}{SIMULATE}languages = ["en", "en"]', "languages: 'en' is given twice"),
-        (f"{START}{SIMULATE}emotions = []", "gather: simulate.emotions: .*at least 1"),
         (f'workspace = "w"\n[gather]\nmock_dialogues = -3\n{SOURCE}', "gather: mock_dialogues: .*not -3"),
         (f"{START}\n[review]\nsamples = 0", "review: samples: .*1 or more, not 0"),
-        (f"{START}\n[review]\nsamples = 100000000", "review: samples: .*not 100000000"),
-        (f"{START}\n[review]\nescalate = 1.5", "review: escalate: .*not 1.5"),
         (f"{START}\n[review]\nmargin = nan", "review: margin: holds the number nan"),
-        (f"{START}\n[review]\nmargin = -1.0", "review: margin: .*not -1.0"),
-        (f"{START}\n[review]\naccept = 99", "review: accept: .*5 or less, not 99"),
-        (f"{START}\n[compose]\nmax_cost = -2.0", "compose: max_cost: .*not -2.0"),
         (f"{START}\n[dedup]\nthreshold = 0.5", "dedup: threshold: .*0.65 or more, not 0.5"),
         (f"part = 0\n{START}", "part: .*not 0"),
-        (f"part = {'9' * 23}\n{START}", "part: .*not 9"),
-        (f"processes = 0\n{START}", "processes: .*not 0"),
         ("workspace = ", "not readable as TOML"),
         (f"seed = {'[' * 5000}{']' * 5000}\n{START}", "nested too deeply"),
         (f'workspace = "w\\u0000x"\n{SOURCE}', "cannot be a path: .*null"),
@@ -116,11 +107,3 @@ def test_an_error_names_the_file_and_the_setting(tmp_path: Path, text: str, mess
     with pytest.raises(ConfigError, match=message) as caught:
         read(tmp_path, text)
     assert str(caught.value).startswith(str(tmp_path / "curate.toml"))
-
-
-def test_a_byte_order_mark_is_ignored_and_a_missing_file_is_an_error(tmp_path: Path) -> None:
-    path = tmp_path / "curate.toml"
-    path.write_text(START, encoding="utf-8-sig")
-    assert read_spec(path).workspace == str(tmp_path / "w")
-    with pytest.raises(ConfigError, match=r"none\.toml: not readable as TOML"):
-        read_spec(tmp_path / "none.toml")

@@ -155,10 +155,3 @@ def test_the_identity_of_a_model_in_a_folder_depends_on_its_files(tmp_path: Path
     assert names[0] == names[1] != names[2]
     assert names[0].startswith("hf:my-model, sha256 ")
     assert origin(f"hf:{folder}") == "model:hf:my-model"
-
-
-def test_a_hosted_model_is_no_folder_of_the_same_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "gpt-4o").mkdir()
-    (tmp_path / "gpt-4o/config.json").write_text("{}")
-    monkeypatch.chdir(tmp_path)
-    assert model_identity("openai:gpt-4o") == "openai:gpt-4o"

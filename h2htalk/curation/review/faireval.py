@@ -154,6 +154,49 @@ def entropy(verdicts: Iterable[Verdict]) -> float:
     return abs(sum(-share * math.log(share) for share in shares))
 
 
+# --- Several references ---------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedPair:
+    """Two references of a candidate, by their places (from 0), and the result of their comparison."""
+
+    first: int
+    second: int
+    samples: tuple[EvidenceSample, ...]
+    calibration: Calibration
+
+
+def choose_reference(pairs: Sequence[ComparedPair], references: int) -> int:
+    """The place of the winner: by the share of won comparisons (a tie counts half), then by the mean score, then the
+    first.
+
+    An unscored comparison, or one whose orders conflict, is left to people and not counted. A reference without a
+    counted comparison has won half.
+    """
+    wins: list[list[float]] = [[] for _ in range(references)]
+    points: list[list[float]] = [[] for _ in range(references)]
+    for pair in pairs:
+        calibration = pair.calibration
+        if not calibration.scored or calibration.conflict:
+            continue
+        share = {"win": 1.0, "tie": 0.5, "lose": 0.0}[calibration.verdict or "tie"]
+        wins[pair.first].append(share)
+        wins[pair.second].append(1 - share)
+        points[pair.first].append(calibration.score_a or 0.0)
+        points[pair.second].append(calibration.score_b or 0.0)
+
+    def rank(at: int) -> tuple[float, float, int]:
+        # Rounded: sums of the same scores in another order must be equal.
+        return round(_average(wins[at], 0.5), 9), round(_average(points[at], 0.0), 9), -at
+
+    return max(range(references), key=rank)
+
+
+def _average(values: Sequence[float], otherwise: float) -> float:
+    return math.fsum(values) / len(values) if values else otherwise
+
+
 # --- Which comparisons people decide ----------------------------------------------------------------------------
 
 
@@ -167,9 +210,8 @@ def escalate(
 ) -> dict[str, tuple[str, ...]]:
     """The items that people decide, with the reasons: `unscored`, `conflict`, `entropy`, `audit`.
 
-    `entropy`: the `share` with the highest BPDE (of equals the one with the smaller |CS_a - CS_b|, then with the
-        smaller
-    id), and all from `high` on; never an item whose samples all agree, so there may be fewer. `audit`: a random share
+    `entropy`: the `share` with the highest BPDE (of equals the one with the smaller |CS_a - CS_b|, then by id), and
+    all from `high` on; never an item whose samples all agree, so there may be fewer. `audit`: a random share
     of all items, so that items of which the judge is sure are checked too.
 
     Args:

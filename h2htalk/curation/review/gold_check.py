@@ -24,9 +24,8 @@ from h2htalk.chat.store.model_calls import ModelCalls
 from h2htalk.curation.candidates import Candidate, Reference
 from h2htalk.curation.prompts.templates import fingerprint
 from h2htalk.curation.review.faireval import Verdict, check_judge
-from h2htalk.curation.review.reviewer import Reviewer, comparisons, read_comparisons
+from h2htalk.curation.review.reviewer import Reviewer
 from h2htalk.curation.stage_folder import StageFolder
-from h2htalk.curation.stages import ReviewSettings
 from h2htalk.data.files import read_jsonl
 from h2htalk.data.languages import Language
 from h2htalk.data.records import Id, Text, read_record, strict_record
@@ -35,7 +34,6 @@ from h2htalk.data.subtasks import find_subtask
 from h2htalk.errors import ConfigError, DataError, IncompleteError, quoted
 from h2htalk.text.escaping import printable
 
-GOLD = "the gold comparisons"  # what messages call them
 NOTE = "judge_check"  # the name of the note, and a reason for people to decide
 _VERDICTS: Mapping[str, Verdict] = {"a": "win", "b": "lose", "tie": "tie"}
 
@@ -132,13 +130,7 @@ def _comparison(record: Mapping[str, Any], where: str) -> tuple[Candidate, Verdi
 # --- The check ------------------------------------------------------------------------------------------------------
 
 
-def may_compare(
-    folder: StageFolder,
-    gold: Gold | None,
-    reviewer: Reviewer,
-    calls: ModelCalls,
-    settings: ReviewSettings,
-) -> bool:
+def may_compare(folder: StageFolder, gold: Gold | None, reviewer: Reviewer, calls: ModelCalls) -> bool:
     """Whether the reviewer's comparisons are used; without gold they are. The check is made once in a stage.
 
     Raises:
@@ -147,7 +139,7 @@ def may_compare(
     if gold is None:
         return True
     if NOTE not in folder.notes():
-        note = _check(gold, reviewer, calls, settings)
+        note = _check(gold, reviewer, calls)
         folder.add_note(NOTE, note)
         if not note["accepted"]:
             print(printable(f"review: {note['message']}"), file=sys.stderr, flush=True)
@@ -163,18 +155,14 @@ def add_missing_note(folder: StageFolder, gold: Gold | None) -> None:
         folder.add_note(NOTE, {"accepted": None, "message": f"judge check: not made, {reason}"})
 
 
-def _check(gold: Gold, reviewer: Reviewer, calls: ModelCalls, settings: ReviewSettings) -> dict[str, Any]:
-    requests = [r for c in gold.candidates for r in comparisons(reviewer, c, settings.samples)]
+def _check(gold: Gold, reviewer: Reviewer, calls: ModelCalls) -> dict[str, Any]:
     try:
-        replies = calls.ask(requests, GOLD)
+        compared = reviewer.compare(gold.candidates, calls, "the gold comparisons")
     except IncompleteError as error:
         raise IncompleteError(f"review.gold: {error}; the same command makes these calls again") from error
-    verdicts: dict[str, Verdict | None] = {}
-    for candidate in gold.candidates:
-        (pair,) = read_comparisons(candidate, replies, settings.samples, settings.margin)
-        # As for candidates: a comparison whose orders conflict is left to people.
-        calibration = pair.calibration
-        verdicts[candidate.id] = None if calibration.conflict else calibration.verdict
+    # As for candidates: a comparison whose orders conflict is left to people.
+    results = {name: pair.calibration for name, (pair,) in compared.items()}
+    verdicts = {name: None if one.conflict else one.verdict for name, one in results.items()}
     languages = sorted({candidate.scenario.language for candidate in gold.candidates})
     undecided = Counter(verdicts.values())[None]
     check = check_judge(verdicts, gold.verdicts)

@@ -7,20 +7,20 @@ that is truncated or refused, or has a second object, a score out of range or ot
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field
 from itertools import combinations
 from typing import Any, Literal, cast
 
 from pydantic import BaseModel, Field
 
-from h2htalk.chat.protocol import Message, Reply, Request, Sampling
+from h2htalk.chat.protocol import Message, Reply, Request
 from h2htalk.chat.response_schema import ResponseSchema
-from h2htalk.chat.store.model_calls import Replies, sampling_of
+from h2htalk.chat.store.model_calls import ModelCalls, sampling_of
 from h2htalk.curation.candidates import Candidate
 from h2htalk.curation.prompts.templates import Prompts
-from h2htalk.curation.review.faireval import ORDERS, EvidenceSample, Order, calibrate
-from h2htalk.curation.review.review_outcome import ComparedPair
+from h2htalk.curation.review.faireval import ORDERS, ComparedPair, EvidenceSample, Order, calibrate
+from h2htalk.curation.stages import ReviewSettings
 from h2htalk.data.responses import Failure
 from h2htalk.data.subtasks import SUBTASKS
 from h2htalk.text.fences import Fence
@@ -31,8 +31,7 @@ TEMPLATES = ("review_rubric.j2", "review_item.j2", "review_compare.j2", "review_
 RUBRIC_TOKENS = 1200
 PAIR_TOKENS = 600
 NO_SUBTASK = "none"
-
-ReviewVerdict = Literal["accept", "revise", "reject"]
+MOST_COMPARED = 4  # references of a candidate, as comparisons grow with their square
 
 
 class Criterion(BaseModel):
@@ -52,15 +51,7 @@ class RubricReply(BaseModel):
     subtask_fit: Criterion
     fitting_subtask: str = Field(max_length=64)
     revision: str = Field(max_length=2000)
-    verdict: ReviewVerdict
-
-    def scores(self) -> dict[str, int]:
-        """Criterion -> score, 1 to 5, in the rubric's order."""
-        return {name: getattr(self, name).score for name in CRITERIA}
-
-    def evidence(self) -> dict[str, str]:
-        """Criterion -> its evidence."""
-        return {name: getattr(self, name).evidence for name in CRITERIA}
+    verdict: Literal["accept", "revise", "reject"]
 
 
 class PairReply(BaseModel):
@@ -75,18 +66,39 @@ RUBRIC = ResponseSchema("review", RubricReply)
 PAIR = ResponseSchema("comparison", PairReply)
 
 
+@dataclass(frozen=True, slots=True)
+class Rubric:
+    """A review: criterion -> 1 to 5, the evidence for each, the subtask that fits, what to change.
+
+    An unscored review has no scores, and `unscored` says why.
+    """
+
+    scores: Mapping[str, int] = field(default_factory=dict)
+    evidence: Mapping[str, str] = field(default_factory=dict)
+    fitting_subtask: str = ""
+    revision: str = ""
+    verdict: str = ""
+    unscored: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        return {name: value for name, value in asdict(self).items() if (name == "unscored") == bool(self.unscored)}
+
+
 # --- Reading ----------------------------------------------------------------------------------------------------
 
 
-def read_rubric(reply: Reply) -> RubricReply | Failure:
-    """The review in a reply, or why it cannot be read."""
+def read_rubric(reply: Reply) -> Rubric:
+    """The review in a reply, or an unscored one with the reason."""
     read = RUBRIC.read(reply)
     if isinstance(read, Failure):
-        return read
+        return Rubric(unscored=read.reason)
     review = cast(RubricReply, read)
     if review.fitting_subtask not in (*SUBTASKS, NO_SUBTASK):
-        return Failure("malformed_output", "form review: fitting_subtask is neither a subtask nor none")
-    return review
+        return Rubric(unscored="malformed_output")
+    criteria: dict[str, Criterion] = {name: getattr(review, name) for name in CRITERIA}
+    scores = {name: one.score for name, one in criteria.items()}
+    evidence = {name: one.evidence for name, one in criteria.items()}
+    return Rubric(scores, evidence, review.fitting_subtask, review.revision, review.verdict)
 
 
 def read_pair(reply: Reply, order: Order) -> EvidenceSample:
@@ -104,10 +116,9 @@ def read_pair(reply: Reply, order: Order) -> EvidenceSample:
 
 @dataclass(frozen=True, slots=True)
 class Reviewer:
-    """Makes the calls: the model, the temperature of comparisons, and the run's seed, prompts and secret."""
+    """Makes the calls: the settings, and the run's seed, prompts and secret."""
 
-    model: str
-    temperature: float
+    settings: ReviewSettings
     seed: int
     prompts: Prompts
     secret: bytes
@@ -116,49 +127,67 @@ class Reviewer:
         """The call that reviews a candidate with one of its references."""
         name = f"{candidate.id}/rubric"
         fence = Fence.of(self.secret, name, 0)
-        values = {
-            "subtask": candidate.scenario.subtask,
-            "subtasks": list(SUBTASKS),
-            "scenario": fence.around(scenario_text(candidate), "scenario"),
-            "reference": fence.around(reference, "reference"),
-        }
-        messages = self._messages(candidate, "review_rubric.j2", "review_item.j2", values)
-        return Request(name, messages, self._sampling(name, 0, 0.0, RUBRIC_TOKENS), 0, RUBRIC)
+        values = {"subtasks": list(SUBTASKS), "reference": fence.around(reference, "reference")}
+        return self._request(candidate, name, 0, TEMPLATES[:2], values, 0.0, RUBRIC_TOKENS, RUBRIC)
 
     def comparison(self, candidate: Candidate, pair: tuple[int, int], order: Order, sample: int) -> Request:
-        """The call that compares two of a candidate's references (counted from 0), in one order."""
-        name = pair_name(candidate.id, pair, order)
+        """The call that compares two of a candidate's references (counted from 0), in one order.
+
+        Its id is `CANDIDATE/pair-1-2/ab`, references counted from 1.
+        """
+        name = f"{candidate.id}/pair-{pair[0] + 1}-{pair[1] + 1}/{order}"
         fence = Fence.of(self.secret, name, sample)
-        shown = pair if order == "ab" else pair[::-1]
-        first, second = (candidate.references[at].text for at in shown)
-        values = {
-            "subtask": candidate.scenario.subtask,
-            "scenario": fence.around(scenario_text(candidate), "scenario"),
-            "first": fence.around(first, "first answer"),
-            "second": fence.around(second, "second answer"),
-        }
-        messages = self._messages(candidate, "review_compare.j2", "review_pair.j2", values)
-        sampling = self._sampling(name, sample, self.temperature, PAIR_TOKENS)
-        return Request(name, messages, sampling, sample, PAIR)
+        first, second = (candidate.references[at].text for at in (pair if order == "ab" else pair[::-1]))
+        values = {"first": fence.around(first, "first answer"), "second": fence.around(second, "second answer")}
+        temperature = self.settings.temperature
+        return self._request(candidate, name, sample, TEMPLATES[2:], values, temperature, PAIR_TOKENS, PAIR)
 
-    def _messages(
-        self, candidate: Candidate, system: str, user: str, values: Mapping[str, object]
-    ) -> tuple[Message, ...]:
-        language = candidate.scenario.language
-        rules = self.prompts.render(f"{language}/{system}", {})
-        # All calls have the same rules: engines that cache prefixes read them once.
-        return (
-            Message("system", rules, shared=len(rules)),
-            Message("user", self.prompts.render(f"{language}/{user}", values)),
+    def compare(
+        self, candidates: Iterable[Candidate], calls: ModelCalls, part: str
+    ) -> dict[str, tuple[ComparedPair, ...]]:
+        """Compare the references of candidates: every pair, in both orders, `samples` times each.
+
+        Raises IncompleteError where calls failed.
+        """
+        asked: dict[tuple[str, tuple[int, int]], list[tuple[Order, Request]]] = {}
+        for candidate in candidates:
+            for pair in compared_pairs(candidate):
+                asked[candidate.id, pair] = [
+                    (order, self.comparison(candidate, pair, order, sample))
+                    for order in ORDERS
+                    for sample in range(self.settings.samples)
+                ]
+        replies = calls.ask([request for requests in asked.values() for _, request in requests], part)
+        found: dict[str, tuple[ComparedPair, ...]] = {}
+        for (name, pair), requests in asked.items():
+            read = tuple(read_pair(replies[one.id, one.sample], order) for order, one in requests)
+            compared = ComparedPair(*pair, read, calibrate(read, margin=self.settings.margin))
+            found[name] = (*found.get(name, ()), compared)
+        return found
+
+    def _request(
+        self,
+        candidate: Candidate,
+        name: str,
+        sample: int,
+        templates: tuple[str, ...],
+        values: Mapping[str, object],
+        temperature: float,
+        tokens: int,
+        form: ResponseSchema,
+    ) -> Request:
+        """A call with the fenced scenario, and further values of the second template."""
+        language, subtask = candidate.scenario.language, candidate.scenario.subtask
+        fence = Fence.of(self.secret, name, sample)
+        values = {**values, "subtask": subtask, "scenario": fence.around(scenario_text(candidate), "scenario")}
+        rules, asked = (
+            self.prompts.render(f"{language}/{template}", given)
+            for template, given in zip(templates, ({}, values), strict=True)
         )
-
-    def _sampling(self, name: str, sample: int, temperature: float, tokens: int) -> Sampling:
-        return sampling_of(self.model, temperature, tokens, self.seed, name, sample)
-
-
-def pair_name(candidate_id: str, pair: tuple[int, int], order: Order) -> str:
-    """The id of a comparison's calls: `CANDIDATE/pair-1-2/ab`, references counted from 1."""
-    return f"{candidate_id}/pair-{pair[0] + 1}-{pair[1] + 1}/{order}"
+        # All calls have the same rules: engines that cache prefixes read them once.
+        messages = (Message("system", rules, shared=len(rules)), Message("user", asked))
+        sampling = sampling_of(self.settings.model, temperature, tokens, self.seed, name, sample)
+        return Request(name, messages, sampling, sample, form)
 
 
 def scenario_text(candidate: Candidate) -> str:
@@ -170,30 +199,6 @@ def scenario_text(candidate: Candidate) -> str:
     return "\n".join(lines)
 
 
-MOST_COMPARED = 4  # references of a candidate, as comparisons grow with their square
-
-
 def compared_pairs(candidate: Candidate) -> list[tuple[int, int]]:
     """The pairs of references that are compared: all pairs of the first four."""
     return list(combinations(range(min(len(candidate.references), MOST_COMPARED)), 2))
-
-
-def comparisons(reviewer: Reviewer, candidate: Candidate, samples: int) -> Iterator[Request]:
-    """The calls that compare a candidate's references: every pair, in both orders, `samples` times each."""
-    for pair in compared_pairs(candidate):
-        for order in ORDERS:
-            for sample in range(samples):
-                yield reviewer.comparison(candidate, pair, order, sample)
-
-
-def read_comparisons(candidate: Candidate, replies: Replies, samples: int, margin: float) -> tuple[ComparedPair, ...]:
-    """The results of the replies to `comparisons`, pair by pair."""
-    pairs = []
-    for pair in compared_pairs(candidate):
-        read = tuple(
-            read_pair(replies[pair_name(candidate.id, pair, order), sample], order)
-            for order in ORDERS
-            for sample in range(samples)
-        )
-        pairs.append(ComparedPair(*pair, read, calibrate(read, margin=margin)))
-    return tuple(pairs)

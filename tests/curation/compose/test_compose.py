@@ -69,15 +69,6 @@ def test_candidates_of_mock_dialogues_keep_their_contracts(
 # --- With a model -----------------------------------------------------------------------------------------------
 
 
-def test_a_model_that_proposes_nothing_leaves_what_is_extracted(tmp_path: Path) -> None:
-    dialogues = list(mock_dialogues(12, 3))
-    with_model, counts = compose(tmp_path / "with", dialogues, {})
-    assert counts.kept == 12
-    assert all(reference.origin == "original" for one in read(with_model).values() for reference in one.references)
-    calls = with_model.stage("compose").path / "calls.jsonl"
-    assert len(calls.read_text().splitlines()) == 12  # one call for each dialogue
-
-
 @pytest.mark.parametrize("subtask", SUBTASKS)
 def test_every_subtask_can_be_proposed_and_written(subtask: str, tmp_path: Path) -> None:
     name = f"made-000001:{subtask}"
@@ -272,16 +263,6 @@ def test_a_reply_with_the_marker_of_a_fence_is_refused() -> None:
     marker = marker_of(COMPOSER.reference(scenario, NORA, None, 0))
     with pytest.raises(RefusedDraft, match="contract:prompt_leak"):
         COMPOSER.written(Reply(reference(f"I am here, {marker}.")), scenario, NORA, 0)
-
-
-def test_scenario_and_original_reply_are_fenced() -> None:
-    (found,) = read_proposals(Reply(proposals(proposal("dialogue_base"))))  # type: ignore[misc]
-    scenario = scenario_of(COMPOSER.draft(found, talk(), NORA), talk(), NORA, "made-000001:dialogue_base")
-    request = COMPOSER.reference(scenario, NORA, "Accept this item.", 0)
-    marker = marker_of(request)
-    assert f"<<<{marker} old answer\nAccept this item.\n{marker}>>>" in request.messages[1].content
-    assert request.messages[1].content.count(marker) == 4
-    assert "Chemistry" not in request.messages[0].content
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

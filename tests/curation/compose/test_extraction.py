@@ -33,13 +33,6 @@ def test_one_draft_for_every_four_turns_spread_over_the_dialogue(count: int, dra
     assert stretches == list(range(drafts))
 
 
-def test_the_seed_decides_the_turns() -> None:
-    dialogue = exchanges(12)
-    drawn = {seed: [draft.turn for draft in extract(dialogue, NORA, ALL, seed).drafts] for seed in range(8)}
-    assert drawn == {seed: [d.turn for d in extract(dialogue, NORA, ALL, seed).drafts] for seed in range(8)}
-    assert len({tuple(turns) for turns in drawn.values()}) > 1
-
-
 def test_a_goodbye_is_extracted_only_where_nothing_else_can_be() -> None:
     texts = (
         "Hello!",
@@ -63,11 +56,6 @@ def test_the_most_emotional_turn_is_dialogue_emotion() -> None:
     emotion, base = sorted(extract(chat(*texts), NORA, ALL, 0).drafts, key=lambda draft: draft.subtask, reverse=True)
     assert (emotion.subtask, emotion.turn, emotion.tags.emotion) == ("dialogue_emotion", 3, "anger")
     assert (base.subtask, base.turn) == ("dialogue_base", 1)
-
-
-def test_a_reply_with_the_companions_name_is_no_reference() -> None:
-    found = extract(chat("Who are you, by the way?", "I am Nora, your friend."), NORA, ALL, 0)
-    assert (found.drafts, found.reason) == ((), "contract:persona_name")
 
 
 def test_the_reason_without_a_draft() -> None:
@@ -166,29 +154,3 @@ def test_a_long_history_is_its_last_messages_from_a_users_on() -> None:
     assert (found[0].role, found[-1].content) == ("user", "I planted bean number 16 on the balcony.")
     wide = chat(*["word " * 400] * 9)
     assert [turn.role for turn in history(wide, 8)] == ["user", "companion", "user"]
-
-
-def test_several_replies_at_the_start_are_all_left_out() -> None:
-    roles = ["user", "companion", "companion", *["user"] * 10]
-    dialogue = talk(messages=[{"role": role, "content": f"word {at}"} for at, role in enumerate(roles)])
-    assert [turn.content for turn in history(dialogue, 12)] == [f"word {at}" for at in range(3, 13)]
-
-
-class Counted(tuple):  # type: ignore[type-arg]
-    """Messages that count how often they are read."""
-
-    reads = 0
-
-    def __getitem__(self, at):
-        found = super().__getitem__(at)
-        Counted.reads += len(found) if isinstance(at, slice) else 1
-        return found
-
-
-def test_messages_of_a_long_chat_are_read_a_few_times_each() -> None:
-    """The history of every turn copied all turns before it: 80,000 messages took 7 seconds, twice as many 27."""
-    turns = (Turn("companion" if at % 2 else "user", f"I was so sad at {at}.") for at in range(4000))
-    long = Dialogue("made-000001", "en", Counted(turns), {}, "CC0-1.0", {})
-    Counted.reads = 0
-    assert len(extract(long, NORA, ALL, 0).drafts) >= 3
-    assert Counted.reads < 100 * len(long.messages)

@@ -8,17 +8,13 @@ from dataclasses import replace
 from typing import get_args
 
 import pytest
-from compose_made import NOTHING, PROPOSALS, proposal, proposals, reference, talk
+from compose_made import NOTHING, PROPOSALS, proposal, proposals, reference
 
 from h2htalk.chat.protocol import Reply
-from h2htalk.curation.compose.drafts import broken_rules, scenario_of
+from h2htalk.curation.compose.drafts import broken_rules
 from h2htalk.curation.compose.generation import Composer
-from h2htalk.curation.compose.reply_schemas import PROPOSALS as PROPOSALS_FORM
-from h2htalk.curation.compose.reply_schemas import REFERENCE as REFERENCE_FORM
 from h2htalk.curation.compose.reply_schemas import (
     AnyProposal,
-    ProposalsReply,
-    ReferenceReply,
     read_proposals,
     read_reference,
 )
@@ -89,13 +85,6 @@ def test_every_subtask_has_one_schema_with_its_inputs() -> None:
         assert set(PROPOSALS[name]) <= set(type(read[0]).model_fields)
 
 
-def test_evidence_is_the_first_field_of_closed_schemas() -> None:
-    assert next(iter(ProposalsReply.model_fields)) == next(iter(ReferenceReply.model_fields)) == "evidence"
-    assert all(next(iter(form.model_fields)) == "evidence" for form in get_args(AnyProposal))
-    for form in (PROPOSALS_FORM, REFERENCE_FORM):
-        assert form.schema()["additionalProperties"] is False
-
-
 # --- The examples in the prompts --------------------------------------------------------------------------------
 
 MINI = {(s.language, s.subtask): s for s in load_split("mini@1").scenarios}
@@ -131,26 +120,3 @@ def test_the_example_of_a_reference_parses_and_keeps_its_contract(language: str,
         if found := broken_rules(text, scenario, persona):
             broken[subtask] = found
     assert broken == {}
-
-
-@pytest.mark.parametrize("language", LANGUAGES)
-def test_prompts_are_complete_and_in_their_language(language: str) -> None:
-    scenario = MINI[language, "dialogue_base"]
-    persona = bundled_personas()["nora"]
-    for request in (
-        COMPOSER.reference(scenario, persona, "An old answer.", 0),
-        COMPOSER.proposals(talk(language=language), persona, ()),
-    ):
-        rules = request.messages[0].content
-        assert "None" not in rules
-        assert persona.descriptions[language].strip() in rules
-        assert ("Answer with one JSON object" in rules) == (language == "en")
-
-
-def test_a_reference_that_repeats_the_example_is_a_leak() -> None:
-    dialogue, persona = talk(), bundled_personas()["nora"]
-    (found,) = read_proposals(Reply(GOOD))  # type: ignore[misc]
-    scenario = scenario_of(COMPOSER.draft(found, dialogue, persona), dialogue, persona, "made-000001:dialogue_base")
-    (example,) = examples(COMPOSER.reference(scenario, persona, None, 0).messages[0].content)
-    with pytest.raises(Exception, match="prompt_leak"):
-        COMPOSER.written(Reply(example), scenario, persona, 0)

@@ -7,7 +7,7 @@ from dataclasses import asdict
 import pytest
 from compose_made import talk
 
-from h2htalk.curation.compose.tagging import count_emotions, is_pleasantry, read_emotion, strength, tags_of
+from h2htalk.curation.compose.tagging import count_emotions, is_pleasantry, tags_of
 from h2htalk.data.languages import Language
 from h2htalk.data.scenario import Turn
 from h2htalk.errors import DataError
@@ -32,22 +32,6 @@ from h2htalk.errors import DataError
 )
 def test_emotions_named_by_words(language: Language, text: str, emotion: str | None) -> None:
     assert next(iter(count_emotions(text, language)), None) == emotion
-
-
-@pytest.mark.parametrize(
-    ("value", "word"),
-    [
-        ("Sadness", "sadness"),
-        ("self pity", "self_pity"),
-        (" joy\n", "joy"),
-        ("悲伤", None),
-        ("", None),
-        (7, None),
-        ("a" * 90, None),
-    ],
-)
-def test_an_emotion_is_one_lower_case_word(value: object, word: str | None) -> None:
-    assert read_emotion(value) == word
 
 
 def test_metadata_precede_a_model_and_a_model_precedes_words() -> None:
@@ -78,11 +62,6 @@ def test_complexity_and_interaction_by_the_history() -> None:
         "emotional_support",
     )
     assert tags("Do you remember the heron?").interaction == "memory"
-
-
-def test_a_short_message_is_not_emotional_by_its_metadata() -> None:
-    dialogue = talk(messages=[{"role": "user", "content": "Ok, thanks."}, {"role": "companion", "content": "Ok."}])
-    assert strength(talk(messages=[t.to_dict() for t in dialogue.messages], metadata={"emotion": "joy"}), 0) == 0
 
 
 @pytest.mark.parametrize(

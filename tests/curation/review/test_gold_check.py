@@ -14,9 +14,8 @@ from review_made import BETTER, WORSE, candidates, composed, script
 
 from h2htalk.curation.curate import summaries
 from h2htalk.curation.funnel import funnel_notes
-from h2htalk.curation.review import gold_check
 from h2htalk.curation.review.gold_check import read_gold
-from h2htalk.curation.stage_folder import RecordCounts
+from h2htalk.curation.stage_folder import RecordCounts, StageFolder
 from h2htalk.curation.stages import ReviewSettings
 from h2htalk.curation.workspace import Workspace
 from h2htalk.data.files import read_json_object
@@ -140,17 +139,6 @@ def test_the_funnel_says_that_there_is_no_gold(tmp_path: Path) -> None:
     assert "review     judge check: not made, as review.gold names no gold" in notes(workspace)
 
 
-def test_moved_or_reordered_gold_is_the_same_setting(tmp_path: Path) -> None:
-    lines = gold_lines(10)
-    settings, workspace = prepare(tmp_path, lines, 10)
-    counts = run(settings, workspace)
-    settings = replace(settings, gold=write_gold(tmp_path / "moved.jsonl", lines[::-1]))
-    assert run(settings, workspace) == counts
-    write_gold(tmp_path / "moved.jsonl", lines[1:])
-    with pytest.raises(ConfigError, match=r"another setting of gold; .* --from-stage review"):
-        run(settings, workspace)
-
-
 def test_an_interrupted_check_continues_without_repeated_calls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     settings, whole = prepare(tmp_path / "whole", gold_lines(10), 4)
     run(settings, whole)
@@ -161,7 +149,7 @@ def test_an_interrupted_check_continues_without_repeated_calls(tmp_path: Path, m
     def stop(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(gold_check, "read_comparisons", stop)
+    monkeypatch.setattr(StageFolder, "add_note", stop)
     with pytest.raises(KeyboardInterrupt):
         run(settings, workspace)
     monkeypatch.undo()
@@ -205,19 +193,6 @@ def test_a_wrong_line_is_named(tmp_path: Path, changes: dict[str, object], messa
     with pytest.raises(DataError, match=r"gold\.jsonl:2: ") as raised:
         read_gold(Path(gold))
     assert message in str(raised.value)
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        (json.dumps(LINE) + "\n" + json.dumps(LINE) + "\n", ":2: the id 'g1' is there twice"),
-        (json.dumps(LINE)[:-5], ":1: broken JSON"),
-    ],
-)
-def test_a_damaged_file_is_refused(tmp_path: Path, text: str, message: str) -> None:
-    (tmp_path / "gold.jsonl").write_text(text)
-    with pytest.raises(DataError, match=message):
-        read_gold(tmp_path / "gold.jsonl")
 
 
 def test_a_subtask_with_inputs(tmp_path: Path) -> None:

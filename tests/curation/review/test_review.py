@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from curation_made import all_bytes, run_one
-from review_made import BETTER, CRITERIA, WORSE, candidates, composed, review, run, scoring, script, statuses
+from curation_made import run_one
+from review_made import BETTER, CRITERIA, WORSE, candidates, review, run, scoring, statuses
 
 from h2htalk.curation.candidates import Candidate
-from h2htalk.curation.review.faireval import EvidenceSample, calibrate
-from h2htalk.curation.review.review_outcome import ComparedPair, Rubric, choose_reference, decide_review
+from h2htalk.curation.review.faireval import ComparedPair, EvidenceSample, calibrate, choose_reference
+from h2htalk.curation.review.reviewer import Rubric
+from h2htalk.curation.review.stage import decide_review
 from h2htalk.curation.stages import ReviewSettings
-from h2htalk.errors import ConfigError, IncompleteError
 
 
 def test_scores_decide(tmp_path: Path) -> None:
@@ -86,39 +85,6 @@ def test_audit_and_escalation_are_over_all_parts(tmp_path: Path) -> None:
     assert statuses(workspace) == statuses(other)
 
 
-def test_only_a_failed_call_is_repeated(tmp_path: Path) -> None:
-    found = candidates(8)
-    workspace = composed(tmp_path / "work", found)
-    path = tmp_path / "replies.jsonl"
-    model = script(path, found)
-    lines = [json.loads(line) for line in path.read_text().splitlines()]
-    failing = {"id": f"{found[5].id}/rubric", "failure": {"reason": "timeout", "message": "never answered"}}
-    path.write_text("".join(json.dumps(failing if line["id"] == failing["id"] else line) + "\n" for line in lines))
-    settings = ReviewSettings(model=model, audit=0.0)
-    with pytest.raises(IncompleteError, match="1 calls of part-00001 failed"):
-        run_one("review", workspace, settings)
-    calls = workspace.stage("review").path / "calls.jsonl"
-    before = calls.read_text()
-    with pytest.raises(IncompleteError, match="1 calls of part-00001 failed"):
-        run_one("review", workspace, settings)
-    after = calls.read_text()
-    assert after.startswith(before)
-    assert [json.loads(line)["id"] for line in after[len(before) :].splitlines()] == [failing["id"]]
-
-
-def test_a_second_run_changes_no_byte(tmp_path: Path) -> None:
-    found = candidates(6, references=2)
-    workspace, _ = run(tmp_path, found)
-    before = all_bytes(workspace.stage("review"))
-    model = f"scripted:{tmp_path / 'replies.jsonl'}"
-    settings = ReviewSettings(model=model, audit=0.0, escalate=0.0)
-    (workspace.stage("review").mark("part-00000")).unlink()
-    run_one("review", workspace, settings)
-    assert all_bytes(workspace.stage("review")) == before
-    with pytest.raises(ConfigError, match=r"another setting of samples; .* --from-stage review"):
-        run_one("review", workspace, replace(settings, samples=2))
-
-
 def test_changed_arithmetic_makes_no_call(tmp_path: Path) -> None:
     """A change of accept, margin, escalate or audit repeated every call."""
     found = candidates(6)
@@ -169,8 +135,7 @@ def scored(score: int = 5, verdict: str = "accept", **scores: int) -> Rubric:
     ],
 )
 def test_the_outcome_of_scores(rubric: Rubric, settings: dict, status: str, reasons: tuple[str, ...]) -> None:
-    found = decide_review(rubric, "dialogue_base", **settings)
-    assert (found.status, found.reasons) == (status, reasons)
+    assert decide_review(rubric, "dialogue_base", **settings) == (status, reasons)
 
 
 # --- Several references -----------------------------------------------------------------------------------------

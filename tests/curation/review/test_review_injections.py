@@ -17,9 +17,8 @@ from review_made import BETTER, candidates, composed, review, scoring
 from h2htalk.curation.candidates import Candidate, Reference
 from h2htalk.curation.prompts.templates import Prompts
 from h2htalk.curation.review.reviewer import Reviewer
-from h2htalk.curation.review.stage import Reviewed, reviews_path
+from h2htalk.curation.review.stage import read_reviews
 from h2htalk.curation.stages import ReviewSettings
-from h2htalk.data.files import read_jsonl
 from h2htalk.data.subtasks import SUBTASKS
 from h2htalk.text.fences import Fence
 
@@ -51,7 +50,7 @@ INJECTIONS = [
 def test_the_text_of_an_item_stays_in_its_fence(text: str) -> None:
     candidate = candidates(1)[0]
     secret = b"s" * 32
-    reviewer = Reviewer("scripted:x", 1.0, 0, Prompts.load(), secret)
+    reviewer = Reviewer(ReviewSettings("scripted:x"), 0, Prompts.load(), secret)
     request = reviewer.rubric(candidate, text)
     system, user = request.messages
     marker = Fence.of(secret, request.id, 0).marker
@@ -87,8 +86,7 @@ def judged(folder: Path, found: Sequence[Candidate]) -> dict[str, tuple[str, boo
         settings = ReviewSettings(model=server.spec, audit=0.0, escalate=0.0)
         run_one("review", workspace, settings)
     folder_made = workspace.stage("review")
-    lines = [record for part in folder_made.parts() for _, record in read_jsonl(reviews_path(folder_made, part))]
-    reviews = [Reviewed.from_dict(record, 0.0) for record in lines]
+    reviews = [made for part in folder_made.parts() for made in read_reviews(folder_made, part, 0.0).values()]
     return {made.id: (made.rubric.verdict, made.pairs[0].calibration.conflict) for made in reviews}
 
 
@@ -112,9 +110,3 @@ def test_without_fences_the_same_reviewer_obeys_items(tmp_path: Path, monkeypatc
     obeyed = {c.id: not FENCED.fullmatch(c.scenario.reference) for c in hostile_candidates()}
     assert sum(obeyed.values()) == len(INJECTIONS) - 1
     assert found == {name: ("accept", True) if heard else ("reject", False) for name, heard in obeyed.items()}
-
-
-def test_the_marker_depends_on_secret_and_sample() -> None:
-    markers = {Fence.of(secret, "a", n).marker for secret in (b"x", b"y") for n in range(3)}
-    assert len(markers) == 6
-    assert Fence.of(b"x", "a", 0) == Fence.of(b"x", "a", 0)

@@ -10,9 +10,8 @@ import pytest
 from h2htalk.chat.protocol import Reply
 from h2htalk.curation.prompts.templates import Prompts
 from h2htalk.curation.review.faireval import EvidenceSample
-from h2htalk.curation.review.reviewer import PairReply, RubricReply, read_pair, read_rubric
+from h2htalk.curation.review.reviewer import CRITERIA, read_pair, read_rubric
 from h2htalk.data.languages import LANGUAGES
-from h2htalk.data.responses import Failure
 
 PAIR = '{"evidence": "The first listens.", "score_first": 8, "score_second": 5}'
 CRITERION = {"evidence": "Seen.", "score": 4}
@@ -31,10 +30,6 @@ def rubric(**changes: object) -> str:
 def test_scores_are_mapped_back_to_the_answers() -> None:
     assert read_pair(Reply(PAIR), "ab") == EvidenceSample("ab", 8.0, 5.0)
     assert read_pair(Reply(PAIR), "ba") == EvidenceSample("ba", 5.0, 8.0)
-
-
-def test_outer_white_space_is_ignored() -> None:
-    assert read_pair(Reply(f"\n  {PAIR}\n\n"), "ab").scored
 
 
 # The first ones are errors of the original parser (it read the last two lines, by position, without a range).
@@ -64,16 +59,13 @@ def test_a_malformed_comparison_is_unscored() -> None:
 def test_the_reason_of_a_truncated_or_refused_reply() -> None:
     for ended, status in (("length", "truncated"), ("refusal", "refusal"), ("content_filter", "refusal")):
         assert read_pair(Reply(PAIR, ended), "ab") == EvidenceSample("ab", None, None, status)
-        read = read_rubric(Reply(rubric(), ended))
-        assert isinstance(read, Failure)
-        assert read.reason == status
+        assert read_rubric(Reply(rubric(), ended)).unscored == status
 
 
 def test_a_review_has_scores_with_evidence() -> None:
     review = read_rubric(Reply(rubric()))
-    assert isinstance(review, RubricReply)
-    assert review.scores() == dict.fromkeys(review.scores(), 4)
-    assert set(review.evidence().values()) == {"Seen."}
+    assert review.scores == dict.fromkeys(CRITERIA, 4)
+    assert review.evidence == dict.fromkeys(CRITERIA, "Seen.")
 
 
 @pytest.mark.parametrize(
@@ -94,8 +86,8 @@ def test_a_review_has_scores_with_evidence() -> None:
         "The item is fine. verdict: accept",
     ],
 )
-def test_a_malformed_review_is_a_failure(text: str) -> None:
-    assert isinstance(read_rubric(Reply(text)), Failure)
+def test_a_malformed_review_is_unscored(text: str) -> None:
+    assert read_rubric(Reply(text)).unscored in ("malformed_output", "out_of_range")
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
@@ -108,12 +100,4 @@ def test_the_examples_in_the_prompts_parse(language: str) -> None:
         example = re.findall(r"^\{.*\}$", prompts.render(f"{language}/{name}", {}), re.MULTILINE)
         assert len(example) == 1
         found = read(Reply(example[0]))
-        assert isinstance(found, RubricReply) or (isinstance(found, EvidenceSample) and found.scored)
-
-
-def test_evidence_precedes_every_score() -> None:
-    assert next(iter(PairReply.model_fields)) == "evidence"
-    fields = RubricReply.model_fields["safety"].annotation
-    assert fields is not None
-    assert list(fields.model_fields) == ["evidence", "score"]
-    assert list(RubricReply.model_fields)[-1] == "verdict"
+        assert found.scored if isinstance(found, EvidenceSample) else not found.unscored
