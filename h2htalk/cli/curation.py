@@ -20,7 +20,6 @@ with options.lazy_imports():
     from h2htalk.analysis import split_description
     from h2htalk.benchmark import score_run, split_changes
     from h2htalk.benchmark.report import notes
-    from h2htalk.chat.store import call_store
     from h2htalk.curation import curate, erase, funnel, history
     from h2htalk.curation import dry_run as estimates
     from h2htalk.curation import show as records
@@ -66,9 +65,7 @@ ERASED = {"hub": "cached copies erased", "copy": "not changed", "": "missing"}
 
 def show(
     name: Annotated[str, Argument(help="A split, a workspace or its stage, a round, a run or a study.")],
-    ids: Annotated[
-        list[str] | None, Argument(help="The records to show; default: a sample.", metavar="[ID]...")
-    ] = None,
+    ids: ShownIds = None,
     sample: Annotated[int, Option(min=1, help="How many, drawn by a hash of the id.")] = 20,
 ) -> None:
     """Show records as transcripts, with their tags, and what was answered or decided about them."""
@@ -155,7 +152,7 @@ def curate_run(
     else:
         place = curate.curate(spec, stages, workspace=workspace, from_stage=from_stage, processes=processes)
         curate_funnel(place.path)
-        say(*notes.cost_lines(call_store.read_costs(place.path)))
+        say(notes.costs_text(place.path))
 
 
 def curate_funnel(workspace: options.Workspace, draw: Drawing = None) -> None:
