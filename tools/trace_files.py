@@ -2,7 +2,7 @@
 
 python tools/trace_files.py [--tree TREE] [--list]
 
-Runs an evaluation against the tree's own imitated provider, a judge, a calibration and a round, under
+Runs an evaluation against the tree's own imitated provider, a judge, a calibration, a round and anonymisation, under
 `sys.setprofile` in all threads. `--tree` names another checkout.
 Functions that a module calls while it is imported are not counted.
 """
@@ -36,6 +36,7 @@ WINDOWS = (
     Window("a corrected J, from ratings to cells", {"_corrections"}, {"write_sealed"}, 6),
     Window("a cell of Table 2, from scores to tables", {"summarize"}, {"write_tables"}, 6),
     Window("a decision of a round, from annotations to decisions.jsonl", {"decide"}, {"write_jsonl"}, 7),
+    Window("a phone number, from a dialogue to its surrogate", {"anonymize_dialogue"}, {"anonymize_dialogue"}, 15),
     Window("all of calibrate", {"calibrate_judge"}, {"calibrate_judge"}),
     Window("all of report", {"report"}, {"report"}),
     Window("all of evaluate", {"evaluate"}, {"evaluate"}, 60),
@@ -104,6 +105,7 @@ def run_everything(folder: Path, tree: Path, tracer: Tracer) -> None:
     report = sys.modules[h2htalk.load_run.__module__.replace("benchmark.run", "benchmark.score_run")].report
     report(run)
     close_made_round(folder)
+    anonymize_phone_number(tracer)
 
 
 def close_made_round(folder: Path) -> None:
@@ -115,6 +117,18 @@ def close_made_round(folder: Path) -> None:
     path = begin(folder / "rounds", overlap=2, people=3)
     answer(path, lambda name, _: expert("drop" if name == "en-item-2" else "keep"))
     close_round(path)
+
+
+def anonymize_phone_number(tracer: Tracer) -> None:
+    """Anonymise a dialogue twice; the first time, which loads word lists, is not traced."""
+    from h2htalk.curation.anonymize.stage import anonymize_dialogue
+    from h2htalk.data.scenario import Dialogue
+
+    turns = [{"role": "user", "content": "call me at 415-555-2671"}, {"role": "companion", "content": "ok"}]
+    record = {"id": "made-000001", "language": "en", "messages": turns, "provenance": {"source": "made"}}
+    for profile in (None, tracer):
+        sys.setprofile(profile)
+        anonymize_dialogue(Dialogue.from_dict(record), b"key")
 
 
 def main() -> None:

@@ -67,14 +67,6 @@ def test_metadata_counts_and_the_audit_holds_places_without_text() -> None:
     assert [span["field"] for span in spans if "field" in span] == ["system"]
 
 
-def test_nothing_to_replace_leaves_the_words_as_they_are() -> None:
-    record = dialogue(2, "I slept badly.", "That sounds hard.")
-    outcome = kept(record)
-    assert texts(outcome) == ["I slept badly.", "That sounds hard."]
-    assert outcome.record["metadata"] == {"anonymized": {"spans": {}}}
-    assert outcome.tags == ()
-
-
 def test_names_found_with_little_evidence_are_tagged_for_review(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(DialogueText, "names", [Span(0, 5, "PERSON", 0.5)])
     outcome = kept(dialogue(3, "Zorbo came by.", "Oh?"))
@@ -161,24 +153,8 @@ def test_the_same_bytes_in_any_order_of_parts_and_processes(tmp_path: Path) -> N
     assert made[0] == made[1]
     names = {line.split(b"my name is ")[1].split(b",")[0] for line in made[0]["kept/part-00000.jsonl"].splitlines()}
     assert len(names) == 3  # another person in every dialogue
-
-
-def test_the_key_is_in_no_file_of_the_stage(tmp_path: Path) -> None:
-    workspace = gathered(tmp_path, [EMILY])
-    key = workspace.open_key()
-    stage = make_stage(_spec(tmp_path), workspace, key)
-    run_stage(stage, workspace, processes=1)
-    everything = b"".join(p.read_bytes() for p in workspace.stage("anonymize").path.rglob("*") if p.is_file())
-    assert key not in everything
-    assert key.hex().encode() not in everything
-    assert b"Emily" not in everything
-
-
-def test_a_wrong_registry_is_an_error_before_anything_is_read(tmp_path: Path) -> None:
-    workspace = gathered(tmp_path, [EMILY])
-    (tmp_path / "my.yaml").write_text("recognizers: [{name: X, supported_entity: XX, pattern: []}]")
-    with pytest.raises(ConfigError, match=r"my\.yaml: recognizers, entry 1 \(X\): pattern: no such field"):
-        make_stage(_spec(tmp_path, recognizers=str(tmp_path / "my.yaml")), workspace, KEY)
+    everything = b"".join(made[0].values())
+    assert [secret for secret in (key, key.hex().encode(), b"Emily") if secret in everything] == []
 
 
 def test_a_users_recogniser_and_operators_take_part_in_a_run(tmp_path: Path) -> None:
@@ -207,13 +183,6 @@ def test_a_users_recogniser_and_operators_take_part_in_a_run(tmp_path: Path) -> 
 def test_an_unknown_type_or_country_did_nothing(tmp_path: Path, options: dict[str, Any], told: str) -> None:
     with pytest.raises(ConfigError, match=told):
         make_stage(_spec(tmp_path, **options), gathered(tmp_path, [EMILY]), KEY)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("text", ["\x00 Emily \u202e", "a" * 60_000, "🙂" * 50, "\ud83d my name is Emily Carter"])
-def test_hostile_texts_are_kept_or_rejected_and_nothing_breaks(text: str) -> None:
-    outcome = anonymize_dialogue(Dialogue.from_dict(dialogue(9, text, "ok")), KEY)
-    assert isinstance(outcome, (Kept, Rejected))
 
 
 def test_a_source_that_is_called_like_a_value_rejected_an_innocent_dialogue() -> None:

@@ -74,44 +74,36 @@ class _Registry(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class UserRegistry:
-    """A registry file as read: `content` is its text, `path` is for messages and for what lies beside it."""
+    """A registry file as read: its path, its text, and the names that stay."""
 
     path: str = ""
     content: str = ""
+    allow_list: tuple[str, ...] = ()
 
     def entries(self) -> Iterator[tuple[str, Entry]]:
         """Each recogniser that is not switched off, with its place for messages."""
-        for number, entry in enumerate(_parse(self).recognizers, start=1):
+        for number, entry in enumerate(_parse(self.path, self.content).recognizers, start=1):
             if entry.get("enabled", True):
                 yield f"{self.path}: recognizers, entry {number} ({entry.get('name')})", entry
-
-    @property
-    def allow_list(self) -> list[str]:
-        """Names that stay."""
-        return _parse(self).allow_list
 
     def beside(self, name: str) -> str:
         """A model's name; a path is relative to the registry's folder."""
         return str(Path(self.path).resolve().parent / Path(name).expanduser()) if name[0] in "./~" else name
 
     def fingerprint(self) -> list[str]:
-        """What the results depend on: the file, and the models that it names.
-
-        Raises:
-            ConfigError: a model's folder cannot be read.
-        """
+        """What the results depend on: the file, and the models that it names."""
         models = [self.beside(entry["model_name"]) for _, entry in self.entries() if "model_name" in entry]
         digest = hashlib.sha256(self.content.encode()).hexdigest()[:16]
         return [f"sha256 {digest}", *(model_identity(f"hf:{model}") for model in models)] if self.content else []
 
 
 @lru_cache(maxsize=16)
-def _parse(registry: UserRegistry) -> _Registry:
+def _parse(path: str, content: str) -> _Registry:
     try:
-        raw = yaml.safe_load(registry.content)
+        raw = yaml.safe_load(content)
     except yaml.YAMLError as error:
-        raise ConfigError(f"{registry.path}: not YAML: {' '.join(str(error).split())}") from error
-    return read_record(_Registry, raw or {}, registry.path, error=ConfigError)
+        raise ConfigError(f"{path}: not YAML: {' '.join(str(error).split())}") from error
+    return read_record(_Registry, raw or {}, path, error=ConfigError)
 
 
 def read_registry(path: Path, *, trusted: bool = False) -> UserRegistry:
@@ -125,9 +117,10 @@ def read_registry(path: Path, *, trusted: bool = False) -> UserRegistry:
         ConfigError: the file is missing, or a key is unknown; names file, entry and key.
     """
     try:
-        registry = UserRegistry(str(path), read_bounded(path, _LARGEST).decode("utf-8-sig"))
+        content = read_bounded(path, _LARGEST).decode("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path}: cannot be read as UTF-8: {error}") from error
+    registry = UserRegistry(str(path), content, tuple(_parse(str(path), content).allow_list))
     entries = list(registry.entries())
     if not (entries or registry.allow_list):
         raise ConfigError(f"{path}: the file is empty; name recognizers or an allow_list in it")

@@ -257,7 +257,7 @@ def _variants_of(texts: Sequence[str], spans_of_texts: Sequence[Sequence[Span]])
                 people[written] = max(span.score, people.get(written, 0.0))
             elif len(written) >= LEAKING:
                 values += _other_variants(written, span)
-    parts = name_parts(people)
+    parts = name_parts(people) if people else {}
     for name, score in people.items():
         values += _name_variants(name, parts[name], score)
     return values
