@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import cache, lru_cache
-from importlib import import_module, resources
+from importlib import import_module
+from pathlib import Path
 
 from h2htalk.curation.anonymize.chinese.jieba_dictionary import usual
 from h2htalk.curation.anonymize.english.word_lists import words
@@ -17,6 +18,7 @@ from h2htalk.curation.anonymize.spans import Span
 from h2htalk.curation.anonymize.structured.patterns import patterns
 from h2htalk.data.languages import find_language
 from h2htalk.data.scenario import bundled_personas
+from h2htalk.text.language_data import read_lines
 from h2htalk.text.phrases import PhraseIndex
 
 # Types of what stays.
@@ -56,8 +58,7 @@ def companion_names(names: Iterable[str]) -> list[str]:
 @cache
 def _figures(language: str) -> PhraseIndex[str]:
     record = find_language(language)
-    path = resources.files("h2htalk.curation.anonymize.public_figures") / f"figures_{language}.txt"
-    lines = [line for line in path.read_text(encoding="utf-8").splitlines() if not line.startswith("#")]
+    lines = read_lines(Path(__file__).parent / "public_figures" / f"figures_{language}.txt")
     own = [name for line in lines for name in line.split("|" if record.spaced else None)]
     return _index([*own, *import_module(record.name_recognizer).known_figures()])
 

@@ -128,10 +128,6 @@ class ValueShape:
     offsets: tuple[tuple[int, int], ...]
     compact: str
 
-    @property
-    def digits(self) -> str:
-        return "".join(char for char in self.compact if char.isdigit())
-
     def reformatted(self, compact: str) -> str:
         """The value with other letters and digits, plainly written, in capitals where the value is."""
         parts = []

@@ -1,9 +1,7 @@
 """Surrogates: what stands in for the personal data of one dialogue.
 
-They are a function of the dialogue's own texts and of the workspace's secret key: the same value gets the same one
-wherever the dialogue says it, and another in every other dialogue. They are of the value's kind and shape, and numbers
-among them are unusable on purpose. Nobody can go back from them without the key (HMAC-SHA256), nor with it, but by
-trying.
+They are a function of the dialogue's texts and of the workspace's secret key (HMAC-SHA256): a value has the same one
+wherever the dialogue says it, and another in every other dialogue.
 """
 
 from __future__ import annotations
@@ -39,13 +37,7 @@ class Surrogates:
     """The surrogates of one dialogue."""
 
     def __init__(self, key: bytes, texts: Sequence[str], data: DialogueData) -> None:
-        """All of them are settled here, in an order that does not depend on where or when a value was found.
-
-        Args:
-            key: the workspace's secret.
-            texts: the dialogue's messages (and its system prompt), as given.
-            data: what was found in them (`find_in_dialogue`).
-        """
+        """`data` is what was found in the texts; the order in which values were found does not matter."""
         self._secret = dialogue_secret(key, texts)
         self._language = data.language
         self._values = data.values
@@ -84,7 +76,7 @@ class Surrogates:
         tails: dict[tuple[str, str], str] = {}
         for value, written in sorted(groups.items(), key=lambda group: (-len(group[0]), group[0])):
             # The same digits as a QQ number here and a telephone number there are one value.
-            kind = min((kind for kind, _ in written), key=_place)
+            kind = min((kind for kind, _ in written), key=(*TYPES, *self.types).index)
             made = {raw: f"[{kind} {len(self._taken)}]" for _, raw in written}
             for attempt in range(_ENOUGH_DRAWS):
                 tail = tails.get((kind, value)) if attempt == 0 else None
@@ -115,11 +107,6 @@ class Surrogates:
         rules = find_language(self._language).number_rules
         made = shape.reformatted(tail or number(kind, draw, shape.compact, rules, attempt))
         return re.sub(f"[{_PROVINCES}]", draw.choice(_PROVINCES), made, count=1) if kind == "LICENSE_PLATE" else made
-
-
-def _place(kind: str) -> int:
-    """A type's place in `TYPES`; a user's own come after them."""
-    return TYPES.index(kind) if kind in TYPES else len(TYPES)
 
 
 def normalized_value(kind: str, value: str) -> str:

@@ -143,16 +143,13 @@ class DialogueData:
         spans = self.values.find(text)
         if not spans:
             return spans
-        stays = self.allowed_names(text)
-        return [s for s in spans if not any(a.start <= s.start and s.end <= a.end for a in stays)]
-
-    def allowed_names(self, text: str) -> list[Span]:
-        """Names that stay in a text (plain): a figure's does not once somebody of this dialogue bears it."""
-        return [
+        # A figure's name does not stay once somebody of this dialogue bears it.
+        stays = [
             a
             for a in find_allowed(text, self.language, self.allow)
             if a.type == COMPANION or (a.type == FIGURE and not self.values.contains(text[a.start : a.end]))
         ]
+        return [s for s in spans if not any(a.start <= s.start and s.end <= a.end for a in stays)]
 
     def leaks(self, texts: Iterable[str]) -> bool:
         """Whether a value of four characters or more is to be read in a text, outside names that stay."""
