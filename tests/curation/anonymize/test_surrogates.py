@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import json
 import random
 import re
 from collections.abc import Sequence
+from pathlib import Path
 
+import phonenumbers
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from h2htalk.curation.anonymize.engine.analyzer import anonymize_text, find_in_dialogue, operator_configs
+from h2htalk.curation.anonymize.normalization import value_shape
 from h2htalk.curation.anonymize.spans import TYPES, Span
 from h2htalk.curation.anonymize.surrogates.dialogue_surrogates import Surrogates, normalized_value
 from h2htalk.curation.anonymize.surrogates.names_and_places import chinese_names, latin_names
+from h2htalk.curation.anonymize.surrogates.numbers import NUMBERS, has_valid_check_digit, keyed_random, number
 from h2htalk.curation.anonymize.values.dialogue_values import DialogueData, KnownValues
 from h2htalk.curation.anonymize.values.name_parts import name_parts
 
@@ -182,45 +187,17 @@ def test_a_dialogue_full_of_names_still_gets_a_surrogate_each() -> None:
     assert not others & set(names)
 
 
-@pytest.mark.parametrize(
-    ("value", "pattern"),
-    [
-        ("上海市浦东新区世纪大道100号2栋301室", r"\w{2}市\w{2,3}区\w{2}大道[1-9]\d\d号[1-9]栋[1-9]\d\d室"),
-        ("和平里小区6栋176", r"\w{2,3}小区[1-57-9]栋[1-9]\d\d|\w{2}里小区[1-57-9]栋[1-9]\d\d"),
-        ("阳光花园三单元", r"\w{2}花园[1-9]单元"),
-        (
-            "1428 Elm Street, Apt 3B, Springfield, IL 62704",
-            r"[1-9]\d{3} \w+ Street, Apt \d[A-Z], \w+, [A-Z]{2} 000\d\d",
-        ),
-        ("22 baker street, london nw1 6xe", r"[1-9]\d \w+ street, \w+ [qvx][a-z]\d \d[a-z]{2}"),
-        ("PO Box 1290, Boise", r"PO Box [1-9]\d{3}, \w+"),
-    ],
-)
-def test_addresses_keep_their_make(value: str, pattern: str) -> None:
-    for n in range(10):
-        other = stand_in(value, "ADDRESS", key=bytes([n] * 32))
-        assert re.fullmatch(pattern, other), other
-
-
-@pytest.mark.parametrize(
-    ("value", "pattern"),
-    [
-        ("阳光科技有限公司", r"\w{2}科技有限公司"),
-        ("杭州第二中学", r"\w{2}\w{2}中学"),
-        ("Riverside General Hospital", r"[A-Z]\w+ General Hospital"),
-        ("st. mary's church", r"st\. [a-z]+'s church"),
-        ("Acme Inc.", r"[A-Z]\w+ Inc\."),
-    ],
-)
-def test_organisations_keep_what_they_are(value: str, pattern: str) -> None:
-    other = stand_in(value, "ORGANIZATION")
-    assert other != value
-    assert re.fullmatch(pattern, other), other
-
-
-def test_characters_that_nobody_sees_do_not_spoil_a_url() -> None:
-    other = stand_in("ht\u200ctp\u200cs://pan.baidu.com/s/1aBc", "URL")
-    assert re.fullmatch(r"https://[a-z]{6}\.example\.(?:com|org|net)/[a-z]/\d[a-z]{3}", other), other
+def test_surrogates_are_written_as_their_values_were_and_belong_to_nobody() -> None:
+    """Each line: a value, and the expression that every surrogate of it matches."""
+    wrong = []
+    for line in (Path(__file__).parent / "sets" / "surrogates.jsonl").read_text("utf-8").splitlines():
+        row = json.loads(line)
+        for n in range(10):
+            made = stand_in(row["value"], row["type"], row["language"], key=bytes([n] * 32))
+            checked = row["type"] in ("NATIONAL_ID", "CREDIT_CARD", "ACCOUNT_NUMBER") and has_valid_check_digit(made)
+            if made == row["value"] or checked or not re.fullmatch(row["surrogate"], made):
+                wrong.append((row, made))
+    assert wrong == []
 
 
 def test_two_spellings_of_one_name_never_came_to_an_end() -> None:
@@ -233,11 +210,6 @@ def test_one_telephone_number_with_and_without_its_country_got_two_surrogates() 
     text = replaced("zh", "电话13812345678，+86 138 1234 5678")[0]
     first, second = text.removeprefix("电话").split("，+86 ")
     assert second.replace(" ", "") == first
-
-
-def test_an_account_kept_all_its_letters_and_a_mail_address_those_of_other_scripts() -> None:
-    assert not stand_in("EMILYK-20031", "ACCOUNT_NUMBER", "en").startswith("EMI")
-    assert stand_in("张伟é@qq.com", "EMAIL_ADDRESS").split("@")[0].isascii()
 
 
 @pytest.mark.parametrize(
@@ -263,6 +235,46 @@ def test_tails_of_two_cards_stay_apart() -> None:
     )
     assert (one[-4:], two[-4:]) == (first[-4:], second[-4:])
     assert one != two
+
+
+# --- Numbers ---
+
+
+def test_no_chinese_surrogate_is_a_number_in_use() -> None:
+    for n in range(500):  # 161 was among the prefixes, and 1610 is given out
+        parsed = phonenumbers.parse(number("PHONE_NUMBER", keyed_random(n.to_bytes(2), "x"), "13812345678", "zh"), "CN")
+        assert not phonenumbers.is_valid_number(parsed)
+
+
+@given(
+    kind=st.sampled_from(sorted(NUMBERS)),
+    value=st.text("0123456789abx", min_size=1, max_size=22),
+    language=st.sampled_from(["en", "zh"]),
+    attempt=st.sampled_from([0, 1, 100]),
+)
+def test_every_kind_keeps_the_length(kind: str, value: str, language: str, attempt: int) -> None:
+    made = number(kind, keyed_random(b"k" * 32, kind, value), value, language, attempt)
+    assert len(made) == len(value)
+
+
+@pytest.mark.parametrize(
+    ("value", "compact", "other", "reformatted"),
+    [
+        ("138-1234", "1381234", "9990000", "999-0000"),
+        ("１３８", "138", "904", "904"),
+        ("①③⑧", "138", "904", "904"),
+        ("一三八", "138", "904", "904"),
+        ("幺三八", "138", "104", "104"),
+        ("Five five 5", "555", "012", "0 1 2"),
+        ("1oo4", "1004", "9876", "9876"),
+        ("1️⃣3️⃣", "13", "90", "9️⃣0️⃣"),
+        ("AB 12c", "ab12c", "xy34z", "XY 34z"),
+    ],
+)
+def test_a_value_keeps_its_format(value: str, compact: str, other: str, reformatted: str) -> None:
+    shape = value_shape(value, numeric=True)
+    assert shape.compact == compact
+    assert shape.reformatted(other) == reformatted
 
 
 # --- The parts of names ---

@@ -160,17 +160,12 @@ class DialogueText(NlpArtifacts):
     def names(self) -> list[Span]:
         """People, addresses and organisations."""
         found = [Span(self.offsets[n], self.offsets[n] + len(self.texts[n]), "PERSON", _GIVEN) for n in self._given]
-        names: list[list[Span]] = [[] for _ in self.windows]
         for code in LANGUAGES:
             recognizer = import_module(find_language(code).name_recognizer)
-            rows = zip(self.windows, names, strict=True)
-            chosen = [(w, row) for w, row in rows if code == self.language or recognizer.reads(w.plain)]
-            read = recognizer.find_names([w.plain for w, _ in chosen], [w.blocked() for w, _ in chosen])
-            for (_, row), spans in zip(chosen, read, strict=True):
-                row += spans
-        for window, own in zip(self.windows, names, strict=True):
-            found += window.joined([*own, *longer_names(window.plain, self.allow)])
-        return found
+            chosen = [w for w in self.windows if code == self.language or recognizer.reads(w.plain)]
+            read = recognizer.find_names([w.plain for w in chosen], [w.blocked() for w in chosen])
+            found += [span for w, spans in zip(chosen, read, strict=True) for span in w.joined(spans)]
+        return found + [s for w in self.windows for s in w.joined(longer_names(w.plain, self.allow))]
 
     def blocked(self, *, by_models: bool) -> list[Span]:
         """Names that stay, whoever finds them; where models find nothing also structured data and titles."""
