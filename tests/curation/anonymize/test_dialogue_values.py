@@ -72,7 +72,6 @@ def test_a_figures_name_stayed_in_other_messages_though_a_private_person_bears_i
             "9 8 7 6 5 4 3 2 1？九八七六五四三二一",
             ["9 8 7 6 5 4 3 2 1", "九八七六五四三二一"],
         ),
-        ("en", "My card is 4111 1111 1111 1111", "the last four 1111", ["1111"]),
     ],
 )
 def test_a_number_in_another_dress_survived(language: str, first: str, again: str, expected: list[str]) -> None:
@@ -100,10 +99,9 @@ def test_a_full_name_survived_where_it_was_written_in_one_word() -> None:
             "Wexcombe Rd? bs65ab",
             ["Wexcombe Rd", "bs65ab"],
         ),
-        ("en", "I work at Bluefin Analytics.", "how is bluefin", ["bluefin"]),
     ],
 )
-def test_a_part_of_an_address_or_a_firm_survived(language: str, first: str, again: str, expected: list[str]) -> None:
+def test_a_part_of_an_address_survived(language: str, first: str, again: str, expected: list[str]) -> None:
     assert marked(language, first, again)[1] == expected
 
 

@@ -26,8 +26,6 @@ from h2htalk.data.languages import find_language
 
 # So many draws without a free one (a four-digit number in a dialogue full of them): then a name of the type.
 _ENOUGH_DRAWS = 400
-_TAIL = 4  # digits by which a number is told
-_LONG_NUMBER = 8  # a shorter one is not told by its end
 _PROVINCES = "京津沪渝冀豫云辽黑湘皖鲁新苏浙赣鄂桂甘晋蒙陕吉闽贵粤青藏川宁琼"
 _SPACE = re.compile(r"\s+")
 _WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
@@ -69,29 +67,25 @@ class Surrogates:
         ) or bool(find_allowed(made, self._language))
 
     def _others(self, raws: Iterable[tuple[str, str]]) -> None:
-        """Of a value written in several formats one surrogate; of a long number's last digits, that one's last."""
+        """Of a value written in several formats one surrogate."""
         groups: dict[str, list[tuple[str, str]]] = {}
         for kind, raw in sorted(raws):
             groups.setdefault(normalized_value(kind, raw), []).append((kind, raw))
-        tails: dict[tuple[str, str], str] = {}
         for value, written in sorted(groups.items(), key=lambda group: (-len(group[0]), group[0])):
             # The same digits as a QQ number here and a telephone number there are one value.
             kind = min((kind for kind, _ in written), key=(*TYPES, *self.types).index)
             made = {raw: f"[{kind} {len(self._taken)}]" for _, raw in written}
             for attempt in range(_ENOUGH_DRAWS):
-                tail = tails.get((kind, value)) if attempt == 0 else None
-                drawn = {raw: self._render(kind, value, raw, attempt, tail) for _, raw in written}
+                drawn = {raw: self._render(kind, value, raw, attempt) for _, raw in written}
                 norms = {normalized_value(kind, surrogate) for surrogate in drawn.values()}
                 if not norms & self._taken and not any(map(self._repeats_value, drawn.values())):
                     made = drawn
                     break
             self._taken |= {normalized_value(kind, surrogate) for surrogate in made.values()}
             self._made |= {(own_kind, raw): made[raw] for own_kind, raw in written}
-            if kind in NUMBERS and len(value) >= _LONG_NUMBER:
-                tails[kind, value[-_TAIL:]] = value_shape(made[written[0][1]], numeric=True).compact[-_TAIL:]
 
-    def _render(self, kind: str, value: str, raw: str, attempt: int, tail: str | None) -> str:
-        """A surrogate of a value as written; `tail` is what it must be where it is the end of another number."""
+    def _render(self, kind: str, value: str, raw: str, attempt: int) -> str:
+        """A surrogate of a value as written."""
         draw = keyed_random(self._secret, kind, value, str(attempt))
         if kind in _MAKERS:
             return _MAKERS[kind](draw, visible_value(raw))
@@ -105,7 +99,7 @@ class Surrogates:
         if not shape.compact:
             return f"[{kind}]"
         rules = find_language(self._language).number_rules
-        made = shape.reformatted(tail or number(kind, draw, shape.compact, rules, attempt))
+        made = shape.reformatted(number(kind, draw, shape.compact, rules, attempt))
         return re.sub(f"[{_PROVINCES}]", draw.choice(_PROVINCES), made, count=1) if kind == "LICENSE_PLATE" else made
 
 

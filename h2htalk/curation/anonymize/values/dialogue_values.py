@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from h2htalk.curation.anonymize.allow_list import COMPANION, FIGURE, find_allowed, is_whole_word, to_lower
-from h2htalk.curation.anonymize.english.word_lists import WORD_NAME, words
+from h2htalk.curation.anonymize.english.word_lists import words
 from h2htalk.curation.anonymize.normalization import HAN_DIGITS, normalize_text, plain, value_shape
 from h2htalk.curation.anonymize.spans import Span, resolve_overlaps
 from h2htalk.curation.anonymize.values.name_parts import NameParts, name_parts, name_words
@@ -21,7 +21,6 @@ _HAN = re.compile("[\u4e00-\u9fff]")
 REPEATED = "RepeatedValue"
 # A value this long must not be seen again, in whatever place; shorter ones are too often part of something else.
 LEAKING = 4
-_LONG_NUMBER = 8  # characters: of such a number the last four are told
 _SHORTEST = 6  # digits and letters of a reformatted value: shorter ones are met by chance
 
 _NUMBERED = frozenset({"PHONE_NUMBER", "NATIONAL_ID", "CREDIT_CARD", "ACCOUNT_NUMBER", "QQ", "WECHAT", "LICENSE_PLATE"})
@@ -62,7 +61,6 @@ class KnownValues:
         people = {v.compact: (v.type, v.score) for v in compact if v.type == "PERSON"}
         self._numbers = PhraseIndex((n, known) for n, known in numbers.items() if len(n) >= _SHORTEST)
         self._people = PhraseIndex((n, k) for n, k in people.items() if len(n) >= (2 if _HAN.match(n) else _SHORTEST))
-        self._tails = {n[-4:]: known for n, known in sorted(numbers.items()) if len(n) >= _LONG_NUMBER}
 
     def __bool__(self) -> bool:
         """Whether there is any value."""
@@ -76,17 +74,8 @@ class KnownValues:
         """Where values stand in a text (plain, in its own case), as written or in another format."""
         lowered = to_lower(text)
         spans = self._as_written(text, lowered)
-        reformatted = [*_find_reformatted(lowered, self._numbers, self._people), *self._ends_of_numbers(lowered)]
+        reformatted = _find_reformatted(lowered, self._numbers, self._people)
         return resolve_overlaps([*spans, *reformatted]) if reformatted else spans
-
-    def _ends_of_numbers(self, lowered: str) -> list[Span]:
-        """The last four digits of a number, said to be such."""
-        if not self._tails:
-            return []
-        hits = [(m.span(1), m[1]) for m in _RE["tail"].finditer(lowered)]
-        hits += [(m.span(m.lastindex or 1), m[m.lastindex or 1]) for m in _RE["masked_number"].finditer(lowered)]
-        ends = [(place, self._tails.get(_RE["marks"].sub("", end))) for place, end in sorted(hits)]
-        return [Span(*place, *known) for place, known in ends if known is not None]
 
     def _as_written(self, text: str, lowered: str) -> list[Span]:
         def meant(start: int, end: int) -> KnownValue | None:
@@ -279,8 +268,6 @@ def _other_variants(written: str, span: Span) -> list[KnownValue]:
         forms.append(forms[0].lstrip("@"))
     if kind == "ADDRESS":
         forms += [form for form in address_variants(written) if not (_HAN.search(form) and _is_word(form))]
-    if kind == "ORGANIZATION":
-        forms += organization_variants(written)
     codes = postcodes(written) if kind == "ADDRESS" else []
     return [KnownValue(f, kind, score) for f in forms] + [KnownValue(c, kind, score, compact=c) for c in codes]
 
@@ -338,7 +325,6 @@ _LONG = {short: long for long, short in _SHORT.items()}
 _KINDS = "|".join([*_SHORT, *_LONG, "close", "crescent", "gardens", "grove", "row", "mews", "way"])
 _STREET = re.compile(rf"(?<![^\W_])([^\W\d_]+(?: [^\W\d_]+)?) ({_KINDS})(?![^\W_])")
 _WORD = re.compile(r"[^\W\d_]+")
-_OWN_NAME = 5  # letters: a firm's first word is its own name, and long enough to mean nothing else
 
 
 def address_variants(written: str) -> Iterator[str]:
@@ -357,16 +343,6 @@ def postcodes(written: str) -> list[str]:
     """British postcodes of an address, letters and digits alone; else the ZIP code that ends an American one."""
     british = ["".join(match.groups()) for match in _RE["postcode"].finditer(to_lower(written))]
     return british or _RE["zip"].findall(written)
-
-
-def organization_variants(written: str) -> Iterator[str]:
-    """The first word of an organisation, where it is its own name: "Bluefin"."""
-    match = _WORD.match(to_lower(written))
-    if match is not None and len(match.group()) >= _OWN_NAME and match.end() < len(written):
-        first = match.group()
-        lists = words()
-        if first not in lists.words | lists.hints["places"] and lists.given.get(first) != WORD_NAME:
-            yield first
 
 
 def national_format(digits: str) -> str:
