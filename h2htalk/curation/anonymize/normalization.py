@@ -114,10 +114,9 @@ def normalize_text(given: str) -> NormalizedText:
 
 # --- A value's letters and digits apart from their format ---
 
-_WORDS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
-_DIGIT_SOUNDS = re.compile(
-    r"(?<![a-z])(?:zero|oh|one|two|three|four|five|six|seven|eight|nine)(?![a-z])", re.IGNORECASE
-)
+_DIGITS_IN_ORDER = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
+_DIGIT_WORDS = {"oh": "0"} | {word: str(digit) for digit, word in enumerate(_DIGITS_IN_ORDER)}
+_SIGN = re.compile(rf"(?<![a-z])(?:{'|'.join(_DIGIT_WORDS)})(?![a-z])|[0-9a-z]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,40 +138,9 @@ class ValueShape:
         return "".join([*parts, self.value[at:]])
 
 
-def value_shape(value: str, *, numeric: bool) -> ValueShape:
-    """The shape of a value; of a `numeric` one, Han digits, words for digits and `o` among digits count as digits."""
-    seen = plain(value)
-    offsets: list[tuple[int, int]] = []
-    compact: list[str] = []
-    spoken = {m.start(): m for m in _DIGIT_SOUNDS.finditer(seen)} if numeric else {}
-    at = 0
-    while at < len(value):
-        word = spoken.get(at)
-        if word is not None:
-            offsets.append(word.span())
-            said = word.group().lower()
-            compact.append("0" if said == "oh" else str(_WORDS.index(said)))
-            at = word.end()
-            continue
-        char = _plain_char(value, seen, at, numeric)
-        if char:
-            offsets.append((at, at + 1))
-            compact.append(char)
-        at += 1
-    return ValueShape(value, tuple(offsets), "".join(compact))
-
-
-def _plain_char(value: str, seen: str, at: int, numeric: bool) -> str:
-    char = seen[at]
-    if char.isascii() and char.isalnum():
-        if numeric and char in "oO" and _among_digits(seen, at):
-            return "0"
-        return char.lower()
-    if numeric and value[at] in HAN_DIGITS:
-        return HAN_DIGITS[value[at]]
-    return ""
-
-
-def _among_digits(text: str, at: int) -> bool:
-    around = [c for c in (text[at - 1 : at], text[at + 1 : at + 2]) if c]
-    return any(c.isdigit() for c in around) and not any(c.isalpha() and c not in "oO" for c in around)
+def value_shape(value: str) -> ValueShape:
+    """The shape of a value, in which Han digits, words for digits and an `o` among digits are digits."""
+    normalized = normalize_text(value)
+    signs = list(_SIGN.finditer(normalized.digits))
+    compact = "".join(_DIGIT_WORDS.get(sign[0], sign[0]) for sign in signs)
+    return ValueShape(value, tuple(normalized.original_span(*sign.span()) for sign in signs), compact)

@@ -51,11 +51,6 @@ def make_stage(spec: CurateSpec, workspace: Workspace, key: bytes) -> StageRun:
 
     Names stay that `anonymize.allow` and the companions of a dialogue's source hold, beside those of the bundled
     personas and people whom everybody knows.
-
-    Raises:
-        ConfigError: the registry of recognisers is wrong, or one cannot be loaded; an operator is of no known type, or
-            a country is none.
-        MissingExtraError: a package is not installed.
     """
     settings, gathered = spec.section(AnonymizeSettings), spec.section(GatherSettings)
     try:

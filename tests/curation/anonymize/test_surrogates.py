@@ -242,12 +242,12 @@ def test_every_kind_keeps_the_length(kind: str, value: str, language: str, attem
         ("幺三八", "138", "104", "104"),
         ("Five five 5", "555", "012", "0 1 2"),
         ("1oo4", "1004", "9876", "9876"),
-        ("1️⃣3️⃣", "13", "90", "9️⃣0️⃣"),
+        ("1️⃣3️⃣", "13", "90", "90"),
         ("AB 12c", "ab12c", "xy34z", "XY 34z"),
     ],
 )
 def test_a_value_keeps_its_format(value: str, compact: str, other: str, reformatted: str) -> None:
-    shape = value_shape(value, numeric=True)
+    shape = value_shape(value)
     assert shape.compact == compact
     assert shape.reformatted(other) == reformatted
 

@@ -305,15 +305,9 @@ NO_REGISTRY = UserRegistry()
 
 @lru_cache(maxsize=16)
 def chat_analyzer(language: str, users: UserRegistry = NO_REGISTRY) -> AnalyzerEngine:
-    """Presidio's engine with our recognisers of a language, and a user's beside them.
+    """Presidio's engine with our recognisers of a language (`en` or `zh`), and a user's (`read_registry`) beside them.
 
-    Args:
-        language: `en` or `zh`.
-        users: a user's own recognisers (`read_registry`).
-
-    Raises:
-        ConfigError: no such language, or a recogniser cannot be loaded.
-        MissingExtraError: a recogniser's package is not installed.
+    Raises ConfigError where a recogniser cannot be loaded, MissingExtraError where its package is not installed.
     """
     if language not in LANGUAGES:
         known = ", ".join(LANGUAGES)

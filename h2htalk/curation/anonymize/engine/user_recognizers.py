@@ -112,9 +112,6 @@ def read_registry(path: Path, *, trusted: bool = False) -> UserRegistry:
     Args:
         path: a YAML file in Presidio's format; the module's docstring shows one.
         trusted: recognisers may be classes of the user's own code.
-
-    Raises:
-        ConfigError: the file is missing, or a key is unknown; names file, entry and key.
     """
     try:
         content = read_bounded(path, _LARGEST).decode("utf-8-sig")
@@ -159,12 +156,7 @@ def _contexts(entry: Entry) -> dict[str, list[str]]:
 
 
 def load_recognizers(registry: UserRegistry, language: str) -> list[EntityRecognizer]:
-    """The recognisers of a registry that read a language, each of which stops the run where it fails.
-
-    Raises:
-        ConfigError: one cannot be loaded, or a pattern needs too long.
-        MissingExtraError: the package of a model is not installed.
-    """
+    """The recognisers of a registry that read a language, each of which stops the run where it fails."""
     recognizers = []
     for place, entry in registry.entries():
         if language not in (contexts := _contexts(entry)):

@@ -93,7 +93,7 @@ class Surrogates:
             make = address if kind == "ADDRESS" else organization
             place = partial(keyed_random, self._secret, "place", str(attempt))
             return make(lambda word: place(word.lower()), visible_value(raw))
-        shape = value_shape(raw, numeric=True)
+        shape = value_shape(raw)
         if not any(map(str.isdigit, shape.compact)) and kind not in NUMBERS:
             return f"[{kind} {attempt + 1}]"  # of a user's own type
         if not shape.compact:
@@ -106,9 +106,9 @@ class Surrogates:
 def normalized_value(kind: str, value: str) -> str:
     """What two spellings of one value have in common: digits without marks, words in lower case without spaces."""
     if kind == "PHONE_NUMBER":
-        return national_format(value_shape(value, numeric=True).compact) or value
+        return national_format(value_shape(value).compact) or value
     if kind in NUMBERS or kind == "IP_ADDRESS":
-        return value_shape(value, numeric=True).compact or value
+        return value_shape(value).compact or value
     seen = to_lower(visible_value(value))
     if kind == "HANDLE":
         return seen.removeprefix("u/").lstrip("@")

@@ -262,7 +262,7 @@ def _chinese_name(draw: Random, name: str, section: str) -> str:
 
 def _renumbered(draw: Random, written: str) -> str:
     """Other digits and letters, as many; none is 0, which no number begins with."""
-    shape = value_shape(written, numeric=True)
+    shape = value_shape(written)
     made = [draw.choice([c for c in ("123456789" if old.isdigit() else ascii_lowercase[:12]) if c != old])
             for old in shape.compact]  # fmt: skip
     return shape.reformatted("".join(made))

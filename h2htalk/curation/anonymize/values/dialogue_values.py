@@ -258,7 +258,7 @@ def _other_variants(written: str, span: Span) -> list[KnownValue]:
     """How what is no person is said again."""
     kind, score = span.type, span.score
     if kind in _NUMBERED:
-        compact = value_shape(written, numeric=True).compact
+        compact = value_shape(written).compact
         compact = compact if any(map(str.isdigit, compact)) else ""
         values = [KnownValue(to_lower(written), kind, score, compact=compact)]
         home = national_format(compact).removeprefix("0") if kind == "PHONE_NUMBER" else compact
