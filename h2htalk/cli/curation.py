@@ -143,14 +143,16 @@ def curate_run(
     workspace: Annotated[Path | None, Option(help="Replaces the workspace in the file.")] = None,
     from_stage: Annotated[str, Option(help="Make this stage and those after it again.")] = "",
     processes: Annotated[int | None, Option(help="Worker processes; default: all cores.")] = None,
+    update: Annotated[bool, Option("--update", help="Read new files and lines of the sources.")] = False,
     dry_run: options.DryRun = False,
 ) -> None:
     """Run the stages that are not finished."""
-    stages = tuple(stage or ())
     if dry_run:
-        say(estimates.estimate_run(spec, stages, workspace=workspace, from_stage=from_stage))
+        say(estimates.estimate_run(spec, stage or (), workspace=workspace, from_stage=from_stage))
     else:
-        place = curate.curate(spec, stages, workspace=workspace, from_stage=from_stage, processes=processes)
+        place = curate.curate(
+            spec, stage or (), workspace=workspace, from_stage=from_stage, processes=processes, update=update
+        )
         curate_funnel(place.path)
         say(notes.costs_text(place.path))
 

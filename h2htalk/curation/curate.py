@@ -17,12 +17,13 @@ from pathlib import Path
 from h2htalk.chat.engines import parse_model
 from h2htalk.chat.store.model_calls import check_model
 from h2htalk.curation.erase import finish_erasure
-from h2htalk.curation.run import StageRun, require_finished, run_stage
+from h2htalk.curation.gather.stage import read_sources, update_sources
+from h2htalk.curation.run import StageRun, adopt_parts, require_finished, run_stage
 from h2htalk.curation.settings import CurateSpec, read_spec
 from h2htalk.curation.stage_folder import RecordCounts
 from h2htalk.curation.stages import STAGES, find_stage, stage_before, stages_from
 from h2htalk.curation.workspace import Workspace
-from h2htalk.data.files import read_jsonl, refuse_links, write_jsonl
+from h2htalk.data.files import read_json_object, read_jsonl, refuse_links, write_jsonl
 from h2htalk.data.records import as_path
 from h2htalk.data.responses import CALLS
 from h2htalk.errors import ConfigError, IncompleteError
@@ -45,6 +46,7 @@ def curate(
     workspace: str | Path | None = None,
     from_stage: str = "",
     processes: int | None = None,
+    update: bool = False,
 ) -> Workspace:
     """Run a curation; returns its workspace, whose counts are `summaries`.
 
@@ -60,6 +62,8 @@ def curate(
         workspace: replaces the workspace in the file.
         from_stage: make this stage and those after it again. Nothing is removed unless they can be made.
         processes: replaces the number in the file.
+        update: read new files of the sources and new lines of their files. Stages that compare records, and those
+            after them, are made again.
 
     Raises:
         ConfigError: wrong settings, an unknown stage, changed settings, a purged workspace.
@@ -72,8 +76,10 @@ def curate(
         finish_erasure(place)
         key = place.open_key()
         names = chosen.names()
-        if renewed:
+        if renewed or update:
             refuse_links(place.path)
+        if update:
+            _update(spec, place)
         _preflight([name for name in names if name in renewed or not _finished(place, name)], spec, place, key)
         removed = False
         for name in names:
@@ -176,6 +182,21 @@ def _remove(workspace: Workspace, stages: Sequence[str]) -> None:
             lines = [line for _, line in read_jsonl(path, torn_tail=True)]
             write_jsonl(path, (line for line in lines if not _is_scripted(line.get("asked"))))
         folder.remove()
+
+
+def _update(spec: CurateSpec, workspace: Workspace) -> None:
+    """Prepare the stages for what is new in the sources: their parts stay, up to the first that compares records."""
+    if not update_sources(spec, workspace):
+        print("gather: nothing is new in the sources", file=sys.stderr, flush=True)
+    source, sources = "raw files", read_sources(workspace)
+    for name, stage in STAGES.items():
+        if not _begun(workspace, name):
+            return
+        if not stage.compares:
+            source, sources = adopt_parts(workspace.stage(name), source, sources), {}
+        elif read_json_object(workspace.stage(name).path / "stage.json")["source"] != source:
+            _remove(workspace, stages_from(name))
+            break
 
 
 def _is_scripted(model: object) -> bool:

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from h2htalk.curation.dedup.stage import DUPLICATES
-from h2htalk.curation.gather.earlier_states import LEAST_CHARACTERS
+from h2htalk.curation.gather.source_files import LEAST_CHARACTERS
 from h2htalk.curation.outcomes import EARLIER_STATE, Record, dialogue_of
 from h2htalk.curation.run import finish
 from h2htalk.curation.stage_folder import AUDIT, KEPT, REJECTED, StageFolder
@@ -252,10 +252,8 @@ def read_index(workspace: Workspace) -> Index:
 def source_place(entry: Mapping[str, Any]) -> str:
     """Where raw text stands: `file:line`, and the item where a line may hold several items or a part of one."""
     file, line, row = (entry.get(name) for name in ("file", "line", "row"))
-    if line is None:
-        return f"{file}:{'' if row is None else row}"
-    by_line = row in (None, line) and not str(file).endswith(".json")
-    return f"{file}:{line}" if by_line else f"{file}:{line}, item {row}"
+    place = f"{file}" if line is None else f"{file}:{line}"
+    return place if row in (None, line) else f"{place}, item {row}"
 
 
 def resolve_ids(workspace: Workspace, asked: str, index: Index, key: bytes | None) -> frozenset[str]:
@@ -359,7 +357,7 @@ def find_repeated(workspace: Workspace, ids: frozenset[str], index: Index) -> fr
 
 
 def find_states(index: Index, ids: frozenset[str]) -> frozenset[str]:
-    """These dialogues, and the other states of the same conversations (`gather.earlier_states`)."""
+    """These dialogues, and the other states of the same conversations (`gather.source_files`)."""
     latest = {index.get(name, {}).get("state_of", name) for name in ids}
     return ids | latest | {name for name, entry in index.items() if entry.get("state_of") in latest}
 

@@ -23,7 +23,7 @@ from h2htalk.curation.stage_folder import RecordCounts, StageFolder
 from h2htalk.curation.stages import find_stage, stage_before
 from h2htalk.curation.workspace import Workspace
 from h2htalk.data.erasure.folder_kinds import remove_for_good, remove_partial_files
-from h2htalk.data.files import read_json_object, write_json
+from h2htalk.data.files import read_json_object, remove_file, write_json
 from h2htalk.errors import ConfigError, DataError, IncompleteError
 from h2htalk.parallel import ProcessPool, usable_cores
 from h2htalk.progress import Progress
@@ -57,6 +57,7 @@ class StageRun:
             without being asked to.
         prepare: does what is needed before the parts are made, in the stage's folder.
         messages: printed on standard error when the stage runs.
+        changed: why its settings are not those of a finished stage, where it knows.
     """
 
     name: str
@@ -67,6 +68,7 @@ class StageRun:
     arithmetic: frozenset[str] = frozenset()
     prepare: Callable[[StageFolder], object] | None = None
     messages: tuple[str, ...] = ()
+    changed: str = ""
 
 
 def raise_incomplete(folder: StageFolder, failed: Sequence[IncompleteError]) -> None:
@@ -185,10 +187,31 @@ def _open(open_rule: RuleFactory) -> PartRule:
 # --- The settings that a folder was made with ----------------------------------------------------------------------
 
 
-def identity(stage: StageRun, source: str) -> str:
+def _identity(stage: str, version: int, settings: Mapping[str, Any], source: str) -> str:
     """The fingerprint of a stage's result: its rule, its settings, and the stage that it reads."""
-    values = [stage.name, stage.version, stage.settings, source]
+    values = [stage, version, settings, source]
     return hashlib.sha256(json.dumps(values, sort_keys=True, ensure_ascii=True).encode()).hexdigest()[:16]
+
+
+def adopt_parts(folder: StageFolder, source: str, sources: Mapping[str, str]) -> str:
+    """Keep the parts of a stage whose input got more parts; returns its new fingerprint.
+
+    Args:
+        folder: of a stage that has begun.
+        source: the fingerprint of the stage before it, or `raw files`.
+        sources: the new SHA-256 of raw sources, for the stage that reads them.
+    """
+    made = read_json_object(folder.path / "stage.json")
+    settings = made["settings"]
+    if sources:
+        known = [{**one, "sha256": sources.get(one["name"], one["sha256"])} for one in settings["sources"]]
+        settings = {**settings, "sources": known}
+    fingerprint = _identity(made["stage"], made["version"], settings, source)
+    if fingerprint != made["fingerprint"]:
+        remove_file(folder.path / "summary.json")
+        made |= {"settings": settings, "source": source, "fingerprint": fingerprint}
+        write_json(folder.path / "stage.json", made)
+    return fingerprint
 
 
 def claim(folder: StageFolder, stage: StageRun, source: str) -> None:
@@ -222,7 +245,8 @@ def is_made(folder: StageFolder, stage: StageRun, source: str) -> bool:
     if _only_arithmetic_differs(existing, made, stage.arithmetic):
         return False
     raise ConfigError(
-        f"{folder.path}: was made with another {_difference(existing, made)}; make it and the stages after it "
+        stage.changed
+        or f"{folder.path}: was made with another {_difference(existing, made)}; make it and the stages after it "
         f"again with --from-stage {stage.name}, or name another workspace"
     )
 
@@ -234,7 +258,7 @@ def _made(stage: StageRun, source: str) -> dict[str, Any]:
         "version": stage.version,
         "settings": json.loads(json.dumps(stage.settings)),
         "source": source,
-        "fingerprint": identity(stage, source),
+        "fingerprint": _identity(stage.name, stage.version, stage.settings, source),
     }
 
 

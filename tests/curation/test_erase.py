@@ -107,7 +107,9 @@ def parted(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def results(folder: Path) -> dict[str, bytes]:
     """All files of the stages, except those with the hash of the raw file."""
     found = all_files(folder / "work")
-    kept = {name: data for name, data in found.items() if "/" in name and not name.endswith("stage.json")}
+    kept = {
+        name: data for name, data in found.items() if "/" in name and not name.endswith(("stage.json", "sources.json"))
+    }
     return {name: _sorted_calls(data) if name.endswith("calls.jsonl") else data for name, data in kept.items()}
 
 

@@ -21,13 +21,13 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from h2htalk.curation.gather.raw_files import require_unicode
 from h2htalk.curation.gather.raw_items import RawDialogue, RefusedItem
 from h2htalk.data.languages import Language
 from h2htalk.data.scenario import Role, Turn
 from h2htalk.text.language_data import language_patterns
 
 LONGEST_MESSAGE = 100_000  # characters
+_SURROGATE = re.compile("[\ud800-\udfff]")
 # Marks, embeddings, overrides and isolates that change the direction of text.
 _DIRECTION = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 _CONTROL = re.compile("[\x01-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
@@ -79,7 +79,8 @@ def _require_size(text: str, **where: int) -> None:
 def _readable(text: str, removed: Counter[str], **where: int) -> str:
     """The text without control characters, which act on a reader's screen."""
     _require_size(text, **where)
-    require_unicode(text, **where)
+    if not text.isascii() and _SURROGATE.search(text):
+        raise RefusedItem("encoding", **where)
     if _UNWANTED.search(text) is None:
         return text
     if "\x00" in text:

@@ -9,40 +9,30 @@ _INLINE = """a abbr acronym b big cite code del dfn em font i img ins kbd mark q
 tt u"""
 _BLOCKS = """article aside blockquote body br center dd div dl dt figure footer form h1 h2 h3 h4 h5 h6 head header hr
 html li main nav ol p pre section table tbody td tfoot th thead tr ul"""
-_HIDDEN = "script|style|title|noscript|iframe"
+_HIDDEN = "script style title noscript iframe"
 # Known names only: `<3` and `x < y` are text.
 _BREAKING = re.compile(rf"</?(?:{'|'.join(_BLOCKS.split())})(?:\s[^<>]*)?/?>[ \t]*", re.IGNORECASE)
-_TAG = re.compile(rf"</?(?:{'|'.join(_INLINE.split())}|{_HIDDEN})(?:\s[^<>]*)?/?>", re.IGNORECASE)
-_OPENING = re.compile(rf"<(?:({_HIDDEN})(?:\s[^<>]*)?>|(!--))", re.IGNORECASE)
-_CLOSING = {
-    name: re.compile(f"</{name}" if name.isalpha() else re.escape("-->"), re.IGNORECASE)
-    for name in (*_HIDDEN.split("|"), "!--")
-}
+_OTHER = re.compile(rf"</?(?:{'|'.join((_INLINE + ' ' + _HIDDEN).split())})(?:\s[^<>]*)?/?>|<!--", re.IGNORECASE)
+_SURROGATE = re.compile("[\ud800-\udfff]")
 _BLANK_LINES = re.compile(r"\n[ \t]*(?:\n[ \t]*)+")
 
 
 def plain_text(text: str) -> str:
-    """The text without HTML; a text without any is unchanged."""
-    if "<" in text:
-        bare = _TAG.sub("", _BREAKING.sub("\n", _without_hidden(text)))
-        text = text if bare == text else _BLANK_LINES.sub("\n\n", bare).strip()
-    return html.unescape(text) if "&" in text else text
+    """The text without HTML; a text without any, or with bytes that were not UTF-8, is unchanged."""
+    if not text.isascii() and _SURROGATE.search(text):
+        return text
+    if "<" not in text:
+        return html.unescape(text) if "&" in text else text
+    bare, breaks = _BREAKING.subn("\n", text)
+    if _OTHER.search(bare):
+        from selectolax.lexbor import LexborHTMLParser
 
-
-def _without_hidden(text: str) -> str:
-    """The text without comments, scripts and styles and their contents; an unclosed one stays."""
-    kept: list[str] = []
-    unclosed: set[str] = set()
-    at = 0
-    while match := _OPENING.search(text, at):
-        name = (match[1] or match[2]).lower()
-        close = None if name in unclosed else _CLOSING[name].search(text, match.end())
-        if close is None:
-            unclosed.add(name)
-            kept.append(text[at : match.end()])
-            at = match.end()
-            continue
-        kept.append(text[at : match.start()])
-        tail = text.find(">", close.start())
-        at = tail + 1 if tail >= 0 else len(text)
-    return "".join(kept) + text[at:]
+        tree = LexborHTMLParser(bare)
+        for node in tree.css(_HIDDEN.replace(" ", ",")):
+            node.decompose()
+        bare = tree.text()
+    elif not breaks:
+        return html.unescape(text)
+    else:
+        bare = html.unescape(bare)
+    return _BLANK_LINES.sub("\n\n", bare).strip()

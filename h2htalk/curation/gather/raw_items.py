@@ -55,13 +55,15 @@ class RawDialogue:
 class RawItem:
     """One item of a source: `row` numbers it from 1 in the way of the format, `line` is where it begins in `file`.
 
-    `file` is empty where the source has only one.
+    `line` is None where the format has no lines, and `file` is empty where the source has only one. `update` is the
+    number of the update that found it (`SourceFile`).
     """
 
     row: int
-    line: int
+    line: int | None
     content: RawDialogue | RefusedItem
     file: str = ""
+    update: int = 0
 
 
 # Keys under which files give the user's name.

@@ -6,7 +6,7 @@ import re
 import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
@@ -40,6 +40,9 @@ def _lower_case(roles: Mapping[str, Role]) -> dict[str, Role]:
     return {name.strip().lower(): role for name, role in roles.items()}
 
 
+ColumnName = Literal[
+    "id", "messages", "person", "name", "system", "language", "licence", "question", "title", "answer", "question_id"
+]
 _LanguageCode = Annotated[str, must(LANGUAGES.__contains__, f"no language {{}}; choose from {', '.join(LANGUAGES)}")]
 _SourceName = Annotated[
     str,
@@ -66,6 +69,7 @@ class Source:
         companions: names of the companion or its maker, which anonymize keeps.
         countries: whose telephone numbers anonymize looks for beside the usual ones (ISO 3166: `DE`).
         roles: `user` or `companion` for names of roles that the file uses beside the usual ones.
+        columns: keys of the file's records for our names of them (`person = "client"`).
     """
 
     name: _SourceName
@@ -77,6 +81,7 @@ class Source:
     companions: tuple[str, ...] = ()
     countries: tuple[Annotated[str, Field(pattern="^[A-Z]{2}$")], ...] = ()
     roles: Annotated[Mapping[str, Role], AfterValidator(_lower_case)] = field(default_factory=dict)
+    columns: Mapping[ColumnName, str] = field(default_factory=dict)
 
 
 def _unique_sources(sources: tuple[Source, ...]) -> tuple[Source, ...]:

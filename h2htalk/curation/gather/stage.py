@@ -11,35 +11,48 @@ import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import islice
+from itertools import islice, pairwise
+from pathlib import Path
 from typing import Any, TypeVar
 
 from h2htalk.curation.gather.cleaning import clean
-from h2htalk.curation.gather.earlier_states import find_earlier_states
 from h2htalk.curation.gather.raw_items import RawDialogue, RawItem, RefusedItem
 from h2htalk.curation.gather.settings import SIMULATED, GatherSettings, Source
 from h2htalk.curation.gather.simulation import PlannedDialogue, Simulation, open_simulation
-from h2htalk.curation.gather.source_files import MOCK, NamedItem, SourcePlan, is_pattern, named_items, plan_source
+from h2htalk.curation.gather.source_files import (
+    MOCK,
+    ChangedSourceError,
+    NamedItem,
+    SourceFile,
+    SourcePlan,
+    combined_sha256,
+    find_earlier_states,
+    is_pattern,
+    named_items,
+    plan_source,
+)
 from h2htalk.curation.licences import licence_id, refusal, require_allowed
 from h2htalk.curation.outcomes import EARLIER_STATE, Kept, Outcomes, Rejected
-from h2htalk.curation.run import StageRun, raise_incomplete
+from h2htalk.curation.run import StageRun, raise_incomplete, require_finished
 from h2htalk.curation.settings import CurateSpec
 from h2htalk.curation.stage_folder import RecordCounts, StageFolder, part_name
 from h2htalk.curation.stages import AnonymizeSettings
 from h2htalk.curation.tombstones import Tombstones, marks_of
 from h2htalk.curation.workspace import Workspace
+from h2htalk.data.files import read_json_object, write_json
 from h2htalk.data.scenario import Dialogue
 from h2htalk.errors import ConfigError, DataError, IncompleteError
 from h2htalk.progress import Progress
 from h2htalk.text.escaping import printable
 
-VERSION = 2
+VERSION = 3
 STAGE = "gather"
+FILES = "sources.json"
 _MEGABYTE = 1 << 20
 T = TypeVar("T")
 # Reason -> advice where all items of a source were rejected for it.
 _ADVICE = {
-    "broken": "is its format really {format!r}? docs/curation.md shows each format",
+    "broken": "is its format really {format!r}? docs/curation.md shows each format, and `columns` for other keys",
     "encoding": "save it as UTF-8: iconv -f GB18030 -t UTF-8 OLD > NEW",
     "role": "say with `roles` which of its roles are user and companion",
     "licence": "give the source the licence of its records",
@@ -62,14 +75,8 @@ def make_stage(spec: CurateSpec, workspace: Workspace, key: bytes) -> StageRun:
     licences += [(SIMULATED, settings.simulate.licence)] if simulated else []
     require_allowed(licences, settings.licence)
     name_keys = spec.section(AnonymizeSettings).name_keys
-    plans = [
-        replace(plan_source(source, spec.folder, settings.mock_dialogues), name_keys=name_keys)
-        for source in settings.sources
-    ]
+    plans, messages, changed = _plans(spec, workspace)
     simulation = open_simulation(spec) if simulated else None
-    messages = [plan.message for plan in plans if plan.message]
-    if (workspace.stage(STAGE).path / "summary.json").exists():
-        plans = [_as_gathered(plan, workspace, messages) for plan in plans]
     values = {
         "release": settings.licence,
         "part": spec.part,
@@ -84,24 +91,69 @@ def make_stage(spec: CurateSpec, workspace: Workspace, key: bytes) -> StageRun:
         calls=simulation.calls() if simulation is not None else (),
         prepare=partial(_gather, spec, workspace, key, plans, simulation),
         messages=tuple(messages),
+        changed="; ".join(changed),
     )
 
 
-def _as_gathered(plan: SourcePlan, workspace: Workspace, messages: list[str]) -> SourcePlan:
-    """The plan with the fingerprint of the gathered file, where somebody was erased from the source since.
+def _plans(spec: CurateSpec, workspace: Workspace, update: int = 0) -> tuple[list[SourcePlan], list[str], list[str]]:
+    """The plans of all sources, messages, and what has changed since they were gathered.
 
-    Its owner may have deleted the lines, which changes nothing for the others. Other changes are ignored, with a
-    message.
+    `update`: the number of an update, which reads new files and lines too; 0: there is none.
     """
-    name = plan.source.name
-    sha256 = workspace.source_files().get(name, "").rpartition("/")[2]
-    if sha256 in ("", plan.sha256) or not workspace.tombstones().of_source(name):
-        return plan
-    messages.append(
-        f"gather: the file of source {name!r} has changed since somebody was erased from it; the gathered dialogues "
-        "stay as they are; to read the file again: --from-stage gather"
-    )
-    return replace(plan, sha256=sha256)
+    settings, name_keys = spec.section(GatherSettings), spec.section(AnonymizeSettings).name_keys
+    gathered = _read_files(workspace.stage(STAGE)).get("sources", {})
+    plans, messages, changed = [], [], []
+    for source in settings.sources:
+        try:
+            plan = plan_source(source, spec.folder, settings.mock_dialogues, gathered.get(source.name), update)
+        except ChangedSourceError as error:
+            plan = plan_source(source, spec.folder, settings.mock_dialogues)
+            if not workspace.tombstones().of_source(source.name):
+                changed.append(str(error))
+            else:  # its owner may have deleted the lines of the erased, which changes nothing for the others
+                plan = replace(plan, files=tuple(SourceFile(Path(), **file) for file in gathered[source.name]))
+                messages.append(
+                    f"gather: the file of source {source.name!r} has changed since somebody was erased from it; the "
+                    "gathered dialogues stay as they are; to read the file again: --from-stage gather"
+                )
+        messages += [plan.message] if plan.message else []
+        plans.append(replace(plan, name_keys=name_keys))
+    return plans, messages, changed
+
+
+def _read_files(folder: StageFolder) -> dict[str, Any]:
+    """The files that were gathered: `sources`, {name: [file]}, and `first_parts`, the first part of each update."""
+    return read_json_object(folder.path / FILES, missing_ok=True)
+
+
+def update_sources(spec: CurateSpec, workspace: Workspace) -> bool:
+    """List what is new in the sources of a finished stage, which the next run reads; returns whether there is anything.
+
+    Raises:
+        ConfigError: the stage is not finished, or a gathered file has changed; names it.
+    """
+    folder = workspace.stage(STAGE)
+    known = _read_files(folder)
+    plans, _, changed = _plans(spec, workspace, len(known.get("first_parts", ())))
+    if changed:
+        raise ConfigError("; ".join(changed))
+    files = _files_of(plans)
+    if files == known.get("sources"):
+        return False
+    require_finished(folder)
+    first = 1 + max(int(part.rpartition("-")[2]) for part in folder.parts())
+    write_json(folder.path / FILES, {"sources": files, "first_parts": [*known["first_parts"], first]})
+    return True
+
+
+def read_sources(workspace: Workspace) -> dict[str, str]:
+    """The SHA-256 of the listed files of each source."""
+    listed = _read_files(workspace.stage(STAGE))["sources"]
+    return {name: combined_sha256([file["sha256"] for file in files]) for name, files in listed.items() if files}
+
+
+def _files_of(plans: Sequence[SourcePlan]) -> dict[str, list[dict[str, Any]]]:
+    return {plan.source.name: [file.to_dict() for file in plan.files] for plan in plans}
 
 
 def _gather(
@@ -118,8 +170,9 @@ def _gather(
         DataError: the items of a file cannot be counted, or it gives no dialogue; names file and line.
         IncompleteError: calls of the simulation failed.
     """
-    parts = _Parts(folder, spec.part)
     erased = _Erased(workspace.tombstones(), workspace.erased(), key)
+    first_parts = _read_files(folder).get("first_parts", [0])
+    write_json(folder.path / FILES, {"sources": _files_of(plans), "first_parts": first_parts})
     read = shown = 0
     # Each file is read twice: an item may be an earlier state of one far behind it.
     with Progress(f"{STAGE} (MB read)", 2 * sum(plan.size for plan in plans) // _MEGABYTE) as progress:
@@ -131,17 +184,21 @@ def _gather(
                 progress.advance(count=read // _MEGABYTE - shown)
                 shown = read // _MEGABYTE
 
-        for plan in plans:
-            _gather_source(plan, parts, erased, spec.section(GatherSettings).licence, on_read)
-    if simulation is not None:
-        _simulate(simulation, parts, erased.ids)
+        for update, (first, end) in enumerate(pairwise([*first_parts, None])):
+            if end is not None and all(folder.done(part_name(part)) for part in range(first, end)):
+                continue
+            parts = _Parts(folder, spec.part, first)
+            for plan in plans:
+                _gather_source(plan, parts, erased, spec.section(GatherSettings).licence, on_read, update)
+            if simulation is not None and not update:
+                _simulate(simulation, parts, erased.ids)
 
 
 class _Parts:
     """Writes parts of one size, numbered through all sources; complete parts are skipped."""
 
-    def __init__(self, folder: StageFolder, size: int) -> None:
-        self.folder, self.size, self._number = folder, size, 0
+    def __init__(self, folder: StageFolder, size: int, first: int) -> None:
+        self.folder, self.size, self._number = folder, size, first
 
     def write(self, items: Iterable[T], rule: Callable[[Sequence[T], str], Sequence[Outcomes]]) -> RecordCounts:
         """Write the parts of some items; a part holds items of one call only. Returns the counts of all of them."""
@@ -186,9 +243,9 @@ def _words(raw: RawDialogue, source: Source) -> list[list[str]] | None:
 
 
 def _gather_source(
-    plan: SourcePlan, parts: _Parts, erased: _Erased, release: str, on_read: Callable[[int], object]
+    plan: SourcePlan, parts: _Parts, erased: _Erased, release: str, on_read: Callable[[int], object], update: int
 ) -> None:
-    """Write the parts of one source."""
+    """Write the parts of what an update found in one source."""
     left_out = 0
     stay = (named for named in named_items(plan, on_read) if not erased.holds(named, plan.source))
     earlier = find_earlier_states(stay)
@@ -204,11 +261,11 @@ def _gather_source(
             for named in stay
         ]
 
-    counts = parts.write(named_items(plan, on_read), rule)
+    counts = parts.write((named for named in named_items(plan, on_read) if named.item.update == update), rule)
     if left_out:
         message = f"gather: left out {left_out:,} erased items of source {plan.source.name!r}"
         print(printable(message), file=sys.stderr, flush=True)
-    elif not counts.kept and not erased.known.of_source(plan.source.name):
+    elif not update and not counts.kept and not erased.known.of_source(plan.source.name):
         raise DataError(_no_dialogue(plan, counts))
 
 

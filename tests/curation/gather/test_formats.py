@@ -7,18 +7,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from gather_made import read_file
 
-from h2htalk.curation.gather.formats import READERS
-from h2htalk.curation.gather.formats.memory_bank import iso_date
+from h2htalk.curation.gather.cleaning import clean
+from h2htalk.curation.gather.formats import iso_date
 from h2htalk.curation.gather.raw_items import RawDialogue, RawItem, RefusedItem
 from h2htalk.data.scenario import Dialogue, Turn
-from h2htalk.errors import ConfigError, DataError
+from h2htalk.errors import DataError
 
 
 def read(tmp_path: Path, form: str, text: str) -> list[RawItem]:
     path = tmp_path / f"raw-{form}"
     path.write_text(text, encoding="utf-8", newline="")
-    return list(READERS[form](path, lambda size: None))  # type: ignore[index]
+    return read_file(path, form)
 
 
 def one(tmp_path: Path, form: str, record: Any) -> RawDialogue | RefusedItem:
@@ -95,7 +96,7 @@ def test_wrong_messages(tmp_path: Path, messages: Any, expected: str) -> None:
 
 def test_openai_content_in_parts(tmp_path: Path) -> None:
     parts = [{"type": "text", "text": "Hello"}, {"type": "output_text", "text": "there"}]
-    found = dialogue(tmp_path, "openai_messages", {"messages": [message("user", "Hi"), message("assistant", parts)]})
+    found = dialogue(tmp_path, "messages", {"messages": [message("user", "Hi"), message("assistant", parts)]})
     assert found.messages == (("user", "Hi"), ("companion", "Hello\nthere"))
 
 
@@ -118,16 +119,16 @@ def test_openai_content_in_parts(tmp_path: Path) -> None:
     ],
 )
 def test_openai_messages_without_text(tmp_path: Path, turn: Any, expected: str) -> None:
-    assert reason(tmp_path, "openai_messages", {"messages": [message("user", "Hi"), turn]}) == expected
+    assert reason(tmp_path, "messages", {"messages": [message("user", "Hi"), turn]}) == expected
 
 
 def test_sharegpt(tmp_path: Path) -> None:
     turns = [{"from": "human", "value": "Hi"}, {"from": "gpt", "value": "Hello"}]
-    found = dialogue(tmp_path, "sharegpt", [{"id": "a", "system": "Be Ren.", "conversations": turns}])
+    found = dialogue(tmp_path, "messages", [{"id": "a", "system": "Be Ren.", "conversations": turns}])
     assert (found.messages, found.raw_id, found.metadata) == (TWO, "a", {"system": "Be Ren."})
     odd = [{"from": "human", "value": "Hi"}, {"from": "function_call", "value": "{}"}]
-    assert reason(tmp_path, "sharegpt", {"conversations": odd}) == "tool"
-    assert reason(tmp_path, "sharegpt", {"id": "a"}) == "broken"
+    assert reason(tmp_path, "messages", {"conversations": odd}) == "tool"
+    assert reason(tmp_path, "messages", {"id": "a"}) == "broken"
 
 
 # --- xtuner ----------------------------------------------------------------------------------------------------
@@ -138,7 +139,7 @@ def test_xtuner_exchanges_become_turns(tmp_path: Path) -> None:
         {"system": "Be Aiwei.", "input": "Hi", "output": "Hello"},
         {"input": "Bye", "output": "Bye."},
     ]
-    found = dialogue(tmp_path, "xtuner", [{"conversation": exchanges}])
+    found = dialogue(tmp_path, "messages", [{"conversation": exchanges}])
     assert found.messages == (*TWO, ("user", "Bye"), ("companion", "Bye."))
     assert found.metadata == {"system": "Be Aiwei."}
 
@@ -156,7 +157,7 @@ def test_xtuner_exchanges_become_turns(tmp_path: Path) -> None:
     ],
 )
 def test_wrong_xtuner_exchanges(tmp_path: Path, exchanges: Any, expected: str) -> None:
-    assert reason(tmp_path, "xtuner", [{"conversation": exchanges}]) == expected
+    assert reason(tmp_path, "messages", [{"conversation": exchanges}]) == expected
 
 
 # --- question_answers -----------------------------------------------------------------------------------------------
@@ -186,11 +187,12 @@ def test_a_row_of_another_length_is_refused(tmp_path: Path) -> None:
 
 def test_a_row_that_is_not_utf8_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "raw.csv"
-    path.write_bytes(HEADER.encode() + b"1,T,caf\xe9,t,Answer,0\n2,T,Text,t,Answer,0\n")
-    first, second = (item.content for item in READERS["question_answers"](path, lambda size: None))
-    assert isinstance(first, RefusedItem)
-    assert (first.reason, first.evidence["line"]) == ("encoding", 2)
+    path.write_bytes(HEADER.encode() + b"1,T,<p>caf\xe9</p>,t,Answer,0\n2,T,Text,t,Answer,0\n")
+    first, second = (item.content for item in read_file(path, "question_answers"))
+    assert isinstance(first, RawDialogue)
     assert isinstance(second, RawDialogue)
+    with pytest.raises(RefusedItem, match="encoding"):
+        clean(first, "en")
 
 
 def test_an_unclosed_quotation_mark_is_an_error_with_its_line(tmp_path: Path) -> None:
@@ -205,11 +207,6 @@ def test_an_unclosed_quotation_mark_is_an_error_with_its_line(tmp_path: Path) ->
 def test_a_field_of_two_megabytes_is_read(tmp_path: Path) -> None:
     (item,) = read(tmp_path, "question_answers", HEADER + f'1,T,"{"x" * 2_000_000}",t,Answer,0\n')
     assert isinstance(item.content, RawDialogue)
-
-
-def test_a_table_without_questions_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="must name a question"):
-        read(tmp_path, "question_answers", "TEXT,label\nx,1\n")
 
 
 # --- memory_bank ------------------------------------------------------------------------------------------------
@@ -243,61 +240,6 @@ def test_formats_of_dates(text: str, date: str | None) -> None:
     assert iso_date(text) == date
 
 
-# --- contexts ---------------------------------------------------------------------------------------------------
-
-
-def line(*turns: tuple[int, int, str], between: str = " EOS ") -> str:
-    return between.join(f"0.0 {who} {number} {text}" for number, who, text in turns) + "\n"
-
-
-A, B, C, D = (0, 0, "Hello "), (1, 1, "[Questions] How are you?"), (2, 0, "Sad."), (3, 1, "[Other] Oh.")
-
-
-def test_a_conversation_is_the_item_of_its_last_line(tmp_path: Path) -> None:
-    items = read(tmp_path, "contexts", line(A, B) + line(B, C, D) + line((0, 0, "Hello "), (1, 1, "[Other] Hey!")))
-    first, second, third = (item.content for item in items)
-    assert isinstance(first, RefusedItem)
-    assert first.reason == "earlier_state"
-    assert isinstance(second, RawDialogue)
-    assert [text for _, text in second.messages] == ["Hello", "How are you?", "Sad.", "Oh."]
-    assert [role for role, _ in second.messages] == ["user", "companion"] * 2
-    assert isinstance(third, RawDialogue)
-    assert [item.row for item in items] == [1, 2, 3]
-
-
-def test_contexts_in_columns(tmp_path: Path) -> None:
-    (item,) = read(tmp_path, "contexts", line(A, B, between="\t"))
-    assert isinstance(item.content, RawDialogue)
-    assert len(item.content.messages) == 2
-
-
-def test_a_text_may_contain_eos_or_be_empty(tmp_path: Path) -> None:
-    (item,) = read(tmp_path, "contexts", line((0, 0, "What is EOS anyway"), (1, 1, ""), (2, 1, "[Other] An end.")))
-    assert isinstance(item.content, RawDialogue)
-    assert item.content.messages == (("user", "What is EOS anyway"), ("companion", "An end."))
-
-
-def test_missing_turns_are_tagged(tmp_path: Path) -> None:
-    *_, item = read(tmp_path, "contexts", line(A, B) + line((7, 0, "Hm."), (8, 1, "[Other] Yes.")))
-    assert isinstance(item.content, RawDialogue)
-    assert item.content.tags == ("gap",)
-
-
-def test_a_broken_line_does_not_end_a_conversation(tmp_path: Path) -> None:
-    items = read(tmp_path, "contexts", line(A, B) + "Hello there\n" + line((1, 0, "x"), (1, 0, "x")) + line(A, B, C, D))
-    assert [item.content.reason if isinstance(item.content, RefusedItem) else "read" for item in items] == [
-        "broken",
-        "broken",
-        "earlier_state",
-        "read",
-    ]
-
-
-def test_two_megabytes_of_white_space_take_no_time(tmp_path: Path) -> None:
-    (item,) = read(tmp_path, "contexts", line(A, (1, 1, "[Other]" + " " * 2_000_000 + "EOS" + "\t" * 2_000_000 + "x")))
-    assert isinstance(item.content, RawDialogue)
-
-
 # --- dialogues --------------------------------------------------------------------------------------------------
 
 
@@ -314,16 +256,3 @@ def test_our_own_records_keep_known_metadata(tmp_path: Path) -> None:
     found = dialogue(tmp_path, "dialogues", record)
     assert found.metadata == {"emotion": "joy", "interaction": "casual", "date": "2024-01-01"}
     assert (found.raw_id, found.person, found.language, found.licence) == ("d-1", "Ann", "en", "CC0-1.0")
-
-
-@pytest.mark.parametrize(
-    ("messages", "expected"),
-    [
-        ([], "empty"),
-        ([message("user", " ")], "empty"),
-        ([message("assistant", "Hi")], "role"),
-        ("Hi", "broken"),
-    ],
-)
-def test_wrong_dialogues(tmp_path: Path, messages: Any, expected: str) -> None:
-    assert reason(tmp_path, "dialogues", {"id": "d", "language": "en", "messages": messages}) == expected

@@ -66,8 +66,8 @@ def test_a_release_goes_to_the_hub_and_back_by_commands(release: Path, tmp_path:
 def test_a_source_of_a_curation_is_loaded_with_the_same_client(tmp_path: Path) -> None:
     code = """
 import sys
-from h2htalk.curation.gather.tables import dataset_rows, hub_dataset
-print([row["a"] for row in dataset_rows(hub_dataset(sys.argv[1]), None)])
+from h2htalk.curation.gather.records import dataset_records, hub_dataset
+print([row["a"] for _, _, row in dataset_records(hub_dataset(sys.argv[1]), None)])
 """
     with HubDouble() as hub:
         commit = hub.add("lab/talks", private=True).write({"train.csv": b"a,b\n1,2\n3,4\n"})

@@ -1,0 +1,212 @@
+"""The table of raw formats: what a record becomes. Keys of a record that `columns` maps have our names here."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from datetime import date
+from typing import Any
+
+from h2htalk.curation.gather.html_text import plain_text
+from h2htalk.curation.gather.raw_items import RawDialogue, RefusedItem, read_name
+from h2htalk.data.scenario import COMPLEXITIES, INTERACTIONS, Role
+
+_USERS = """user human client seeker usr person patient visitor customer help_seeker helpseeker
+用户 来访者 求助者 咨询者 患者"""
+_COMPANIONS = """companion assistant counselor counsellor supporter gpt bot chatbot model ai system_ai therapist
+listener helper chatgpt bing bard 助手 伴侣 咨询师 支持者 心理咨询师 倾听者"""
+RoleNames = Mapping[str, Role]
+ROLE_NAMES: RoleNames = {**dict.fromkeys(_USERS.split(), "user"), **dict.fromkeys(_COMPANIONS.split(), "companion")}
+_INSTRUCTIONS = frozenset({"system", "developer"})
+_TOOLS = frozenset({"tool", "function", "tool_call", "function_call", "tool_calls", "observation"})
+_LISTS = ("messages", "dialog", "dialogue", "conversation", "conversations")
+_ROLE_KEYS, _CONTENT_KEYS = ("role", "from", "speaker"), ("content", "value", "text")
+_EXCHANGES = (("input", "output"), ("query", "response"))
+_TEXT_PARTS = frozenset({"text", "input_text", "output_text"})
+PERSONS = ("person", "user_id", "user", "client_id")
+_TITLES = ("questiontitle", "title")
+_TEXTS = ("questiontext", "question", "prompt", "context")
+_ANSWERS = ("answertext", "answer", "response", "reply")
+_IDS = ("questionid", "question_id", "qid")
+_EMOTION, _ISO_DATE = re.compile(r"[a-z]{1,24}"), re.compile(r"\d{4}-\d{2}-\d{2}")
+_DATE = re.compile(r"\s*(\d{4})\s*[-/.年]\s*(\d{1,2})\s*[-/.月]\s*(\d{1,2})\s*日?\s*")
+
+Turns = tuple[tuple[Role, str], ...]
+
+
+def read_messages(record: Any, roles: RoleNames = ROLE_NAMES) -> RawDialogue:
+    """A conversation of messages: a list of them, or an object with one (`messages`, `conversations`, ...).
+
+    A message is an object with `role` (`from`, `speaker`) and `content` (`value`, `text`; text, or a list of text
+    parts), or an exchange: `input` and `output` (`query` and `response`), with `system` before them.
+
+    Args:
+        record: the JSON value.
+        roles: the role of each name of a speaker, in lower case.
+
+    Raises:
+        RefusedItem: `broken` (no list of such objects), `role` (unknown, or instructions after a turn), `tool` (a call
+            of a tool, or its result), `not_text` (a picture or sound), `empty`.
+    """
+    record = {"messages": record} if isinstance(record, list) else record
+    if not isinstance(record, Mapping):
+        raise RefusedItem("broken")
+    turns, system = _turns(_first(record, _LISTS), roles)
+    own = record.get("system")
+    system = own if isinstance(own, str) and own.strip() else system
+    person, metadata = read_name(_first(record, PERSONS)), {"system": system} if system else {}
+    return RawDialogue(turns, read_name(record.get("id")), person, metadata=metadata)
+
+
+def read_dialogue(record: Any, roles: RoleNames = ROLE_NAMES) -> RawDialogue:
+    """This package's own records: messages beside `language`, `licence`, `provenance` and known `metadata`."""
+    raw = read_messages(record, roles)
+    provenance, metadata = (value if isinstance(value := record.get(key), Mapping) else {} for key in _OWN)
+    return replace(
+        raw,
+        person=read_name(provenance.get("person")),
+        question=read_name(provenance.get("question")),
+        metadata=_known_metadata(metadata),
+        language=record.get("language"),
+        licence=None if record.get("licence") == "unknown" else record.get("licence"),
+    )
+
+
+_OWN = ("provenance", "metadata")
+
+
+def read_answer(record: Any) -> RawDialogue:
+    """A row of questions and answers: one dialogue, linked to others by its question; tags of HTML are removed."""
+    if not isinstance(record, Mapping):
+        raise RefusedItem("broken")
+    row = {str(key).strip().lower().replace(" ", ""): value for key, value in record.items()}
+    if not any(key in row for key in _ANSWERS) or not any(key in row for key in (*_TITLES, *_TEXTS)):
+        raise RefusedItem("broken")
+    title, text, answer = (plain_text(str(_first(row, keys) or "")).strip() for keys in (_TITLES, _TEXTS, _ANSWERS))
+    asked = text if title in text else f"{title}\n{text}".strip()
+    turns: Turns = (("user", asked), ("companion", answer))
+    return RawDialogue(turns, person=read_name(_first(row, PERSONS)), question=read_name(_first(row, _IDS)) or asked)
+
+
+def read_days(key: str, user: Any) -> Iterator[RawDialogue | RefusedItem]:
+    """The dialogues of a user of a memory bank, `{"name", "history": {DATE: [{"query", "response"}]}}`, one a day."""
+    history = user.get("history") if isinstance(user, Mapping) else None
+    if not isinstance(history, Mapping) or not history:
+        yield RefusedItem("broken" if history is None or not isinstance(history, Mapping) else "empty")
+        return
+    person = read_name(user.get("name")) or read_name(key)
+    named = {"name": person} if person else {}
+    for day, exchanges in history.items():
+        when = iso_date(day)
+        metadata, tags = ({"date": when, **named}, ()) if when else (named, ("undated",))
+        try:
+            yield RawDialogue(_turns(exchanges, ROLE_NAMES)[0], None, person, metadata=metadata, tags=tags)
+        except RefusedItem as refused:
+            yield refused
+
+
+MEMORY_BANK, QUESTION_ANSWERS = "memory_bank", "question_answers"
+# Name -> reader of a record, with the names of roles where its messages name them.
+WITH_ROLES: Mapping[str, Callable[..., RawDialogue]] = {"messages": read_messages, "dialogues": read_dialogue}
+READERS: Mapping[str, Callable[..., Any]] = {**WITH_ROLES, QUESTION_ANSWERS: read_answer, MEMORY_BANK: read_days}
+
+
+def iso_date(text: str) -> str | None:
+    """`2023-04-27` of `2023-04-27`, `2023/4/27` or `2023年4月27日`; None for anything else."""
+    match = _DATE.fullmatch(text[:40])
+    try:
+        return date(*map(int, match.groups())).isoformat() if match else None
+    except ValueError:
+        return None
+
+
+def _first(record: Mapping[str, Any], keys: tuple[str, ...]) -> Any:
+    """The value of the first of some keys that a record has; None where it has none."""
+    return next((record[key] for key in keys if key in record), None)
+
+
+# --- Messages -----------------------------------------------------------------------------------------------------
+
+
+def _turns(messages: object, roles: RoleNames) -> tuple[Turns, str | None]:
+    """The turns of a list of messages, and the instructions (system, developer) before them."""
+    if not isinstance(messages, list):
+        raise RefusedItem("broken")
+    turns: list[tuple[Role, str]] = []
+    instructions: list[str] = []
+    for number, message in enumerate(_messages(messages), 1):
+        if not isinstance(message, Mapping):
+            raise RefusedItem("broken", message=number)
+        role = _role(message, number, roles)
+        if role is not None:
+            turns.append((role, _content(message, number)))
+        elif turns:
+            raise RefusedItem("role", message=number)
+        else:
+            instructions.append(_content(message, number))
+    return tuple(turns), "\n".join(instructions) or None
+
+
+def _messages(messages: list[Any]) -> Iterator[Any]:
+    """The messages, an exchange as two of them; its instructions before them where they are new."""
+    known = None
+    for one in messages:
+        exchange = isinstance(one, Mapping) and next((keys for keys in _EXCHANGES if keys[0] in one), None)
+        if not exchange or any(key in one for key in _ROLE_KEYS):
+            yield one
+            continue
+        if (system := one.get("system")) and system != known:
+            yield {"role": "system", "content": system}
+            known = system
+        for role, key in zip(("user", "companion"), exchange, strict=True):
+            yield {"role": role, "content": one.get(key)}
+
+
+def _role(message: Mapping[str, Any], number: int, roles: RoleNames) -> Role | None:
+    """The role of a message; None for instructions."""
+    name = _first(message, _ROLE_KEYS)
+    if not isinstance(name, str):
+        raise RefusedItem("role", message=number)
+    name = name.strip().lower()
+    if name in roles and name not in ROLE_NAMES:
+        return roles[name]
+    if name in _TOOLS or message.get("tool_calls") or message.get("function_call"):
+        raise RefusedItem("tool", message=number)
+    if name not in roles and name not in _INSTRUCTIONS:
+        raise RefusedItem("role", message=number)
+    return roles.get(name)
+
+
+def _content(message: Mapping[str, Any], number: int) -> str:
+    content = _first(message, _CONTENT_KEYS)
+    if content is None:
+        raise RefusedItem("empty", message=number)
+    parts = content if isinstance(content, list) else [content]
+    return "\n".join(_part(part, number) for part in parts)
+
+
+def _part(part: object, number: int) -> str:
+    if isinstance(part, Mapping):
+        kind = part.get("type", "text")
+        if kind in ("tool_use", "tool_result", "tool_call"):
+            raise RefusedItem("tool", message=number)
+        if isinstance(kind, str) and kind not in _TEXT_PARTS:
+            raise RefusedItem("not_text", message=number)
+        part = part.get("text") if isinstance(kind, str) else None
+    if not isinstance(part, str):
+        raise RefusedItem("broken", message=number)
+    return part
+
+
+def _known_metadata(metadata: Mapping[str, Any]) -> dict[str, str]:
+    """The metadata that later stages read; anything else may be personal data that no stage would find."""
+    texts = {key: value for key, value in metadata.items() if isinstance(value, str)}
+    valid = {
+        "system": bool(texts.get("system", "").strip()),
+        "date": _ISO_DATE.fullmatch(texts.get("date", "")) is not None,
+        "emotion": _EMOTION.fullmatch(texts.get("emotion", "")) is not None,
+        "interaction": texts.get("interaction") in INTERACTIONS,
+        "complexity": texts.get("complexity") in COMPLEXITIES,
+    }
+    return {key: texts[key] for key, is_valid in valid.items() if is_valid}

@@ -1,0 +1,18 @@
+"""Items of raw files for the tests of gather."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from h2htalk.curation.gather.raw_items import RawItem
+from h2htalk.curation.gather.settings import Source
+from h2htalk.curation.gather.source_files import plan_source
+
+
+def read_file(path: str | Path, form: str = "messages", name_keys: tuple[str, ...] = (), **more: Any) -> list[RawItem]:
+    """The items of a source of one file or folder."""
+    from dataclasses import replace
+
+    plan = plan_source(Source("s", str(path), form, "en", "CC0-1.0", **more), Path("/"), 0)
+    return list(replace(plan, name_keys=name_keys).items(lambda size: None))
