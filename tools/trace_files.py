@@ -2,8 +2,8 @@
 
 python tools/trace_files.py [--tree TREE] [--list]
 
-Runs an evaluation against the tree's own imitated provider, a judge, a calibration, a round and anonymisation, under
-`sys.setprofile` in all threads. `--tree` names another checkout.
+Runs an evaluation against the tree's own imitated provider, a judge, a calibration, a round, dedup and anonymisation,
+under `sys.setprofile` in all threads. `--tree` names another checkout.
 Functions that a module calls while it is imported are not counted.
 """
 
@@ -37,6 +37,7 @@ WINDOWS = (
     Window("a cell of Table 2, from scores to tables", {"summarize"}, {"write_tables"}, 6),
     Window("a decision of a round, from annotations to decisions.jsonl", {"decide"}, {"write_jsonl"}, 7),
     Window("a phone number, from a dialogue to its surrogate", {"anonymize_dialogue"}, {"anonymize_dialogue"}, 15),
+    Window("a near duplicate, from the band that it shares to its removal", {"bucket_pairs"}, {"find_removals"}, 4),
     Window("all of calibrate", {"calibrate_judge"}, {"calibrate_judge"}),
     Window("all of report", {"report"}, {"report"}),
     Window("all of evaluate", {"evaluate"}, {"evaluate"}, 60),
@@ -74,7 +75,10 @@ class Tracer:
 
 def run_everything(folder: Path, tree: Path, tracer: Tracer) -> None:
     """Evaluate a paid model, judge, calibrate and report; made-up items, provider and ratings."""
-    sys.path[:0] = [str(tree), *(str(tree / name) for name in ("tests", "tests/doubles", "tests/rounds"))]
+    sys.path[:0] = [
+        str(tree),
+        *(str(tree / name) for name in ("tests", "tests/doubles", "tests/rounds", "tests/curation")),
+    ]
     from judged_made import scripted_judge, verdict
     from providers import ProviderServer, price_file
     from splits_made import write_split
@@ -105,7 +109,17 @@ def run_everything(folder: Path, tree: Path, tracer: Tracer) -> None:
     report = sys.modules[h2htalk.load_run.__module__.replace("benchmark.run", "benchmark.score_run")].report
     report(run)
     close_made_round(folder)
+    remove_made_duplicate(folder)
     anonymize_phone_number(tracer)
+
+
+def remove_made_duplicate(folder: Path) -> None:
+    """Deduplicate three dialogues, of which two are nearly the same."""
+    from dedup_made import deduplicated, dialogue, edited, words
+
+    texts = [words(place, 20) for place in range(4)]
+    made = [dialogue("a", *texts[:2]), dialogue("b", edited(texts[0], 0.1), edited(texts[1], 0.1))]
+    deduplicated(folder / "dedup", [*made, dialogue("c", *texts[2:])])
 
 
 def close_made_round(folder: Path) -> None:

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
-from zipfile import BadZipFile
 
 from h2htalk.curation.dedup.compared_texts import (
     lengths,
@@ -27,7 +26,6 @@ from h2htalk.data.files import replacing
 from h2htalk.data.languages import LANGUAGES, Language
 from h2htalk.data.scenario import Dialogue
 from h2htalk.data.splits import load_split
-from h2htalk.errors import DataError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -109,16 +107,13 @@ def bands_file(part: Path) -> Path:
 
 
 def read_arrays(part: Path | MappedPart, *names: str) -> list[Any]:
-    """Get arrays of a mapped part, or its file, by their names; raises DataError where the file is damaged."""
+    """Get arrays of a mapped part, or its file, by their names."""
     import numpy as np
 
     if isinstance(part, MappedPart):
         return [getattr(part, name) for name in names]
-    try:
-        with np.load(part, allow_pickle=False) as file:
-            return [file[name] for name in names]
-    except (OSError, ValueError, KeyError, BadZipFile) as error:
-        raise DataError(f"{part}: damaged; remove it and start the same command again") from error
+    with np.load(part, allow_pickle=False) as file:
+        return [file[name] for name in names]
 
 
 def map_part(records: Sequence[Record], index: SplitIndex) -> MappedPart:

@@ -101,14 +101,16 @@ def _plans(spec: CurateSpec, workspace: Workspace, update: int = 0) -> tuple[lis
     `update`: the number of an update, which reads new files and lines too; 0: there is none.
     """
     settings, name_keys = spec.section(GatherSettings), spec.section(AnonymizeSettings).name_keys
-    gathered = _read_files(workspace.stage(STAGE)).get("sources", {})
+    folder = workspace.stage(STAGE)
+    gathered = _read_files(folder).get("sources", {})
+    finished = (folder.path / "summary.json").exists()
     plans, messages, changed = [], [], []
     for source in settings.sources:
         try:
-            plan = plan_source(source, spec.folder, settings.mock_dialogues, gathered.get(source.name), update)
+            plan = plan_source(source, spec.folder, settings.mock_dialogues, gathered.get(source.name) or None, update)
         except ChangedSourceError as error:
             plan = plan_source(source, spec.folder, settings.mock_dialogues)
-            if not workspace.tombstones().of_source(source.name):
+            if not finished or not workspace.tombstones().of_source(source.name):
                 changed.append(str(error))
             else:  # its owner may have deleted the lines of the erased, which changes nothing for the others
                 plan = replace(plan, files=tuple(SourceFile(Path(), **file) for file in gathered[source.name]))

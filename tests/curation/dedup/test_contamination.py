@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from dedup_made import dialogue, edited, words
 
-from h2htalk.curation.dedup.contamination import SplitIndex, item_texts
+from h2htalk.curation.dedup.contamination import SplitIndex
 from h2htalk.data.languages import find_language
 from h2htalk.data.scenario import Dialogue, Turn
 from h2htalk.data.splits import Split, load_split
@@ -79,15 +79,6 @@ def test_the_line_of_the_null_class_is_no_item():
     ) == [None, None]
 
 
-def test_the_texts_of_an_item():
-    scenario = next(s for s in CHATS if len(s.turns) == 5)
-    texts = item_texts("mini@1", scenario)
-    assert [(text.on, text.role, text.turns) for text in texts] == [
-        ("inputs", "user", 3),
-        ("reference", "companion", 1),
-    ]
-
-
 # --- Splits in which many say the same ------------------------------------------------------------------------------
 
 
@@ -123,14 +114,6 @@ def test_a_text_of_common_phrases_is_found():
         copies = [dialogue(f"d{n}", edited(text, share), "No.") for n, text in enumerate(asked[::20])]
         missed = [copy.id for copy, held in zip(copies, index.find(copies), strict=True) if held is None]
         assert not missed, share
-
-
-def test_equal_texts_are_found_without_shingles(monkeypatch):
-    index = SplitIndex([("mini@1", MINI)], 0.8)
-    monkeypatch.setattr(index, "_postings", [])
-    held = [item and item.evidence() for item in index.find([holding(scenario) for scenario in CHATS])]
-    assert [item and (item["of"], item["similarity"]) for item in held] == [(s.id, 1.0) for s in CHATS]
-    assert index.find([holding(scenario, 0.1) for scenario in CHATS]) == [None] * len(CHATS)
 
 
 def test_a_run_of_turns_is_found_anywhere_in_its_order():

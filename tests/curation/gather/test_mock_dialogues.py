@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from itertools import combinations
 
 import pytest
 
@@ -31,16 +30,6 @@ def test_gather_keeps_all_of_them(language: Language) -> None:
         messages = tuple((turn.role, turn.content) for turn in dialogue.messages)
         assert clean(RawDialogue(messages), language).messages == dialogue.messages
         assert not re.search(r"[{}]", text_of(dialogue))
-
-
-@pytest.mark.parametrize("language", ["en", "zh"])
-def test_no_two_are_near_duplicates(language: Language) -> None:
-    """Jaccard similarity of word (Chinese: character) trigrams stays far below dedup's threshold of 0.7."""
-    shingles = []
-    for dialogue in mock_dialogues(150, 0, language):
-        units = text_of(dialogue).split() if language == "en" else list(text_of(dialogue))
-        shingles.append({tuple(units[at : at + 3]) for at in range(len(units) - 2)})
-    assert max(len(a & b) / len(a | b) for a, b in combinations(shingles, 2)) < 0.5
 
 
 @pytest.mark.parametrize(("language", "phone"), [("en", r"\(\d{3}\) 555-01\d\d"), ("zh", r"(?<!\d)1990000\d{4}(?!\d)")])

@@ -125,13 +125,6 @@ def test_a_record_names_models_and_tags() -> None:
     assert (dialogue.licence, kept.tags) == ("CC-BY-4.0", ("simulated",))
 
 
-def test_the_licence_is_a_setting() -> None:
-    """Every record was CC BY, whatever the terms of the models' makers."""
-    (kept, *_) = talk(simulation(licence="cc-by-nc-4.0"), Speaker(), Speaker())
-    assert isinstance(kept, Kept)
-    assert kept.record["licence"] == "CC-BY-NC-4.0"
-
-
 def test_the_end_mark_is_removed_and_the_companion_replies_once_more() -> None:
     user, companion = Speaker({("simulated-000001", 2): Reply(f"Good night! {END}")}), Speaker()
     outcomes = talk(simulation(turns=8), user, companion)
@@ -223,20 +216,6 @@ def test_a_kill_repeats_no_call_and_gives_the_same_bytes(tmp_path: Path) -> None
         (folder / name).unlink()
     gather(tmp_path)
     assert ((folder / "kept/part-00001.jsonl").read_bytes(), calls(tmp_path)) == before
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"user": ""}, "gather.simulate.user is missing"),
-        ({"companion": "opnai:x"}, "unknown engine"),
-        ({"personas": ("nobody",)}, "no persona 'nobody'"),
-    ],
-)
-def test_wrong_settings(tmp_path: Path, settings: dict[str, Any], message: str) -> None:
-    script(tmp_path / "script.jsonl", 6, 4)
-    with pytest.raises(ConfigError, match=message):
-        gather(tmp_path, **settings)
 
 
 @pytest.mark.slow
