@@ -1,9 +1,4 @@
-"""Links: what was made from a folder, in its `links.jsonl`, so that a history and an erasure can follow it.
-
-A workspace links the rounds opened from its candidates, the runs evaluated on them and its releases; a round or a run
-links the rounds opened from it; the private folder beside a release links its runs and its places on the Hub; a run or
-a study links the pages and files that show its items (`copy`), which an erasure names.
-"""
+"""Links: what was made from a folder, in its `links.jsonl`, so that a history and an erasure can follow it."""
 
 from __future__ import annotations
 
@@ -74,6 +69,13 @@ def add_link(folder: Path, kind: str, target: str | Path) -> None:
         write_jsonl(folder / FILE, ({"kind": one, "target": to} for one, to in lines))
 
 
+def remove_link(folder: Path, target: Path) -> None:
+    """Remove the link to a folder that was not made after all."""
+    stored = os.path.relpath(os.path.realpath(target), os.path.realpath(folder))
+    with writer_lock(folder / FILE, "try again", timeout=60):
+        write_jsonl(folder / FILE, (line for _, line in [*read_jsonl(folder / FILE)] if line["target"] != stored))
+
+
 def link_copies(folders: Iterable[Path], target: Path) -> None:
     """Record in runs or studies a page or file that shows their items, before it is written, or say that it failed."""
     for folder in folders:
@@ -85,11 +87,7 @@ def link_copies(folders: Iterable[Path], target: Path) -> None:
 
 
 def link_folder(source: str | Path) -> Path | None:
-    """Return the folder that links what is made from a source; None for others, such as a plain split.
-
-    A workspace links for itself and its stages, a run or a study for its files of items (`RUN/adjudication/`), a
-    release (`RELEASE#dev` too) in the private folder beside it, which a downloaded one lacks.
-    """
+    """Return the workspace, run, study, or private folder of a release that links what is made from a source."""
     text = str(source)
     path = Path(text.rpartition("#")[0] if "#" in text and not os.path.lexists(text) else text)
     if text and is_workspace(path):

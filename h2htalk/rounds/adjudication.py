@@ -36,9 +36,7 @@ def tie_items(path: Path) -> Iterator[Item]:
 def round_reference(path: Path) -> dict[str, str]:
     """Return name and items' fingerprint of a round, which its adjudication stores; an erasure does not change them."""
     folder = RoundFolder(path)
-    manifest = folder.manifest()
-    items = manifest.get("opened_items_sha256", manifest.get("items_sha256", ""))
-    return {"name": folder.name, "items_sha256": str(items)}
+    return {"name": folder.name, "items_sha256": str(folder.manifest().get("items_sha256"))}
 
 
 def read_adjudication(path: Path, folder: RoundFolder) -> RoundOutcome:

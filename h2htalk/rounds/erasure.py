@@ -1,4 +1,4 @@
-"""Erase items from a round: files, spreadsheets and server lose them, and what is left still verifies.
+"""Erase items from a round: files, spreadsheets and server lose them.
 
 Decisions on other items stay as they are. Agreement and statistics are computed again.
 """
@@ -12,7 +12,6 @@ from dataclasses import replace
 from pathlib import Path
 
 from h2htalk.data.erasure.folder_kinds import ERASED, ErasableFolder, Record, kind_of
-from h2htalk.data.files import read_jsonl, sha256_of, write_json
 from h2htalk.data.languages import Language
 from h2htalk.data.links import link_folder
 from h2htalk.data.scenario import is_workspace
@@ -20,9 +19,9 @@ from h2htalk.errors import RoundError
 from h2htalk.rounds.aggregation.decisions import completed_items
 from h2htalk.rounds.annotations import skips
 from h2htalk.rounds.assignment.assignments import AssignmentSet, session_numbers
-from h2htalk.rounds.outcome import read_outcome, write_statistics
+from h2htalk.rounds.outcome import write_statistics
 from h2htalk.rounds.platforms import open_platform
-from h2htalk.rounds.round_folder import ASSIGNMENT_SETS, SOURCES, ErasedItem, RoundFolder, items_fingerprint
+from h2htalk.rounds.round_folder import ASSIGNMENT_SETS, ErasedItem, RoundFolder
 from h2htalk.rounds.round_state import read_state
 
 
@@ -44,8 +43,6 @@ class ErasableRound(ErasableFolder):
 
     def items(self) -> Iterator[tuple[str, Record | None]]:
         state, sources = read_state(self.folder), self.folder.sources()
-        if state.phase == "closed":
-            read_outcome(self.path)  # or what is written again would vouch for decisions that were edited
         return ((item.id, sources.get(item.id)) for item in state.items)
 
     def record(self, gone: frozenset[str]) -> None:
@@ -67,24 +64,18 @@ class ErasableRound(ErasableFolder):
         folder.write_records(f"private/{ERASED}", [*folder.erased_items(), *new])
 
     def remake(self) -> tuple[str, ...]:
-        """Write assignment sets, hashes and statistics of the items that are left, and what other rounds know it by."""
+        """Write assignment sets and statistics of the items that are left."""
         folder, erased = self.folder, self.folder.erased_items()
         # The sessions of a server are numbered by the language of their items.
         languages = {item.id: item.language for item in folder.items()} | {one.id: one.language for one in erased}
         gone = frozenset(one.id for one in erased)
         sets = [_without(one, gone, languages) for one in folder.assignment_sets()]
         folder.write_records(ASSIGNMENT_SETS, sets)
-        manifest = folder.manifest()
-        manifest.setdefault("opened_items_sha256", manifest.get("items_sha256"))
-        manifest["items_sha256"] = items_fingerprint(line for _, line in read_jsonl(folder.path / "items.jsonl"))
-        if "sources_sha256" in manifest:
-            manifest["sources_sha256"] = sha256_of(folder.path / SOURCES)
-        write_json(folder.path / "round.json", manifest)
         state = read_state(folder)
-        if closed := state.phase == "closed":
+        if state.phase == "closed":
             write_statistics(state)
         if new := len(erased) - sum(event["items"] for event in state.events if event["event"] == "erased"):
-            folder.add_event("erased", items=new, **(state.fingerprint if closed else {}))
+            folder.add_event("erased", items=new)
         folder.protect()
         return ()
 

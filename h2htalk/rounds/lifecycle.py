@@ -6,7 +6,7 @@ Every step can be interrupted and repeated: it stores annotators first, then ass
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -14,13 +14,13 @@ from typing import NamedTuple
 
 from h2htalk.data.erasure.folder_kinds import remove_for_good
 from h2htalk.data.files import write_json, write_jsonl, write_text
-from h2htalk.data.links import add_link, link_folder
+from h2htalk.data.links import add_link, link_folder, remove_link
 from h2htalk.data.records import as_path
 from h2htalk.data.scenario import is_workspace
 from h2htalk.errors import H2HTalkError, RoundError, counted
 from h2htalk.rounds.adjudication import read_adjudication, read_adjudications, round_reference, store_adjudications
 from h2htalk.rounds.aggregation.decisions import ADJUDICATION, Decision, apply_adjudications, decide
-from h2htalk.rounds.annotations import Annotation, changes
+from h2htalk.rounds.annotations import changes
 from h2htalk.rounds.annotators import (
     Annotator,
     annotators_fingerprint,
@@ -57,6 +57,9 @@ from h2htalk.rounds.settings import PLACEHOLDERS, RoundSpec, require_same_spec
 from h2htalk.rounds.status import Status, describe_gaps, describe_ties, require_complete, status_of
 from h2htalk.rounds.texts.guidelines import guidelines
 
+# What `_write_round` writes, with `round.json` last: without it there is no round.
+WRITTEN = ("round.json", "items.jsonl", SOURCES, "guidelines", "private", ".gitignore")
+
 # --- Open -------------------------------------------------------------------------------------------------------------
 
 
@@ -84,11 +87,9 @@ def open_round(spec: RoundSpec, out: str | Path) -> tuple[Status, list[str]]:
     """
     spec = RoundSpec.from_dict(spec.to_dict(), "RoundSpec")
     folder = RoundFolder(as_path(out, "out"))
-    # Another round may be open again, or its ties adjudicated; a round opened from it has stored its items. A source
-    # may still hold items that were erased from the round.
-    stored = {"adjudicates", "continues", "opened_items_sha256"}
-    opened = _is_opened(folder, spec) and not stored.isdisjoint(folder.manifest())
-    source = ItemSource(folder.items(), {}) if opened else read_items(str(spec.items), spec.status, spec.kind)
+    # The round that the items came from may be open again; a source may still hold items that were erased here.
+    stored = _is_opened(folder, spec) and (folder.erased_items() or {"adjudicates", "continues"} & {*folder.manifest()})
+    source = ItemSource(folder.items(), {}) if stored else read_items(str(spec.items), spec.status, spec.kind)
     questions = questions_for(spec.kind, [item.labels for item in source.items])
     asked = {question.name for question in questions}
     items = tuple(
@@ -118,7 +119,12 @@ def open_round(spec: RoundSpec, out: str | Path) -> tuple[Status, list[str]]:
             return status_of(read_state(folder), Collected()), [*source.notes, *messages]
     except H2HTalkError:
         if began:
-            _remove_unpublished(folder.path)
+            for name in (*WRITTEN, "round.lock"):
+                remove_for_good(folder.path / name)
+            if origin := _origin(spec):
+                remove_link(origin, folder.path)
+            with suppress(OSError):
+                folder.path.rmdir()  # other files in the folder stay
         raise
 
 
@@ -141,14 +147,14 @@ def _is_opened(folder: RoundFolder, spec: RoundSpec) -> bool:
     return True
 
 
-def _require_same_round(state: RoundState, items: Sequence[Item]) -> None:
+def _require_same_round(state: RoundState, items: tuple[Item, ...]) -> None:
     """Raise RoundError if a round was opened with other items or annotators.
 
     A list of annotators that does not exist any more is no change, nor is one that `reopen --annotators` has read.
     """
     state.require_annotator_list()
     folder, path = state.folder, Path(state.spec.annotators)
-    if state.manifest.get("items_sha256") != items_fingerprint(item.to_dict() for item in items):
+    if state.items != items and state.manifest.get("items_sha256") != items_fingerprint(items):
         raise RoundError(
             f"{folder.path}: this round was opened with other items than {state.spec.items} contains now; use another "
             "--out for them"
@@ -172,7 +178,7 @@ def _write_round(
 ) -> AssignmentSet:
     """Write the files of a round, and return its first assignment set, which is written before it is published.
 
-    What can be refused is refused before anything is written. `round.json` comes last: without it there is no round.
+    What can be refused is refused before anything is written.
     """
     items, languages = source.items, tuple(sorted({item.language for item in source.items}))
     has_salt = (folder.private / "salt").is_file()
@@ -185,15 +191,19 @@ def _write_round(
     texts = {language: guidelines(spec, questions, language) for language in languages}
     requested = initial_requests(spec, items, annotators)
     first = make_assignment_set(spec, 1, items, requested, annotators, (), assigns_items)
-    earlier = Path(spec.items) if RoundFolder(Path(spec.items)).exists else None
-    facts = {"annotators_sha256": annotators_fingerprint(annotators), **_link(folder, spec, earlier)}
+    earlier, origin = RoundFolder(Path(spec.items)), _origin(spec)
+    facts = {"annotators_sha256": annotators_fingerprint(annotators)}
+    if origin is not None:
+        add_link(origin, "round", folder.path)  # before the round holds its texts
+        workspace = str(origin.resolve()) if is_workspace(origin) else earlier.source_paths().get("workspace")
+        facts |= {"workspace": workspace} if workspace else {}
     if not has_salt:
         folder.write_salt(salt)
     folder.write_records(ANNOTATORS, annotators)
     paths = {name: str(getattr(spec, name)) for name in PATHS}
     folder.write_source_paths(paths | facts)
     write_jsonl(folder.path / "items.jsonl", (item.to_dict() for item in items))
-    sources_sha256 = folder.write_sources(source.records)
+    write_jsonl(folder.path / SOURCES, ({"id": name, "record": one} for name, one in sorted(source.records.items())))
     for language, text in texts.items():
         write_text(folder.path / "guidelines" / f"{language}.md", text)
     write_text(folder.path / ".gitignore", "private/\nspreadsheets/\nlinks.jsonl\n")
@@ -202,32 +212,17 @@ def _write_round(
         "spec": spec.to_dict() | {name: Path(path).name for name, path in paths.items()},
         "languages": list(languages),
         "questions": [question.name for question in questions],
-        "items_sha256": items_fingerprint(item.to_dict() for item in items),
-        "sources_sha256": sources_sha256,
+        "items_sha256": items_fingerprint(items),
     }
-    if earlier is not None:
-        manifest["adjudicates" if spec.kind == "adjudication" else "continues"] = round_reference(earlier)
+    if earlier.exists:
+        manifest["adjudicates" if spec.kind == "adjudication" else "continues"] = round_reference(earlier.path)
     write_json(folder.path / "round.json", manifest)
     return first
 
 
-def _remove_unpublished(path: Path) -> None:
-    """Remove what `_write_round` wrote of a round whose platform refused it; other files in the folder stay."""
-    for name in ("round.json", "items.jsonl", SOURCES, "guidelines", "private", ".gitignore", "round.lock"):
-        remove_for_good(path / name)
-    with suppress(OSError):
-        path.rmdir()
-
-
-def _link(folder: RoundFolder, spec: RoundSpec, earlier: Path | None) -> dict[str, str]:
-    """Link a round where its items come from, before it holds their texts; return its `workspace` if it has one."""
-    source = earlier or link_folder(spec.items)
-    if source is None:
-        return {}
-    add_link(source, "round", folder.path)
-    if earlier is not None:
-        return {key: path for key, path in RoundFolder(earlier).source_paths().items() if key == "workspace"}
-    return {"workspace": str(source.resolve())} if is_workspace(source) else {}
+def _origin(spec: RoundSpec) -> Path | None:
+    """Return the round, workspace, run or release that the items come from, which links this round; or None."""
+    return Path(spec.items) if RoundFolder(Path(spec.items)).exists else link_folder(spec.items)
 
 
 # --- Collect ----------------------------------------------------------------------------------------------------------
@@ -309,8 +304,8 @@ def close_round(
 
     Raises:
         ConfigError: an argument is no path.
-        RoundError: assignments are missing or annotations have mistakes, and `force` is not set; the adjudication is
-            open or about another round; or the annotations of a closed round were changed.
+        RoundError: assignments are missing or annotations have mistakes, and `force` is not set; or the adjudication
+            is open or about another round.
         DataError: a file of the round is invalid.
     """
     folder = RoundFolder(as_path(path, "path")).require()
@@ -322,9 +317,7 @@ def close_round(
 def _close(state: RoundState, force: bool, other: RoundOutcome | None = None) -> tuple[Status, list[Decision]]:
     state.require_published()
     closed, collected, new = state.phase == "closed", Collected(), 0
-    if closed:
-        state.require_unchanged()
-    else:
+    if not closed:
         state.require_annotator_list()
         state, collected, new = _collect(state)
     status, spec = status_of(state, collected, new), state.spec
@@ -346,7 +339,7 @@ def _close(state: RoundState, force: bool, other: RoundOutcome | None = None) ->
     if not closed:
         notes += [*describe_ties(state.folder.path, status), *open_platform(spec.where).close(state.folder)]
         missing, mistakes = sum(status.missing.values()), len(status.mistakes)
-        facts = {"missing": missing, "mistakes": mistakes, "below_overlap": fewer, **state.fingerprint}
+        facts = {"missing": missing, "mistakes": mistakes, "below_overlap": fewer, "annotations": len(state.stored)}
         state.folder.add_event("closed", incomplete=bool(missing or mistakes), **facts)
     return replace(status, state="closed", notes=(*status.notes, *notes)), decisions
 
@@ -360,8 +353,8 @@ def reopen_round(
     """Give items that need more annotators to others than those who annotated them or left.
 
     Such items are below the overlap (skips, annotators who left), not clear in an adaptive round, or tied. A closed
-    round is open again if there are any, if annotations came after it was closed, or if annotations.jsonl was changed
-    since; then everything that the platform holds counts. Annotations by annotators who return count, too.
+    round is open again if there are any, or if annotations came after it was closed. Annotations by annotators who
+    return count, too.
 
     An item gets as many annotators as are left for it. If nobody is, only changed annotators of an open round are
     stored. If the call is interrupted, the same call completes it.
@@ -383,23 +376,20 @@ def reopen_round(
         state.require_annotator_list()
         platform.check(folder)
         closed = state.phase == "closed"
-        altered = closed and state.closed_with != state.fingerprint
         collected = platform.collect(folder)
         changed = _changed_annotators(state, without, annotators)
         new = [one for one in changes(state.stored, collected.annotations) if one.annotator not in state.removed]
-        now, late = _split_new(state, new, changed, closed, altered)
+        # The decisions of a closed round stand until it is open again. Annotations by those who left wait for them.
+        returning = {annotator.id for annotator in changed if annotator.active} - state.active
+        now = [] if closed else [one for one in new if one.annotator in state.active]
+        late = [one for one in new if one.annotator in returning or (closed and one.annotator in state.active)]
         state = state.add(now)
         requests = _compute_requests(state.add(late, store=False), changed, collected.offered, platform.assigns_items)
-        reopens = closed and bool(late or requests.items or altered)
+        reopens = closed and bool(late or requests.items)
         if not requests.items and not reopens and not (now or late) and changed == state.annotators:
             raise RoundError(f"{path}: every item already has enough annotators; nothing to hand out")
-        if (
-            requests.exhausted
-            and (closed or changed == state.annotators)
-            and not requests.requested
-            and not late
-            and not altered
-        ):
+        unchanged = closed or changed == state.annotators
+        if requests.exhausted and unchanged and not requests.requested and not late:
             raise RoundError(
                 f"{path}: {counted(requests.exhausted, 'item needs', 'items need')} more annotators, but no eligible "
                 "annotator is left; add some with --annotators, or close the round and open an adjudication of its "
@@ -416,16 +406,22 @@ def reopen_round(
         reopened: list[str] = []
         if requests.requested or reopens:
             # The event comes first: interrupted after any later write, the round is open, so that closing it again
-            # misses nothing that was published or collected. An altered annotations.jsonl is repaired before it.
-            folder.add_annotations(late if altered else ())
+            # misses nothing that was published or collected.
             if renamed := folder.archive_outcome():
                 reopened = [f"the round is open again; earlier results were renamed to {', '.join(renamed)}"]
             assignments = sum(requests.requested.values())
             folder.add_event("reopened", items=len(requests.requested), assignments=assignments, left=len(without))
-        folder.add_annotations(() if altered else late)
+        folder.add_annotations(late)
         messages += _write_annotators(state, changed)
         folder.write_records(ASSIGNMENT_SETS, sets)
-        messages += [*platform.publish(folder), *reopened, *_describe_late(late, closed, altered)]
+        messages += [*platform.publish(folder), *reopened]
+        if late:
+            by = (
+                "that came after closing count now; close the round again"
+                if closed
+                else "by returning annotators count now"
+            )
+            messages.append(f"annotations of {counted(len({one.key[:2] for one in late}), 'item')} {by}")
         folder.protect()
         return status_of(read_state(folder), Collected()), messages
 
@@ -441,21 +437,6 @@ def _changed_annotators(state: RoundState, without: Sequence[str], path: Path | 
         known = merge_annotators(state.annotators, read_annotators(path, state.folder.salt()), path)
     gone = state.removed
     return tuple(replace(v, active=False) if v.name in without or v.id in gone else v for v in known.values())
-
-
-def _split_new(
-    state: RoundState, new: Sequence[Annotation], changed: Sequence[Annotator], closed: bool, altered: bool
-) -> tuple[list[Annotation], list[Annotation]]:
-    """Divide new annotations into those that count now, and those that count once the round is open.
-
-    Until a closed round is open again, its decisions stand. Annotations by annotators who left count only if they
-    return; but if annotations.jsonl was altered, nobody knows which annotations were there before, so all count.
-    """
-    active = state.active
-    returning = {annotator.id for annotator in changed if annotator.active} - active
-    now = [] if closed else [one for one in new if one.annotator in active]
-    late = [one for one in new if altered or one.annotator in returning or (closed and one.annotator in active)]
-    return now, late
 
 
 class _Requests(NamedTuple):
@@ -488,19 +469,6 @@ def _compute_requests(
     pending = pending_annotations(items, state.sets, annotators, state.annotations, state.completed, offered)
     requested, exhausted = annotations_to_request(needed, pending, replace=not assigns_items)
     return _Requests(len(needed), requested, exhausted, sum(one.pending for one in pending.values()))
-
-
-def _describe_late(late: Sequence[Annotation], closed: bool, altered: bool) -> Iterator[str]:
-    items = counted(len({one.key[:2] for one in late}), "item")
-    if late and altered:
-        yield f"annotations.jsonl was changed after closing; annotations of {items} were collected again"
-    elif late:
-        by = (
-            "that came after closing count now; close the round again"
-            if closed
-            else "by returning annotators count now"
-        )
-        yield f"annotations of {items} {by}"
 
 
 def _write_annotators(state: RoundState, annotators: Sequence[Annotator]) -> list[str]:
@@ -541,7 +509,7 @@ def remove_annotator(path: str | Path, name: str, *, why: str = "", undo: bool =
 
     Raises:
         RoundError: the name is unknown, there is no reason, or nothing was published yet.
-        DataError: a file of the round is invalid, or the annotations of a closed round were changed.
+        DataError: a file of the round is invalid.
     """
     folder = RoundFolder(as_path(path, "path")).require()
     if not why.strip() and not undo:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -10,8 +9,8 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from h2htalk.data.files import json_line, read_json_object, remove_file, sha256_of, write_json, write_jsonl, write_text
-from h2htalk.errors import DataError, RoundError
+from h2htalk.data.files import read_json_object, remove_file, write_json, write_jsonl, write_text
+from h2htalk.errors import RoundError
 from h2htalk.rounds.aggregation.agreement import agreement_of
 from h2htalk.rounds.aggregation.annotator_statistics import annotator_statistics, qualified, statistics_csv
 from h2htalk.rounds.aggregation.decisions import Decision, completed_items, votes_on
@@ -28,13 +27,11 @@ Record = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class RoundOutcome:
-    """What a closed round has decided, verified.
+    """What a closed round has decided.
 
     Attributes:
-        name: of the round.
-        path: its folder.
-        spec: its specification.
-        items: sorted by id.
+        name, path, spec: name, folder and specification of the round.
+        items: items sorted by id.
         sources: item -> the candidate, scenario or dialogue that it was made from, unchanged.
         decisions: by (item, question); gold items are not decided.
         annotations: the valid ones, by (item, annotator, question).
@@ -56,7 +53,7 @@ def read_outcome(path: Path) -> RoundOutcome:
 
     Raises:
         RoundError: the round is not closed, or `path` is a copy without the private folder.
-        DataError: a file of the round is invalid; its decisions were edited after it was closed.
+        DataError: a file of the round is invalid or missing.
     """
     folder = RoundFolder(path).require()
     state = read_state(folder)
@@ -66,15 +63,12 @@ def read_outcome(path: Path) -> RoundOutcome:
         )
     if not state.annotators:
         raise RoundError(
-            f"{path}: this copy of the round has no folder `private`, so its decisions cannot be verified; name the "
-            "folder in which the round was opened"
+            f"{path}: this copy of the round has no folder `private`; name the folder in which the round was opened"
         )
-    state.require_unchanged()
     again = f"close the round again, which writes it from the annotations: `h2htalk round close {path}`"
-    written, agreement = path / "decisions.jsonl", read_json_object(path / "agreement.json", missing_ok=True)
-    if not written.is_file() or agreement.pop("sha256", None) != _checksum(written, agreement):
-        raise DataError(f"{written}: it or agreement.json was changed after closing the round, or is missing; {again}")
-    decisions = {(one.item, one.question): one for _, one in read_record_lines(written, Decision, again)}
+    lines = read_record_lines(path / "decisions.jsonl", Decision, again)
+    decisions = {(one.item, one.question): one for _, one in lines}
+    agreement = read_json_object(path / "agreement.json")
     annotations = dict(sorted(state.annotations.items()))
     return RoundOutcome(state.name, path, state.spec, state.items, folder.sources(), decisions, annotations, agreement)
 
@@ -86,18 +80,14 @@ def write_outcome(state: RoundState, decisions: Sequence[Decision]) -> list[str]
 
 
 def write_statistics(state: RoundState) -> list[str]:
-    """Write agreement, statistics and payment of a closed round; return messages for the manager.
-
-    A checksum of `decisions.jsonl` and of the agreement is stored with the agreement.
-    """
+    """Write agreement, statistics and payment of a closed round; return messages for the manager."""
     folder, annotations = state.folder, state.annotations.values()
-    agreement: dict[str, Any] = {
+    agreement = {
         question.name: asdict(agreement_of(votes_on(question, annotations), question.level))
         for question in state.questions
         if question.decided
     }
-    sha256 = _checksum(folder.path / "decisions.jsonl", agreement)
-    write_json(folder.path / "agreement.json", agreement | {"sha256": sha256})
+    write_json(folder.path / "agreement.json", agreement)
     counted_ids = [annotator.id for annotator in state.annotators if annotator.id not in state.removed]
     rows = annotator_statistics(state.items, state.questions, annotations, counted_ids)
     write_text(folder.path / "annotator_statistics.csv", statistics_csv(rows, state.spec.pass_gold))
@@ -106,11 +96,6 @@ def write_statistics(state: RoundState) -> list[str]:
         return []
     passed = qualified(rows, state.spec.pass_gold)
     return _write_qualified(state, {annotator for annotator, one in passed.items() if one})
-
-
-def _checksum(decisions: Path, agreement: Mapping[str, Any]) -> str:
-    """Return the SHA-256 of decisions and agreement, by which a reader knows that neither was edited."""
-    return hashlib.sha256(f"{sha256_of(decisions)} {json_line(agreement)}".encode()).hexdigest()
 
 
 def _write_payment(state: RoundState) -> None:

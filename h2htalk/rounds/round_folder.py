@@ -36,7 +36,6 @@ from h2htalk.data.files import (
     read_jsonl,
     reading,
     replacing,
-    sha256_of,
     write_json,
     write_jsonl,
     write_text,
@@ -46,7 +45,7 @@ from h2htalk.data.files import (
 from h2htalk.data.languages import LANGUAGES, Language
 from h2htalk.data.records import STRICT, read_record
 from h2htalk.errors import DataError, RoundError
-from h2htalk.rounds.annotations import Annotation, Annotations, latest
+from h2htalk.rounds.annotations import Annotation, latest
 from h2htalk.rounds.annotators import Annotator
 from h2htalk.rounds.assignment.assignments import AssignmentSet
 from h2htalk.rounds.items import Item
@@ -137,9 +136,8 @@ class RoundFolder:
 
     def sources(self) -> dict[str, Mapping[str, Any]]:
         """Return item -> the record that it was made from; empty for a round that was opened without sources."""
-        # Without its hash in `round.json`, which `read_state` compares, a file is not part of the round.
-        lines = read_jsonl(self.path / SOURCES) if "sources_sha256" in self.manifest() else ()
-        return {line["id"]: line["record"] for _, line in lines}
+        path = self.path / SOURCES
+        return {line["id"]: line["record"] for _, line in (read_jsonl(path) if path.exists() else ())}
 
     def questions(self) -> tuple[Question, ...]:
         return questions_for(self.spec().kind, [item.labels for item in self.items()])
@@ -193,12 +191,6 @@ class RoundFolder:
     def write_source_paths(self, paths: Mapping[str, str]) -> None:
         write_json(self.private / "source_paths.json", paths)
         self.protect()
-
-    def write_sources(self, records: Mapping[str, Mapping[str, Any]]) -> str:
-        """Write the records that items were made from; return the SHA-256 of the file."""
-        lines = ({"id": item, "record": record} for item, record in sorted(records.items()))
-        write_jsonl(self.path / SOURCES, lines)
-        return sha256_of(self.path / SOURCES)
 
     def protect(self) -> None:
         """Let only the owner read the private folder and its files."""
@@ -308,20 +300,10 @@ def removed_annotators(events: Iterable[Event]) -> dict[str, str]:
     return removed
 
 
-def annotations_fingerprint(annotations: Annotations) -> dict[str, Any]:
-    """Return number and SHA-256 (16 hexadecimal digits) of stored annotations, independent of their order."""
-    digest = hashlib.sha256()
-    for _, annotation in sorted(annotations.items()):
-        digest.update(json_line(annotation.to_dict()).encode())
-    return {"annotations": len(annotations), "annotations_sha256": digest.hexdigest()[:16]}
-
-
-def items_fingerprint(records: Iterable[Mapping[str, Any]]) -> str:
-    """Return 16 hexadecimal digits of the SHA-256 over items as JSON objects, sorted by id."""
-    digest = hashlib.sha256()
-    for record in sorted(records, key=lambda record: str(record["id"])):
-        digest.update(json_line(record).encode())
-    return digest.hexdigest()[:16]
+def items_fingerprint(items: Iterable[Item]) -> str:
+    """Return 16 hexadecimal digits of the SHA-256 over items sorted by id."""
+    lines = sorted((item.id, json_line(item.to_dict())) for item in items)
+    return hashlib.sha256("".join(line for _, line in lines).encode()).hexdigest()[:16]
 
 
 def protect_folder(folder: Path) -> None:

@@ -1,16 +1,11 @@
-"""The state of a round: its files, read once and held against each other.
-
-Somebody may have edited a file, or restored an old copy: whatever does not fit is an error with file and line.
-"""
+"""The state of a round: its files, read once and checked against each other."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from h2htalk.data.files import read_jsonl, sha256_of
 from h2htalk.errors import DataError, RoundError, quoted
 from h2htalk.rounds.aggregation.decisions import completed_items
 from h2htalk.rounds.annotations import Annotation, Annotations, latest
@@ -21,13 +16,9 @@ from h2htalk.rounds.items import Item
 from h2htalk.rounds.questions import SKIPPED, Question, questions_for
 from h2htalk.rounds.round_folder import (
     ANNOTATORS,
-    ASSIGNMENT_SETS,
     RESTORE,
-    SOURCES,
     Event,
     RoundFolder,
-    annotations_fingerprint,
-    items_fingerprint,
     phase_of,
     removed_annotators,
 )
@@ -81,17 +72,6 @@ class RoundState:
         """Ids of the annotators who are still in the round."""
         return {annotator.id for annotator in self.annotators if annotator.active}
 
-    @property
-    def fingerprint(self) -> dict[str, Any]:
-        """Number and hash of the stored annotations."""
-        return annotations_fingerprint(self.stored)
-
-    @property
-    def closed_with(self) -> dict[str, Any]:
-        """`fingerprint` at the last closing or erasure after it; empty for a round never closed."""
-        closed = [event for event in self.events if "annotations_sha256" in event]
-        return {key: closed[-1][key] for key in ("annotations", "annotations_sha256")} if closed else {}
-
     def describe_removed(self) -> list[str]:
         """Return a message for each removed annotator."""
         names = {annotator.id: annotator.name for annotator in self.annotators}
@@ -132,16 +112,6 @@ class RoundState:
                 "folder `private`"
             )
 
-    def require_unchanged(self) -> None:
-        """Raise RoundError if the annotations of a closed round were changed."""
-        if self.closed_with != self.fingerprint:
-            before = self.closed_with.get("annotations")
-            raise RoundError(
-                f"{self.folder.path / 'annotations.jsonl'}: the file was changed after the round was closed ({before} "
-                f"annotations then, {len(self.stored)} now); the decisions stay as they are. Restore the file, or "
-                f"collect the annotations again with `h2htalk round reopen {self.folder.path}`"
-            )
-
     def require_annotators(self, names: Iterable[str]) -> dict[str, Annotator]:
         """Return the annotators by name; raise RoundError if one of `names` is unknown."""
         known = {annotator.name: annotator for annotator in self.annotators}
@@ -154,97 +124,42 @@ class RoundState:
 def read_state(folder: RoundFolder) -> RoundState:
     """Read a round.
 
-    Assignment sets may name only the round's items and annotators, the items must be those that were published, with
-    the records that they were made from, and every line of annotations.jsonl must be a valid annotation by one of the
-    annotators. Annotators are not compared in a copy without `private`.
+    Annotators are not compared in a copy without `private`.
 
     Raises:
-        DataError: a file is invalid or does not fit the others.
+        DataError: a file is invalid, or names an item, annotator or question that the round does not have.
         RoundError, ConfigError: the folder holds no round, or its settings are invalid.
     """
     # Writers add annotators first, then assignment sets, then annotations. Reading in the opposite order finds
     # consistent files although another process adds to them.
     spec, events, lines = folder.spec(), folder.events(), list(folder.annotation_lines())
     sets, annotators, items = folder.assignment_sets(), folder.annotators(), folder.items()
-    manifest = folder.manifest()
-    _check_sets(folder, sets, annotators, items, events)
-    if sets:
-        _check_hashes(folder, manifest)
     questions = questions_for(spec.kind, [item.labels for item in items])
-    by_id, asked = {item.id: item for item in items}, {question.name: question for question in questions}
+    published = {name for one in sets for name in (*one.requested, *(a.item for a in one.assignments))}
+    assigned = {assignment.annotator for one in sets for assignment in one.assignments}
     known = {annotator.id for annotator in annotators}
+    if missing := sorted(published - {item.id for item in items}):
+        raise DataError(f"{folder.path / 'items.jsonl'}: the item {quoted(missing[0])} is missing; {RESTORE}")
+    if known and (unknown := assigned - known):
+        raise DataError(f"{folder.path / ANNOTATORS}: {len(unknown)} annotators with items are missing; {RESTORE}")
+    by_id, asked = {item.id: item for item in items}, {question.name: question for question in questions}
     for where, one in lines:
-        if one.round != manifest.get("name"):
-            raise DataError(f"{where}: this annotation is of the round {quoted(one.round)}; {RESTORE}")
         if known and one.annotator not in known:
             raise DataError(f"{where}: {quoted(one.annotator)} is not an annotator of this round; {RESTORE}")
-        if problem := _annotation_problem(one, by_id, asked):
-            raise DataError(f"{where}: {problem}; {RESTORE}")
-    empty = RoundState(folder, manifest, spec, items, questions, annotators, sets, events, {}, {}, {})
+        if not _is_valid(one, by_id, asked):
+            raise DataError(f"{where}: not a valid annotation of this round; {RESTORE}")
+    empty = RoundState(folder, folder.manifest(), spec, items, questions, annotators, sets, events, {}, {}, {})
     return empty._counted(latest(one for _, one in lines))
 
 
-def _check_sets(
-    folder: RoundFolder,
-    sets: Sequence[AssignmentSet],
-    annotators: Sequence[Annotator],
-    items: Sequence[Item],
-    events: Sequence[Event],
-) -> None:
-    """Raise DataError unless assignment sets, items and annotators fit together."""
-    items_path, sets_path, people = (folder.path / name for name in ("items.jsonl", ASSIGNMENT_SETS, ANNOTATORS))
-    for what, names in (
-        (f"{items_path}: the item", [item.id for item in items]),
-        (f"{people}: the annotator", [annotator.name for annotator in annotators]),
-    ):
-        if repeated := [name for name, count in Counter(names).items() if count > 1]:
-            raise DataError(f"{what} {quoted(repeated[0])} occurs twice; {RESTORE}")
-    if not sets and phase_of(events) != "partly opened":
-        raise DataError(f"{sets_path}: contains no assignment set of a round that was opened; {RESTORE}")
-    known, ids = {annotator.id for annotator in annotators}, {item.id for item in items}
-    for number, one in enumerate(sets, 1):
-        if one.number != number:
-            raise DataError(
-                f"{sets_path}: found assignment set {one.number} in place of assignment set {number}; {RESTORE}"
-            )
-        published = {*one.requested, *(item for group in one.groups for item in group)}
-        if missing := sorted((published | {assignment.item for assignment in one.assignments}) - ids):
-            raise DataError(
-                f"{items_path}: the published item {quoted(missing[0])} is missing ({len(missing)} in all); {RESTORE}"
-            )
-        if known and (unknown := {assignment.annotator for assignment in one.assignments} - known):
-            raise DataError(f"{people}: {len(unknown)} annotators with items are missing; {RESTORE}")
-
-
-def _check_hashes(folder: RoundFolder, manifest: Mapping[str, Any]) -> None:
-    """Raise DataError unless the items and their sources are those that were published."""
-    path, sources = folder.path / "items.jsonl", folder.path / SOURCES
-    if manifest.get("items_sha256") != items_fingerprint(record for _, record in read_jsonl(path)):
-        raise DataError(f"{path}: a text, label or gold answer differs from the items that were published; {RESTORE}")
-    recorded = manifest.get("sources_sha256")
-    if recorded is not None and not (sources.is_file() and sha256_of(sources) == recorded):
-        raise DataError(f"{sources}: differs from what was written with the items, or is missing; {RESTORE}")
-
-
-def _annotation_problem(annotation: Annotation, items: Mapping[str, Item], questions: Mapping[str, Question]) -> str:
-    """Return what is wrong with an annotation; empty if it is valid."""
+def _is_valid(annotation: Annotation, items: Mapping[str, Item], questions: Mapping[str, Question]) -> bool:
+    """Return whether an annotation is of a known item and question, with the stored form of a possible answer."""
     value, question = annotation.value, questions.get(annotation.question)
-    if annotation.item not in items:
-        return f"{quoted(annotation.item)} is not an item of this round"
-    if annotation.question == SKIPPED:
-        return "" if value in ("yes", None) else f"{quoted(value)} is not valid for skipped: use yes or null"
-    if question is None:
-        return f"{quoted(annotation.question)} is not a question of this round"
-    if value is None:
-        return ""
+    if annotation.item not in items or (question is None and annotation.question != SKIPPED):
+        return False
+    if value is None or question is None:
+        return value in ("yes", None)
     try:
-        read = question.read(value)
-    except RoundError as error:
-        return str(error)
-    # "4" can be read as the rating 4; stored as text, only some statistics would count it.
-    if read != value:
-        return f"{quoted(value)} is not the stored form of {question.name}: use {quoted(read)}"
-    labels = items[annotation.item].labels
-    if question.name == "label" and labels and value not in labels:
-        return f"{quoted(value)} is not a choice of this item: {', '.join(labels)}"
-    return ""
+        return question.read(value) == value
+    except RoundError:
+        return False
