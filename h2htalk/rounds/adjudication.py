@@ -19,8 +19,7 @@ ADJUDICATIONS = "adjudications.jsonl"
 def tie_items(path: Path) -> Iterator[Item]:
     """Yield one item for each tie of a closed round, with the tied labels as choices and the question as note.
 
-    Raises:
-        RoundError, DataError: the round is not closed or has no ties, or its decisions do not verify.
+    Raise RoundError if the round is not closed or has no ties, DataError if a file is invalid.
     """
     outcome = read_outcome(path)
     items = {item.id: item for item in outcome.items}
@@ -62,18 +61,10 @@ def read_adjudications(folder: RoundFolder) -> dict[str, Adjudication]:
 
 
 def store_adjudications(folder: RoundFolder, other: RoundOutcome, decisions: Sequence[Decision]) -> str:
-    """Store the decisions of an adjudication round beside those of earlier ones, and record it as an event.
+    """Store the decisions of an adjudication beside those of earlier ones, and return how many were applied.
 
     Only decisions between exactly the labels that are tied now are stored. They replace what the same adjudication
-    decided before; a decision that it has withdrawn is removed.
-
-    Args:
-        folder: the round with the ties.
-        other: the closed adjudication.
-        decisions: decisions of the round before any adjudication.
-
-    Returns:
-        A message that says how many decisions were applied.
+    decided before; a decision that it has withdrawn is removed. `decisions`: those before any adjudication.
     """
     choices = {item.id: item.labels for item in other.items}
     ties = {tie_id(one.item, one.question): set(one.tied) for one in decisions if one.rule == TIE}

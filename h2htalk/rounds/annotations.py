@@ -54,9 +54,7 @@ def latest(annotations: Iterable[Annotation]) -> dict[tuple[str, str, str], Anno
 def changes(stored: Annotations, collected: Iterable[Annotation]) -> list[Annotation]:
     """Return the collected annotations that differ from the stored ones, sorted by key.
 
-    Args:
-        stored: valid annotations of the round (`latest`).
-        collected: what the platform holds now; annotations that it does not mention stay as they are.
+    Stored annotations that the platform does not mention stay as they are.
     """
     return [
         annotation

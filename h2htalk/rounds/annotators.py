@@ -57,13 +57,7 @@ def read_annotators(path: Path, salt: bytes) -> tuple[Annotator, ...]:
     """Read annotators from a CSV file with the columns of `COLUMNS`: `name` and `languages` (`en`, `zh`, or both).
 
     Columns are separated by commas, semicolons or tabs; other columns are ignored. Annotators without `yes` in
-    `crisis` get no items about a crisis.
-
-    Returns:
-        In the order of the file.
-
-    Raises:
-        RoundError: the file cannot be read, lacks a column, lists nobody, or has an invalid row (with file and line).
+    `crisis` get no items about a crisis. Raise RoundError, with file and line, for a list that is empty or invalid.
     """
     if not path.exists():
         raise RoundError(
@@ -119,12 +113,7 @@ def _read_annotator(cells: Mapping[str, str], where: str, salt: bytes) -> Annota
 def merge_annotators(known: Sequence[Annotator], listed: Sequence[Annotator], path: Path) -> dict[str, Annotator]:
     """Return the annotators of a round and of a new list by name; the list replaces languages and consent.
 
-    Args:
-        known: annotators of the round.
-        listed: annotators read from `path`.
-
-    Raises:
-        RoundError: two names differ only in case.
+    Raise RoundError, naming the list's `path`, if two names differ only in case.
     """
     merged = {annotator.name: annotator for annotator in (*known, *listed)}
     _require_distinct_names(list(merged.values()), path)

@@ -105,9 +105,7 @@ def read_items(name: str, status: Collection[str] = (), kind: Kind = "crowd") ->
 def _read_kept(path: Path, kind: Kind) -> ItemSource:
     """Read the items that a closed round keeps, with their records, for a round of `kind`.
 
-    Raises:
-        RoundError, DataError: the round is open, asks nobody what to keep, or keeps nothing, or its decisions do not
-            verify.
+    Raise RoundError if the round is open, asks nobody what to keep, or keeps nothing; DataError if a file is invalid.
     """
     outcome = read_outcome(path)
     if KEEP not in QUESTIONS[outcome.spec.kind]:
@@ -193,9 +191,7 @@ def read_record_item(where: str, record: Record) -> SourcedItem:
 def scenario_item(scenario: Scenario, personas: Mapping[str, Persona] | None = None) -> Item:
     """Return a scenario as an item: persona, conversation, other inputs and reference.
 
-    Args:
-        scenario: of a split or a candidate.
-        personas: by id; default: the bundled ones. A persona that is not among them is not shown.
+    `personas`: by id; default: the bundled ones. A persona that is not among them is not shown.
     """
     passages = {name: input_text(value) for name, value in scenario.inputs.items() if name != "history"}
     context = {**_persona_text(scenario, personas), **passages}

@@ -129,12 +129,9 @@ def open_round(spec: RoundSpec, out: str | Path) -> tuple[Status, list[str]]:
 
 
 def _is_opened(folder: RoundFolder, spec: RoundSpec) -> bool:
-    """Return whether items of the round may have been published.
+    """Return whether items may have been published; raise RoundError if the round is closed or has other settings.
 
     Nothing is published before an assignment set is written: until then a round may be opened with other settings.
-
-    Raises:
-        RoundError: the round is closed, or was opened with other settings.
     """
     if not folder.exists or (folder.state == "partly opened" and not folder.assignment_sets()):
         return False
@@ -229,11 +226,7 @@ def _origin(spec: RoundSpec) -> Path | None:
 
 
 def round_status(path: Path) -> Status:
-    """Collect new annotations of an open round, and return its status. A closed one loses what was erased from it.
-
-    Raises:
-        RoundError, DataError: the folder holds no round, or annotations cannot be read.
-    """
+    """Collect new annotations of an open round, and return its status. A closed one loses what was erased from it."""
     folder = RoundFolder(path).require()
     if folder.state != "closed" and folder.assignment_sets():
         with folder.locked():
@@ -427,11 +420,7 @@ def reopen_round(
 
 
 def _changed_annotators(state: RoundState, without: Sequence[str], path: Path | None) -> tuple[Annotator, ...]:
-    """Return a round's annotators after those in `without` left and those listed in `path` joined. Nothing is written.
-
-    Raises:
-        RoundError: a name in `without` is unknown, or the list cannot be read.
-    """
+    """Return a round's annotators after those in `without` left and those listed in `path` joined."""
     known = state.require_annotators(without)
     if path is not None:
         known = merge_annotators(state.annotators, read_annotators(path, state.folder.salt()), path)

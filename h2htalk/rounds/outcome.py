@@ -51,9 +51,7 @@ class RoundOutcome:
 def read_outcome(path: Path) -> RoundOutcome:
     """Read the outcome of a closed round.
 
-    Raises:
-        RoundError: the round is not closed, or `path` is a copy without the private folder.
-        DataError: a file of the round is invalid or missing.
+    Raise RoundError if it is open or a copy without the private folder, DataError if a file is invalid or missing.
     """
     folder = RoundFolder(path).require()
     state = read_state(folder)

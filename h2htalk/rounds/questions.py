@@ -133,16 +133,9 @@ def find_kind(name: str) -> Kind:
 
 
 def questions_for(kind: Kind, labels: Sequence[Sequence[str]]) -> tuple[Question, ...]:
-    """Return the questions of a round.
+    """Return the questions of a round whose items name `labels`; an adjudication of tied labels asks for one of them.
 
-    An adjudication of tied labels asks for one of them in place of a rating.
-
-    Args:
-        kind: of the round.
-        labels: the labels that each item names; empty for none.
-
-    Raises:
-        RoundError: only some items of an adjudication name labels.
+    Raise RoundError if only some items of an adjudication name labels.
     """
     questions = QUESTIONS[kind]
     if kind != "adjudication" or not any(labels):

@@ -92,9 +92,9 @@ def status_of(state: RoundState, collected: Collected, new: int = 0, *, quality:
     """Return the status of a round.
 
     Args:
-        state: of the round, with what was collected.
+        state: the round, with what was collected.
         collected: what the platform held.
-        new: annotations that were stored now.
+        new: number of annotations that were stored now.
         quality: whether notes name removed annotators and warn of unusual answers.
     """
     spec, items, annotators, completed = state.spec, state.items, state.annotators, state.completed
@@ -215,9 +215,6 @@ def list_rounds(path: Path) -> Iterator[Status]:
     """Yield the status of every round in a folder and its subfolders, as of the last collection.
 
     Their names are the paths of their folders. A round that cannot be read is yielded with the error among its notes.
-
-    Raises:
-        RoundError: the folder does not exist.
     """
     if not path.is_dir():
         raise RoundError(f"{path}: folder not found")

@@ -107,7 +107,7 @@ def test_folders_that_are_gone_or_unreadable_are_said(tmp_path: Path) -> None:
         ("release", "release-1", "missing"),
     ]
     assert str(tmp_path / "expert") in format_history(history(tmp_path, "c-2"))
-    write_jsonl(path / "decisions.jsonl", [])
+    write_jsonl(path / "decisions.jsonl", [{}])
     crowd_event, *others = history(tmp_path, "c-2")
     assert (crowd_event.id, crowd_event.what) == ("crowd", "unreadable")
     assert "close the round again" in crowd_event.details["error"]

@@ -34,15 +34,6 @@ def test_options_override_the_settings_file(tmp_path: Path) -> None:
         ("over_lap = 3", "over_lap: no such field; did you mean 'overlap'"),
         ("[care]\ncrisis_share = 1.5", "care.crisis_share: must be 1 or less"),
         ("[care]\nsession_items = 0", "care.session_items: must be 1 or more"),
-        (
-            "[adaptive]\non = true\nconfidence = 0.3",
-            "adaptive.confidence is 0.3; it must be 0 or at least 0.5",
-        ),
-        (
-            "[adaptive]\non = true\nconfidence = 1.0",
-            "adaptive.confidence: must be 0.9999 or less",
-        ),
-        ("[adaptive]\naccuracy = 0.4", "adaptive.accuracy: must be 0.51 or more"),
         ("overlap = 2\n[adaptive]\non = true", "adaptive.minimum is 3, above the overlap of 2"),
         ("[ties]\ndawid_skene = 0.4", "ties.dawid_skene: must be 0.5 or more"),
         ("overlap = ", "not readable as TOML"),

@@ -41,16 +41,12 @@ def agreement_of(votes: Iterable[Vote] | VoteTable, level: Level, seed: int = 0)
     """Return Krippendorff's alpha by the library `krippendorff`; the number of votes per item may vary.
 
     Args:
-        votes: of one question.
+        votes: votes on one question.
         level: `nominal` for labels; `ordinal` for ratings, whose labels are numbers as text.
-        seed: of the resamples.
+        seed: seed of the resamples.
 
     Returns:
         Figures rounded to 6 (alpha) and 4 digits. Memory: about 32 bytes * items * labels^2.
-
-    Raises:
-        MissingExtraError: the library is not installed.
-        RoundError: an annotator gave an item two labels.
     """
     import numpy as np
 

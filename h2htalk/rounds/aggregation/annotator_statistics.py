@@ -16,9 +16,6 @@ from typing import Any
 
 from h2htalk.data.languages import find_language
 from h2htalk.distributions import Interval, binomial_tail, wilson_interval
-from h2htalk.rounds.aggregation.dawid_skene import dawid_skene
-from h2htalk.rounds.aggregation.decisions import votes_on
-from h2htalk.rounds.aggregation.votes import VoteTable, tabulate
 from h2htalk.rounds.annotations import Annotation, skips
 from h2htalk.rounds.items import Item
 from h2htalk.rounds.questions import SKIPPED, Question, Value
@@ -28,7 +25,7 @@ from h2htalk.text.escaping import csv_text
 MIN_GOLD = 5
 # A longer time between two answers is a break (seconds).
 BREAK = 600
-# Least number of timed items for a statement on speed, and of answers for one on agreement and habits.
+# Least number of items for a statement on speed, agreement or habits.
 MIN_ITEMS = 10
 # The multiple of the speed of reading aloud at which nobody reads with care.
 MAX_SPEEDUP = 3
@@ -40,12 +37,13 @@ MIN_SHARE, MAX_PROBABILITY = 0.8, 1e-3
 HEADINGS = (
     "annotator", "items annotated", "items skipped",
     "agreement with majority", "agreement low", "agreement high", "votes compared",
-    "gold accuracy", "gold low", "gold high", "gold answers", "qualified",
-    "dawid-skene accuracy", "seconds per item", "warnings",
+    "gold accuracy", "gold low", "gold high", "gold answers", "qualified", "seconds per item", "warnings",
 )  # fmt: skip
 
 # Annotator -> item -> question -> value.
 Given = Mapping[str, Mapping[str, Mapping[str, Value]]]
+# Item -> annotator -> answer to one question.
+Answers = Mapping[Any, Mapping[str, Value]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,21 +59,19 @@ class Share:
 
     @property
     def interval(self) -> Interval:
-        """The interval within [0, 1]; for 3 right of 3 its lower end is 0.44."""
         return wilson_interval(self.value, self.of)
 
 
 @dataclass(frozen=True, slots=True)
 class AnnotatorStatistics:
-    """Statistics of one annotator; None if there is no data. They never exclude anybody.
+    """Statistics of one annotator; None if there is no data.
 
     Attributes:
         annotator: salted hash.
         annotated, skipped: numbers of items.
         consensus: votes equal to the majority of the others on the same item, among items where the others have one.
         gold: right answers on gold items; a rating within one step counts as right.
-        skill: mean Dawid-Skene probability of the labels that they gave: their estimated accuracy.
-        seconds: median time per item, from one answer to the next (`seconds_per_item`).
+        seconds: median time per item, from one answer to the next.
         warnings: reasons to talk to the annotator, with numbers.
     """
 
@@ -84,7 +80,6 @@ class AnnotatorStatistics:
     skipped: int
     consensus: Share | None
     gold: Share | None
-    skill: float | None
     seconds: float | None
     warnings: tuple[str, ...] = ()
 
@@ -96,15 +91,15 @@ def annotator_statistics(
 
     Args:
         items: of the round, gold items included.
-        questions: of the round. Consensus and skill count all label questions together.
+        questions: of the round. Consensus counts all label questions together.
         annotations: the valid ones (`annotations.latest`), in any order.
         annotators: ids of all annotators of the round.
     """
     by_key = {annotation.key: annotation for annotation in annotations}
-    tables = [tabulate(votes_on(q, by_key.values())) for q in questions if q.form == "label"]
-    consensus, skill = _consensus(tables), _skill(tables)
-    gold = _gold({item.id: item for item in items}, questions, by_key.values())
-    given, times = answers_by_annotator(by_key.values())
+    given = _given(by_key.values())
+    consensus = _consensus([_answers(q.name, given) for q in questions if q.form == "label"])
+    gold = _gold({item.id: item.gold for item in items}, [q.name for q in questions if q.form != "text"], given)
+    seconds = _seconds_per_item(by_key.values())
     warnings = annotator_warnings(items, questions, by_key.values())
     skipped = Counter(annotator for _, annotator in skips(by_key))
     return [
@@ -114,8 +109,7 @@ def annotator_statistics(
             skipped=skipped[one],
             consensus=consensus.get(one),
             gold=gold.get(one),
-            skill=skill.get(one),
-            seconds=statistics.median(seconds.values()) if (seconds := seconds_per_item(times.get(one, {}))) else None,
+            seconds=statistics.median(seconds[one].values()) if one in seconds else None,
             warnings=warnings.get(one, ()),
         )
         for one in annotators
@@ -145,7 +139,7 @@ def statistics_csv(rows: Sequence[AnnotatorStatistics], pass_gold: float) -> str
     table = [
         (
             one.annotator, one.annotated, one.skipped, *_cells(one.consensus), *_cells(one.gold), passed[one.annotator],
-            None if one.skill is None else round(one.skill, 4), one.seconds, "; ".join(one.warnings),
+            one.seconds, "; ".join(one.warnings),
         )
         for one in rows
     ]  # fmt: skip
@@ -159,64 +153,67 @@ def _cells(share: Share | None) -> tuple[float | None, float | None, float | Non
     return round(share.value, 4), round(low, 4), round(high, 4), share.of
 
 
-def _consensus(tables: Sequence[VoteTable]) -> dict[str, Share]:
-    """Return the agreement of each annotator with the majority of the others, on items where that is no tie."""
-    import numpy as np
-
-    right: Counter[str] = Counter()
-    compared: Counter[str] = Counter()
-    for table in tables:
-        # At least two columns, for `partition`.
-        others = np.pad(table.counts(), ((0, 0), (0, max(0, 2 - len(table.labels)))))[table.item]
-        others[np.arange(len(table)), table.label] -= 1
-        highest = np.partition(others, -2, axis=1)
-        clear = highest[:, -1] > highest[:, -2]
-        same = clear & (others.argmax(axis=1) == table.label)
-        for counter, votes in ((right, same), (compared, clear)):
-            counted = np.bincount(table.annotator[votes], minlength=len(table.annotators))
-            counter.update(dict(zip(table.annotators, counted.tolist(), strict=True)))
-    return {annotator: Share(right[annotator], number) for annotator, number in compared.items() if number}
-
-
-def _skill(tables: Sequence[VoteTable]) -> dict[str, float]:
-    chances: dict[str, list[float]] = {}
-    for table in tables:
-        results = dawid_skene(table)
-        for vote in table.votes(range(len(table))):
-            chances.setdefault(vote.annotator, []).append(results[vote.item].chances[vote.label])
-    return {annotator: math.fsum(theirs) / len(theirs) for annotator, theirs in chances.items()}
-
-
-def _gold(
-    items: Mapping[str, Item], questions: Sequence[Question], annotations: Iterable[Annotation]
-) -> dict[str, Share]:
-    forms = {question.name: question.form for question in questions}
-    results: dict[str, list[bool]] = {}
-    for one in annotations:
-        if one.question not in items[one.item].gold or forms[one.question] == "text":
-            continue
-        gold, value = items[one.item].gold[one.question], one.value
-        if isinstance(gold, int) and isinstance(value, int):
-            right = abs(value - gold) <= 1
-        elif isinstance(gold, tuple) and isinstance(value, tuple):
-            right = set(value) == set(gold)
-        else:
-            right = value == gold
-        results.setdefault(one.annotator, []).append(right)
-    return {annotator: Share(sum(theirs), len(theirs)) for annotator, theirs in results.items()}
-
-
-# --- Warnings ---------------------------------------------------------------------------------------------------------
-
-
-def answers_by_annotator(annotations: Iterable[Annotation]) -> tuple[Given, Mapping[str, Mapping[str, float]]]:
-    """Return the answers, and annotator -> item -> time of the first answer (s); times not in ISO 8601 are ignored."""
+def _given(annotations: Iterable[Annotation]) -> Given:
     given: dict[str, dict[str, dict[str, Value]]] = {}
+    for one in annotations:
+        if one.value is not None:
+            given.setdefault(one.annotator, {}).setdefault(one.item, {})[one.question] = one.value
+    return given
+
+
+def _answers(question: str, given: Given) -> Answers:
+    by_item: dict[str, dict[str, Value]] = {}
+    for annotator, items in given.items():
+        for item, values in items.items():
+            if question in values:
+                by_item.setdefault(item, {})[annotator] = values[question]
+    return by_item
+
+
+def _shares(results: Iterable[tuple[str, bool]]) -> dict[str, Share]:
+    """Return the share of right answers of each annotator."""
+    right, total = Counter[str](), Counter[str]()
+    for annotator, is_right in results:
+        right[annotator] += is_right
+        total[annotator] += 1
+    return {annotator: Share(right[annotator], count) for annotator, count in total.items()}
+
+
+def _consensus(questions: Sequence[Answers]) -> dict[str, Share]:
+    """Return the agreement of each annotator with the majority of the others, on items where that is no tie."""
+    results: list[tuple[str, bool]] = []
+    for answers in (answers for question in questions for answers in question.values()):
+        counts = Counter(answers.values())
+        for annotator, label in answers.items():
+            (first, most), (_, next_most) = [*(counts - Counter([label])).most_common(2), (None, 0), (None, 0)][:2]
+            if most > next_most:
+                results.append((annotator, first == label))
+    return _shares(results)
+
+
+def _gold(right: Mapping[str, Mapping[str, Value]], questions: Sequence[str], given: Given) -> dict[str, Share]:
+    def is_right(value: Value, gold: Value) -> bool:
+        if isinstance(gold, int) and isinstance(value, int):
+            return abs(value - gold) <= 1
+        return set(value) == set(gold) if isinstance(gold, tuple) and isinstance(value, tuple) else value == gold
+
+    return _shares(
+        (annotator, is_right(values[question], right[item][question]))
+        for annotator, items in given.items()
+        for item, values in items.items()
+        for question in questions
+        if question in values and question in right[item]
+    )
+
+
+def _seconds_per_item(annotations: Iterable[Annotation]) -> dict[str, dict[str, float]]:
+    """Return annotator -> item -> seconds since their answer before it, without breaks.
+
+    The first answer on an item counts; times not in ISO 8601 are ignored. Annotators with fewer than ten such items are
+    left out, and those most of whose times are equal because they were collected together (spreadsheets).
+    """
     times: dict[str, dict[str, float]] = {}
     for one in annotations:
-        if one.value is None:
-            continue
-        given.setdefault(one.annotator, {}).setdefault(one.item, {})[one.question] = one.value
         try:
             when = datetime.fromisoformat(one.when)
         except ValueError:
@@ -224,36 +221,32 @@ def answers_by_annotator(annotations: Iterable[Annotation]) -> tuple[Given, Mapp
         seconds = (when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp()
         theirs = times.setdefault(one.annotator, {})
         theirs[one.item] = min(seconds, theirs.get(one.item, math.inf))
-    return given, times
+    found = {}
+    for annotator, theirs in times.items():
+        order = sorted(theirs, key=lambda item: (theirs[item], item))
+        gaps = {after: theirs[after] - theirs[before] for before, after in pairwise(order)}
+        timed = {item: gap for item, gap in gaps.items() if 0 < gap < BREAK}
+        if len(timed) >= MIN_ITEMS and 2 * sum(not gap for gap in gaps.values()) <= len(gaps):
+            found[annotator] = timed
+    return found
 
 
-def seconds_per_item(times: Mapping[str, float]) -> dict[str, float]:
-    """Return item -> seconds since the annotator's answer before it, without breaks.
-
-    Empty for fewer than ten such items, and if most times are equal because they were collected together
-    (spreadsheets).
-    """
-    order = sorted(times, key=lambda item: (times[item], item))
-    gaps = {after: times[after] - times[before] for before, after in pairwise(order)}
-    timed = {item: gap for item, gap in gaps.items() if 0 < gap < BREAK}
-    together = 2 * sum(not gap for gap in gaps.values()) > len(gaps)
-    return timed if len(timed) >= MIN_ITEMS and not together else {}
+# --- Warnings ---------------------------------------------------------------------------------------------------------
 
 
 def annotator_warnings(
     items: Iterable[Item], questions: Sequence[Question], annotations: Iterable[Annotation]
 ) -> dict[str, tuple[str, ...]]:
     """Return annotator -> warnings: too fast, agreement hardly above chance, equal ratings; of those who have some."""
-    by_id = {item.id: item for item in items}
-    given, times = answers_by_annotator(annotations)
+    found = list(annotations)
+    by_id, given, seconds = {item.id: item for item in items}, _given(found), _seconds_per_item(found)
     warnings: dict[str, list[str]] = {}
     for annotator, theirs in given.items():
-        timed = seconds_per_item(times.get(annotator, {}))
-        timed = {item: gap for item, gap in timed.items() if theirs[item].keys() != {SKIPPED}}
+        timed = {item: gap for item, gap in seconds.get(annotator, {}).items() if theirs[item].keys() != {SKIPPED}}
         warnings[annotator] = [*_too_fast(timed, by_id), *_equal_ratings(annotator, given, questions)]
     for question in questions:
         if question.decided:
-            for annotator, warning in _slight_agreement(question.name, given):
+            for annotator, warning in _slight_agreement(question.name, _answers(question.name, given)):
                 warnings[annotator].append(warning)
     return {annotator: tuple(theirs) for annotator, theirs in warnings.items() if theirs}
 
@@ -283,17 +276,20 @@ def _equal_ratings(annotator: str, given: Given, questions: Sequence[Question]) 
     """
     names = [question.name for question in questions if question.form == "rating"]
 
-    def equal(answers: Given, one: str, item: str) -> bool | None:
-        values = answers[one].get(item, {})
-        return len({values[name] for name in names}) == 1 if all(name in values for name in names) else None
+    def equal(who: str) -> dict[str, bool]:
+        """Item of the annotator -> whether all ratings of it are equal."""
+        rated = {item: given[who].get(item, {}) for item in given[annotator]}
+        return {
+            item: len({values[name] for name in names}) == 1
+            for item, values in rated.items()
+            if all(name in values for name in names)
+        }
 
-    mine = {item: same for item in given[annotator] if (same := equal(given, annotator, item)) is not None}
+    mine = equal(annotator)
     count = sum(mine.values())
     if len(names) < 2 or len(mine) < MIN_ITEMS or count < MIN_SHARE * len(mine):
         return
-    others = [
-        same for one in given if one != annotator for item in mine if (same := equal(given, one, item)) is not None
-    ]
+    others = [same for who in given if who != annotator for item, same in equal(who).items() if item in mine]
     probability = binomial_tail(count, len(mine), (sum(others) + 1) / (len(others) + 2))
     if others and probability < MAX_PROBABILITY:
         yield (
@@ -302,18 +298,13 @@ def _equal_ratings(annotator: str, given: Given, questions: Sequence[Question]) 
         )
 
 
-def _slight_agreement(question: str, given: Given) -> Iterator[tuple[str, str]]:
+def _slight_agreement(question: str, answers: Answers) -> Iterator[tuple[str, str]]:
     """Yield annotators who agree with the others hardly above chance, while these agree, with the warning."""
-    by_item: dict[str, dict[str, Value]] = {}
-    for annotator, items in given.items():
-        for item, answers in items.items():
-            if question in answers:
-                by_item.setdefault(item, {})[annotator] = answers[question]
-    for annotator, (kappa, error, count) in sorted(_kappas(by_item).items()):
+    for annotator, (kappa, error, count) in sorted(_kappas(answers).items()):
         if kappa >= SLIGHT:
             continue
-        rest = ({one: value for one, value in answers.items() if one != annotator} for answers in by_item.values())
-        typical = statistics.median([one for one, _, _ in _kappas(dict(enumerate(rest))).values()] or [0.0])
+        rest = {item: {who: one for who, one in theirs.items() if who != annotator} for item, theirs in answers.items()}
+        typical = statistics.median([one for one, _, _ in _kappas(rest).values()] or [0.0])
         if typical >= SLIGHT and typical - kappa > ERRORS * error:
             yield (
                 annotator,
@@ -322,7 +313,7 @@ def _slight_agreement(question: str, given: Given) -> Iterator[tuple[str, str]]:
             )
 
 
-def _kappas(by_item: Mapping[Any, Mapping[str, Value]]) -> dict[str, tuple[float, float, int]]:
+def _kappas(by_item: Answers) -> dict[str, tuple[float, float, int]]:
     """Return kappa, its standard error and the number of items of annotators with enough items that others answered.
 
     Kappa is 1 - observed / expected disagreement with the others on the same items (Cohen 1960; of ratings weighted by

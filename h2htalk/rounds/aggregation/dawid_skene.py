@@ -35,19 +35,12 @@ def dawid_skene(votes: Iterable[Vote] | VoteTable, *, iterations: int | None = N
     """Return the most probable label of each item, sorted by item; annotators' accuracy is learned from all votes.
 
     Annotators start with an accuracy of 0.7, labels with equal priors; nothing is random. With one annotator the
-    posterior stays 0.7, with one label it is 1: there is nothing to learn from. An annotator with few votes may get an
-    accuracy of 1.
+    posterior stays 0.7, with one label it is 1. Probabilities within 1e-9 of each other are a tie.
 
     Args:
-        votes: as for `majority`.
+        votes: votes as for `majority`.
         iterations: number of E-steps, 1 or more; None: until the fit has converged. 20 reproduce published results
             (Zheng et al., PVLDB 10(5), 2017).
-
-    Returns:
-        Probabilities within 1e-9 of each other are a tie. Names and the order of votes do not change a bit.
-
-    Raises:
-        RoundError: an annotator gave an item two labels.
     """
     table = tabulate(votes)
     return leading_labels(table, _fit(table, iterations).T) if len(table) else {}

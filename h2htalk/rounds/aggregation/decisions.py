@@ -68,18 +68,12 @@ def decide(
     overlap: int,
     threshold: float | None = None,
 ) -> list[Decision]:
-    """Decide every question on every item; gold items are not decided, nor are comments.
+    """Decide every question on every item, sorted by item; gold items are not decided, nor are comments.
 
     Args:
-        items: of the round.
-        questions: of the round.
-        annotations: the valid ones (`annotations.latest`).
+        items, questions, annotations: those of the round; the annotations are the valid ones (`annotations.latest`).
         overlap: annotators per item; a majority of one among more votes has the rule `one more annotation`.
         threshold: Dawid-Skene decides a tie for a tied label with at least this posterior, 0 to 1. None: never.
-
-    Returns:
-        Sorted by item, then in the order of the questions. A question with several labels is decided only where
-        somebody answered it.
     """
     made: dict[tuple[str, str], Decision] = {}
     for question in questions:
@@ -140,16 +134,11 @@ def _labels_decision(item: str, question: Question, chosen: Sequence[object]) ->
 
 
 def mean_of(values: Sequence[int], scale: tuple[int, int]) -> tuple[float, Interval | None]:
-    """Return the mean of ratings, and a 95 % interval for the mean of the population of annotators; None for one.
+    """Return the mean of ratings, and a 95 % interval for the mean of all annotators; None for one rating.
 
-    The interval is Student's t if ratings differ. Equal ratings have no spread, but they are no certainty. Then the
-    interval assumes that a share of 1 - 0.05^(1/n) of the population (0.63 for three ratings, 0.14 for twenty) rates at
-    the ends of the scale: with that share, n equal ratings still occur in 5 % of panels. On simulated panels of 2 to 20
-    people at least 92 % of the intervals contain the population's mean.
-
-    Args:
-        values: whole numbers, at least one, in any order.
-        scale: smallest and largest possible rating; limits the interval, whose ends have 4 digits.
+    The interval is Student's t if ratings differ. For equal ratings it assumes that a share of 1 - 0.05^(1/n) of all
+    annotators rates at the ends of the scale: with that share, n equal ratings still occur in 5 % of panels. On
+    simulated panels of 2 to 20 people at least 92 % of the intervals contain the true mean.
     """
     n, total, (least, most) = len(values), sum(values), scale
     mean = total / n

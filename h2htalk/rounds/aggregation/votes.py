@@ -63,9 +63,7 @@ class VoteTable:
 
 
 def tabulate(votes: Iterable[Vote] | VoteTable) -> VoteTable:
-    """Return votes as a table; a table is returned as it is, so that several statistics can share one.
-
-    Two equal votes of an annotator on an item are one vote.
+    """Return votes as a table; a table is returned as it is. Equal votes of an annotator on an item are one vote.
 
     Raises:
         RoundError: an annotator gave two labels to one item.
@@ -126,14 +124,7 @@ class VoteResult:
 
 
 def majority(votes: Iterable[Vote] | VoteTable) -> dict[str, VoteResult]:
-    """Return the most frequent label of each item that has votes, sorted by item; equal counts are a tie.
-
-    Args:
-        votes: of one question. Equal votes of one annotator on an item count once.
-
-    Raises:
-        RoundError: an annotator gave an item two labels.
-    """
+    """Return the most frequent label of each item that has votes, sorted by item; equal counts are a tie."""
     table = tabulate(votes)
     counts = table.counts()
     return leading_labels(table, counts / counts.sum(axis=1, keepdims=True))
@@ -142,9 +133,7 @@ def majority(votes: Iterable[Vote] | VoteTable) -> dict[str, VoteResult]:
 def leading_labels(table: VoteTable, chances: Any) -> dict[str, VoteResult]:
     """Return the label with the largest share or probability for each item; within `TIE_TOLERANCE` several are tied.
 
-    Args:
-        table: the votes.
-        chances: shares or probabilities, shape (items, labels).
+    `chances` has the shape (items, labels).
     """
     results = {}
     for item, counts, theirs in zip(table.items, table.counts().tolist(), chances.tolist(), strict=True):

@@ -82,14 +82,13 @@ def assign(
     """Assign items so that all annotators have about as many items, and about as many items about crises.
 
     Args:
-        number: of the assignment set, from 1.
-        items: of the round.
+        number: number of the assignment set, from 1.
+        items, annotators: those of the round; inactive annotators get nothing.
         requested: item -> number of annotators, at most those who are eligible and have not got it.
-        annotators: of the round; inactive ones get nothing.
         assigned: (item, annotator) pairs of earlier sets: nobody gets an item twice.
         care: session size and share of crises.
-        seed: of the round.
-        allow_single_crises: as of `sessions`.
+        seed: seed of the round.
+        allow_single_crises: as in `sessions`.
 
     Raises:
         RoundError: there are too many crises.
@@ -188,10 +187,10 @@ def sessions(
     """Return item ids in random order, divided into sessions that respect the share of crises.
 
     Args:
-        items: of one annotator, or one language.
+        items: items of one annotator, or of one language.
         care: session size and share of crises.
-        seed: of the round.
-        name: of the annotator or language; determines the order together with the seed.
+        seed: seed of the round.
+        name: name of the annotator or language; determines the order together with the seed.
         allow_single: whether crises that fit into no session become sessions of one item at the end. A later
             assignment set may consist of crises alone, which others skipped.
 
@@ -236,11 +235,6 @@ def session_sizes(count: int, crises: int, care: Care) -> tuple[tuple[int, int],
     """Return (items, crises) of each session, with as few sessions as possible; None if the crises do not fit.
 
     One crisis fits in any session, however short; the share limits two and more.
-
-    Args:
-        count: number of items.
-        crises: how many of them are about a crisis.
-        care: session size and share of crises.
     """
     number = -(-count // care.session_items)
     # Evenly if possible. Else some sessions hold one crisis, which needs no other items, and the others hold more.

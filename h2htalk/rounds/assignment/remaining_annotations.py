@@ -5,7 +5,6 @@ Numbers are annotators per item: an annotator counts once they have answered all
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,7 +14,7 @@ from h2htalk.rounds.aggregation.decisions import completed_items, votes_on
 from h2htalk.rounds.aggregation.votes import Vote, majority, tabulate
 from h2htalk.rounds.annotations import Annotations, skips
 from h2htalk.rounds.annotators import Annotator
-from h2htalk.rounds.assignment.assignments import TOLERANCE, AssignmentSet, assign, group_items, is_eligible
+from h2htalk.rounds.assignment.assignments import AssignmentSet, assign, group_items, is_eligible
 from h2htalk.rounds.items import Item
 from h2htalk.rounds.questions import Question, questions_for
 from h2htalk.rounds.settings import Adaptive, RoundSpec
@@ -27,11 +26,7 @@ def is_pilot(spec: RoundSpec, items: Sequence[Item]) -> bool:
 
 
 def initial_requests(spec: RoundSpec, items: Sequence[Item], annotators: Sequence[Annotator]) -> dict[str, int]:
-    """Return item -> number of annotators of the first assignment set, as far as they are eligible.
-
-    Raises:
-        RoundError: nobody is eligible for an item.
-    """
+    """Return item -> annotators of the first assignment set. Raise RoundError if nobody is eligible for an item."""
     eligible = eligible_annotators(items, annotators)
     without = [item for item in items if not eligible[item.id]]
     if without:
@@ -65,9 +60,6 @@ def make_assignment_set(
     """Return an assignment set for `requested` (item -> annotators); nobody gets an item that is `assigned` to them.
 
     With `assigns_items`, items are given to annotators by name; else a server hands them out.
-
-    Raises:
-        RoundError: the sessions cannot hold so many crises.
     """
     # The manager cannot choose the items of an adjudication or of a later set, and experts review sets that are about
     # crises: what does not fit becomes sessions of one item.
@@ -85,9 +77,7 @@ def make_assignment_set(
 def below_overlap(spec: RoundSpec, items: Sequence[Item], annotators: Mapping[str, int]) -> dict[int, int]:
     """Return the number of items by their number of annotators, of those below the overlap; a pilot has none.
 
-    Args:
-        spec, items: of the round.
-        annotators: item -> number of its eligible annotators, or of those who annotated it. Other items are left out.
+    `annotators`: item -> number of its eligible annotators, or of those who annotated it; other items are left out.
     """
     if is_pilot(spec, items):
         return {}
@@ -115,11 +105,8 @@ def remaining_requests(
 ) -> dict[str, int]:
     """Return item -> number of further annotators; items that need none are left out.
 
-    Args:
-        spec: of the round: overlap, and whether it is adaptive.
-        items, questions, annotations: of the round; annotations as `latest` returns them.
-        annotators: of the round. A pilot needs everybody who is eligible for an item and has not skipped it.
-        ties: whether a tie at the full overlap needs one more annotator, repeatedly until it is broken.
+    A pilot needs everybody who is eligible for an item and has not skipped it. With `ties`, a tie at the full overlap
+    needs one more annotator, repeatedly until it is broken.
     """
     completed = completed_items(items, questions, annotations)
     if is_pilot(spec, items):
@@ -145,66 +132,32 @@ def remaining_requests(
 def _below_overlap(
     spec: RoundSpec, questions: Sequence[Question], votes: Mapping[str, Sequence[Vote]], done: Mapping[str, int]
 ) -> dict[str, int]:
-    """Return item -> annotators that it needs: up to the overlap, or until every label question is clear.
-
-    Args:
-        spec: of the round.
-        questions: of the round.
-        votes: question -> votes so far.
-        done: item -> annotators so far.
-    """
+    """Return item -> annotators that it needs: up to the overlap, or until every label question is clear."""
     labelled = [question for question in questions if question.form == "label"]
     if not spec.adaptive.on or not labelled:
         return {name: max(0, spec.annotators_per_item - count) for name, count in done.items()}
     needed = {name: max(0, spec.adaptive.minimum - count) for name, count in done.items()}
     for one in labelled:
-        more = needs_more(votes.get(one.name, ()), done, spec.adaptive, spec.annotators_per_item, len(one.labels))
+        more = needs_more(votes.get(one.name, ()), done, spec.adaptive, spec.annotators_per_item)
         needed = {name: max(count, more[name]) for name, count in needed.items()}
     return needed
 
 
-def needs_more(
-    votes: Iterable[Vote], items: Iterable[str], rule: Adaptive, maximum: int, labels: int
-) -> dict[str, int]:
-    """Return how many more votes each item needs until it is clear by a rule, if all of them are for the leading label.
+def needs_more(votes: Iterable[Vote], items: Iterable[str], rule: Adaptive, maximum: int) -> dict[str, int]:
+    """Return how many more votes each item needs until one label leads by `rule.lead`, if all are for that label.
 
-    Requesting them together gathers no more votes than requesting them one by one. By `rule.lead`, one label must lead
-    the next by so many votes. By `rule.confidence` t, it must be as probable as t (a sequential probability ratio
-    test): every annotator is assumed to be right with the probability p = `rule.accuracy` and, if wrong, to give each
-    of the other K - 1 labels with the same probability. Then P(label) ~ r^votes(label), r = p (K - 1) / (1 - p); with
-    two labels this is a lead of ln(t / (1 - t)) / ln(r) votes (p = 0.7, t = 0.95: 4 votes). If p is too high, requests
-    stop too early: 0.8 in place of 0.7 is a lead of 3 in place of 4, and 2.6 points of accuracy less on public votes.
-
-    Args:
-        votes: those so far, of one question; votes on other items are ignored.
-        items: the items to decide.
-        rule: minimum of votes, and when an item is clear.
-        maximum: votes after which no more are requested.
-        labels: K, the number of possible labels.
-
-    Returns:
-        Item -> number of votes, in the order of `items`; 0 for an item that is clear or at its maximum.
-
-    Raises:
-        RoundError: an annotator gave an item two labels.
+    Votes on other items are ignored. Items are in the order of `items`; 0 for one that is clear or has `maximum` votes.
     """
     import numpy as np
 
     table, names = tabulate(votes), list(dict.fromkeys(items))
     rows = {item: row for row, item in enumerate(table.items)}
-    # A last row for items without votes, and a column for each label, given or not.
-    counts = np.zeros((len(rows) + 1, max(len(table.labels), labels, 2)), dtype=np.int64)
+    # A last row for items without votes, and at least two columns.
+    counts = np.zeros((len(rows) + 1, max(len(table.labels), 2)), dtype=np.int64)
     counts[:-1, : len(table.labels)] = table.counts()
     counts = np.sort(counts[[rows.get(item, len(rows)) for item in names]], axis=1)
-    given, behind = counts.sum(axis=1), counts[:, :-1] - counts[:, -1:]
-    if rule.confidence:
-        growth = math.log(rule.accuracy * (labels - 1) / (1 - rule.accuracy))
-        # Odds of the leading label against all others, those without votes included.
-        odds = math.log(rule.confidence / (1 - rule.confidence)) + np.log(np.exp(growth * behind).sum(axis=1))
-        missing = np.ceil(odds / growth - TOLERANCE).astype(np.int64)
-    else:
-        missing = rule.lead + behind[:, -1]
-    more = np.clip(np.maximum(rule.minimum - given, missing), 0, np.maximum(maximum - given, 0))
+    given, ahead = counts.sum(axis=1), counts[:, -1] - counts[:, -2]
+    more = np.clip(np.maximum(rule.minimum - given, rule.lead - ahead), 0, np.maximum(maximum - given, 0))
     return dict(zip(names, more.tolist(), strict=True))
 
 
@@ -224,16 +177,15 @@ def pending_annotations(
     completed: Mapping[str, Collection[str]],
     offered: Mapping[str, int] | None = None,
 ) -> dict[str, PendingAnnotations]:
-    """Return the pending and available annotators of items.
+    """Return the pending and available annotators of items. Nobody gets an item that they annotated or skipped.
 
     Args:
         items: some items of the round.
         sets: assignment sets of the round. Without assignments, a server hands out the items.
-        annotators: of the round; inactive ones are neither pending nor available.
-        annotations: of the round, with skips: nobody gets an item that they annotated or skipped.
+        annotators: annotators of the round; inactive ones are neither pending nor available.
+        annotations: annotations of the round, with skips.
         completed: item -> annotators who completed it.
-        offered: item -> annotators that a server still offers it to, if known. Its count may include annotations that
-            the round does not count.
+        offered: item -> annotators that a server still offers it to, by its own count.
     """
     seen = {(item, annotator) for item, annotator, _ in annotations}
     assigned = {(one.item, one.annotator) for assignment_set in sets for one in assignment_set.assignments}
@@ -253,15 +205,9 @@ def pending_annotations(
 def annotations_to_request(
     needed: Mapping[str, int], pending: Mapping[str, PendingAnnotations], *, replace: bool = False
 ) -> tuple[dict[str, int], int]:
-    """Return what a further assignment set requests, beside the pending annotators.
+    """Return item -> annotators that a further set requests, and the number of items that need more than are available.
 
-    Args:
-        needed: item -> number of annotators that it needs.
-        pending: item -> its pending and available annotators.
-        replace: whether the new set replaces what is pending (a server offers an item in one dataset only).
-
-    Returns:
-        Item -> number of annotators to request, and the number of items that need more than are available.
+    With `replace`, the new set replaces what is pending: a server offers an item in one dataset only.
     """
     requests: dict[str, int] = {}
     exhausted = 0

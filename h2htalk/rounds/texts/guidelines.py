@@ -27,15 +27,8 @@ from h2htalk.text.jinja_templates import Sandbox, open_environment, read_templat
 def guidelines(spec: RoundSpec, questions: Sequence[Question], language: Language) -> str:
     """Return the guidelines of a round in one language, ending with a line break.
 
-    Guidelines in `spec.guidelines` replace the package's; the section on care and help lines is appended to them.
-
-    Args:
-        spec: of the round: kind, overlap, care, payment, suggestions.
-        questions: of the round.
-        language: of the reader.
-
-    Raises:
-        RoundError: `spec.guidelines` has no file for the language, or one that cannot be read.
+    Guidelines in `spec.guidelines` replace the package's; the section on care and help lines is appended to them. Raise
+    RoundError if there is no file for the language, or one that cannot be read.
     """
     values = _values(spec, questions, language)
     if not spec.guidelines:

@@ -21,12 +21,9 @@ def question_help(name: str, language: Language) -> str:
 
 
 def label_text(question: str, label: str, language: Language) -> str:
-    """Return a label's text.
+    """Return a label's text; raise KeyError for an unknown question or label.
 
     The question `label` of an adjudication knows the labels of all questions, and shows other labels as they are.
-
-    Raises:
-        KeyError: the question or its label is unknown.
     """
     texts = _label(question, label, language)
     return label if texts is None else str(texts["name"])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import sys
 from pathlib import Path
 
 import krippendorff
@@ -13,7 +12,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from votes_made import public_votes, vote_lists, votes_of
 
-from h2htalk.errors import MissingExtraError
 from h2htalk.rounds.aggregation.agreement import agreement_of
 from h2htalk.rounds.aggregation.votes import Vote
 from h2htalk.rounds.questions import Level
@@ -86,12 +84,6 @@ def test_ratings_are_ordered_as_numbers() -> None:
     assert (agreement_of(votes, "nominal").alpha or 1) < 0.5
 
 
-def test_missing_library(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "krippendorff", None)
-    with pytest.raises(MissingExtraError, match=r'pip install "h2htalk\[rounds\]"'):
-        agreement_of(votes_of(TEXTBOOK), "nominal")
-
-
 def test_interval_is_close_to_that_of_resampled_items(shared_data: Path) -> None:
     votes, _ = public_votes(shared_data, "snow_rte")
     by_item: dict[str, list[Vote]] = {}
@@ -122,10 +114,3 @@ def test_names_and_order_do_not_matter(votes: list[Vote], level: Level, rng: ran
     assert agreement_of(others, level) == ours
     if ours.interval is not None:
         assert ours.interval[0] <= ours.interval[1] <= 1
-
-
-def test_interval_depends_on_the_seed_and_needs_two_items() -> None:
-    assert agreement_of(votes_of("1 2 2"), "nominal").interval is None
-    one, other = (agreement_of(votes_of(TEXTBOOK), "ordinal", seed).interval for seed in (0, 1))
-    assert one != other
-    assert one == agreement_of(votes_of(TEXTBOOK), "ordinal").interval

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import math
 import random
-from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from votes_made import public_votes, vote_lists, votes_of
+from votes_made import vote_lists, votes_of
 
 from h2htalk.errors import RoundError
 from h2htalk.rounds.aggregation.dawid_skene import dawid_skene
@@ -90,30 +89,12 @@ def test_chances_equal_those_of_a_plain_implementation(votes: list[Vote], rounds
         assert dict(decisions[item].chances) == pytest.approx(chances, abs=1e-9)
 
 
-@settings(deadline=None)
-@given(vote_lists(labels="abcd"), ITERATIONS)
-def test_chances_sum_to_one(votes: list[Vote], iterations: int | None) -> None:
-    labels = {vote.label for vote in votes}
-    for decision in dawid_skene(votes, iterations=iterations).values():
-        assert set(decision.chances) == labels
-        assert math.fsum(decision.chances.values()) == pytest.approx(1.0)
-        assert decision.posterior == max(decision.chances.values())
-        assert (decision.label is None) == (len(decision.tied) > 1)
-        assert decision.label is None or decision.chances[decision.label] == decision.posterior
-
-
 def test_an_annotator_who_is_always_wrong_is_inverted() -> None:
     lines = ["a a a b", "b b b a"] * 6 + ["a b . b", "a b . a"]
     decisions = dawid_skene(votes_of("\n".join(lines)))
     majorities = majority(votes_of("\n".join(lines)))
     assert (majorities["item-12"].label, majorities["item-13"].label) == ("b", "a")
     assert (decisions["item-12"].label, decisions["item-13"].label) == ("a", "b")
-
-
-def test_converged_fit_is_stable(shared_data: Path) -> None:
-    votes, _ = public_votes(shared_data, "d_possent")
-    converged, more = dawid_skene(votes), dawid_skene(votes, iterations=200)
-    assert {item: one.label for item, one in converged.items()} == {item: one.label for item, one in more.items()}
 
 
 # --- Ties, and what there is nothing to learn from --------------------------------------------------------------------
@@ -159,10 +140,6 @@ def test_table_has_sorted_votes_and_replaces_them(votes: list[Vote]) -> None:
     )
 
 
-def test_no_votes() -> None:
-    assert majority([]) == {} == dawid_skene([])
-
-
 def test_initial_accuracy_without_anything_to_learn_from() -> None:
     assert dawid_skene(votes_of("a a\na ."))["item-01"] == VoteResult("a", 1, 1.0, 1, (), {"a": 1.0})
     (tie,) = dawid_skene(votes_of("a b")).values()
@@ -203,18 +180,6 @@ def test_names_and_order_do_not_matter(votes: list[Vote], iterations: int | None
     _same(majority(votes), majority(others), items, labels)
     results = (dawid_skene(one, iterations=iterations) for one in (votes, others))
     _same(*results, items, labels)
-
-
-def test_names_and_order_of_public_votes_do_not_matter(shared_data: Path) -> None:
-    votes, _ = public_votes(shared_data, "snow_rte")
-    rng = random.Random(0)
-    items = {vote.item: vote.item for vote in votes}
-    annotators = {name: f"{rng.random()}" for name in sorted({vote.annotator for vote in votes})}
-    labels = {"0": "yes", "1": "no"}
-    others = [Vote(vote.item, annotators[vote.annotator], labels[vote.label]) for vote in votes]
-    rng.shuffle(others)
-    _same(dawid_skene(votes), dawid_skene(others), items, labels)
-    _same(dawid_skene(votes, iterations=20), dawid_skene(others, iterations=20), items, labels)
 
 
 def _same(

@@ -14,7 +14,7 @@ from h2htalk.data.languages import Language
 from h2htalk.data.scenario import Turn
 from h2htalk.errors import RoundError
 from h2htalk.rounds.annotators import Annotator
-from h2htalk.rounds.assignment.assignments import assign, group_items, sessions
+from h2htalk.rounds.assignment.assignments import assign, group_items, session_sizes, sessions
 from h2htalk.rounds.items import Item
 from h2htalk.rounds.settings import Care
 
@@ -119,15 +119,6 @@ def test_a_first_set_mixes_crises_with_other_items() -> None:
     assert all(len({one[:2] for one in found}) == 1 for found in assignment_set.groups)
 
 
-def test_groups_have_one_language_and_one_number_of_annotators() -> None:
-    some = [*items(25, every=10), *items(5, "zh")]
-    asked = {**wanted(some, 3), "en-001": 1}
-    assignment_set = group_items(2, some, asked, CARE, 0)
-    for found in assignment_set.groups:
-        assert len({(one[:2], asked[one]) for one in found}) == 1
-    assert sorted(one for found in assignment_set.groups for one in found) == sorted(asked)
-
-
 # --- Crises that do not fit ---------------------------------------------------------------------------------------
 
 
@@ -174,3 +165,35 @@ def test_single_crises_of_later_assignment_sets() -> None:
     assert sorted((one.item, one.session) for one in assignments) in (
         [("en-000", 1), ("en-001", 2)], [("en-000", 2), ("en-001", 1)],
     )  # fmt: skip
+
+
+# --- Sizes of sessions -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("number", "hard", "sizes"),
+    [
+        (0, 0, ()),
+        (18, 2, ((9, 1), (9, 1))),
+        (18, 3, ((10, 2), (8, 1))),
+        (21, 4, ((10, 2), (6, 1), (5, 1))),
+        (21, 5, ((10, 2), (10, 2), (1, 1))),
+        (20, 4, ((10, 2), (10, 2))),
+        (20, 5, None),
+        (2, 2, None),
+    ],
+)
+def test_crises_are_spread_evenly(number: int, hard: int, sizes: tuple[tuple[int, int], ...] | None) -> None:
+    """18 items with 3 crises were refused: sessions of 9 and 9 hold one each, sessions of 10 and 8 hold three."""
+    assert session_sizes(number, hard, CARE) == sizes
+
+
+@given(st.integers(1, 40), st.integers(1, 20), st.sampled_from([0.1, 0.2, 0.25, 0.4, 0.9, 1.0]))
+def test_session_sizes_respect_the_share(number: int, session: int, share: float) -> None:
+    care = Care(session, share)
+    assert session_sizes(number, 1, care) is not None
+    for hard in range(number + 1):
+        sizes = session_sizes(number, hard, care)
+        if sizes is not None:
+            assert (sum(size for size, _ in sizes), sum(crises for _, crises in sizes)) == (number, hard)
+            assert all(1 <= size <= session and crises <= max(1, share * size + 1e-9) for size, crises in sizes)
