@@ -29,7 +29,7 @@ with options.lazy_imports():
     from h2htalk.data import split_output, splits
     from h2htalk.data.imports import response_files
     from h2htalk.data.releases import hub, release_folder
-    from h2htalk.rounds import lifecycle, terminal
+    from h2htalk.rounds import lifecycle
     from h2htalk.rounds import status as statuses
     from h2htalk.text import record_diff
     from h2htalk.text.contracts import split_check as contracts
@@ -233,7 +233,7 @@ def round_status(round: options.Round, each: EachItem = False, mistakes: Mistake
 def round_close(round: options.Round, force: Force = False, adjudication: Adjudication = None) -> None:
     """Close a round: write decisions.jsonl, agreement.json and annotator_statistics.csv. Ties stay ties."""
     status, decisions = lifecycle.close_round(round, force=force, adjudication=adjudication)
-    say(*terminal.grouped(status.notes), terminal.decisions_table(round, decisions).to_terminal())
+    say(*statuses.grouped(status.notes), statuses.decisions_table(round, decisions).to_terminal())
     say(f"decisions: {(round / 'decisions.jsonl').resolve()}")
 
 
@@ -255,7 +255,7 @@ def round_remove_annotator(
 def round_list(folder: Annotated[Path, Argument(help="Folder to search, with its subfolders.")] = Path(".")) -> None:
     """List the rounds in a folder, as of their last status."""
     rounds = list(statuses.list_rounds(folder))
-    say(terminal.rounds_table(rounds).to_terminal(), *(line for one in rounds for line in one.notes))
+    say(statuses.rounds_table(rounds).to_terminal(), *(line for one in rounds for line in one.notes))
 
 
 def release_build(

@@ -52,7 +52,6 @@ with lazy_imports():
     from h2htalk.benchmark import summary as summaries
     from h2htalk.benchmark.report import terminal as run_terminal
     from h2htalk.rounds import status as statuses
-    from h2htalk.rounds import terminal
 
 
 def read_folder(name: str) -> Path:
@@ -93,11 +92,11 @@ def print_status(
     status: statuses.Status, messages: list[str] | None = None, *, table: bool = False, each_mistake: bool = False
 ) -> None:
     """Print how far a round is, and what is wrong in it."""
-    say(*(messages or ()), *terminal.status_lines(status))
+    say(*(messages or ()), *statuses.status_lines(status))
     if table and status.progress:
-        say(terminal.progress_table(status).to_terminal())
-    say(*terminal.grouped(status.notes))
-    say(*(status.mistakes if each_mistake else terminal.grouped(status.mistakes)), err=True)
+        say(statuses.progress_table(status).to_terminal())
+    say(*statuses.grouped(status.notes))
+    say(*(status.mistakes if each_mistake else statuses.grouped(status.mistakes)), err=True)
 
 
 def console() -> Any:

@@ -16,9 +16,8 @@ from h2htalk.curation.workspace import Workspace
 from h2htalk.data.links import follow_links, read_links
 from h2htalk.data.releases.release_folder import VOTES, is_release, read_manifest, read_rows
 from h2htalk.errors import DataError, H2HTalkError, quoted
-from h2htalk.rounds.adjudication import read_adjudications
 from h2htalk.rounds.aggregation.decisions import ADJUDICATION, Decision, tie_id
-from h2htalk.rounds.outcome import read_outcome
+from h2htalk.rounds.outcome import read_adjudications, read_outcome
 from h2htalk.rounds.questions import SKIPPED, Question, Value
 from h2htalk.rounds.round_folder import RoundFolder
 

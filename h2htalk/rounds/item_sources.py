@@ -33,10 +33,9 @@ from h2htalk.data.scenario import (
 )
 from h2htalk.data.splits import load_split
 from h2htalk.errors import DataError, RoundError, quoted
-from h2htalk.rounds.adjudication import tie_items
 from h2htalk.rounds.aggregation.decisions import NO_ANNOTATIONS, TIE
 from h2htalk.rounds.items import FIELDS, Item
-from h2htalk.rounds.outcome import Record, read_outcome
+from h2htalk.rounds.outcome import Record, read_outcome, tie_items
 from h2htalk.rounds.questions import KEEP, QUESTIONS, Kind, Value
 from h2htalk.rounds.round_folder import RoundFolder
 

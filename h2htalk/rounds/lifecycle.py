@@ -13,12 +13,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from h2htalk.data.erasure.folder_kinds import remove_for_good
-from h2htalk.data.files import write_json, write_jsonl, write_text
+from h2htalk.data.files import json_line, write_json, write_jsonl, write_text
 from h2htalk.data.links import add_link, link_folder, remove_link
 from h2htalk.data.records import as_path
 from h2htalk.data.scenario import is_workspace
 from h2htalk.errors import H2HTalkError, RoundError, counted
-from h2htalk.rounds.adjudication import read_adjudication, read_adjudications, round_reference, store_adjudications
 from h2htalk.rounds.aggregation.decisions import ADJUDICATION, Decision, apply_adjudications, decide
 from h2htalk.rounds.annotations import changes
 from h2htalk.rounds.annotators import (
@@ -40,7 +39,14 @@ from h2htalk.rounds.assignment.remaining_annotations import (
 )
 from h2htalk.rounds.item_sources import ItemSource, read_items
 from h2htalk.rounds.items import Item, check_values
-from h2htalk.rounds.outcome import RoundOutcome, write_outcome
+from h2htalk.rounds.outcome import (
+    RoundOutcome,
+    read_adjudication,
+    read_adjudications,
+    round_reference,
+    store_adjudications,
+    write_outcome,
+)
 from h2htalk.rounds.platforms import Collected, open_platform
 from h2htalk.rounds.questions import Question, questions_for
 from h2htalk.rounds.round_folder import (
@@ -53,7 +59,7 @@ from h2htalk.rounds.round_folder import (
     items_fingerprint,
 )
 from h2htalk.rounds.round_state import RoundState, read_state
-from h2htalk.rounds.settings import PLACEHOLDERS, RoundSpec, require_same_spec
+from h2htalk.rounds.settings import PLACEHOLDERS, RoundSpec
 from h2htalk.rounds.status import Status, describe_gaps, describe_ties, require_complete, status_of
 from h2htalk.rounds.texts.guidelines import guidelines
 
@@ -140,7 +146,12 @@ def _is_opened(folder: RoundFolder, spec: RoundSpec) -> bool:
             f"{folder.path}: this round is closed; continue it with `h2htalk round reopen {folder.path}`, or use "
             "another --out for a new round"
         )
-    require_same_spec(folder.spec(), spec, folder.path)
+    asked = spec.to_dict()
+    if names := [key for key, value in folder.spec().to_dict().items() if value != asked[key]]:
+        raise RoundError(
+            f"{folder.path}: this round was opened with another {', '.join(names)}; use the same settings, or another "
+            "--out"
+        )
     return True
 
 
@@ -195,10 +206,10 @@ def _write_round(
         workspace = str(origin.resolve()) if is_workspace(origin) else earlier.source_paths().get("workspace")
         facts |= {"workspace": workspace} if workspace else {}
     if not has_salt:
-        folder.write_salt(salt)
+        folder.write_private("salt", f"{salt.hex()}\n")
     folder.write_records(ANNOTATORS, annotators)
     paths = {name: str(getattr(spec, name)) for name in PATHS}
-    folder.write_source_paths(paths | facts)
+    folder.write_private("source_paths.json", json_line(paths | facts))
     write_jsonl(folder.path / "items.jsonl", (item.to_dict() for item in items))
     write_jsonl(folder.path / SOURCES, ({"id": name, "record": one} for name, one in sorted(source.records.items())))
     for language, text in texts.items():

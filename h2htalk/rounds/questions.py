@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from h2htalk.data.subtasks import SUBTASKS
-from h2htalk.errors import RoundError, quoted, suggest
+from h2htalk.errors import RoundError, quoted
 
 Kind = Literal["crowd", "expert", "adjudication", "safety"]
 Form = Literal["label", "labels", "rating", "text"]
@@ -123,13 +123,6 @@ QUESTIONS: Mapping[Kind, tuple[Question, ...]] = {
     ),
 }
 KINDS: tuple[Kind, ...] = tuple(QUESTIONS)
-
-
-def find_kind(name: str) -> Kind:
-    """Return a kind by name; raise RoundError with the choices for an unknown name."""
-    if name not in KINDS:
-        raise RoundError(f"unknown kind of round {quoted(name)}; {suggest(name, KINDS)}choose from {', '.join(KINDS)}")
-    return name
 
 
 def questions_for(kind: Kind, labels: Sequence[Sequence[str]]) -> tuple[Question, ...]:

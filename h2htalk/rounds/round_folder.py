@@ -35,8 +35,6 @@ from h2htalk.data.files import (
     read_json_object,
     read_jsonl,
     reading,
-    replacing,
-    write_json,
     write_jsonl,
     write_text,
     writer_lock,
@@ -123,10 +121,7 @@ class RoundFolder:
         return RoundSpec.from_dict(raw | paths if isinstance(raw, dict) else {}, str(self.path / "round.json"))
 
     def source_paths(self) -> dict[str, Any]:
-        """Return the paths of items, annotators, guidelines, and of the `workspace` that the items come from, if any.
-
-        Empty in a copy without `private`.
-        """
+        """Return the paths of items, annotators, guidelines and workspace; empty in a copy without `private`."""
         path = self.private / "source_paths.json"
         return read_json_object(path) if self._has(path) else {}
 
@@ -185,11 +180,8 @@ class RoundFolder:
 
     def write_private(self, name: str, text: str) -> None:
         """Write a file that contains names."""
-        write_text(self.private / name, text)
         self.protect()
-
-    def write_source_paths(self, paths: Mapping[str, str]) -> None:
-        write_json(self.private / "source_paths.json", paths)
+        write_text(self.private / name, text)
         self.protect()
 
     def protect(self) -> None:
@@ -239,12 +231,9 @@ class RoundFolder:
         return phase_of(self.events())
 
     def archive_outcome(self) -> list[str]:
-        """Rename the files that closing wrote: `decisions.before-2.jsonl` is from before the second opening.
+        """Rename what closing wrote (`decisions.before-2.jsonl`: before the second opening); return the new names.
 
         Decisions that are made anew without an annotator count as an opening.
-
-        Returns:
-            The new names.
         """
         opening = 2 + sum(event["event"] == "reopened" or event.get("closed") is True for event in self.events())
         renamed = []
@@ -261,20 +250,11 @@ class RoundFolder:
         path = self.private / "salt"
         try:
             salt = bytes.fromhex(path.read_text(encoding="ascii"))
-        except FileNotFoundError:
-            raise DataError(
-                f"{path}: the file is missing, and no annotator can be identified without it; {RESTORE}"
-            ) from None
+            if len(salt) != SALT_BYTES:
+                raise ValueError(f"{len(salt)} bytes in place of {SALT_BYTES}")
         except (OSError, ValueError) as error:
-            raise DataError(f"{path}: must contain {SALT_BYTES} hexadecimal bytes ({error}); {RESTORE}") from error
-        if len(salt) != SALT_BYTES:
-            raise DataError(f"{path}: must contain {SALT_BYTES} hexadecimal bytes, not {len(salt)}; {RESTORE}")
+            raise DataError(f"{path}: no annotator can be identified without it ({error}); {RESTORE}") from error
         return salt
-
-    def write_salt(self, salt: bytes) -> None:
-        self.protect()
-        with replacing(self.private / "salt", private=True) as temporary:
-            temporary.write_text(f"{salt.hex()}\n")
 
     @contextmanager
     def locked(self) -> Iterator[None]:
@@ -319,13 +299,8 @@ def protect_folder(folder: Path) -> None:
 
 
 def guideline_files(path: Path) -> list[Path]:
-    """The guidelines of a round, a regular file `LANGUAGE.md` each. Raises DataError for a symbolic link."""
-    folder = path / "guidelines"
-    found = [one for language in LANGUAGES if os.path.lexists(one := folder / f"{language}.md")]
-    for one in (folder, *found):
-        if one.is_symlink() or (one != folder and not one.is_file()):
-            raise DataError(f"{one}: must not be a symbolic link, nor anything but a file; put the guidelines back")
-    return found
+    """Return the guidelines of a round, a file `LANGUAGE.md` each."""
+    return [one for language in LANGUAGES if (one := path / "guidelines" / f"{language}.md").is_file()]
 
 
 def now() -> str:

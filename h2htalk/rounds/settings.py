@@ -13,8 +13,8 @@ from pydantic import Field
 
 from h2htalk.data.files import read_toml
 from h2htalk.data.records import PathText, read_record, strict_record
-from h2htalk.errors import ConfigError, RoundError
-from h2htalk.rounds.questions import Kind, find_kind
+from h2htalk.errors import ConfigError
+from h2htalk.rounds.questions import Kind
 
 # Default annotators per item: the paper's 20 crowd evaluators and three specialists (section 3.2).
 ANNOTATORS = "CSV file of annotators: name, languages, crisis (yes: agreed to read about crises)."
@@ -120,34 +120,16 @@ class RoundSpec:
         return spec
 
 
-def read_settings(path: Path) -> dict[str, Any]:
-    """Read a TOML file of settings; paths in it are relative to the file. Raise ConfigError if it is not readable."""
-    raw = read_toml(path)
-    base = path.resolve().parent
-    for key in ("annotators", "guidelines"):
-        if isinstance(raw.get(key), str) and raw[key]:
-            raw[key] = str(base / Path(raw[key]).expanduser())
-    return raw
-
-
 def make_spec(kind: str, items: str, options: Mapping[str, Any], settings: Path | None = None) -> RoundSpec:
     """Make a specification from a command's options, which override those of the TOML file `settings`."""
-    stored = read_settings(settings) if settings is not None else {}
-    where = str(settings) if settings is not None else "the command"
+    stored, where = (read_toml(settings), str(settings)) if settings is not None else ({}, "the command")
+    for key in ("annotators", "guidelines"):
+        if isinstance(stored.get(key), str) and stored[key] and settings is not None:
+            stored[key] = str(settings.resolve().parent / Path(stored[key]).expanduser())
     given = {**stored, **options}
     # An absolute path, so that the command can be repeated from another folder; the name of a split is no path.
     # os.path: pathlib raises on a name that is too long.
     source = str(Path(items).resolve()) if os.path.exists(items) else items
     if options.get("annotators"):
         given["annotators"] = str(Path(options["annotators"]).resolve())
-    return RoundSpec.from_dict({**given, "kind": find_kind(kind), "items": source}, where)
-
-
-def require_same_spec(opened: RoundSpec, requested: RoundSpec, path: Path) -> None:
-    """Raise RoundError unless the round in `path` was opened with the requested settings."""
-    other = requested.to_dict()
-    names = [key for key, value in opened.to_dict().items() if value != other[key]]
-    if names:
-        raise RoundError(
-            f"{path}: this round was opened with another {', '.join(names)}; use the same settings, or another --out"
-        )
+    return RoundSpec.from_dict({**given, "kind": kind, "items": source}, where)

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from rounds_made import adjudicated, answer, begin, crowd, decisions, events, expert, people, split
-from spreadsheet_rounds import item, rows_of, write_rows
+from rounds_made import adjudicated, answer, begin, crowd, decisions, events, split
+from spreadsheet_rounds import rows_of, write_rows
 
-from h2htalk.data.files import read_jsonl, write_jsonl
+from h2htalk.data.files import write_jsonl
 from h2htalk.data.subtasks import SUBTASKS
-from h2htalk.errors import DataError, RoundError
+from h2htalk.errors import RoundError
 from h2htalk.rounds.lifecycle import close_round, open_round, reopen_round, round_status
 from h2htalk.rounds.round_folder import RoundFolder
 from h2htalk.rounds.settings import make_spec
@@ -58,14 +56,6 @@ def test_a_decision_between_two_labels_does_not_decide_a_tie_of_three(tmp_path: 
     assert not [note for note in closed.notes if "earlier adjudication" in note]
 
 
-def test_invalid_adjudications_are_named_with_their_line(tmp_path: Path) -> None:
-    path = tied(tmp_path)
-    for line in ({}, {"item": "a"}, {"item": []}):
-        (path / "adjudications.jsonl").write_text(json.dumps(line) + "\n")
-        with pytest.raises(DataError, match=r"adjudications.jsonl:1: .*restore the original file"):
-            close_round(path)
-
-
 def test_an_adjudication_of_an_adjudication(tmp_path: Path) -> None:
     """Two adjudicators disagreed and a third decided, but the round with the tie did not get the decision."""
     path = tied(tmp_path)
@@ -79,23 +69,6 @@ def test_an_adjudication_of_an_adjudication(tmp_path: Path) -> None:
     closed, _ = close_round(path, adjudication=first)
     assert "adjudication first: 1 of 1 decision applied; 0 ties remain" in closed.notes
     assert labels(path) == {"en-item-0": "drop"}
-
-
-def test_later_adjudications_replace_earlier_ones(tmp_path: Path) -> None:
-    path = tied(tmp_path, count=2)
-    close_round(path, adjudication=adjudicated(path, tmp_path / "one", lambda *_: {"label": "keep"}))
-    # The second adjudication is about one of these ties, as it was before the first.
-    stored = path / "adjudications.jsonl"
-    records = [record for _, record in read_jsonl(stored)]
-    write_jsonl(stored, records[1:])
-    close_round(path)
-    two = adjudicated(path, tmp_path / "two", lambda *_: {"label": "drop"})
-    write_jsonl(stored, records)
-    close_round(path)
-    closed, _ = close_round(path, adjudication=two)
-    assert "adjudication two: 1 of 1 decision applied; 0 ties remain" in closed.notes
-    assert labels(path) == {"en-item-0": "drop", "en-item-1": "keep"}
-    assert [event["by"] for event in events(path, "adjudicated")] == ["one", "two"]
 
 
 def test_withdrawn_decisions_do_not_count(tmp_path: Path) -> None:
@@ -118,33 +91,6 @@ def test_withdrawn_decisions_do_not_count(tmp_path: Path) -> None:
     closed, _ = close_round(path, adjudication=ties)
     assert "adjudication ties: 1 of 2 decisions applied; 0 ties remain" in closed.notes
     assert labels(path)[first] == "drop"
-
-
-def test_a_broken_tie_does_not_affect_other_decisions(tmp_path: Path) -> None:
-    """All decisions of an adjudication were refused if another annotation had broken one tie."""
-    path = tied(tmp_path, count=3, panel=3)
-    ties = adjudicated(path, tmp_path / "ties", lambda *_: {"label": "keep"})
-    reopen_round(path)
-    answer(path, lambda name, _: expert("drop") if name == "en-item-0" else {})
-    close_round(path, force=True)
-    closed, _ = close_round(path, adjudication=ties)
-    message = "2 of 3 decisions applied, 1 skipped (no longer tied between the same labels); 0 ties remain"
-    assert f"adjudication ties: {message}" in closed.notes
-    assert labels(path) == {"en-item-0": "drop", "en-item-1": "keep", "en-item-2": "keep"}
-    assert decisions(path)["en-item-0", "keep"]["rule"] == "one more annotation"
-    assert not [note for note in closed.notes if "earlier adjudication" in note]
-
-
-def test_adjudicators_see_no_suggestions(tmp_path: Path) -> None:
-    suggested = [item(n, suggested={"keep": "drop", "comment": "I would drop it."}) for n in range(2)]
-    write_jsonl(tmp_path / "items.jsonl", suggested)
-    annotators = str(people(tmp_path / "v.csv", "annalena", "bogumil"))
-    spec = make_spec("expert", str(tmp_path / "items.jsonl"), {"annotators": annotators})
-    open_round(replace(spec, overlap=2, suggest=True), tmp_path / "round")
-    answer(tmp_path / "round", split("keep", "drop"))
-    close_round(tmp_path / "round")
-    ties = adjudicated(tmp_path / "round", tmp_path / "ties", lambda *_: {"label": "keep"})
-    assert [one.suggested for one in RoundFolder(ties).items()] == [{}, {}]
 
 
 def test_adjudications_of_another_round_are_refused(tmp_path: Path) -> None:

@@ -11,12 +11,12 @@ import pytest
 from chain_made import candidate, closed, crisis_candidate, crowd_round, items_of, spec_of, write
 from curation_made import finished
 from kills import interrupted_at
-from rounds_made import answer, begin, crowd, expert, files_of, people
+from rounds_made import begin, crowd, expert, files_of, people
 
-from h2htalk.data.files import read_jsonl, write_json, write_jsonl
+from h2htalk.data.files import read_jsonl, write_json
 from h2htalk.data.links import Link, read_links
 from h2htalk.errors import DataError, RoundError
-from h2htalk.rounds.lifecycle import close_round, open_round
+from h2htalk.rounds.lifecycle import open_round
 from h2htalk.rounds.round_folder import RoundFolder
 from h2htalk.rounds.settings import RoundSpec, make_spec
 from h2htalk.rounds.spreadsheets.platform import SpreadsheetPlatform
@@ -58,33 +58,6 @@ def test_every_round_knows_its_workspace_and_what_came_after(tmp_path: Path) -> 
         assert RoundFolder(tmp_path / name).source_paths()["workspace"] == str(work)
         assert str(tmp_path) not in (tmp_path / name / "round.json").read_text()
     assert RoundFolder(tmp_path / "safety").sources() == RoundFolder(tmp_path / "expert").sources()
-
-
-def test_an_adjudicated_tie_is_kept(tmp_path: Path) -> None:
-    path = crowd_round(tmp_path)
-    open_round(spec_of("adjudication", path, 1), tmp_path / "ties")
-    closed(tmp_path / "ties", {"label": "keep"})
-    close_round(path, adjudication=tmp_path / "ties")
-    _, messages = open_round(spec_of("expert", path), tmp_path / "expert")
-    assert messages[0] == "crowd: 3 kept, 1 dropped, 0 tied"
-    assert set(items_of(tmp_path / "expert")) == {"c-1", "c-2", "c-3"}
-    assert "c-3" in RoundFolder(tmp_path / "expert").sources()
-
-
-def test_gold_items_and_items_without_annotations_are_not_kept(tmp_path: Path) -> None:
-    records = [
-        {"id": f"i-{n}", "language": language, "prompt": "hi"} | ({"gold": {"keep": "keep"}} if n == 2 else {})
-        for n, language in enumerate(("en", "zh", "en"))
-    ]
-    write_jsonl(tmp_path / "items.jsonl", records)
-    (tmp_path / "people.csv").write_text("name,languages,crisis\nanna,en,yes\nbo,zh,yes\n")
-    options = {"annotators": str(tmp_path / "people.csv"), "overlap": 1}
-    open_round(make_spec("crowd", str(tmp_path / "items.jsonl"), options), tmp_path / "crowd")
-    answer(tmp_path / "crowd", lambda *_: crowd(), only=("anna",))
-    close_round(tmp_path / "crowd", force=True)
-    _, messages = open_round(spec_of("expert", tmp_path / "crowd"), tmp_path / "expert")
-    assert messages[0] == "crowd: 1 kept, 0 dropped, 0 tied, 1 without annotations"
-    assert set(items_of(tmp_path / "expert")) == {"i-0"}
 
 
 def test_a_safety_round_judges_the_proposed_reply(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from argilla_double import ArgillaDouble
 from argilla_made import SAYS, named
 from argilla_made import opened as opened_on_server
 from command_line import h2htalk_here
-from rounds_made import NAMES, Typist, answer, begin, crowd, decisions, events, expert, people, split
+from rounds_made import Typist, answer, begin, crowd, decisions, events, expert
 from spreadsheet_rounds import item
 
 from h2htalk.data.files import write_jsonl
@@ -18,7 +18,7 @@ from h2htalk.errors import RoundError
 from h2htalk.rounds.lifecycle import close_round, open_round, reopen_round, round_status
 from h2htalk.rounds.round_folder import RoundFolder
 from h2htalk.rounds.settings import Care, make_spec
-from h2htalk.rounds.terminal import status_lines
+from h2htalk.rounds.status import status_lines
 
 
 def skipping(name: str, *annotators: str, otherwise: Typist = lambda *_: expert()) -> Typist:
@@ -38,20 +38,6 @@ def test_a_skip_does_not_prevent_closing_if_everybody_annotates(tmp_path: Path) 
     event = events(path, "closed")[-1]
     assert (event["incomplete"], event["missing"], event["below_overlap"]) == (False, 0, {"3": 1})
     assert [decisions(path)[f"en-item-{n}", "keep"]["votes"] for n in range(4)] == [4, 3, 4, 4]
-
-
-def test_closing_waits_while_anybody_is_left(tmp_path: Path) -> None:
-    path = begin(tmp_path, overlap=3, people=4)
-    answer(path, skipping("en-item-1", *NAMES))
-    status = round_status(path)
-    assert (status.missing, status.exhausted, status.unassigned) == ({"en-item-1": 1}, {"en-item-1": 2}, 1)
-    with pytest.raises(RoundError, match="1 assignment is missing for 1 of 4 items"):
-        close_round(path)
-    reopen_round(path)
-    answer(path, lambda *_: expert())
-    closed, _ = close_round(path)
-    assert "1 item has fewer annotations than the overlap of 3: 1 (1 item)" in closed.notes
-    assert decisions(path)["en-item-1", "keep"]["votes"] == 1
 
 
 def test_leaving_without_a_replacement(tmp_path: Path) -> None:
@@ -102,19 +88,6 @@ def test_an_item_for_nobody_is_refused(tmp_path: Path) -> None:
         with_crises(tmp_path / "r", 3, 3, overlap=2)
 
 
-def test_unclear_items_of_adaptive_rounds_that_nobody_is_left_for(tmp_path: Path) -> None:
-    """An item that stayed unclear below the maximum could not be closed without --force."""
-    path = with_crises(tmp_path / "r", 4, 1, overlap=6, adaptive={"on": True, "minimum": 2, "lead": 3})
-    assert RoundFolder(path).assignment_sets()[0].requested["en-item-0"] == 3
-    typed = split("drop", "keep", only="en-item-1", as_typed=crowd)
-    people_of = tuple(f"v{n:02}" for n in range(4))
-    answer(path, typed, only=people_of)
-    status = round_status(path)
-    assert (status.missing, status.exhausted) == ({}, {"en-item-1": 2})
-    closed, _ = close_round(path)
-    assert "1 item has fewer annotations than the overlap of 6: 3 (1 item)" in closed.notes
-
-
 def test_a_server_mixes_crises_with_other_items(server: ArgillaDouble, tmp_path: Path) -> None:
     """A session has one number of annotators; grouped by it, crises would be together, and refused."""
     items = [{"id": f"i{n}", "language": "en", "prompt": "Good morning.", "crisis": n == 0} for n in range(6)]
@@ -127,14 +100,3 @@ def test_a_server_mixes_crises_with_other_items(server: ArgillaDouble, tmp_path:
             server.respond("round-set1-en-01", named(round, f"i{n}"), name, **SAYS)
     closed, _ = close_round(round.path)
     assert "1 item has fewer annotations than the overlap of 3: 2 (1 item)" in closed.notes
-
-
-def test_more_annotators_raise_what_an_item_can_get(tmp_path: Path) -> None:
-    path = begin(tmp_path, overlap=3, people=2, count=2)
-    assert RoundFolder(path).assignment_sets()[0].requested == {"en-item-0": 2, "en-item-1": 2}
-    answer(path, lambda *_: expert())
-    round_status(path)
-    reopen_round(path, annotators=people(tmp_path / "more.csv", "carla"))
-    assert round_status(path).missing == {"en-item-0": 1, "en-item-1": 1}
-    answer(path, lambda *_: expert(), only=("carla",))
-    assert close_round(path)[0].exhausted == {}

@@ -6,7 +6,7 @@ import pytest
 
 from h2htalk.data.subtasks import SUBTASKS
 from h2htalk.errors import RoundError
-from h2htalk.rounds.questions import KINDS, QUESTIONS, find_kind, questions_for
+from h2htalk.rounds.questions import QUESTIONS, questions_for
 
 LABEL, RATING, SEVERAL = QUESTIONS["crowd"][1], QUESTIONS["crowd"][2], QUESTIONS["safety"][2]
 
@@ -49,11 +49,3 @@ def test_adjudications_ask_for_a_label_or_a_rating() -> None:
             questions_for("adjudication", mixed)
     # Other kinds ignore the labels of items.
     assert questions_for("crowd", [("keep", "drop")]) == QUESTIONS["crowd"]
-
-
-def test_unknown_kind() -> None:
-    assert [find_kind(name) for name in KINDS] == list(KINDS)
-    with pytest.raises(
-        RoundError, match=r"'croud'; did you mean 'crowd'\? choose from crowd, expert, adjudication, safety"
-    ):
-        find_kind("croud")

@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pytest
 from kills import interrupted_at
 from rounds_made import NAMES, answer, begin, decisions, expert, files_of, people, progress_of, split
 
-from h2htalk.errors import H2HTalkError, RoundError
+from h2htalk.errors import RoundError
 from h2htalk.rounds.lifecycle import close_round, open_round, reopen_round, round_status
 from h2htalk.rounds.round_folder import RoundFolder
 from h2htalk.rounds.settings import make_spec
@@ -76,15 +75,6 @@ def test_repeated_opening_and_status_change_nothing(tmp_path: Path) -> None:
     assert files_of(path) == before
 
 
-@pytest.mark.parametrize(
-    ("given", "message"), [({"overlap": 3}, "another overlap"), ({"overlap": 2, "count": 5}, "other items")]
-)
-def test_an_existing_round_is_not_replaced(tmp_path: Path, given: dict[str, Any], message: str) -> None:
-    begin(tmp_path, overlap=2)
-    with pytest.raises(RoundError, match=message):
-        begin(tmp_path, **given)
-
-
 def test_closing_needs_all_assignments_or_force(tmp_path: Path) -> None:
     path = begin(tmp_path, overlap=2, count=8)
     answer(path, lambda *_: expert(), only=NAMES[:3])
@@ -96,17 +86,6 @@ def test_closing_needs_all_assignments_or_force(tmp_path: Path) -> None:
     assert f"closed without {missing} assignments of {len(closed.missing)} items" in closed.notes
     assert RoundFolder(path).events()[-1]["incomplete"] is True
     assert {r["rule"] for r in decisions(path).values()} <= {"majority", "mean", "no annotations"}
-
-
-def test_closing_again_writes_the_same_files(tmp_path: Path) -> None:
-    path = begin(tmp_path, overlap=3)
-    answer(path, lambda *_: expert())
-    close_round(path, force=True)
-    event = RoundFolder(path).events()[-1]
-    assert (event["mistakes"], event["missing"], event["incomplete"]) == (0, 0, False)
-    before = files_of(path)
-    close_round(path)
-    assert files_of(path) == before
 
 
 def test_closing_is_refused_with_mistakes(tmp_path: Path) -> None:
@@ -212,12 +191,3 @@ def test_opening_interrupted_at_any_write_can_be_repeated(tmp_path: Path, write:
     assert RoundFolder(path).state == "open"
     answer(path, lambda *_: expert())
     assert close_round(path)[0].mistakes == ()
-
-
-def test_folders_without_a_round(tmp_path: Path) -> None:
-    for call in (round_status, close_round, reopen_round):
-        with pytest.raises(H2HTalkError, match="not a round"):
-            call(tmp_path / "nowhere")
-    with pytest.raises(RoundError, match="folder not found"):
-        list(list_rounds(tmp_path / "nowhere"))
-    assert list(list_rounds(tmp_path)) == []

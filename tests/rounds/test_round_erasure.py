@@ -191,14 +191,6 @@ def test_an_open_round_can_be_opened_again(tmp_path: Path) -> None:
     assert len(read_outcome(path).sources) == 3
 
 
-def test_every_item_of_a_round(closed: Path) -> None:
-    everybody = ErasedIds(frozenset(f"d-{n}" for n in range(4)))
-    assert erase(closed, everybody).removed == 4
-    assert (round_status(closed).items, list((closed / "spreadsheets").glob("a*"))) == (0, [])
-    assert read_outcome(closed).decisions == {}
-    assert "annalena,4,0" in (closed / "private" / "payment.csv").read_text()
-
-
 def test_references_of_others_and_items_without_a_source(tmp_path: Path) -> None:
     """An item goes where a reference is the erased person's; a line of a file is known by its id."""
     reference = {"text": WORDS, "origin": "answer:d-2", "provenance": {"dialogue": "d-2"}}

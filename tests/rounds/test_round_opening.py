@@ -41,14 +41,6 @@ def test_a_refused_opening_leaves_no_folder(tmp_path: Path, monkeypatch: pytest.
     assert len(progress_of(round_status(path))) == 3
 
 
-def test_status_after_an_interrupted_opening(tmp_path: Path) -> None:
-    path = begin(tmp_path)
-    (path / "events.jsonl").unlink()
-    status = round_status(path)
-    assert (status.state, progress_of(status)) == ("partly opened", {})
-    assert "opening was interrupted; complete it with `h2htalk round open expert" in status.notes[-1]
-
-
 @pytest.mark.parametrize(
     ("kind", "fields", "refused"),
     [

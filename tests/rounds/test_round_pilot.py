@@ -10,7 +10,7 @@ from spreadsheet_rounds import item, rows_of, write_rows
 from h2htalk.data.files import write_jsonl
 from h2htalk.errors import RoundError
 from h2htalk.rounds.annotators import read_annotators
-from h2htalk.rounds.lifecycle import close_round, open_round, reopen_round, round_status
+from h2htalk.rounds.lifecycle import close_round, open_round, round_status
 from h2htalk.rounds.round_folder import RoundFolder
 from h2htalk.rounds.settings import make_spec
 from h2htalk.rounds.spreadsheets.assigned_files import read_spreadsheet_round
@@ -65,16 +65,6 @@ def test_pilot_gives_all_items_to_all_and_lists_who_passed(tmp_path: Path) -> No
     assert len(read_annotators(path / "private" / "qualified.csv", b"salt")) == 3
 
 
-def test_annotators_who_join_or_leave_a_pilot(tmp_path: Path) -> None:
-    path = begin(tmp_path)
-    (tmp_path / "more.csv").write_text("name,languages,crisis\nemeka_o,en,yes\n", encoding="utf-8")
-    reopen_round(path, without=("daraigh",), annotators=tmp_path / "more.csv")
-    spreadsheets = read_spreadsheet_round(RoundFolder(path)).spreadsheets
-    assert {b.stem: len(b.assignments) for b in spreadsheets if b.assignment_set == 2} == {"emeka_o-2": 6}
-    answer(path)
-    assert not round_status(path).missing
-
-
 def test_no_list_if_nobody_passed(tmp_path: Path) -> None:
     path = begin(tmp_path)
     passed = path / "private" / "qualified.csv"
@@ -85,11 +75,6 @@ def test_no_list_if_nobody_passed(tmp_path: Path) -> None:
     assert not passed.exists()
     with pytest.raises(RoundError, match=r"closing a pilot writes qualified\.csv only"):
         open_round(spec, tmp_path / "round")
-
-
-def test_pilot_items_without_eligible_annotators(tmp_path: Path) -> None:
-    with pytest.raises(RoundError, match=r"no annotator is eligible for 6 items, the first: 'zh-item-0' is in zh;"):
-        begin(tmp_path, people="name,languages,crisis\nannalena,en,yes\n")
 
 
 def test_participants_of_prolific_are_paid_by_their_id(tmp_path: Path) -> None:

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from h2htalk.errors import ConfigError, H2HTalkError
-from h2htalk.rounds.settings import RoundSpec, make_spec, require_same_spec
+from h2htalk.errors import ConfigError
+from h2htalk.rounds.settings import RoundSpec, make_spec
 
 
 def test_default_overlaps() -> None:
@@ -48,10 +48,3 @@ def test_invalid_settings(tmp_path: Path, text: str, message: str | None) -> Non
         return
     with pytest.raises(ConfigError, match=message):
         make_spec("crowd", "mini@1", {}, path)
-
-
-def test_settings_of_an_open_round_cannot_change(tmp_path: Path) -> None:
-    one = make_spec("crowd", "mini@1", {})
-    require_same_spec(one, make_spec("crowd", "mini@1", {}), tmp_path)
-    with pytest.raises(H2HTalkError, match="opened with another overlap, seed"):
-        require_same_spec(one, make_spec("crowd", "mini@1", {"overlap": 3, "seed": 1}), tmp_path)

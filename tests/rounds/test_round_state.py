@@ -37,8 +37,8 @@ def first_line(text: str) -> str:
         ("private/annotators.jsonl", lambda text: text.replace('"en"', '"de"'), r"annotators.jsonl:1: "),
         ("private/annotators.jsonl", first_line, "annotators with items are missing"),
         ("private/annotators.jsonl", None, "the file is missing, and annotations cannot be attributed"),
-        ("private/salt", lambda _: "00ff\n", "must contain 16 hexadecimal bytes"),
-        ("private/salt", None, "salt: the file is missing, and no annotator can be identified"),
+        ("private/salt", lambda _: "00ff\n", "salt: no annotator can be identified"),
+        ("private/salt", None, "salt: no annotator can be identified without it"),
         ("items.jsonl", first_line, "the item 'en-item-1' is missing"),
         ("events.jsonl", lambda _: '{"when":"2026"}\n', r"events.jsonl:1: an event needs a name"),
     ],
@@ -104,7 +104,7 @@ def test_copies_without_names_can_be_read_and_an_open_round_needs_them(tmp_path:
     for call in CALLS:
         with pytest.raises(DataError, match=r"annotators.jsonl: the file is missing.*restore the round's folder"):
             call(path)
-    with pytest.raises(DataError, match="salt: the file is missing"):
+    with pytest.raises(DataError, match="salt: no annotator can be identified"):
         RoundFolder(path).salt()
     copy = tmp_path / "copies" / "round"
     close_round(copy)

@@ -54,15 +54,12 @@ def agreement_of(votes: Iterable[Vote] | VoteTable, level: Level, seed: int = 0)
     counts = table.counts()
     pairable = counts[counts.sum(axis=1) > 1]
     columns = np.flatnonzero(pairable.any(axis=0))
-    # An order of labels that does not depend on their names, and one of items that does not depend on their ids: the
-    # draws of the bootstrap and the last bit of sums depend on both.
-    if level == "nominal":
-        values, order = np.arange(len(columns), dtype=np.float64), _nameless_order(pairable[:, columns])
-    else:
+    values = np.arange(len(columns), dtype=np.float64)
+    if level == "ordinal":
         numbers = np.array([float(table.labels[at]) for at in columns])
-        order = np.argsort(numbers)
-        values = numbers[order]
-    pairable = pairable[:, columns[order]]
+        columns, values = columns[np.argsort(numbers)], np.sort(numbers)
+    pairable = pairable[:, columns]
+    # The last bit of sums depends on the order of items, which must not depend on their ids.
     pairable = pairable[np.lexsort(pairable.T)] if pairable.size else pairable
     sizes = len(pairable), int(pairable.sum())
     if reason := NO_PAIRS if not len(pairable) else NO_VARIETY if len(values) < 2 else "":
@@ -73,18 +70,6 @@ def agreement_of(votes: Iterable[Vote] | VoteTable, level: Level, seed: int = 0)
         raise MissingExtraError("Krippendorff's alpha", 'pip install "h2htalk[rounds]"') from error
     alpha = krippendorff.alpha(value_counts=pairable, value_domain=values, level_of_measurement=level)
     return Agreement(level, round(float(alpha), 6), _interval(pairable, level, seed), *sizes)
-
-
-def _nameless_order(counts: Any) -> Any:
-    """Return an order of columns by the frequency of their labels, then by their co-occurrence with others."""
-    import numpy as np
-
-    _, row_kind = np.unique(np.sort(counts, axis=1), axis=0, return_inverse=True)
-    keys = []
-    for column in counts.T:
-        kinds = np.unique(np.stack([column, row_kind.ravel()]), axis=1, return_counts=True)
-        keys.append((int(column.sum()), np.vstack([*kinds]).T.tolist()))
-    return np.array(sorted(range(len(keys)), key=keys.__getitem__), dtype=np.intp)
 
 
 def _interval(counts: Any, level: Level, seed: int) -> tuple[float, float] | None:

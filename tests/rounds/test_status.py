@@ -1,14 +1,35 @@
-"""Lines and tables of rounds on the terminal."""
+"""Status of rounds, and what the terminal shows of it."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from spreadsheet_rounds import fill, item, opened, stems, workbook_path
+import pytest
+from command_line import h2htalk_here
+from rounds_made import answer, begin, crowd, split
+from spreadsheet_rounds import (
+    fill,
+    item,
+    opened,
+    rows_of,
+    stems,
+    workbook_path,
+    write_rows,
+)
 
+from h2htalk.curation.show import show
 from h2htalk.rounds.lifecycle import close_round, round_status
-from h2htalk.rounds.status import ProgressRow, Status, list_rounds
-from h2htalk.rounds.terminal import decisions_table, progress_table, rounds_table, status_lines
+from h2htalk.rounds.platforms import Message
+from h2htalk.rounds.status import (
+    ProgressRow,
+    Status,
+    decisions_table,
+    grouped,
+    list_rounds,
+    progress_table,
+    rounds_table,
+    status_lines,
+)
 from h2htalk.text.tables import Table
 
 CROWD = {"subtask": "Everyday reply", "keep": "Keep", "quality": "4: good"}
@@ -67,3 +88,55 @@ def test_the_reason_for_undefined_alpha_fits_its_column(tmp_path: Path) -> None:
     table = lines(decisions_table(round.path, decisions))
     assert [row[-3:] for row in table[1:]] == [["one", "label", "only"]] * 3
     assert "agreement is undefined" in (round.path / "agreement.json").read_text(encoding="utf-8")
+
+
+def test_one_line_for_a_fault_in_many_places() -> None:
+    many = [Message(f"anna.csv: row {n}", f"'{n}' is not valid", "not valid") for n in range(236)]
+    other = Message("bert.csv", "the file is empty")
+    assert list(grouped([many[0], other, "a note", *many[1:]])) == [
+        "anna.csv: row 0: '0' is not valid",
+        "  the same in 235 more places: anna.csv: row 1; anna.csv: row 2; anna.csv: row 3; anna.csv: row 4; "
+        "anna.csv: row 5; and 230 more",
+        "bert.csv: the file is empty",
+        "a note",
+    ]
+
+
+@pytest.mark.parametrize("fault", ["value", "suffix"])
+def test_a_fault_in_each_file_and_row(tmp_path: Path, fault: str) -> None:
+    """A misspelt answer in each row printed 236 lines, a renamed column one for each file."""
+    path = begin(tmp_path, "crowd", count=40, people=6, overlap=6)
+    answer(path, lambda *_: crowd())
+    for file in sorted((path / "spreadsheets").glob("*.xlsx")):
+        rows = rows_of(file)
+        if fault == "suffix":
+            file.rename(file.with_suffix(".ods"))
+            continue
+        for number, row in enumerate(rows):
+            row["keep"] = f"maybe {number}"
+        write_rows(file, rows)
+    for words in (("status",), ("close", "--force")):
+        done = h2htalk_here("round", words[0], path, *words[1:])
+        lines = [line for line in (done.stdout + done.stderr).splitlines() if "spreadsheets/" in line]
+        assert 2 <= len(lines) <= 6, lines
+        assert "more places" in lines[1]
+    assert done.returncode == 0
+
+
+def test_each_mistake_can_be_listed(tmp_path: Path) -> None:
+    path = begin(tmp_path, "crowd", count=10, people=2, overlap=2)
+    answer(path, lambda *_: crowd("perhaps"))
+    assert len(h2htalk_here("round", "status", path).stderr.splitlines()) == 2
+    done = h2htalk_here("round", "status", path, "--mistakes")
+    assert done.returncode == 2
+    assert done.stderr.count("'perhaps' is not a valid answer") == len(done.stderr.splitlines()) == 20
+
+
+def test_a_round_shows_its_items_and_their_decisions(tmp_path: Path) -> None:
+    path = begin(tmp_path, count=2)
+    assert "no decision yet" in "\n".join(show(str(path)))
+    answer(path, split("keep"))
+    close_round(path)
+    text = "\n".join(show(str(path)))
+    assert "keep: keep (majority, 3 of 3)" in text
+    assert "2 of 2 records" in text
