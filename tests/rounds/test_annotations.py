@@ -1,14 +1,18 @@
-"""Annotations: stored lines, and the valid one of several."""
+"""Annotations, annotators, questions: what is read, and what is refused."""
 
 from __future__ import annotations
+
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from h2htalk.data.records import read_record
-from h2htalk.errors import DataError
+from h2htalk.errors import RoundError
 from h2htalk.rounds.annotations import Annotation, changes, latest, skips
+from h2htalk.rounds.annotators import annotator_id, merge_annotators, read_annotators
+from h2htalk.rounds.questions import QUESTIONS, questions_for
 
 ITEMS, ANNOTATORS = st.sampled_from("ab"), st.sampled_from("xyz")
 VALUES = st.none() | st.sampled_from(["keep", "drop"]) | st.integers(1, 5)
@@ -30,19 +34,6 @@ def made(item: str, annotator: str, question: str, value: object) -> Annotation:
         },
         "a:1",
     )
-
-
-@pytest.mark.parametrize("value", ["keep", 4, ["a", "b"], [], None])
-def test_annotations_as_json(value: object) -> None:
-    answer = made("a", "x", "q", value)
-    assert read_record(Annotation, answer.to_dict(), "a:1") == answer
-    assert list(answer.to_dict()) == ["round", "item", "annotator", "question", "value", "when"]
-
-
-@pytest.mark.parametrize("value", [True, 1.5, {"a": 1}, [1]])
-def test_invalid_values(value: object) -> None:
-    with pytest.raises(DataError, match=r"value(\.1)?: must be text"):
-        made("a", "x", "q", value)
 
 
 def test_latest_annotations() -> None:
@@ -70,3 +61,114 @@ def test_storing_changes_gives_what_the_platform_holds(stored: list[Annotation],
 def test_skipped_items_that_are_annotated_later() -> None:
     both = latest([made("a", "x", "skipped", "yes"), made("b", "x", "skipped", "yes"), made("b", "x", "keep", "keep")])
     assert skips(both) == {("a", "x")}
+
+
+SALT = b"salt"
+
+
+def write(path: Path, text: str) -> Path:
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_read_a_list(tmp_path: Path) -> None:
+    path = write(tmp_path / "v.csv", '\ufeffname,languages,crisis\nana,en zh,no\n李雷,"zh,en",\nbo,en,YES\n')
+    annotators = read_annotators(path, SALT)
+    assert [(v.name, v.languages, v.crisis) for v in annotators] == [
+        ("ana", ("en", "zh"), False), ("李雷", ("zh", "en"), False), ("bo", ("en",), True),
+    ]  # fmt: skip
+    assert all(
+        v.name not in v.id and v.id == annotator_id(v.name, SALT) != annotator_id(v.name, b"other") for v in annotators
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("name\nana\n", "its first row is 'name', without languages"),
+        ("Annotator;Tongue\nana;en\n", "its first row is 'annotator, tongue', without name and languages"),
+        ("name,languages,Name\nana,en,bo\n", "names a column twice"),
+        ("name,languages\n", "is empty; add a heading"),
+        ("name,languages\n,\n\n", "is empty; add a heading"),
+        ("name,languages\n\nana,fr\n", "v.csv:3: languages"),
+        ("", "a heading with name and languages"),
+        ("name,languages\nana,fr\n", r"v.csv:2: languages is 'fr'; choose from en, zh"),
+        ("name,languages\nana,\n", "v.csv:2: languages"),
+        ("name,languages\n../../etc,en\n", "v.csv:2: name is"),
+        ("name,languages\n.hidden,en\n", "v.csv:2: name is"),
+        ("name,languages\n=1+1,en\n", "v.csv:2: name is"),
+        (f"name,languages\n{'a' * 61},en\n", "up to 60"),
+        ("name,languages,crisis\nana,en,perhaps\n", "write yes or no"),
+        ("name,languages\nAna,en\nana,zh\n", "differ only in case"),
+    ],
+)
+def test_invalid_lists(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(RoundError, match=message):
+        read_annotators(write(tmp_path / "v.csv", text), SALT)
+
+
+def test_merged_lists_have_distinct_names(tmp_path: Path) -> None:
+    """`bo` and `BO` had spreadsheets of the same name on many file systems."""
+    path = tmp_path / "v.csv"
+    known = read_annotators(write(path, "name,languages\nana,en\nbo,en\nconrad,en\n"), SALT)
+    both = merge_annotators(
+        known, read_annotators(write(path, "name,languages,crisis\nbo,zh,no\ncy,en,\n"), SALT), path
+    )
+    assert list(both) == ["ana", "bo", "conrad", "cy"]
+    assert (both["bo"].languages, both["bo"].crisis) == (("zh",), False)
+    with pytest.raises(RoundError, match="'BO' and 'bo' differ only in case"):
+        merge_annotators(known, read_annotators(write(path, "name,languages\nBO,en\n"), SALT), path)
+
+
+@pytest.mark.parametrize(
+    ("text", "languages", "crisis"),
+    [
+        # A misspelt column, or an empty cell, counted as consent.
+        ("name,languages\nana,en\n", ("en",), False),
+        ("name,languages,crises\nana,en,yes\n", ("en",), False),
+        ("name,languages,crisis\nana,en,\n", ("en",), False),
+        # Forms that spreadsheet programs write.
+        ("name;languages;crisis\r\nana;en zh;yes\r\n", ("en", "zh"), True),
+        ("Name\tLanguages\tCrisis\nana\ten+zh\tYes\n", ("en", "zh"), True),
+        (' NAME ,mail,"Languages",crisis\nana,x@example.org,"en,zh",yes\n\n', ("en", "zh"), True),
+    ],
+)
+def test_separators_spellings_and_consent(tmp_path: Path, text: str, languages: tuple[str, ...], crisis: bool) -> None:
+    (annotator,) = read_annotators(write(tmp_path / "v.csv", text), SALT)
+    assert (annotator.name, annotator.languages, annotator.crisis) == ("ana", languages, crisis)
+
+
+LABEL, RATING, SEVERAL = QUESTIONS["crowd"][1], QUESTIONS["crowd"][2], QUESTIONS["safety"][2]
+
+
+@pytest.mark.parametrize("raw", [4, 4.0, "4", " 4 "])
+def test_valid_ratings(raw: object) -> None:
+    assert RATING.read(raw) == 4
+
+
+@pytest.mark.parametrize("raw", [True, 0, 6, 4.5, "4.5", "four", "", None, [4], float("nan"), "４" * 3, "9" * 5000])
+def test_invalid_ratings(raw: object) -> None:
+    with pytest.raises(RoundError, match="choose from 1, 2, 3, 4, 5"):
+        RATING.read(raw)
+
+
+def test_labels() -> None:
+    assert LABEL.read("keep") == "keep"
+    for raw in ("KEEP", "maybe", "", None, 1, ["keep"]):
+        with pytest.raises(RoundError, match="choose from keep, drop"):
+            LABEL.read(raw)
+    assert SEVERAL.read(["privacy", "boundary", "privacy"]) == ("boundary", "privacy")
+    assert SEVERAL.read("privacy") == ("privacy",)
+    with pytest.raises(RoundError, match="is not valid for violations"):
+        SEVERAL.read(["privacy", "rude"])
+
+
+def test_adjudications_ask_for_a_label_or_a_rating() -> None:
+    assert questions_for("adjudication", [(), ()])[0].name == "rating"
+    question = questions_for("adjudication", [("keep", "drop"), ("drop", "none")])[0]
+    assert (question.name, question.labels) == ("label", ("drop", "keep", "none"))
+    for mixed in ([("keep", "drop"), ()], [("keep",), ("keep", "drop")]):
+        with pytest.raises(RoundError, match="open two rounds"):
+            questions_for("adjudication", mixed)
+    # Other kinds ignore the labels of items.
+    assert questions_for("crowd", [("keep", "drop")]) == QUESTIONS["crowd"]

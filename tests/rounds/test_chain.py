@@ -60,19 +60,6 @@ def test_every_round_knows_its_workspace_and_what_came_after(tmp_path: Path) -> 
     assert RoundFolder(tmp_path / "safety").sources() == RoundFolder(tmp_path / "expert").sources()
 
 
-def test_a_safety_round_judges_the_proposed_reply(tmp_path: Path) -> None:
-    path = crowd_round(tmp_path)
-    proposed = items_of(path)["c-2"].reference
-    open_round(spec_of("safety", path), tmp_path / "safety")
-    item = items_of(tmp_path / "safety")["c-2"]
-    assert (item.response, item.reference) == (proposed, "")
-    # A response that is there is what was judged before.
-    other = begin(tmp_path / "other", "expert", 1, people=2, overlap=2)
-    closed(other, expert())
-    open_round(spec_of("safety", other), tmp_path / "others")
-    assert items_of(tmp_path / "others")["en-item-0"] == items_of(other)["en-item-0"]
-
-
 @pytest.mark.parametrize(
     ("state", "message"),
     [

@@ -1,4 +1,4 @@
-"""The outcome of a closed round: what other rounds and a release read."""
+"""The outcome of a closed round, and adjudications, which decide the ties that their annotators saw."""
 
 from __future__ import annotations
 
@@ -6,12 +6,16 @@ import shutil
 from pathlib import Path
 
 import pytest
-from rounds_made import answer, begin, decisions, expert, people, split
+from rounds_made import adjudicated, answer, begin, crowd, decisions, events, expert, people, split
+from spreadsheet_rounds import rows_of, write_rows
 
+from h2htalk.data.files import write_jsonl
+from h2htalk.data.subtasks import SUBTASKS
 from h2htalk.errors import DataError, RoundError
-from h2htalk.rounds.lifecycle import close_round, reopen_round
+from h2htalk.rounds.lifecycle import close_round, open_round, reopen_round, round_status
 from h2htalk.rounds.outcome import read_outcome
 from h2htalk.rounds.round_folder import RoundFolder
+from h2htalk.rounds.settings import make_spec
 
 
 @pytest.fixture
@@ -72,3 +76,106 @@ def test_several_labels_are_decided_only_where_somebody_chose(tmp_path: Path) ->
     outcome = read_outcome(path)
     assert outcome.decisions["en-item-1", "violations"].label == ("privacy",)
     assert ("en-item-0", "violations") not in outcome.decisions
+
+
+A, B, C = list(SUBTASKS)[:3]
+
+
+def tied(folder: Path, count: int = 1, panel: int = 2) -> Path:
+    """A closed round in which two annotators disagree on every item."""
+    path = begin(folder, count=count, people=panel, overlap=2)
+    answer(path, split("keep", "drop"))
+    close_round(path)
+    return path
+
+
+def labels(path: Path, question: str = "keep") -> dict[str, str | None]:
+    """Item -> decided label."""
+    return {item: one["label"] for (item, name), one in decisions(path).items() if name == question}
+
+
+def test_a_decision_between_two_labels_does_not_decide_a_tie_of_three(tmp_path: Path) -> None:
+    """A choice between two labels decided a tie with a third, which the adjudicator had never seen."""
+    path = begin(tmp_path, "crowd", 1, people=6, overlap=2)
+    answer(path, split(A, B, as_typed=lambda label: crowd(subtask=label)))
+    close_round(path, force=True)
+    ties = adjudicated(path, tmp_path / "ties", lambda *_: {"label": A})
+    close_round(path, adjudication=ties)
+    assert decisions(path)["en-item-0", "subtask"]["rule"] == "adjudication"
+    reopen_round(path)
+    answer(path, lambda *_: crowd(subtask=C))
+    # The tie has its further annotator, so that closing does not name `round reopen`.
+    status = round_status(path)
+    assert (status.ties, status.missing) == (0, {})
+    closed, _ = close_round(path)
+    assert not [note for note in closed.notes if "h2htalk round reopen" in note]
+    assert decisions(path)["en-item-0", "subtask"]["tied"] == sorted((A, B, C))
+    assert "1 earlier adjudication is not applied: later annotations" in closed.notes[0]
+    closed, _ = close_round(path, adjudication=ties)
+    assert "adjudication ties: 0 of 1 decision applied, 1 skipped (no longer tied" in closed.notes[0]
+    again = adjudicated(path, tmp_path / "again", lambda *_: {"label": C})
+    closed, _ = close_round(path, adjudication=again)
+    assert labels(path, "subtask") == {"en-item-0": C}
+    assert not [note for note in closed.notes if "earlier adjudication" in note]
+
+
+def test_an_adjudication_of_an_adjudication(tmp_path: Path) -> None:
+    """Two adjudicators disagreed and a third decided, but the round with the tie did not get the decision."""
+    path = tied(tmp_path)
+    choices = split("keep", "drop", as_typed=lambda label: {"label": label})
+    first = adjudicated(path, tmp_path / "first", choices, 2)
+    closed, _ = close_round(path, adjudication=first)
+    assert "adjudication first: 0 of 1 decision applied; 1 tie remains" in closed.notes
+    assert not (path / "adjudications.jsonl").exists()
+    second = adjudicated(first, tmp_path / "second", lambda *_: {"label": "drop"})
+    close_round(first, adjudication=second)
+    closed, _ = close_round(path, adjudication=first)
+    assert "adjudication first: 1 of 1 decision applied; 0 ties remain" in closed.notes
+    assert labels(path) == {"en-item-0": "drop"}
+
+
+def test_withdrawn_decisions_do_not_count(tmp_path: Path) -> None:
+    """A decision that the adjudicator had withdrawn stayed."""
+    path = tied(tmp_path, count=2)
+    ties = adjudicated(path, tmp_path / "ties", lambda *_: {"label": "keep"})
+    close_round(path, adjudication=ties)
+    (file,) = (ties / "spreadsheets").glob("*.xlsx")
+    rows = rows_of(file)
+    write_rows(file, [rows[0] | {"label": "", "skip": "yes"}, *rows[1:]])
+    reopen_round(ties)
+    close_round(ties, force=True)
+    (first,) = [item.removesuffix("#keep") for item, label in labels(ties, "label").items() if label is None]
+    closed, _ = close_round(path, adjudication=ties)
+    assert "adjudication ties: 1 of 2 decisions applied; 1 tie remains" in closed.notes
+    assert [item for item, label in labels(path).items() if label is None] == [first]
+    assert [event["applied"] for event in events(path, "adjudicated")] == [2, 1]
+    # A decision of another adjudication stays.
+    close_round(path, adjudication=adjudicated(path, tmp_path / "second", lambda *_: {"label": "drop"}))
+    closed, _ = close_round(path, adjudication=ties)
+    assert "adjudication ties: 1 of 2 decisions applied; 0 ties remain" in closed.notes
+    assert labels(path)[first] == "drop"
+
+
+def test_adjudications_of_another_round_are_refused(tmp_path: Path) -> None:
+    one, other = tied(tmp_path / "one", count=2), tied(tmp_path / "other", count=3)
+    ties = adjudicated(other, tmp_path / "ties", lambda *_: {"label": "drop"})
+    before = decisions(one)
+    with pytest.raises(RoundError, match="ties of another round"):
+        close_round(one, adjudication=ties)
+    with pytest.raises(RoundError, match="does not adjudicate the ties of another round"):
+        close_round(one, adjudication=other)
+    assert decisions(one) == before
+    assert not (one / "adjudications.jsonl").exists()
+
+
+def test_adjudications_of_many_crises_have_sessions_of_one_item(tmp_path: Path) -> None:
+    """13 crises of 51 ties were refused, but the manager cannot choose the items."""
+    records = [
+        {"id": f"t-{n}", "language": "en", "prompt": "hi", "labels": ["keep", "drop"], "crisis": n < 6}
+        for n in range(10)
+    ]
+    write_jsonl(tmp_path / "ties.jsonl", records)
+    open_round(make_spec("adjudication", str(tmp_path / "ties.jsonl"), {}), tmp_path / "round")
+    (assignment_set,) = RoundFolder(tmp_path / "round").assignment_sets()
+    sessions = [one.session for one in assignment_set.assignments if int(one.item[2:]) < 6]
+    assert len(set(sessions)) == len(sessions)

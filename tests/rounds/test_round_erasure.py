@@ -19,7 +19,6 @@ from spreadsheet_rounds import edited, fill, places, workbook_path
 
 from h2htalk.data.erasure.folder_kinds import ErasedIds, erase
 from h2htalk.data.files import write_jsonl
-from h2htalk.errors import DataError
 from h2htalk.rounds.lifecycle import close_round, open_round, round_status
 from h2htalk.rounds.outcome import read_outcome
 from h2htalk.rounds.round_folder import RoundFolder
@@ -259,14 +258,3 @@ def test_a_server_that_does_not_answer(server: ArgillaDouble, tmp_path: Path, mo
     result = erase(path, gone)
     assert (result.removed, result.items, result.unfinished) == (0, {"a"}, False)
     assert WORDS not in texts(server)
-
-
-def test_a_folder_of_others_leads_to_no_other_round(tmp_path: Path) -> None:
-    """A round whose `private` was a link wrote into another round, and removed what its people had sent."""
-    theirs, mine = opened(tmp_path / "a"), opened(tmp_path / "b")
-    shutil.rmtree(theirs / "private")
-    (theirs / "private").symlink_to(mine / "private")
-    before = sorted((mine / "private").iterdir())
-    with pytest.raises(DataError, match="is a symbolic link"):
-        erase(theirs, EMILY)
-    assert sorted((mine / "private").iterdir()) == before

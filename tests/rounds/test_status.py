@@ -12,7 +12,6 @@ from spreadsheet_rounds import (
     item,
     opened,
     rows_of,
-    stems,
     workbook_path,
     write_rows,
 )
@@ -23,7 +22,6 @@ from h2htalk.rounds.platforms import Message
 from h2htalk.rounds.status import (
     ProgressRow,
     Status,
-    decisions_table,
     grouped,
     list_rounds,
     progress_table,
@@ -73,21 +71,6 @@ def test_annotators_without_items_share_one_row() -> None:
     table = lines(progress_table(Status("r", progress=rows, idle=1_200)))
     assert table[-1] == ["1,200", "annotators", "without", "items"]
     assert len(table) == 4
-
-
-def test_annotators_of_a_server_and_those_who_left_have_no_number_of_items() -> None:
-    table = lines(progress_table(Status("r", progress=(ProgressRow("ann (left)", "zh", None, 3, None, 0, 1),))))
-    assert table[1] == ["ann", "(left)", "zh", "-", "3", "-", "1"]
-
-
-def test_the_reason_for_undefined_alpha_fits_its_column(tmp_path: Path) -> None:
-    round = opened(tmp_path, "crowd", [item(1)], annotators="anna,en;bert,en")
-    for stem in stems(round):
-        fill(workbook_path(round, stem), {1: CROWD})
-    _, decisions = close_round(round.path)
-    table = lines(decisions_table(round.path, decisions))
-    assert [row[-3:] for row in table[1:]] == [["one", "label", "only"]] * 3
-    assert "agreement is undefined" in (round.path / "agreement.json").read_text(encoding="utf-8")
 
 
 def test_one_line_for_a_fault_in_many_places() -> None:

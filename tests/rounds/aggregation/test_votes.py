@@ -150,11 +150,6 @@ def test_initial_accuracy_without_anything_to_learn_from() -> None:
         assert [decision.posterior for decision in decisions.values()] == pytest.approx([0.7] * 3)
 
 
-def test_repeated_votes_count_once() -> None:
-    votes = votes_of("a b b")
-    assert majority([*votes, votes[0], votes[0]]) == majority(votes)
-
-
 def test_two_labels_of_one_annotator_on_an_item_are_an_error() -> None:
     votes = [*votes_of("a b\nb b"), Vote("item-01", "annotator-00", "a")]
     for decide in (majority, dawid_skene):

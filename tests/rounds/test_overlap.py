@@ -1,10 +1,13 @@
-"""Pilots: gold items for all annotators, to select those who pass."""
+"""Items that cannot reach the overlap, and pilots, in which everybody gets every item."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
+from command_line import h2htalk_here
+from rounds_made import Typist, answer, begin, crowd, decisions, events, expert
 from spreadsheet_rounds import item, rows_of, write_rows
 
 from h2htalk.data.files import write_jsonl
@@ -14,11 +17,65 @@ from h2htalk.rounds.lifecycle import close_round, open_round, round_status
 from h2htalk.rounds.round_folder import RoundFolder
 from h2htalk.rounds.settings import make_spec
 from h2htalk.rounds.spreadsheets.assigned_files import read_spreadsheet_round
+from h2htalk.rounds.status import status_lines
+
+
+def skipping(name: str, *annotators: str, otherwise: Typist = lambda *_: expert()) -> Typist:
+    """Everybody annotates, and some skip one item."""
+    return lambda one, who: {"skip": "yes"} if one == name and who in annotators else otherwise(one, who)
+
+
+def test_a_skip_does_not_prevent_closing_if_everybody_annotates(tmp_path: Path) -> None:
+    """One skip blocked closing, because there was nobody else to ask."""
+    path = begin(tmp_path, overlap=4, people=4)
+    answer(path, skipping("en-item-1", "bogumil"))
+    status = round_status(path)
+    assert (status.missing, status.exhausted, status.items_done) == ({}, {"en-item-1": 1}, 4)
+    assert "1 item cannot reach the overlap: no further eligible annotator is left" in list(status_lines(status))
+    closed, _ = close_round(path)
+    assert "1 item has fewer annotations than the overlap of 4: 3 (1 item)" in closed.notes
+    event = events(path, "closed")[-1]
+    assert (event["incomplete"], event["missing"], event["below_overlap"]) == (False, 0, {"3": 1})
+    assert [decisions(path)[f"en-item-{n}", "keep"]["votes"] for n in range(4)] == [4, 3, 4, 4]
+
+
+def with_crises(folder: Path, annotators: int, decline: int, **given: Any) -> Path:
+    """A round of ten items, two about a crisis, that some annotators decline."""
+    folder.mkdir()
+    write_jsonl(folder / "items.jsonl", [item(n, crisis=n < 2) for n in range(10)])
+    lines = [f"v{n:02},en,{'no' if n < decline else 'yes'}" for n in range(annotators)]
+    (folder / "people.csv").write_text("\n".join(["name,languages,crisis", *lines]) + "\n")
+    options = {"annotators": str(folder / "people.csv"), "care": {"crisis_share": 0.5}, **given}
+    _, messages = open_round(make_spec("crowd", str(folder / "items.jsonl"), options), folder / "round")
+    (folder / "messages").write_text("\n".join(messages))
+    return folder / "round"
+
+
+def test_annotators_who_decline_crises_do_not_forbid_an_overlap_of_all(tmp_path: Path) -> None:
+    path = with_crises(tmp_path / "r", 20, 2, overlap=20)
+    message = "2 items have fewer eligible annotators than the overlap of 20: 18 (2 items)"
+    assert (tmp_path / "r" / "messages").read_text().splitlines()[-1] == message
+    assert events(path, "opened")[0]["below_overlap"] == {"18": 2}
+    (first,) = RoundFolder(path).assignment_sets()
+    assert [first.requested[f"en-item-{n}"] for n in range(3)] == [18, 18, 20]
+    assert len(first.assignments) == 2 * 18 + 8 * 20
+    status = round_status(path)
+    assert (sum(status.missing.values()), status.unassigned) == (196, 0)
+    answer(path, lambda *_: crowd(), only=tuple(f"v{n:02}" for n in range(20)))
+    done = h2htalk_here("round", "close", path)
+    assert "2 items have fewer annotations than the overlap of 20: 18 (2 items)" in done.stdout
+    assert done.returncode == 0
+
+
+def test_an_item_for_nobody_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(RoundError, match=r"no annotator is eligible for 2 items.*about a crisis \(yes under crisis"):
+        with_crises(tmp_path / "r", 3, 3, overlap=2)
+
 
 PEOPLE = "name,languages,crisis\nannalena,en,yes\nbogumil,zh en,no\nchen_wei,zh,yes\ndaraigh,en,yes\n"
 
 
-def begin(folder: Path, count: int = 6, people: str = PEOPLE, **given: object) -> Path:
+def begin_pilot(folder: Path, count: int = 6, people: str = PEOPLE, **given: object) -> Path:
     """A pilot of `count` items in each language, one of them about a crisis; no overlap is set."""
     folder.mkdir(parents=True, exist_ok=True)
     gold = {"keep": "keep"}
@@ -31,7 +88,7 @@ def begin(folder: Path, count: int = 6, people: str = PEOPLE, **given: object) -
     return folder / "pilot"
 
 
-def answer(path: Path, wrong: tuple[str, ...] = (), skipped: tuple[str, ...] = ()) -> None:
+def answer_pilot(path: Path, wrong: tuple[str, ...] = (), skipped: tuple[str, ...] = ()) -> None:
     """All annotators complete their items; those in `wrong` drop all, those in `skipped` skip crises."""
     known = read_spreadsheet_round(RoundFolder(path))
     for spreadsheet in known.spreadsheets:
@@ -47,7 +104,7 @@ def answer(path: Path, wrong: tuple[str, ...] = (), skipped: tuple[str, ...] = (
 
 def test_pilot_gives_all_items_to_all_and_lists_who_passed(tmp_path: Path) -> None:
     """With the default overlap, a pilot of few annotators was refused, or gave each only some items."""
-    path = begin(tmp_path)
+    path = begin_pilot(tmp_path)
     assert not any("gold" in str(row) for one in (path / "spreadsheets").iterdir() for row in rows_of(one))
     assignments = {
         spreadsheet.stem: len(spreadsheet.assignments)
@@ -55,7 +112,7 @@ def test_pilot_gives_all_items_to_all_and_lists_who_passed(tmp_path: Path) -> No
     }
     assert assignments == {"annalena": 6, "bogumil": 11, "chen_wei": 6, "daraigh": 6}
     assert sum(round_status(path).missing.values()) == 29
-    answer(path, wrong=("daraigh",), skipped=("annalena",))
+    answer_pilot(path, wrong=("daraigh",), skipped=("annalena",))
     status = round_status(path)
     assert (status.missing, status.completed, status.skipped) == ({}, 28, 1)
     closed, _ = close_round(path)
@@ -66,10 +123,10 @@ def test_pilot_gives_all_items_to_all_and_lists_who_passed(tmp_path: Path) -> No
 
 
 def test_no_list_if_nobody_passed(tmp_path: Path) -> None:
-    path = begin(tmp_path)
+    path = begin_pilot(tmp_path)
     passed = path / "private" / "qualified.csv"
     spec = make_spec("crowd", str(tmp_path / "gold.jsonl"), {"annotators": str(passed), "overlap": 1})
-    answer(path, wrong=("annalena", "bogumil", "chen_wei", "daraigh"))
+    answer_pilot(path, wrong=("annalena", "bogumil", "chen_wei", "daraigh"))
     closed, _ = close_round(path)
     assert "none of 4 annotators passed the gold items" in closed.notes[0]
     assert not passed.exists()
@@ -82,8 +139,8 @@ def test_participants_of_prolific_are_paid_by_their_id(tmp_path: Path) -> None:
         "name,languages,crisis,Participant id,Completion code\nannalena,en,yes,5f0a,CODE1\nbogumil,zh en,no,6e1b,\n"
         "chen_wei,zh,yes,,\ndaraigh,en,yes,,\n"
     )
-    path = begin(tmp_path, people=people, hourly=9.0)
-    answer(path, skipped=("annalena",))
+    path = begin_pilot(tmp_path, people=people, hourly=9.0)
+    answer_pilot(path, skipped=("annalena",))
     close_round(path)
     payment = (path / "private" / "payment.csv").read_text().splitlines()
     assert payment[:2] == [
