@@ -8,7 +8,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -45,7 +45,7 @@ from h2htalk.rounds.outcome import (
     read_adjudications,
     round_reference,
     store_adjudications,
-    write_outcome,
+    write_statistics,
 )
 from h2htalk.rounds.platforms import Collected, open_platform
 from h2htalk.rounds.questions import Question, questions_for
@@ -60,7 +60,7 @@ from h2htalk.rounds.round_folder import (
 )
 from h2htalk.rounds.round_state import RoundState, read_state
 from h2htalk.rounds.settings import PLACEHOLDERS, RoundSpec
-from h2htalk.rounds.status import Status, describe_gaps, describe_ties, require_complete, status_of
+from h2htalk.rounds.status import Status, require_complete, status_of
 from h2htalk.rounds.texts.guidelines import guidelines
 
 # What `_write_round` writes, with `round.json` last: without it there is no round.
@@ -160,7 +160,7 @@ def _require_same_round(state: RoundState, items: tuple[Item, ...]) -> None:
 
     A list of annotators that does not exist any more is no change, nor is one that `reopen --annotators` has read.
     """
-    state.require_annotator_list()
+    state.require_published()
     folder, path = state.folder, Path(state.spec.annotators)
     if state.items != items and state.manifest.get("items_sha256") != items_fingerprint(items):
         raise RoundError(
@@ -244,7 +244,7 @@ def round_status(path: Path) -> Status:
             state = read_state(folder)
             # Another process may have closed the round before this one locked it.
             if state.phase != "closed":
-                state.require_annotator_list()
+                state.require_published()
                 return status_of(*_collect(state), quality=True)
     state = read_state(folder)
     return status_of(state, Collected(notes=_erase_returned(state)), quality=True)
@@ -322,14 +322,19 @@ def _close(state: RoundState, force: bool, other: RoundOutcome | None = None) ->
     state.require_published()
     closed, collected, new = state.phase == "closed", Collected(), 0
     if not closed:
-        state.require_annotator_list()
         state, collected, new = _collect(state)
     status, spec = status_of(state, collected, new), state.spec
     if not closed and not force:
         require_complete(state.folder.path, status)
     fewer = below_overlap(spec, state.items, {name: status.by_item[name] for name in status.exhausted})
-    gaps = [*describe_gaps(status), *describe_below_overlap(spec, fewer, "annotations")]
-    notes = [*state.describe_removed(), *(() if closed else gaps)]
+    notes = state.describe_removed()
+    if not closed and status.missing:
+        missing_of = f"{counted(sum(status.missing.values()), 'assignment')} of {counted(len(status.missing), 'item')}"
+        notes.append(f"closed without {missing_of}")
+    if not closed and status.mistakes:
+        notes += [f"closed with {counted(len(status.mistakes), 'mistake')}:", *status.mistakes]
+    if not closed:
+        notes += describe_below_overlap(spec, fewer, "annotations")
     annotations = list(state.annotations.values())
     decisions = decide(state.items, state.questions, annotations, spec.annotators_per_item, spec.ties.dawid_skene)
     if other is not None:
@@ -339,9 +344,16 @@ def _close(state: RoundState, force: bool, other: RoundOutcome | None = None) ->
     if unapplied := len(stored) - sum(one.rule == ADJUDICATION for one in decisions):
         earlier = counted(unapplied, "earlier adjudication is", "earlier adjudications are")
         notes.append(f"{earlier} not applied: later annotations changed the tie")
-    notes += write_outcome(state, decisions)
+    write_jsonl(state.folder.path / "decisions.jsonl", map(asdict, decisions))
+    notes += write_statistics(state)
     if not closed:
-        notes += [*describe_ties(state.folder.path, status), *open_platform(spec.where).close(state.folder)]
+        if status.ties:
+            ties, path = counted(status.ties, "item is tied and could", "items are tied and could"), state.folder.path
+            notes.append(
+                f"{ties} get one more annotator: `h2htalk round reopen {path}` requests one for each; otherwise an "
+                f"adjudication decides them: `h2htalk round open adjudication {path} --out FOLDER`"
+            )
+        notes += open_platform(spec.where).close(state.folder)
         missing, mistakes = sum(status.missing.values()), len(status.mistakes)
         facts = {"missing": missing, "mistakes": mistakes, "below_overlap": fewer, "annotations": len(state.stored)}
         state.folder.add_event("closed", incomplete=bool(missing or mistakes), **facts)
@@ -377,7 +389,6 @@ def reopen_round(
         state = read_state(folder)
         platform = open_platform(state.spec.where)
         state.require_published()
-        state.require_annotator_list()
         platform.check(folder)
         closed = state.phase == "closed"
         collected = platform.collect(folder)
@@ -517,7 +528,6 @@ def remove_annotator(path: str | Path, name: str, *, why: str = "", undo: bool =
     with folder.locked():
         state = read_state(folder)
         state.require_published()
-        state.require_annotator_list()
         annotator = state.require_annotators([name])[name].id
         closed, renamed = state.phase == "closed", list[str]()
         changes_it = (annotator in state.removed) == undo

@@ -9,7 +9,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from h2htalk.data.files import read_json_object, remove_file, write_json, write_jsonl, write_text
+from h2htalk.data.files import read_json_object, remove_file, write_json, write_text
 from h2htalk.errors import RoundError, counted
 from h2htalk.rounds.aggregation.agreement import agreement_of
 from h2htalk.rounds.aggregation.annotator_statistics import annotator_statistics, qualified, statistics_csv
@@ -79,12 +79,6 @@ def read_outcome(path: Path) -> RoundOutcome:
     agreement = read_json_object(path / "agreement.json")
     annotations = dict(sorted(state.annotations.items()))
     return RoundOutcome(state.name, path, state.spec, state.items, folder.sources(), decisions, annotations, agreement)
-
-
-def write_outcome(state: RoundState, decisions: Sequence[Decision]) -> list[str]:
-    """Write decisions, agreement, statistics and payment; return messages for the manager."""
-    write_jsonl(state.folder.path / "decisions.jsonl", map(asdict, decisions))
-    return write_statistics(state)
 
 
 def write_statistics(state: RoundState) -> list[str]:

@@ -30,12 +30,10 @@ class RoundState:
     """A round as its files tell it.
 
     Attributes:
-        folder: of the round.
         manifest: content of `round.json`.
-        spec, items, questions: of the round; items sorted by id.
+        items: items sorted by id.
         annotators: all that the round ever had; those who left or were removed are inactive.
         sets: assignment sets in the order in which they were made.
-        events: in order.
         stored: the valid annotations of all annotators, removed ones included.
         annotations: those that count.
         completed: item -> annotators who completed it, by the annotations that count.
@@ -94,23 +92,20 @@ class RoundState:
         return replace(self, stored=stored, annotations=annotations, completed=completed)
 
     def require_published(self) -> None:
-        """Raise RoundError if opening the round was interrupted before anything was published."""
+        """Raise RoundError if nothing was published, DataError if the list of annotators is missing."""
         if not self.sets:
             raise RoundError(f"{self.folder.path}: {self.describe_opening()}")
+        path = self.folder.path / ANNOTATORS
+        if not path.is_file():
+            raise DataError(
+                f"{path}: the file is missing, and annotations cannot be attributed without it; restore the round's "
+                "folder `private`"
+            )
 
     def describe_opening(self) -> str:
         """Return what to do about a partly opened round."""
         command = f"`h2htalk round open {self.spec.kind} {self.spec.items} --out {self.folder.path}`"
         return f"opening was interrupted; complete it with {command} and the same options"
-
-    def require_annotator_list(self) -> None:
-        """Raise DataError if items were published but the list of annotators is missing: nobody can be identified."""
-        path = self.folder.path / ANNOTATORS
-        if self.sets and not path.is_file():
-            raise DataError(
-                f"{path}: the file is missing, and annotations cannot be attributed without it; restore the round's "
-                "folder `private`"
-            )
 
     def require_annotators(self, names: Iterable[str]) -> dict[str, Annotator]:
         """Return the annotators by name; raise RoundError if one of `names` is unknown."""

@@ -35,12 +35,10 @@ class ProgressRow:
 
     Attributes:
         annotator: name; `NAME (left)` of one who left the round; empty for all annotators.
-        language: of the items.
         items: items assigned to the annotator, or all items. None if a server hands out the items.
         done: items that the annotator has completed, or that need no more annotators.
         open: items that are not done, and that the annotator has not skipped. None where `items` is.
         started: assignments with a draft or a partly filled row.
-        skipped: skipped assignments.
     """
 
     annotator: str
@@ -57,12 +55,9 @@ class Status:
     """Status of a round. An assignment is one item given to one annotator, completed when they have answered it.
 
     Attributes:
-        name, kind, where, state: which round; `open`, `closed`, `partly opened`, or in a list `cannot be read`.
-        items: number of items, gold items included.
+        state: `open`, `closed`, `partly opened`, or in a list `cannot be read`.
         items_done: items that need no more annotators.
-        assignments: number of assignments: completed and missing ones.
-        completed: completed assignments.
-        skipped: skipped assignments.
+        assignments: number of completed and missing assignments.
         new: annotations that this call has collected.
         progress: progress on each language, then of each annotator.
         idle: active annotators without items.
@@ -72,7 +67,7 @@ class Status:
         exhausted: item -> further annotations that it needs and nobody is left to give: skipped, left, not eligible.
         unassigned: items that need more annotators than have them: skipped, or not clear in an adaptive round.
         ties: tied items that could get one more annotator, which was not requested yet.
-        mistakes: what cannot be counted.
+        mistakes: answers that cannot be counted.
         notes: messages for the manager.
     """
 
@@ -197,26 +192,6 @@ def require_complete(path: Path, status: Status) -> None:
             f"{status.name}: {counted(sum(status.missing.values()), 'assignment is', 'assignments are')} missing for "
             f"{len(status.missing):,} of {counted(status.items, 'item')}; wait; hand out what annotators who left "
             f"have not answered with `h2htalk round reopen {path} --without NAME`; or close with --force"
-        )
-
-
-def describe_gaps(status: Status) -> Iterator[str]:
-    """Yield messages on what a round was closed without."""
-    if status.missing:
-        missing = counted(sum(status.missing.values()), "assignment")
-        yield f"closed without {missing} of {counted(len(status.missing), 'item')}"
-    if status.mistakes:
-        yield f"closed with {counted(len(status.mistakes), 'mistake')}:"
-        yield from status.mistakes
-
-
-def describe_ties(path: Path, status: Status) -> Iterator[str]:
-    """Yield a message on ties that one more annotator could break."""
-    if status.ties:
-        ties = counted(status.ties, "item is tied and could", "items are tied and could")
-        yield (
-            f"{ties} get one more annotator: `h2htalk round reopen {path}` requests one for each; otherwise an "
-            f"adjudication decides them: `h2htalk round open adjudication {path} --out FOLDER`"
         )
 
 

@@ -12,7 +12,7 @@ from h2htalk.data.languages import Language
 from h2htalk.errors import RoundError
 from h2htalk.rounds.annotators import Annotator
 from h2htalk.rounds.items import Item
-from h2htalk.rounds.settings import Care
+from h2htalk.rounds.settings import Care, RoundSpec
 
 # Tolerance for floating point: 0.2 of 10 must be two.
 TOLERANCE = 1e-9
@@ -69,31 +69,29 @@ def is_eligible(annotator: Annotator, item: Item) -> bool:
 
 
 def assign(
+    spec: RoundSpec,
     number: int,
     items: Sequence[Item],
     requested: Mapping[str, int],
     annotators: Sequence[Annotator],
     assigned: Collection[tuple[str, str]],
-    care: Care,
-    seed: int,
     *,
-    allow_single_crises: bool = False,
+    allow_single: bool = False,
 ) -> AssignmentSet:
     """Assign items so that all annotators have about as many items, and about as many items about crises.
 
     Args:
+        spec: specification of the round: seed, session size and share of crises.
         number: number of the assignment set, from 1.
         items, annotators: those of the round; inactive annotators get nothing.
         requested: item -> number of annotators, at most those who are eligible and have not got it.
         assigned: (item, annotator) pairs of earlier sets: nobody gets an item twice.
-        care: session size and share of crises.
-        seed: seed of the round.
-        allow_single_crises: as in `sessions`.
+        allow_single: as in `sessions`.
 
     Raises:
         RoundError: there are too many crises.
     """
-    given: dict[str, list[Item]] = {annotator.id: [] for annotator in annotators}
+    seed, given = spec.seed, dict[str, list[Item]]((annotator.id, []) for annotator in annotators)
     crises = Counter[str]()
     for item in sorted(items, key=lambda item: seeded_number(seed, "item", str(number), item.id)):
         eligible = [v for v in annotators if is_eligible(v, item) and (item.id, v.id) not in assigned]
@@ -105,10 +103,10 @@ def assign(
         for annotator in sorted(eligible, key=priority)[: requested.get(item.id, 0)]:
             given[annotator.id].append(item)
             crises[annotator.id] += item.crisis
-    _rebalance_crises(given, annotators, assigned, care, seed)
+    _rebalance_crises(spec, given, annotators, assigned)
     assignments: list[Assignment] = []
     for annotator in annotators:
-        theirs = sessions(given[annotator.id], care, seed, annotator.id, allow_single=allow_single_crises)
+        theirs = sessions(spec, given[annotator.id], annotator.id, allow_single=allow_single)
         order = [(session, item) for session, group in enumerate(theirs, 1) for item in group]
         assignments += [
             Assignment(annotator.id, item, session, place) for place, (session, item) in enumerate(order, 1)
@@ -117,14 +115,13 @@ def assign(
 
 
 def group_items(
+    spec: RoundSpec,
     number: int,
     items: Sequence[Item],
     requested: Mapping[str, int],
-    care: Care,
-    seed: int,
     *,
-    allow_single_crises: bool = False,
-    mixed: bool = False,
+    allow_single: bool,
+    mixed: bool,
 ) -> AssignmentSet:
     """Make an assignment set for a server that hands out items: sessions of one language, crises spread over them.
 
@@ -139,19 +136,18 @@ def group_items(
     groups: list[tuple[str, ...]] = []
     for (language, count), group in sorted(by_session.items()):
         name = f"{language}/{count}/{number}"
-        groups += sessions(group, care, seed, name, allow_single=allow_single_crises)
+        groups += sessions(spec, group, name, allow_single=allow_single)
     return AssignmentSet(number, dict(sorted(requested.items())), (), tuple(groups))
 
 
 def _rebalance_crises(
+    spec: RoundSpec,
     given: Mapping[str, list[Item]],
     annotators: Sequence[Annotator],
     assigned: Collection[tuple[str, str]],
-    care: Care,
-    seed: int,
 ) -> None:
     """Move crises from annotators whose sessions cannot hold them to others, if possible in exchange for an item."""
-    order = sorted(annotators, key=lambda annotator: seeded_number(seed, "relieve", annotator.id))
+    order = sorted(annotators, key=lambda annotator: seeded_number(spec.seed, "relieve", annotator.id))
 
     def held(annotator: Annotator) -> tuple[int, int]:
         theirs = given[annotator.id]
@@ -166,7 +162,7 @@ def _rebalance_crises(
         for other in sorted(others, key=lambda v: held(v)[1]):
             count, crises = held(other)
             exchange = next((i for i in given[other.id] if not i.crisis and can_take(one, i)), None)
-            if session_sizes(count + (exchange is None), crises + 1, care) is not None:
+            if session_sizes(count + (exchange is None), crises + 1, spec.care) is not None:
                 given[one.id].remove(item)
                 given[other.id].append(item)
                 if exchange is not None:
@@ -176,20 +172,17 @@ def _rebalance_crises(
 
     for one in order:
         for item in [item for item in given[one.id] if item.crisis]:
-            if session_sizes(*held(one), care) is not None:
+            if session_sizes(*held(one), spec.care) is not None:
                 break
             move(one, item)
 
 
-def sessions(
-    items: Sequence[Item], care: Care, seed: int, name: str, *, allow_single: bool = False
-) -> list[tuple[str, ...]]:
+def sessions(spec: RoundSpec, items: Sequence[Item], name: str, *, allow_single: bool = False) -> list[tuple[str, ...]]:
     """Return item ids in random order, divided into sessions that respect the share of crises.
 
     Args:
+        spec: specification of the round: seed, session size and share of crises.
         items: items of one annotator, or of one language.
-        care: session size and share of crises.
-        seed: seed of the round.
         name: name of the annotator or language; determines the order together with the seed.
         allow_single: whether crises that fit into no session become sessions of one item at the end. A later
             assignment set may consist of crises alone, which others skipped.
@@ -197,6 +190,7 @@ def sessions(
     Raises:
         RoundError: there are more crises than the sessions may hold; the message names what marks them.
     """
+    care, seed = spec.care, spec.seed
     order = sorted(items, key=lambda item: seeded_number(seed, "order", name, item.id))
     crises = [item.id for item in order if item.crisis]
     others = [item.id for item in order if not item.crisis]

@@ -64,14 +64,13 @@ def make_assignment_set(
     # The manager cannot choose the items of an adjudication or of a later set, and experts review sets that are about
     # crises: what does not fit becomes sessions of one item.
     single = number > 1 or spec.kind in ("adjudication", "expert")
-    care, seed = spec.care, spec.seed
     # Also for a server: this raises RoundError if there are too many crises.
-    assignments = assign(number, items, requested, annotators, assigned, care, seed, allow_single_crises=single)
+    assignments = assign(spec, number, items, requested, annotators, assigned, allow_single=single)
     if assigns_items:
         return assignments
     # A first set requests the same number for all items, as far as annotators are eligible.
     mixed = number == 1 or is_pilot(spec, items)
-    return group_items(number, items, requested, care, seed, allow_single_crises=single, mixed=mixed)
+    return group_items(spec, number, items, requested, allow_single=single, mixed=mixed)
 
 
 def below_overlap(spec: RoundSpec, items: Sequence[Item], annotators: Mapping[str, int]) -> dict[int, int]:

@@ -16,9 +16,10 @@ from h2htalk.errors import RoundError
 from h2htalk.rounds.annotators import Annotator
 from h2htalk.rounds.assignment.assignments import assign, group_items, session_sizes, sessions
 from h2htalk.rounds.items import Item
-from h2htalk.rounds.settings import Care
+from h2htalk.rounds.settings import Care, RoundSpec
 
 CARE = Care(session_items=10, crisis_share=0.2)
+SPEC = RoundSpec("crowd", "x", care=CARE)
 
 
 def items(count: int, language: Language = "en", every: int = 0) -> list[Item]:
@@ -39,7 +40,7 @@ def wanted(given_items: Sequence[Item], count: int) -> dict[str, int]:
 
 def test_assignments_are_balanced() -> None:
     some = items(100, every=10)
-    assignment_set = assign(1, some, wanted(some, 3), annotators(20), (), CARE, 0)
+    assignment_set = assign(SPEC, 1, some, wanted(some, 3), annotators(20), ())
     assert Counter(Counter(s.item for s in assignment_set.assignments).values()) == {3: 100}
     loads = Counter(s.annotator for s in assignment_set.assignments)
     assert max(loads.values()) - min(loads.values()) <= 1
@@ -51,9 +52,9 @@ def test_assignments_depend_on_the_seed_not_on_the_order(seed: int, random: obje
     some, people = items(30, every=10), annotators(6)
     mixed = list(some)
     random.shuffle(mixed)  # type: ignore[attr-defined]
-    one = assign(1, some, wanted(some, 2), people, (), CARE, seed)
-    assert assign(1, mixed, wanted(mixed, 2), people, (), CARE, seed) == one
-    assert assign(1, some, wanted(some, 2), people, (), CARE, seed + 9) != one
+    one = assign(replace(SPEC, seed=seed), 1, some, wanted(some, 2), people, ())
+    assert assign(replace(SPEC, seed=seed), 1, mixed, wanted(mixed, 2), people, ()) == one
+    assert assign(replace(SPEC, seed=seed + 9), 1, some, wanted(some, 2), people, ()) != one
 
 
 @given(st.integers(1, 60), st.integers(8, 30), st.integers(1, 25))
@@ -61,7 +62,7 @@ def test_sessions_respect_the_share_of_crises(count: int, every: int, size: int)
     care = Care(session_items=size, crisis_share=0.25)
     some = items(count, every=every)
     hard = {item.id for item in some if item.crisis}
-    groups = sessions(some, care, 1, "ana")
+    groups = sessions(replace(SPEC, care=care), some, "ana")
     assert sorted(one for found in groups for one in found) == [item.id for item in some]
     for found in groups:
         assert len(found) <= size
@@ -70,10 +71,10 @@ def test_sessions_respect_the_share_of_crises(count: int, every: int, size: int)
 
 def test_too_many_crises_are_an_error() -> None:
     with pytest.raises(RoundError, match=r"20 of 40 items are about a crisis; with care.crisis_share = 0.2"):
-        sessions(items(40, every=2), CARE, 0, "ana")
-    assert len(sessions(items(40, every=2), Care(10, 1.0), 0, "ana")) == 4
+        sessions(SPEC, items(40, every=2), "ana")
+    assert len(sessions(replace(SPEC, care=Care(10, 1.0)), items(40, every=2), "ana")) == 4
     with pytest.raises(RoundError, match="are about a crisis"):
-        sessions(items(40, every=20), Care(10, 0.0), 0, "ana")
+        sessions(replace(SPEC, care=Care(10, 0.0)), items(40, every=20), "ana")
 
 
 def test_a_full_share_of_crises_names_the_tags_that_fill_it() -> None:
@@ -81,13 +82,13 @@ def test_a_full_share_of_crises_names_the_tags_that_fill_it() -> None:
     tagged = [replace(one, tags=("possible_crisis",) if one.crisis else ()) for one in items(40, every=2)]
     tagged[0] = replace(tagged[0], tags=("crisis.ideation", "possible_crisis"))
     with pytest.raises(RoundError, match=r"crisis \(by their tags: possible_crisis 20, crisis.ideation 1\); with"):
-        sessions(tagged, CARE, 0, "ana")
+        sessions(SPEC, tagged, "ana")
 
 
 def test_assignments_respect_language_and_consent() -> None:
     some = [*items(20, every=10), *items(20, "zh")]
     people = [*annotators(3), *annotators(3, "zh"), Annotator("calm", "calm", ("en", "zh"), crisis=False)]
-    assignment_set = assign(1, some, wanted(some, 3), people, (), CARE, 0)
+    assignment_set = assign(SPEC, 1, some, wanted(some, 3), people, ())
     by_id = {item.id: item for item in some}
     for one in assignment_set.assignments:
         if one.annotator == "calm":
@@ -99,8 +100,8 @@ def test_assignments_respect_language_and_consent() -> None:
 def test_nobody_gets_an_item_twice_and_inactive_annotators_get_none() -> None:
     some = items(10)
     people = [*annotators(4), Annotator("gone", "gone", ("en",), active=False)]
-    first = assign(1, some, wanted(some, 2), people, (), CARE, 0)
-    second = assign(2, some, wanted(some, 2), people, {(s.item, s.annotator) for s in first.assignments}, CARE, 0)
+    first = assign(SPEC, 1, some, wanted(some, 2), people, ())
+    second = assign(SPEC, 2, some, wanted(some, 2), people, {(s.item, s.annotator) for s in first.assignments})
     pairs = [(s.item, s.annotator) for assignment_set in (first, second) for s in assignment_set.assignments]
     assert len(set(pairs)) == len(pairs) == 40
     assert "gone" not in {annotator for _, annotator in pairs}
@@ -111,8 +112,8 @@ def test_a_first_set_mixes_crises_with_other_items() -> None:
     some = [*items(12, every=6), *items(5, "zh")]
     asked = {item.id: 3 if item.crisis else 4 for item in some}
     with pytest.raises(RoundError, match="2 of 2 items are about a crisis"):
-        group_items(1, some, asked, CARE, 0)
-    assignment_set = group_items(1, some, asked, CARE, 0, mixed=True)
+        group_items(SPEC, 1, some, asked, allow_single=False, mixed=False)
+    assignment_set = group_items(SPEC, 1, some, asked, allow_single=False, mixed=True)
     assert sorted(one for found in assignment_set.groups for one in found) == sorted(asked)
     hard = {item.id for item in some if item.crisis}
     assert all(len(hard & set(found)) < len(found) for found in assignment_set.groups)
@@ -135,7 +136,7 @@ def test_crises_move_to_annotators_whose_sessions_can_hold_them() -> None:
         Annotator("cy", "cy", ("zh",)),
     ]
     for seed in range(10):
-        assignment_set = assign(1, some, {one.id: 1 for one in some}, people, (), CARE, seed)
+        assignment_set = assign(replace(SPEC, seed=seed), 1, some, {one.id: 1 for one in some}, people, ())
         assert sorted(one.item for one in assignment_set.assignments) == sorted(one.id for one in some)
         hard = {one.id for one in some if one.crisis}
         for annotator in people:
@@ -149,19 +150,19 @@ def test_crises_move_to_annotators_whose_sessions_can_hold_them() -> None:
 def test_single_crises_of_later_assignment_sets() -> None:
     some = mixed(3, 3)
     with pytest.raises(RoundError, match=r"3 of 6 items .* at most 1 fit"):
-        sessions(some, CARE, 0, "ana")
-    groups = sessions(some, CARE, 0, "ana", allow_single=True)
+        sessions(SPEC, some, "ana")
+    groups = sessions(SPEC, some, "ana", allow_single=True)
     assert [len(found) for found in groups] == [4, 1, 1]
     assert sorted(one for found in groups for one in found) == [one.id for one in some]
     with pytest.raises(RoundError, match="are about a crisis"):
-        sessions(some, Care(10, 0.0), 0, "ana", allow_single=True)
+        sessions(replace(SPEC, care=Care(10, 0.0)), some, "ana", allow_single=True)
     wanted = {one.id: 1 for one in mixed(0, 2)}
-    assert group_items(2, mixed(0, 2), wanted, CARE, 0, allow_single_crises=True).groups == (
+    assert group_items(SPEC, 2, mixed(0, 2), wanted, allow_single=True, mixed=False).groups == (
         ("en-000",),
         ("en-001",),
     )
     people = [Annotator("ana", "ana", ("en",))]
-    assignments = assign(2, mixed(0, 2), wanted, people, (), CARE, 0, allow_single_crises=True).assignments
+    assignments = assign(SPEC, 2, mixed(0, 2), wanted, people, (), allow_single=True).assignments
     assert sorted((one.item, one.session) for one in assignments) in (
         [("en-000", 1), ("en-001", 2)], [("en-000", 2), ("en-001", 1)],
     )  # fmt: skip
