@@ -5,20 +5,18 @@ from __future__ import annotations
 import shutil
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pytest
-from chain_made import candidate, closed, crisis_candidate, crowd_round, items_of, spec_of, write
+from chain_made import candidate, closed, crisis_candidate, crowd_round, items_of, spec_of
 from curation_made import finished
 from kills import interrupted_at
 from rounds_made import begin, crowd, expert, files_of, people
 
-from h2htalk.data.files import read_jsonl, write_json
 from h2htalk.data.links import Link, read_links
 from h2htalk.errors import DataError, RoundError
 from h2htalk.rounds.lifecycle import open_round
 from h2htalk.rounds.round_folder import RoundFolder
-from h2htalk.rounds.settings import RoundSpec, make_spec
+from h2htalk.rounds.settings import RoundSpec
 from h2htalk.rounds.spreadsheets.platform import SpreadsheetPlatform
 
 
@@ -122,33 +120,3 @@ def test_an_opening_that_is_killed_at_any_write(tmp_path: Path) -> None:
         number += 1
     assert number > 10
     assert [link.path for link in read_links(path)] == [tmp_path / f"expert-{n}" for n in range(number)]
-
-
-# --- What nobody reads -----------------------------------------------------------------------------------------------
-
-
-def full_candidate(name: str) -> dict[str, Any]:
-    """A candidate with everything that annotators do not read, half a character in it included."""
-    record = candidate(name, "accept")
-    record["scenario"] |= {
-        "provenance": {"source": "made", "dialogue": "made-000001", "person": "made-p0001", "merged": ["made-000009"]},
-        "licence": "CC0-1.0",
-        "metadata": {"safety": {"tags": ["crisis.ideation"], "risk": "high"}, "alternatives": [{"text": "\ud83d"}]},
-    }
-    record["references"].append({"text": "Another.", "origin": "model:x", "provenance": {"licence": "MIT"}})
-    return record | {"provenance": record["scenario"]["provenance"]}
-
-
-def stage_spec(folder: Path, *names: str) -> RoundSpec:
-    stage = folder / "review"
-    write(stage / "kept" / "part-00000.jsonl", [full_candidate(name) for name in names])
-    write_json(stage / "summary.json", {})
-    return make_spec("crowd", str(stage), {"overlap": 2})
-
-
-def test_everything_about_a_candidate_arrives_unchanged(tmp_path: Path) -> None:
-    """Provenance, licence, other references and the review were lost when a round was opened."""
-    open_round(stage_spec(tmp_path, "c-2", "c-1"), tmp_path / "round")
-    lines = [line for _, line in read_jsonl(tmp_path / "round" / "sources.jsonl")]
-    assert lines == [{"id": name, "record": full_candidate(name)} for name in ("c-1", "c-2")]
-    assert RoundFolder(tmp_path / "round").sources() == {name: full_candidate(name) for name in ("c-1", "c-2")}
