@@ -62,18 +62,14 @@ class ItemSource:
 
 
 def read_items(name: str, status: Collection[str] = (), kind: Kind = "crowd") -> ItemSource:
-    """Read items with their source records.
+    """Read items with their source records; raise DataError or RoundError for invalid or repeated ones, or for none.
 
     Args:
         name: a bundled split, or the folder or file of one; a curation stage (its kept records) or workspace (its
             last candidates); a closed round (what it keeps, or for an adjudication its ties); a `.jsonl` of items
             (also as `{item, source}`, with a source record), scenarios, candidates or dialogues.
         status: use only reviewed candidates with one of these statuses (`needs_people`); empty for all.
-        kind: of the round that gets the items.
-
-    Raises:
-        DataError, RoundError: nothing is found, a record is invalid, an id is not unique, or no record has one of the
-            statuses.
+        kind: kind of the round that gets the items.
     """
     statuses = Counter[str]()
     if RoundFolder(Path(name)).exists and kind != "adjudication":

@@ -100,9 +100,6 @@ class Item:
 
         `prompt` is the text of one user message or a list of `{role, content}`; it is optional if `context` holds the
         item's text. `check_values` checks `gold` and `suggested` against the questions.
-
-        Raises:
-            DataError: a field is missing, unknown or invalid; the message starts with `where`.
         """
         given = {key: value for key, value in raw.items() if value is not None}
         if isinstance(given.get("prompt"), str):

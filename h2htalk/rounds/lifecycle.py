@@ -369,20 +369,14 @@ def reopen_round(
     """Give items that need more annotators to others than those who annotated them or left.
 
     Such items are below the overlap (skips, annotators who left), not clear in an adaptive round, or tied. A closed
-    round is open again if there are any, or if annotations came after it was closed. Annotations by annotators who
-    return count, too.
-
-    An item gets as many annotators as are left for it. If nobody is, only changed annotators of an open round are
-    stored. If the call is interrupted, the same call completes it.
+    round is open again if there are any, or if annotations came after it was closed. An item gets as many annotators as
+    are left for it. If the call is interrupted, the same call completes it.
 
     Args:
-        path: the round, open or closed.
+        path: folder of an open or closed round.
         without: names of annotators who left; their annotations stay.
-        annotators: CSV file of annotators who join or return, or whose languages or consent changed.
-
-    Raises:
-        RoundError: a name is unknown, no item needs annotators, nobody is available, or nothing was published yet.
-        DataError: a file of the round is invalid.
+        annotators: CSV file of annotators who join or return, or whose languages or consent changed. Annotations by
+            those who return count, too.
     """
     folder = RoundFolder(path).require()
     with folder.locked():
@@ -503,24 +497,11 @@ def _write_annotators(state: RoundState, annotators: Sequence[Annotator]) -> lis
 
 
 def remove_annotator(path: str | Path, name: str, *, why: str = "", undo: bool = False) -> tuple[Status, list[str]]:
-    """Remove an annotator's answers from decisions, agreement, statistics and overlap, or restore them.
+    """Remove an annotator's answers from decisions, agreement, statistics and overlap, or restore them with `undo`.
 
     The answers stay in annotations.jsonl and payment.csv; what the annotator answers later is not stored. A closed
     round stays closed: its results are renamed, and made anew from the other annotations. If the call is interrupted,
-    the same call completes it.
-
-    Args:
-        path: the round, open or closed.
-        name: of the annotator.
-        why: reason, recorded in events.jsonl beside the salted hash of the name. Required to remove.
-        undo: restore the annotator's answers.
-
-    Returns:
-        The round's status, and messages for the manager.
-
-    Raises:
-        RoundError: the name is unknown, there is no reason, or nothing was published yet.
-        DataError: a file of the round is invalid.
+    the same call completes it. `why`, which removing requires, is recorded in events.jsonl.
     """
     folder = RoundFolder(as_path(path, "path")).require()
     if not why.strip() and not undo:

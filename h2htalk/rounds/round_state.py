@@ -117,13 +117,9 @@ class RoundState:
 
 
 def read_state(folder: RoundFolder) -> RoundState:
-    """Read a round.
+    """Read a round; raise DataError for a file that is invalid or names what the round does not have.
 
     Annotators are not compared in a copy without `private`.
-
-    Raises:
-        DataError: a file is invalid, or names an item, annotator or question that the round does not have.
-        RoundError, ConfigError: the folder holds no round, or its settings are invalid.
     """
     # Writers add annotators first, then assignment sets, then annotations. Reading in the opposite order finds
     # consistent files although another process adds to them.

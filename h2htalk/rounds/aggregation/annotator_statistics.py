@@ -72,7 +72,6 @@ class AnnotatorStatistics:
         consensus: votes equal to the majority of the others on the same item, among items where the others have one.
         gold: right answers on gold items; a rating within one step counts as right.
         seconds: median time per item, from one answer to the next.
-        warnings: reasons to talk to the annotator, with numbers.
     """
 
     annotator: str
@@ -87,14 +86,7 @@ class AnnotatorStatistics:
 def annotator_statistics(
     items: Sequence[Item], questions: Sequence[Question], annotations: Iterable[Annotation], annotators: Iterable[str]
 ) -> list[AnnotatorStatistics]:
-    """Return the statistics of annotators, in their order.
-
-    Args:
-        items: of the round, gold items included.
-        questions: of the round. Consensus counts all label questions together.
-        annotations: the valid ones (`annotations.latest`), in any order.
-        annotators: ids of all annotators of the round.
-    """
+    """Return the statistics of annotators (ids), in their order; consensus counts all label questions together."""
     by_key = {annotation.key: annotation for annotation in annotations}
     given = _given(by_key.values())
     consensus = _consensus([_answers(q.name, given) for q in questions if q.form == "label"])

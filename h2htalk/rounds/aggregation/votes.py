@@ -83,12 +83,8 @@ def tabulate(votes: Iterable[Vote] | VoteTable) -> VoteTable:
     twice = np.flatnonzero(pair[1:] == pair[:-1])
     if len(twice):
         first = int(twice[0])
-        both = f"{quoted(labels[label[first]])} and {quoted(labels[label[first + 1]])}"
-        more = f" (and {len(twice) - 1:,} more cases)" if len(twice) > 1 else ""
-        raise RoundError(
-            f"item {quoted(items[item[first]])}: annotator {quoted(annotators[annotator[first]])} gave {both}{more}; "
-            "keep one vote of each annotator on each item"
-        )
+        who, what = quoted(annotators[annotator[first]]), quoted(items[item[first]])
+        raise RoundError(f"item {what}: annotator {who} gave two labels; keep one vote of each annotator on each item")
     return VoteTable(items, annotators, labels, item, annotator, label)
 
 

@@ -41,13 +41,8 @@ def _read_custom(folder: Path, language: Language) -> str:
     path = folder / f"{language}.md"
     try:
         text = path.read_text(encoding="utf-8-sig").strip()
-    except FileNotFoundError as error:
-        raise RoundError(
-            f"{path}: file not found, but this round has items in {language!r}; write it, or remove `guidelines` to "
-            "use the package's"
-        ) from error
     except (OSError, UnicodeDecodeError) as error:
-        raise RoundError(f"{path}: the guidelines cannot be read: {error}; save them as text in UTF-8") from error
+        raise RoundError(f"{path}: the guidelines cannot be read ({error}); write them as text in UTF-8") from error
     if not text:
         raise RoundError(f"{path}: the guidelines are empty; write them, or remove `guidelines`")
     return f"{text}\n"

@@ -125,10 +125,10 @@ def test_custom_guidelines_keep_the_section_on_care(tmp_path: Path) -> None:
     assert text.startswith("# Ours\n\nRead slowly. 慢慢读。\n\n## ")
     assert CARE["zh"] in text
     assert question_title("keep", "zh") not in text
-    with pytest.raises(RoundError, match=r"en\.md: file not found.*write it"):
+    with pytest.raises(RoundError, match=r"en\.md: the guidelines cannot be read .*No such file"):
         written(guidelines=str(tmp_path))
     (tmp_path / "en.md").write_bytes("# Café\n".encode("utf-16"))
-    with pytest.raises(RoundError, match="save them as text in UTF-8"):
+    with pytest.raises(RoundError, match="write them as text in UTF-8"):
         written(guidelines=str(tmp_path))
     (tmp_path / "en.md").write_text(" \n")
     with pytest.raises(RoundError, match="are empty"):
