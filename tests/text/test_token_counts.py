@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import builtins
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,7 @@ pytest.importorskip("tokenizers", reason="the embedded extra is not installed")
 
 import tokenizers
 
-from h2htalk.errors import ConfigError, MissingExtraError
+from h2htalk.errors import ConfigError
 from h2htalk.text.token_counts import BATCH, open_token_counter
 
 WORDS = ["[UNK]", "[CLS]", "rain", "on", "the", "roof"]
@@ -45,14 +44,6 @@ def write(tmp_path: Path) -> Callable[..., Path]:
 # --- Any tokenizer.json -----------------------------------------------------------------------------------------
 
 
-def test_a_file_and_its_folder_name_the_same_tokenizer(write: Callable[..., Path]) -> None:
-    path = write()
-    by_file, by_folder = open_token_counter(str(path)), open_token_counter(str(path.parent))
-    assert by_file(["rain on the roof", "", "rain"]) == by_folder(["rain on the roof", "", "rain"]) == [4, 0, 1]
-    assert by_file.name == by_folder.name
-    assert by_file.name.startswith("tiny/tokenizer.json (sha256 ")
-
-
 def test_special_tokens_are_not_added_and_not_found_in_texts(write: Callable[..., Path]) -> None:
     counter = open_token_counter(str(write()))
     assert counter(["rain"]) == [1]
@@ -68,10 +59,6 @@ def test_counts_stand_in_the_texts_order_over_all_batches(write: Callable[..., P
     texts = ["rain " * (n % 7) for n in range(2 * BATCH + 3)]
     assert open_token_counter(str(write()))(texts) == [n % 7 for n in range(2 * BATCH + 3)]
     assert open_token_counter(str(write("second")))([]) == []
-
-
-def test_half_a_surrogate_pair_is_counted_not_fatal(write: Callable[..., Path]) -> None:
-    assert open_token_counter(str(write()))(["rain \ud83d roof"]) == [3]
 
 
 @pytest.mark.parametrize(
@@ -92,13 +79,6 @@ def test_a_broken_file_is_one_error_that_says_why(tmp_path: Path, content: bytes
     assert "\n" not in str(error.value)
 
 
-def test_a_text_that_the_tokenizer_has_no_token_for_is_an_error(tmp_path: Path) -> None:
-    words = tokenizers.Tokenizer(tokenizers.models.WordLevel({"rain": 0}, unk_token="[UNK]"))
-    words.save(str(tmp_path / "tokenizer.json"))
-    with pytest.raises(ConfigError, match=r"cannot read the texts: .*UNK.*; name another"):
-        open_token_counter(str(tmp_path))(["roof"])
-
-
 @pytest.mark.parametrize("name", ["no-such-tokenizer", "folder", "", "~nobody/tokenizer.json", "a\x00b", "file/x"])
 def test_a_tokenizer_that_is_not_there_is_one_error_with_the_choices(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
@@ -111,19 +91,3 @@ def test_a_tokenizer_that_is_not_there_is_one_error_with_the_choices(
 
 
 # --- The extra --------------------------------------------------------------------------------------------------
-
-
-def test_without_the_library_the_error_names_the_command(
-    write: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = write()
-    real = builtins.__import__
-
-    def without(name: str, *rest: Any) -> Any:
-        if name.partition(".")[0] == "tokenizers":
-            raise ImportError(name)
-        return real(name, *rest)
-
-    monkeypatch.setattr(builtins, "__import__", without)
-    with pytest.raises(MissingExtraError, match=r"pip install 'h2htalk\[embedded\]'"):
-        open_token_counter(str(path))

@@ -12,8 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from h2htalk.errors import ConfigError
-from h2htalk.text.tokens import chinese_words, tokenize, tokenizer, tokenizer_signature
+from h2htalk.text.tokens import tokenize, tokenizer_signature
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -22,40 +21,6 @@ def own_jieba_table(tmp_path_factory: pytest.TempPathFactory) -> None:
     import jieba
 
     jieba.dt.tmp_dir = str(tmp_path_factory.mktemp("jieba"))
-
-
-TEXTS = [
-    "",
-    " ",
-    "word",
-    "Don't stop; it's 3.14, isn't it?",
-    "Mr. O'Neil paid $1,000.50 (twice!) on 2024-05-01...",
-    "&quot;Hi&quot; &amp; bye &lt;3",
-    "tabs\tand\nlines\r\nend",
-    "你好，今天过得怎么样？",
-    "我来到北京清华大学。",
-    "半角,全角，ＡＢＣ　１２３",
-    "mixed 中文 and English 混排 text，ok？",
-    "👩‍👩‍👧 ❤️ 👍🏽 😭😭😭",
-    "12:30 去书店，记得带ID card！",
-    "繁體字也要分詞",
-    "Ünïcödé ИЙ ß ŒŁ",
-    "\u200b\ufeff\u2028",
-]
-
-
-@pytest.mark.parametrize("text", TEXTS)
-def test_english_is_13a_on_the_lower_cased_text(text: str) -> None:
-    from sacrebleu.tokenizers.tokenizer_13a import Tokenizer13a
-
-    assert tokenize(text, "en") == Tokenizer13a()(text.lower()).split()
-
-
-@pytest.mark.parametrize("text", TEXTS)
-def test_chinese_is_jieba_in_default_mode(text: str) -> None:
-    import jieba
-
-    assert tokenize(text, "zh") == jieba.lcut(text)
 
 
 @given(text=st.text())
@@ -103,32 +68,6 @@ def test_a_reply_that_repeats_one_character_takes_no_minute() -> None:
     assert time.process_time() - before < 2
 
 
-def test_words_that_somebody_teaches_jieba_do_not_change_a_score() -> None:
-    import jieba
-
-    before = tokenize("我来到北京清华大学", "zh")
-    jieba.add_word("来到北京清华")
-    try:
-        assert jieba.lcut("我来到北京清华大学") != before
-        tokenizer.cache_clear()
-        chinese_words.cache_clear()
-        assert tokenize("我来到北京清华大学", "zh") == before
-    finally:
-        jieba.del_word("来到北京清华")
-
-
-def test_the_language_is_the_scenarios_and_not_the_texts() -> None:
-    assert tokenize("你好吗，朋友", "en") == ["你好吗，朋友"]
-    assert tokenize("How are you?", "zh") == ["How", " ", "are", " ", "you", "?"]
-    assert tokenize("How are you?", "en") == ["how", "are", "you", "?"]
-
-
-@pytest.mark.parametrize("language", ["fr", "", "EN", "zh-TW"])
-def test_another_language_is_an_error_that_names_the_two(language: str) -> None:
-    with pytest.raises(ConfigError, match="choose from en, zh"):
-        tokenize("text", language)
-
-
 def test_the_signature_names_tokenizers_and_versions() -> None:
     from importlib.metadata import version
 
@@ -171,12 +110,3 @@ def test_jiebas_table_lies_in_the_users_cache_and_not_in_the_shared_temporary_fo
     assert (done.stdout, done.stderr) == (CUT, "")
     assert (home / ".cache" / "h2htalk" / "jieba.cache").is_file()
     assert {p.name: p.read_bytes() for p in shared.iterdir()} == {"jieba.cache": b"laid ready by somebody else"}
-
-
-def test_without_a_cache_folder_it_works_and_leaves_nothing_behind(tmp_path: Path) -> None:
-    shared = tmp_path / "shared"
-    shared.mkdir()
-    (tmp_path / "file").write_text("no folder")
-    done = cut_in_a_new_process(H2HTALK_CACHE=str(tmp_path / "file" / "cache"), TMPDIR=str(shared))
-    assert (done.stdout, done.stderr) == (CUT, "")
-    assert list(shared.iterdir()) == []
