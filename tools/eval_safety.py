@@ -29,7 +29,7 @@ from h2htalk.curation.release.gates import GATES, GateContext
 from h2htalk.curation.release.items import ReleaseItem
 from h2htalk.curation.release.settings import ReleaseSpec
 from h2htalk.curation.safety.companion import LAYER, REMOVE, REVIEW
-from h2htalk.curation.safety.insults import mask_groups, offence
+from h2htalk.curation.safety.lexicons import mask_groups, offence
 from h2htalk.curation.safety.stage import assess
 from h2htalk.curation.safety.text_folding import fold
 from h2htalk.data.languages import LANGUAGES, Language

@@ -9,8 +9,7 @@ from pathlib import Path
 
 from safety import corpora
 
-from h2htalk.curation.safety.insults import OFFENSIVE, offence
-from h2htalk.curation.safety.lexicons import find_listed
+from h2htalk.curation.safety.lexicons import OFFENSIVE, find_listed, offence
 from h2htalk.curation.safety.ngram_classifier import NgramClassifier, load_classifier
 
 TOLERANCE = 0.002

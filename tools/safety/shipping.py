@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from safety.corpora import training_examples, training_files
 from safety.training import FEATURES, MASKED_FEATURES, train
 
-from h2htalk.curation.safety.insults import mask_groups
+from h2htalk.curation.safety.lexicons import mask_groups
 from h2htalk.data.languages import Language
 
 

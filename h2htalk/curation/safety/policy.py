@@ -8,17 +8,17 @@ companion's turn that plainly does harm.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from h2htalk.curation.safety.companion import EXPLICIT, HARM, LAYER, REMOVE, REVIEW
 from h2htalk.curation.safety.crisis import MINOR, POSSIBLE, TAGS
 from h2htalk.curation.safety.evidence import Evidence
-from h2htalk.curation.safety.guard_model import Verdict
 from h2htalk.data.scenario import Dialogue
 
 Action = Literal["keep", "keep_tag", "review", "remove"]
 Risk = Literal["none", "elevated", "high"]
+Safety = Literal["safe", "unsafe", "controversial", "undecided"]
 # What `[safety] explicit` may say of sexual content between adults.
 Explicit = Literal["remove", "tag"]
 
@@ -214,6 +214,14 @@ def _kinds(here: Mapping[tuple[str, str], float], thresholds: Mapping[str, float
     if sure and ("group", NAMED) in here and here.get(("masked", "offensive"), 0.0) >= thresholds["masked"]:
         kinds.add("masked")
     return kinds
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """A guard's verdict, and our codes of its categories by the guard's names."""
+
+    safety: Safety
+    categories: Mapping[str, str] = field(default_factory=dict)
 
 
 def apply_verdict(assessment: Assessment, verdict: Verdict, unread: Sequence[Evidence] = ()) -> Assessment:

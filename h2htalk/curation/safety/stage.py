@@ -2,29 +2,38 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from h2htalk.chat.engines import model_identity
+from h2htalk.chat.protocol import Message, Reply, Request, Sampling
 from h2htalk.chat.store.model_calls import CallSettings, ModelCalls
 from h2htalk.curation.outcomes import Kept, Outcome, Outcomes, PartRule, Record, Rejected, each_dialogue, read_dialogue
 from h2htalk.curation.run import RuleFactory, StageRun
 from h2htalk.curation.safety import companion, crisis, political
 from h2htalk.curation.safety.content_rules import READ, find_unusable_content
 from h2htalk.curation.safety.evidence import Evidence
-from h2htalk.curation.safety.guard_model import Verdict, read_verdict, request, was_sent
-from h2htalk.curation.safety.insults import INSULTS, MASKED, OFFENSIVE, find_contempt, find_report, offence
-from h2htalk.curation.safety.lexicons import find_listed, without_everyday
+from h2htalk.curation.safety.lexicons import (
+    INSULTS,
+    MASKED,
+    OFFENSIVE,
+    find_contempt,
+    find_listed,
+    find_report,
+    offence,
+    without_everyday,
+)
 from h2htalk.curation.safety.ngram_classifier import load_classifier
-from h2htalk.curation.safety.policy import Assessment, Explicit, apply_verdict, decide_safety
+from h2htalk.curation.safety.policy import Assessment, Explicit, Safety, Verdict, apply_verdict, decide_safety
 from h2htalk.curation.settings import CurateSpec
 from h2htalk.curation.stages import SafetySettings
 from h2htalk.curation.workspace import Workspace
 from h2htalk.data.languages import LANGUAGES, Language
 from h2htalk.data.scenario import Dialogue
-from h2htalk.text.language_data import language_data
+from h2htalk.text.language_data import language_data, read_data
 
 VERSION = 5
 Terms = Mapping[Language, frozenset[str]]
@@ -74,6 +83,47 @@ def assess(dialogue: Dialogue, terms: frozenset[str] = frozenset(), explicit: Ex
 def _shortened(text: str) -> str:
     """The part of a message that the layers read: the start and the end of one of megabytes."""
     return text if len(text) <= READ else f"{text[: READ // 2]}\n{text[-READ // 2 :]}"
+
+
+# --- The guard: any chat model that replies in the form of Qwen3Guard -------------------------------------------------
+
+_LONGEST_REPLY = 2000  # characters; a guard replies with a few lines
+_CODES = Path(__file__).with_name("guard_categories.toml")
+_WORDS: Mapping[str, Safety] = {"safe": "safe", "unsafe": "unsafe", "controversial": "controversial"}
+_SAFETY = re.compile(r"^\s*Safety:[ \t]*(\w+)[ \t]*$", re.MULTILINE)
+_CATEGORIES = re.compile(r"^\s*Categories:[ \t]*(.*)$", re.MULTILINE)
+# The last messages of a dialogue that a guard reads, and characters of each: the contexts of guards are short.
+MESSAGES, LONGEST = 40, 4000
+
+
+def guard_request(dialogue: Dialogue) -> Request:
+    """The dialogue as chat messages for a guard model, whose own template adds the policy."""
+    roles: Mapping[str, Literal["user", "assistant"]] = {"user": "user", "companion": "assistant"}
+    turns = dialogue.messages[-MESSAGES:]
+    while len(turns) > 1 and turns[0].role == "companion":  # templates require the user to begin
+        turns = turns[1:]
+    messages = tuple(Message(roles[turn.role], turn.content[:LONGEST]) for turn in turns)
+    return Request(dialogue.id, messages, Sampling(temperature=0.0, max_tokens=64, thinking=0))
+
+
+def was_sent(dialogue: Dialogue, one: Evidence) -> bool:
+    """Whether a request holds all that a piece of evidence is about: its span, its message, or the dialogue."""
+    lengths = [one.end or len(turn.content) for turn in dialogue.messages]
+    first = len(lengths) - len(guard_request(dialogue).messages)
+    about = range(len(lengths)) if one.turn < 0 else (one.turn,)
+    return all(at >= first and lengths[at] <= LONGEST for at in about)
+
+
+def read_verdict(reply: Reply) -> Verdict:
+    """Read `Safety: WORD` and `Categories: NAMES` (Qwen3Guard's form); a reply in another form is undecided."""
+    words, listed = _SAFETY.findall(reply.text), _CATEGORIES.findall(reply.text)
+    if reply.finish_reason != "stop" or len(reply.text) > _LONGEST_REPLY or len(words) != 1 or len(listed) != 1:
+        return Verdict("undecided")
+    codes, safety = read_data(_CODES)["categories"], _WORDS.get(words[0].lower(), "undecided")
+    names = [name for part in listed[0].split(",") if (name := part.strip()) and name.lower() != "none"]
+    if safety == "undecided" or (safety == "safe") == bool(names) or any(name.lower() not in codes for name in names):
+        return Verdict("undecided")
+    return Verdict(safety, {name: codes[name.lower()] for name in names if codes[name.lower()]})
 
 
 # --- The stage ---------------------------------------------------------------------------------------------------
@@ -130,7 +180,7 @@ class _GuardedRule:
     def __call__(self, records: Sequence[Record], part: str) -> Sequence[Outcomes]:
         read = [read_dialogue(record) for record in records]
         assessed = {d.id: assess(d, self.terms[d.language], self.explicit) for d in read if isinstance(d, Dialogue)}
-        undecided = [request(d) for d in read if isinstance(d, Dialogue) and _is_undecided(assessed[d.id])]
+        undecided = [guard_request(d) for d in read if isinstance(d, Dialogue) and _is_undecided(assessed[d.id])]
         verdicts = {item: read_verdict(reply) for (item, _), reply in self.guard.ask(undecided, part).items()}
         return [
             [one if isinstance(one, Rejected) else outcome(one, assessed[one.id], verdicts.get(one.id))] for one in read

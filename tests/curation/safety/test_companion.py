@@ -20,8 +20,7 @@ from h2htalk.curation.safety.companion import (
     load_companion,
 )
 from h2htalk.curation.safety.evidence import Evidence
-from h2htalk.curation.safety.guard_model import Safety, Verdict
-from h2htalk.curation.safety.policy import Explicit, apply_verdict, decide_safety
+from h2htalk.curation.safety.policy import Explicit, Safety, Verdict, apply_verdict, decide_safety
 from h2htalk.curation.safety.stage import assess, outcome
 from h2htalk.data.languages import LANGUAGES, Language
 from h2htalk.data.scenario import Scenario, notes_explicit

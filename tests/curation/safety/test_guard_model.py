@@ -13,9 +13,8 @@ from h2htalk.chat.store.model_calls import CallSettings
 from h2htalk.curation.outcomes import Kept, Rejected
 from h2htalk.curation.safety.companion import HARM, LAYER
 from h2htalk.curation.safety.evidence import Evidence
-from h2htalk.curation.safety.guard_model import Safety, Verdict, read_verdict
-from h2htalk.curation.safety.policy import apply_verdict
-from h2htalk.curation.safety.stage import assess, open_rule
+from h2htalk.curation.safety.policy import Safety, Verdict, apply_verdict
+from h2htalk.curation.safety.stage import assess, open_rule, read_verdict
 
 STATEMENT = talk("The government lies to us and must be overthrown", "I see.", "Yes.")
 

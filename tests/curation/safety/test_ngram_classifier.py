@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from h2htalk.curation.safety import crisis, political
-from h2htalk.curation.safety.insults import OFFENSIVE, offence
+from h2htalk.curation.safety.lexicons import OFFENSIVE, offence
 from h2htalk.curation.safety.ngram_classifier import Features, load_classifier, read_features
 from h2htalk.data.languages import LANGUAGES, Language
 
@@ -147,7 +147,7 @@ def test_weights_are_small_and_nothing_is_pickled() -> None:
 
 def test_scoring_needs_neither_scikit_learn_nor_scipy() -> None:
     code = (
-        "import sys; from h2htalk.curation.safety.insults import offence; offence('a', 'zh'); "
+        "import sys; from h2htalk.curation.safety.lexicons import offence; offence('a', 'zh'); "
         "print([name for name in ('sklearn', 'scipy', 'spacy', 'torch') if name in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
