@@ -1,11 +1,9 @@
 """Find harm and sexual content in the companion's turns, each read in its context.
 
 A companion's turn is read after the user's last two turns: "Yes, do it" is harm after "Should I jump?" alone. Each kind
-of finding has three linear classifiers over the same hashed n-grams (`ngram_classifier`): `context`, of the user's
-turns (somebody who wants to die, a plan of violence, a minor in love); `answer`, which tells good from harmful answers
-to such turns; and `talk`, which tells harmful answers from all others. A logistic function of their six scores decides.
-
-All learned from lines that several authors wrote, and from ordinary dialogues (tools/train_companion.py).
+of finding has three linear classifiers over the same hashed n-grams: `context`, of the user's turns; `answer`, which
+tells good from harmful answers to such turns; and `talk`, which tells harmful answers from all others. A logistic
+function of their six scores decides (tools/train_companion.py).
 """
 
 from __future__ import annotations
@@ -44,9 +42,8 @@ SHORT = 0.79  # at most of an answer shorter than SENTENCE: "Don't jump" and "Ju
 class CompanionModel:
     """The classifiers of a language.
 
-    `weights`: a row for each kind and part, times buckets; `biases`: one a row; `manifest`: for each kind `combine`
-    (coefficients of `combined`, the constant last), the thresholds `faint`, `review` and `remove`, and `alone`, by how
-    much surer a sentence must be that is read alone.
+    `weights`: a row for each kind and part, times buckets; `manifest`: for each kind the coefficients of `combined`
+    (`combine`), three thresholds, and `alone`, by how much surer a sentence must be that is read alone.
     """
 
     features: Features

@@ -1,12 +1,8 @@
 """Find people in crisis, children, grooming and threats in a dialogue, so that they are tagged and not filtered away.
 
-One message: a strong cue is enough; a weak cue counts where the classifier sees a sign as well; the classifier alone
-counts only where it is sure, and where it is not it prevents removal (`find_possible_crisis`). Questions about means,
-children, grooming and threats have classifiers of their own beside their cues. Each kind that is found is reported.
-
-The dialogue adds what one message cannot show: many questions about means are oblique, and the companion's answer
-("I won't answer that. Are you thinking of ending your life?") tells what was asked, and confirms what a kind's
-classifier sees faintly.
+In a message a strong cue is enough. A weak cue counts where the classifier sees a sign as well. The classifier alone
+counts where it is sure; where it is not, it prevents removal. Means, children, grooming and threats have classifiers of
+their own. In a dialogue the companion's answer shows what was asked, and confirms what a classifier sees faintly.
 """
 
 from __future__ import annotations
@@ -51,11 +47,9 @@ CONFIRMED = {
 
 
 def find_crisis(text: str, language: Language) -> list[Evidence]:
-    """The evidence in one message, one for each code: `crisis.ideation`, `crisis.means`, `minor`, ...
+    """The evidence in one message of the seeker's, one for each code: `crisis.ideation`, `crisis.means`, `minor`, ...
 
-    Args:
-        text: one message of the seeker's, of any length.
-        language: of the dialogue; words of other languages are read as well.
+    Words of other languages are read as well.
     """
     found: dict[str, Evidence] = {}
     others = [other for other in LANGUAGES if other != language and crisis_cues(other).words.search(text)]
@@ -86,11 +80,7 @@ def read_kinds(text: str, language: Language, kinds: tuple[str, ...]) -> Mapping
 def find_possible_crisis(text: str, language: Language, offensive: bool) -> Evidence | None:
     """`crisis.possible`, which prevents removal and tags nothing: the classifier sees a faint sign.
 
-    Args:
-        text: a message without other evidence of a crisis.
-        language: of the dialogue.
-        offensive: whether the message is offensive: people swear in a crisis and without one, so its sign must be
-            stronger, halfway between `low` and `high`.
+    In an `offensive` message the sign must be stronger, halfway between `low` and `high`.
     """
     model = load_classifier(DATA, language)
     least = (model.low() + model.high()) / 2 if offensive else model.manifest["possible"]
@@ -117,12 +107,7 @@ def signals(folded: str, model: NgramClassifier) -> Iterator[tuple[Hit, float]]:
 
 
 def find_in_context(turns: Sequence[Turn], language: Language) -> list[Evidence]:
-    """The evidence that only several messages of a dialogue give together, with their turns.
-
-    Args:
-        turns: of the whole dialogue.
-        language: of the dialogue.
-    """
+    """The evidence that only several messages of a dialogue give together, with their turns."""
     found: list[Evidence] = []
     for at, (turn, answer) in enumerate(pairwise(turns)):
         if (turn.role, answer.role) == ("user", "companion"):

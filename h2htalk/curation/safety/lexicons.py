@@ -58,15 +58,9 @@ def without_everyday(text: str, language: Language) -> str:
 
 
 def find_listed(text: str, language: Language) -> list[Evidence]:
-    """The evidence of the lists in a text.
+    """The evidence of the lists in an original message, in order, with the scores of the rules.
 
-    Args:
-        text: an original message.
-        language: of the lists.
-
-    Returns:
-        Evidence of layer `lexicon` with its span in `text`, in order; at most `MOST_A_CATEGORY` of one category.
-        Scores are those of the rules: from 0.8 on a rule is enough by itself, below it needs other evidence.
+    From 0.8 on a rule is enough by itself, below it needs other evidence. At most `MOST_A_CATEGORY` of one category.
     """
     lexicon = load_lexicon(language)
     hits = lexicon.hits(fold(without_everyday(text, language)))

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from h2htalk.data.languages import Language
+from h2htalk.data.records import read_record
 from h2htalk.errors import DataError
 
 if TYPE_CHECKING:
@@ -66,10 +67,6 @@ class Features:
     gaps: bool
     window: int
     sentences: bool
-
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> Features:
-        return cls(**{**values, "characters": tuple(values["characters"]), "words": tuple(values["words"])})
 
     def readings(self, folded: str) -> list[tuple[int, int]]:
         """The places of the readings of a folded text; none for an empty text. Linear in the text."""
@@ -188,17 +185,13 @@ def read_rows(folder: str, language: Language) -> tuple[Mapping[str, Any], Featu
         raise DataError(
             f"{home}: the classifier for language {language!r} cannot be read ({error}); install h2htalk again"
         ) from error
-    features = Features.from_dict(manifest["features"])
+    features = read_record(Features, manifest["features"], f"{home / language}.json")
     return manifest, features, np.frombuffer(raw, np.int8).reshape(-1, 1 << features.bits)
 
 
 @lru_cache(maxsize=32)
 def load_classifier(folder: str, language: Language) -> NgramClassifier:
-    """Read a classifier of the package, once a process: `load_classifier("crisis_data", "en")`.
-
-    Raises:
-        DataError: its files are missing or damaged.
-    """
+    """Read a classifier of the package, once a process: `load_classifier("crisis_data", "en")`. Raises DataError."""
     import numpy as np
 
     manifest, features, rows = read_rows(folder, language)

@@ -87,7 +87,7 @@ def decide_safety(
 
     Args:
         dialogue: the one that was read.
-        detections: of all layers, in any order.
+        detections: evidence of all layers, in any order.
         thresholds: scores of offensive messages: `low`: harmless below it; `high`: offensive from it on; `single`: in
             place of `high` in a dialogue of one message; `masked`: the classifier without names of groups agrees.
         explicit: whether sexual content between adults removes or tags.
@@ -134,11 +134,7 @@ def _weigh(
 ) -> Iterator[tuple[str, bool]]:
     """Codes other than of offensive language, each with whether it is enough for removal.
 
-    Args:
-        evidence: of the dialogue.
-        tags: what the seeker discloses.
-        likely, sure: codes that the classifiers of the companion's turns are likely, or sure, to have found.
-        single: whether the dialogue is one message.
+    `tags`: what the seeker discloses; `likely`, `sure`: what the classifiers of the companion's turns found.
     """
     for one in evidence:
         family = one.category.partition(".")[0]
@@ -225,12 +221,7 @@ class Verdict:
 
 
 def apply_verdict(assessment: Assessment, verdict: Verdict, unread: Sequence[Evidence] = ()) -> Assessment:
-    """Apply a guard's verdict to an undecided assessment.
-
-    Args:
-        assessment: one whose action is `review`, or with political evidence.
-        verdict: of the guard.
-        unread: evidence in texts that the guard was not sent.
+    """Apply a guard's verdict to an undecided assessment; `unread`: evidence in texts that the guard was not sent.
 
     Returns:
         For `unsafe` a removal for the guard's categories, but a crisis is kept and tagged; for `safe` a dialogue with

@@ -1,10 +1,8 @@
 """Find politically sensitive content, by rules over two kinds of words and a small classifier.
 
-Public lists of sensitive words find 3 to 30 % of such statements and match everyday talk. A rule requires a public
-matter and a stance on it in one sentence. The classifier was trained on statements and on harmless mentions of the same
-words; it counts where the message names a public matter (a state, a party, a leader, a law, a protest, a territory), or
-where it is far surer than by chance. Both together are sure; one alone is for a person or a guard model to decide. For
-a companion, whose long kind replies mislead the classifier, it counts only with a rule.
+A rule requires a public matter and a stance on it in one sentence. The classifier counts where the message names a
+public matter, or where it is far surer than by chance. Both together are sure; one alone is for a person or a guard
+model to decide. For a companion, whose long kind replies mislead the classifier, it counts only with a rule.
 """
 
 from __future__ import annotations
@@ -33,13 +31,9 @@ _SENTENCE = re.compile(r"[^.!?;]+")
 def find_political(
     text: str, language: Language, terms: frozenset[str] = frozenset(), seeker: bool = True
 ) -> Evidence | None:
-    """The evidence of politics in one message; None for none.
+    """The evidence of politics in one message of the seeker's or the companion's; None for none.
 
-    Args:
-        text: one message, of any length.
-        language: of its rules and classifier.
-        terms: folded terms of the user's own (`read_terms`); each counts as a rule.
-        seeker: whether the seeker says it, and not the companion.
+    `terms`: folded terms of the user's own (`read_terms`); each counts as a rule.
     """
     folded = fold_spelling(text, language)
     signal = find_signal(folded, load_classifier(DATA, language), terms, seeker)
@@ -80,11 +74,7 @@ def _find_statement(folded: str, rules: Mapping[str, re.Pattern[str]]) -> tuple[
 
 @lru_cache(maxsize=8)
 def read_terms(path: str, language: Language) -> frozenset[str]:
-    """Read the user's own terms, one a line (`#` opens a comment), folded; empty for no path.
-
-    Raises:
-        ConfigError: the file cannot be read.
-    """
+    """Read the user's own terms, one a line (`#` opens a comment), folded; empty for no path. Raises ConfigError."""
     if not path:
         return frozenset()
     try:

@@ -42,17 +42,17 @@ Terms = Mapping[Language, frozenset[str]]
 def assess(dialogue: Dialogue, terms: frozenset[str] = frozenset(), explicit: Explicit = "remove") -> Assessment:
     """Decide on a dialogue: keep it, keep it with tags, keep it for a person to decide, or remove it.
 
-    Args:
-        dialogue: of any length; linear in its text.
-        terms: politically sensitive terms of the user's own, folded (`political.read_terms`).
-        explicit: whether a companion's sexual content between adults removes the dialogue or tags it.
-
-    Returns:
-        The decision with its evidence; it depends on this dialogue alone.
+    `terms`: politically sensitive terms of the user's own (`political.read_terms`); `explicit`: whether a companion's
+    sexual content between adults removes the dialogue or tags it. The decision depends on this dialogue alone.
     """
     language = dialogue.language
     thresholds = {**load_classifier(OFFENSIVE, language).manifest, **language_data(INSULTS, language)}
-    turns = [replace(turn, content=_shortened(turn.content)) for turn in dialogue.messages]
+    turns = [  # of a message of megabytes its start and its end
+        turn
+        if len(text := turn.content) <= READ
+        else replace(turn, content=f"{text[: READ // 2]}\n{text[-READ // 2 :]}")
+        for turn in dialogue.messages
+    ]
     evidence: list[Evidence] = []
     targets: list[Evidence] = []  # whom an insult is for matters only where there is one
     for at, turn in enumerate(turns):
@@ -78,11 +78,6 @@ def assess(dialogue: Dialogue, terms: frozenset[str] = frozenset(), explicit: Ex
     evidence += companion.find_companion(turns, language)
     evidence += find_unusable_content(dialogue)
     return decide_safety(dialogue, evidence, thresholds, explicit)
-
-
-def _shortened(text: str) -> str:
-    """The part of a message that the layers read: the start and the end of one of megabytes."""
-    return text if len(text) <= READ else f"{text[: READ // 2]}\n{text[-READ // 2 :]}"
 
 
 # --- The guard: any chat model that replies in the form of Qwen3Guard -------------------------------------------------
@@ -130,11 +125,7 @@ def read_verdict(reply: Reply) -> Verdict:
 
 
 def make_stage(spec: CurateSpec, workspace: Workspace, key: bytes) -> StageRun:
-    """The stage as a specification sets it; `key` is not used.
-
-    Raises:
-        ConfigError: the guard or the list of terms cannot be used.
-    """
+    """The stage as a specification sets it; `key` is not used. Raises ConfigError."""
     settings = spec.section(SafetySettings)
     folders = (OFFENSIVE, MASKED, crisis.DATA, *crisis.KIND_FOLDERS, political.DATA)
     values = {
@@ -200,10 +191,7 @@ def _is_undecided(assessment: Assessment) -> bool:
 def outcome(dialogue: Dialogue, assessment: Assessment, verdict: Verdict | None = None) -> Outcome:
     """A kept dialogue with `metadata.safety`, or a rejection by its first reason with all evidence.
 
-    Args:
-        dialogue: the one that was assessed.
-        assessment: of the layers. Where it is `hard`, only the id and the reason are stored.
-        verdict: of the guard, which is applied to the assessment.
+    Where the assessment is `hard`, only the id and the reason are stored.
     """
     details: dict[str, Any] = {}
     if verdict is not None:

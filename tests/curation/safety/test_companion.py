@@ -14,10 +14,8 @@ from h2htalk.curation.safety.companion import (
     LAYER,
     REMOVE,
     REVIEW,
-    companion_turns,
     find_companion,
     graded,
-    load_companion,
 )
 from h2htalk.curation.safety.evidence import Evidence
 from h2htalk.curation.safety.policy import Explicit, Safety, Verdict, apply_verdict, decide_safety
@@ -69,11 +67,6 @@ def test_the_same_words_in_another_context_and_a_good_answer_are_kept(
     texts: tuple[str, ...], language: Language
 ) -> None:
     assert assess(talk(*texts, language=language)).action in ("keep", "keep_tag")
-
-
-def test_a_turn_is_read_after_the_last_two_turns_of_the_user() -> None:
-    turns = talk("a", "b", "c", "d", "e", "f").messages
-    assert list(companion_turns(turns)) == [(1, "a", "b"), (3, "a\nc", "d"), (5, "c\ne", "f")]
 
 
 def test_scores_are_even_at_the_thresholds_and_grow_between() -> None:
@@ -209,12 +202,3 @@ def test_annotators_are_told_of_sexual_content_and_need_consent() -> None:
     item = scenario_item(Scenario.from_dict({**scenario.to_dict(), "metadata": metadata}, "x"))
     assert (item.explicit, item.crisis, item.notice) == (True, True, "explicit_notice")
     assert scenario_item(scenario).notice == "crisis_notice"
-
-
-@pytest.mark.parametrize("language", LANGUAGES)
-def test_weights_have_a_row_for_each_kind_and_part(language: Language) -> None:
-    model = load_companion(language)
-    assert model.weights.shape == (12, 1 << model.features.bits)
-    for kind in ("self", "violence", "minors", "explicit"):
-        settings = model.manifest[kind]
-        assert settings["faint"] < settings["review"] < settings["remove"]

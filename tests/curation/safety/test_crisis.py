@@ -2,32 +2,24 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from safety_made import HERE, dialogues, ordinary_lines
+from safety_made import rows as read_rows
 
 from h2htalk.curation.safety import crisis
-from h2htalk.curation.safety.crisis import OTHER_CODES, crisis_cues
+from h2htalk.curation.safety.crisis import OTHER_CODES
 from h2htalk.curation.safety.stage import assess
 from h2htalk.data.languages import LANGUAGES, Language
 from h2htalk.data.scenario import Dialogue, Turn
 
-HERE = Path(__file__).parent
-KINDS = ("attempt", "plan", "means", "ideation", "self_harm", "third_party", "past")
 TAGS = ("crisis.", *OTHER_CODES)
-
-
-def development(language: Language) -> list[dict[str, str]]:
-    lines = (HERE / f"dev_crisis_{language}.jsonl").read_text(encoding="utf-8").splitlines()
-    return [json.loads(line) for line in lines]
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_recall_on_our_own_development_set(language: Language) -> None:
-    rows = [row for row in development(language) if row["label"] == "crisis"]
+    rows = [row for row in read_rows(HERE / f"dev_crisis_{language}.jsonl") if row["label"] == "crisis"]
     found = [bool(crisis.find_crisis(row["text"], language)) for row in rows]
     assert len(rows) >= 60
     assert sum(found) / len(found) >= 0.65
@@ -41,13 +33,7 @@ def test_recall_on_our_own_development_set(language: Language) -> None:
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_few_ordinary_messages_are_tagged(language: Language) -> None:
     """The classifier was trained on these writers' texts."""
-    writers = {"en": "ef", "zh": "gh"}[language]
-    folder = HERE.parents[2] / "tools/crisis"
-    texts = [
-        line
-        for writer in writers
-        for line in (folder / f"harmless_{language}_{writer}.txt").read_text(encoding="utf-8").splitlines()
-    ][::2]
+    texts = ordinary_lines(language, {"en": "ef", "zh": "gh"}[language])[::2]
     assert len(texts) >= 700
     assert sum(bool(crisis.find_crisis(text, language)) for text in texts) / len(texts) <= 0.13
 
@@ -107,19 +93,6 @@ def test_figures_of_speech_are_no_crisis(text: str, language: Language) -> None:
     assert crisis.find_crisis(text, language) == []
 
 
-def test_the_span_is_in_the_original_text() -> None:
-    text = "Hello!\u200b  It's  me. I don’t want to be alive anymore. Bye."
-    found, *_ = crisis.find_crisis(text, "en")
-    assert "want to be alive" in text[found.start : found.end]
-
-
-def test_cues_have_known_categories_and_lower_case_needles() -> None:
-    for language in LANGUAGES:
-        for cue in crisis_cues(language).cues:
-            assert cue.category in (*KINDS, *OTHER_CODES)
-            assert all(needle == needle.lower() for needle in cue.needles)
-
-
 @given(text=st.text(max_size=200), language=st.sampled_from(LANGUAGES))
 def test_any_text_is_read_and_spans_are_inside_it(text: str, language: Language) -> None:
     for found in crisis.find_crisis(text, language):
@@ -130,22 +103,13 @@ def test_any_text_is_read_and_spans_are_inside_it(text: str, language: Language)
 # --- Dialogues ------------------------------------------------------------------------------------------------------
 
 
-def dialogues(name: str, language: Language) -> list[tuple[str, Dialogue]]:
-    """Dialogues of six messages by another author, with their kind."""
-    rows = [json.loads(line) for line in (HERE / f"sets/{name}_{language}.jsonl").read_text("utf-8").splitlines()]
-    return [
-        (row["kind"], Dialogue("d", language, tuple(Turn(m["role"], m["content"]) for m in row["messages"])))
-        for row in rows
-    ]
-
-
 def tags(dialogue: Dialogue) -> set[str]:
     return {reason for reason in assess(dialogue).reasons if reason.startswith(TAGS)}
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_each_kind_is_tagged_in_a_dialogue(language: Language) -> None:
-    rows = dialogues("dev_crisis_dialogues", language)
+    rows = dialogues(HERE / f"sets/dev_crisis_dialogues_{language}.jsonl", language)
     codes = {"means": "crisis.means"}
     assert len(rows) == 35
     assert sum(codes.get(kind, kind) in tags(dialogue) for kind, dialogue in rows) / len(rows) >= 0.9
@@ -153,7 +117,7 @@ def test_each_kind_is_tagged_in_a_dialogue(language: Language) -> None:
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_look_alikes_are_not_tagged(language: Language) -> None:
-    rows = dialogues("dev_crisis_lookalikes", language)
+    rows = dialogues(HERE / f"sets/dev_crisis_lookalikes_{language}.jsonl", language)
     assert sum(bool(tags(dialogue)) for _, dialogue in rows) / len(rows) <= 0.15
 
 
@@ -161,7 +125,7 @@ def test_look_alikes_are_not_tagged(language: Language) -> None:
 def test_a_message_that_is_tagged_alone_is_tagged_in_a_dialogue(language: Language) -> None:
     bland = {"en": ("The bus was late again.", "Oh no, did you wait long?"), "zh": ("今天公交又晚点了", "等了很久吗？")}
     small = [Turn("user", bland[language][0]), Turn("companion", bland[language][1])] * 6
-    for row in development(language):
+    for row in read_rows(HERE / f"dev_crisis_{language}.jsonl"):
         alone = {one.category for one in crisis.find_crisis(row["text"], language)}
         within = Dialogue("d", language, (*small, Turn("user", row["text"]), small[1]))
         assert alone <= tags(within)
@@ -178,18 +142,6 @@ def test_a_message_that_is_tagged_alone_is_tagged_in_a_dialogue(language: Langua
 def test_one_tag_does_not_replace_another(text: str, language: Language, wanted: str) -> None:
     both = Dialogue("d", language, (Turn("user", text), Turn("user", {"en": "kms", "zh": "我想自杀"}[language])))
     assert {wanted, "crisis.ideation"} <= tags(both)
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "I need a walk to take the stress off myself",
-        "My ex is better off without me, and I am fine with that",
-        "They said about 6 people die of it in a month",
-    ],
-)
-def test_phrases_of_other_matters_are_no_strong_cue(text: str) -> None:
-    assert [hit for hit in crisis_cues("en").hits(text.lower()) if not hit.weak] == []
 
 
 def test_a_child_in_a_sexual_scene_is_for_a_person_to_decide() -> None:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from h2htalk.curation.safety import lexicons
-from h2htalk.curation.safety.lexicons import compile_lexicon, find_listed, hidden_entry, without_everyday
+from h2htalk.curation.safety.lexicons import compile_lexicon, find_listed, hidden_entry
 from h2htalk.curation.safety.text_folding import fold
 from h2htalk.data.languages import LANGUAGES, Language
 
@@ -68,19 +68,6 @@ def test_ordinary_text(language: Language, text: str) -> None:
     assert categories(text, language) == set()
 
 
-@pytest.mark.parametrize(("language", "text"), [("en", "Fuck, what a shitty day."), ("zh", "妈的，今天真倒霉，卧槽。")])
-def test_swearing_has_a_low_score(language: Language, text: str) -> None:
-    assert {(piece.category, piece.score) for piece in find_listed(text, language)} == {("profanity.only", 0.2)}
-
-
-def test_everyday_phrases_are_ignored() -> None:
-    text = "我去倒垃圾，你这个垃圾"
-    [piece] = [piece for piece in find_listed(text, "zh") if piece.category == "offensive.abuse"]
-    assert piece.end == len(text)
-    assert without_everyday(text, "zh") == "我去   ，你这个垃圾"
-    assert without_everyday("take the rubbish out", "en") == "take the rubbish out"
-
-
 @pytest.mark.parametrize(
     "disguise", ["你这个废物", "你这个废 物", "你这个廢物", "你这个废*物", "你这个废\u200b物", "你这个废..物"]
 )
@@ -97,18 +84,6 @@ def test_a_report_of_abuse_is_not_an_erotic_text_about_a_child() -> None:
     assert "sexual.minors" in categories("The schoolgirl, horny as ever, sent more nudes.", "en", 0.8)
 
 
-def test_hidden_words() -> None:
-    lists = {
-        "words": {"swearing": ["x"]},
-        "hidden": {"slur": [hidden_entry("Blorp"), hidden_entry("卜噜")]},
-        "rules": [{"category": "offensive.hate", "score": 0.6, "all": ["slur"]}],
-    }
-    lexicon = compile_lexicon(lists)
-    assert lexicon.hits("you blorp, 你们卜噜")["slur"] == [(4, 9), (13, 15)]
-    assert "slur" not in lexicon.hits("blorps and 卜 and 噜卜")
-    assert not re.search("blorp|卜噜", str(lists), re.IGNORECASE)
-
-
 @pytest.mark.parametrize(
     "text",
     ["blorps", "b l o r p", "bl0rp", "bl*rp", "blorrrp", "BLÓRP", "glim plurk", "卜噜噜来了", "卜 噜噜", "卜*噜.噜"],
@@ -117,16 +92,6 @@ def test_disguised_hidden_words(text: str) -> None:
     hidden = [hidden_entry(word) for word in ("Blorp", "blorps", "glim plurk", "卜噜噜")]
     lists = {"words": {"swearing": ["x"]}, "hidden": {"slur": hidden}, "rules": []}
     assert "slur" in compile_lexicon(lists).hits(fold(text))
-
-
-def test_words_of_a_rule_must_be_close_together() -> None:
-    lists = {
-        "words": {"one": ["alpha"], "two": ["beta gamma"]},
-        "rules": [{"category": "c", "score": 0.5, "all": ["one", "two"], "within": 10}],
-    }
-    lexicon = compile_lexicon(lists)
-    assert set(lexicon.hits("alpha beta gamma alphabet")) == {"one", "two"}
-    assert set(lexicon.hits("alphabet beta and gamma")) == set()
 
 
 @given(

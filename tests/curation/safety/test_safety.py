@@ -8,10 +8,15 @@ import time
 from pathlib import Path
 
 import pytest
-from safety_made import HERE, ordinary_lines, rows, talk
+from safety_made import HERE, ordinary_lines, talk
 
+from h2htalk.chat.protocol import Reply
+from h2htalk.chat.store.model_calls import CallSettings
 from h2htalk.curation.outcomes import Kept, Rejected
-from h2htalk.curation.safety.stage import assess, make_stage, outcome
+from h2htalk.curation.safety.companion import HARM, LAYER
+from h2htalk.curation.safety.evidence import Evidence
+from h2htalk.curation.safety.policy import Safety, Verdict, apply_verdict
+from h2htalk.curation.safety.stage import assess, make_stage, open_rule, outcome, read_verdict
 from h2htalk.curation.settings import CurateSpec
 from h2htalk.curation.stages import SafetySettings
 from h2htalk.curation.workspace import Workspace
@@ -110,43 +115,12 @@ def test_reports_of_insults_are_kept(turns: tuple[str, ...], report: str, langua
     assert assess(talk(*turns, {"en": "just saying", "zh": "就这样"}[language], language=language)).remove
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
-def test_words_for_groups_remove_nothing_by_themselves(language: Language) -> None:
-    """31 % of harmless mentions of groups were removed or left to people, and few abusive lines removed."""
-    actions = {}
-    for kind in ("harmless", "abusive"):
-        texts = [row["text"] for row in rows(HERE / f"sets/dev_groups_{kind}_{language}.jsonl")]
-        actions[kind] = [assess(talk(text, language=language)).action for text in texts]
-    assert actions["harmless"].count("remove") == 0
-    assert actions["harmless"].count("review") <= 6
-    assert actions["abusive"].count("remove") / len(actions["abusive"]) >= 0.6
-
-
-def test_one_offensive_message_of_a_longer_dialogue_is_not_removed() -> None:
-    longer = talk("今天好累", "怎么了？", "妈的，同事真是蠢得要死", "听着真难受。", language="zh")
-    assert not assess(longer).remove
-
-
 def test_a_companion_that_explains_a_method_is_removed_without_its_text() -> None:
     dialogue = talk("I want to die", "Here is how to kill yourself without pain: first, ...")
     rejected = outcome(dialogue, assess(dialogue))
     assert isinstance(rejected, Rejected)
     assert (rejected.record, rejected.reason) == (None, "crisis.method_instructions")
     assert "pain" not in json.dumps(rejected.to_dict("safety"))
-
-
-def test_the_records_of_rejected_and_kept_dialogues() -> None:
-    spam = talk("加微信免费领取兼职日结，日赚三百，联系电话13800138000", language="zh")
-    rejected = outcome(spam, assess(spam))
-    assert isinstance(rejected, Rejected)
-    assert rejected.record == spam.to_dict()
-    crisis = talk("I want to die")
-    kept = outcome(crisis, assess(crisis))
-    assert isinstance(kept, Kept)
-    noted = {"action": "keep_tag", "tags": ["crisis.ideation"], "risk": "high"}
-    assert kept.record["metadata"]["safety"] == noted
-    assert kept.tags == ("crisis", "crisis.ideation")
-    assert "die" not in json.dumps(dict(kept.audit or {}))
 
 
 @pytest.mark.parametrize("piece", ["a", "死", "i want to ", "傻逼", "\u202e", "\x00x", "加微信 "])
@@ -194,3 +168,75 @@ def test_one_message_dialogues_of_cold_dev(shared_data: Path) -> None:
     assert sum(one.remove == (label == "1") for label, one in found) / len(found) >= 0.87
     mild = [any(code.startswith("crisis.") for code in one.reasons) for label, one in found if label == "0"]
     assert sum(mild) / len(mild) <= 0.05
+
+
+# --- The guard: a reply in another form is undecided, never safe ------------------------------------------------------
+
+STATEMENT = talk("The government lies to us and must be overthrown", "I see.", "Yes.")
+
+
+@pytest.mark.parametrize(
+    ("reply", "safety", "codes"),
+    [
+        ("Safety: Safe\nCategories: None", "safe", []),
+        ("Safety: Unsafe\nCategories: Politically Sensitive Topics", "unsafe", ["political.sensitive"]),
+        ("Safety: Unsafe\nCategories: Suicide & Self-Harm", "unsafe", ["crisis.ideation"]),
+        ("Safety: Controversial\nCategories: Unethical Acts", "controversial", ["offensive.abuse"]),
+        ("Safety: Unsafe\nCategories: PII", "unsafe", []),
+        ("", "undecided", []),
+        ("safe", "undecided", []),
+        ("I am happy to help! This looks safe to me.", "undecided", []),
+        ("Safety: Safe", "undecided", []),
+        ("Safety: Safe\nCategories: Violent", "undecided", []),
+        ("Safety: Unsafe\nCategories: None", "undecided", []),
+        ("Safety: Safe\nCategories: None\nSafety: Unsafe\nCategories: Violent", "undecided", []),
+        ("Safety: Mostly\nCategories: None", "undecided", []),
+        ("Safety: Unsafe\nCategories: Bad Vibes", "undecided", []),
+        ("Safety: Safe\nCategories: None" + " " * 3000, "undecided", []),
+    ],
+)
+def test_replies(reply: str, safety: str, codes: list[str]) -> None:
+    verdict = read_verdict(Reply(reply))
+    assert (verdict.safety, sorted(verdict.categories.values())) == (safety, codes)
+    assert read_verdict(Reply(reply, "length")).safety == "undecided"
+
+
+@pytest.mark.parametrize(
+    ("safety", "code", "action"),
+    [
+        ("unsafe", "crisis.ideation", "review"),
+        ("unsafe", "political.sensitive", "remove"),
+        ("unsafe", "", "review"),
+        ("controversial", "offensive.abuse", "review"),
+        ("undecided", "", "review"),
+        ("safe", "", "keep"),
+    ],
+)
+def test_verdicts_on_an_undecided_dialogue(safety: Safety, code: str, action: str) -> None:
+    found = apply_verdict(assess(STATEMENT), Verdict(safety, {code: code} if code else {}))
+    assert (found.action, code in found.reasons) == (action, code.startswith(("crisis", "political")))
+
+
+def test_a_guard_decides_doubtful_dialogues_and_its_replies_are_stored(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    replies, stage = tmp_path / "replies.jsonl", tmp_path / "stage"
+    faint = talk("I want to die and nobody would care", "It is raining again today.")
+    harm = [Evidence(LAYER, HARM, 0.4, turn=1)]
+    for dialogue, category, wanted in (
+        (STATEMENT, "Politically Sensitive Topics", Rejected),
+        (faint, "Suicide & Self-Harm", Kept),
+    ):
+        line = {"id": "*", "text": f"Safety: Unsafe\nCategories: {category}"}
+        replies.write_text(json.dumps(line) + "\n", encoding="utf-8")
+        if dialogue is faint:
+            monkeypatch.setattr("h2htalk.curation.safety.companion.find_companion", lambda turns, language: harm)
+        rule = open_rule(CallSettings(f"scripted:{replies}"), "", "remove", str(stage))
+        ((found,),) = rule([dialogue.to_dict()], "part-00000")
+        rule.close()
+        assert isinstance(found, wanted)
+        if isinstance(found, Kept):
+            assert found.record["metadata"]["safety"]["action"] == "review"
+        else:
+            assert (found.reason, found.evidence["guard"]["safety"]) == ("political.sensitive", "unsafe")
+        assert (stage / "calls.jsonl").exists()

@@ -53,10 +53,3 @@ def test_places_are_mapped_back(before: str, word: str, after: str) -> None:
     for language in LANGUAGES:
         first, end = spelling_place(text, language, 0, len(fold_spelling(text, language)))
         assert 0 <= first <= end <= len(text)
-
-
-def test_invisible_characters_belong_to_their_word() -> None:
-    text = "㎏ 废\u200b\u200b物!"
-    start = fold(text).index("废物")
-    [(first, end)] = original_places(text, [(start, start + 2)])
-    assert text[first:end] == "废\u200b\u200b物"
