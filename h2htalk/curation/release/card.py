@@ -60,7 +60,11 @@ def write_card(folder: Path, manifest: Manifest, card: CardSettings) -> None:
     write_json(folder / "croissant.json", record)
     dump = partial(yaml.safe_dump, sort_keys=False, allow_unicode=True)
     if card.leaderboard:
-        write_text(folder / "eval.yaml", dump(leaderboard(manifest, card)))
+        languages = [language for language in LANGUAGES if TEST in manifest.configs.get(language, {})]
+        tasks = [{"id": task_id(figure, one), "config": one, "split": TEST} for one in languages for figure in FIGURES]
+        texts = {"name": card.title or manifest.name, "description": manifest.description or GAP}
+        board = {name: printable(text) for name, text in texts.items()} | {"evaluation_framework": "h2htalk"}
+        write_text(folder / "eval.yaml", dump(board | {"tasks": tasks}))
     body = _render(_view(folder, manifest, card, record))
     write_text(folder / CARD, f"---\n{dump(front_matter(manifest, card, record))}---\n\n{body}")
 
@@ -114,21 +118,6 @@ def _bibtex(manifest: Manifest, card: CardSettings) -> str:
     }
     key = re.sub("[^a-z0-9]+", "-", f"{manifest.name}-{manifest.version}".lower())
     return "\n".join([f"@misc{{{key},", *(f"  {name} = {{{value}}}," for name, value in fields.items()), "}"])
-
-
-def leaderboard(manifest: Manifest, card: CardSettings) -> dict[str, Any]:
-    """The content of `eval.yaml`: 15 tasks, of one number each, for each language that has a split `test`."""
-    return {
-        "name": printable(card.title or manifest.name),
-        "description": printable(manifest.description or GAP),
-        "evaluation_framework": "h2htalk",
-        "tasks": [
-            {"id": task_id(figure, language), "config": language, "split": TEST}
-            for language in LANGUAGES
-            if TEST in manifest.configs.get(language, {})
-            for figure in FIGURES
-        ],
-    }
 
 
 # --- Body -------------------------------------------------------------------------------------------------------------

@@ -13,19 +13,18 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Self
 
-from pydantic import TypeAdapter, ValidationError
-
 from h2htalk.curation.anonymize.normalization import plain
 from h2htalk.curation.anonymize.values.name_parts import name_parts
 from h2htalk.curation.release.items import ReleaseItem
 from h2htalk.curation.stage_folder import AUDIT, KEPT
 from h2htalk.curation.tombstones import mark
 from h2htalk.curation.workspace import Workspace
-from h2htalk.data.files import read_json_object, write_json
+from h2htalk.data.files import read_json_object, reading, write_json
 from h2htalk.data.links import link_folder
+from h2htalk.data.records import read_record
 from h2htalk.data.releases.release_folder import private_folder
 from h2htalk.data.scenario import is_workspace
-from h2htalk.errors import ConfigError, DataError
+from h2htalk.errors import ConfigError
 
 FILE = "invented-values.json"
 _HAN = re.compile("[\u4e00-\u9fff]")
@@ -79,12 +78,8 @@ class InventedValues:
     @classmethod
     def read(cls, private: Path) -> Self | None:
         """The list in a private folder; None where there is none. Raises DataError where it is damaged."""
-        try:
-            return TypeAdapter(cls).validate_json((private / FILE).read_bytes())
-        except FileNotFoundError:
-            return None
-        except (OSError, ValidationError) as error:
-            raise DataError(f"{private / FILE}: not the list that was written here ({type(error).__name__})") from error
+        with reading(path := private / FILE):
+            return read_record(cls, path.read_bytes(), str(path)) if path.exists() else None
 
     def write(self, private: Path, items: Iterable[ReleaseItem]) -> Path:
         """Write the list of what is in items into a private folder; return its file."""

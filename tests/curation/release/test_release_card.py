@@ -266,17 +266,6 @@ def test_baselines_and_figures_come_from_finished_folders(tmp_path: Path) -> Non
     assert re.search(r"Chinese: Words\. Most: a\|b <c> \*d\*\. .*“memory”", page.text)
 
 
-@pytest.mark.parametrize(("splits", "says"), [(0, "h2htalk analyze"), (1, "not those of the public"), (2, "not those")])
-def test_figures_of_other_folders_or_rows_are_refused(tmp_path: Path, splits: int, says: str) -> None:
-    """Words of erased people, private references or another split came into a card."""
-    make_card(tmp_path / "without")
-    rows = load_split(tmp_path / "without").fingerprint
-    if splits:
-        make_analysis(tmp_path / "analysis", *("0b", rows)[:splits])
-    with pytest.raises(ConfigError, match=says):
-        make_card(tmp_path / "made", card=CardSettings(analysis=str(tmp_path / "analysis")))
-
-
 # --- Hostile values ---------------------------------------------------------------------------------------------------
 
 
