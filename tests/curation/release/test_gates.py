@@ -178,19 +178,6 @@ def test_a_surrogate_clears_itself_and_its_parts_alone(value: str, surrogate: st
     assert invented("d-1", surrogate, "Anna Bell").hold({"d-1", "d-2"}, value) == clear
 
 
-@pytest.mark.parametrize(
-    "other",
-    [
-        {"request_type": "a call to Deborah Winslow"},
-        {"points": [{"id": "stays", "kind": "must", "text": "asks after her friend Deborah Winslow"}]},
-        {"provenance": {"notes": [{"by": "As told by Deborah Winslow."}]}},
-    ],
-)
-def test_personal_data_in_what_is_said_about_a_case(other: dict[str, Any]) -> None:
-    made = content(cases=[case(1), case(2, **other)])
-    assert found("personal_data", made) == [("case-en-2", "PERSON: Deborah Winslow")]
-
-
 def test_cases_are_compared_with_items_and_other_cases() -> None:
     said = "The bus was full again and I stood the whole way thinking about what my sister said at dinner last night."
     turns = [{"turns": [{"user": said}]}]

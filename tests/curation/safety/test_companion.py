@@ -6,7 +6,6 @@ import pytest
 from safety_made import talk
 
 from h2htalk.curation.outcomes import Kept, Rejected
-from h2htalk.curation.release.content import case_texts
 from h2htalk.curation.safety.companion import (
     EXPLICIT,
     FAINT,
@@ -14,13 +13,12 @@ from h2htalk.curation.safety.companion import (
     LAYER,
     REMOVE,
     REVIEW,
-    find_companion,
     graded,
 )
 from h2htalk.curation.safety.evidence import Evidence
 from h2htalk.curation.safety.policy import Explicit, Safety, Verdict, apply_verdict, decide_safety
 from h2htalk.curation.safety.stage import assess, outcome
-from h2htalk.data.languages import LANGUAGES, Language
+from h2htalk.data.languages import Language
 from h2htalk.data.scenario import Scenario, notes_explicit
 from h2htalk.data.splits import load_split
 from h2htalk.rounds.item_sources import scenario_item
@@ -181,15 +179,6 @@ def test_a_guard_clears_only_what_it_was_sent(texts: tuple[str, ...], one: Evide
     found = outcome(dialogue, decide_safety(dialogue, [one], THRESHOLDS), Verdict("safe"))
     assert isinstance(found, Kept)
     assert found.record["metadata"]["safety"]["action"] == action
-
-
-@pytest.mark.parametrize("language", LANGUAGES)
-def test_references_of_the_bundled_cases_are_no_harm(language: Language) -> None:
-    for name in ("high_risk", "instructions", "arcs"):
-        for case in load_split(name).cases:
-            if case.language == language:
-                found = find_companion(case_texts(case), language)
-                assert not [one for one in found if one.score >= REVIEW], case.id
 
 
 def test_annotators_are_told_of_sexual_content_and_need_consent() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from safety_made import HERE, dialogues, ordinary_lines
+from safety_made import HERE, dialogues
 from safety_made import rows as read_rows
 
 from h2htalk.curation.safety import crisis
@@ -28,14 +28,6 @@ def test_recall_on_our_own_development_set(language: Language) -> None:
         for tagged, row in zip(found, rows, strict=True)
     ]
     assert sum(map(bool, noted)) / len(rows) >= 0.9
-
-
-@pytest.mark.parametrize("language", LANGUAGES)
-def test_few_ordinary_messages_are_tagged(language: Language) -> None:
-    """The classifier was trained on these writers' texts."""
-    texts = ordinary_lines(language, {"en": "ef", "zh": "gh"}[language])[::2]
-    assert len(texts) >= 700
-    assert sum(bool(crisis.find_crisis(text, language)) for text in texts) / len(texts) <= 0.13
 
 
 @pytest.mark.parametrize(
