@@ -271,7 +271,7 @@ def test_gliner_is_asked_for_the_mapped_labels_and_its_errors_stop_the_run(
     content = """recognizers:
   - {name: gliner, class_name: GLiNERRecognizer, model_name: some/model, entity_mapping: {person: PERSON}}"""
     users = registry(tmp_path, content)
-    text = "well. " * 400 + "so zorblo and Zorblo met, mail a.b@gmail.com"
+    text = "well. " * 400 + "so zorblo, Zorblo, mail a.b@gmail.com"
     assert ("Zorblo", "PERSON", "gliner") in found([text], "en", users)[0]
     with pytest.raises(ConfigError, match="recognizer 'gliner' failed: RuntimeError"):
         found(["fail"], "en", users)

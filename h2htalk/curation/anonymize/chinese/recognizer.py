@@ -1,4 +1,4 @@
-"""Names of people, addresses and organisations in Chinese text."""
+"""Names of people and addresses in Chinese text. Organisations are not looked for."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from h2htalk.curation.anonymize.chinese.addresses import addresses, widen_addresses
 from h2htalk.curation.anonymize.chinese.name_segmenter import segment_text
-from h2htalk.curation.anonymize.chinese.organizations import organizations
 from h2htalk.curation.anonymize.chinese.persons import persons
 from h2htalk.curation.anonymize.chinese.words import patterns, sections
 from h2htalk.curation.anonymize.normalization import plain
@@ -33,7 +32,7 @@ def known_figures() -> list[str]:
 
 
 def find_names(texts: Sequence[str], taken: Sequence[Sequence[Span]]) -> list[list[Span]]:
-    """Find people, addresses and organisations in Chinese texts: jieba's dictionary with priors for names, and rules.
+    """Find people and addresses in Chinese texts: jieba's dictionary with priors for names, and rules.
 
     A person's span is the whole form of address (小王, 张老师), an address goes from its first word to its last.
     Public and fictional figures and what stands in 《》 are left out; so is a city or a country alone.
@@ -43,7 +42,7 @@ def find_names(texts: Sequence[str], taken: Sequence[Sequence[Span]]) -> list[li
         taken: for each of them spans found before; nothing is found inside them.
 
     Returns:
-        n lists of PERSON, ADDRESS and ORGANIZATION spans that do not overlap. Scores 0.5 to 0.95: a ranking, no
+        n lists of PERSON and ADDRESS spans that do not overlap. Scores 0.5 to 0.95: a ranking, no
         probability.
     """
     return [_find_in_text(text, spans) for text, spans in zip(texts, taken, strict=True)]
@@ -92,26 +91,16 @@ def _find(stretch: str, offset: int) -> Iterator[Span]:
     segments = segment_text(seen)
     titles = [found.span() for found in _RE["titled"].finditer(seen)]
     near = segments if close == seen else segment_text(close)
-    placed = _mapped(widen_addresses(close, sorted(addresses(close, near)), near), joined, "ADDRESS")
-    firms = _mapped(organizations(close, near), joined, "ORGANIZATION")
+    wide = widen_addresses(close, sorted(addresses(close, near)), near)
+    placed = [Span(joined[start], joined[end - 1] + 1, "ADDRESS", score) for start, end, score in wide]
     blocked = [*titles, *((span.start, span.end) for span in placed)]
-    firms = [span for span in firms if not _touches(span.start, span.end, blocked)]
-    blocked += [(span.start, span.end) for span in firms]
     people = [
         Span(start, end, "PERSON", score)
         for start, end, score in persons(seen, segments)
-        if not _touches(start, end, blocked)
+        if not any(start < last and first < end for first, last in blocked)
     ]
-    for span in (*placed, *firms, *people):
+    for span in (*placed, *people):
         yield Span(offset + at[span.start], offset + at[span.end - 1] + 1, span.type, span.score)
-
-
-def _touches(start: int, end: int, places: Sequence[tuple[int, int]]) -> bool:
-    return any(start < other_end and other_start < end for other_start, other_end in places)
-
-
-def _mapped(found: Iterable[tuple[int, int, float]], at: Sequence[int], kind: str) -> list[Span]:
-    return [Span(at[start], at[end - 1] + 1, kind, score) for start, end, score in found]
 
 
 def _without(text: str, dropped: re.Pattern[str]) -> tuple[str, Sequence[int]]:

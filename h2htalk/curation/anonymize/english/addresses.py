@@ -13,13 +13,12 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from h2htalk.curation.anonymize.english.word_lists import COMMON, hint, is_word, words
+from h2htalk.curation.anonymize.english.word_lists import hint
 from h2htalk.curation.anonymize.spans import Span
 from h2htalk.text.language_data import compile_patterns, read_data
 
 _FOLDER = Path(__file__).parent / "words"
 _SCORE = 0.85
-_LONGEST_BEFORE = 110  # characters before an address that may name its house and village
 _TAILS = ("tail_a", "tail_b", "tail_c", "tail_d", "tail_e")
 
 
@@ -57,8 +56,7 @@ def find_addresses(text: str) -> list[Span]:
     for chain in _chains(text, _pieces(text)):
         # A town's post code may be another chain.
         if _counts(chain) and not (spans and chain[0].start < spans[-1].end):
-            start = _house_before(text, chain[0].start, chain[0].kind)
-            spans.append(Span(start, _with_tail(text, chain[-1].end), "ADDRESS", _SCORE))
+            spans.append(Span(chain[0].start, _with_tail(text, chain[-1].end), "ADDRESS", _SCORE))
     return spans
 
 
@@ -142,7 +140,7 @@ def _with_tail(text: str, end: int) -> int:
     for _ in range(4):
         for tail in _TAILS:
             match = _patterns()[tail].match(text, end)
-            if match and not _is_somebody(match.groupdict().get("city") or ""):
+            if match:
                 end = match.end()
                 break
         else:
@@ -150,37 +148,7 @@ def _with_tail(text: str, end: int) -> int:
     return end - 1 if text[end - 1] in ".-" and text[end - 2 : end - 1].islower() is False else end
 
 
-def _is_somebody(city: str) -> bool:
-    """Whether a capitalised word after a comma begins the next clause: 45 Elm Court, Danny said."""
-    lists, name = words(), city.lower()
-    word = name in lists.words - lists.surnames or name in ("i", "i'm")
-    return name not in lists.hints["places"] and (word or lists.given.get(name) == COMMON)
-
-
 def _spelled_streets(text: str) -> Iterator[tuple[int, int]]:
     """(start, end) of numbers in words with their street (four two oh nine Rosewood Lane), of corners and blocks."""
     for name in ("spelled", "more"):
         yield from (match.span() for match in _patterns()[name].finditer(text))
-
-
-def _house_before(text: str, start: int, kind: str) -> int:
-    """Where the house and the village named before an address begin: The Old Forge, Nether Compton, DT9 4QE.
-
-    Args:
-        start: where the address starts without them.
-        kind: of its first piece; before a post code any name belongs to it, else only a house's.
-    """
-    match = _patterns()["before"].search(text, max(0, start - _LONGEST_BEFORE), start)
-    names = match["names"].split(", ")[:-1] if match else []
-    while names and not _names_place(names[0].lower().split(), kind):
-        names = names[1:]
-    return start - sum(len(name) + 2 for name in names)
-
-
-def _names_place(name: list[str], kind: str) -> bool:
-    first, last = name[0], name[-1]
-    if first in hint("not_names") - {"the"} or (words().given.get(first) == COMMON and kind != "code"):
-        return False
-    if kind == "code":
-        return len(name) > 1 or not (is_word(last) or words().given.get(last) == COMMON)
-    return len(name) > 1 and (first in ("the", "old") or not hint("houses").isdisjoint(name))

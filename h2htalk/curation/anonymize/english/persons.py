@@ -8,46 +8,24 @@ The less the word says by itself, the more the words around it must say.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from h2htalk.curation.anonymize.english.token_features import CAPITAL, INITIAL, LOWER, UPPER, Tokens
 from h2htalk.curation.anonymize.english.word_lists import COMMON, RARE, WORD_NAME, hint, is_word, words
 from h2htalk.curation.anonymize.spans import Span
 
-# Announced, in a list, likely, found by the trained model alone.
-CUED, LISTED, LIKELY, MODEL_ALONE = 0.9, 0.8, 0.6, 0.5
+# Announced, in a list, likely.
+CUED, LISTED, LIKELY = 0.9, 0.8, 0.6
 _VERBAL = ("s", "ed", "ing", "nt", "ly", "in", "er")
 
 
-def find_persons(tokens: Tokens, confirmed: Iterable[int] = ()) -> list[Span]:
+def find_persons(tokens: Tokens) -> list[Span]:
     """Spans of PERSON in a text's words, those that `tokens` blocks left out; in order, none overlap.
 
     A form of address is part of the name ("Mr Henderson", "aunt debbie"); a possessive 's is not.
-
-    Args:
-        tokens: the words of the text. Names of animals and makers of works named are blocked in it.
-        confirmed: places of words (of `open_words`) that a reader of sentences takes for names.
+    Names of animals are blocked in `tokens`.
     """
-    starts = _starts(tokens)
-    return list(_spans(tokens, dict.fromkeys(confirmed, MODEL_ALONE) | starts))
-
-
-def open_words(tokens: Tokens, spans: Iterable[Span]) -> list[int]:
-    """Places of capitalised words in no list and no span, where people are spoken of: names, if a reader says so."""
-    hints = words().hints
-    marked = {at for span in spans for at in range(span.start, span.end)}
-    indices = []
-    for index, start in enumerate(tokens.starts):
-        if tokens.shapes[index] != CAPITAL or tokens.blocked[index] or start in marked:
-            continue
-        word, before = tokens.words[index], tokens.word(index - 1)
-        if is_word(word) or word in hints["places"] or before in hint("articles") or names_thing(tokens, index):
-            continue
-        if tokens.kinds[index] == WORD_NAME and tokens.word(index + 1) in hint("articles") | hint("pronouns"):
-            continue
-        if tokens.opens[index] or before not in hints["place_before"]:
-            indices.append(index)
-    return indices
+    return list(_spans(tokens, _starts(tokens)))
 
 
 def _starts(tokens: Tokens) -> dict[int, float]:
@@ -55,7 +33,6 @@ def _starts(tokens: Tokens) -> dict[int, float]:
     pets = _pets(tokens)
     for index, word in enumerate(tokens.words):
         tokens.blocked[index] |= word in pets
-    _block_authors(tokens)
     starts = {
         index: score
         for index in range(len(tokens))
@@ -82,19 +59,6 @@ def _pets(tokens: Tokens) -> set[str]:
             if after < len(tokens) and (tokens.shapes[after] == CAPITAL or tokens.words[after] in words().given):
                 named.add(tokens.words[after])
     return named - {"my", "the", "and", "i"}
-
-
-def _block_authors(tokens: Tokens) -> None:
-    """ "a book by Jane Ward": who made a work that is named is no private person."""
-    media = words().hints["media_before"]
-    for index in range(1, len(tokens)):
-        if tokens.words[index - 1] == "by" and tokens.shapes[index] == CAPITAL and not tokens.opens[index]:
-            quoted = tokens.gap(index - 1).rstrip()[-1:] in ('"', "”", "'", "*", "_")
-            if quoted or not media.isdisjoint(tokens.words[max(0, index - 10) : index - 1]):
-                end = index
-                while end < len(tokens) and tokens.shapes[end] in (CAPITAL, INITIAL) and tokens.gap(end) in (" ", ". "):
-                    tokens.blocked[end] = True
-                    end += 1
 
 
 def _spans(tokens: Tokens, starts: dict[int, float]) -> Iterator[Span]:
@@ -202,6 +166,7 @@ def _with_capital(tokens: Tokens, index: int, word: str, shape: int, kind: int) 
         return 0.0
     told = before in hints["sure_before"] or (before == "dear" and is_greeted(tokens, index))
     acts = tokens.same_clause(index + 1) and tokens.word(index + 1) in hints["sure_verbs"]
+    acts = acts or (acts_as_person(tokens, index) and not tokens.opens[index])
     return LIKELY if full or told or acts else 0.0
 
 
@@ -240,8 +205,6 @@ def _in_lower_case(tokens: Tokens, index: int, word: str, kind: int) -> float:
     before = tokens.word(index - 1)
     if kind < RARE or before in hint("before_a_type") or tokens.foreign(index):
         return 0.0
-    if _is_pair(tokens, index):
-        return LIKELY
     shown = acts_as_person(tokens, index) or (before in hints["person_before"] and not tokens.opens[index])
     if kind == COMMON and len(word) > 3:
         return LISTED if shown or tokens.possessive[index] else LIKELY
@@ -249,16 +212,6 @@ def _in_lower_case(tokens: Tokens, index: int, word: str, kind: int) -> float:
         return LIKELY if shown and before not in hint("articles") else 0.0
     told = before in hints["sure_before"] and not tokens.opens[index]
     return LIKELY if len(word) > 3 and (told or tokens.word(index + 1) in hints["sure_verbs"]) else 0.0
-
-
-def _is_pair(tokens: Tokens, index: int) -> bool:
-    """A given name and a surname side by side in lower case, neither an English word: "wang fang", "priya nair"."""
-    after = index + 1
-    if after >= len(tokens) or not tokens.spaced[after] or tokens.shapes[after] != LOWER or tokens.blocked[after]:
-        return False
-    second = tokens.words[after]
-    known = second in words().surnames or tokens.kinds[after] >= RARE
-    return known and len(second) > 2 and len(tokens.words[index]) > 2 and not is_word(second)
 
 
 # --- What stands beside a word as a cue of a name: titles, relatives, introductions, actions ---
@@ -362,10 +315,12 @@ def _introduced(tokens: Tokens, index: int, word: str, kind: int, capital: bool)
 
 
 def is_greeted(tokens: Tokens, index: int) -> bool:
-    """ "Hi Sunny", "hello there Frank.", "thank you, Ivy!": spoken to at the end of a clause."""
-    closed = tokens.after(index).lstrip(" ")[:1] in ("", ",", ".", "!", "?", "\n")
-    if tokens.opens[index] or not closed:
+    """ "Hi Sunny", "hello there Frank.", "see you, Ivy!": spoken to at the end of a clause."""
+    end = tokens.after(index).lstrip(" ")[:1]
+    if tokens.opens[index] or end not in ("", ",", ".", "!", "?", "\n"):
         return False
+    if end != "," and tokens.gap(index) == ", " and tokens.words[index] not in words().hints["places"]:
+        return True
     before = tokens.word(index - 2) if tokens.word(index - 1) == "there" else tokens.word(index - 1)
     return before in hint("greetings")
 
