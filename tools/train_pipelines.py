@@ -2,7 +2,7 @@
 
 python tools/train_pipelines.py --check                 the figures of docs/measurements.md, from the shipped weights
 python tools/train_pipelines.py --check-teacher         those of the teacher that lies in --work
-python tools/train_pipelines.py zh_segmenter zh_parser zh_names en_teacher en_parser en_names --work DIR
+python tools/train_pipelines.py zh_segmenter zh_parser en_teacher en_parser --work DIR
 python tools/train_pipelines.py --fresh en_teacher      trains the teacher also where one lies in --work
 
 The data are public (`H2HTALK_DATA`, or --data): treebanks in `ud/`, name sets in `ner/`,

@@ -33,11 +33,6 @@ def looks_foreign(word: str) -> bool:
     return len(letters) >= 3 and all(letter in TRANSLITERATION for letter in letters)
 
 
-def starts_with_surname(word: str) -> bool:
-    """Whether a word begins with a Chinese surname."""
-    return word[:2] in DOUBLE_SURNAMES or (word != "" and word[0] in SURNAMES)
-
-
 def simplified(text: str) -> str:
     """Convert traditional characters one for one (號 and 樓 to 号 and 楼); the length stays the same."""
     return text if text.isascii() else text.translate(_table())

@@ -1,4 +1,4 @@
-"""The figures of the shipped pipelines on the treebanks' and name sets' test files, beside their minimums.
+"""The figures of the shipped pipelines on the treebanks' test files, beside their minimums.
 
 Chinese words and trees are scored on one and the same raw text: eight sentences of the test file together, with the
 spaces that the treebank says stand between its words (few: in Latin names).
@@ -20,8 +20,6 @@ from pipelines.scoring import (
     blocks,
     documents,
     raw_text,
-    score_name_tags,
-    score_names,
     score_parser,
     score_trees,
 )
@@ -30,7 +28,7 @@ from pipelines.treebanks import Sentence, read_conllu
 from spacy.language import Language
 
 from h2htalk.text.parsing.chinese_segmenter import segment
-from h2htalk.text.parsing.parsing import _loaded, load_names, load_parser
+from h2htalk.text.parsing.parsing import _loaded, load_parser
 
 # A Chinese text of the check: this many sentences of the test file together.
 SENTENCES = 8
@@ -78,7 +76,7 @@ def check(data: Path, *, record: bool = False) -> bool:
 
 
 def check_teacher(data: Path, path: Path) -> None:
-    """Print how the teacher stored at `path` reads gold words: EWT dev and test, names of UNER EWT test.
+    """Print how the teacher stored at `path` reads gold words: EWT dev and test.
 
     Only sentences with a tree become silver; the scores are of all of them.
     """
@@ -94,15 +92,11 @@ def check_teacher(data: Path, path: Path) -> None:
         what = f"en teacher, EWT {part}, gold words"
         gold = corpora.english_trees(data, part)
         given = [([w.form for w in s.words], [w.space_after for w in s.words]) for s in gold]
-        read = [sentence for sentence, _ in teaching.read(teacher, given)]
+        read = list(teaching.read(teacher, given))
         trees = sum(map(teaching.is_tree, read))
         figures += tree_figures(what, score_trees(gold, read))
         figures.append(Figure(f"{what}: sentences with a tree", trees / len(gold), len(gold)))
-    named = corpora.english_names_test(data)
-    found = [names for _, names in teaching.read(teacher, [(s.words, s.spaces) for s in named])]
-    figures += name_figures("en teacher, UNER EWT test, gold words", score_name_tags(named, found))
     show(figures)
-    print("No names of UNER EWT dev: they are among what the teacher learned from.")
 
 
 def show(figures: Sequence[Figure], changed: Sequence[str] = ()) -> None:
@@ -158,14 +152,10 @@ def _english(data: Path) -> list[Figure]:
     test = corpora.english_trees(data, "test")
     scores = score_parser(load_parser("en"), documents(test, by_paragraph=True))
     run_together = score_parser(load_parser("en"), documents(test, by_paragraph=False))
-    named = score_names(load_names("en"), corpora.english_names_test(data))
-    tweets = score_names(load_names("en"), corpora.tweets_names(data, "test"))
     raw = "en parser, EWT test, raw text"
     return [
         *parse_figures(raw, scores, las=0.81),
         Figure.f1("en parser, EWT test, paragraphs run together: LAS", run_together.las),
-        *name_figures("en names, UNER EWT test", named, person=0.58),
-        Figure.f1("en names, WNUT17 test: PERSON", tweets["PERSON"]),
     ]
 
 
@@ -180,11 +170,9 @@ def _chinese(data: Path) -> list[Figure]:
     gold = [[word.form for sentence in sentences for word in sentence.words] for sentences in texts]
     cut = [segment(raw_text(sentences)) for sentences in texts]
     words = Figure("zh segmenter, GSDSimp test, raw text: words F1", word_f1(gold, cut), sum(map(len, gold)), 0.945)
-    named = score_names(load_names("zh"), corpora.chinese_names(data, "test"))
     return [
         words,
         *parse_figures("zh parser, GSDSimp test, raw text", scores, las=0.47),
-        *name_figures("zh names, UNER GSDSIMP test", named, person=0.66),
     ]
 
 
@@ -203,12 +191,6 @@ def tree_figures(what: str, scores: ParseScores, *, las: float | None = None) ->
         Figure.f1(f"{what}: UAS", scores.uas),
         Figure.f1(f"{what}: LAS", scores.las, las),
         Figure.f1(f"{what}: objects", scores.objects),
-    ]
-
-
-def name_figures(what: str, tallies: Mapping[str, Tally], *, person: float | None = None) -> list[Figure]:
-    return [
-        Figure.f1(f"{what}: {label}", tally, person if label == "PERSON" else None) for label, tally in tallies.items()
     ]
 
 

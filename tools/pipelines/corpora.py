@@ -1,7 +1,7 @@
 """The shared public data as training sets: which files, how they are split, and what is left out.
 
 Everything a model learns from is CC BY, CC BY-SA or permissive (`ATTRIBUTION.md` beside each model). The test
-files of EWT, GSDSimp, UNER EWT, UNER GSDSIMP and WNUT17 are read by `check` alone; of PUD, HK and CFL a file named
+files of EWT and GSDSimp are read by `check` alone; of PUD, HK and CFL a file named
 `test` is all there is, and it is for training.
 """
 
@@ -14,12 +14,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from pipelines.treebanks import (
-    NamedSentence,
     Sentence,
     Word,
-    read_conll,
     read_conllu,
-    read_uner,
+    read_uner_words,
     simplified,
     split_blocks,
     without_features,
@@ -59,7 +57,6 @@ CHINESE_SUBTYPES = frozenset(
         "flat:name",
     ]
 )
-TWEETS = "abefgh"
 
 
 def relation(name: str, subtypes: frozenset[str]) -> str:
@@ -111,42 +108,11 @@ def _to_simplified():  # type: ignore[no-untyped-def]
     return OpenCC("t2s").convert
 
 
-def english_names(data: Path) -> list[list[NamedSentence]]:
-    """Training sets: tweets by file, WNUT17, UNER EWT dev and PUD."""
-    ner = data / "ner/en"
-    sets = [list(read_conll(ner / f"BTC/{letter}.conll")) for letter in TWEETS]
-    sets.append(list(read_conll(ner / "WNUT17/wnut17train.conll")))
-    sets.append(list(read_uner(ner / "UNER_EWT/en_ewt-ud-dev.iob2", spaced=True)))
-    sets.append(list(read_uner(ner / "UNER_PUD/en_pud-ud-test.iob2", spaced=True)))
-    return sets
-
-
-def english_names_test(data: Path) -> list[NamedSentence]:
-    return list(read_uner(data / "ner/en/UNER_EWT/en_ewt-ud-test.iob2", spaced=True))
-
-
-def tweets_names(data: Path, part: str) -> list[NamedSentence]:
-    """WNUT17: `dev` or `test`."""
-    file = {"dev": "emerging.dev.conll", "test": "emerging.test.annotated"}[part]
-    return list(read_conll(data / f"ner/en/WNUT17/{file}"))
-
-
-def chinese_names(data: Path, part: str) -> list[NamedSentence]:
-    """UNER GSDSIMP: `train`, `dev` or `test`; PUD, in simplified characters, belongs to `train`."""
-    ner = data / "ner/zh"
-    found = list(read_uner(ner / f"GSDSIMP/zh_gsdsimp-ud-{part}.iob2", spaced=False))
-    if part == "train":
-        convert = _to_simplified()
-        pud = read_uner(ner / "PUD/zh_pud-ud-test.iob2", spaced=False)
-        found += [replace(s, words=tuple(convert(word) for word in s.words)) for s in pud]
-    return found
-
-
 def chinese_words(data: Path) -> list[list[str]]:
     """Segmented training sentences: the words of UNER GSDSIMP train, and of the treebanks' training parts."""
-    ner = read_uner(data / "ner/zh/GSDSIMP/zh_gsdsimp-ud-train.iob2", spaced=False)
     train, _ = chinese_trees(data)
-    return [list(s.words) for s in ner] + [[word.form for word in s.words] for s in train]
+    named = read_uner_words(data / "ner/zh/GSDSIMP/zh_gsdsimp-ud-train.iob2")
+    return [*named, *([word.form for word in sentence.words] for sentence in train)]
 
 
 def english_texts(data: Path) -> Iterator[str]:

@@ -10,12 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from pipelines.treebanks import NamedSentence, Sentence
+from pipelines.treebanks import Sentence
 from spacy.language import Language
 from spacy.tokens import Doc
 
 Place = tuple[int, int]
-Entity = tuple[int, int, str]  # start, end, label
 NOWHERE = (-1, -1)  # a head that is white space: no head of the gold standard
 
 
@@ -185,51 +184,3 @@ def _found_sentences(doc: Doc) -> set[Place]:
     places = _found_places(doc)
     spans = ([place for place in places[s.start : s.end] if place] for s in doc.sents)
     return {(inside[0][0], inside[-1][1]) for inside in spans if inside}
-
-
-def score_names(nlp: Language, sentences: Iterable[NamedSentence]) -> dict[str, Tally]:
-    """Entities by label from raw text, a sentence a text: right when both boundaries and the label are."""
-    gold = list(sentences)
-    texts = (
-        "".join(word + (" " if space else "") for word, space in zip(s.words, s.spaces, strict=True)).rstrip()
-        for s in gold
-    )
-    return _name_tallies(map(_tagged_entities, gold), map(_found_entities, nlp.pipe(texts)))
-
-
-def score_name_tags(gold: Iterable[NamedSentence], found: Iterable[NamedSentence]) -> dict[str, Tally]:
-    """The same for tags over gold words."""
-    return _name_tallies(map(_tagged_entities, gold), map(_tagged_entities, found))
-
-
-def _name_tallies(gold: Iterable[Iterator[Entity]], found: Iterable[Iterator[Entity]]) -> dict[str, Tally]:
-    tallies = {label: Tally() for label in ("PERSON", "LOC", "ORG")}
-    for expected, given in ((set(one), set(other)) for one, other in zip(gold, found, strict=True)):
-        for label, tally in tallies.items():
-            tally.right += sum(entity[2] == label for entity in expected & given)
-            tally.gold += sum(entity[2] == label for entity in expected)
-            tally.found += sum(entity[2] == label for entity in given)
-    return tallies
-
-
-def _tagged_entities(sentence: NamedSentence) -> Iterator[Entity]:
-    """An `I-` that continues nothing of its label begins an entity, as in the silver that is made of such tags."""
-    at = 0
-    start, label = 0, ""
-    for word, tag in zip(sentence.words, sentence.tags, strict=True):
-        if label and tag != f"I-{label}":
-            yield start, at, label
-            label = ""
-        if not label and tag != "O":
-            start, label = at, tag[2:]
-        at += len(word)
-    if label:
-        yield start, at, label
-
-
-def _found_entities(doc: Doc) -> Iterator[Entity]:
-    places = _found_places(doc)
-    for entity in doc.ents:
-        inside = [place for place in places[entity.start : entity.end] if place]
-        if inside:
-            yield inside[0][0], inside[-1][1], entity.label_

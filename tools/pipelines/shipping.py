@@ -13,9 +13,7 @@ from h2htalk.text.parsing.parsing import MODELS
 
 DESCRIPTIONS = {
     "zh_parser": "Chinese tagger and parser, Universal Dependencies",
-    "zh_names": "Chinese names of persons, places and organisations",
     "en_parser": "English tagger and parser, Universal Dependencies",
-    "en_names": "English names of persons, places and organisations",
 }
 VERSION = "1.0.0"
 

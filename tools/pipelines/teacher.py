@@ -1,10 +1,8 @@
-"""A large English tagger, parser and name finder that labels text for the small pipelines to learn from.
+"""A large English tagger and parser that labels text for the small pipelines to learn from.
 
-MiniLM (the encoder of `all-MiniLM-L6-v2`, Apache-2.0) with heads for tags, a biaffine parser (Dozat and Manning 2017)
-and one for names, fine-tuned on the treebank and the name sets. It is too large and slow to ship; what it writes on
+MiniLM (the encoder of `all-MiniLM-L6-v2`, Apache-2.0) with heads for tags, a biaffine parser (Dozat and Manning 2017),
+fine-tuned on the treebank. It is too large and slow to ship; what it writes on
 text of free licence (silver) teaches the small pipelines more than the treebank alone can (Kim and Rush 2016).
-
-Its names are learned from UNER EWT's dev part too, so a figure on that part says nothing; its test part was never seen.
 """
 
 from __future__ import annotations
@@ -13,15 +11,13 @@ import random
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import torch
-from pipelines.treebanks import NamedSentence, Sentence, Word
+from pipelines.treebanks import Sentence, Word
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 from transformers import AutoModel, AutoTokenizer
 
-NAME_TAGS = ("O", "B-PERSON", "I-PERSON", "B-LOC", "I-LOC", "B-ORG", "I-ORG")
 IGNORED = -100
 MOST_PIECES = 256
 SHAPES = 6
@@ -73,7 +69,6 @@ class Teacher(nn.Module):
         self.drop = nn.Dropout(0.25)
         inner = width + 32
         self.tags = nn.ModuleList(nn.Linear(inner, len(c)) for c in (labels.upos, labels.xpos, labels.feats))
-        self.names = nn.Linear(inner, len(NAME_TAGS))
         self.arc_head, self.arc_dep = _mlp(inner, arc), _mlp(inner, arc)
         self.rel_head, self.rel_dep = _mlp(inner, rel), _mlp(inner, rel)
         self.arc = nn.Parameter(torch.zeros(arc + 1, arc))
@@ -140,7 +135,6 @@ def _mlp(width: int, out: int) -> nn.Sequential:
 def train(
     teacher: Teacher,
     parsed: Sequence[Sentence],
-    named: Sequence[NamedSentence],
     *,
     epochs: int = 2,
     seed: int = 0,
@@ -148,7 +142,7 @@ def train(
 ) -> None:
     torch.manual_seed(seed)
     rng = random.Random(seed)
-    jobs_each = [_batches(parsed, batch, rng) + _batches(named, batch, rng) for _ in range(epochs)]
+    jobs_each = [_batches(parsed, batch, rng) for _ in range(epochs)]
     total = sum(map(len, jobs_each))
     encoder = [p for p in teacher.encoder.parameters() if p.requires_grad]
     others = [p for n, p in teacher.named_parameters() if not n.startswith("encoder.")]
@@ -164,7 +158,7 @@ def train(
         rng.shuffle(jobs)
         for job in jobs:
             with torch.autocast("cpu", dtype=torch.bfloat16):
-                loss = _parse_loss(teacher, job) if isinstance(job[0], Sentence) else _name_loss(teacher, job)
+                loss = _parse_loss(teacher, job)
             optimizer.zero_grad(set_to_none=True)
             loss.backward()
             nn.utils.clip_grad_norm_(teacher.parameters(), 2.0)
@@ -175,7 +169,7 @@ def train(
                 print(f"teacher: step {done} of {total}, loss {loss.item():.3f}", flush=True)
 
 
-def _batches(sentences: Sequence[Any], size: int, rng: random.Random) -> list[list[Any]]:
+def _batches(sentences: Sequence[Sentence], size: int, rng: random.Random) -> list[list[Sentence]]:
     """Sentences of like length together, in buckets of chance."""
     order = sorted(sentences, key=lambda s: len(s.words) + rng.random() * 4)
     return [order[at : at + size] for at in range(0, len(order), size)]
@@ -201,14 +195,6 @@ def _parse_loss(teacher: Teacher, sentences: Sequence[Sentence]) -> Tensor:
     return loss + cross_entropy(scores.flatten(0, 1), relations.flatten(), ignore_index=IGNORED)
 
 
-def _name_loss(teacher: Teacher, sentences: Sequence[NamedSentence]) -> Tensor:
-    states, mask = teacher.states([s.words for s in sentences])
-    gold = torch.full(mask.shape, IGNORED)
-    for row, sentence in enumerate(sentences):
-        gold[row, : len(sentence.tags)] = torch.tensor([NAME_TAGS.index(tag) for tag in sentence.tags])
-    return cross_entropy(teacher.names(states[:, 1:]).float().flatten(0, 1), gold.flatten(), ignore_index=IGNORED)
-
-
 def _gold(sentences: Sequence[Sentence], mask: Tensor, number: dict[str, int], column: str) -> Tensor:
     gold = torch.full(mask.shape, IGNORED)
     for row, sentence in enumerate(sentences):
@@ -220,20 +206,18 @@ def _gold(sentences: Sequence[Sentence], mask: Tensor, number: dict[str, int], c
 Given = tuple[Sequence[str], Sequence[bool]]  # a sentence's words, and whether a space follows each
 
 
-def label(
-    teacher: Teacher, sentences: Sequence[Given], *, batch: int = 48
-) -> Iterator[tuple[Sentence | None, NamedSentence]]:
+def label(teacher: Teacher, sentences: Sequence[Given], *, batch: int = 48) -> Iterator[Sentence | None]:
     """Silver of each sentence, in order. A sentence whose best heads are no tree has none."""
-    for sentence, names in read(teacher, sentences, batch=batch):
-        yield sentence if is_tree(sentence) else None, names
+    for sentence in read(teacher, sentences, batch=batch):
+        yield sentence if is_tree(sentence) else None
 
 
 @torch.inference_mode()
-def read(teacher: Teacher, sentences: Sequence[Given], *, batch: int = 48) -> Iterator[tuple[Sentence, NamedSentence]]:
-    """Of each sentence, in order: the best tags, head and relation of each word, and its names."""
+def read(teacher: Teacher, sentences: Sequence[Given], *, batch: int = 48) -> Iterator[Sentence]:
+    """Of each sentence, in order: the best tags, head and relation of each word."""
     teacher.eval()
     order = sorted(range(len(sentences)), key=lambda at: len(sentences[at][0]))
-    found: dict[int, tuple[Sentence, NamedSentence]] = {}
+    found: dict[int, Sentence] = {}
     for start in range(0, len(order), batch):
         numbers = order[start : start + batch]
         with torch.autocast("cpu", dtype=torch.bfloat16):
@@ -241,14 +225,11 @@ def read(teacher: Teacher, sentences: Sequence[Given], *, batch: int = 48) -> It
             heads = teacher.arcs(states, mask).argmax(dim=2)
             relations = teacher.relations(states, heads).argmax(dim=2).tolist()
             tags = [head(states[:, 1:]).argmax(dim=2).tolist() for head in teacher.tags]
-            names = teacher.names(states[:, 1:]).argmax(dim=2).tolist()
         for row, at in enumerate(numbers):
             words, spaces = sentences[at]
-            sentence = _sentence(
+            found[at] = _sentence(
                 words, spaces, heads[row].tolist(), relations[row], [t[row] for t in tags], teacher.labels
             )
-            name_tags = tuple(NAME_TAGS[n] for n in names[row][: len(words)])
-            found[at] = (sentence, NamedSentence(tuple(words), name_tags, tuple(spaces)))
     for at in range(len(sentences)):
         yield found[at]
 

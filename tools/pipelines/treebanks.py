@@ -1,4 +1,4 @@
-"""Treebanks (CoNLL-U) and named-entity files (IOB2) read into spaCy's training format.
+"""Treebanks (CoNLL-U) read into spaCy's training format.
 
 spaCy's own converter puts a space inside `don't`; this one keeps the spacing of words that were split.
 Comments, empty nodes and enhanced dependencies are left out.
@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import TypeVar
 
 from spacy.tokens import Doc, DocBin
-from spacy.training import biluo_tags_to_spans, iob_to_biluo
 from spacy.vocab import Vocab
 
 # A document for the parser is one to this many sentences, so that it learns where a sentence ends.
@@ -40,15 +39,6 @@ class Sentence:
     text: str
     starts_document: bool
     starts_paragraph: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class NamedSentence:
-    """Words with IOB2 tags of PERSON, LOC and ORG."""
-
-    words: tuple[str, ...]
-    tags: tuple[str, ...]
-    spaces: tuple[bool, ...]
 
 
 def read_conllu(path: Path) -> Iterator[Sentence]:
@@ -147,87 +137,19 @@ def _parsed_doc(sentences: list[Sentence], vocab: Vocab, deprel: Callable[[str],
     )
 
 
-# What the sets call their entities; products, creative works and mentions of other things are left out.
-ENTITY_LABELS = {
-    "PER": "PERSON",
-    "person": "PERSON",
-    "LOC": "LOC",
-    "location": "LOC",
-    "ORG": "ORG",
-    "corporation": "ORG",
-    "group": "ORG",
-}
-
-
-def read_uner(path: Path, *, spaced: bool) -> Iterator[NamedSentence]:
-    """Universal NER: number, form, tag; `spaced` says whether words stand apart in this language."""
+def read_uner_words(path: Path) -> Iterator[list[str]]:
+    """The words of each sentence of a Universal NER file: number, form, tag."""
     words: list[str] = []
-    tags: list[str] = []
-    text = ""
     for line in [*path.read_text(encoding="utf-8").split("\n"), ""]:
         columns = line.split("\t")
-        if line.startswith("# text ="):
-            text = line.removeprefix("# text =").strip()
-        elif not line.strip():
-            if words:
-                spaces = _spaces(words, text) if spaced else [False] * len(words)
-                yield NamedSentence(tuple(words), tuple(_iob2(tags)), tuple(spaces))
-            words, tags = [], []
-        elif columns[0].isdigit():
+        if columns[0].isdigit():
             words.append(columns[1])
-            tags.append(_entity(columns[2]))
-
-
-def read_conll(path: Path) -> Iterator[NamedSentence]:
-    """Two columns, form and tag. A tweet's @mentions count as no name: they are handles, not names of people."""
-    words: list[str] = []
-    tags: list[str] = []
-    for line in [*path.read_text(encoding="utf-8").split("\n"), ""]:
-        columns = line.rstrip().split("\t")
-        if len(columns) < 2 or not columns[0].strip():
-            if words:
-                yield NamedSentence(tuple(words), tuple(_iob2(tags)), (True,) * len(words))
-            words, tags = [], []
-        else:
-            form = columns[0].strip()
-            words.append(form)
-            tags.append("O" if form.startswith("@") else _entity(columns[-1].strip()))
-
-
-def _entity(tag: str) -> str:
-    prefix, _, label = tag.partition("-")
-    return f"{prefix}-{ENTITY_LABELS[label]}" if label in ENTITY_LABELS else "O"
-
-
-def _iob2(tags: list[str]) -> Iterator[str]:
-    previous = "O"
-    for tag in tags:
-        yield "B-" + tag[2:] if tag.startswith("I-") and previous[2:] != tag[2:] else tag
-        previous = tag
-
-
-def _spaces(words: list[str], text: str) -> list[bool]:
-    spaces: list[bool] = []
-    at = 0
-    for word in words:
-        found = text.find(word, at)
-        if found < 0:
-            return [True] * len(words)
-        at = found + len(word)
-        spaces.append(text[at : at + 1] == " ")
-    return spaces
-
-
-def named_docs(sentences: Iterable[NamedSentence], vocab: Vocab) -> Iterator[Doc]:
-    for sentence in sentences:
-        doc = Doc(vocab, words=list(sentence.words), spaces=list(sentence.spaces))
-        entities = biluo_tags_to_spans(doc, iob_to_biluo(list(sentence.tags)))
-        doc.set_ents(entities, default="outside")
-        yield doc
+        elif words and not line.strip():
+            yield words
+            words = []
 
 
 PARSED = ("ORTH", "SPACY", "POS", "TAG", "MORPH", "HEAD", "DEP", "SENT_START")
-NAMED = ("ORTH", "SPACY", "ENT_IOB", "ENT_TYPE")
 
 
 def save(docs: Iterable[Doc], path: Path, attributes: tuple[str, ...]) -> None:

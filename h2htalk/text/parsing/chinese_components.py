@@ -14,7 +14,6 @@ from spacy.tokens import Doc
 from spacy.util import DummyTokenizer
 from spacy.vocab import Vocab
 
-from h2htalk.text.chinese_characters import looks_foreign, starts_with_surname
 from h2htalk.text.parsing.chinese_segmenter import bundled_segmenter
 
 
@@ -54,24 +53,6 @@ def chinese_word_features() -> Callable[[Language], Language]:
         return nlp
 
     return set_features
-
-
-@spacy.registry.callbacks("h2htalk_name_features.v1")  # type: ignore[untyped-decorator]
-def chinese_name_features() -> Callable[[Language], Language]:
-    """Add to a word's class whether it looks like a name: a surname first, or transliteration characters."""
-
-    def set_features(nlp: Language) -> Language:
-        chinese_word_features()(nlp)
-        nlp.vocab.lex_attr_getters[SHAPE] = name_class
-        return nlp
-
-    return set_features
-
-
-def name_class(word: str) -> str:
-    """Return `word_class`, with `s` added if the word begins with a surname and `t` if it is transliterated."""
-    marks = "s" if starts_with_surname(word) else ""
-    return word_class(word) + marks + ("t" if looks_foreign(word) else "")
 
 
 def word_class(word: str) -> str:

@@ -1,9 +1,9 @@
-"""Parse sentences and find names, with small bundled pipelines or spaCy models that the user names.
+"""Parse sentences with small bundled pipelines or spaCy models that the user names, and find names with the latter.
 
 The bundled ones (`h2htalk/text/models`, each with its licence, CC BY-SA 4.0; figures in docs/measurements.md) are
-trained on Universal Dependencies and Universal NER data. They load in a fraction of a second and need no download.
-They are accurate enough on plain conversation for counts; where a single sentence matters, or a name must not be
-missed, prefer spaCy's official models (`--spacy-model en_core_web_sm`, `zh_core_web_sm`).
+trained on Universal Dependencies data. They load in a fraction of a second and need no download. They are accurate
+enough on plain conversation for counts; where a single sentence matters, prefer spaCy's official models
+(`--spacy-model en_core_web_sm`, `zh_core_web_sm`).
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _CUTS = (
     re.compile(r"[，,、：:\s]+"),
 )
 _SPACE = re.compile(r"\s*")
-# Labels of names: of the bundled pipelines, spaCy's official ones, others.
+# Labels of names: of spaCy's official models, and of others.
 _LABELS: dict[str, Label] = {
     "PERSON": "PERSON",
     "PER": "PERSON",
@@ -83,8 +83,8 @@ def load_parser(language: str, model: str | None = None) -> Language:
     return _load("parser", language, model)
 
 
-def load_names(language: str, model: str | None = None) -> Language:
-    """Load the pipeline that finds names: `ents` with PERSON, LOC and ORG (official models: their own labels too).
+def load_names(language: str, model: str) -> Language:
+    """Load a pipeline that finds names (`ents`).
 
     Arguments and errors as in `load_parser`. For untrusted texts use `names`: the pipeline itself fails on half a
     surrogate pair and beyond a million characters.
@@ -92,19 +92,17 @@ def load_names(language: str, model: str | None = None) -> Language:
     return _load("names", language, model)
 
 
-def names(texts: Iterable[str], language: str, *, model: str | None = None) -> Iterator[list[Name]]:
+def names(texts: Iterable[str], language: str, model: str) -> Iterator[list[Name]]:
     """Find the names in each text, in order; none overlap.
 
     Any text of any length is accepted: it is read line by line, as `pieces` cuts it, in time proportional to its
     length. A name that crosses a line end, or a cut within a word, is not found whole.
 
-    The names are candidates, no guarantee of privacy: F1 of persons is about 0.7 on English web text, 0.5 on tweets,
-    0.7 on Chinese encyclopedia text (docs/measurements.md).
-
     Args:
         texts: may hold anything: half surrogate pairs, NUL, emoji. Offsets count the characters of the given text.
         language: `en` or `zh`.
-        model: as in `load_parser`. GPE and FAC count as LOC, PER as PERSON; other labels are left out.
+        model: a package or folder, as in `load_parser`. GPE and FAC count as LOC, PER as PERSON; other labels are left
+            out.
 
     Raises:
         MissingExtraError, ConfigError: as `load_parser`, at once.

@@ -16,7 +16,6 @@ pytest.importorskip("spacy", reason="the curation extra is not installed")
 from h2htalk.curation.anonymize.engine.analyzer import chat_analyzer, find_in_dialogue
 from h2htalk.curation.anonymize.engine.user_recognizers import UserRegistry, read_registry
 from h2htalk.errors import ConfigError, MissingExtraError
-from h2htalk.text.parsing.parsing import MODELS
 
 STAFF = """
 recognizers:
@@ -192,14 +191,18 @@ def test_a_trusted_class_hides_no_installed_module(tmp_path: Path, monkeypatch: 
 
 
 def test_a_spacy_pipeline_is_read_from_its_folder(tmp_path: Path) -> None:
+    import spacy
+
+    nlp = spacy.blank("en")
+    nlp.add_pipe("entity_ruler", name="ner").add_patterns([{"label": "PERSON", "pattern": "zorblo"}])
+    nlp.to_disk(tmp_path / "zorblo_names")
     users = registry(
         tmp_path,
-        f"""recognizers:
-  - {{name: model, class_name: SpacyRecognizer, supported_languages: [en], model_name: {MODELS / "en_names"}}}""",
+        """recognizers:
+  - {name: model, class_name: SpacyRecognizer, supported_languages: [en], model_name: ./zorblo_names}""",
     )
-    text = "Yesterday Jonathan Whitmore went to Berlin with Sarah Connelly."
-    assert {words for words, _, _ in found([text], "en", users)[0]} >= {"Jonathan Whitmore", "Sarah Connelly"}
-    assert users.fingerprint()[1].startswith("hf:en_names, sha256 ")
+    assert found(["so zorblo left"], "en", users) == [[("zorblo", "PERSON", "model")]]
+    assert users.fingerprint()[1].startswith("hf:zorblo_names, sha256 ")
 
 
 @pytest.mark.local

@@ -235,7 +235,7 @@ class SpacyModelRecognizer(LocalRecognizer):
         """What the pipeline names; places count characters of `text`."""
         from h2htalk.text.parsing.parsing import names
 
-        (found,) = names([text], self.supported_language, model=self._model)
+        (found,) = names([text], self.supported_language, self._model)
         return [RecognizerResult(self._labels[n.label], n.start, n.end, self.SCORE)
                 for n in found if self._labels.get(n.label) in entities]  # fmt: skip
 
