@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
 
-from h2htalk.curation.anonymize.chinese.address_parts import AddressPart, address_parts, divisions, weak
 from h2htalk.curation.anonymize.chinese.jieba_dictionary import tags
 from h2htalk.curation.anonymize.chinese.name_segmenter import Segment
-from h2htalk.curation.anonymize.chinese.words import patterns, words
+from h2htalk.curation.anonymize.chinese.words import patterns, sections, words
 
-_RE = patterns("addresses")
+_RE, _PART = map(patterns, ("addresses", "address_parts"))
 
 _NO_HOME = ("院", "宿", "宿舍", "过", "着", "进", "在", "到", "第", "快递", "外卖", "酒店第")
 _LEVEL = "省市州盟旗县区镇乡"
@@ -168,3 +170,212 @@ def cued_homes(text: str) -> Iterator[ScoredRange]:
         name = hit.group("name")
         if not ((_BREAKS - {"和"}) & set(name)) and not name.startswith(_NO_HOME):
             yield hit.start("name"), hit.end(), 0.6
+
+
+# --- Their parts: divisions, streets, areas, estates, doors and rooms ---
+
+_NUMERAL = "0-9零〇一二两三四五六七八九十百千"
+_NUMBER = f"(?:[甲乙丙丁]?[{_NUMERAL}]{{1,7}}|[A-Za-z](?![a-z])[0-9]{{0,4}})(?:[-—–][0-9A-Za-z]{{1,5}}){{0,4}}[A-Za-z]?"
+_CROSSINGS = ("交叉", "交汇", "交界", "路口", "拐角", "十字路口")
+_LONGEST_NAME = 9  # characters of a street's or an estate's name before its suffix
+_SKIPPED_TAGS = frozenset({"r", "p", "c", "u", "uj", "ul", "y", "e", "o"})
+_NAME_TAGS = frozenset({"ns", "nz", "nt", "nr", "nrt", "nrfg"})
+# After a name that has ended.
+_CLOSING_TAGS = frozenset({"u", "uj", "ul", "p", "c", "v", "d", "y", "f", "r", "vn", "zg", "t", "s"})
+# A part may be followed so closely by the name of the next one: 石桥乡大李庄村. An estate's last character is seldom
+# one, but stands in the next name.
+_NEAR = {"street": 6, "area": 6, "estate": 0}
+
+
+@dataclass(frozen=True, slots=True)
+class AddressPart:
+    """A part of an address: division, street, area, estate, door (a number with its word) or room (a bare number)."""
+
+    start: int
+    end: int
+    kind: str
+
+
+@cache
+def _suffixes() -> re.Pattern[str]:
+    kinds = []
+    for kind in ("estate", "area", "street"):
+        found = "|".join(sorted(words("places", "suffixes", kind), key=lambda word: (-len(word), word)))
+        tail = "(?:(?:[东西南北中上下]|[一二三四五六七八])段)?(?:店|口(?=[0-9]))?" if kind == "street" else ""
+        kinds.append(f"(?P<{kind}>(?:{found}){tail})" + ("(?!口)" if kind == "street" else ""))
+    door = "|".join(sorted(words("places", "suffixes", "door"), key=lambda word: (-len(word), word)))
+    # Not 39号 of "39号楼下", not 门 of "1204门口".
+    door = f"{_NUMBER}\\s?(?:(?:{door})(?<!楼(?=下))(?<!门(?=口))(?<!街(?=路)))"
+    door += f"|[东南西北中]?[{_NUMERAL}A-Z]?区(?![别分域])"
+    return re.compile(f"(?P<door>{door})|" + "|".join(kinds))
+
+
+@cache
+def divisions() -> dict[str, bool]:
+    """Names of provinces, cities and districts; whether each is the full one, that shows its rank."""
+    found: dict[str, bool] = {}
+    for level in ("provinces", "cities", "districts"):
+        for entry in sections("divisions")[level]:
+            full, _, short = entry.partition("/")
+            found[full] = len(full) > 2
+            if len(short) > 1:
+                found.setdefault(short, False)
+    return found
+
+
+@cache
+def _stops() -> frozenset[str]:
+    return words("places", "stop", "words")
+
+
+@cache
+def _ordinary() -> frozenset[str]:
+    return words("places", "stop", "ordinary")
+
+
+def address_parts(text: str, segments: Sequence[Segment]) -> Iterator[AddressPart]:
+    """Parts from left to right; none overlap."""
+    ends = {segment.end: segment for segment in segments}
+    starts = {segment.start: segment for segment in segments}
+    free = 0  # where the last part ended
+    hits = list(_hits(text))
+    for number, hit in enumerate(hits):
+        after = hits[number + 1] if number + 1 < len(hits) else None
+        touched = after is not None and after.start == hit.end
+        if hit.start < free:
+            continue
+        if hit.kind in ("division", "door", "room"):
+            doors = touched and after is not None and after.kind in ("door", "room")
+            if (
+                hit.kind == "door"
+                and hit.start > free
+                and (doors or _PART["building"].search(text, hit.start, hit.end))
+            ):
+                start = _name_start(text, AddressPart(hit.start, hit.start, "estate"), ends, free)
+                if hit.start - start > 1 and text[start : hit.start] not in _ordinary():
+                    yield AddressPart(start, hit.start, "estate")
+            yield hit
+            free = hit.end
+            continue
+        if touched and after is not None and after.kind in ("street", "area", "estate"):
+            continue  # 花园路, 龙泽苑小区: a part of the next one's name
+        near = after is not None and after.kind != "division" and after.start - hit.end <= _NEAR[hit.kind]
+        open_end = not (touched or near or _closes(text, hit.end, starts))
+        if open_end and text[hit.start : hit.end] in weak():
+            continue
+        start = _name_start(text, hit, ends, free)
+        numbered = touched and after is not None and after.kind in ("door", "room")
+        named = start < hit.start and not _common(text, start, hit, ends, numbered)
+        if named or (touched and hit.end - hit.start > 2):
+            yield AddressPart(start, hit.end, hit.kind)
+            free = hit.end
+
+
+@cache
+def weak() -> frozenset[str]:
+    return words("places", "suffixes", "weak")
+
+
+def _closes(text: str, at: int, starts: dict[int, Segment]) -> bool:
+    """Whether a name may end here: no more of it follows."""
+    if at >= len(text) or not "\u4e00" <= text[at] <= "\u9fff" or text.startswith(_CROSSINGS, at):
+        return True
+    segment = starts.get(at)
+    if segment is None:
+        return False
+    word = text[segment.start : segment.end]
+    return word in _stops() or tags().get(word, "") in _CLOSING_TAGS
+
+
+def _hits(text: str) -> Iterator[AddressPart]:
+    """Divisions, numbered doors, rooms, and the suffixes of streets, areas and estates."""
+    suffixes = _suffixes()
+    at = 0
+    roomy = -1  # where a bare number would be a room's
+    before = -1  # where the last division ended
+    while at < len(text):
+        length = _division(text, at, at == before) if text[at] in _division_starts() else 0
+        if length:
+            yield AddressPart(at, at + length, "division")
+            at = before = at + length
+            continue
+        found = suffixes.match(text, at)
+        if found:
+            yield AddressPart(at, found.end(), found.lastgroup or "")
+            at = roomy = found.end()
+            continue
+        room = _PART["room"].match(text, at) if at == roomy else None
+        if room and room.group().strip():
+            yield AddressPart(at, room.end(), "room")
+            at = roomy = room.end()
+            continue
+        at += 1
+
+
+def _division(text: str, at: int, follows: bool) -> int:
+    """Length of the division that starts here, 0 for none: a short name only where it is no street's or estate's."""
+    known = divisions()
+    for length in range(11, 1, -1):
+        word = text[at : at + length]
+        if word not in known or len(word) < length:
+            continue
+        if known[word]:
+            return length
+        if _suffixes().match(text, at + length) or (word not in _large_divisions() and not follows):
+            return 0
+        return length
+    return 0
+
+
+@cache
+def _large_divisions() -> frozenset[str]:
+    """Short names of provinces and cities."""
+    return frozenset(
+        entry.partition("/")[2] for level in ("provinces", "cities") for entry in sections("divisions")[level]
+    )
+
+
+@cache
+def _division_starts() -> frozenset[str]:
+    return frozenset(name[0] for name in divisions())
+
+
+def _name_start(text: str, hit: AddressPart, ends: dict[int, Segment], free: int) -> int:
+    """Where the name before a suffix starts: at the left end of the words that a name may hold."""
+    at = hit.start
+    # The segment that holds the suffix may begin before it.
+    holder = next(
+        (ends[end] for end in range(hit.start + 1, hit.end + 5) if end in ends and ends[end].start < hit.start),
+        None,
+    )
+    if holder is not None and holder.end <= hit.end:
+        at = holder.start
+    while at > free and hit.start - at < _LONGEST_NAME:
+        segment = ends.get(at)
+        if segment is None or not _may_name(text, segment, at == hit.start):
+            break
+        at = segment.start
+    return max(at, free)
+
+
+def _may_name(text: str, segment: Segment, last: bool) -> bool:
+    word = text[segment.start : segment.end]
+    if word in _stops() or not all("\u4e00" <= letter <= "\u9fff" or letter.isalnum() for letter in word):
+        return False
+    tag = tags().get(word, "")
+    return not (tag in _SKIPPED_TAGS and (len(word) == 1 or not last))
+
+
+def _common(text: str, start: int, hit: AddressPart, ends: dict[int, Segment], numbered: bool) -> bool:
+    """Whether it is a word of every day. With a number behind it, 云|山路 is a street."""
+    word = text[start : hit.end]
+    last = ends.get(hit.end)
+    if word in _ordinary() or (
+        last is not None
+        and last.start < hit.start
+        and not (numbered and start < last.start)
+        and text[last.start : last.end] in _ordinary()
+    ):
+        return True
+    single = hit.end - hit.start == 1
+    return single and len(word) == 2 and tags().get(word, "ns") not in _NAME_TAGS

@@ -8,9 +8,8 @@ from collections.abc import Iterator
 from functools import cache
 
 from h2htalk.curation.anonymize.english.word_lists import is_word, words
-from h2htalk.curation.anonymize.structured.number_cues import Cue
 from h2htalk.curation.anonymize.structured.patterns import internet_words, patterns
-from h2htalk.curation.anonymize.structured.reading import Hit, Reading
+from h2htalk.curation.anonymize.structured.reading import Cue, Hit, Reading
 
 _RE, _WECHAT = map(patterns, ("handles", "messenger_ids"))
 # Endings of a domain, of which somebody's mailbox may be spoken of; other endings are a handle's.

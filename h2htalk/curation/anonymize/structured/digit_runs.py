@@ -11,9 +11,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from h2htalk.curation.anonymize.normalization import HAN
-from h2htalk.curation.anonymize.structured.number_cues import Near
 from h2htalk.curation.anonymize.structured.patterns import patterns
-from h2htalk.curation.anonymize.structured.reading import Reading
+from h2htalk.curation.anonymize.structured.reading import Near, Reading
 
 _RE = patterns("digit_runs")
 _FEWEST_DIGITS, _MOST_DIGITS = 5, 20

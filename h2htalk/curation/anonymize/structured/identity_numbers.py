@@ -172,16 +172,6 @@ def qq_without_cue(window: Window, _: Reading) -> float:
     return 0.55 if len(digits) > 8 and not elsewhere else 0.0
 
 
-def wechat_number(window: Window, _: Reading) -> float:
-    """A WeChat id that is a phone or QQ number: a cue, right before it for anything but a mobile's eleven digits."""
-    digits, distance = window.digits, window.near.distance("wechat")
-    if distance is None or window.near.nearest != "wechat" or not window.whole:
-        return 0.0
-    if len(digits) == 11 and digits[0] == "1":
-        return 0.98 if distance <= 12 else 0.0
-    return 0.85 if 6 <= len(digits) <= 11 and digits[0] != "0" and distance <= 4 else 0.0
-
-
 def _is_impersonal(window: Window) -> bool:
     """Digits that stand for themselves: days, sums, sayings, round and repeated ones, powers of two, arithmetic."""
     digits = window.digits

@@ -1,25 +1,31 @@
 """The table of the rules of structured personal data, and the finder that applies them.
 
 A rule is called by its name in `found_by`, which `curate explain` prints. To switch one off, take its line out of
-`RULES` (rules of a form) or `NUMBERS` (rules of digits, in `numbers`). To add a format, add an expression to
+`RULES` (rules of a form) or `NUMBERS` (rules of digits). To add a format, add an expression to
 `words/patterns.toml` (of a plate: `known` in `[licence_plates]`) or a line here with `matches`.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
+
+from stdnum import iban
 
 from h2htalk.curation.anonymize.normalization import NormalizedText, normalize_text
-from h2htalk.curation.anonymize.spans import Span
-from h2htalk.curation.anonymize.structured import accounts, alphanumeric_ids, birth_dates, licence_plates, web
+from h2htalk.curation.anonymize.spans import Span, TakenCharacters
+from h2htalk.curation.anonymize.structured import accounts, identity_numbers, phones, web
 from h2htalk.curation.anonymize.structured.deobfuscation import deobfuscate
-from h2htalk.curation.anonymize.structured.numbers import digit_spans
-from h2htalk.curation.anonymize.structured.patterns import patterns
+from h2htalk.curation.anonymize.structured.digit_runs import Group, Window, runs, windows
+from h2htalk.curation.anonymize.structured.patterns import internet_words, patterns
 from h2htalk.curation.anonymize.structured.reading import Hit, Reading
 from h2htalk.data.languages import find_language
 
-_GATES = patterns("structured")
+_GATES, _ID, _PLATE, _BIRTH, _DIGITS = map(
+    patterns, ("structured", "alphanumeric_ids", "licence_plates", "birth_dates", "digit_spans")
+)
 # A word rewritten so near may be the cue of what is found.
 _BESIDE = 24
 
@@ -39,11 +45,232 @@ class Rule:
     languages: tuple[str, ...] = ("en", "zh")
 
 
-def matches(table: str, name: str, score: float, group: str | int = 0) -> Callable[[Reading], Iterable[Hit]]:
+def matches(table: str, name: str, score: float) -> Callable[[Reading], Iterable[Hit]]:
     """A rule's function that gives all that an expression of `words/patterns.toml` matches, each with one score."""
-    return lambda reading: ((*m.span(group), score) for m in patterns(table)[name].finditer(reading.text))
+    return lambda reading: ((*m.span(), score) for m in patterns(table)[name].finditer(reading.text))
 
 
+# --- Ids of letters and digits: IBAN, UK National Insurance, passports, papers of a state ---
+
+_ELSEWHERE = frozenset(["other", "wechat", "plate", "qq"])
+
+
+def ibans(reading: Reading) -> Iterator[Hit]:
+    """IBANs, each to the first length at which its check digits are right."""
+    for match in _ID["iban"].finditer(reading.text):
+        value = ""
+        for place, char in enumerate(match.group(), match.start() + 1):
+            value += char.upper() if char.isalnum() else ""
+            if char.isalnum() and len(value) >= 15 and iban.is_valid(value, check_country=False):
+                yield match.start(), place, 0.98
+                break
+
+
+def national_insurance(reading: Reading) -> Iterator[Hit]:
+    """British National Insurance numbers: with a cue, or in capitals with a prefix that is given out."""
+    for match in _ID["national_insurance"].finditer(reading.digits):
+        near = reading.near(*match.span())
+        alone = near.nearest not in ("other", "account", "plate") and reading.visible[match.start()].isupper()
+        named = near.distance("id") is not None
+        if named or (alone and _ID["given_out"].match(match.group())):
+            yield *match.span(), 0.97 if named else 0.85
+
+
+def accounts_behind_cue(reading: Reading) -> Iterator[Hit]:
+    """Ids behind a cue of an account, or of a member's card (卡号VIP022767)."""
+    text = reading.text
+    for cue in reading.cues.found:
+        card = cue.kind == "card" and text.endswith(("卡号", "number", "no"), cue.start, cue.end)
+        if cue.kind != "account" and not card:
+            continue
+        lead = _ID["lead"].match(text, cue.end)
+        start = lead.end() if lead else cue.end
+        while start > cue.end and re.match("[a-z0-9]{2}", text[start - 1 : start + 1]):
+            start -= 1  # letters that also lead to a value: No, is
+        match = _ID["value"].match(text, start)
+        if match is not None and any(map(str.isalpha, match.group())):
+            yield start, match.end(), 0.92
+
+
+def chinese_passports(reading: Reading) -> Iterator[Hit]:
+    """Passports in their own form, in capitals or where papers and counters are spoken of."""
+    for match in _ID["chinese_passport"].finditer(reading.text):
+        near = reading.near(*match.span())
+        told = reading.visible[match.start()].isupper() or "counter" in near.around
+        if told and near.nearest not in _ELSEWHERE and "adding" not in near.around:
+            yield *match.span(), 0.7
+
+
+def passports(reading: Reading) -> Iterator[Hit]:
+    """A letter or two and digits, in a message that speaks of a passport or an account."""
+    if any(cue.kind in ("account", "id") for cue in reading.cues.found):
+        for match in _ID["passport"].finditer(reading.digits):
+            near = reading.near(*match.span())
+            if near.around & {"account", "id"} and near.nearest not in _ELSEWHERE:
+                yield *match.span(), 0.9 if near.distance("account", "id") is not None else 0.7
+
+
+def papers(reading: Reading) -> Iterator[Hit]:
+    """The number behind the name of a paper that a state gives out: six digits, or five beside a letter or a hyphen."""
+    for match in _ID["cued"].finditer(reading.text):
+        value = match["value"]
+        if sum(map(str.isdigit, value)) >= (6 if value.replace(" ", "").isdigit() else 5):
+            yield *match.span("value"), 0.8
+
+
+# --- Licence plates: Chinese ones by their form, others behind a word for a plate or by their shape near a car ---
+
+_NO_PART = internet_words("no_plate_words")
+_ABOUT = frozenset(["vehicle", "plate"])
+_NO_CAR = frozenset(["other", "account", "id", "wechat"])
+_AS_DIGIT = str.maketrans("ioszbl", "105281")
+_LONGEST_PLATE = 8
+
+
+def plates_behind_cue(reading: Reading) -> Iterator[Hit]:
+    """Plates right behind a word for one, whatever their shape."""
+    for cue in (cue for cue in reading.cues.found if cue.kind == "plate"):
+        lead = _PLATE["lead"].match(reading.digits, cue.end)
+        start = lead.end() if lead else cue.end
+        if end := _end_behind(reading.digits, start):
+            yield start, end, 0.9
+
+
+def _end_behind(text: str, start: int) -> int:
+    """Where the plate at a place ends, whatever its shape: letters and figures, five to eight; 0 for none."""
+    whole, best, end = "", 0, start
+    for piece in _PLATE["piece"].finditer(text, start, start + 3 * _LONGEST_PLATE):
+        spelt = len(whole) == len(piece.group()) == 1
+        apart = whole and not _PLATE["separator"].fullmatch(text, end, piece.start())
+        if apart or (not whole and piece.start() > start) or (piece.group() in _NO_PART and not spelt):
+            break
+        whole, end = whole + piece.group(), piece.end()
+        figures = sum(map(str.isdigit, whole))
+        mixed = 2 <= figures < len(whole) or (figures == len(whole) > 5)
+        if 5 <= len(whole) <= _LONGEST_PLATE and mixed and not _PLATE["no_direct"].fullmatch(whole):
+            best = end
+    return 0 if best and _PLATE["digits_behind"].match(text, best) else best
+
+
+def plates_by_shape(reading: Reading) -> Iterator[Hit]:
+    """Plates in a message that speaks of a car or a plate; Britain's and California's in capitals anywhere."""
+    about = any(cue.kind in _ABOUT for cue in reading.cues.found)
+    if not about and not _PLATE["own_form"].search(reading.visible):
+        return
+    text = reading.digits if reading.text.isascii() else reading.text
+    pieces = list(_PLATE["piece"].finditer(text))
+    last = 0
+    for first in range(len(pieces)):
+        for row in (pieces[first : first + 3], pieces[first : first + 2], pieces[first : first + 1]):
+            if row[0].start() >= last and _has_shape(text, row):
+                score = _plate_score(text, row[0].start(), row[-1].end(), reading)
+                if score:
+                    last = row[-1].end()
+                    yield row[0].start(), last, score
+
+
+def _has_shape(text: str, row: list[re.Match[str]]) -> bool:
+    """Whether neighbouring pieces have together a shape that plates have."""
+    start, end = row[0].start(), row[-1].end()
+    parts = [piece.group() for piece in row]
+    whole = "".join(parts)
+    if not 5 <= len(whole) <= _LONGEST_PLATE or whole.isalpha() or not _NO_PART.isdisjoint(parts):
+        return False
+    if len(whole) == 7 and not _PLATE["known"].fullmatch(whole):
+        whole = whole[:2] + whole[2:4].translate(_AS_DIGIT) + whole[4:]  # ABI2 CDE
+    return (
+        _PLATE["known"].fullmatch(whole) is not None
+        and not _PLATE["no_plate"].fullmatch(whole)
+        and all(_PLATE["separator"].fullmatch(text, a.end(), b.start()) for a, b in pairwise(row))
+        and not (start and text[start - 1] in "@/_.")
+        and text[end : end + 1] not in ("@", "_")
+        and not _PLATE["digits_behind"].match(text, end)
+        and not _PLATE["digits_before"].search(text, max(0, start - 4), start)
+    )
+
+
+def _plate_score(text: str, start: int, end: int, reading: Reading) -> float:
+    """How sure we are of a plate's shape."""
+    near = reading.near(start, end)
+    shown = reading.visible[start:end]
+    elsewhere = near.nearest in _NO_CAR
+    if _PLATE["own_form"].fullmatch(shown) and shown[-3:] not in internet_words("no_plate_letters") and not elsewhere:
+        return 0.85 if near.around & _ABOUT else 0.7
+    if not near.around & _ABOUT or elsewhere:
+        return 0.0
+    if shown.upper() == shown:
+        return 0.85 if "plate" in near.around else 0.75
+    letters = "".join(filter(str.isalnum, text[start:end]))
+    joined = len(letters) == end - start or "-" in shown
+    return 0.65 if "plate" in near.around and joined and any(map(str.isalpha, letters)) else 0.0
+
+
+# --- Dates of birth: dates beside a word for being born or a birthday; other dates stay ---
+
+_REACH = {"en": 40, "zh": 14}
+
+
+def birth_dates(reading: Reading) -> Iterator[Hit]:
+    """Dates with a cue in the same sentence, and in Chinese those that are somebody's: 我对象92年1月30号的."""
+    text, language = reading.text, reading.language
+    cues = [found.span() for found in _BIRTH[f"cue_{language}"].finditer(text)]
+    for found in _BIRTH[f"date_{language}"].finditer(text):
+        start, end = found.span()
+        near = any(_is_near(text, start, end, cue, _REACH[language]) for cue in cues)
+        if near or (language == "zh" and _is_of_somebody(text, start, end)):
+            yield start + (4 if found.group().startswith("the ") else 0), end, 0.85
+
+
+def _is_of_somebody(text: str, start: int, end: int) -> bool:
+    dated = _BIRTH["birth_year"].search(text, start, end) and _BIRTH["of"].match(text, end)
+    return bool(dated and _BIRTH["of_somebody"].search(text, max(start - 6, 0), start))
+
+
+def _is_near(text: str, start: int, end: int, cue: tuple[int, int], reach: int) -> bool:
+    if cue[0] < end and start < cue[1]:
+        return False
+    between = text[cue[1] : start] if cue[1] <= start else text[end : cue[0]]
+    parted = _BIRTH["sentence_end"].search(between) and not _BIRTH["lead"].fullmatch(between)
+    return len(between) <= reach and not parted
+
+
+# --- The tables ---
+
+
+@dataclass(frozen=True, slots=True)
+class NumberRule:
+    """A rule of digits: its name, the type of what it finds, and a function that says how sure it is of a window.
+
+    `bare`: it does not believe digits with a unit behind, which are an amount.
+    """
+
+    name: str
+    type: str
+    score: Callable[[Window, Reading], float]
+    languages: tuple[str, ...] = ("en", "zh")
+    bare: bool = True
+
+
+# The surest counts; of two that are equally sure the first.
+NUMBERS = (
+    NumberRule("card", "CREDIT_CARD", identity_numbers.card, bare=False),
+    NumberRule("cued_card", "CREDIT_CARD", identity_numbers.cued_card, bare=False),
+    NumberRule("resident_id", "NATIONAL_ID", identity_numbers.resident_id, ("zh",), bare=False),
+    NumberRule("national_id", "NATIONAL_ID", identity_numbers.national_id, ("en",), bare=False),
+    NumberRule("cued_qq", "QQ", identity_numbers.qq),
+    NumberRule("qq", "QQ", identity_numbers.qq_without_cue, ("zh",)),
+    NumberRule("account", "ACCOUNT_NUMBER", identity_numbers.account),
+    NumberRule("plus", "PHONE_NUMBER", phones.with_plus),
+    NumberRule("mobile", "PHONE_NUMBER", phones.mobile, ("zh",)),
+    NumberRule("beyond_the_mainland", "PHONE_NUMBER", phones.beyond_the_mainland, ("zh",)),
+    NumberRule("landline", "PHONE_NUMBER", phones.landline, ("zh",)),
+    NumberRule("north_american", "PHONE_NUMBER", phones.north_american, ("en",)),
+    NumberRule("trunk", "PHONE_NUMBER", phones.trunk, ("en",)),
+    NumberRule("local", "PHONE_NUMBER", phones.local, ("en",)),
+    NumberRule("abroad", "PHONE_NUMBER", phones.abroad, ("en",)),
+    NumberRule("countries", "PHONE_NUMBER", phones.of_countries),
+    NumberRule("told_phone", "PHONE_NUMBER", phones.told),
+)
 # In this order, each finds what no rule before it took. Mentions come before mail: "follow @name" is no address with
 # spaces in it.
 RULES = (
@@ -54,28 +281,24 @@ RULES = (
     Rule("ip6", "IP_ADDRESS", web.ip6, "number"),
     Rule("ip4", "IP_ADDRESS", web.ip4, "number"),
     Rule("chinese_plate", "LICENSE_PLATE", matches("licence_plates", "chinese", 0.95), "han_text"),
-    Rule("cued_plate", "LICENSE_PLATE", licence_plates.behind_cue, "number"),
-    Rule("plate_shape", "LICENSE_PLATE", licence_plates.by_shape, "number"),
-    Rule("iban", "ACCOUNT_NUMBER", alphanumeric_ids.ibans, "number"),
-    Rule("national_insurance", "NATIONAL_ID", alphanumeric_ids.national_insurance, "number"),
-    Rule("cued_account", "ACCOUNT_NUMBER", alphanumeric_ids.behind_cue, "number"),
-    Rule("chinese_passport", "ACCOUNT_NUMBER", alphanumeric_ids.chinese_passports, "number", ("zh",)),
-    Rule("passport", "ACCOUNT_NUMBER", alphanumeric_ids.passports, "number"),
-    Rule("cued_paper", "NATIONAL_ID", alphanumeric_ids.papers, "number", ("en",)),
-    Rule("cued_customer", "ACCOUNT_NUMBER", alphanumeric_ids.customers, "number", ("en",)),
-    Rule("wxid", "WECHAT", matches("messenger_ids", "wxid", 0.98), "latin", ("zh",)),
+    Rule("cued_plate", "LICENSE_PLATE", plates_behind_cue, "number"),
+    Rule("plate_shape", "LICENSE_PLATE", plates_by_shape, "number"),
+    Rule("iban", "ACCOUNT_NUMBER", ibans, "number"),
+    Rule("national_insurance", "NATIONAL_ID", national_insurance, "number"),
+    Rule("cued_account", "ACCOUNT_NUMBER", accounts_behind_cue, "number"),
+    Rule("chinese_passport", "ACCOUNT_NUMBER", chinese_passports, "number", ("zh",)),
+    Rule("passport", "ACCOUNT_NUMBER", passports, "number"),
+    Rule("cued_paper", "NATIONAL_ID", papers, "number", ("en",)),
     Rule("cued_wechat", "WECHAT", accounts.wechat_behind_cue, "latin", ("zh",)),
-    Rule("english_wechat", "WECHAT", accounts.wechat_behind_cue, "wechat_word", ("en",)),
     Rule("wechat", "WECHAT", accounts.wechat_about, "latin", ("zh",)),
 )
 # These find only what the digits leave.
 LATE_RULES = (
     Rule("account_form", "HANDLE", matches("handles", "own_form", 0.95), "account_sign"),
-    Rule("game_account", "HANDLE", matches("handles", "numbered", 0.8, "name"), "latin", ("zh",)),
     Rule("marked_name", "HANDLE", accounts.marked_names),
     Rule("han_name", "HANDLE", accounts.han_names, "han_text", ("zh",)),
     Rule("han_mention", "HANDLE", accounts.han_mentions, "at"),
-    Rule("birth_date", "DATE_OF_BIRTH", birth_dates.birth_dates),
+    Rule("birth_date", "DATE_OF_BIRTH", birth_dates),
 )
 
 
@@ -135,3 +358,63 @@ def _with_brackets(span: Span, text: str) -> Span:
         if lacking < 0 and text.startswith(closing, span.end):
             return _with_brackets(replace(span, end=span.end + 1), text)
     return span
+
+
+# --- Which stretches of a row of digits are whose ---
+
+
+def digit_spans(reading: Reading, taken: list[tuple[int, int]]) -> list[Span]:
+    """Spans of everything that is written in digits alone."""
+    spans: list[Span] = []
+    barrier = 0
+    for run in runs(reading, taken):
+        formed = reading.language == "zh" and phones.has_form("".join(group.digits for group in run))
+        near = reading.cues.near(run[0].start, run[-1].end, barrier, formed=formed)
+        spans += _choose_windows(run, reading, [*windows(run, reading.text, near)])
+        barrier = run[-1].end
+    return spans
+
+
+def _choose_windows(run: list[Group], reading: Reading, candidates: list[Window]) -> Iterator[Span]:
+    """The windows of a run that are something, the surest and longest first, none over another."""
+    found: list[tuple[float, int, int, Window, str, str]] = []
+    for window in candidates:
+        for shaped in _with_x(window, reading):
+            kind, name, score = _identify(shaped, reading)
+            if score >= 0.5:
+                found.append((score, len(shaped.digits), -shaped.start, shaped, kind, name))
+    taken = TakenCharacters(run[-1].end + 4)
+    for score, *_, window, kind, name in sorted(found, key=lambda item: item[:3], reverse=True):
+        if taken.free(window.start, window.end):
+            taken.mark(window.start, window.end)
+            if kind:
+                span = Span(_start(window, reading.text, kind), window.end, kind, score, name)
+                reading.taken.mark(span.start, span.end)
+                yield span
+
+
+def _with_x(window: Window, reading: Reading) -> Iterator[Window]:
+    """The window, and with the X behind it that closes a Chinese resident id."""
+    yield window
+    closing = _DIGITS["closing_x"].match(reading.text, window.end)
+    if reading.language == "zh" and len(window.digits) == 17 and closing:
+        yield replace(window, digits=window.digits + "X", end=closing.end(), after=None)
+
+
+def _start(window: Window, text: str, kind: str) -> int:
+    """Where a number begins: a phone's `+` and the bracket of its area belong to it."""
+    edge = _DIGITS["plus_edge"].search(text, max(0, window.start - 3), window.start) if kind == "PHONE_NUMBER" else None
+    bracketed = ")" in text[window.start : window.end] or "]" in text[window.start : window.end]
+    return edge.start() if edge and (bracketed or edge.group()[0] == "+") else window.start
+
+
+def _identify(window: Window, reading: Reading) -> tuple[str, str, float]:
+    """The type of a window, its rule, and how sure. A public line has the empty type: taken, and then left in."""
+    if reading.language == "zh":
+        window = replace(window, near=window.near.fitting(len(window.digits)))
+    if phones.is_public(window, reading.language):
+        return "", "public line", 1.0
+    amount = _DIGITS["unit"].match(reading.text, window.end) is not None
+    rules = [r for r in NUMBERS if reading.language in r.languages and not (amount and r.bare)]
+    best = max(rules, key=lambda rule: rule.score(window, reading))
+    return best.type, best.name, best.score(window, reading)
