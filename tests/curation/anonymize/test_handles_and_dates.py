@@ -34,7 +34,6 @@ def found(text: str, language: str, kind: str) -> list[str]:
         ("zh", "抖音上有首歌叫孤勇者，我循环了一天", []),
         ("zh", "你在抖音叫什么，我忘了", []),
         ("en", "why did @dre.on.film like my story", ["@dre.on.film"]),
-        ("zh", "原神uid 187264930，晚上来", ["187264930"]),
     ],
 )
 def test_handles(language: str, text: str, handles: list[str]) -> None:

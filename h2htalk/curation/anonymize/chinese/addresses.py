@@ -38,8 +38,6 @@ def addresses(text: str, segments: Sequence[Segment]) -> Iterator[tuple[int, int
 
 def _joined(text: str, before: AddressPart, after: AddressPart) -> bool:
     gap = text[before.end : after.start]
-    if before.kind == after.kind == "street" and gap in ("与", "和", "跟", "、", "/"):
-        return True
     if gap and after.kind in ("door", "room"):
         return before.kind != "division" and gap in (" ", "-", ",", "，", "—")
     return _RE["separator"].fullmatch(gap) is not None
@@ -242,8 +240,6 @@ def address_parts(text: str, segments: Sequence[Segment]) -> Iterator[AddressPar
     for number, hit in enumerate(hits):
         after = hits[number + 1] if number + 1 < len(hits) else None
         touched = after is not None and after.start == hit.end
-        if hit.start < free:
-            continue
         if hit.kind in ("division", "door", "room"):
             doors = touched and after is not None and after.kind in ("door", "room")
             if (

@@ -22,8 +22,6 @@ STRONG, KIN, BEFORE, _EDGE, _INSIDE = 7.0, 3.5, 2.0, 1.2, -1.2
 _RIGHT_EDGE, _AFTER, _RIGHT_INSIDE = 0.6, 1.4, -1.5
 _RARE = 0.4  # weight of a character that is not listed among those of given names
 _LONGEST_CUE, _LONGEST_TITLE = 6, 4
-# 丽姐, 强哥: one character of a given name and one of these.
-_FAMILIES = frozenset("姐哥叔姨")
 _FAMILIAR = -8.5  # log probability of a usual given name after a surname
 _KNOWN_GIVEN = -16.0  # log probability of a usual given name alone
 _TITLE_WORD, _TITLE_LETTER = -5.5, -5.0  # log probability of a title after a name
@@ -125,7 +123,6 @@ def _lists() -> dict[str, frozenset[str]]:
     found["doubled"] = frozenset(entries["nicknames"]["doubled"])
     found |= {key: frozenset(entries["titles"][key].split()) for key in ("after_surname", "not_title")}
     found["transliterated"] = sections("foreign_names")["transliterated"]
-    found["japanese"] = sections("foreign_names")["japanese_surnames"]
     return found
 
 
@@ -242,9 +239,6 @@ def _given_only(text: str, start: int, left: float) -> Iterator[NameCandidate]:
         return
     lists = _lists()
     word = first + second
-    if second in _FAMILIES and left >= _EDGE and word not in lists["not_title"]:
-        score = _TITLED + _given()[first] + left + min(right_cue(text, start + 2), 1.0)
-        yield NameCandidate(start, start + 2, score, left, "title")
     if word in lists["given"] and (word not in lists["not_doubled"] or left >= KIN):
         yield from _closed(text, start, start + 2, _KNOWN_GIVEN + left, left, "given")
     if first == second:
@@ -260,7 +254,7 @@ def _given_only(text: str, start: int, left: float) -> Iterator[NameCandidate]:
 @cache
 def _listed_starts() -> frozenset[str]:
     lists = _lists()
-    return frozenset(name[:2] for key in ("transliterated", "zi", "japanese") for name in lists[key])
+    return frozenset(name[:2] for key in ("transliterated", "zi") for name in lists[key])
 
 
 _FOREIGN_LETTERS = TRANSLITERATION | frozenset("·・")
@@ -281,13 +275,6 @@ def _listed(text: str, start: int, left: float | None) -> Iterator[NameCandidate
                 continue
             score = _FOREIGN - 3.0 if known else _FOREIGN - 4.5 * length
             yield from _closed(text, start, start + length, score + left, left, "foreign")
-        if word in lists["japanese"]:
-            left = left_cue(text, start) if left is None else left
-            for more in (0, 1, 2):
-                rest = text[start + length : start + length + more]
-                if len(rest) == more and all(given(letter) is not None for letter in rest):
-                    score = _FOREIGN + left - (6.0 + 5.0 * more if more else 7.0)
-                    yield from _closed(text, start, start + length + more, score, left, "foreign")
 
 
 _RARE_WORD = 200  # occurrences in the dictionary's corpus of 60 million words
@@ -351,7 +338,4 @@ def segment_text(text: str) -> list[Segment]:
 
 def _known_name(word: str, naming: NameCandidate) -> bool:
     """Whether a rare word of the dictionary is rather a name: it lists some names, and some common words as names."""
-    full = naming.shape == "full"
-    if full and (naming.cue >= STRONG or (naming.cue >= KIN and listed_characters(word))):
-        return True
     return naming.cue > 0 and tags().get(word) in _NAME_TAGS and listed_characters(word)

@@ -64,25 +64,11 @@ def _pieces(text: str) -> list[_Piece]:
     patterns = _patterns()
     pieces = [_Piece(*m.span(), "street") for m in patterns["street"].finditer(text) if _is_street(text, m)]
     pieces += [_Piece(*span, "street") for span in _spelled_streets(text)]
-    pieces += [_building(m) for m in patterns["building"].finditer(text)]
+    for m in patterns["building"].finditer(text):
+        pieces.append(_Piece(m.start(), m.end("kind"), "lane" if m["kind"].lower() in hint("lanes") else "building"))
     for name, kind in (("typed", "street"), ("unit", "unit"), ("code", "code"), ("box", "box")):
         pieces += [_Piece(*m.span(), kind) for m in patterns[name].finditer(text)]
-    units = [piece for piece in pieces if piece.kind == "unit"]
-    for unit in units:
-        between = text[unit.end : unit.end + 2]
-        after = unit.end + (2 if between == ", " else int(between[:1] in (" ", ",")))
-        small = patterns["small_building"].match(text, after)
-        if small and not set(small[0].lower().split()[:-1]) & _lists()["no_name"]:
-            pieces.append(_Piece(*small.span(), "building"))
     return sorted(pieces)
-
-
-def _building(match: re.Match[str]) -> _Piece:
-    """A house's name; with the number of a room behind it it is a place by itself ("Kessler Hall 112")."""
-    kind = match["kind"].lower()
-    if match["door"] and kind in hint("with_rooms") and not match["door"].startswith(("19", "20")):
-        return _Piece(*match.span(), "street")
-    return _Piece(match.start(), match.end("kind"), "lane" if kind in hint("lanes") else "building")
 
 
 def _is_street(text: str, match: re.Match[str]) -> bool:

@@ -50,7 +50,7 @@ def find_organizations(tokens: Tokens) -> list[Span]:
     """Spans of ORGANIZATION in a text's words, those that `tokens` blocks left out; in order, none overlap."""
     spans = [Span(*match.span(), "ORGANIZATION", _SCORE) for match in _NUMBERED.finditer(tokens.text)]
     tokens.block(spans)
-    kinds = _org_words()["suffix"] | hint("greek") | hint("fronted") | hint("fronts")
+    kinds = _org_words()["suffix"] | hint("fronted")
     reached = 0
     for index, word in enumerate(tokens.words):
         if index < reached or word not in kinds or tokens.blocked[index] or tokens.shapes[index] == LOWER:
@@ -76,20 +76,15 @@ def _cued(tokens: Tokens) -> list[Span]:
 
 
 def _closed(tokens: Tokens, end: int) -> int:
-    """The end of the name's last word; Inc. has its point, and Tully's its ending where nothing is owned."""
+    """The end of the name's last word; Inc. has its point."""
     last = tokens.ends[end - 1]
-    after = tokens.text[last : last + 3]
-    if tokens.possessive[end - 1] and after[2:] in ("", ",", ".", "!", "?", ";", ")", "\n"):
-        return last + 2
-    pointed = tokens.words[end - 1] in hint("firm") | _SHORTENED and after[:1] == "."
-    return last + 1 if pointed else last
+    pointed = tokens.words[end - 1] in hint("firm") | _SHORTENED and tokens.text[last : last + 1] == "."
+    return last + pointed
 
 
 def _by_kind(tokens: Tokens, index: int, reached: int) -> tuple[int, int] | None:
     """A name by the kind of thing that it ends in or begins with, as its first word and its end."""
     lists, word = _org_words(), tokens.words[index]
-    if word in hint("fronts") and _is_capital(tokens, index + 1) and _joined(tokens, index + 1):
-        return index, _last_word(tokens, index + 1) + 1
     first = index
     while first > reached and index - first < _LONGEST and _joined(tokens, first) and _is_part(tokens, first - 1):
         first -= 1
@@ -97,19 +92,12 @@ def _by_kind(tokens: Tokens, index: int, reached: int) -> tuple[int, int] | None
         first += 1
     end = _last_word(tokens, index) + 1
     whole = tokens.words[first:end]
-    if word in hint("greek"):
-        return (first, end) if sum(w in hint("greek") for w in whole) > 1 else None
-    last = whole[-1]
-    if last not in lists["suffix"] and hint("fronted").isdisjoint(whole) and lists["suffix"].isdisjoint(whole):
-        return None
     named = [w for w in whole if w not in lists["suffix"] | lists["generic"] | _INSIDE]
     following = end > index + 1 and word in hint("fronted")
     if not named or (first == index and not following):
         return None
-    if last in ("team", "airport", "hotel", "city", "state", "county") and hint("places").issuperset(named):
-        return None
     before = tokens.word(first - 2) if tokens.word(first - 1) == "the" else tokens.word(first - 1)
-    if last in lists["doing"] and before not in ("at", "from") and all(map(is_word, named)):
+    if whole[-1] in lists["doing"] and before not in ("at", "from") and all(map(is_word, named)):
         return None
     single = end - first == 2 and tokens.opens[first] and is_word(whole[0])
     return None if single else (first, end)
@@ -178,16 +166,12 @@ def _is_named(name: str) -> bool:
         return False
     if len(inner) > 1 and inner[-1] in own["suffix"]:
         return True
-    if inner[0] in lists.hints["titles"] | hint("months"):
-        return False
     if all(part in lists.hints["places"] or part in ("new", "north", "south", "east", "west") for part in inner):
         return False
     given = lists.given.get(inner[0], 0)
     owned = "'" in name or "’" in name
     if not owned and ((given and len(inner) == 1) or (given >= COMMON and len(inner) == 2 and not is_word(inner[1]))):
         return False
-    if inner[0] in own["letters"] and name.isupper():
-        return True
     if len(inner) > 1:
         return True
     return not (is_word(inner[0]) or inner[0] in hint("stop") or (name.isupper() and len(name) < 5))

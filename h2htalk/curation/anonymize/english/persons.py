@@ -85,15 +85,12 @@ def _is_title(tokens: Tokens, index: int) -> bool:
 
 
 def _goes_on(tokens: Tokens, index: int) -> int:
-    """How many words from here still belong to the name that ends before: 0, 1, or 2 with a particle."""
+    """Whether a word still belongs to the name that ends before."""
     pointed = tokens.gap(index) == ". " and tokens.shapes[index - 1] == INITIAL
     if tokens.possessive[index - 1] or tokens.blocked[index] or not (pointed or tokens.gap(index) in (" ", "-")):
         return 0
     lists = words()
     word, shape, kind = tokens.words[index], tokens.shapes[index], tokens.kinds[index]
-    particle = word in hint("particles") and index + 1 < len(tokens) and tokens.spaced[index + 1]
-    if particle and tokens.shapes[index + 1] == CAPITAL and not is_word(tokens.words[index + 1]):
-        return 2
     if tokens.shapes[index - 1] != LOWER:
         if shape == INITIAL:
             return int(word != "i")
@@ -223,7 +220,7 @@ def cue_score(tokens: Tokens, index: int, word: str, shape: int, kind: int) -> f
         return 0.0
     lists = words()
     capital = shape in (CAPITAL, UPPER)
-    before, second = tokens.word(index - 1), tokens.word(index - 2)
+    before = tokens.word(index - 1)
     if _is_told(tokens, index, named=capital or kind > 0):
         third = tokens.word(index - 3)
         written = capital and before != "me"
@@ -234,10 +231,7 @@ def cue_score(tokens: Tokens, index: int, word: str, shape: int, kind: int) -> f
         return score
     if before in lists.hints["kin"] and _is_possessed(tokens, index - 1):
         return _after_kin(tokens, index, word, kind, capital)
-    presented = (
-        before in ("im", "its") or (before == "am" and second == "i") or (before == "is" and second in ("this", "it"))
-    )
-    return _introduced(tokens, index, word, kind, capital) if presented and tokens.same_clause(index) else 0.0
+    return 0.0
 
 
 def _is_told(tokens: Tokens, index: int, named: bool) -> bool:
@@ -247,8 +241,6 @@ def _is_told(tokens: Tokens, index: int, named: bool) -> bool:
         return second in ("name", "names", "nickname")
     if before == "be":
         return second == "will" and third in ("name", "names")
-    if before in ("name", "names"):
-        return (tokens.possessive[index - 1] or before == "names") and second not in ("the", "of")
     if before == "called":
         return second in hint("somebody") or (third in words().hints["kin"] and named)
     if before == "me":
@@ -262,9 +254,6 @@ def _after_title(tokens: Tokens, index: int, kind: int, capital: bool) -> float:
     known = kind >= RARE or word in lists.surnames
     if capital and (tokens.shapes[index - 1] != LOWER or title in hint("plain_titles")):
         return CUED if known or kind or not is_word(word) else 0.0
-    married = title in ("mr", "mrs", "ms", "mx") and (word in lists.surnames or kind > 0)
-    if title in hint("sure_titles") and (married or kind >= RARE):
-        return CUED
     if title in ("mr", "mrs") and len(word) > 3 and not is_word(word) and tokens.gap(index) in (" ", ". "):
         return LIKELY
     return LISTED if title in hint("plain_titles") and known and not is_word(word) else 0.0
@@ -274,8 +263,6 @@ def _is_possessed(tokens: Tokens, index: int) -> bool:
     """Whether a word for a person has a possessive or demonstrative before it: my friend, her husband, this guy."""
     between = words().hints["kin_adjectives"] | words().hints["kin"]
     for back in range(index - 1, max(-1, index - 5), -1):
-        if tokens.opens[back + 1]:
-            return False
         if tokens.words[back] in hint("pointers") or tokens.possessive[back]:
             return True
         if tokens.words[back] not in between:
@@ -291,27 +278,6 @@ def _after_kin(tokens: Tokens, index: int, word: str, kind: int, capital: bool) 
     if kind >= RARE or (word in words().surnames and not is_word(word)):
         return LISTED
     return LISTED if kind == WORD_NAME and word not in ("will", "may", "can") and acts_as_person(tokens, index) else 0.0
-
-
-def _introduced(tokens: Tokens, index: int, word: str, kind: int, capital: bool) -> float:
-    """After "I'm", "this is", "it's": a name, if it is written as one and is no people, faith or star sign."""
-    if word in hint("not_after_i_am"):
-        return 0.0
-    of_oneself = tokens.word(index - 1) in ("im", "am") and len(word) > 2
-    after = index + 1
-    inside = after < len(tokens) and tokens.spaced[after] and not tokens.opens[after]
-    if of_oneself and kind and inside and tokens.words[after] in words().surnames and not is_word(tokens.words[after]):
-        return LISTED
-    if word in words().hints["places"]:
-        return 0.0
-    ends = tokens.after(index).lstrip(" ")[:1] in ("", ",", ".", "!", "\n", ":", "(", "-", "?", ";")
-    ends = ends or tokens.word(after) in hint("after_introduction")
-    if capital and (kind >= RARE or (kind == WORD_NAME and ends)):
-        return CUED
-    if kind == COMMON or (kind and of_oneself and not is_word(word)) or (kind == RARE and len(word) > 4 and ends):
-        return LISTED
-    strange = tokens.word(index - 1) == "im" and not is_word(word) and not word.endswith(("ish", "ese", "ian", "ic"))
-    return LIKELY if capital and strange and ends else 0.0
 
 
 def is_greeted(tokens: Tokens, index: int) -> bool:

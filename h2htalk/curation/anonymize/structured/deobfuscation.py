@@ -130,8 +130,6 @@ def _without_fillers(match: re.Match[str]) -> list[Edit]:
     weak = not lettered or odd.strip() in {*",;!?、)-'\""} or "\u4e00" <= odd[0] <= "\u9fff" or odd[0] in HAN
     if len(pieces) == 2 and weak:
         return []
-    if lettered and odd in {*",-'\"&、"} and max(map(len, pieces)) > 3:
-        return []
     return _each(match, odd, "" if lettered else " ")
 
 

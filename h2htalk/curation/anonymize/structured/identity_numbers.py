@@ -77,9 +77,6 @@ def national_id(window: Window, reading: Reading) -> float:
         return 0.0
     if len(digits) == 10 and "nhs" in words and nhs.is_valid(digits):
         return 0.97
-    nearer = near.distance("phone", "account")
-    if nearer is not None and nearer < distance and (len(digits) > 9 or nearer <= 3):
-        return 0.0
     if len(digits) == 9:
         return 0.97 if luhn(digits) or tfn.is_valid(digits) else 0.85 if social_security(digits) else 0.0
     return 0.97 if len(digits) in (10, 11) and "medicare" in words and medicare(digits) else 0.0
@@ -124,13 +121,8 @@ def account(window: Window, _: Reading) -> float:
         about = "account" in around and nearest in ("", "account", "card", "adding") and len(digits) >= 9
         papers = "counter" in around and not around & {"adding", "profile", "qq"} and not window.near.kinds
         return 0.6 if (about or (papers and len(digits) >= 7)) and not _is_impersonal(window) else 0.0
-    phone = _RE["phone"].fullmatch(digits) is not None
-    if nearest in ("qq", "wechat", "id") or (nearest in ("phone", "landline") and phone):
-        return 0.0
     round_sum = len(digits) < 6 or digits.endswith("00")
     if len(digits) < 8 and distance > (12 if nearest != "account" or round_sum else 30):
-        return 0.0
-    if nearest == "card" and distance > 24:
         return 0.0
     return 0.9 if distance <= 10 else 0.75 if distance <= 24 else 0.6
 
@@ -144,10 +136,6 @@ def qq(window: Window, _: Reading) -> float:
         mobile = len(digits) == 11 and digits[0] == "1"
         about = "qq" in near.around and near.nearest in ("", "phone") and not mobile and len(digits) >= 6
         return 0.6 if about and not _is_impersonal(window) else 0.0
-    if distance > 3 and digits.endswith("0000"):
-        return 0.0
-    if distance > 12 and (len(digits) <= 5 or (len(digits) == 11 and near.nearest != "qq")):
-        return 0.0
     return 0.93 if distance <= 8 else 0.75
 
 

@@ -95,8 +95,6 @@ def landline(window: Window, reading: Reading) -> float:
     if not _may_be_phone(window, reading):
         return 0.0
     digits, near = window.digits, window.near
-    if digits.startswith(("0086", "86")) and len(digits) > 11:
-        digits = "0" + digits.removeprefix("00").removeprefix("86").removeprefix("0")
     extension = len(window.shape) > 2 and window.shape[-1] <= 5 and window.gaps[-1] == "-" and window.whole
     if _RE["landline"].fullmatch(digits):
         split = 0.85 if window.shape[0] in (3, 4) and len(window.shape) > 1 else 0.65 if len(window.shape) == 1 else 0.0
@@ -105,8 +103,6 @@ def landline(window: Window, reading: Reading) -> float:
         return 0.95 if _cued(window) else 0.85
     if window.glued or not window.whole or not _RE["local"].fullmatch(digits):
         return 0.0
-    if _cued(window, 3):
-        return 0.7
     if near.around & {*_CUES} and near.nearest in ("", *_CUES):
         return 0.65 if _cued(window) else 0.55
     return 0.0

@@ -227,8 +227,6 @@ def _is_of_somebody(text: str, start: int, end: int) -> bool:
 
 
 def _is_near(text: str, start: int, end: int, cue: tuple[int, int], reach: int) -> bool:
-    if cue[0] < end and start < cue[1]:
-        return False
     between = text[cue[1] : start] if cue[1] <= start else text[end : cue[0]]
     parted = _BIRTH["sentence_end"].search(between) and not _BIRTH["lead"].fullmatch(between)
     return len(between) <= reach and not parted
@@ -289,6 +287,7 @@ RULES = (
     Rule("chinese_passport", "ACCOUNT_NUMBER", chinese_passports, "number", ("zh",)),
     Rule("passport", "ACCOUNT_NUMBER", passports, "number"),
     Rule("cued_paper", "NATIONAL_ID", papers, "number", ("en",)),
+    Rule("wxid", "WECHAT", matches("messenger_ids", "wxid", 0.98), "latin", ("zh",)),
     Rule("cued_wechat", "WECHAT", accounts.wechat_behind_cue, "latin", ("zh",)),
     Rule("wechat", "WECHAT", accounts.wechat_about, "latin", ("zh",)),
 )

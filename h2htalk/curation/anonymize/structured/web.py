@@ -66,10 +66,6 @@ def _is_domain(reading: Reading, match: re.Match[str], *, path: bool) -> bool:
         return False
     if path or labels[0] == "www":
         return True
-    if last in internet_words("files") or not any(len(label) > 1 for label in labels[:-1]):
-        return False
-    if reading.visible[match.start("rest") - len(last)].isupper() and reading.visible[match.start()].islower():
-        return False  # a sentence's end glued to the next one: tired.De
     if last in internet_words("weak") or len(last) > 3 or last in internet_words("words_as_endings"):
         told = len(labels) > 2 or reading.near(*match.span()).distance("url") is not None
         return len(labels[-2]) > 3 and (told or any(map(str.isdigit, labels[-2])))
