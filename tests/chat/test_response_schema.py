@@ -15,7 +15,7 @@ from pydantic import BaseModel, Field
 from h2htalk.chat import wires
 from h2htalk.chat.protocol import Call, Message, Reply, Request, Sampling
 from h2htalk.chat.response_schema import ResponseSchema
-from h2htalk.curation.compose.reply_schemas import ProposalsReply
+from h2htalk.curation.compose.generation import ProposalsReply
 from h2htalk.data.responses import Failure
 
 

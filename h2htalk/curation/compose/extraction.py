@@ -7,7 +7,7 @@ replies do, the dialogue gives no scenario of that subtask.
 from __future__ import annotations
 
 from bisect import bisect
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -121,24 +121,35 @@ def extract(
     fitting = [at for at in turns if history(dialogue, at, begin[at])]
     if not fitting:
         return Extracted((), "too_long", {"most": MOST_CHARACTERS})
-    trial = _Trial(dialogue, persona, seed)
+    broken: dict[tuple[int, str], Violation] = {}  # the rules that the tried replies break
+
+    def keeps(subtask: str, at: int) -> bool:
+        draft = chat_draft(dialogue, subtask, at)
+        assert draft is not None
+        assert draft.original is not None
+        scenario = scenario_of(draft, dialogue, persona, dialogue.id)
+        if not (found := broken_rules(draft.original, scenario, persona)):
+            return True
+        broken[at, subtask] = found[0]
+        return any(not broken_rules(one.text, scenario, persona) for one in draft.alternatives)
+
+    def first(subtask: str, turns: Iterable[int], rank: Callable[[int], int]) -> list[tuple[int, str]]:
+        """The first turn by rank, then by chance, whose reply keeps the contract; none where no reply does."""
+        ranked = sorted(turns, key=lambda at: (rank(at), random_bytes(seed, dialogue.id, subtask, at)))
+        return next(([(at, subtask)] for at in ranked[:MOST_TRIED] if keeps(subtask, at)), [])
+
     chosen: list[tuple[int, str]] = []
     if EMOTION in asked:
         strengths = {at: value for at in fitting if (value := strength(dialogue, at))}
-        ranked = sorted(strengths, key=lambda at: (-strengths[at], trial.draw(EMOTION, at)))
-        chosen += [(at, EMOTION) for at in trial.first(EMOTION, ranked)]
+        chosen += first(EMOTION, strengths, lambda at: -strengths[at])
     if BASE in asked:
-        others = [at for at in fitting if (at, EMOTION) not in chosen]
-        for stretch in _stretches(others):
-            ranked = sorted(stretch, key=lambda at: (trial.is_pleasantry(at), trial.draw(BASE, at)))
-            chosen += [(at, BASE) for at in trial.first(BASE, ranked)]
+        for stretch in _stretches([at for at in fitting if (at, EMOTION) not in chosen]):
+            chosen += first(BASE, stretch, lambda at: is_pleasantry(dialogue.messages[at].content, dialogue.language))
     drafts = [draft for at, subtask in sorted(chosen) if (draft := chat_draft(dialogue, subtask, at, begin[at]))]
-    if drafts:
-        return Extracted(tuple(drafts))
-    if not trial.broken:
-        return Extracted((), "nothing")
-    (subtask, at), violation = min(trial.broken.items(), key=lambda item: (item[0][1], item[0][0]))
-    evidence = {"subtask": subtask, "turn": at + 1, "detail": violation.detail, "tried": len(trial.broken)}
+    if drafts or not broken:
+        return Extracted(tuple(drafts), "" if drafts else "nothing")
+    (at, subtask), violation = min(broken.items(), key=lambda item: item[0])
+    evidence = {"subtask": subtask, "turn": at + 1, "detail": violation.detail, "tried": len(broken)}
     return Extracted((), f"contract:{violation.rule}", evidence)
 
 
@@ -147,34 +158,3 @@ def _stretches(turns: Sequence[int]) -> Iterator[Sequence[int]]:
     count = min(MOST_DRAFTS, 1 + (len(turns) - 1) // TURNS_A_DRAFT) if turns else 0
     for number in range(count):
         yield turns[number * len(turns) // count : (number + 1) * len(turns) // count]
-
-
-@dataclass(slots=True)
-class _Trial:
-    """The turns of a dialogue whose replies were checked, and the contract rules that they break."""
-
-    dialogue: Dialogue
-    persona: Persona
-    seed: int
-    broken: dict[tuple[str, int], Violation] = field(default_factory=dict)
-
-    def first(self, subtask: str, ranked: Sequence[int]) -> list[int]:
-        """The first turn whose reply keeps the contract; none where no reply does."""
-        return next(([at] for at in ranked[:MOST_TRIED] if self.keeps(subtask, at)), [])
-
-    def keeps(self, subtask: str, at: int) -> bool:
-        draft = chat_draft(self.dialogue, subtask, at)
-        assert draft is not None
-        assert draft.original is not None
-        scenario = scenario_of(draft, self.dialogue, self.persona, self.dialogue.id)
-        broken = broken_rules(draft.original, scenario, self.persona)
-        if not broken:
-            return True
-        self.broken[subtask, at] = broken[0]
-        return any(not broken_rules(one.text, scenario, self.persona) for one in draft.alternatives)
-
-    def is_pleasantry(self, at: int) -> bool:
-        return is_pleasantry(self.dialogue.messages[at].content, self.dialogue.language)
-
-    def draw(self, subtask: str, at: int) -> bytes:
-        return random_bytes(self.seed, self.dialogue.id, subtask, at)

@@ -10,7 +10,9 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Annotated, Any, Literal, cast
+
+from pydantic import BaseModel, Field
 
 from h2htalk.chat.engines import model_name, parse_model
 from h2htalk.chat.protocol import Message, Reply, Request
@@ -19,21 +21,11 @@ from h2htalk.chat.store.model_calls import sampling_of
 from h2htalk.curation.candidates import MODEL
 from h2htalk.curation.compose.drafts import Draft, RefusedDraft, broken_rules, random_bytes, scenario_of
 from h2htalk.curation.compose.extraction import chat_draft, history
-from h2htalk.curation.compose.reply_schemas import (
-    PROPOSALS,
-    REFERENCE,
-    AnyProposal,
-    ChatProposal,
-    ScheduleProposal,
-    SynthesisProposal,
-    format_failure,
-    read_reference,
-)
 from h2htalk.curation.compose.tagging import WORDS, tags_of
 from h2htalk.curation.prompts.templates import Prompts
 from h2htalk.data.languages import find_language
 from h2htalk.data.responses import Failure
-from h2htalk.data.scenario import Dialogue, Persona, Scenario
+from h2htalk.data.scenario import Complexity, Dialogue, Interaction, Persona, Scenario
 from h2htalk.data.subtasks import find_subtask
 from h2htalk.errors import DataError, shorten
 from h2htalk.text.contracts.contract import contract_of, inputs_of
@@ -56,6 +48,141 @@ LONGEST_SHOWN = 2000
 # For one dialogue in so many the prompt asks for small talk first: the null class of recollection_synthesis.
 SMALL_TALK_EVERY = 4
 _REFERENCE_TEMPERATURE = 0.8
+
+
+# --- The forms of replies: JSON with the evidence first, read strictly -----------------------------------------------
+
+# The prompt asks for four at most; a few more are no reason to refuse them all.
+MOST_PROPOSALS = 11
+_Evidence = Annotated[str, Field(min_length=1, max_length=4000)]
+_Text = Annotated[str, Field(min_length=1, max_length=2000)]
+_Texts = Annotated[list[_Text], Field(min_length=1, max_length=12)]
+_Number = Annotated[int, Field(ge=1, le=1_000_000)]
+
+
+class Planned(BaseModel):
+    """An entry of the companion's day; the time is checked with the scenario."""
+
+    time: Annotated[str, Field(min_length=1, max_length=16)]
+    activity: Annotated[str, Field(min_length=1, max_length=400)]
+
+
+_Plans = Annotated[list[Planned], Field(min_length=1, max_length=12)]
+
+
+class Proposal(BaseModel):
+    """The first fields of every proposal; the subtask and its fields follow."""
+
+    evidence: _Evidence
+    emotion: Annotated[str, Field(min_length=1, max_length=64)]
+    complexity: Complexity
+    interaction: Interaction
+
+
+class ChatProposal(Proposal):
+    subtask: Literal["dialogue_base", "dialogue_emotion"]
+    turn: _Number
+
+
+class ScheduleProposal(Proposal):
+    subtask: Literal["dialogue_schedule"]
+    turn: _Number
+    today_schedule: _Plans
+    current_activity: _Text
+
+
+class SynthesisProposal(Proposal):
+    """`memorable` false: the messages contain nothing to remember, and the reference is the null line."""
+
+    subtask: Literal["recollection_synthesis"]
+    first_turn: _Number
+    last_turn: _Number
+    memorable: bool
+
+
+class MemoriesProposal(Proposal):
+    subtask: Literal["recollection_refinement", "recollection_initialization"]
+    memories: _Texts
+
+
+class BasicProposal(Proposal):
+    subtask: Literal["itinerary_basic"]
+    hobbies: _Texts
+    memories: _Texts
+
+
+class MiddleProposal(Proposal):
+    subtask: Literal["itinerary_middle"]
+    day_overview: _Text
+
+
+class AdvancedProposal(Proposal):
+    subtask: Literal["itinerary_advanced"]
+    itinerary: _Plans
+    arrangement: _Text
+
+
+class ResponseProposal(Proposal):
+    subtask: Literal["itinerary_response"]
+    current_activity: _Text
+    user_message: _Text
+
+
+class InitializationProposal(Proposal):
+    subtask: Literal["itinerary_initialization"]
+    itinerary: _Plans
+    memories: _Texts
+
+
+AnyProposal = (
+    ChatProposal
+    | ScheduleProposal
+    | SynthesisProposal
+    | MemoriesProposal
+    | BasicProposal
+    | MiddleProposal
+    | AdvancedProposal
+    | ResponseProposal
+    | InitializationProposal
+)
+
+
+class ProposalsReply(BaseModel):
+    """The proposals for one dialogue."""
+
+    evidence: _Evidence
+    proposals: Annotated[list[Annotated[AnyProposal, Field(discriminator="subtask")]], Field(max_length=MOST_PROPOSALS)]
+
+
+class ReferenceReply(BaseModel):
+    """One reference: what it must refer to, then its text."""
+
+    evidence: _Evidence
+    reference: Annotated[str, Field(min_length=1, max_length=4000)]
+
+
+PROPOSALS = ResponseSchema("proposals", ProposalsReply)
+REFERENCE = ResponseSchema("reference", ReferenceReply)
+
+
+def read_proposals(reply: Reply) -> Sequence[AnyProposal] | Failure:
+    """The proposals of a reply in order, or why it cannot be read."""
+    read = PROPOSALS.read(reply)
+    return read if isinstance(read, Failure) else cast(ProposalsReply, read).proposals
+
+
+def read_reference(reply: Reply) -> str | Failure:
+    """The reference of a reply without outer white space, or why it cannot be read."""
+    read = REFERENCE.read(reply)
+    return read if isinstance(read, Failure) else cast(ReferenceReply, read).reference.strip()
+
+
+def format_failure(failure: Failure) -> str:
+    """Why a reply could not be read, as a short text."""
+    return f"{failure.reason}: {shorten(failure.message, 300)}"
+
+
+# --- Calls ----------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +208,7 @@ class Composer:
 
     def proposals(self, dialogue: Dialogue, persona: Persona, extracted: Sequence[Draft]) -> Request:
         """The call that proposes scenarios of a dialogue besides the extracted ones; its id is `DIALOGUE/proposals`."""
-        name = proposals_name(dialogue.id)
+        name = f"{dialogue.id}/proposals"
         values = {
             "dialogue": self._fence(name).around(shown(dialogue), "conversation"),
             "taken": [f"{draft.turn} ({draft.subtask})" for draft in extracted],
@@ -94,7 +221,7 @@ class Composer:
 
     def reference(self, scenario: Scenario, persona: Persona, original: str | None, sample: int) -> Request:
         """The call that writes the sample-th reference of a scenario; its id is `CANDIDATE/reference`."""
-        name = reference_name(scenario.id)
+        name = f"{scenario.id}/reference"
         system = self._write_rules(scenario, persona)
         if self.small:
             roles: dict[str, Literal["user", "assistant"]] = {"user": "user", "companion": "assistant"}
@@ -131,7 +258,7 @@ class Composer:
             raise RefusedDraft("inputs:language", shorten(inputs_of(scenario), 200))
         rules = self._propose_rules(dialogue, persona)
         own = "\n".join(turn.content for turn in dialogue.messages) + persona.descriptions[dialogue.language]
-        marker = self._fence(proposals_name(dialogue.id)).marker
+        marker = self._fence(f"{dialogue.id}/proposals").marker
         for text in texts:
             if marker in text or find_marker(text, own):
                 raise RefusedDraft("inputs:prompt_leak", shorten(text, 200))
@@ -145,10 +272,10 @@ class Composer:
         Raises:
             RefusedDraft: `unwritten` (the reply cannot be read) or `contract:RULE` (it breaks the subtask's contract).
         """
-        text = _plain_reply(reply) if self.small else read_reference(reply)
+        text = self._plain(reply) if self.small else read_reference(reply)
         if isinstance(text, Failure):
             raise RefusedDraft("unwritten", format_failure(text))
-        if self._fence(reference_name(scenario.id), sample).marker in text:
+        if self._fence(f"{scenario.id}/reference", sample).marker in text:
             raise RefusedDraft("contract:prompt_leak", "the marker of a fence")
         rules = self._write_rules(scenario, persona)
         # To repeat the help lines of the prompt is no leak.
@@ -157,6 +284,13 @@ class Composer:
         if broken:
             raise RefusedDraft(f"contract:{broken[0].rule}", "; ".join(rule.detail for rule in broken))
         return text
+
+    @staticmethod
+    def _plain(reply: Reply) -> str | Failure:
+        """A reply as it came, or why it cannot be used."""
+        if reply.finish_reason != "stop" or not reply.text.strip():
+            return Failure("truncated", f"the reply is empty or did not end by itself ({reply.finish_reason})")
+        return reply.text.strip()
 
     def _propose_rules(self, dialogue: Dialogue, persona: Persona) -> str:
         values = {"persona": persona.descriptions[dialogue.language], "subtasks": list(self.subtasks)}
@@ -207,21 +341,6 @@ def _unquoted(rules: str) -> str:
     A reply may repeat what a prompt puts in quotation marks; here these hold the example, which it may not repeat.
     """
     return rules.replace("\\n", "\n").replace('"', " ")
-
-
-def _plain_reply(reply: Reply) -> str | Failure:
-    """A reply as it came, or why it cannot be used."""
-    if reply.finish_reason != "stop" or not reply.text.strip():
-        return Failure("truncated", f"the reply is empty or did not end by itself ({reply.finish_reason})")
-    return reply.text.strip()
-
-
-def proposals_name(dialogue_id: str) -> str:
-    return f"{dialogue_id}/proposals"
-
-
-def reference_name(candidate_id: str) -> str:
-    return f"{candidate_id}/reference"
 
 
 # --- The texts of the prompts -----------------------------------------------------------------------------------

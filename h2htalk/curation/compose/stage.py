@@ -29,8 +29,7 @@ from h2htalk.curation.compose.drafts import (
     screen,
 )
 from h2htalk.curation.compose.extraction import EXTRACTABLE, Extracted, extract
-from h2htalk.curation.compose.generation import TEMPLATES, Composer, proposals_name, reference_name
-from h2htalk.curation.compose.reply_schemas import format_failure, read_proposals
+from h2htalk.curation.compose.generation import TEMPLATES, Composer, format_failure, read_proposals
 from h2htalk.curation.outcomes import Kept, Outcome, Outcomes, PartRule, Record, Rejected, read_dialogue
 from h2htalk.curation.prompts.templates import Prompts, fingerprint
 from h2htalk.curation.run import RuleFactory, StageRun
@@ -178,7 +177,7 @@ class _Rule:
         if self.composer.small:
             drafts = [replace(draft, written=True) for draft in drafts]
         else:
-            read = read_proposals(proposals[proposals_name(work.dialogue.id), 0])
+            read = read_proposals(proposals[f"{work.dialogue.id}/proposals", 0])
             if isinstance(read, Failure):
                 name = f"{work.dialogue.id}:proposals"
                 refused.append(_rejected(work, name, "unwritten", detail=format_failure(read)))
@@ -243,7 +242,7 @@ class _Rule:
         if draft.fixed is not None:
             found.add(Reference(draft.fixed, origin))
         for sample in range(self.composer.references if draft.written else 0):
-            reply = written[reference_name(name), sample]
+            reply = written[f"{name}/reference", sample]
             try:
                 text = self.composer.written(reply, scenario, work.persona, sample)
                 found.codes |= screen(text, scenario)

@@ -12,8 +12,7 @@ from curation_made import finished, run_one
 from h2htalk.chat.protocol import Reply, Request
 from h2htalk.curation.candidates import Candidate
 from h2htalk.curation.compose.drafts import Draft, RefusedDraft, scenario_of
-from h2htalk.curation.compose.generation import Composer
-from h2htalk.curation.compose.reply_schemas import read_proposals
+from h2htalk.curation.compose.generation import Composer, read_proposals
 from h2htalk.curation.gather.mock_dialogues import mock_dialogues
 from h2htalk.curation.prompts.templates import Prompts
 from h2htalk.curation.safety.evidence import Evidence

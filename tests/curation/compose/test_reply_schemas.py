@@ -12,9 +12,9 @@ from compose_made import NOTHING, PROPOSALS, proposal, proposals, reference
 
 from h2htalk.chat.protocol import Reply
 from h2htalk.curation.compose.drafts import broken_rules
-from h2htalk.curation.compose.generation import Composer
-from h2htalk.curation.compose.reply_schemas import (
+from h2htalk.curation.compose.generation import (
     AnyProposal,
+    Composer,
     read_proposals,
     read_reference,
 )
