@@ -13,6 +13,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,7 @@ from h2htalk.curation.outcomes import EARLIER_STATE, Record, dialogue_of
 from h2htalk.curation.run import finish
 from h2htalk.curation.stage_folder import AUDIT, KEPT, REJECTED, StageFolder
 from h2htalk.curation.stages import FIRST_STAGE, STAGES, stage_before, stages_from
-from h2htalk.curation.tombstones import mark, marks_of, nfc, source_of, write_tombstones
+from h2htalk.curation.tombstones import mark, marks_of, source_of, write_tombstones
 from h2htalk.curation.workspace import Workspace
 from h2htalk.data.erasure.folder_kinds import MARK, ErasedIds, FolderErasure, filter_file, ids_in, remove_for_good
 from h2htalk.data.erasure.sweep import mark_folders, sweep, sweep_sources
@@ -32,8 +33,9 @@ from h2htalk.data.responses import CALLS
 from h2htalk.data.scenario import CANDIDATE_STAGES
 from h2htalk.errors import ConfigError, DataError, quoted, shorten
 
-# Dialogue -> its place in the raw files (from gather's audit), the person's id as `known_as`, and `state_of`, the
-# dialogue of whose conversation it is an earlier state. After `purge` it has `hashes` in place of raw ids, and `items`.
+# Dialogue -> its place in the raw files and its ids there (gather's audit; neither after `purge`), `marks` of its raw
+# id and of the words of an earlier state, `person_marks`, our id `known_as` of the person, `state_of`, the dialogue of
+# whose conversation it is an earlier state, and after `purge` `items`, the candidates that rest on it.
 Index = Mapping[str, Mapping[str, Any]]
 # The first stage that compares records, and with it all that follow, are made again as a whole.
 _COMPARING = next(name for name, stage in STAGES.items() if stage.compares)
@@ -77,11 +79,9 @@ def erase(workspace: Workspace, source_id: str, also: Sequence[Path] = ()) -> Er
         raise ConfigError(f"--also {missing[0]}: is no folder")
     with workspace.locked():
         refuse_links(workspace.path)
-        # Without the key nobody could be recognized in a file that is read again.
-        open_key = workspace.open_erasure_key if workspace.facts().get("purged") else workspace.open_key
-        key = open_key(make=False)
+        key = workspace.erasure_key()  # without it nobody could be recognized in a file that is read again
         _finish_stages(workspace)
-        index = read_index(workspace)
+        index = read_index(workspace, key)
         asked = find_states(index, resolve_ids(workspace, source_id, index, key))
         asked |= find_repeated(workspace, asked, index)
         copies, others = find_copies(workspace.stage("dedup"), asked, index)
@@ -137,34 +137,26 @@ def _finish_stages(workspace: Workspace) -> None:
 
 
 def _tombstone_lines(
-    workspace: Workspace, ids: frozenset[str], asked: frozenset[str], index: Index, key: bytes | None
+    workspace: Workspace, ids: frozenset[str], asked: frozenset[str], index: Index, key: bytes
 ) -> list[Record]:
     """A tombstone for each of `ids`; those not in `asked` are copies."""
-    marks: dict[str, set[str]] = {}
-    if key is not None:
-        words = {
-            str(record["id"]): [[turn["role"], turn["content"]] for turn in record["messages"]]
-            for record in workspace.stage(FIRST_STAGE).records(KEPT)
-            if record["id"] in ids
-        }
-        # A raw id that a dialogue that stays has as well identifies nobody.
-        stay = {(source_of(name), entry.get("id")) for name, entry in index.items() if name not in ids}
-        for name in ids:
-            entry, source = index.get(name, {}), source_of(name)
-            raw_id, person = entry.get("id"), entry.get("person")
-            of_person = marks_of(key, source, None, person, None)
-            if (source, raw_id) in stay:
-                raw_id = None
-            of_dialogue = marks_of(key, source, raw_id, person, words.get(name))
-            known = (*entry.get("marks", ()), *entry.get("hashes", ()))
-            marks.setdefault(name, set()).update(of_dialogue - of_person, known)
-            if (known_as := entry.get("known_as")) in asked:
-                marks.setdefault(known_as, set()).update(of_person)
+    # What a dialogue that stays has as well identifies nobody.
+    stay = set().union(*(entry["marks"] for name, entry in index.items() if name not in ids))
+    marks: dict[str, set[str]] = {name: {*index.get(name, {}).get("marks", ())} - stay for name in ids}
+    for name in ids & index.keys():
+        if "items" in index[name]:  # after `purge` nothing is read again, and each dialogue leads to its person
+            marks[name].update(index[name]["person_marks"])
+        if (person := index[name].get("known_as")) in asked:
+            marks[person].update(index[name]["person_marks"])
+    for record in workspace.stage(FIRST_STAGE).records(KEPT):
+        if (name := str(record["id"])) in ids:
+            words = [[turn["role"], turn["content"]] for turn in record["messages"]]
+            marks[name].add(mark(key, "words", index.get(name, {}).get("person"), words))
     files, items = workspace.source_files(), items_by_id(workspace)
     lines: list[Record] = []
     for name in sorted(ids):
         resting = sorted({*items.get(name, ()), *index.get(name, {}).get("items", ())})
-        line = {"id": name, "of": files.get(source_of(name)), "marks": sorted(marks.get(name, ())), "items": resting}
+        line = {"id": name, "of": files.get(source_of(name)), "marks": sorted(marks[name]), "items": resting}
         lines.append({field: value for field, value in line.items() if value})
     return lines
 
@@ -224,23 +216,28 @@ def _filter_parts(folder: StageFolder, stage: str, gone: ErasedIds) -> None:
         written = lines == [counts.written, sum(counts.reasons.values()) + counts.earlier]
         if not written or any(map(gone.covers, chain(*records.values()))):
             folder.rewrite(part, stage, lambda record: not gone.covers(record), input_id)
-    if (folder.path / "summary.json").exists():
+    if folder.finished:
         finish(folder)
 
 
 # --- Scope ---------------------------------------------------------------------------------------------------------
 
 
-def read_index(workspace: Workspace) -> Index:
-    """Every dialogue of a workspace; after `purge` those that it listed, with hashes. Raises DataError."""
-    gathered = workspace.stage(FIRST_STAGE).records(AUDIT)
-    index: dict[str, dict[str, Any]] = {str(record["id"]): dict(record.get("raw", {})) for record in gathered}
-    if workspace.facts().get("purged") and workspace.index_path.exists():
-        index |= {str(line["id"]): dict(line) | {"id": None} for _, line in read_jsonl(workspace.index_path)}
-    for stage in STAGES if workspace.facts().get("purged") else (FIRST_STAGE,):
+def read_index(workspace: Workspace, key: bytes) -> dict[str, dict[str, Any]]:
+    """Every dialogue of a workspace; after `purge` those that it listed. Raises DataError."""
+    index: dict[str, dict[str, Any]] = {}
+    for record in workspace.stage(FIRST_STAGE).records(AUDIT):
+        name, raw = str(record["id"]), record.get("raw", {})
+        marks = marks_of(key, source_of(name), raw.get("id"), None, None).union(raw.get("marks", ()))
+        of_person = marks_of(key, source_of(name), None, raw.get("person"), None)
+        index[name] = {**raw, "marks": marks, "person_marks": of_person}
+    purged = workspace.facts().get("purged")
+    if purged and workspace.index_path.exists():
+        index |= {str(line["id"]): {**line} for _, line in read_jsonl(workspace.index_path)}
+    for stage in STAGES if purged else (FIRST_STAGE,):
         folder = workspace.stage(stage)
         for record in chain(folder.records(KEPT), folder.records(REJECTED)):
-            entry = index.setdefault(dialogue_of(record), {})
+            entry = index.setdefault(dialogue_of(record), {"marks": (), "person_marks": ()})
             person = record.get("record", record).get("provenance", {}).get("person")
             if person is not None:
                 entry["known_as"] = person
@@ -256,35 +253,43 @@ def source_place(entry: Mapping[str, Any]) -> str:
     return place if row in (None, line) else f"{place}, item {row}"
 
 
-def resolve_ids(workspace: Workspace, asked: str, index: Index, key: bytes | None) -> frozenset[str]:
+def resolve_ids(workspace: Workspace, asked: str, index: Index, key: bytes) -> frozenset[str]:
     """Every id that an id stands for, a person's own among them. Our ids precede those of the raw files.
 
     Args:
         workspace: the one that `index` was read from.
         asked: an id of a dialogue, a candidate or a person, or one of the raw files, `SOURCE:ID` where several use it.
-        key: of the hashes of raw ids: those of who was erased, and after `purge` of all. None: they are not found.
+        key: the workspace's erasure key.
 
     Raises ConfigError, which names the choices, where a raw id is ambiguous, DataError where nobody has the id.
     """
+
+    @cache
+    def sought(kind: str, source: str) -> frozenset[str]:
+        return frozenset(mark(key, kind, source, name) for name in (asked, asked.removeprefix(f"{source}:")))
+
     ours = {asked} & workspace.erased()
     people: dict[str, set[str]] = {}
     dialogues: dict[str, set[str]] = {}
     of_candidate = asked.partition(":")[0]
     for dialogue, entry in index.items():
-        person, source = entry.get("known_as"), source_of(dialogue)
-        if asked == person:
+        source = source_of(dialogue)
+        if asked == entry.get("known_as"):
             ours |= {dialogue, asked}
         elif dialogue in (asked, of_candidate):
             ours.add(dialogue)
-        elif _is_raw("person", asked, source, entry, key):
-            people.setdefault(source, set()).update({dialogue}, {person} if person else ())
-        elif _is_raw("id", asked, source, entry, key):
+        elif sought("person", source).intersection(entry["person_marks"]):
+            people.setdefault(source, set()).update({dialogue}, {entry["known_as"]} if "known_as" in entry else ())
+        elif sought("id", source).intersection(entry["marks"]):
             dialogues.setdefault(source, set()).add(entry.get("state_of", dialogue))
     if not ours:
         _require_unambiguous(asked, people, dialogues)
     ids = ours or set().union(*people.values(), *dialogues.values())
-    if not ids and key is not None:
-        ids = set(workspace.tombstones().called(asked, key))
+    if not ids:
+        for line in workspace.tombstones().lines:
+            source = source_of(str(line["id"]))
+            if (sought("id", source) | sought("person", source)).intersection(line.get("marks", ())):
+                ids.add(str(line["id"]))
     if not ids:
         raise DataError(
             f"{workspace.path}: no id {quoted(asked)} was gathered; {FIRST_STAGE}/kept lists the ids, and "
@@ -304,14 +309,6 @@ def _require_unambiguous(asked: str, people: Mapping[str, set[str]], dialogues: 
     if len(choices) > 1:
         shown = shorten(" or ".join(choices), 400)
         raise ConfigError(f"{quoted(asked)} is an id of several people or dialogues; choose one: {shown}")
-
-
-def _is_raw(what: str, asked: str, source: str, entry: Mapping[str, Any], key: bytes | None) -> bool:
-    """Whether it is the `id` or `person` in the raw data, in form NFC; after `purge`, by its hashes."""
-    raw, names = entry.get(what), {nfc(asked), nfc(asked).removeprefix(f"{source}:")}
-    if raw not in (None, ""):
-        return nfc(str(raw)) in names
-    return key is not None and any(mark(key, what, source, name) in entry.get("hashes", ()) for name in names)
 
 
 def find_copies(dedup: StageFolder, ids: frozenset[str], index: Index) -> tuple[frozenset[str], frozenset[str]]:
@@ -376,13 +373,10 @@ def purge(workspace: Workspace) -> list[Path]:
     workspace.require_begun()
     with workspace.locked():
         finish_erasure(workspace)
-        begun, finished = (
-            [name for name in STAGES if (workspace.stage(name).path / file).exists()]
-            for file in ("stage.json", "summary.json")
-        )
-        missing = next((name for name in STAGES if name not in finished), None)
+        missing = next((name for name in STAGES if not workspace.stage(name).finished), None)
+        later = stages_from(missing)[1:] if missing else ()
         # A later stage was finished before an erasure removed it: that is not to be lost.
-        if missing is not None and (missing in list(STAGES)[:2] or {*begun} & {*stages_from(missing)[1:]}):
+        if missing in list(STAGES)[:2] or any(workspace.stage(name).begun for name in later):
             raise ConfigError(
                 f"{workspace.path}: {missing} is not finished, and without the key it cannot be; finish it first: "
                 "h2htalk curate run"
@@ -408,19 +402,22 @@ def purge(workspace: Workspace) -> list[Path]:
 
 
 def _write_index(workspace: Workspace) -> None:
-    """Store hashes of the raw ids of every dialogue (with its earlier states) and person, and the items on them."""
-    key, items = workspace.open_erasure_key(make=True), items_by_id(workspace)
-    assert key is not None
-    hashes: dict[str, set[str]] = {}
-    for name, entry in read_index(workspace).items():
-        raw = {what: nfc(str(entry[what])) for what in ("id", "person") if entry.get(what) not in (None, "")}
-        latest = hashes.setdefault(str(entry.get("state_of", name)), set())
-        latest |= {mark(key, what, source_of(name), text) for what, text in raw.items()}
-    lines = ({"id": name, "hashes": sorted(of), "items": sorted(items.get(name, ()))} for name, of in hashes.items())
-    write_tombstones(workspace.index_path, sorted(lines, key=lambda line: str(line["id"])))
+    """Store marks of the raw ids of every dialogue (with its earlier states) and person, and the items on them."""
+    workspace.keep_erasure_key()
+    items, lines = items_by_id(workspace), dict[str, tuple[set[str], set[str]]]()
+    for name, entry in read_index(workspace, workspace.erasure_key()).items():
+        marks, of_person = lines.setdefault(entry.get("state_of", name), (set(), set()))
+        marks.update(entry["marks"])
+        of_person.update(entry["person_marks"])
+    write_tombstones(
+        workspace.index_path,
+        (
+            {"id": name, "marks": sorted(own), "person_marks": sorted(person), "items": sorted(items.get(name, ()))}
+            for name, (own, person) in sorted(lines.items())
+        ),
+    )
 
 
 def unfinished_stages(workspace: Workspace) -> list[StageFolder]:
     """The stages that have begun and are not finished. `purge` removes them, but not what was paid for."""
-    folders = map(workspace.stage, STAGES)
-    return [f for f in folders if (f.path / "stage.json").exists() and not (f.path / "summary.json").exists()]
+    return [folder for folder in map(workspace.stage, STAGES) if folder.begun and not folder.finished]

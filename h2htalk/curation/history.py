@@ -42,7 +42,7 @@ def explain(workspace: Workspace, item_id: str) -> list[Event]:
     """The history of a dialogue, a candidate or a person: by stages, then in the rounds and releases linked to them.
 
     `item_id`: of a dialogue (with all its candidates), of a candidate (with its dialogue), or of a person
-    (`SOURCE-p0003`); or, before `purge`, the id of a dialogue or a person in the raw data.
+    (`SOURCE-p0003`); or the id of a dialogue or a person in the raw data.
 
     Raises ConfigError where several items have that raw id, DataError where no stage knows it, or it was erased.
     """
@@ -51,15 +51,11 @@ def explain(workspace: Workspace, item_id: str) -> list[Event]:
         raise DataError(f"{quoted(item_id)} was erased from {workspace.path}")
     # A candidate's id is `DIALOGUE:subtask`.
     ids = frozenset([item_id, item_id.partition(":")[0]])
-    events = _events(workspace, ids)
+    events = [event for stage in STAGES for event in _stage_events(workspace, stage, ids)]
     if not events:
-        ids = resolve_ids(workspace, item_id, read_index(workspace), None)
-        events = _events(workspace, ids)
+        ids = resolve_ids(workspace, item_id, read_index(workspace, key := workspace.erasure_key()), key)
+        events = [event for stage in STAGES for event in _stage_events(workspace, stage, ids)]
     return [*events, *_linked_events(workspace.path, ids | {event.id for event in events})]
-
-
-def _events(workspace: Workspace, ids: frozenset[str]) -> list[Event]:
-    return [event for stage in STAGES for event in _stage_events(workspace, stage, ids)]
 
 
 def _stage_events(workspace: Workspace, stage: str, ids: frozenset[str]) -> Iterator[Event]:

@@ -3,8 +3,8 @@
     {"id": "bank-000002", "of": "memory_bank/9f86d0...", "marks": ["5e88..."], "items": ["bank-000002:dialogue_base"]}
 
 An id numbers a row of one file, so it holds for the file that `of` names (format and SHA-256): where lines were deleted
-from a file, the same row is another item. `marks` are hashes, keyed with the workspace's secret key, of the raw id of a
-person or a dialogue and of the words. They identify a person when the file is read again. A line without `of`
+from a file, the same row is another item. `marks` are hashes, keyed with the workspace's erasure key, of the raw id of
+a person or a dialogue and of the words. They identify a person when the file is read again. A line without `of`
 (simulated dialogues) holds always. `items` are the candidates that held its words.
 """
 
@@ -49,16 +49,6 @@ class Tombstones:
         """Whether anybody was erased from a source."""
         return any(source_of(str(line.get("id"))) == source for line in self.lines)
 
-    def called(self, name: str, key: bytes) -> frozenset[str]:
-        """The erased ids whose raw id is this one (`ID` or `SOURCE:ID`)."""
-        found = set()
-        for line in self.lines:
-            source = source_of(str(line["id"]))
-            for raw in {text.removeprefix(before) for text in (name, nfc(name)) for before in ("", f"{source}:")}:
-                if not marks_of(key, source, raw, raw, None).isdisjoint(line.get("marks", ())):
-                    found.add(str(line["id"]))
-        return frozenset(found)
-
 
 def write_tombstones(path: Path, lines: Iterable[Record]) -> None:
     """Replace the file durably: it holds all lines of an erasure, or none. Raises DataError."""
@@ -68,27 +58,28 @@ def write_tombstones(path: Path, lines: Iterable[Record]) -> None:
         os.fsync(file.fileno())
 
 
+def erasure_key(key: bytes) -> bytes:
+    """The key of marks, from the workspace's secret key, which it does not give away."""
+    return hashlib.sha256(b"h2htalk erasure\0" + key).digest()
+
+
 def source_of(item_id: str) -> str:
     """The source of a dialogue or a person: `chat-b` of `chat-b-000001` and of `chat-b-p0001`."""
     return item_id.rpartition("-")[0]
 
 
-def marks_of(key: bytes, source: str, raw_id: str | None, person: str | None, words: object) -> frozenset[str]:
+def marks_of(key: bytes, source: str, raw_id: object, person: object, words: object) -> frozenset[str]:
     """The marks that identify an item of a raw file, by its id, the user that it names, and its words, if it has them.
 
     `words`: JSON of its cleaned messages, [[role, text], ...]; whatever the names of source and item are, the same
     words of the same person have the same mark.
     """
     known = [("id", source, raw_id), ("person", source, person), ("words", person, words or None)]
-    return frozenset(mark(key, *what) for what in known if what[2] is not None)
-
-
-def nfc(text: str) -> str:
-    """A text in form NFC: keyboards and files compose characters differently."""
-    return unicodedata.normalize("NFC", text)
+    return frozenset(mark(key, *what) for what in known if what[2] not in (None, ""))
 
 
 def mark(key: bytes, *what: object) -> str:
-    """The hash of `id`, `person` or `words` with source or person, and text."""
-    text = json.dumps(what, ensure_ascii=True).encode()
+    """The hash of `id`, `person` or `words` with source or person, and text; names in form NFC, as keyboards differ."""
+    names = [unicodedata.normalize("NFC", str(one)) if isinstance(one, str | int) else one for one in what]
+    text = json.dumps(names, ensure_ascii=True).encode()
     return hashlib.blake2b(text, key=key, digest_size=_DIGEST, person=b"h2htalk erased").hexdigest()

@@ -3,7 +3,7 @@
 WORKSPACE/
   workspace.json       a hash of its key, how many tombstones are applied here and everywhere, whether it was purged
   secret.key           the key of surrogates and fences; `purge` removes it
-  erasure.key          written by `purge`: the key of the hashes of raw ids in erasure_index.jsonl
+  erasure.key          written by `purge`: the key of the marks in tombstones.jsonl and erasure_index.jsonl
   tombstones.jsonl     who was erased and must not come back (`tombstones`)
   gather/ ...          the stages (`stage_folder`)
 """
@@ -22,7 +22,7 @@ from typing import Any
 
 from h2htalk.curation.stage_folder import StageFolder
 from h2htalk.curation.stages import FIRST_STAGE, STAGES, find_stage
-from h2htalk.curation.tombstones import Tombstones
+from h2htalk.curation.tombstones import Tombstones, erasure_key
 from h2htalk.data.files import read_json_object, remove_file, replacing, write_json, write_problem, writer_lock
 from h2htalk.errors import ConfigError, DataError
 
@@ -41,7 +41,7 @@ class Workspace:
 
     @property
     def index_path(self) -> Path:
-        """Written by `purge`: dialogue -> hashes of its raw ids, and the items that rest on it."""
+        """Written by `purge`: dialogue -> marks of its raw ids, and the items that rest on it."""
         return self.path / "erasure_index.jsonl"
 
     @property
@@ -67,7 +67,7 @@ class Workspace:
                 raise ConfigError(
                     f"{self.key_path}: is missing, but stages were made with it; put it back, or use a new workspace"
                 )
-            self._make_key(self.key_path)
+            self._write_key(self.key_path, secrets.token_bytes(KEY_BYTES))
         key = _read_key(self.key_path)
         identity = hashlib.sha256(b"h2htalk workspace\0" + key).hexdigest()[:16]
         if known.get("key", identity) != identity:
@@ -76,21 +76,29 @@ class Workspace:
             write_json(self.path / "workspace.json", {**known, "key": identity})
         return key
 
-    def open_erasure_key(self, *, make: bool) -> bytes | None:
-        """The key of the hashes by which `erase` finds raw ids after `purge`; None without one, unless `make` is True.
+    def erasure_key(self) -> bytes:
+        """The key of the marks by which `erase` finds raw ids; empty where its owner deleted it after `purge`.
 
         Raises:
-            ConfigError, DataError: it cannot be read or written.
+            ConfigError, DataError: as `open_key`.
         """
-        path = self.path / "erasure.key"
-        if make and not path.exists():
-            self._make_key(path)
-        return _read_key(path) if path.exists() else None
+        if self.facts().get("purged"):
+            return _read_key(self._erasure_key_path) if self._erasure_key_path.exists() else b""
+        return erasure_key(self.open_key())
 
-    def _make_key(self, path: Path) -> None:
+    def keep_erasure_key(self) -> None:
+        """Write the erasure key, before `purge` removes the secret key that it is derived from."""
+        if not self._erasure_key_path.exists():
+            self._write_key(self._erasure_key_path, self.erasure_key())
+
+    @property
+    def _erasure_key_path(self) -> Path:
+        return self.path / "erasure.key"
+
+    def _write_key(self, path: Path, key: bytes) -> None:
         self.make_folder()
         with replacing(path, private=True) as temporary, temporary.open("w", encoding="ascii") as file:
-            file.write(secrets.token_hex(KEY_BYTES) + "\n")
+            file.write(key.hex() + "\n")
             file.flush()
             os.fsync(file.fileno())  # everything that follows depends on it
 

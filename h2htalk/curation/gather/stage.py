@@ -37,7 +37,7 @@ from h2htalk.curation.run import StageRun, raise_incomplete, require_finished
 from h2htalk.curation.settings import CurateSpec
 from h2htalk.curation.stage_folder import RecordCounts, StageFolder, part_name
 from h2htalk.curation.stages import AnonymizeSettings
-from h2htalk.curation.tombstones import Tombstones, marks_of
+from h2htalk.curation.tombstones import Tombstones, erasure_key, marks_of
 from h2htalk.curation.workspace import Workspace
 from h2htalk.data.files import read_json_object, write_json
 from h2htalk.data.scenario import Dialogue
@@ -89,7 +89,7 @@ def make_stage(spec: CurateSpec, workspace: Workspace, key: bytes) -> StageRun:
         VERSION,
         values,
         calls=simulation.calls() if simulation is not None else (),
-        prepare=partial(_gather, spec, workspace, key, plans, simulation),
+        prepare=partial(_gather, spec, workspace, erasure_key(key), plans, simulation),
         messages=tuple(messages),
         changed="; ".join(changed),
     )
