@@ -69,7 +69,7 @@ def estimate_run(
     """
     chosen = choose_stages(spec_path, stages, workspace, from_stage)
     spec, place, names = chosen.spec, chosen.place, chosen.names()
-    finished = [n for n in STAGES if n not in chosen.renewed and (place.stage(n).path / "summary.json").exists()]
+    finished = [n for n in STAGES if n not in chosen.renewed and place.stage(n).finished]
     lines: list[str] = []
     costs: list[_Cost] = []
     given, where = _raw_items(spec) if FIRST_STAGE not in finished else ((0, 0), "")

@@ -84,16 +84,6 @@ class RecordCounts:
             tags.update(part.tags)
         return cls(**numbers, reasons=_sorted(reasons), tags=_sorted(tags))
 
-    @classmethod
-    def from_file(cls, path: Path) -> RecordCounts:
-        """Read the counts of a part from its file. Raises DataError."""
-        try:
-            return read_record(
-                RecordCounts, path.read_bytes(), str(path), advice="; make the stage again with --from-stage"
-            )
-        except OSError as error:
-            raise DataError(f"{path}: cannot be read: {error.strerror or error}") from error
-
 
 def _sorted(counts: Mapping[str, int]) -> dict[str, int]:
     """The most frequent first, then by name: the same counts give the same bytes."""
@@ -113,6 +103,14 @@ class StageFolder:
     def mark(self, part: str) -> Path:
         """The file that makes a part complete."""
         return self.path / MARKS / f"{part}.json"
+
+    @property
+    def begun(self) -> bool:
+        return (self.path / "stage.json").exists()
+
+    @property
+    def finished(self) -> bool:
+        return (self.path / "summary.json").exists()
 
     def done(self, part: str) -> bool:
         """Whether a part is complete."""
@@ -166,7 +164,9 @@ class StageFolder:
 
     def counts(self, part: str) -> RecordCounts:
         """The counts of a complete part; raises DataError."""
-        return RecordCounts.from_file(self.mark(part))
+        path = self.mark(part)
+        advice = "; make the stage again with --from-stage"
+        return read_record(RecordCounts, read_json_object(path), str(path), advice=advice)
 
     def notes(self) -> dict[str, Any]:
         """Results about the stage as a whole by name, each with a `message`. Raises DataError."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from curation_made import CRITERIA, all_files, write_composer
 from providers import ProviderServer, price_file
 
 from h2htalk.curation.curate import curate, summaries
+from h2htalk.curation.dry_run import estimate_run
 from h2htalk.curation.erase import erase
 from h2htalk.curation.stages import STAGES
 from h2htalk.curation.workspace import Workspace
@@ -146,6 +148,40 @@ def test_without_a_composer_the_run_ends_after_dedup_and_says_what_to_type(spec:
     assert [item.stage for item in summaries(Workspace(spec.parent / "work"))] == list(STAGES)[:-2]
 
 
+def test_a_dry_run_estimates_every_stage_and_writes_nothing(spec: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No key is needed: nothing is called."""
+    for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY"):
+        monkeypatch.delenv(name, raising=False)
+    hosted = SPEC.replace("scripted:composer.jsonl", "openai:gpt-4o")
+    spec.write_text(hosted.replace("scripted:reviewer.jsonl", "anthropic:claude-sonnet-5"))
+    before = all_files(spec.parent)
+    done = h2htalk("curate", "run", str(spec), "--dry-run")
+    assert done.returncode == 0
+    assert all_files(spec.parent) == before
+    lines = done.stdout.splitlines()
+    assert lines[0] == "gather     to make: reads 8 items from made (mock dialogues, 8)"
+    assert "anonymize  to make: reads at most 8 dialogues from gather" in lines
+    # Of each dialogue one call for proposals, and a reference for each of eight candidates.
+    assert "openai:gpt-4o: likely 32, at most 72 calls; likely " in done.stdout
+    # Of eight candidates each, two references: a pair in two orders, three times, and the rubric.
+    assert "anthropic:claude-sonnet-5: likely 78, at most 448 calls; likely " in done.stdout
+    assert re.fullmatch(r"together likely [\d.]+, at most [\d.]+ US dollars", lines[-2])
+
+
+def test_a_dry_run_knows_what_is_finished(spec: Path) -> None:
+    curate(spec, ["gather", "anonymize"])
+    before = all_files(spec.parent)
+    assert estimate_run(spec, ["safety"]).startswith("safety     to make: reads 8 dialogues from anonymize")
+    assert "gather     finished: 8 of 8 dialogues kept" in estimate_run(spec)
+    assert "gather     to make: reads 8 items" in estimate_run(spec, from_stage="gather")
+    with pytest.raises(ConfigError, match="the stage is not finished"):
+        estimate_run(spec, ["dedup"])
+    assert all_files(spec.parent) == before
+    spec.write_text(SPEC.replace("= 8", "= 9"))
+    with pytest.raises(ConfigError, match="another setting of sources"):
+        estimate_run(spec)
+
+
 def test_one_stage_needs_only_the_stage_before(spec: Path) -> None:
     spec.write_text(SPEC.replace("scripted:reviewer.jsonl", ""))
     place = curate(spec, ("gather", "anonymize"))
@@ -153,14 +189,6 @@ def test_one_stage_needs_only_the_stage_before(spec: Path) -> None:
     assert place.path.stat().st_mode & 0o777 == 0o700  # it holds raw conversations
     with pytest.raises(ConfigError, match="safety: the stage is not finished"):
         curate(spec, ("dedup",))
-
-
-def test_an_edited_script_is_called_again(spec: Path) -> None:
-    assert not summaries(curate(spec))[-1].counts.rejected
-    script(spec.parent, {"text": verdict(1)})
-    with pytest.raises(ConfigError, match="another setting of model"):
-        curate(spec)
-    assert summaries(curate(spec, from_stage="review"))[-1].counts.rejected
 
 
 def test_nothing_is_paid_for_twice(spec: Path, monkeypatch: pytest.MonkeyPatch) -> None:

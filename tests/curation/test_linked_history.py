@@ -11,7 +11,7 @@ from chain_made import candidate, closed, crowd_round, spec_of
 from command_line import h2htalk
 from curation_made import finished
 from releases_made import make_release, scenario
-from rounds_made import answer, crowd, expert, people
+from rounds_made import answer, crowd, expert
 
 from h2htalk.curation.history import Event, explain, format_history
 from h2htalk.curation.workspace import Workspace
@@ -19,7 +19,7 @@ from h2htalk.data.files import write_jsonl
 from h2htalk.data.links import add_link
 from h2htalk.data.releases.release_folder import data_file
 from h2htalk.errors import DataError
-from h2htalk.rounds.lifecycle import close_round, open_round, reopen_round
+from h2htalk.rounds.lifecycle import close_round, open_round
 
 
 def history(folder: Path, item: str) -> list[Event]:
@@ -78,21 +78,6 @@ def test_the_text_of_the_history(chain: Path) -> None:
     assert f"{'':10}   votes: drop 1, keep 1" in lines
     assert f"{'':10}   by: ties" in lines
     assert "remark" not in done.stdout
-
-
-def test_a_tie_and_an_item_that_everybody_skipped(tmp_path: Path) -> None:
-    path = crowd_round(tmp_path)
-    assert of_round(tmp_path, "c-3", "crowd")["keep"] == {
-        "votes": {"drop": 1, "keep": 1},
-        "decision": "none",
-        "rule": "tie",
-        "tied": ["drop", "keep"],
-    }
-    reopen_round(path, annotators=people(tmp_path / "more.csv", "emeka_o"))
-    answer(path, lambda *_: {"skip": "yes"}, only=("emeka_o",))
-    close_round(path, force=True)
-    again = of_round(tmp_path, "c-3", "crowd")
-    assert (again["skipped"], again["keep"]["rule"]) == (1, "tie")
 
 
 def test_folders_that_are_gone_or_unreadable_are_said(tmp_path: Path) -> None:
