@@ -124,7 +124,7 @@ BUDGETS = {
     "benchmark": 10869,
     "chat": 5276,
     "cli": 1146,
-    "curation": 19972,
+    "curation": 19531,
     "data": 3983,
     "rounds": 8233,
     "text": 3258,

@@ -68,16 +68,16 @@ _MASK = {"masking_char": "*", "chars_to_mask": 1_000_000, "from_end": False}
 _SCRAP = re.compile(r"\W*[^\d\u4e00-\u9fff]{0,7}\W*")
 SEPARATOR = "\n\n"
 _GIVEN = 0.99  # how sure a name is that the metadata give
-# A longer message is read in windows: nothing in it can cost more than in a short one, whatever a rule does.
+# A longer message is read in parts: nothing in it can cost more than in a short one, whatever a rule does.
 WINDOW = 20_000
-# Windows share so many characters twice over: what one cuts, the other reads whole.
+# Parts share so many characters twice over: what one cuts, the other reads whole.
 MARGIN = 250
 _HAN = re.compile("[\u4e00-\u9fff]")
 _WORD = re.compile("[\u4e00-\u9fff]+|[^\\W\u4e00-\u9fff]+")
 
 
 @dataclass(frozen=True, slots=True)
-class Window:
+class MessagePart:
     """A stretch of the joined text as the recognisers see it.
 
     It begins at `offset`; of what begins in it, `first` to `last` counts. `structured` and `allowed` are places of
@@ -131,15 +131,15 @@ class DialogueText(NlpArtifacts):
         self.lemmas = self.keywords = [token.lower() for token in self.tokens]
 
     @cached_property
-    def windows(self) -> list[Window]:
+    def parts(self) -> list[MessagePart]:
         """Each message; a very long one in parts."""
         return [
-            self._window(offset + start, (offset + first, offset + last), text[start:end])
+            self._part(offset + start, (offset + first, offset + last), text[start:end])
             for offset, text in zip(self.offsets, self.texts, strict=True)
             for start, end, first, last in _stretches(len(text))
         ]
 
-    def _window(self, offset: int, counting: tuple[int, int], text: str) -> Window:
+    def _part(self, offset: int, counting: tuple[int, int], text: str) -> MessagePart:
         normalized = normalize_text(text)
         plain_text = plain(normalized.visible)
         allowed = tuple(find_allowed(plain_text, self.language, self.allow))
@@ -149,12 +149,12 @@ class DialogueText(NlpArtifacts):
         stays = [a for a in allowed if a.type != TITLE]
         # A companion's name is no account, whatever stands before it.
         taken = tuple(s for s in spans if not any(a.start <= s.start and s.end <= a.end for a in stays))
-        return Window(offset, *counting, normalized, plain_text, allowed, taken)
+        return MessagePart(offset, *counting, normalized, plain_text, allowed, taken)
 
     @cached_property
     def structured(self) -> list[Span]:
         """What has a form of its own: numbers, accounts, addresses of the net."""
-        return [span for window in self.windows for span in window.joined(window.structured)]
+        return [span for part in self.parts for span in part.joined(part.structured)]
 
     @cached_property
     def names(self) -> list[Span]:
@@ -162,16 +162,17 @@ class DialogueText(NlpArtifacts):
         found = [Span(self.offsets[n], self.offsets[n] + len(self.texts[n]), "PERSON", _GIVEN) for n in self._given]
         for code in LANGUAGES:
             recognizer = import_module(find_language(code).name_recognizer)
-            chosen = [w for w in self.windows if code == self.language or recognizer.reads(w.plain)]
-            read = recognizer.find_names([w.plain for w in chosen], [w.blocked() for w in chosen])
-            found += [span for w, spans in zip(chosen, read, strict=True) for span in w.joined(spans)]
-        return found + [s for w in self.windows for s in w.joined(longer_names(w.plain, self.allow))]
+            chosen = [part for part in self.parts if code == self.language or recognizer.reads(part.plain)]
+            read = recognizer.find_names([part.plain for part in chosen], [part.blocked() for part in chosen])
+            found += [span for part, spans in zip(chosen, read, strict=True) for span in part.joined(spans)]
+        return found + [span for part in self.parts for span in part.joined(longer_names(part.plain, self.allow))]
 
     def blocked(self, *, by_models: bool) -> list[Span]:
         """Names that stay, whoever finds them; where models find nothing also structured data and titles."""
-        blocked = [(w, w.blocked() if by_models else [a for a in w.allowed if a.type != TITLE])
-                   for w in self.windows]  # fmt: skip
-        return sorted(span for window, spans in blocked for span in window.joined(spans))
+        blocked = [
+            (part, part.blocked() if by_models else [a for a in part.allowed if a.type != TITLE]) for part in self.parts
+        ]
+        return sorted(span for part, spans in blocked for span in part.joined(spans))
 
     def in_messages(self, span: Span) -> Iterator[Span]:
         """A span without what it holds between two messages."""
