@@ -284,6 +284,8 @@ def _stop_where_it_fails(recognizer: EntityRecognizer) -> None:
         text = text.encode("utf-8", "replace").decode() if isinstance(recognizer, MODELS) else text
         asked = [kind for kind in entities if kind in recognizer.supported_entities]
         presidio = logging.getLogger("presidio-analyzer")
+        level = presidio.level
+        presidio.setLevel(logging.WARNING)  # an application that silences Presidio does not silence failures
         presidio.addHandler(_RAISE)
         try:
             results = analyze(text, asked, nlp_artifacts) or []
@@ -294,6 +296,7 @@ def _stop_where_it_fails(recognizer: EntityRecognizer) -> None:
             raise ConfigError(f"recognizer {quoted(recognizer.name)} failed: {type(error).__name__}") from error
         finally:
             presidio.removeHandler(_RAISE)
+            presidio.setLevel(level)
         for result in results:
             if not 0 <= result.start < result.end <= len(text):
                 where = f"{result.start} to {result.end} is no place of a text of {len(text)} characters"
