@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,5 @@ from h2htalk.curation.gather.source_files import plan_source
 
 def read_file(path: str | Path, form: str = "messages", name_keys: tuple[str, ...] = (), **more: Any) -> list[RawItem]:
     """The items of a source of one file or folder."""
-    from dataclasses import replace
-
     plan = plan_source(Source("s", str(path), form, "en", "CC0-1.0", **more), Path("/"), 0)
     return list(replace(plan, name_keys=name_keys).items(lambda size: None))

@@ -61,19 +61,20 @@ def read_messages(record: Any, roles: RoleNames = ROLE_NAMES) -> RawDialogue:
 
 def read_dialogue(record: Any, roles: RoleNames = ROLE_NAMES) -> RawDialogue:
     """This package's own records: messages beside `language`, `licence`, `provenance` and known `metadata`."""
-    raw = read_messages(record, roles)
-    provenance, metadata = (value if isinstance(value := record.get(key), Mapping) else {} for key in _OWN)
+    if not isinstance(record, Mapping):
+        raise RefusedItem("broken")
+    raw, licence = read_messages(record, roles), read_name(record.get("licence"))
+    provenance, metadata = (
+        value if isinstance(value := record.get(key), Mapping) else {} for key in ("provenance", "metadata")
+    )
     return replace(
         raw,
         person=read_name(provenance.get("person")),
         question=read_name(provenance.get("question")),
         metadata=_known_metadata(metadata),
         language=record.get("language"),
-        licence=None if record.get("licence") == "unknown" else record.get("licence"),
+        licence=None if licence == "unknown" else licence,
     )
-
-
-_OWN = ("provenance", "metadata")
 
 
 def read_answer(record: Any) -> RawDialogue:
@@ -93,7 +94,7 @@ def read_days(key: str, user: Any) -> Iterator[RawDialogue | RefusedItem]:
     """The dialogues of a user of a memory bank, `{"name", "history": {DATE: [{"query", "response"}]}}`, one a day."""
     history = user.get("history") if isinstance(user, Mapping) else None
     if not isinstance(history, Mapping) or not history:
-        yield RefusedItem("broken" if history is None or not isinstance(history, Mapping) else "empty")
+        yield RefusedItem("empty" if history == {} else "broken")
         return
     person = read_name(user.get("name")) or read_name(key)
     named = {"name": person} if person else {}

@@ -37,7 +37,7 @@ _BATCH = 256
 # What `Dataset.save_to_disk` and `DatasetDict.save_to_disk` write.
 _SAVED = ("state.json", "dataset_dict.json")
 _HUB = re.compile(r"hub:([\w.-]+(?:/[\w.-]+)?)@([0-9a-f]{40})(?::([\w.-]+))?(?:#([\w.-]+))?")
-_TABLES = (".csv", ".tsv")
+_TABLES = frozenset({".csv", ".tsv"})
 PARQUET = ".parquet"
 
 
@@ -57,15 +57,12 @@ def file_records(path: Path, on_read: OnRead, span: tuple[int, int], table: bool
     with _readable(path):
         if path.suffix == PARQUET:
             yield from _parquet(path, on_read)
-        elif not _TABLES_OF.isdisjoint(path.suffixes) or (table and first not in ("[", "{")):
+        elif not _TABLES.isdisjoint(path.suffixes) or (table and first not in ("[", "{")):
             yield from _csv(path, on_read)
         elif first == "[":
             yield from _array(path, on_read)
         else:
             yield from _lines(path, on_read, *span)
-
-
-_TABLES_OF = frozenset(_TABLES)
 
 
 @contextmanager

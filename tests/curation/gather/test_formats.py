@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 from gather_made import read_file
+from hypothesis import given
+from hypothesis import strategies as st
 
 from h2htalk.curation.gather.cleaning import clean
-from h2htalk.curation.gather.formats import iso_date
+from h2htalk.curation.gather.formats import READERS, iso_date
 from h2htalk.curation.gather.raw_items import RawDialogue, RawItem, RefusedItem
 from h2htalk.data.scenario import Dialogue, Turn
 from h2htalk.errors import DataError
@@ -256,3 +259,20 @@ def test_our_own_records_keep_known_metadata(tmp_path: Path) -> None:
     found = dialogue(tmp_path, "dialogues", record)
     assert found.metadata == {"emotion": "joy", "interaction": "casual", "date": "2024-01-01"}
     assert (found.raw_id, found.person, found.language, found.licence) == ("d-1", "Ann", "en", "CC0-1.0")
+
+
+KEYS = ["messages", "role", "content", "input", "output", "system", "type", "text", "question", "answer"]
+KEYS += ["person", "licence", "language", "provenance", "metadata", "conversations", "id"]
+RECORDS = st.recursive(
+    st.none() | st.integers() | st.sampled_from(["user", "assistant", "system", "Hi"]),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(KEYS), inner, max_size=4),
+    max_leaves=12,
+)
+
+
+@pytest.mark.parametrize("form", ["messages", "dialogues", "question_answers"])
+@given(record=RECORDS)
+def test_any_json_is_read_or_refused(form: str, record: Any) -> None:
+    """A list as a record of ours ended the run."""
+    with contextlib.suppress(RefusedItem):
+        assert isinstance(READERS[form](record), RawDialogue)
