@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from h2htalk.analysis.figures.labels import label, replaced_note, row_labels, write
 from h2htalk.analysis.figures.style import (
-    DOUBLE_COLUMN,
     LINE,
     PAPER,
     QUIET,
@@ -26,25 +24,20 @@ if TYPE_CHECKING:
 
     from h2htalk.analysis.measures.diversity import Diversity
 
+    Series = tuple[Diversity, str, dict[str, Any]]  # a row, its name, and how it is drawn
+
 ORDERS = (1, 2, 3, 4)
 # By side too: in grey print the two colours look alike.
 _MARKERS = {("en", "instruction"): "o", ("en", "response"): "^", ("zh", "instruction"): "s", ("zh", "response"): "v"}
 
 
-@dataclass(frozen=True, slots=True)
-class _Series:
-    row: Diversity
-    name: str
-    marks: dict[str, Any]
-
-
-def _series(rows: Sequence[Diversity], split: str, **style: Any) -> list[_Series]:
+def _series(rows: Sequence[Diversity], split: str, **style: Any) -> list[Series]:
     series = []
     for row in rows:
         if row.texts:
             marker = _MARKERS.get((row.language, row.side), "D")
             marks = {"color": SIDE_COLOURS[row.side], "marker": marker, "markersize": 4.2, "linewidth": 0.9, **style}
-            series.append(_Series(row, f"{row.side}s, {row.language}{', ' if split else ''}{split}", marks))
+            series.append((row, f"{row.side}s, {row.language}{', ' if split else ''}{split}", marks))
     return series
 
 
@@ -55,7 +48,7 @@ def draw_diversity(
     name: str = "",
     compare_with_name: str = "",
 ) -> Figure:
-    """Draw distinct-1 to -4 on the left, self-BLEU and spread on the right, a mark a side and language; 6.9 in wide.
+    """Draw distinct-1 to -4 on the left, self-BLEU and, where measured, spread on the right.
 
     Args:
         rows, compare_with: of one split and, hollow and dashed, of the split that it is compared with.
@@ -68,34 +61,32 @@ def draw_diversity(
     series += _series(compare_with, compare_with_name, markerfacecolor=PAPER, linestyle=(0, (3, 2)))
     if not series:
         return draw_sentence("no texts, so no diversity")
-    figure, (lines, *points) = new_panels(DOUBLE_COLUMN, max(96, 15 * len(series)) + 66, columns=3)
-    _distinct(lines, series)
-    row_labels(points, [one.name for one in series], 110)
-    _points(points[0], series, [one.row.self_bleu for one in series], "self-BLEU")
-    _points(points[1], series, [one.row.spread for one in series], "embedding spread")
+    titles = {"self_bleu": "self-BLEU"}
+    if any(row.spread is not None for row, _, _ in series):
+        titles["spread"] = "embedding spread"
+    figure, (lines, *points) = new_panels(max(96, 15 * len(series)) + 66, columns=1 + len(titles))
+    for row, _, marks in series:
+        heights = [float("nan") if value is None else value for value in row.distinct_sampled or row.distinct]
+        lines.plot(ORDERS[: len(heights)], heights, clip_on=False, **marks)
+    lines.set(xlim=(0.8, 4.2), ylim=(0, 1), xticks=ORDERS, xlabel="n", ylabel="share of n-grams")
+    lines.set_title("distinct-n", loc="left")
+    lines.grid(axis="y")
+    row_labels(points, [series_name for _, series_name, _ in series], 110)
+    for axes, (measure, title) in zip(points, titles.items(), strict=True):
+        _points(axes, series, [getattr(row, measure) for row, _, _ in series], title)
     sentence = "Distinct-n: different n-grams by n-grams, on samples of at most 20,000 tokens. Low self-BLEU: varied."
-    notes(figure, [sentence, *replaced_note(label(one.name) for one in series)])
+    notes(figure, [sentence, *replaced_note(label(series_name) for _, series_name, _ in series)])
     return figure
 
 
-def _distinct(axes: Axes, series: Sequence[_Series]) -> None:
-    for one in series:
-        values = one.row.distinct_sampled or one.row.distinct
-        heights = [float("nan") if value is None else value for value in values]
-        axes.plot(ORDERS[: len(heights)], heights, clip_on=False, **one.marks)
-    axes.set(xlim=(0.8, 4.2), ylim=(0, 1), xticks=ORDERS, xlabel="n", ylabel="share of n-grams")
-    axes.set_title("distinct-n", loc="left")
-    axes.grid(axis="y")
-
-
-def _points(axes: Axes, series: Sequence[_Series], values: Sequence[float | None], title: str) -> None:
+def _points(axes: Axes, series: Sequence[Series], values: Sequence[float | None], title: str) -> None:
     right = 1.0 if max([value for value in values if value is not None], default=0) <= 1 else 2.0  # the spread's bound
-    for row, (one, value) in enumerate(zip(series, values, strict=True)):
+    for row, ((_, _, marks), value) in enumerate(zip(series, values, strict=True)):
         if value is None:
             write(axes, 0.03 * right, row, "not measured", 6, va="center_baseline", color=QUIET)
             continue
         axes.axhline(row, color=LINE, linewidth=0.4)
-        axes.plot([value], [row], clip_on=False, zorder=3, **{**one.marks, "linestyle": "none"})
+        axes.plot([value], [row], clip_on=False, zorder=3, **{**marks, "linestyle": "none"})
         late = value > 0.7 * right
         axes.annotate(f"{value:.3f}", (value, row), (-7 if late else 7, 0), textcoords="offset points", size=SMALL,
                       ha="right" if late else "left", va="center_baseline",

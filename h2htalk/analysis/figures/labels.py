@@ -8,8 +8,7 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from h2htalk.analysis.figures.fonts import find_font
-from h2htalk.analysis.figures.style import BODY, FAMILIES, INK, LINE, PAPER, SMALL, tint
+from h2htalk.analysis.figures.style import BODY, FAMILIES, INK, SMALL, find_font
 from h2htalk.data.languages import LANGUAGES
 from h2htalk.errors import counted
 from h2htalk.text.escaping import printable
@@ -22,7 +21,6 @@ STAND_IN = "·"  # replaces characters that no font has
 # Joiners, variation selectors and skin tones only modify the character before them.
 _CHANGING = re.compile("[\u200d\ufe00-\ufe0f\U0001f3fb-\U0001f3ff]")
 LONGEST = 200  # characters of a label that are read
-_DARK = 0.8  # above this share of a cell's colour, white numbers are easier to read
 
 
 def label(text: str) -> str:
@@ -76,15 +74,3 @@ def row_labels(panels: Sequence[Axes], names: Sequence[str], room: float) -> lis
         axes.set_yticks([])
     panels[0].set_yticks(range(len(names)), drawn, size=SMALL, parse_math=False)
     return drawn
-
-
-def cell(axes: Axes, x: int, y: int, share: float | None, colour: str, text: str) -> None:
-    """Draw a cell of a heat map, with a share of a colour and a text; hatched where the share is None."""
-    from matplotlib.patches import Rectangle
-
-    look: dict[str, Any] = {"facecolor": PAPER, "edgecolor": LINE, "hatch": "////", "linewidth": 0}
-    if share is not None:
-        look = {"facecolor": tint(colour, share), "edgecolor": PAPER, "linewidth": 0.8}
-        ink = PAPER if share > _DARK else INK
-        write(axes, x, y, label(text), SMALL, ha="center", va="center_baseline", color=ink)
-    axes.add_patch(Rectangle((x - 0.5, y - 0.5), 1, 1, **look))

@@ -1,4 +1,4 @@
-"""The style of every figure: widths of a printed column, sizes, a palette for colour-blind readers, panels, files.
+"""The style of every figure: width of a printed page, sizes, fonts, a palette for colour-blind readers, panels, files.
 
 The palette is Okabe and Ito's (2008, "Color Universal Design"), darkened until each colour has a
 luminance contrast of at least 4.5 on white (WCAG 2.2, 1.4.3), so that words drawn in it can be read, also in grey.
@@ -6,33 +6,32 @@ luminance contrast of at least 4.5 on white (WCAG 2.2, 1.4.3), so that words dra
 
 from __future__ import annotations
 
-import os
-import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
-from importlib import import_module
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from h2htalk.analysis.figures.fonts import find_font
-from h2htalk.errors import MissingExtraError, counted
+from h2htalk.data.languages import find_language
+from h2htalk.errors import ConfigError, MissingExtraError, counted
 from h2htalk.text.parsing.parsing import INSTALL
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-SINGLE_COLUMN = 3.35  # inches: one column of a two-column page
-DOUBLE_COLUMN = 6.9  # inches: both columns
+WIDTH = 6.9  # inches: both columns of a two-column page
 POINTS = 72.0  # of an inch
 
-MOST_ROWS = 100  # of one figure, which is then two pages high; emotions are an open list
+MOST_ROWS = 40  # of one figure, which is then a page high; emotions are an open list
 BODY, SMALL, TINY = 8.0, 7.0, 5.0  # points; nothing is smaller than TINY
 
 PALETTE = ("#0072b2", "#b04400", "#00523f", "#a0407f", "#1b2a49")  # blue, vermilion, green, purple, ink blue
 SIDE_COLOURS = {"instruction": PALETTE[0], "response": PALETTE[1]}
 INK, QUIET, LINE, PAPER = "#1d2328", "#5f6b75", "#d5d8da", "#ffffff"
 
+BUNDLED_FONT = Path(__file__).parent / "chinese_font" / "H2HTalkSansSC-Regular.ttf"
 FAMILIES = ("DejaVu Sans", "H2HTalk Sans SC")  # the second draws characters that the first lacks
 
 _RC: dict[Any, Any] = {
@@ -74,55 +73,72 @@ _METADATA: dict[str, dict[str, Any]] = {
     "pdf": {"CreationDate": None, "Creator": _MAKER, "Producer": None},
     "png": {"Software": None},
 }
-# These select a screen; a figure must not change them.
-_NOT_OURS = frozenset({"backend", "backend_fallback", "interactive", "toolbar", "timezone"})
 
 
 @contextmanager
 def figure_style() -> Iterator[None]:
-    """Draw with matplotlib's defaults and ours, ignoring `matplotlibrc` and `MPLBACKEND`; usable as a decorator.
+    """Draw with matplotlib's defaults and ours, ignoring `matplotlibrc`; usable as a decorator.
 
     Raises:
         MissingExtraError: matplotlib is not installed.
     """
-    mpl = _matplotlib()
-    settings: Any = {key: value for key, value in mpl.rcParamsDefault.items() if key not in _NOT_OURS}
     find_font("zh")  # registers the bundled font with matplotlib
-    with mpl.rc_context({**settings, **_RC}):
+    import matplotlib as mpl
+
+    with mpl.rc_context():
+        mpl.rcdefaults()
+        mpl.rcParams.update(_RC)
         yield
 
 
-def _matplotlib() -> Any:
-    """Import matplotlib without `MPLBACKEND`: a wrong value fails the import, and no figure needs a screen.
+@dataclass(frozen=True, slots=True)
+class FontFile:
+    """A font that matplotlib, Pillow and `wordcloud` all read.
 
-    A valid value is set afterwards, for code that draws on a screen in the same process.
+    Attributes:
+        name: of its family, as a summary names it.
+        source: `matplotlib` or `bundled`.
+        covers: the code points that it can draw.
     """
-    screen = None if "matplotlib" in sys.modules else os.environ.pop("MPLBACKEND", None)
+
+    path: Path
+    name: str
+    source: str
+    covers: frozenset[int] = field(repr=False)
+
+
+@cache
+def find_font(language: str) -> FontFile:
+    """Find the font for words of a language: the bundled one for Chinese, so that figures are equal everywhere.
+
+    English: matplotlib's DejaVu Sans, which has all of Latin, Greek and Cyrillic.
+
+    Raises:
+        ConfigError: an unknown language, or one in a script without a font.
+        MissingExtraError: matplotlib is not installed.
+    """
+    script = find_language(language).script
+    if script not in ("Latin", "Chinese"):
+        raise ConfigError(f"no font for {script} letters; the figures have fonts for Latin and Chinese ones")
     try:
-        mpl = import_module("matplotlib")
+        from matplotlib import get_data_path
+        from matplotlib.font_manager import fontManager, get_font
     except ImportError:
         raise MissingExtraError("drawing figures", INSTALL) from None
-    finally:
-        if screen is not None:
-            os.environ["MPLBACKEND"] = screen
-    if screen:
-        with suppress(ValueError):
-            mpl.rcParams["backend"] = screen
-    return mpl
+    path, source = BUNDLED_FONT, "bundled"
+    if script == "Latin":
+        path, source = Path(get_data_path()) / "fonts" / "ttf" / "DejaVuSans.ttf", "matplotlib"
+    fontManager.addfont(path)
+    font = get_font(path)
+    return FontFile(path, font.family_name, source, frozenset(font.get_charmap()))
 
 
-def new_figure(width: float, height: float) -> Figure:
-    """Create an empty white figure, width in inches and height in points, without pyplot."""
+def new_panels(height: float, columns: int = 1) -> tuple[Figure, list[Axes]]:
+    """Create a white figure, 6.9 inches wide and `height` points high, with panels side by side, without pyplot."""
     from matplotlib.figure import Figure
 
-    return Figure(figsize=(width, height / POINTS), facecolor=PAPER)
-
-
-def new_panels(width: float, height: float, rows: int = 1, columns: int = 1) -> tuple[Figure, list[Axes]]:
-    """Create a figure as `new_figure` does, with panels for which matplotlib finds the room."""
-    figure = new_figure(width, height)
-    figure.set_layout_engine("constrained")
-    return figure, list(figure.subplots(rows, columns, squeeze=False).flat)
+    figure = Figure(figsize=(WIDTH, height / POINTS), facecolor=PAPER, layout="constrained")
+    return figure, list(figure.subplots(1, columns, squeeze=False).flat)
 
 
 def tint(colour: str, share: float) -> tuple[float, ...]:
@@ -135,8 +151,9 @@ def tint(colour: str, share: float) -> tuple[float, ...]:
 @figure_style()
 def draw_sentence(sentence: str) -> Figure:
     """Draw a figure that holds one sentence, for a figure that has nothing to show."""
-    figure = new_figure(SINGLE_COLUMN, 58)
-    figure.text(0.5, 0.5, sentence, ha="center", va="center", size=BODY, color=QUIET, wrap=True, parse_math=False)
+    figure, (axes,) = new_panels(58)
+    axes.set_axis_off()
+    figure.text(0.5, 0.5, sentence, ha="center", va="center", color=QUIET, parse_math=False)
     return figure
 
 
@@ -175,6 +192,6 @@ def save_figure(figure: Figure, folder: Path, name: str) -> list[Path]:
     for kind in FORMATS:
         path = folder / f"{name}.{kind}"
         with mpl.rc_context({"svg.hashsalt": f"{_MAKER} {name}"}):
-            figure.savefig(path, format=kind, dpi=PNG_WIDTH / figure.get_figwidth(), metadata=_METADATA[kind])
+            figure.savefig(path, format=kind, dpi=PNG_WIDTH / WIDTH, metadata=_METADATA[kind])
         paths.append(path)
     return paths

@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Any
 from h2htalk.analysis.figures.labels import label, replaced_note, shortened, write
 from h2htalk.analysis.figures.style import (
     BODY,
-    DOUBLE_COLUMN,
     INK,
     PALETTE,
     PAPER,
     POINTS,
     QUIET,
     TINY,
+    WIDTH,
     draw_sentence,
     figure_style,
-    new_figure,
+    new_panels,
     notes,
     tint,
 )
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from h2htalk.analysis.verb_nouns.pairs import VerbGroup
 
 VERBS = 20  # of the inner ring, as Self-Instruct draws it (Wang et al. 2023, Fig. 3)
-RIM, MIDDLE, HOLE = 245.0, 127.0, 42.0  # points: of the rim, between the rings, of the hole
+RIM, MIDDLE, HOLE = 237.0, 123.0, 41.0  # points: of the rim, between the rings, of the hole
 PAD = 3.0  # points between a label and its ring
 LARGEST = 9.0  # points a label is high
 LINE_HEIGHT = 1.15  # of a label's size
@@ -39,7 +39,7 @@ LINE_HEIGHT = 1.15  # of a label's size
 
 @figure_style()
 def draw_sunburst(groups: Sequence[VerbGroup]) -> Figure:
-    """Draw verbs and their nouns as two rings, angles proportional to counts; 6.9 in wide.
+    """Draw verbs and their nouns as two rings, angles proportional to counts.
 
     Args:
         groups: as `top_verbs` gives them. The first 20 verbs are drawn; the others are counted below.
@@ -54,10 +54,8 @@ def draw_sunburst(groups: Sequence[VerbGroup]) -> Figure:
     if len(drawn) > 1 and colours[-1] == colours[0]:  # they are neighbours
         colours[-1] = PALETTE[2]
     shades = [tint(colour, 0.24) for colour, group in zip(colours, drawn, strict=True) for _ in group.nouns]
-    figure = new_figure(DOUBLE_COLUMN, DOUBLE_COLUMN * POINTS)
-    axes = figure.add_axes((0.0, 0.0, 1.0, 1.0))
-    half = DOUBLE_COLUMN * POINTS / 2
-    axes.set(xlim=(-half, half), ylim=(-half, half))  # points
+    figure, (axes,) = new_panels(WIDTH * POINTS)
+    axes.set(xlim=(-RIM, RIM), ylim=(-RIM, RIM))
     axes.set_axis_off()
     names = _ring(axes, [group.count for group in drawn], [group.verb for group in drawn], colours, HOLE, MIDDLE)
     names += _ring(axes, [noun.count for noun in nouns], [noun.noun for noun in nouns], shades, MIDDLE, RIM)

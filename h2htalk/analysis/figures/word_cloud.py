@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from h2htalk.analysis.figures.fonts import find_font
 from h2htalk.analysis.figures.style import (
-    DOUBLE_COLUMN,
     PALETTE,
     PAPER,
     POINTS,
+    WIDTH,
     draw_sentence,
     figure_style,
+    find_font,
     new_panels,
     notes,
 )
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from h2htalk.analysis.measures.words import WordCount
 
 WORDS = 150
-WIDTH, HEIGHT = 1600, 900  # pixels: 230 an inch
+PIXELS = (1600, 900)  # 230 an inch
 LARGEST, LARGEST_UNSPACED = 120, 170  # pixels a word is high: 150 words fill the picture
 SMALLEST = 22  # 7 points
 MARGIN = 14  # pixels between words: two that touch look like one
@@ -34,7 +34,7 @@ MARGIN = 14  # pixels between words: two that touch look like one
 
 @figure_style()
 def draw_word_cloud(counts: Sequence[WordCount], language: Language, *, seed: int = 0) -> Figure:
-    """Draw the 150 most frequent words, larger if more frequent, one colour for each fifth of them; 6.9 in wide.
+    """Draw the 150 most frequent words, larger if more frequent, one colour for each fifth of them.
 
     Args:
         counts: as `count_words` gives them.
@@ -46,7 +46,7 @@ def draw_word_cloud(counts: Sequence[WordCount], language: Language, *, seed: in
     """
     font = find_font(language)
     taken = counts[:WORDS]
-    drawn = [count for count in taken if not font.missing(count.word)]
+    drawn = [count for count in taken if font.covers.issuperset(map(ord, count.word))]
     lacking = [f"{counted(len(taken) - len(drawn), 'word')} without glyphs"] if len(drawn) < len(taken) else []
     if not drawn:
         return draw_sentence(f"no words ({lacking[0]})" if lacking else "no words")
@@ -56,7 +56,7 @@ def draw_word_cloud(counts: Sequence[WordCount], language: Language, *, seed: in
         if (placed := len(cloud.layout_)) == len(drawn):
             break
     crowded = [f"{counted(len(drawn) - placed, 'word')} that do not fit"] if placed < len(drawn) else []
-    figure, (axes,) = new_panels(DOUBLE_COLUMN, DOUBLE_COLUMN * POINTS * HEIGHT / WIDTH)
+    figure, (axes,) = new_panels(WIDTH * POINTS * PIXELS[1] / PIXELS[0])
     axes.imshow(cloud.to_array(), interpolation="none")
     axes.set_axis_off()
     notes(figure, [f"Not drawn: {', '.join([*lacking, *crowded])}; see the table."] if lacking or crowded else [])
@@ -71,8 +71,8 @@ def _cloud(counts: Sequence[WordCount], language: Language, font: str, seed: int
     colours = {count.word: PALETTE[rank * 5 // len(counts)] for rank, count in enumerate(counts)}
     return WordCloud(
         font_path=font,
-        width=WIDTH,
-        height=HEIGHT,
+        width=PIXELS[0],
+        height=PIXELS[1],
         margin=MARGIN,
         max_words=len(counts),
         max_font_size=largest,

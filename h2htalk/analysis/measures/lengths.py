@@ -20,9 +20,7 @@ from h2htalk.text.tokens import Tokenize, tokenize
 
 # The units, with their names.
 MEASURES = {"characters": "characters", "words": "words", "tokens": "model tokens", "pieces": "whitespace pieces"}
-PIECES_SHOWN = 50  # Fig. 6's axis
-_MOST_BEYOND = 0.1  # of the texts; English has more pieces than Fig. 6's axis
-MOST_BINS = 60
+FEWEST_BINS, MOST_BINS = 20, 60
 _GROUPS = ("all", "subtask", "language", "emotion")
 
 
@@ -147,19 +145,15 @@ def _summary(side: Side, group: str, name: str, measure: str, lengths: Sequence[
 
 
 def _histogram(side: Side, measure: str, lengths: Sequence[int]) -> Histogram:
-    """Count texts in bins from 0.
+    """Count texts in bins from 0 up to the 99th percentile (a length that occurs), 1, 2, 5, 10, 20, 50 ... wide.
 
-    Pieces: one each, up to 50 as in Fig. 6, if nine texts in ten are within. Else: 1, 2, 5, 10, 20, 50 ... wide, at
-    most 60, up to the 99th percentile (a length that occurs, so that fewer than 100 texts are all within).
+    As many bins as the square root of the number of texts, but 20 to 60: more would be a comb of bins with few texts.
     """
-    width, bins = 1, PIECES_SHOWN + 1
-    if measure != "pieces" or sum(n > PIECES_SHOWN for n in lengths) > _MOST_BEYOND * len(lengths):
-        longest = sorted(lengths)[math.ceil(0.99 * len(lengths)) - 1]
-        widths = (factor * 10**power for power in count() for factor in (1, 2, 5))
-        width = next(width for width in widths if width * MOST_BINS > longest)
-        bins = longest // width + 1
+    bins = min(MOST_BINS, max(FEWEST_BINS, math.isqrt(len(lengths))))
+    longest = sorted(lengths)[math.ceil(0.99 * len(lengths)) - 1]
+    widths = (factor * 10**power for power in count() for factor in (1, 2, 5))
+    width = next(width for width in widths if width * bins > longest)
     held = Counter(length // width for length in lengths)
-    counts = tuple(held[number] for number in range(bins))
-    return Histogram(
-        side, measure, tuple(float(n * width) for n in range(bins + 1)), counts, len(lengths) - sum(counts)
-    )
+    counts = tuple(held[number] for number in range(longest // width + 1))
+    edges = tuple(float(number * width) for number in range(len(counts) + 1))
+    return Histogram(side, measure, edges, counts, len(lengths) - sum(counts))

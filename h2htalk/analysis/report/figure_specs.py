@@ -1,4 +1,4 @@
-"""Specify each figure of an analysis: title, table, note (also the alternative text), and how to draw it."""
+"""Specify each figure of an analysis: title, table, caption, alternative text, and how to draw it."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from h2htalk.text.tables import Table
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+_PIECES = "A piece is the text between two white spaces, as in the paper's Fig. 6: in Chinese a line, not a word."
 MEASURE_ORDER = ("words", "characters", "tokens", "pieces")  # as the page shows them
 ROWS_SHOWN = 50  # of a table, on the page
 
@@ -28,9 +29,10 @@ ROWS_SHOWN = 50  # of a table, on the page
 class FigureSpec:
     """A figure and its table.
 
-    `name` is its file's. `part` and `group` are where the page shows it. `note` describes the figure: under it, and
-    after the title in the alternative text. `table` is the CSV, `shown` the columns and rows of it on the page, of
-    `total` rows. `draw` needs matplotlib. `language` is that of the words in the table; empty where they are ours.
+    `name` is its file's. `part` and `group` are where the page shows it. `note` is its caption, `content` what the
+    picture shows in words, for the alternative text. `table` is the CSV, `shown` the columns and rows of it on the
+    page, of `total` rows. `draw` needs matplotlib. `language` is that of the words in the table; empty where they are
+    ours.
     """
 
     name: str
@@ -38,6 +40,7 @@ class FigureSpec:
     group: str
     title: str
     note: str
+    content: str
     table: Table
     shown: Table
     total: int
@@ -66,11 +69,6 @@ def split_names(analysis: Analysis) -> tuple[str, str]:
 
 # --- Lengths ----------------------------------------------------------------------------------------------------------
 
-_PIECES = (
-    " A piece is the text between two white spaces, as the paper's Fig. 6 counts: in Chinese a line or a sentence, not"
-    " a word."
-)
-
 
 def _lengths(part: LanguageAnalysis) -> Iterator[FigureSpec]:
     language, lengths = part.language, part.lengths
@@ -85,16 +83,18 @@ def _lengths(part: LanguageAnalysis) -> Iterator[FigureSpec]:
     )
     columns = ("side", "name", "texts", "mean", "median", "d10", "d90", "minimum", "maximum")
 
-    def make_spec(suffix: str, group: str, measure: str, title: str, draw: Callable[[], Figure]) -> FigureSpec:
+    def make_spec(
+        suffix: str, group: str, measure: str, title: str, note: str, draw: Callable[[], Figure]
+    ) -> FigureSpec:
         rows = [row for row in table.rows if (row[1], row[3]) == (group, measure)]
         totals = [s for s in lengths.summaries if (s.group, s.measure) == ("all", measure)]
-        means = "; ".join(f"all {s.side}s have mean {s.mean:,.2f} and median {s.median:,.2f}" for s in totals)
         return FigureSpec(
             name=f"lengths_{language}{suffix}",
             part=language,
             group="Lengths",
             title=title,
-            note=f"{means[:1].upper()}{means[1:]}.{_PIECES if measure == 'pieces' else ''}",
+            note=note,
+            content=" ".join(f"{s.side.title()}s: mean {s.mean:,.2f}, median {s.median:,.2f}." for s in totals),
             table=table,
             shown=_columns(replace(table, rows=rows), [one for one in columns if one != "name" or group != "all"]),
             total=len(rows),
@@ -105,11 +105,12 @@ def _lengths(part: LanguageAnalysis) -> Iterator[FigureSpec]:
         if any(histogram.measure == measure for histogram in lengths.histograms):
             suffix = "" if measure == "words" else f"_{measure}"
             draw = partial(figures.draw_lengths, lengths.histograms, lengths.summaries, measure)
-            yield make_spec(suffix, "all", measure, f"Lengths in {MEASURES[measure]}", draw)
+            note = _PIECES if measure == "pieces" else ""
+            yield make_spec(suffix, "all", measure, f"Lengths in {MEASURES[measure]}", note, draw)
     groups: tuple[Literal["subtask", "emotion"], ...] = ("subtask", "emotion")
     for group in groups:
         draw = partial(figures.draw_length_deciles, lengths.summaries, "words", group)
-        yield make_spec(f"_{group}", group, "words", f"Lengths in words by {group}", draw)
+        yield make_spec(f"_{group}", group, "words", f"Lengths in words by {group}", "", draw)
 
 
 def histograms_table(part: LanguageAnalysis) -> Table:
@@ -134,8 +135,8 @@ def _words(part: LanguageAnalysis, side: Side, seed: int) -> FigureSpec:
         group="Words",
         title=f"Words of the {side}s",
         note="Larger is more frequent; colours mark fifths of the words, positions have no meaning. "
-        "Left out: stop words, and the labels of memory blocks but for “memory”. "
-        f"{_most_frequent((w.word, w.count) for w in words)}",
+        "Left out: stop words, and the labels of memory blocks but for “memory”.",
+        content=_most_frequent((w.word, w.count) for w in words),
         table=table,
         shown=_top(table),
         total=len(words),
@@ -152,8 +153,8 @@ def _pairs(part: LanguageAnalysis, side: Side) -> FigureSpec:
         part=part.language,
         group="Verbs and nouns",
         title=f"Verbs and their objects in the {side}s",
-        note="From the 50 most frequent pairs: verb inside, noun outside. "
-        + _most_frequent((f"{pair.verb} {pair.noun}", pair.count) for pair in pairs),
+        note="From the 50 most frequent pairs: verb inside, noun outside.",
+        content=_most_frequent((f"{pair.verb} {pair.noun}", pair.count) for pair in pairs),
         table=table,
         shown=_top(table),
         total=len(pairs),
@@ -178,7 +179,8 @@ def _coverage(part: LanguageAnalysis) -> FigureSpec:
         part=part.language,
         group="Coverage",
         title="Emotion, interaction and complexity",
-        note=f"{grid.filled:,} of {grid.total:,} cells hold a scenario{evenness}. {fullest}",
+        note=f"{grid.filled:,} of {grid.total:,} cells hold a scenario{evenness}.",
+        content=fullest,
         table=table,
         shown=_top(replace(table, rows=ordered)),
         total=grid.total,
@@ -214,8 +216,9 @@ def _diversity(analysis: Analysis) -> FigureSpec:
         part="diversity",
         group="",
         title="How varied the texts are",
-        note="Distinct-n: different n-grams by all; it falls as texts are added, so compare the sampled ones. "
-        "Self-BLEU: how much a text is like the others; lower is more varied.",
+        note="Distinct-n falls as texts are added, so compare the sampled ones. Self-BLEU: how much a text is like the "
+        "others.",
+        content="Distinct-n, self-BLEU and spread by language and side.",
         table=table,
         shown=_columns(table, columns),
         total=len(table.rows),
@@ -225,24 +228,27 @@ def _diversity(analysis: Analysis) -> FigureSpec:
 
 def _comparison(compared: Comparison, a: str, b: str) -> FigureSpec:
     side = f"_{compared.side}" if compared.side else ""
+    header = ("item", "count_a", "count_b", "log_odds", "low", "high", "clear")
     table = _table(
         f"compare_{compared.kind}_{compared.language}{side}",
-        ("item", "count_a", "count_b", "log_odds", "low", "high", "clear"),
-        ((row.item, row.count_a, row.count_b, row.log_odds, row.low, row.high, row.clear) for row in compared.rows),
+        header,
+        ([getattr(row, name) for name in header] for row in compared.rows),
     )
-    draw = figures.draw_emotions if compared.kind == "emotions" else figures.draw_log_odds
+    ranked = sorted(compared.rows, key=lambda row: (-abs(row.z), row.item))[:ROWS_SHOWN]
+    clear = [row.item for row in ranked if row.clear][:5]
     return FigureSpec(
         name=table.name,
         part="differences",
         group=find_language(compared.language).name,
         title=compared.kind.title() + (f" of the {compared.side}s" if compared.side else ""),
-        note=f"Log-odds with 95 % intervals of what {a} or {b} has more of: "
-        f"{compared.excluding_zero:,} of {len(compared.rows):,} intervals exclude 0 (by chance alone up to "
-        f"{compared.expected_by_chance:,.0f} would); {compared.clear:,} are clear with all tested at once.",
+        note=f"What {a} or {b} has more of: {compared.excluding_zero:,} of {len(compared.rows):,} intervals exclude 0 "
+        f"(by chance alone up to {compared.expected_by_chance:,.0f} would); {compared.clear:,} are clear with all "
+        "tested at once.",
+        content=f"Clearest: {', '.join(clear) or 'none'}.",
         table=table,
-        shown=_top(replace(table, rows=sorted(table.rows, key=lambda row: (-abs(row[3]), row[0])))),
+        shown=replace(table, rows=[[getattr(row, name) for name in header] for row in ranked]),
         total=len(table.rows),
-        draw=partial(draw, compared.rows, a, b),
+        draw=partial(figures.draw_log_odds, compared.rows, a, b),
         language="" if compared.kind == "emotions" else compared.language,
     )
 

@@ -1,4 +1,8 @@
-"""Write an analysis as a folder: tables, figures, the page, and a summary for other programs."""
+"""Write an analysis as a folder: tables, figures, the page, and a summary for other programs.
+
+The page is one HTML file that needs no network, no server and no script. Its policy is that of
+`h2htalk.text.html_pages`; the pictures are SVG in image elements, where neither scripts nor links work.
+"""
 
 from __future__ import annotations
 
@@ -6,32 +10,38 @@ import logging
 import os
 import re
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from importlib.resources import files
 from importlib.util import find_spec
-from itertools import repeat
+from itertools import groupby, repeat
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 from h2htalk.analysis.analyze import Analysis, LanguageAnalysis, SplitFacts
 from h2htalk.analysis.figures import save_figure
-from h2htalk.analysis.figures.fonts import find_font
-from h2htalk.analysis.report.figure_specs import FigureSpec, figure_specs, histograms_table
-from h2htalk.analysis.report.html_page import page_text
+from h2htalk.analysis.figures.style import FORMATS, find_font
+from h2htalk.analysis.report.figure_specs import FigureSpec, figure_specs, histograms_table, split_names
 from h2htalk.data.files import read_json_object, remove_file, write_json, write_text, writer_lock, writing
+from h2htalk.data.languages import find_language
 from h2htalk.data.run_folder import MADE_BY, PAGE, SUMMARY
-from h2htalk.errors import ConfigError, H2HTalkError, MissingExtraError, listed, quoted
+from h2htalk.errors import ConfigError, H2HTalkError, MissingExtraError, counted, listed, quoted
 from h2htalk.parallel import ProcessPool, usable_cores
 from h2htalk.progress import Progress
+from h2htalk.text.escaping import printable
+from h2htalk.text.html_pages import render_page
 from h2htalk.text.parsing.parsing import INSTALL
 from h2htalk.version import installed_versions
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-
 _MOST_FREQUENT = 20  # words and pairs that the summary names
 _NEW = ".analysis"  # of the folder and the lock of an unfinished or killed write
+_PARTS = {"diversity": "Diversity", "differences": "Differences"}
+_HEADING = 40  # characters
 _OURS = re.compile(r"(?:tables|figures)/[a-z0-9_]+\.(?:csv|svg|pdf|png)|index\.html")
 
 
@@ -100,11 +110,11 @@ def replaced(folder: Path) -> Iterator[Path]:
         stack.callback(shutil.rmtree, new, ignore_errors=True)
         new.mkdir()
         yield new
-        files = _files(new)
-        for name in {*map(str, _earlier(folder).get("files") or ())} - {*files}:
+        written = _files(new)
+        for name in {*map(str, _earlier(folder).get("files") or ())} - {*written}:
             if _OURS.fullmatch(name):
                 (folder / name).unlink(missing_ok=True)
-        for name in sorted(files, key=lambda name: (name == PAGE, name != SUMMARY)):
+        for name in sorted(written, key=lambda name: (name == PAGE, name != SUMMARY)):
             (folder / name).parent.mkdir(exist_ok=True)
             os.replace(new / name, folder / name)
 
@@ -135,6 +145,81 @@ def _draw(draw: Callable[[], Figure], folder: Path, name: str) -> None:
     # With a read-only home matplotlib would warn in each process that its cache cannot be written.
     logging.getLogger("matplotlib").setLevel(logging.ERROR)
     save_figure(draw(), folder, name)
+
+
+# --- The page ---------------------------------------------------------------------------------------------------------
+
+
+def page_text(
+    analysis: Analysis, shown: Sequence[FigureSpec], pictures: Mapping[str, str], made: Mapping[str, str]
+) -> str:
+    """Render the page, every text made printable.
+
+    Args:
+        shown: the figures in the page's order.
+        pictures: each figure's SVG, by its name.
+        made: the rows of "How it was made": the analysis's settings, texts by name.
+    """
+    facts = analysis.split.facts
+    counts = " and ".join(f"{n:,} {find_language(language).name}" for language, n in facts.scenarios.items())
+    subtitle = f"version {facts.version}: {counts} scenario{'' if sum(facts.scenarios.values()) == 1 else 's'}"
+    if analysis.compare_with:
+        subtitle += f", compared with {analysis.compare_with.facts.name} {analysis.compare_with.facts.version}"
+    names = split_names(analysis)
+    parts = [
+        {
+            "id": part,
+            "title": _PARTS.get(part) or find_language(part).name,
+            "groups": [
+                {"title": group, "figures": [_figure(spec, pictures[spec.name], names) for spec in of_group]}
+                for group, of_group in groupby(of_part, key=lambda spec: spec.group)
+            ],
+        }
+        for part, of_part in groupby(shown, key=lambda spec: spec.part)
+    ]
+    view = {
+        "split": printable(facts.name),
+        "subtitle": printable(subtitle),
+        "tiles": [tile for part in analysis.split.languages for tile in _tiles(part)],
+        "parts": parts,
+        "unmeasured": [f"Not measured: {printable(text)}." for text in analysis.unmeasured],
+        "made": [(printable(key), printable(value)) for key, value in made.items()],
+    }
+    return render_page(files("h2htalk.analysis.report") / "page", view, pictures=True)
+
+
+def _tiles(part: LanguageAnalysis) -> list[dict[str, str]]:
+    """Summarise a language's figures."""
+    name, grid = find_language(part.language).name, part.coverage
+    tiles = [(name, *counted(part.scenarios, "scenario").split())]
+    for s in part.lengths.summaries:
+        if (s.group, s.measure) == ("all", "words"):
+            tiles.append((f"{name} {s.side}s", f"{s.median:,.0f}", f"words, median; mean {s.mean:,.1f}"))
+    share = f"{100 * grid.filled / max(1, grid.total):.0f} %"
+    tiles.append((f"{name} grid", share, f"{grid.filled:,} of {grid.total:,} cells hold a scenario"))
+    return [dict(zip(("label", "value", "note"), tile, strict=True)) for tile in tiles]
+
+
+def _figure(spec: FigureSpec, picture: str, names: tuple[str, str]) -> dict[str, Any]:
+    # A split's name over a column of numbers keeps both ends: two names may begin alike.
+    short = [name if len(name) <= _HEADING else f"{name[:27].rstrip()}…{name[-12:].lstrip()}" for name in names]
+    rows, headings = len(spec.shown.rows), dict(zip(("count_a", "count_b"), short, strict=True))
+    table = replace(spec.shown, header=[headings.get(h, h.replace("_", " ")) for h in spec.shown.header])
+    return {
+        "name": spec.name,
+        "title": printable(spec.title),
+        "note": printable(spec.note),
+        "alt": printable(f"{spec.title}. {spec.content} {spec.note}".strip()),
+        # A picture of its own, whose ids and styles stay within it. A line end in an address is three characters.
+        "source": "data:image/svg+xml," + quote(" ".join(picture.split()), safe=" !$()+*,-./:;=?@_~"),
+        "files": [(kind.upper(), f"figures/{spec.name}.{kind}") for kind in FORMATS],
+        "table": table.to_html(spec.language) if rows else "",
+        "rows": f"{rows:,} of {spec.total:,} rows" if rows < spec.total else f"{spec.total:,} rows",
+        "link": f"tables/{spec.table.name}.csv",
+    }
+
+
+# --- The summary ------------------------------------------------------------------------------------------------------
 
 
 def _summary(analysis: Analysis, made: dict[str, str], files: list[str]) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from dataclasses import replace
 
 import numpy as np
@@ -27,7 +26,6 @@ from h2htalk.analysis.figures import (
     draw_correlations,
     draw_coverage,
     draw_diversity,
-    draw_emotions,
     draw_length_deciles,
     draw_lengths,
     draw_log_odds,
@@ -53,7 +51,6 @@ def every_figure(language: Language) -> list[Figure]:
         draw_sunburst(made_groups(language, verbs=25)),
         draw_coverage(made_coverage(40)),
         draw_log_odds(made_odds(), "mini", "另一个"),
-        draw_emotions(made_odds(30), "mini", "other"),
         draw_diversity(diversity, diversity, "mini", "other"),
         draw_correlations(
             {("人类", "S"): (0.5, 0.1, 0.8), ("a long name " * 9, "S"): (None, None, None)}, "over models"
@@ -87,12 +84,11 @@ def test_all_text_lies_on_the_page_and_none_is_too_small(language: Language) -> 
     ("figure", "sentence"),
     [
         (lambda: draw_lengths([], []), "no lengths in words"),
-        (lambda: draw_length_deciles([]), "no lengths in words by subtask"),
+        (lambda: draw_length_deciles([]), "no subtask with 5 texts"),
         (lambda: draw_word_cloud([], "zh"), "no words"),
         (lambda: draw_sunburst([]), "no verb-noun pairs found"),
         (lambda: draw_coverage(Coverage({}, (), 0, 0)), "no scenarios, so nothing is covered"),
         (lambda: draw_log_odds([], "a", "b"), "nothing that one split has more of"),
-        (lambda: draw_emotions([], "a", "b"), "no emotions to compare"),
         (lambda: draw_diversity([]), "no texts, so no diversity"),
     ],
 )
@@ -169,17 +165,7 @@ def test_every_filled_cell_holds_its_count_and_every_empty_one_is_hatched() -> N
     assert len(hatched) == sum(cell.count == 0 for cell in coverage.cells)
     numbers = [said for said in words_of(figure) if said.replace(",", "").isdigit()]
     assert sorted(numbers) == sorted(f"{cell.count:,}" for cell in coverage.cells if cell.count)
-    assert any(said.startswith(f"{coverage.filled} of 27 cells hold scenarios") for said in words_of(figure))
-
-
-def test_forty_emotions_fit_without_touching() -> None:
-    figure = draw_coverage(made_coverage(40))
-    render(figure)
-    names = [text for text in shown_texts(figure) if text.get_text().startswith("emotion ")]
-    boxes = sorted((text.get_window_extent() for text in names), key=lambda box: box.y0)
-    assert len(boxes) == 40
-    assert all(below.y1 <= above.y0 + 1 for below, above in itertools.pairwise(boxes))
-    assert figure.get_figheight() < 9
+    assert any(said == "Hatched: no scenario." for said in words_of(figure))
 
 
 def test_the_comparison_draws_the_surest_15_each_way() -> None:
@@ -189,15 +175,18 @@ def test_the_comparison_draws_the_surest_15_each_way() -> None:
     assert {"more in mini →", "← more in other"} <= set(words_of(figure))
 
 
-def test_thousands_of_emotions_make_no_endless_figure_and_what_is_left_is_said() -> None:
+def test_thousands_of_emotions_make_a_figure_of_one_page_and_what_is_left_is_counted() -> None:
     summaries = [replace(made_summary(9, 5, 5.0), group="emotion", name=f"e{i}", n=2000 - i) for i in range(1900)]
-    for figure in (
-        draw_coverage(made_coverage(1900)),
-        draw_emotions(made_odds(1900), "a", "b"),
-        draw_length_deciles(summaries, "pieces", "emotion"),
-    ):
-        assert figure.get_figheight() < 24
-        assert any("1,800" in said for said in words_of(figure))
+    for figure in (draw_coverage(made_coverage(1900)), draw_length_deciles(summaries, "pieces", "emotion")):
+        assert figure.get_figheight() < 9
+        assert any("1,860" in said for said in words_of(figure))
+
+
+def test_groups_of_few_texts_have_no_deciles_and_an_unmeasured_spread_no_panel() -> None:
+    few = [replace(made_summary(4, 5, 5.0), group="emotion", name="joy")]
+    assert words_of(draw_length_deciles(few, "pieces", "emotion")) == ["no emotion with 5 texts"]
+    assert len(draw_diversity([made_diversity()]).axes) == 2
+    assert len(draw_diversity([made_diversity(spread=0.4)]).axes) == 3
 
 
 def test_a_second_split_is_hollow_and_named() -> None:

@@ -1,19 +1,28 @@
-"""Sizes, colours and independence from the reader's own settings."""
+"""Style, fonts, labels and files of the figures."""
 
 from __future__ import annotations
 
-import os
+import re
 import subprocess
 import sys
+import zlib
 from pathlib import Path
 
 import matplotlib as mpl
 import pytest
-from figures_made import made_groups, made_lengths
+from figures_made import HOSTILE, made_groups, made_lengths, made_odds
+from hypothesis import given
+from hypothesis import strategies as st
+from PIL import Image
 
 from h2htalk.analysis import figures
-from h2htalk.analysis.figures.style import thousands
-from h2htalk.errors import MissingExtraError
+from h2htalk.analysis.figures import draw_log_odds, draw_sunburst, save_figure
+from h2htalk.analysis.figures.labels import STAND_IN, label, replaced_note, shortened, width_of, write
+from h2htalk.analysis.figures.style import BUNDLED_FONT, figure_style, find_font, new_panels, thousands
+from h2htalk.analysis.verb_nouns.pairs import PairCount, top_verbs
+from h2htalk.errors import ConfigError, MissingExtraError
+
+pytestmark = pytest.mark.filterwarnings("error")  # matplotlib warns of a missing glyph
 
 
 def test_a_readers_matplotlibrc_changes_nothing(tmp_path: Path) -> None:
@@ -49,32 +58,9 @@ assert "matplotlib.pyplot" not in sys.modules
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize(("asked", "got"), [("nonsense", ""), ("", ""), ("svg", "svg")])
-def test_a_screen_that_matplotlib_does_not_know_keeps_no_figure_from_being_drawn(
-    tmp_path: Path, asked: str, got: str
-) -> None:
-    code = """
-import os, sys
-from pathlib import Path
-import h2htalk.analysis.figures as figures
-assert len(figures.save_figure(figures.draw_sentence("drawn"), Path(sys.argv[1]), "figure")) == 3
-import matplotlib
-assert os.environ["MPLBACKEND"] == sys.argv[2]
-assert sys.argv[3] in ("", matplotlib.rcParams["backend"]), matplotlib.rcParams["backend"]
-"""
-    done = subprocess.run(
-        [sys.executable, "-c", code, tmp_path, asked, got],
-        env={**os.environ, "MPLBACKEND": asked},
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
-    assert done.returncode == 0, done.stderr
-    assert all(path.stat().st_size for path in tmp_path.iterdir())
-
-
 def test_without_matplotlib_the_error_says_what_to_type(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)
+    find_font.cache_clear()
     with pytest.raises(MissingExtraError, match=r'pip install "h2htalk\[analysis\]"'):
         figures.draw_sunburst(made_groups())
 
@@ -84,3 +70,135 @@ def test_without_matplotlib_the_error_says_what_to_type(monkeypatch: pytest.Monk
 )
 def test_numbers_are_as_exact_as_they_are_small(value: float, shown: str) -> None:
     assert thousands(value) == shown
+
+
+# --- Fonts ------------------------------------------------------------------------------------------------------------
+
+
+def two_bytes(encoding: str, first: int, last: int) -> set[int]:
+    """The characters that a two-byte encoding has between two leading bytes."""
+    trails = [*range(0x40, 0x7F), *range(0xA1, 0xFF)]
+    codes = (bytes([lead, trail]) for lead in range(first, last + 1) for trail in trails)
+    return {ord(text) for code in codes if (text := code.decode(encoding, "ignore")) > "\x7f"}
+
+
+def test_the_bundled_font_draws_everyday_chinese_of_both_kinds() -> None:
+    font = find_font("zh")
+    simplified, traditional = two_bytes("gb2312", 0xB0, 0xF7), two_bytes("big5", 0xA4, 0xC6)
+    assert len(simplified & font.covers) == 6763
+    assert len(traditional) >= 5401
+    assert traditional <= font.covers
+    assert font.covers.issuperset(map(ord, "佢哋嘅事 㙘䴙𠅤 café ¿qué? Привет Ελλας，。！？「」《》…—々 あア"))
+
+
+def test_the_bundled_font_is_small_and_comes_with_its_licence() -> None:
+    assert BUNDLED_FONT.stat().st_size < 4_000_000
+    licence = (BUNDLED_FONT.parent / "OFL.txt").read_text(encoding="utf-8")
+    assert licence.startswith("© 2014-2021 Adobe")
+    assert "SIL OPEN FONT LICENSE Version 1.1" in licence
+    assert "Noto Sans CJK SC" in " ".join((BUNDLED_FONT.parent / "README.md").read_text(encoding="utf-8").split())
+
+
+def test_a_language_has_one_font_everywhere_or_is_an_error() -> None:
+    chinese, english = find_font("zh"), find_font("en")
+    assert (chinese.path, chinese.name, chinese.source) == (BUNDLED_FONT, "H2HTalk Sans SC", "bundled")
+    assert (english.name, english.source) == ("DejaVu Sans", "matplotlib")
+    with pytest.raises(ConfigError, match="no language 'ja'"):
+        find_font("ja")
+
+
+# --- Labels -----------------------------------------------------------------------------------------------------------
+
+
+@given(st.text(max_size=60), st.floats(10, 120))
+def test_every_character_of_a_label_has_a_glyph_and_a_shortened_label_fits(text: str, room: float) -> None:
+    one = label(text)
+    assert set(map(ord, one)) <= find_font("en").covers | find_font("zh").covers
+    short = shortened(one, room, 7)
+    if short != one:
+        assert short.endswith("…")
+        assert width_of(short, 7) <= room
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("茶🫖杯", f"茶{STAND_IN}杯"),
+        ("a𓀀b", f"a{STAND_IN}b"),
+        ("👩🏽\u200d🚀🫖", STAND_IN),
+        ("a\nb\tc", "a b c"),
+        ("\u202eevil", "\\u202eevil"),
+    ],
+)
+def test_what_no_font_has_becomes_one_dot_and_controls_do_nothing(text: str, shown: str) -> None:
+    assert label(text) == shown
+
+
+def test_how_many_labels_changed_is_said() -> None:
+    assert replaced_note([label("tea")]) == []
+    assert replaced_note([label("🫖"), label("茶🫖"), label("tea")])[0].endswith("in 2 labels.")
+
+
+@figure_style()
+@pytest.mark.parametrize("text", [*HOSTILE, "OK 回忆"])
+def test_any_text_is_drawn_as_it_is(text: str) -> None:
+    figure, (axes,) = new_panels(72)
+    drawn = write(axes, 0, 0, label(text))
+    figure.canvas.draw()
+    assert drawn.get_window_extent().width == pytest.approx(width_of(label(text), 8) * figure.dpi / 72, rel=0.1, abs=2)
+
+
+# --- Files ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """A sunburst in Chinese, in a folder that was not there."""
+    return save_figure(draw_sunburst(made_groups("zh")), tmp_path_factory.mktemp("a") / "new" / "figures", "pairs_zh")
+
+
+def test_three_files_name_neither_date_nor_versions(saved: list[Path]) -> None:
+    assert [path.name for path in saved] == ["pairs_zh.svg", "pairs_zh.pdf", "pairs_zh.png"]
+    for path in saved:
+        assert not [word for word in (b"CreationDate", b"dc:date", b"Matplotlib v") if word in path.read_bytes()]
+    with Image.open(saved[2]) as image:
+        assert image.size == (1656, 1656)
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_the_same_data_gives_the_same_bytes(tmp_path: Path, language: str) -> None:
+    def written(folder: str) -> list[bytes]:
+        paths = save_figure(draw_sunburst(made_groups(language)), tmp_path / folder, "rings")
+        return [path.read_bytes() for path in paths]
+
+    assert written("a") == written("b")
+
+
+def test_the_svg_needs_no_font_and_nothing_from_elsewhere(saved: list[Path]) -> None:
+    svg = saved[0].read_text(encoding="utf-8")
+    assert not [element for element in ("<text", "font-family", "<image") if element in svg]
+    assert set(re.findall(r'href="(.)', svg)) == {"#"}
+
+
+def test_hostile_words_reach_no_markup(tmp_path: Path) -> None:
+    pairs = [PairCount(word, word, 9) for word in HOSTILE]
+    svg = save_figure(draw_sunburst(top_verbs(pairs)), tmp_path, "rings")[0].read_text(encoding="utf-8")
+    assert "<script" not in svg
+    assert "--" not in "".join(re.findall(r"<!--(.*?)-->", svg))
+
+
+def test_clip_paths_of_two_figures_on_one_page_have_different_ids(tmp_path: Path) -> None:
+    def ids(name: str) -> set[str]:
+        svg = save_figure(draw_log_odds(made_odds(), "a", "b"), tmp_path, name)[0].read_text(encoding="utf-8")
+        return set(re.findall(r'<clipPath id="([^"]+)"', svg))
+
+    assert ids("one")
+    assert not ids("one") & ids("two")
+
+
+def test_the_pdf_embeds_truetype_and_no_type_3(saved: list[Path]) -> None:
+    pdf = saved[1].read_bytes()
+    streams = [zlib.decompressobj().decompress(s) for s in re.findall(rb"stream\r?\n(x.*?)endstream", pdf, re.S)]
+    whole = pdf + b"".join(streams)
+    assert b"/CIDFontType2" in whole
+    assert b"/Type3" not in whole

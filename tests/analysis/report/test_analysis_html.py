@@ -16,7 +16,7 @@ from analysis_made import made_analysis
 from h2htalk.analysis.analyze import Analysis
 from h2htalk.analysis.measures.words import WordCount
 from h2htalk.analysis.report.figure_specs import ROWS_SHOWN, figure_specs
-from h2htalk.analysis.report.html_page import page_text, picture_address, picture_size
+from h2htalk.analysis.report.write_analysis import page_text
 from h2htalk.analysis.verb_nouns.pairs import VerbNounPair
 
 HOSTILE = '"><script>alert(1)</script><img src=x onerror=alert(1)>{{ 7*7 }}{% raw %}<!--\u2028\x00\u202e'
@@ -72,11 +72,18 @@ def test_every_figure_stands_there_with_words_a_table_and_its_files(whole: Analy
         assert {f"figures/{spec.name}.{kind}" for kind in ("svg", "pdf", "png")} <= links
 
 
-def test_a_figure_is_told_by_what_it_shows(whole: Analysis) -> None:
-    note = {spec.name: spec.note for spec in figure_specs(whole)}
+def test_captions_need_no_chinese_font_and_repeat_no_mean_but_the_alternative_text_says_what_is_seen(
+    whole: Analysis, text: str
+) -> None:
+    captions = re.findall(r"<figcaption>(.*?)</figcaption>", text, re.DOTALL)
+    assert not re.search(r"[\u4e00-\u9fff]|\bmean\b", "".join(captions))
+    alt = {
+        spec.name: image["alt"] or "" for spec, image in zip(figure_specs(whole), Elements(text).of("img"), strict=True)
+    }
     fullest = max(whole.split.languages[0].coverage.cells, key=lambda cell: cell.count)
-    assert f"{fullest.complexity}) {fullest.count}" in note["coverage_en"]
-    assert "Most frequent: " in note["words_zh_response"]
+    assert f"{fullest.complexity}) {fullest.count}" in alt["coverage_en"]
+    assert "Most frequent: 泡 茶 1" in alt["pairs_zh_response"]
+    assert "mean" in alt["lengths_zh"]
     language = {spec.name: spec.language for spec in figure_specs(whole)}  # of the words in its table
     assert (language["compare_words_zh_response"], language["coverage_zh"]) == ("zh", "")
 
@@ -148,14 +155,9 @@ def test_long_tables_show_their_top_and_say_so() -> None:
     assert f"word{ROWS_SHOWN}<" not in text
 
 
-# --- Pictures ---------------------------------------------------------------------------------------------------
-
-
-def test_a_picture_is_an_address_of_the_same_drawing() -> None:
-    address = picture_address(SVG)
-    assert set('"<>#\n') & set(address) == set()
+def test_a_picture_is_an_address_of_the_same_drawing(text: str) -> None:
+    address = Elements(text).of("img")[0]["src"] or ""
     drawing = ElementTree.fromstring(unquote(address.removeprefix("data:image/svg+xml,")))
     path = drawing.find("{http://www.w3.org/2000/svg}path")
     assert path is not None
     assert path.attrib == {"id": "a", "d": "M 1 2 L 3 4"}
-    assert picture_size(SVG) == (241.2, 180.0)

@@ -23,7 +23,7 @@ from releases_made import case, scenario
 from summaries_made import made_summary, same_values
 
 from h2htalk.analysis.report.figure_specs import figure_specs
-from h2htalk.analysis.report.html_page import page_text
+from h2htalk.analysis.report.write_analysis import page_text
 from h2htalk.benchmark.summary import Summary
 from h2htalk.curation.licences import LICENCES
 from h2htalk.curation.release.card import front_matter, read_results
