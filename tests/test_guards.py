@@ -120,7 +120,7 @@ def test_no_folder_holds_more_than_20_files() -> None:
 # Lines of Python by folder: a ratchet. A change may lower a number; none is raised without saying why.
 BUDGETS = {
     "": 483,
-    "analysis": 3701,
+    "analysis": 3308,
     "benchmark": 10869,
     "chat": 5276,
     "cli": 1146,

@@ -17,9 +17,14 @@ from h2htalk.analysis.measures.lengths import Lengths, measure_lengths
 from h2htalk.analysis.measures.log_odds import Comparison, comparison
 from h2htalk.analysis.measures.scenario_texts import SIDES, Side, SideText, side_texts
 from h2htalk.analysis.measures.words import WordCount, comparable_counts, count_words
-from h2htalk.analysis.verb_nouns.pair_counting import PairJob, choose_processes, counting_pairs
+from h2htalk.analysis.verb_nouns.pair_counting import (
+    PairJob,
+    ParserModel,
+    choose_models,
+    choose_processes,
+    counting_pairs,
+)
 from h2htalk.analysis.verb_nouns.pairs import PairCount
-from h2htalk.analysis.verb_nouns.parsers import ParserModel, choose_models
 from h2htalk.data.languages import LANGUAGES, Language
 from h2htalk.data.records import NOT_EMPTY, PathText, check_fields
 from h2htalk.data.scenario import Scenario

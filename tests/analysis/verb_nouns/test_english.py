@@ -110,7 +110,7 @@ def test_a_long_list_is_read_to_its_end() -> None:
 
 
 NOUNS = "thanks thanks, clothes clothes, dishes dish, memories memory, feet foot, photos photo, leaves leaf, Boss boss"
-VERBS = "got get, Fed feed, lying lie, laid lay, practised practise, saw see, repotted repot, texted text, tried try"
+VERBS = "got get, Fed feed, lying lie, laid lay, practised practise, saw see, texted text, tried try"
 
 
 @pytest.mark.parametrize(("word", "lemma"), [entry.split() for entry in NOUNS.split(", ")])
