@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 import os
 import time
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from h2htalk.errors import MissingExtraError, RoundError, quoted, shorten
@@ -16,6 +15,7 @@ if TYPE_CHECKING:
     import httpx
 
 URL, KEY = "ARGILLA_API_URL", "ARGILLA_API_KEY"
+KEY_HEADER = "X-Argilla-Api-Key"
 # A private Space of the Hugging Face Hub requires a token of the Hub.
 TOKEN, SPACES = "HF_TOKEN", ".hf.space"
 # The supported server version; any patch of it.
@@ -35,21 +35,21 @@ _UNAVAILABLE = (502, 503, 504)
 _ROLES = ("owner", "admin")
 
 
-@dataclass
+@dataclass(frozen=True, slots=True)
 class ArgillaClient:
     """A connection to a supported server.
 
     Attributes:
-        sdk: the SDK's client.
+        http: sends the requests, with the key.
         url: of the server, without user and password.
         role: of the key's owner, `owner` or `admin`.
         retry_seconds: seconds of retries while the server does not answer.
     """
 
-    sdk: Any
+    http: httpx.Client
     url: str
-    role: str = "owner"
-    retry_seconds: float = RETRY_SECONDS
+    role: str
+    retry_seconds: float
 
     def get(self, path: str, **params: Any) -> Any:
         """Return the JSON at a path. Raise RoundError."""
@@ -63,9 +63,6 @@ class ArgillaClient:
         *,
         params: Mapping[str, Any] | None = None,
         allowed: Collection[int] = (),
-        attempts: int = ATTEMPTS,
-        timeout: float = TIMEOUT,
-        retry_seconds: float | None = None,
         key: str = "",
     ) -> tuple[int, Any]:
         """Send a request, and repeat it while the server does not answer: all our requests may be sent twice.
@@ -75,9 +72,6 @@ class ArgillaClient:
             body: JSON value.
             params: query of the URL.
             allowed: statuses above 399 that are returned.
-            attempts: number of attempts if the server fails with 500.
-            timeout: of one attempt, in seconds.
-            retry_seconds: in place of the client's.
             key: of another account in whose name the request is sent.
 
         Returns:
@@ -87,24 +81,30 @@ class ArgillaClient:
             RoundError: the server does not answer, refuses, or fails.
         """
 
-        headers = {"X-Argilla-Api-Key": key} if key else None
+        headers = {KEY_HEADER: key} if key else None
 
         def send() -> httpx.Response:
-            reply = self.sdk.http_client.request(
-                method, path, json=body, params=params, timeout=timeout, headers=headers
-            )
-            return cast("httpx.Response", reply)
+            return self.http.request(method, path, json=body, params=params, headers=headers)
 
-        retry_seconds = self.retry_seconds if retry_seconds is None else retry_seconds
-        reply = send_with_retries(send, retry_seconds, self.url)
-        for attempt in range(1, attempts):
+        reply = send_with_retries(send, self.retry_seconds, self.url)
+        for attempt in range(1, ATTEMPTS):
             if reply.status_code != 500:
                 break
             time.sleep(0.4 * 2**attempt)
-            reply = send_with_retries(send, retry_seconds, self.url)
+            reply = send_with_retries(send, self.retry_seconds, self.url)
         if reply.status_code >= 400 and reply.status_code not in allowed:
             raise RoundError(_refused(self.url, f"{method} {path}", reply))
-        return reply.status_code, _read_json(reply) if reply.content else None
+        return reply.status_code, _read_json(reply)
+
+    def ask_search_engine(self, path: str) -> Any:
+        """Return the JSON at a path that needs the search engine, asked once; None if the engine does not answer."""
+        import httpx
+
+        try:
+            reply = self.http.get(path, timeout=SEARCH_TIMEOUT)
+        except httpx.TransportError:
+            return None
+        return _read_json(reply) if reply.status_code == 200 else None
 
 
 def connect(retry_seconds: float = RETRY_SECONDS) -> ArgillaClient:
@@ -113,55 +113,29 @@ def connect(retry_seconds: float = RETRY_SECONDS) -> ArgillaClient:
     `retry_seconds`: seconds of retries after the first answer; before it at most `FIRST_RETRY_SECONDS`.
 
     Raises:
-        MissingExtraError: the SDK is not installed.
+        MissingExtraError: httpx is not installed.
         RoundError: the server does not answer, is another program or version, or the key is not an owner's or admin's.
     """
     try:
         import httpx
-
-        sdk_version = importlib.metadata.version("argilla")
     except ImportError as error:
         raise MissingExtraError("an Argilla round", 'pip install "h2htalk[rounds]"') from error
     address, key = _read_environment()
-    url, headers = _without_password(address), hub_headers(address)
+    url, headers = _without_password(address), {KEY_HEADER: key, **hub_headers(address)}
     try:
         timeout = httpx.Timeout(TIMEOUT, connect=FIRST_RETRY_SECONDS)
-        plain = httpx.Client(base_url=address, timeout=timeout, headers=headers)
+        http = httpx.Client(base_url=address, timeout=timeout, headers=headers)
     except httpx.InvalidURL as error:
         raise RoundError(f"{URL} is not an address of a server; {EXAMPLE}") from error
-    with plain:
-        first_seconds = min(retry_seconds, FIRST_RETRY_SECONDS)
-        version = send_with_retries(lambda: plain.get("/api/v1/version"), first_seconds, url)
-        _require_version(version, url, sdk_version)
-        signed = {"X-Argilla-Api-Key": key}
-        me = send_with_retries(lambda: plain.get("/api/v1/me", headers=signed), retry_seconds, url)
-    role = _role(me, url)
-    # Takes two seconds, so a dead server is reported before.
-    import argilla
-
-    try:
-        # The SDK signs in again; its messages do not help.
-        sdk = argilla.Argilla(api_url=address, api_key=key, retries=0, headers=headers)
-    except httpx.HTTPError as error:
-        raise RoundError(_no_answer(url, error)) from error
-    return ArgillaClient(sdk, url, role, retry_seconds)
+    first_seconds = min(retry_seconds, FIRST_RETRY_SECONDS)
+    _require_version(send_with_retries(lambda: http.get("/api/v1/version"), first_seconds, url), url)
+    me = send_with_retries(lambda: http.get("/api/v1/me"), retry_seconds, url)
+    return ArgillaClient(http, url, _role(me, url), retry_seconds)
 
 
 def require_search_engine(client: ArgillaClient) -> None:
     """Raise RoundError if the server's search engine is down: annotators would not see what is published."""
-    try:
-        status, _ = client.call(
-            "GET",
-            "/api/v1/status",
-            allowed=range(400, 600),
-            attempts=1,
-            timeout=SEARCH_TIMEOUT,
-            retry_seconds=0.0,
-        )
-    except RoundError:
-        # The server answered a moment ago: it waits for its search engine.
-        status = 504
-    if status >= 400:
+    if client.ask_search_engine("/api/v1/status") is None:
         raise RoundError(
             f"{client.url}: the server's search engine does not answer, so annotators see nothing; start it, then "
             "repeat the command"
@@ -226,11 +200,10 @@ def _read_environment() -> tuple[str, str]:
         raise RoundError(
             f"set {' and '.join(missing)}: the address of the Argilla server (http://localhost:6900) and an owner's key"
         )
-    if any(character.isspace() or not character.isprintable() for character in address):
-        raise RoundError(f"{URL} contains a space or an invisible character; type it again: {EXAMPLE}")
     try:
         parts = urlsplit(address)
         valid = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 1) > 0
+        valid = valid and address.isprintable() and " " not in address
     except ValueError:
         valid = False
     if not valid:
@@ -275,7 +248,7 @@ def _role(me: httpx.Response, url: str) -> str:
     return str(user["role"])
 
 
-def _require_version(reply: httpx.Response, url: str, sdk: str) -> None:
+def _require_version(reply: httpx.Response, url: str) -> None:
     body = _read_json(reply)
     version = body.get("version") if isinstance(body, dict) else None
     if reply.status_code != 200 or not isinstance(version, str):
@@ -286,6 +259,5 @@ def _require_version(reply: httpx.Response, url: str, sdk: str) -> None:
         )
     if not version.startswith(f"{VERSION}."):
         raise RoundError(
-            f"{url} runs Argilla {version[:20]}, but rounds need {VERSION}.* (the SDK here is {sdk}); use a server of "
-            "that version"
+            f"{url} runs Argilla {version[:20]}, but rounds need {VERSION}.*; use a server of that version"
         )

@@ -11,7 +11,7 @@ from typing import Any
 
 from h2htalk.data.languages import LANGUAGES, Language, find_language
 from h2htalk.errors import RoundError
-from h2htalk.rounds.argilla.record_page import page
+from h2htalk.rounds.argilla.records import FIELD, page
 from h2htalk.rounds.assignment.assignments import session_numbers
 from h2htalk.rounds.items import Item
 from h2htalk.rounds.questions import Question
@@ -26,10 +26,10 @@ from h2htalk.rounds.texts.interface import (
     rating_text,
 )
 
-# The only field of a record: an item as JSON, which the page displays.
-FIELD = "item"
 # The server's limits (characters).
 MAX_GUIDELINES, MAX_DESCRIPTION, MAX_TITLE = 10_000, 1000, 500
+# Form of a question -> its type on the server.
+_TYPES = {"label": "label_selection", "labels": "multi_label_selection", "rating": "rating", "text": "text"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,28 +138,18 @@ def plain_name(name: str) -> str:
     return f"{plain}-{hashlib.sha256(name.encode()).hexdigest()[:8]}"
 
 
-def settings_for(sdk: Any, content: RoundContent, dataset: RoundDataset) -> Any:
-    """Return the SDK's settings of a dataset."""
-    import argilla
-
+def settings_for(content: RoundContent, dataset: RoundDataset) -> dict[str, Any]:
+    """Return the settings of a dataset as the server accepts and lists them."""
     language = dataset.language
-    return argilla.Settings(
-        guidelines=content.guidelines[language],
-        fields=[
-            argilla.CustomField(
-                name=FIELD,
-                title=interface_text("item", language),
-                template=page(language),
-                advanced_mode=True,
-                required=True,
-                _client=sdk,
-            )
-        ],
-        questions=[question_for(sdk, question, language) for question in content.questions],
-        metadata=_metadata(sdk, content.spec),
-        distribution=argilla.TaskDistribution(min_submitted=dataset.annotators),
-        allow_extra_metadata=False,
-    )
+    template = {"type": "custom", "template": page(language), "advanced_mode": True}
+    return {
+        "guidelines": content.guidelines[language],
+        "distribution": {"strategy": "overlap", "min_submitted": dataset.annotators},
+        "allow_extra_metadata": False,
+        "fields": [{"name": FIELD, "title": interface_text("item", language), "required": True, "settings": template}],
+        "questions": [question_for(question, language) for question in content.questions],
+        "metadata": _metadata(content.spec),
+    }
 
 
 def check_guidelines(folder: RoundFolder, content: RoundContent) -> None:
@@ -175,25 +165,26 @@ def check_guidelines(folder: RoundFolder, content: RoundContent) -> None:
 # --- Questions ----------------------------------------------------------------------------------------------------
 
 
-def question_for(sdk: Any, question: Question, language: Language) -> Any:
-    """Return the SDK's form of a question."""
-    import argilla
-
-    common = {
+def question_for(question: Question, language: Language) -> dict[str, Any]:
+    """Return a question as the server accepts it."""
+    settings: dict[str, Any] = {"type": _TYPES[question.form]}
+    if question.form == "text":
+        settings["use_markdown"] = False
+    elif question.form == "rating":
+        settings["options"] = [{"value": rating} for rating in question.ratings]
+    else:
+        settings["options"] = [
+            {"value": label, "text": label_text(question.name, label, language)} for label in question.labels
+        ]
+        # All of them, without a click; the server refuses a number below three.
+        settings["visible_options"] = len(question.labels) if len(question.labels) >= 3 else None
+    return {
         "name": question.name,
         "title": _title(question, language),
         "description": _description(question, language),
         "required": question.always_required,
-        "client": sdk,
+        "settings": settings,
     }
-    if question.form == "rating":
-        return argilla.RatingQuestion(values=list(question.ratings), **common)
-    if question.form == "text":
-        return argilla.TextQuestion(use_markdown=False, **common)
-    labels = {label: label_text(question.name, label, language) for label in question.labels}
-    if question.form == "labels":
-        return argilla.MultiLabelQuestion(labels=labels, **common)
-    return argilla.LabelQuestion(labels=labels, **common)
 
 
 def _title(question: Question, language: Language) -> str:
@@ -221,20 +212,17 @@ def _description(question: Question, language: Language) -> str:
     return "\n".join(lines)
 
 
-def _metadata(sdk: Any, spec: RoundSpec) -> list[Any]:
+def _metadata(spec: RoundSpec) -> list[dict[str, Any]]:
     """Return the properties by which a manager can filter; annotators see only `crisis`, and `subtask` if suggested."""
-    import argilla
-
-    def term(name: str, options: list[str] | None, visible: bool) -> Any:
-        return argilla.TermsMetadataProperty(
-            name, options=options, title=name, visible_for_annotators=visible, client=sdk
-        )
-
-    def number(name: str) -> Any:
-        return argilla.IntegerMetadataProperty(name, title=name, visible_for_annotators=False, client=sdk)
-
-    subtask = [term("subtask", None, True)] if spec.suggest else []
+    properties: list[tuple[str, dict[str, Any]]] = [
+        ("language", {"type": "terms", "values": list(LANGUAGES)}),
+        ("crisis", {"type": "terms", "values": ["no", "yes"]}),
+        *([("subtask", {"type": "terms"})] if spec.suggest else []),
+        ("assignment_set", {"type": "integer"}),
+        ("session", {"type": "integer"}),
+    ]
+    visible = ("crisis", "subtask")
     return [
-        term("language", list(LANGUAGES), False), term("crisis", ["no", "yes"], True), *subtask,
-        number("assignment_set"), number("session"),
-    ]  # fmt: skip
+        {"name": name, "title": name, "settings": settings, "visible_for_annotators": name in visible}
+        for name, settings in properties
+    ]

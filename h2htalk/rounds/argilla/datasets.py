@@ -1,23 +1,27 @@
-"""Datasets of a round on the server: find them by their marker, create or complete them, and list their records."""
+"""Datasets of a round on the server: find them by their marker, create and compare them, and list their records."""
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from h2htalk.data.files import json_line
 from h2htalk.errors import RoundError, counted, listed, quoted
 from h2htalk.rounds.argilla.client import ArgillaClient
-from h2htalk.rounds.argilla.dataset_settings import FIELD, RoundContent, RoundDataset, settings_for
-from h2htalk.rounds.argilla.records import displayed
-from h2htalk.rounds.argilla.settings_diff import differences, missing_parts, texts_fingerprint
+from h2htalk.rounds.argilla.dataset_settings import RoundContent, RoundDataset, settings_for
+from h2htalk.rounds.argilla.records import FIELD, displayed
 from h2htalk.rounds.platforms import Message
 
 # Records in one listing, the server's limit.
 PAGE = 1000
 # Key of the round's data in a dataset's metadata.
 MARKER = "h2htalk"
+# Parts of a dataset's settings -> their address on the server.
+PARTS = {"fields": "fields", "questions": "questions", "metadata": "metadata-properties"}
+REPAIR = "python -m argilla_server search-engine reindex"
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,29 +82,22 @@ def ensure_dataset(
     workspace_id: str,
     datasets: WorkspaceDatasets,
 ) -> dict[str, Any]:
-    """Return a published dataset of the round; create or complete it if necessary.
+    """Return a published dataset of the round; create it if necessary, and replace what an interruption left.
 
     Raises:
         RoundError: the dataset has other settings, or its name is in use.
     """
-    settings = settings_for(client.sdk, content, planned).serialize()
-    dataset = datasets.find(planned) or _create(client, content, planned, workspace_id, settings)
-    path = f"/api/v1/datasets/{dataset['id']}"
-    actual = _settings_of(client, dataset)
-    if dataset["status"] == "draft":
-        for kind, parts in missing_parts(actual, settings).items():
-            address = f"{path}/{'metadata-properties' if kind == 'metadata' else kind}"
-            for part in parts:
-                client.call("POST", address, part, allowed=(409,))
-        actual = _settings_of(client, dataset)
-    if changed := differences(actual, settings, _marker_data(dataset).get("texts", "")):
+    settings = settings_for(content, planned)
+    dataset = datasets.find(planned)
+    if dataset is None or dataset["status"] == "draft":
+        if dataset is not None:
+            client.call("DELETE", f"/api/v1/datasets/{dataset['id']}", allowed=(404,))
+        return _create(client, content, planned, workspace_id, settings)
+    if changed := differences(_settings_of(client, dataset), settings, _marker_data(dataset).get("texts", "")):
         raise RoundError(
             f"{client.url}: the dataset {planned.name} has other settings: {'; '.join(changed)}; restore them, or open "
             "the round under another name"
         )
-    if dataset["status"] == "draft":
-        # Refused if our own first attempt succeeded and its reply was lost.
-        client.call("PUT", f"{path}/publish", allowed=(422,))
     return dataset
 
 
@@ -135,11 +132,17 @@ def _create(
             f"{client.url}: the dataset of another session is now called {planned.name}; rename it in Argilla, then "
             "repeat the command"
         )
+    path = f"/api/v1/datasets/{created['id']}"
+    for kind, address in PARTS.items():
+        for part in settings[kind]:
+            client.call("POST", f"{path}/{address}", part, allowed=(409,))
+    # Refused if our own first attempt succeeded and its reply was lost.
+    client.call("PUT", f"{path}/publish", allowed=(422,))
     return created
 
 
 def _settings_of(client: ArgillaClient, dataset: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a dataset's settings as the SDK serialises them."""
+    """Return a dataset's settings, as `settings_for`."""
     path = f"/api/v1/datasets/{dataset['id']}"
     return {
         "guidelines": dataset["guidelines"],
@@ -179,7 +182,7 @@ def describe_changes(
     if dataset["status"] == "draft":
         command = "`h2htalk round open` with the same options"
         return [*messages, Message(planned.name, f"not created completely; complete it with {command}")]
-    settings = settings_for(client.sdk, content, planned).serialize()
+    settings = settings_for(content, planned)
     actual = _settings_of(client, dataset)
     if changed := differences(actual, settings, _marker_data(dataset).get("texts", "")):
         problem = f"changed on the server: {'; '.join(changed)}; restore its settings"
@@ -233,6 +236,150 @@ def describe_duplicates(datasets: Mapping[str, WorkspaceDatasets]) -> list[str]:
         for workspace, found in sorted(datasets.items())
         for name in found.duplicates
     ]
+
+
+# --- Differences in settings ------------------------------------------------------------------------------------------
+
+
+def differences(actual: Mapping[str, Any], expected: Mapping[str, Any], texts: str = "") -> list[str]:
+    """Return messages on what annotators see differently.
+
+    Args:
+        actual, expected: `settings_for`.
+        texts: `texts_fingerprint` when the dataset was created. Texts that still have it are no difference: a later
+            release may have other texts.
+    """
+    messages = []
+    if (actual["guidelines"] or "").strip() != expected["guidelines"]:
+        messages.append("other guidelines")
+    numbers = [one["distribution"]["min_submitted"] for one in (actual, expected)]
+    if numbers[0] != numbers[1]:
+        messages.append(f"{numbers[0]} annotators per item, not {numbers[1]}")
+    if actual["allow_extra_metadata"] != expected["allow_extra_metadata"]:
+        messages.append("metadata of any name is allowed")
+    for kind in PARTS:
+        ours, theirs = (_structure(one[kind]) for one in (expected, actual))
+        messages += [f"{kind}: {name} {_describe_difference(theirs.get(name), ours.get(name))}"
+                     for name in sorted(ours.keys() | theirs.keys()) if ours.get(name) != theirs.get(name)]  # fmt: skip
+    return messages if texts_fingerprint(actual) == texts else messages + _changed_texts(actual, expected)
+
+
+def texts_fingerprint(settings: Mapping[str, Any]) -> str:
+    """Return 16 hexadecimal digits of the SHA-256 over the texts that annotators see."""
+    texts = {kind: {part["name"]: _part_texts(part) for part in settings[kind]} for kind in PARTS}
+    return hashlib.sha256(json_line(texts).encode()).hexdigest()[:16]
+
+
+def _structure(parts: Sequence[Mapping[str, Any]]) -> dict[str, tuple[Any, ...]]:
+    """Return type, choices and requiredness of each field, question or property."""
+    return {
+        part["name"]: (
+            part["settings"]["type"],
+            tuple(option["value"] for option in part["settings"].get("options") or ()),
+            part.get("required"),
+        )
+        for part in parts
+    }
+
+
+def _describe_difference(theirs: tuple[Any, ...] | None, ours: tuple[Any, ...] | None) -> str:
+    if theirs is None:
+        return f"is missing; it was {_describe_structure(ours)}"
+    if ours is None:
+        return f"was added, {_describe_structure(theirs)}"
+    return f"is {_describe_structure(theirs)}, not {_describe_structure(ours)}"
+
+
+def _describe_structure(part: tuple[Any, ...] | None) -> str:
+    kind, choices, required = part or ("", (), None)
+    text = f"{kind} of {', '.join(map(str, choices))}" if choices else str(kind)
+    return text if required is None else f"{text} ({'required' if required else 'optional'})"
+
+
+def _part_texts(part: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the texts of a part, by where they are displayed: the labels of two values may be swapped."""
+    settings = part["settings"]
+    texts = {
+        "title": part.get("title"),
+        "description": part.get("description"),
+        "page": settings.get("template"),
+    }
+    for option in settings.get("options") or ():
+        # Ratings have no labels.
+        texts[f"label of {option['value']}"] = option.get("text")
+        texts[f"help of {option['value']}"] = option.get("description")
+    return {key: value for key, value in texts.items() if value}
+
+
+def _changed_texts(actual: Mapping[str, Any], expected: Mapping[str, Any]) -> list[str]:
+    messages = []
+    for kind in PARTS:
+        by_name = {part["name"]: part for part in actual[kind]}
+        for part in expected[kind]:
+            if part["name"] not in by_name:
+                continue
+            theirs = by_name[part["name"]]
+            ours, texts = _part_texts(part), _part_texts(theirs)
+            # Missing and added choices are differences in structure.
+            one_sided = {f"label of {choice}" for choice in _choices(part) ^ _choices(theirs)}
+            changed = [key for key in sorted({*ours, *texts} - one_sided) if ours.get(key) != texts.get(key)]
+            if changed:
+                messages.append(f"{kind}: {part['name']} has another {', '.join(changed)}")
+    return messages
+
+
+def _choices(part: Mapping[str, Any]) -> set[Any]:
+    return {option["value"] for option in part["settings"].get("options") or ()}
+
+
+# --- Search index: annotators see it, and if it is broken no work seems to be left ------------------------------------
+
+
+def _indexed(client: ArgillaClient, dataset: Mapping[str, Any]) -> dict[str, int] | None:
+    """Return the numbers of records (`total`, `completed`) in the search index; None if it does not answer."""
+    progress: dict[str, int] | None = client.ask_search_engine(f"/api/v1/datasets/{dataset['id']}/progress")
+    return progress
+
+
+def describe_index(
+    client: ArgillaClient, planned: RoundDataset, dataset: Mapping[str, Any], total: int, completed: int
+) -> list[str] | None:
+    """Return a message if the search index differs from the database; None if it does not answer.
+
+    Args:
+        client, planned, dataset: server and dataset.
+        total: number of its records in the database.
+        completed: number of those that need no more annotators.
+    """
+    indexed = _indexed(client, dataset)
+    if indexed is None:
+        return None
+    if indexed["total"] != total:
+        problem = f"annotators see {indexed['total']} of {total} items, because the search index is incomplete; repair "
+        return [Message(planned.name, f"{problem}it on the server: `{REPAIR}`", "incomplete index")]
+    # The index is read after the records, so it may be ahead while annotators work. Behind them, it has lost something.
+    if indexed["completed"] < completed:
+        problem = f"the search index has {indexed['completed']} completed items, the database {completed}; if this "
+        return [Message(planned.name, f"{problem}does not change, repair it on the server: `{REPAIR}`", "old index")]
+    return []
+
+
+def describe_dead_index(client: ArgillaClient) -> str:
+    return (
+        f"{client.url}: the search engine does not answer: annotators see errors although their responses are stored; "
+        f"start it, and if its index is empty, run `{REPAIR}` on the server"
+    )
+
+
+def require_indexed(client: ArgillaClient, planned: RoundDataset, dataset: Mapping[str, Any]) -> None:
+    """Raise RoundError if annotators see fewer items than the dataset has."""
+    indexed = _indexed(client, dataset)
+    total = client.get(f"/api/v1/datasets/{dataset['id']}/records", limit=1)["total"]
+    if indexed is None or indexed["total"] != total:
+        raise RoundError(
+            f"{client.url}: {planned.name}: annotators see {0 if indexed is None else indexed['total']} of {total} "
+            f"items, because the search index is incomplete; run `{REPAIR}` on the server, then repeat the command"
+        )
 
 
 # --- Records --------------------------------------------------------------------------------------------------------

@@ -32,23 +32,25 @@ from h2htalk.rounds.argilla.dataset_settings import (
     workspace_name,
 )
 from h2htalk.rounds.argilla.datasets import (
+    REPAIR,
     WorkspaceDatasets,
     datasets_in,
     describe_changes,
+    describe_dead_index,
     describe_duplicates,
     describe_edited,
+    describe_index,
     describe_missing,
     ensure_dataset,
     offered_items,
     records_of,
     require_free,
+    require_indexed,
     require_ours,
 )
-from h2htalk.rounds.argilla.discards import AdvanceDiscards, items_to_discard
 from h2htalk.rounds.argilla.read_annotations import ArgillaResponse, read_responses, responses_of
-from h2htalk.rounds.argilla.record_publishing import DiscardPlan, publish_records
+from h2htalk.rounds.argilla.record_publishing import AdvanceDiscards, DiscardPlan, items_to_discard, publish_records
 from h2htalk.rounds.argilla.records import record_ids
-from h2htalk.rounds.argilla.search_index import REPAIR, describe_dead_index, describe_index, require_indexed
 from h2htalk.rounds.assignment.remaining_annotations import remaining_requests
 from h2htalk.rounds.platforms import Collected, Message
 from h2htalk.rounds.questions import SKIPPED
@@ -157,7 +159,7 @@ class ArgillaPlatform:
             names={account.id: name for name, account in accounts.items()},
             discarded=discards.all(),
         )
-        discards.remove_all(read.answered)
+        discards.change(remove=read.answered)
         submitted = {one.user for one in contents.responses if one.status == "submitted"}
         notes = (*contents.notes, *describe_accounts(client, folder, accounts, submitted), *read.notes)
         mistakes = (*contents.mistakes, *read.mistakes)

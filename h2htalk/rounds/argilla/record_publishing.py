@@ -8,17 +8,68 @@ deleted; the server returns what it deleted, and a response that the annotator h
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
+from h2htalk.data.files import read_jsonl, write_jsonl
+from h2htalk.data.subtasks import SUBTASKS
 from h2htalk.errors import RoundError
+from h2htalk.rounds.annotators import Annotator
 from h2htalk.rounds.argilla.accounts import RoundUsers
 from h2htalk.rounds.argilla.client import ArgillaClient
-from h2htalk.rounds.argilla.dataset_settings import FIELD, RoundContent, RoundDataset
+from h2htalk.rounds.argilla.dataset_settings import RoundContent, RoundDataset
 from h2htalk.rounds.argilla.datasets import records_of
-from h2htalk.rounds.argilla.discards import AdvanceDiscards
-from h2htalk.rounds.argilla.records import EMPTY_DISCARD, batches, is_empty_discard, record_for, record_id, suggestible
+from h2htalk.rounds.argilla.records import FIELD, displayed, record_id
+from h2htalk.rounds.assignment.assignments import is_eligible
+from h2htalk.rounds.items import Item
+
+# Maximum of a request (records, characters): proxies refuse larger ones.
+BATCH, BATCH_SIZE = 200, 4_000_000
+# A response discarded in advance. Its values are an empty object: without values, Argilla 2.8.0 stores the record and
+# fails to index it (500).
+EMPTY_DISCARD: Mapping[str, Any] = {"values": {}, "status": "discarded"}
+
+
+@dataclass(frozen=True, slots=True)
+class AdvanceDiscards:
+    """The file of (dataset, item, annotator id) that were discarded in advance; its methods raise DataError."""
+
+    path: Path
+
+    def all(self) -> set[tuple[str, str, str]]:
+        if not self.path.exists():
+            return set()
+        return {(one["dataset"], one["item"], one["annotator"]) for _, one in read_jsonl(self.path)}
+
+    def change(
+        self, *, add: Collection[tuple[str, str, str]] = (), remove: Collection[tuple[str, str, str]] = ()
+    ) -> None:
+        """Add rows before they are sent to the server, and remove rows after the server has deleted them.
+
+        Also remove what its annotator has answered: a later discard there is their own.
+        """
+        known = self.all()
+        rows = (known - set(remove)) | set(add)
+        if rows != known:
+            write_jsonl(self.path, ({"dataset": d, "item": item, "annotator": v} for d, item, v in sorted(rows)))
+
+
+def items_to_discard(
+    items: Sequence[Item], annotators: Sequence[Annotator], annotated: Collection[tuple[str, str]]
+) -> Mapping[str, set[str]]:
+    """Return item -> annotators who must not get it: not eligible, or they annotated or skipped it.
+
+    Args:
+        items: of a dataset.
+        annotators: all annotators that the round ever had.
+        annotated: (item, annotator id) pairs with an annotation or a skip.
+    """
+    return {
+        item.id: {v.id for v in annotators if not is_eligible(v, item) or (item.id, v.id) in annotated}
+        for item in items
+    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +111,8 @@ def publish_records(
         RoundError: the server fails, or a record displays another text.
     """
     path = f"/api/v1/datasets/{dataset['id']}"
-    names = suggestible(content.questions)
+    # A model's free text is not suggested.
+    names = {question.name for question in content.questions if question.form != "text"}
     questions = client.get(f"{path}/questions")["items"]
     question_ids = {one["name"]: one["id"] for one in questions if one["name"] in names}
     existing = {one["external_id"]: one for one in records_of(client, dataset["id"], "responses")}
@@ -88,15 +140,17 @@ def publish_records(
             )
         else:
             late += [(old["id"], users.keys[annotator]) for annotator in change.to_discard]
-    discards.remove(planned.name, [(one.item, annotator) for one in changes for annotator in one.answered])
-    discards.add(planned.name, [(one.item, annotator) for one in changes for annotator in one.to_discard])
+    discards.change(
+        remove=[(planned.name, one.item, annotator) for one in changes for annotator in one.answered],
+        add=[(planned.name, one.item, annotator) for one in changes for annotator in one.to_discard],
+    )
     for batch in batches(new):
         client.call("PUT", f"{path}/records/bulk", {"items": batch})
     for id, key in late:
         # 409: the annotator has just responded, or our own first attempt succeeded and its reply was lost.
         client.call("POST", f"/api/v1/records/{id}/responses", EMPTY_DISCARD, allowed=(409,), key=key)
     messages = [line for one in changes for line in _restore(client, planned, users, one)]
-    discards.remove(planned.name, [(one.item, annotator) for one in changes for annotator, _ in one.to_restore])
+    discards.change(remove=[(planned.name, one.item, annotator) for one in changes for annotator, _ in one.to_restore])
     return len(new), messages
 
 
@@ -160,3 +214,64 @@ def _restore(client: ArgillaClient, planned: RoundDataset, users: RoundUsers, ch
         client.call("POST", path, body, allowed=(409,), key=users.keys[annotator])
         messages.append(f"{planned.name}: item {changes.item} was answered while it was restored; the answer is kept")
     return messages
+
+
+def record_for(
+    id: str,
+    item: Item,
+    planned: RoundDataset,
+    question_ids: Mapping[str, str],
+    *,
+    suggest: bool,
+    discarded: Collection[str],
+) -> dict[str, Any]:
+    """Return a record as the server accepts it.
+
+    Args:
+        id: `record_id`.
+        item: what it displays.
+        planned: its dataset.
+        question_ids: question name -> id on the server, of questions with choices.
+        suggest: whether annotators see a model's suggestions and the proposed subtask.
+        discarded: ids of users for whom the item is discarded in advance.
+    """
+    record: dict[str, Any] = {
+        "external_id": id,
+        "fields": {FIELD: displayed(item)},
+        "metadata": {
+            "language": item.language,
+            "crisis": "yes" if item.crisis else "no",
+            "assignment_set": planned.assignment_set,
+            "session": planned.session,
+        },
+    }
+    if suggest:
+        record["metadata"]["subtask"] = item.subtask if item.subtask in SUBTASKS else "none"
+        record["suggestions"] = [
+            {"question_id": question_ids[name], "value": list(value) if isinstance(value, tuple) else value,
+             "type": "model", "agent": "reviewer"}
+            for name, value in item.suggested.items() if name in question_ids
+        ]  # fmt: skip
+    if discarded:
+        record["responses"] = [{"user_id": user, **EMPTY_DISCARD} for user in sorted(discarded)]
+    return record
+
+
+def is_empty_discard(response: Mapping[str, Any]) -> bool:
+    """Return whether a response on the server has the content of `EMPTY_DISCARD`."""
+    return response["status"] == "discarded" and not response["values"]
+
+
+def batches(records: Sequence[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
+    """Divide records into requests of limited size."""
+    batch: list[dict[str, Any]] = []
+    size = 0
+    for record in records:
+        length = len(record.get("fields", {}).get(FIELD, {}).get("data", ""))
+        if batch and (len(batch) >= BATCH or size + length > BATCH_SIZE):
+            yield batch
+            batch, size = [], 0
+        batch.append(record)
+        size += length
+    if batch:
+        yield batch

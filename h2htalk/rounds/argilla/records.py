@@ -1,23 +1,27 @@
-"""Items as records: ids, data for the page, metadata, suggestions, and responses discarded in advance."""
+"""An item on Argilla's page: its record id, its data, and the HTML that displays it."""
 
 from __future__ import annotations
 
 import hashlib
 import hmac
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+import json
+import re
+from collections.abc import Iterable
+from functools import cache
+from importlib.resources import files
 from typing import Any
 
-from h2htalk.data.subtasks import SUBTASKS
-from h2htalk.rounds.argilla.dataset_settings import FIELD, RoundDataset
-from h2htalk.rounds.argilla.record_page import inert_json, item_data
+from h2htalk.data.languages import Language
 from h2htalk.rounds.items import Item
-from h2htalk.rounds.questions import Question
+from h2htalk.rounds.texts.interface import interface_text, label_text, passage_title
+from h2htalk.text.escaping import printable, printable_lines
 
-# Maximum of a request (records, characters): proxies refuse larger ones.
-BATCH, BATCH_SIZE = 200, 4_000_000
-# A response discarded in advance. Its values are an empty object: without values, Argilla 2.8.0 stores the record and
-# fails to index it (500).
-EMPTY_DISCARD: Mapping[str, Any] = {"values": {}, "status": "discarded"}
+# The only field of a record: an item as JSON, which the page displays.
+FIELD = "item"
+PAGE_TEXTS = (
+    "user", "companion", "reply_to_judge", "proposed_reply", "crisis_notice", "explicit_notice", "show_text", "note",
+    "choose_between", "discard_skips", "help_in_guidelines",
+)  # fmt: skip
 
 
 def record_id(item: str, salt: bytes) -> str:
@@ -30,72 +34,38 @@ def record_ids(items: Iterable[str], salt: bytes) -> dict[str, str]:
     return {record_id(item, salt): item for item in items}
 
 
+@cache
+def page(language: Language) -> str:
+    """Return the HTML that displays an item in one language."""
+    template = (files("h2htalk.rounds.argilla") / "page.html").read_text(encoding="utf-8")
+    texts = {name: interface_text(name, language) for name in PAGE_TEXTS}
+    return template.replace("LANGUAGE", language).replace('"TEXTS"', inert_json(texts))
+
+
+def inert_json(value: object) -> str:
+    """Return JSON that is safe inside a script: Argilla inserts it unescaped, by a text replacement.
+
+    `<` could end the script, and `$` and `#` have a meaning in the replacement.
+    """
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return re.sub(r"[<>&$#'`\u2028\u2029\x7f]", lambda match: f"\\u{ord(match[0]):04x}", text)
+
+
+def item_data(item: Item, language: Language) -> dict[str, Any]:
+    """Return the item's data for the page, without empty fields; control and invisible characters are escaped."""
+    data = {
+        "turns": [{"role": turn.role, "content": printable_lines(turn.content)} for turn in item.turns],
+        "context": [[printable(passage_title(name, language)), printable_lines(text)] for name, text in item.context],
+        "response": printable_lines(item.response),
+        "reference": printable_lines(item.reference),
+        "labels": [label_text("label", label, language) for label in item.labels],
+        "crisis": item.crisis,
+        "explicit": item.explicit,
+        "note": printable_lines(item.note),
+    }
+    return {key: value for key, value in data.items() if value}
+
+
 def displayed(item: Item) -> dict[str, str]:
     """Return the field of an item's record, which the page displays."""
     return {"data": inert_json(item_data(item, item.language))}
-
-
-def record_for(
-    id: str,
-    item: Item,
-    planned: RoundDataset,
-    question_ids: Mapping[str, str],
-    *,
-    suggest: bool,
-    discarded: Collection[str],
-) -> dict[str, Any]:
-    """Return a record as the server accepts it.
-
-    Args:
-        id: `record_id`.
-        item: what it displays.
-        planned: its dataset.
-        question_ids: question name -> id on the server, of questions with choices.
-        suggest: whether annotators see a model's suggestions and the proposed subtask.
-        discarded: ids of users for whom the item is discarded in advance.
-    """
-    record: dict[str, Any] = {
-        "external_id": id,
-        "fields": {FIELD: displayed(item)},
-        "metadata": {
-            "language": item.language,
-            "crisis": "yes" if item.crisis else "no",
-            "assignment_set": planned.assignment_set,
-            "session": planned.session,
-        },
-    }
-    if suggest:
-        record["metadata"]["subtask"] = item.subtask if item.subtask in SUBTASKS else "none"
-        record["suggestions"] = [
-            {"question_id": question_ids[name], "value": list(value) if isinstance(value, tuple) else value,
-             "type": "model", "agent": "reviewer"}
-            for name, value in item.suggested.items() if name in question_ids
-        ]  # fmt: skip
-    if discarded:
-        record["responses"] = [{"user_id": user, **EMPTY_DISCARD} for user in sorted(discarded)]
-    return record
-
-
-def is_empty_discard(response: Mapping[str, Any]) -> bool:
-    """Return whether a response on the server has the content of `EMPTY_DISCARD`."""
-    return response["status"] == "discarded" and not response["values"]
-
-
-def suggestible(questions: Sequence[Question]) -> set[str]:
-    """Return the questions with choices: a model's free text is not suggested."""
-    return {question.name for question in questions if question.form != "text"}
-
-
-def batches(records: Sequence[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
-    """Divide records into requests of limited size."""
-    batch: list[dict[str, Any]] = []
-    size = 0
-    for record in records:
-        length = len(record.get("fields", {}).get(FIELD, {}).get("data", ""))
-        if batch and (len(batch) >= BATCH or size + length > BATCH_SIZE):
-            yield batch
-            batch, size = [], 0
-        batch.append(record)
-        size += length
-    if batch:
-        yield batch

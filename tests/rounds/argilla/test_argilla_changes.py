@@ -10,8 +10,8 @@ from argilla_double import ArgillaDouble
 from argilla_made import DATASET, SAYS, add_second_set, change, discarded_for, named, opened
 
 from h2htalk.errors import RoundError
-from h2htalk.rounds.argilla.discards import AdvanceDiscards
 from h2htalk.rounds.argilla.platform import DISCARDS, ArgillaPlatform
+from h2htalk.rounds.argilla.record_publishing import AdvanceDiscards
 from h2htalk.rounds.lifecycle import close_round, open_round, reopen_round, round_status
 from h2htalk.rounds.round_folder import RoundFolder
 

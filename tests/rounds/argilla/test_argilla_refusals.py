@@ -200,7 +200,7 @@ def test_a_dead_server_is_reported_quickly(dead: Path, monkeypatch: pytest.Monke
     assert clock.waited <= 4
 
 
-# The third request is the sign-in of the SDK, which does not repeat it.
+# Requests 1 and 2 ask for the version and the key's owner.
 @pytest.mark.parametrize("at", [2, 4, 12])
 def test_a_server_that_has_answered_may_restart(
     server: ArgillaDouble, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at: int

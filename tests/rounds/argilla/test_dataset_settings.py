@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -15,17 +14,12 @@ from h2htalk.data.languages import LANGUAGES, Language
 from h2htalk.data.scenario import Turn
 from h2htalk.rounds.annotators import Annotator
 from h2htalk.rounds.argilla.dataset_settings import MAX_DESCRIPTION, MAX_TITLE, plain_name, question_for
-from h2htalk.rounds.argilla.discards import items_to_discard
-from h2htalk.rounds.argilla.record_page import PAGE_TEXTS, inert_json, page
-from h2htalk.rounds.argilla.records import batches, record_id, record_ids
-from h2htalk.rounds.argilla.settings_diff import differences, missing_parts, texts_fingerprint
+from h2htalk.rounds.argilla.datasets import differences, texts_fingerprint
+from h2htalk.rounds.argilla.record_publishing import batches, items_to_discard
+from h2htalk.rounds.argilla.records import PAGE_TEXTS, inert_json, page, record_id, record_ids
 from h2htalk.rounds.items import Item
 from h2htalk.rounds.questions import QUESTIONS, Kind
 from h2htalk.rounds.texts.interface import interface_text
-
-pytest.importorskip("argilla")
-
-CLIENT = SimpleNamespace(api=SimpleNamespace(questions=None))
 
 
 @given(st.text(min_size=1))
@@ -74,7 +68,7 @@ def test_page_has_its_texts_and_nothing_that_argilla_replaces(language: Language
 @pytest.mark.parametrize("kind", QUESTIONS)
 def test_questions_respect_the_server_s_limits(kind: Kind, language: Language) -> None:
     for question in QUESTIONS[kind]:
-        made = question_for(CLIENT, question, language).serialize()
+        made = question_for(question, language)
         assert 0 < len(made["title"]) <= MAX_TITLE
         assert 0 < len(made["description"]) <= MAX_DESCRIPTION
         # The page cannot require an answer conditionally.
@@ -137,15 +131,6 @@ def test_differences(actual: dict[str, Any], expected: dict[str, Any], message: 
     assert differences(actual, expected, texts_fingerprint(expected)) == [message]
     # Texts that are unchanged since the dataset was created are no difference: a later release may have others.
     assert differences(actual, expected, texts_fingerprint(actual)) == ([] if "another" in message else [message])
-
-
-def test_missing_parts_of_a_dataset() -> None:
-    lacking = missing_parts(settings(questions=[], metadata=[]), settings())
-    assert {kind: [one["name"] for one in parts] for kind, parts in lacking.items()} == {
-        "fields": [],
-        "questions": ["keep"],
-        "metadata": ["assignment_set"],
-    }
 
 
 def test_items_to_discard() -> None:
