@@ -158,7 +158,7 @@ def test_ties_are_given_to_other_annotators(stack: Stack, base: Path) -> None:
     assert (status.by_item["item-000"], status.skipped) == (3, 0)
 
 
-@pytest.mark.parametrize("at", [7, 9, 14, 22, 27, 30, 34, 38, 41, 44, 51, 60, 63])
+@pytest.mark.parametrize("at", [6, 8, 13, 16, 21, 23, 26, 30, 31, 34, 37, 43, 50])
 def test_opening_killed_at_any_request_can_be_repeated(stack: Stack, base: Path, at: int) -> None:
     name = f"killed-{at}"
     spec, out = small_spec(base, name), base / name
@@ -293,6 +293,6 @@ def test_other_keys_rounds_and_settings_are_refused(stack: Stack, base: Path, mo
 def wait_for_search() -> None:
     client = connect()
     end = time.monotonic() + 60
-    while client.call("GET", "/api/v1/status", allowed=range(400, 600), attempts=1)[0] != 200:
+    while client.ask_search_engine("/api/v1/status") is None:
         assert time.monotonic() < end
         time.sleep(0.3)
