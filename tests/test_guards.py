@@ -126,7 +126,7 @@ BUDGETS = {
     "cli": 1146,
     "curation": 19531,
     "data": 3983,
-    "rounds": 8133,
+    "rounds": 8082,
     "text": 3258,
 }
 

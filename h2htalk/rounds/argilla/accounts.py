@@ -176,43 +176,25 @@ def annotators_by_user(folder: RoundFolder, accounts: Mapping[str, UserAccount])
     return {user: by_id[annotator] for annotator, user in ids.items() if annotator in by_id and user not in privileged}
 
 
-def describe_accounts(
-    client: ArgillaClient,
-    folder: RoundFolder,
-    accounts: Mapping[str, UserAccount],
-    submitted: Collection[str],
-) -> list[str]:
-    """Return messages about annotators whose account the key does not see any more.
-
-    Args:
-        client, folder: server and round.
-        accounts: as `users` returns them.
-        submitted: ids of users with a submitted response.
-    """
+def describe_accounts(client: ArgillaClient, folder: RoundFolder, accounts: Mapping[str, UserAccount]) -> list[str]:
+    """Return a message about annotators whose account the key does not see any more. `accounts`: as of `users`."""
     known = stored_accounts(folder)
     ids = _user_ids(folder.annotators(), accounts, known)
-    gone = [one for one in folder.annotators() if one.id in known and one.id not in ids]
-    is_owner = client.role == "owner"
-    hidden = [one.name for one in gone if known[one.id] in submitted and not is_owner]
-    lost = ", ".join(one.name for one in gone if one.active and one.name not in hidden)
-    messages = []
-    if hidden:
-        messages.append(
-            f"{', '.join(hidden)}: not in the workspaces that your key sees, so it cannot tell whether they are still "
-            "annotators; their annotations count: check with an owner's key"
-        )
-    if lost and is_owner:
-        messages.append(
-            f"{lost}: the account was deleted, and Argilla deletes a user's responses with it; annotations collected "
-            "earlier count. Create the account again with `h2htalk round open` and the same options, or assign the "
-            "items to others with `h2htalk round reopen --without NAME`"
-        )
-    elif lost:
-        messages.append(
-            f"{lost}: not in the round's workspaces, so they cannot answer; only an owner's key shows whether they "
-            "still have an account: with one, `h2htalk round open` and the same options add them again"
-        )
-    return messages
+    gone = [one for one in folder.annotators() if one.active and one.id in known and one.id not in ids]
+    if not gone:
+        return []
+    names = ", ".join(one.name for one in gone)
+    if client.role != "owner":
+        return [
+            f"{names}: not in the workspaces that your key sees, so they may be unable to answer, and it cannot tell "
+            "whether they are still annotators; their annotations count: check with an owner's key, and add them again "
+            "with `h2htalk round open` and the same options"
+        ]
+    return [
+        f"{names}: the account was deleted, and Argilla deletes a user's responses with it; annotations collected "
+        "earlier count. Create the account again with `h2htalk round open` and the same options, or assign the "
+        "items to others with `h2htalk round reopen --without NAME`"
+    ]
 
 
 def stored_accounts(folder: RoundFolder) -> dict[str, str]:

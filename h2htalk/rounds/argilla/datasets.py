@@ -257,11 +257,17 @@ def differences(actual: Mapping[str, Any], expected: Mapping[str, Any], texts: s
         messages.append(f"{numbers[0]} annotators per item, not {numbers[1]}")
     if actual["allow_extra_metadata"] != expected["allow_extra_metadata"]:
         messages.append("metadata of any name is allowed")
+    same_texts = texts_fingerprint(actual) == texts
     for kind in PARTS:
-        ours, theirs = (_structure(one[kind]) for one in (expected, actual))
-        messages += [f"{kind}: {name} {_describe_difference(theirs.get(name), ours.get(name))}"
-                     for name in sorted(ours.keys() | theirs.keys()) if ours.get(name) != theirs.get(name)]  # fmt: skip
-    return messages if texts_fingerprint(actual) == texts else messages + _changed_texts(actual, expected)
+        ours, theirs = ({part["name"]: part for part in one[kind]} for one in (expected, actual))
+        messages += [f"{kind}: {name} is missing" for name in sorted(ours.keys() - theirs.keys())]
+        messages += [f"{kind}: {name} was added" for name in sorted(theirs.keys() - ours.keys())]
+        for name in sorted(ours.keys() & theirs.keys()):
+            one, other = (_structure(part) | ({} if same_texts else _part_texts(part))
+                          for part in (ours[name], theirs[name]))  # fmt: skip
+            if changed := [key for key in sorted({*one, *other}) if one.get(key) != other.get(key)]:
+                messages.append(f"{kind}: {name} has another {', '.join(changed)}")
+    return messages
 
 
 def texts_fingerprint(settings: Mapping[str, Any]) -> str:
@@ -270,30 +276,13 @@ def texts_fingerprint(settings: Mapping[str, Any]) -> str:
     return hashlib.sha256(json_line(texts).encode()).hexdigest()[:16]
 
 
-def _structure(parts: Sequence[Mapping[str, Any]]) -> dict[str, tuple[Any, ...]]:
-    """Return type, choices and requiredness of each field, question or property."""
+def _structure(part: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a field, question or property asks for, without its texts."""
     return {
-        part["name"]: (
-            part["settings"]["type"],
-            tuple(option["value"] for option in part["settings"].get("options") or ()),
-            part.get("required"),
-        )
-        for part in parts
+        "type": part["settings"]["type"],
+        "list of choices": [option["value"] for option in part["settings"].get("options") or ()],
+        "required flag": part.get("required"),
     }
-
-
-def _describe_difference(theirs: tuple[Any, ...] | None, ours: tuple[Any, ...] | None) -> str:
-    if theirs is None:
-        return f"is missing; it was {_describe_structure(ours)}"
-    if ours is None:
-        return f"was added, {_describe_structure(theirs)}"
-    return f"is {_describe_structure(theirs)}, not {_describe_structure(ours)}"
-
-
-def _describe_structure(part: tuple[Any, ...] | None) -> str:
-    kind, choices, required = part or ("", (), None)
-    text = f"{kind} of {', '.join(map(str, choices))}" if choices else str(kind)
-    return text if required is None else f"{text} ({'required' if required else 'optional'})"
 
 
 def _part_texts(part: Mapping[str, Any]) -> dict[str, Any]:
@@ -309,27 +298,6 @@ def _part_texts(part: Mapping[str, Any]) -> dict[str, Any]:
         texts[f"label of {option['value']}"] = option.get("text")
         texts[f"help of {option['value']}"] = option.get("description")
     return {key: value for key, value in texts.items() if value}
-
-
-def _changed_texts(actual: Mapping[str, Any], expected: Mapping[str, Any]) -> list[str]:
-    messages = []
-    for kind in PARTS:
-        by_name = {part["name"]: part for part in actual[kind]}
-        for part in expected[kind]:
-            if part["name"] not in by_name:
-                continue
-            theirs = by_name[part["name"]]
-            ours, texts = _part_texts(part), _part_texts(theirs)
-            # Missing and added choices are differences in structure.
-            one_sided = {f"label of {choice}" for choice in _choices(part) ^ _choices(theirs)}
-            changed = [key for key in sorted({*ours, *texts} - one_sided) if ours.get(key) != texts.get(key)]
-            if changed:
-                messages.append(f"{kind}: {part['name']} has another {', '.join(changed)}")
-    return messages
-
-
-def _choices(part: Mapping[str, Any]) -> set[Any]:
-    return {option["value"] for option in part["settings"].get("options") or ()}
 
 
 # --- Search index: annotators see it, and if it is broken no work seems to be left ------------------------------------

@@ -160,8 +160,7 @@ class ArgillaPlatform:
             discarded=discards.all(),
         )
         discards.change(remove=read.answered)
-        submitted = {one.user for one in contents.responses if one.status == "submitted"}
-        notes = (*contents.notes, *describe_accounts(client, folder, accounts, submitted), *read.notes)
+        notes = (*contents.notes, *describe_accounts(client, folder, accounts), *read.notes)
         mistakes = (*contents.mistakes, *read.mistakes)
         return Collected(read.annotations, mistakes, notes, read.started, contents.offered)
 

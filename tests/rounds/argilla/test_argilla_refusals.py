@@ -21,7 +21,7 @@ CHINESE = DATASET.replace("en", "zh")
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda one: one["questions"][1]["settings"]["options"].pop(), "keep is label_selection of keep (required)"),
+        (lambda one: one["questions"][1]["settings"]["options"].pop(), "another label of drop, list of choices"),
         (lambda one: one["questions"][1]["settings"]["options"][0].update(text="Drop"), "another label of keep"),
         (lambda one: one.update(guidelines="Be quick."), "other guidelines"),
         (lambda one: one["distribution"].update(min_submitted=5), "5 annotators per item, not 2"),
@@ -78,7 +78,7 @@ def test_changed_texts_are_noted(server: ArgillaDouble, tmp_path: Path) -> None:
     server.dataset(CHINESE)["metadata"].append({"name": "mm", "title": "mm", "settings": {"type": "terms"}})
     one, other = round_status(round.path).notes
     assert f"{DATASET}: changed on the server: questions: keep has another label of drop" in one
-    assert f"{CHINESE}: changed on the server: metadata: mm was added, terms" in other
+    assert f"{CHINESE}: changed on the server: metadata: mm was added" in other
 
 
 def test_other_texts_in_a_later_release_are_no_change(
@@ -111,9 +111,8 @@ def test_annotators_whom_an_admin_s_key_does_not_see_are_noted(server: ArgillaDo
     server.role = "admin"
     status = round_status(round.path)
     assert status.completed == 1
-    unsure, out = status.notes
-    assert "cem: not in the workspaces that your key sees" in unsure
-    assert "ben: not in the round's workspaces" in out
+    (note,) = status.notes
+    assert "ben, cem: not in the workspaces that your key sees" in note
     server.role = "owner"
     assert round_status(round.path).notes == ()
 

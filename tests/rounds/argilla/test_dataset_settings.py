@@ -100,20 +100,18 @@ def question(**changes: Any) -> dict[str, Any]:
     return settings(questions=[{**settings()["questions"][0], **changes}])
 
 
-BOTH = "label_selection of keep, drop (required)"
 LABELLED = question(settings=options(keep="Keep it", drop="Drop it"))
 
 
 @pytest.mark.parametrize(
     ("actual", "expected", "message"),
     [
-        (settings(questions=[]), settings(), f"questions: keep is missing; it was {BOTH}"),
+        (settings(questions=[]), settings(), "questions: keep is missing"),
         (question(required=False), settings(),
-         f"questions: keep is label_selection of keep, drop (optional), not {BOTH}"),
+         "questions: keep has another required flag"),
         (settings(allow_extra_metadata=True), settings(), "metadata of any name is allowed"),
-        # An added property was described as `mm is terms, not not there`.
         (settings(metadata=[*settings()["metadata"], {"name": "mm", "settings": {"type": "terms"}}]), settings(),
-         "metadata: mm was added, terms"),
+         "metadata: mm was added"),
         # Swapped labels inverted all answers, and nobody was warned.
         (question(settings=options(keep="Drop it", drop="Keep it")), LABELLED,
          "questions: keep has another label of drop, label of keep"),
@@ -121,16 +119,16 @@ LABELLED = question(settings=options(keep="Keep it", drop="Drop it"))
         (question(description="Say drop."), settings(), "questions: keep has another description"),
         (settings(fields=[{"name": "item", "required": True, "settings": {"type": "custom", "template": "y"}}]),
          settings(), "fields: item has another page"),
-        # A missing choice is one difference, not two.
         (question(settings=options(keep="Keep it")), LABELLED,
-         f"questions: keep is label_selection of keep (required), not {BOTH}"),
+         "questions: keep has another label of drop, list of choices"),
     ],
 )  # fmt: skip
 def test_differences(actual: dict[str, Any], expected: dict[str, Any], message: str) -> None:
     assert differences(actual, expected) == [message]
     assert differences(actual, expected, texts_fingerprint(expected)) == [message]
     # Texts that are unchanged since the dataset was created are no difference: a later release may have others.
-    assert differences(actual, expected, texts_fingerprint(actual)) == ([] if "another" in message else [message])
+    structure = re.search("missing|allowed|added|another (label of drop, list|required)", message)
+    assert bool(differences(actual, expected, texts_fingerprint(actual))) == bool(structure)
 
 
 def test_items_to_discard() -> None:
