@@ -123,11 +123,11 @@ BUDGETS = {
     "analysis": 3308,
     "benchmark": 10869,
     "chat": 5276,
-    "cli": 1146,
-    "curation": 19531,
-    "data": 3983,
-    "rounds": 8082,
-    "text": 3258,
+    "cli": 1133,
+    "curation": 18564,
+    "data": 3980,
+    "rounds": 7601,
+    "text": 3232,
 }
 
 
