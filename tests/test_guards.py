@@ -126,7 +126,7 @@ BUDGETS = {
     "cli": 1133,
     "curation": 18564,
     "data": 3980,
-    "rounds": 7601,
+    "rounds": 7603,
     "text": 3232,
 }
 

@@ -88,7 +88,9 @@ def read_codes(book: Workbook) -> tuple[str, dict[int, str]]:
     """Return a workbook's code, and item number -> checksum; an empty code if it has none."""
     if CODES not in book.sheetnames:
         return "", {}
-    (head, *lines) = [*book[CODES].iter_rows(max_row=_MAX_ROWS, max_col=2, min_col=1, values_only=True)] or [()]
+    sheet = book[CODES]
+    last = min(sheet.max_row or _MAX_ROWS, _MAX_ROWS)  # openpyxl creates the rows that it is asked for
+    (head, *lines) = [*sheet.iter_rows(max_row=last, max_col=2, values_only=True)] or [()]
     code = str(head[1]) if len(head) > 1 else ""
     return code, {number: str(line[1]) for line in lines if (number := whole_number(line[0])) is not None}
 
