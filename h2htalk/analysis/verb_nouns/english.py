@@ -33,7 +33,7 @@ _RELATIVE_PRONOUNS = _words("that which who whom")
 _PARTICLE_ADVERBS = _words("up out off down away back on in over")
 # Verbs that take no object, and nouns that are pronouns or say when: "the other one", "last night".
 _OBJECTLESS = _words(
-    "be become seem appear remain agree arrive belong come depend exist fall go happen look sleep stay"
+    "be become seem appear remain agree arrive belong come depend exist fall go happen look sit sleep stay"
 )
 _PRONOUNS = _words("one other something anything nothing everything someone anyone everyone today tonight tomorrow")
 _TIMES = _words("second minute hour day night week month year morning afternoon evening weekend time")
