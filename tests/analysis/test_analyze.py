@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -73,11 +72,6 @@ def test_words_and_pairs_are_those_of_the_functions_that_count_them(mini: Analys
             assert list(part.words[side]) == count_words(of_side, part.language)
             lines = [piece for text in of_side for piece in pieces(text)]
             assert list(part.pairs[side]) == count_pairs([*iter_pairs(lines, part.language)])
-
-
-@pytest.mark.slow
-def test_the_number_of_processes_changes_nothing(mini: Analysis) -> None:
-    assert replace(analyze(AnalyzeSpec("mini@1", processes=2)), spec=mini.spec) == mini
 
 
 def test_row_order_changes_nothing_but_the_order(tmp_path: Path) -> None:
@@ -195,15 +189,3 @@ def test_an_empty_split_is_an_error(tmp_path: Path) -> None:
 
 
 # --- What it loads ----------------------------------------------------------------------------------------------
-
-
-def test_counting_draws_nothing() -> None:
-    code = """
-import sys
-sys.modules["torch"] = None  # spaCy would load it
-from h2htalk.analysis.analyze import AnalyzeSpec, analyze
-analyze(AnalyzeSpec("mini@1", language="en", limit=2, processes=1))
-print(sorted({"matplotlib", "wordcloud"} & set(sys.modules)))
-"""
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=True)
-    assert done.stdout == "[]\n"

@@ -6,7 +6,6 @@ import base64
 import hashlib
 import re
 from importlib.resources import files
-from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -130,21 +129,6 @@ def luminance(colour: str) -> float:
 
 DARK = "@media (prefers-color-scheme: dark)"
 PRINT = "@media print"
-
-
-@pytest.mark.parametrize(("one", "other"), list(combinations(SHEETS, 2)))
-def test_no_rule_stands_in_two_sheets(one: str, other: str) -> None:
-    said = [
-        {
-            (media, selector.strip(), declaration)
-            for media, several, declarations in rules(name)
-            for selector in several.split(",")
-            for declaration in declarations.items()
-        }
-        for name in (one, other)
-    ]
-    assert len(said[0]) > 30
-    assert said[0] & said[1] == set()
 
 
 @pytest.mark.parametrize("name", SHEETS)

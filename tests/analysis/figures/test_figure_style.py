@@ -17,8 +17,8 @@ from PIL import Image
 
 from h2htalk.analysis import figures
 from h2htalk.analysis.figures import draw_log_odds, draw_sunburst, save_figure
-from h2htalk.analysis.figures.labels import STAND_IN, label, replaced_note, shortened, width_of, write
-from h2htalk.analysis.figures.style import BUNDLED_FONT, figure_style, find_font, new_panels, thousands
+from h2htalk.analysis.figures.labels import STAND_IN, label, shortened, width_of
+from h2htalk.analysis.figures.style import BUNDLED_FONT, find_font, thousands
 from h2htalk.analysis.verb_nouns.pairs import PairCount, top_verbs
 from h2htalk.errors import ConfigError, MissingExtraError
 
@@ -91,14 +91,6 @@ def test_the_bundled_font_draws_everyday_chinese_of_both_kinds() -> None:
     assert font.covers.issuperset(map(ord, "佢哋嘅事 㙘䴙𠅤 café ¿qué? Привет Ελλας，。！？「」《》…—々 あア"))
 
 
-def test_the_bundled_font_is_small_and_comes_with_its_licence() -> None:
-    assert BUNDLED_FONT.stat().st_size < 4_000_000
-    licence = (BUNDLED_FONT.parent / "OFL.txt").read_text(encoding="utf-8")
-    assert licence.startswith("© 2014-2021 Adobe")
-    assert "SIL OPEN FONT LICENSE Version 1.1" in licence
-    assert "Noto Sans CJK SC" in " ".join((BUNDLED_FONT.parent / "README.md").read_text(encoding="utf-8").split())
-
-
 def test_a_language_has_one_font_everywhere_or_is_an_error() -> None:
     chinese, english = find_font("zh"), find_font("en")
     assert (chinese.path, chinese.name, chinese.source) == (BUNDLED_FONT, "H2HTalk Sans SC", "bundled")
@@ -132,20 +124,6 @@ def test_every_character_of_a_label_has_a_glyph_and_a_shortened_label_fits(text:
 )
 def test_what_no_font_has_becomes_one_dot_and_controls_do_nothing(text: str, shown: str) -> None:
     assert label(text) == shown
-
-
-def test_how_many_labels_changed_is_said() -> None:
-    assert replaced_note([label("tea")]) == []
-    assert replaced_note([label("🫖"), label("茶🫖"), label("tea")])[0].endswith("in 2 labels.")
-
-
-@figure_style()
-@pytest.mark.parametrize("text", [*HOSTILE, "OK 回忆"])
-def test_any_text_is_drawn_as_it_is(text: str) -> None:
-    figure, (axes,) = new_panels(72)
-    drawn = write(axes, 0, 0, label(text))
-    figure.canvas.draw()
-    assert drawn.get_window_extent().width == pytest.approx(width_of(label(text), 8) * figure.dpi / 72, rel=0.1, abs=2)
 
 
 # --- Files ------------------------------------------------------------------------------------------------------------

@@ -6,18 +6,13 @@ import math
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from h2htalk.analysis.measures.coverage import Coverage, TagCombination, coverage
-from h2htalk.data.scenario import COMPLEXITIES, INTERACTIONS, Complexity, Interaction, Scenario, Tags
+from h2htalk.data.scenario import Complexity, Interaction, Scenario, Tags
 from h2htalk.data.splits import load_split
 
 ANY = load_split("mini@1").scenarios[0]
 Three = tuple[str, Complexity, Interaction]
-TAGS = st.tuples(
-    st.sampled_from(["calm", "sad", "proud"]), st.sampled_from(COMPLEXITIES), st.sampled_from(INTERACTIONS)
-)
 
 
 def tagged(*tags: Three) -> list[Scenario]:
@@ -58,12 +53,3 @@ def test_evenness_by_hand() -> None:
 def test_no_scenario_is_a_grid_without_cells() -> None:
     assert coverage([]) == Coverage({}, (), 0, 0)
     assert coverage([]).evenness is None
-
-
-@given(st.lists(TAGS, max_size=40))
-def test_no_scenario_is_lost_and_order_does_not_matter(tags: list[Three]) -> None:
-    found = coverage(tagged(*tags))
-    assert sum(found.emotions.values()) == sum(cell.count for cell in found.cells) == len(tags)
-    assert found.filled == len(set(tags)) <= found.total
-    assert found == coverage(tagged(*reversed(tags)))
-    assert found.evenness is None or 0 <= found.evenness <= 1

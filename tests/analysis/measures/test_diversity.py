@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import permutations, product
+from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from hypothesis.extra.numpy import arrays
 
 from h2htalk.analysis.measures.diversity import (
     SAMPLE_WORDS,
@@ -61,27 +58,12 @@ def test_distinct_by_hand() -> None:
     assert distinct([list("aba"), list("ab")]) == (2 / 5, 2 / 3, 1.0, None)
 
 
-@given(st.lists(st.lists(st.sampled_from("abcd"), max_size=12), max_size=8))
-def test_distinct_is_a_share_and_repeating_the_texts_halves_it(texts: list[list[str]]) -> None:
-    once, twice = distinct(texts), distinct(texts + texts)
-    for value, half in zip(once, twice, strict=True):
-        assert value is None or (0 < value <= 1 and half == pytest.approx(value / 2))
-
-
 # --- Spread -----------------------------------------------------------------------------------------------------
 
 
 def test_spread_by_hand() -> None:
     # Three texts, two alike, one at a right angle: of three pairs one has cosine 1 and two have 0.
     assert spread(np.array([[1, 0], [1, 0], [0, 1]], np.float32)) == pytest.approx(2 / 3)
-
-
-@given(arrays(np.float32, st.tuples(st.integers(2, 9), st.just(5)), elements=st.floats(0.5, 4.0, width=32)))
-def test_the_sum_vector_gives_the_mean_over_all_pairs(vectors: Vectors) -> None:
-    unit = unit_rows(vectors)
-    exact = unit.astype(np.float64)
-    distances = [1 - exact[i] @ exact[j] for i, j in permutations(range(len(unit)), 2)]
-    assert spread(unit) == pytest.approx(np.mean(distances), abs=1e-6)
 
 
 # --- A split's texts --------------------------------------------------------------------------------------------

@@ -16,7 +16,6 @@ from h2htalk.analysis.measures.scenario_texts import Side, SideText, instruction
 from h2htalk.data.languages import Language
 from h2htalk.data.scenario import Scenario, ScheduleEntry, Turn
 from h2htalk.data.splits import load_split
-from h2htalk.errors import ConfigError
 
 
 def side_text(
@@ -80,18 +79,6 @@ def test_tokens_are_counted_only_where_a_tokenizer_is_given() -> None:
     assert text_lengths(["ab c", ""], "en", letters)["tokens"] == [3, 0]
     assert tuple(text_lengths([], "en", letters)) == tuple(MEASURES)
     assert "tokens" not in text_lengths(["ab c"], "en", None)
-
-
-def test_a_language_is_never_guessed() -> None:
-    with pytest.raises(ConfigError, match="no language 'fr'"):
-        text_lengths(["bonjour"], "fr", None)
-
-
-@given(st.text(max_size=200), st.sampled_from(["en", "zh"]))
-def test_no_text_breaks_a_measure(text: str, language: Language) -> None:
-    lengths = text_lengths([text], language, None)
-    assert lengths["pieces"][0] <= lengths["characters"][0] <= len(text)
-    assert 0 <= lengths["words"][0] <= lengths["characters"][0]
 
 
 # --- What is reported -------------------------------------------------------------------------------------------

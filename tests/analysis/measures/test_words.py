@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 import re
-import sys
 from dataclasses import replace
 
 import numpy as np
@@ -21,7 +20,6 @@ from h2htalk.analysis.measures.scenario_texts import side_texts
 from h2htalk.analysis.measures.words import LONGEST_WORD, WordCount, comparable_counts, count_words, stop_words
 from h2htalk.data.languages import Language
 from h2htalk.data.splits import load_split
-from h2htalk.errors import ConfigError, MissingExtraError
 
 # Section 3.3 of the paper on Fig. 4, and what the words are in Chinese.
 DISCUSSED = {
@@ -53,13 +51,6 @@ def test_the_words_the_paper_discusses_are_kept(language: str) -> None:
 def test_function_words_are_stopped(language: str, words: str) -> None:
     assert set(words.split()) <= stop_words(language)
     assert counts_of(words, language) == {}
-
-
-def test_a_language_without_a_list_is_an_error() -> None:
-    with pytest.raises(ConfigError, match="no language 'fr'"):
-        stop_words("fr")
-    with pytest.raises(ConfigError, match="'fr'"):
-        count_words([], "fr")
 
 
 # --- Counting ---------------------------------------------------------------------------------------------------
@@ -175,14 +166,3 @@ def test_what_has_no_glyph_or_no_room_is_counted_below() -> None:
     assert re.fullmatch(r"Not drawn: \d+ words that do not fit; see the table\.", said)
     (said,) = [text.get_text() for text in draw_word_cloud([WordCount("𓀀", 2, 1)], "zh").texts]
     assert said == "no words (1 word without glyphs)"
-
-
-@pytest.mark.parametrize("word", ["tea", "w" * LONGEST_WORD, "$x^2$", "<b>"])
-def test_one_word_is_a_cloud(word: str) -> None:
-    assert draw_word_cloud([WordCount(word, 1, 1)], "en").texts == []
-
-
-def test_without_the_library_the_error_names_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "wordcloud", None)
-    with pytest.raises(MissingExtraError, match=r'pip install "h2htalk\[analysis\]"'):
-        draw_word_cloud([WordCount("tea", 1, 1)], "en")

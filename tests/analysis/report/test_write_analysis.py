@@ -5,8 +5,6 @@ from __future__ import annotations
 import csv
 import json
 import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -109,18 +107,6 @@ def test_hostile_words_stay_text_in_every_file(tmp_path: Path) -> None:
     assert row["word"].startswith("'=cmd")
     assert rows(tmp_path / "tables" / "pairs_en_response.csv") == [{"verb": "'+run", "noun": "'@noun", "count": "1"}]
     assert "</script>" not in (tmp_path / "index.html").read_text(encoding="utf-8")
-
-
-def test_a_home_that_cannot_be_written_is_no_news(tmp_path: Path) -> None:
-    code = "import sys; sys.path.insert(0, sys.argv[2]); from analysis_made import made_analysis as made\n"
-    code += "from pathlib import Path; from h2htalk.analysis.report import write_analysis as module\n"
-    code += "every = module.figure_specs; module.figure_specs = lambda analysis: every(analysis)[:1]\n"
-    code += "module.write_analysis(made(('en',), limit=2), Path(sys.argv[1]))"
-    command = [sys.executable, "-c", code, str(tmp_path / "out"), str(Path(__file__).parents[2])]
-    environment = {**os.environ, "HOME": "/proc/nowhere", "XDG_CONFIG_HOME": "", "XDG_CACHE_HOME": ""}
-    environment.pop("MPLCONFIGDIR", None)
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, check=False)
-    assert (done.returncode, "atplotlib" in done.stderr) == (0, False), done.stderr
 
 
 def test_a_missing_library_is_known_before_the_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections import Counter
 from pathlib import Path
 
@@ -33,10 +32,6 @@ from h2htalk.parallel import usable_cores
 def first_two_words(chunk: Chunk) -> Counts:
     pairs = [tuple(piece.split()[:2]) for piece in chunk.pieces if len(piece.split()) > 1]
     return {(verb, noun): n * chunk.times for (verb, noun), n in Counter(pairs).items()}  # type: ignore[misc]
-
-
-def die(chunk: Chunk) -> Counts:
-    os._exit(9)
 
 
 # --- What goes to a process at once -----------------------------------------------------------------------------
@@ -91,11 +86,6 @@ def test_the_counts_are_those_of_each_job(processes: int) -> None:
         *((f"book{n}", 129) for n in range(4)),
         *((f"book{n}", 128) for n in range(4, 7)),
     ]
-
-
-def test_nothing_to_parse_starts_nothing() -> None:
-    with counting_pairs([PairJob(("",), "en")], 4, die) as counting:
-        assert counting() == [[]]
 
 
 # --- Which pipeline parses which language ------------------------------------------------------------------------

@@ -8,20 +8,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from h2htalk.analysis.verb_nouns.english import noun_lemma
 from h2htalk.analysis.verb_nouns.pair_counting import iter_pairs
 from h2htalk.analysis.verb_nouns.pairs import PairCount, VerbGroup, VerbNounPair, count_pairs, top_verbs
-from h2htalk.errors import ConfigError, MissingExtraError
+from h2htalk.errors import ConfigError
 
 sys.path.insert(0, str(Path(__file__).parents[3] / "tools"))
 from eval_pairs import Score, Sentence, main, match, score
-
-SENTENCES = {"en": ["Wash the dishes, then feed the cat."], "zh": ["我想吃块蛋糕，再看场电影。"]}
-
-some_pairs = st.lists(st.builds(VerbNounPair, st.sampled_from("abc"), st.sampled_from("xyz")), max_size=40)
 
 
 def test_counts_stand_by_count_then_verb_then_noun() -> None:
@@ -46,22 +39,6 @@ def test_verbs_of_the_figure_stand_by_what_is_drawn_of_them() -> None:
         VerbGroup("take", 4, (PairCount("take", "bath", 2), PairCount("take", "walk", 2))),
         VerbGroup("have", 3, (PairCount("have", "cake", 3),)),
     ]
-
-
-@given(some_pairs, st.integers(0, 12))
-def test_the_order_of_texts_decides_nothing(pairs: list[VerbNounPair], n: int) -> None:
-    counts = count_pairs(pairs)
-    assert counts == count_pairs(reversed(pairs))
-    assert sum(count.count for count in counts) == len(pairs)
-    groups = top_verbs(reversed(counts), n)
-    assert sorted(noun.count for group in groups for noun in group.nouns) == sorted(c.count for c in counts[:n])
-    assert all(group.count == sum(noun.count for noun in group.nouns) for group in groups)
-    assert [(-group.count, group.verb) for group in groups] == sorted((-g.count, g.verb) for g in groups)
-
-
-def test_a_language_is_never_guessed() -> None:
-    with pytest.raises(ConfigError, match="choose from en, zh"):
-        [*iter_pairs(["hallo"], "de")]
 
 
 class TestEnglish:
@@ -94,11 +71,6 @@ class TestEnglish:
     def test_a_model_that_is_not_there_is_named(self) -> None:
         with pytest.raises(ConfigError, match="no_such_model"):
             [*iter_pairs(["Feed the cat."], "en", model="no_such_model")]
-
-    def test_without_lemminflect_the_error_says_what_to_type(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setitem(sys.modules, "lemminflect", None)
-        with pytest.raises(MissingExtraError, match=r"h2htalk\[analysis\]"):
-            noun_lemma("words-that-no-test-has-asked-for")
 
 
 class TestScoring:

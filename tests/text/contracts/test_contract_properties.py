@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -118,14 +115,3 @@ def test_a_timetable_of_valid_parts_passes(case: tuple[tuple[str, bool], str]) -
     (language, numbered), text = case
     subtask = "itinerary_advanced" if numbered else "itinerary_middle"
     assert check(text, subtask, language) == ()  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize(
-    "unit", ["(", ")", "()", "（a", ". ", "…", "我", "a", "1", '"', "here is the ", "9:", "\n", "-a", "苏"]
-)
-def test_a_hostile_reply_of_40_kb_takes_no_more_than_its_length(unit: str) -> None:
-    text = unit * (40_000 // len(unit)) + ")"
-    started = time.process_time()
-    for subtask in SUBTASKS:
-        check(text, subtask, "zh", persona_names=NAMES, prompt="Write 1 or 2 sentences. 最多三十个字。")
-    assert time.process_time() - started < 3

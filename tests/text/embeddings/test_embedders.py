@@ -182,12 +182,6 @@ def test_an_unknown_name_lists_the_choices_and_downloads_nothing(
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize("name", ["", "none", " "])
-def test_no_embedder_cannot_be_opened(name: str) -> None:
-    with pytest.raises(ConfigError, match="choose from"):
-        open_embedder(name)
-
-
 def test_each_distinct_text_is_encoded_once() -> None:
     asked: list[list[str]] = []
 

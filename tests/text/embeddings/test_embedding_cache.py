@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from h2htalk.text.embeddings.cache import CHUNK_TEXTS, CachedEmbedder
+from h2htalk.text.embeddings.cache import CachedEmbedder
 from h2htalk.text.embeddings.vectors import Vectors
 
 
@@ -52,15 +52,6 @@ def test_another_embedder_or_revision_shares_nothing(path: Path, other: Counting
     CachedEmbedder(CountingEmbedder(), path).encode(["tea"])
     CachedEmbedder(other, path).encode(["tea"])
     assert other.asked == ["tea"]
-
-
-def test_more_texts_than_one_chunk_keep_their_order(path: Path) -> None:
-    texts = [f"{'long ' * (i % 7)}text {i}" for i in range(CHUNK_TEXTS + 700)]
-    plain = CountingEmbedder().encode(texts)
-    np.testing.assert_array_equal(CachedEmbedder(CountingEmbedder(), path).encode(texts), plain)
-    unused = CountingEmbedder()
-    np.testing.assert_array_equal(CachedEmbedder(unused, path).encode(texts), plain)
-    assert unused.asked == []
 
 
 def test_texts_themselves_are_not_kept(path: Path) -> None:
@@ -110,17 +101,6 @@ def test_a_damaged_vector_is_computed_anew_and_written_over(path: Path, value: s
         np.testing.assert_array_equal(CachedEmbedder(unused, path).encode(texts), honest)
     assert len(repairing.asked) == 2
     assert unused.asked == []
-
-
-def test_an_embedder_of_unknown_width_computes_everything(path: Path) -> None:
-    class Unsure(CountingEmbedder):
-        def encode(self, texts: Sequence[str]) -> Vectors:
-            return super().encode(texts) if texts else np.zeros((0, 0), np.float32)
-
-    for _ in range(2):
-        embedder = Unsure()
-        np.testing.assert_array_equal(CachedEmbedder(embedder, path).encode(["tea"]), Unsure().encode(["tea"]))
-        assert embedder.asked == ["tea"]
 
 
 def fill(path: Path, part: int) -> None:

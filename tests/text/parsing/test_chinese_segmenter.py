@@ -1,6 +1,5 @@
 """Chinese words in the Universal Dependencies style. Figures on the test sets: tools/train_pipelines.py --check."""
 
-import time
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise, product
 from pathlib import Path
@@ -42,11 +41,6 @@ def test_words_of_a_sentence(text: str, words: str) -> None:
     assert segment(text) == words.split()
 
 
-@pytest.mark.parametrize("text", ["", " ", "\n\t\n"])
-def test_a_text_without_words_has_none(text: str) -> None:
-    assert segment(text) == []
-
-
 @given(st.text(max_size=60))
 def test_joined_the_words_are_the_text(text: str) -> None:
     """Whatever the characters: unpaired surrogates, joiners, controls."""
@@ -57,19 +51,6 @@ def test_joined_the_words_are_the_text(text: str) -> None:
 def test_a_sentence_is_cut_alike_wherever_it_stands(text: str) -> None:
     """White space ends a sentence for the segmenter, so what stands before it changes nothing."""
     assert segment(f"你好 {text}") == segment("你好") + segment(text)
-
-
-@given(st.characters())
-def test_a_character_alone_is_a_word_by_its_scores_too(character: str) -> None:
-    """What `cut` takes for granted, the tagger would say."""
-    assert bundled_segmenter()._cut_stretch(character) == [character]
-
-
-def test_a_segmenter_without_a_dictionary_still_cuts() -> None:
-    """An empty word list raised an IndexError."""
-    bundled = bundled_segmenter()
-    bare = Segmenter(bundled.weights, bundled.transitions, WordClassLexicon.build([]))
-    assert "".join(bare.cut("今天晚上 喝咖啡")) == "今天晚上 喝咖啡"
 
 
 def test_threads_that_ask_together_share_one_segmenter() -> None:
@@ -84,19 +65,6 @@ def test_threads_that_ask_together_share_one_segmenter() -> None:
     with ThreadPoolExecutor(4) as threads:
         found = list(threads.map(ask, range(4)))
     assert all(one is found[0] for one in found)
-
-
-@pytest.mark.slow
-def test_a_long_message_takes_time_in_proportion() -> None:
-    sentence = "我昨天晚上做了番茄炒蛋"
-
-    def cost(times: int) -> float:
-        start = time.process_time()
-        bundled_segmenter().cut(sentence * times)
-        return time.process_time() - start
-
-    cost(100)
-    assert min(cost(9000) for _ in range(2)) < 40 * max(min(cost(900) for _ in range(3)), 0.005)
 
 
 def allowed(tags: tuple[int, ...]) -> bool:
@@ -142,22 +110,6 @@ def test_a_word_has_its_class_and_another_none() -> None:
     assert lexicon.class_of("") is None
 
 
-def test_an_empty_list_knows_no_word(tmp_path: Path) -> None:
-    """Both questions raised an IndexError."""
-    empty = WordClassLexicon.build([])
-    empty.save(tmp_path / "lexicon.npz")
-    for lexicon in (empty, WordClassLexicon.load(tmp_path / "lexicon.npz")):
-        assert lexicon.class_of("咖啡") is None
-        found, classes = lexicon.find(window_hashes(code_points("咖啡"), 1)[0])
-        assert (len(found), len(classes)) == (0, 0)
-
-
-def test_a_list_answers_for_hashes_below_between_and_above_its_own() -> None:
-    lexicon = WordClassLexicon(np.array([5, 9], dtype=np.uint32), np.array([1, 0], dtype=np.uint8), ("n", "v"))
-    found, classes = lexicon.find(np.array([0, 5, 7, 9, 2**32 - 1], dtype=np.uint32))
-    assert (found.tolist(), classes.tolist()) == ([1, 3], [2, 1])
-
-
 def test_what_was_stored_is_what_is_loaded(tmp_path: Path) -> None:
     lexicon = WordClassLexicon.build(WORDS)
     lexicon.save(tmp_path / "lexicon.npz")
@@ -165,12 +117,6 @@ def test_what_was_stored_is_what_is_loaded(tmp_path: Path) -> None:
     assert again.names == lexicon.names
     assert np.array_equal(again.hashes, lexicon.hashes)
     assert np.array_equal(again.classes, lexicon.classes)
-
-
-def test_the_order_of_the_words_changes_nothing() -> None:
-    forwards, backwards = WordClassLexicon.build(WORDS), WordClassLexicon.build(reversed(WORDS))
-    assert np.array_equal(forwards.hashes, backwards.hashes)
-    assert np.array_equal(forwards.classes, backwards.classes)
 
 
 @given(st.text(min_size=1, max_size=12))

@@ -1,6 +1,5 @@
 """The bundled pipelines and spaCy's own. Figures on the test sets: tools/train_pipelines.py --check."""
 
-import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Barrier
@@ -79,11 +78,6 @@ def test_a_name_is_where_the_given_text_has_it(before: str, listed_names: str) -
     assert found == [Name(at + 10, at + 15, "PERSON"), Name(at + 24, at + 30, "LOC")]
 
 
-def test_each_text_has_its_list_also_one_without_a_name(listed_names: str) -> None:
-    texts = ["", ENGLISH, " \n ", "well", f"{ENGLISH}\n{ENGLISH}", f"{ENGLISH} " * 300]
-    assert [len(found) for found in names(texts, "en", listed_names)] == [0, 2, 0, 0, 4, 600]
-
-
 def test_labels_of_official_models_become_ours_and_others_are_left_out(listed_names: str) -> None:
     text = "isPERSON isPER isLOC isGPE isFAC isORG isDATE isNORP"
     (found,) = names([text], "en", listed_names)
@@ -91,17 +85,6 @@ def test_labels_of_official_models_become_ours_and_others_are_left_out(listed_na
         *(("isPERSON", "PERSON"), ("isPER", "PERSON")),
         *(("isLOC", "LOC"), ("isGPE", "LOC"), ("isFAC", "LOC"), ("isORG", "ORG")),
     ]
-
-
-@pytest.mark.parametrize(
-    "unit", [".", ".'", '." ' * 3 + "." * 40, "!'", "." * 99 + "'" * 99, "a", "😂", " ", "\n", "a, ", "\ud83d"]
-)
-def test_two_million_characters_are_cut_in_two_seconds(unit: str) -> None:
-    """Runs of full stops were tried again from each of them: half a minute."""
-    text = unit * (2_000_000 // len(unit))
-    start = time.process_time()
-    assert all(len(part) <= LONGEST_PIECE for part in pieces(text))
-    assert time.process_time() - start < 2
 
 
 def test_threads_that_ask_together_share_one_pipeline() -> None:
@@ -147,20 +130,6 @@ def test_texts_keep_their_order_and_do_not_touch_each_other(language: str) -> No
     assert together == alone * 40
 
 
-@pytest.mark.parametrize("language", ["en", "zh"])
-def test_loading_takes_less_than_a_second(language: str) -> None:
-    load_parser("en" if language == "zh" else "zh")  # what both share is imported
-    parsing._loaded.cache_clear()
-    start = time.process_time()
-    load_parser(language)
-    assert time.process_time() - start < 1
-
-
-def test_an_unknown_language_is_named() -> None:
-    with pytest.raises(ConfigError, match="no parser for language 'fr'; choose from en, zh"):
-        load_parser("fr")
-
-
 def test_a_model_that_is_not_there_says_what_to_do() -> None:
     with pytest.raises(ConfigError, match=r"'en_core_web_none' cannot be loaded .*python -m spacy download"):
         load_parser("en", "en_core_web_none")
@@ -189,8 +158,3 @@ def test_pieces_are_short_and_lose_nothing_but_white_space(text: str) -> None:
     parts = list(pieces(text))
     assert all(0 < len(part) <= LONGEST_PIECE for part in parts)
     assert "".join("".join(parts).split()) == "".join(text.split())
-
-
-def test_a_long_line_is_cut_after_a_sentence() -> None:
-    text = "I fed the cat. " * 500
-    assert all(part.endswith("cat.") for part in pieces(text))
