@@ -124,7 +124,7 @@ BUDGETS = {
     "benchmark": 10869,
     "chat": 5276,
     "cli": 1133,
-    "curation": 18564,
+    "curation": 18559,
     "data": 3980,
     "rounds": 7603,
     "text": 3232,
@@ -140,7 +140,7 @@ def test_no_folder_outgrows_its_budget() -> None:
 
 
 def test_the_tools_do_not_grow() -> None:
-    assert sum(len(path.read_bytes().splitlines()) for path in (ROOT / "tools").rglob("*.py")) <= 11_072
+    assert sum(len(path.read_bytes().splitlines()) for path in (ROOT / "tools").rglob("*.py")) <= 10_941
 
 
 def test_no_file_is_longer_than_600_lines_and_no_function_than_80() -> None:

@@ -69,17 +69,7 @@ def _score(text: str, chain: list[AddressPart]) -> float:
         return 0.75 if places and not unsure and (full or kinds.count("division") > 1) else 0.0
     if len(places) > 1:
         return 0.7 if {"street", "area"} & set(kinds) and "，" not in text[chain[0].start : chain[-1].end] else 0.0
-    if numbered > 1:
-        return 0.6
-    return 0.6 if kinds[0] in ("estate", "area") and _is_home(text, chain[0]) else 0.0
-
-
-def _is_home(text: str, part: AddressPart) -> bool:
-    """Whether somebody lives at an estate or a village without a number."""
-    name = text[part.start : part.end]
-    village = name.endswith(("村", "屯", "庄", "寨", "堡")) and len(name) > 2
-    estate = part.kind == "estate" and len(name) > 3 and not name.endswith(tuple(weak()))
-    return (village or estate) and text[: part.start].endswith(tuple(words("places", "stop", "home")))
+    return 0.6 if numbered > 1 else 0.0
 
 
 def widen_addresses(text: str, found: Iterable[ScoredRange], segments: Sequence[Segment]) -> list[ScoredRange]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from math import log
 
-from h2htalk.curation.anonymize.chinese.jieba_dictionary import tags, usual
+from h2htalk.curation.anonymize.chinese.jieba_dictionary import dictionary, tags, usual
 from h2htalk.curation.anonymize.chinese.name_segmenter import (
     BEFORE,
     KIN,
@@ -16,10 +16,11 @@ from h2htalk.curation.anonymize.chinese.name_segmenter import (
     is_letter,
     left_cue,
     listed_characters,
+    ordinary,
     right_cue,
     surnames,
 )
-from h2htalk.curation.anonymize.chinese.words import patterns, sections
+from h2htalk.curation.anonymize.chinese.words import patterns, sections, words
 from h2htalk.curation.anonymize.english.word_lists import RARE, folded
 from h2htalk.curation.anonymize.english.word_lists import words as english_words
 
@@ -80,6 +81,8 @@ def _is_word(text: str, segment: Segment) -> bool:
     if segment.shape == "surname" or _RE["naming"].search(text, max(start - 5, 0), start):
         return False
     word, shape = text[start:end], segment.shape
+    if word in ordinary() or word in words("persons", "context", "kin"):
+        return True
     if shape in ("full", "given") and segment.cue < STRONG and word in sections("cedict")["words"]:
         return True
     if _weakly_placed(text, segment):
@@ -94,6 +97,8 @@ def _is_word(text: str, segment: Segment) -> bool:
         return segment.cue < KIN or (usual(word, 100) and not (family and tags().get(word) in _NAMES))
     if shape == "given+title" and len(word) == 4 and usual(word[:2], 5) and usual(word[2:], 5):
         return True  # 学长学姐
+    if len(word) > 2 and segment.cue < STRONG and dictionary()[0].get(word) == 0:
+        return True  # 万念俱灰: a word of the dictionary begins so
     if word.endswith("老师") and _RE["teaching"].match(text, end):
         return True
     own = _RE["own"].search(text, max(start - 10, 0), start) is not None
@@ -107,6 +112,8 @@ def _is_word(text: str, segment: Segment) -> bool:
         return right_cue(text, end) < 1
     if shape != "full":
         return False
+    if start and usual(text[start - 1 : start + 1]) and surnames().get(word[0], -99.0) < _FREQUENT_SURNAME:
+        return True  # 有钱|可挣
     rare = surnames().get(word[:2], surnames().get(word[0], -99.0)) < _RARE_SURNAME
     if not listed_characters(word) and (rare or len(word) == 2) and word[0] != word[1]:
         return True
@@ -132,8 +139,14 @@ def _known(text: str, segment: Segment) -> bool:
     if segment.cue < STRONG and _listed(text, segment.start, segment.end):
         return True
     before = text[max(0, segment.start - 8) : segment.start]
+    if before.endswith("叫"):
+        return _RE["famous"].search(before[:-1]) is not None
+    if _RE["law"].match(text, segment.end):
+        return True
     if segment.cue >= KIN:
         return False
+    if _RE["theory"].match(text, segment.end):
+        return True
     if "+" in segment.shape or segment.shape in ("title", "nick"):
         return False
     return _RE["work"].match(text, segment.end) is not None or _RE["famous"].search(before) is not None

@@ -39,7 +39,6 @@ def _lists() -> dict[str, frozenset[str]]:
 def _patterns() -> dict[str, re.Pattern[str]]:
     lists = {key: "|".join(sorted(words, key=lambda word: (-len(word), word))) for key, words in _lists().items()}
     parts = {f"{key}_words": either for key, either in lists.items()}
-    parts |= {key: "|".join(sorted(hint(key))) for key in ("numbers", "spelled_streets")}
     parts["state"] = f"{lists['states']}|{lists['state_names']}"
     return compile_patterns(read_data(_FOLDER / "address_patterns.toml"), parts)
 
@@ -50,7 +49,7 @@ def find_addresses(text: str) -> list[Span]:
     Linear in the text's length: every pattern is bounded.
     """
     patterns = _patterns()
-    if not (patterns["digit"].search(text) or patterns["lane"].search(text) or any(_spelled_streets(text))):
+    if not (patterns["digit"].search(text) or patterns["lane"].search(text)):
         return []
     spans: list[Span] = []
     for chain in _chains(text, _pieces(text)):
@@ -63,7 +62,6 @@ def find_addresses(text: str) -> list[Span]:
 def _pieces(text: str) -> list[_Piece]:
     patterns = _patterns()
     pieces = [_Piece(*m.span(), "street") for m in patterns["street"].finditer(text) if _is_street(text, m)]
-    pieces += [_Piece(*span, "street") for span in _spelled_streets(text)]
     for m in patterns["building"].finditer(text):
         pieces.append(_Piece(m.start(), m.end("kind"), "lane" if m["kind"].lower() in hint("lanes") else "building"))
     for name, kind in (("typed", "street"), ("unit", "unit"), ("code", "code"), ("box", "box")):
@@ -132,9 +130,3 @@ def _with_tail(text: str, end: int) -> int:
         else:
             break
     return end - 1 if text[end - 1] in ".-" and text[end - 2 : end - 1].islower() is False else end
-
-
-def _spelled_streets(text: str) -> Iterator[tuple[int, int]]:
-    """(start, end) of numbers in words with their street (four two oh nine Rosewood Lane), of corners and blocks."""
-    for name in ("spelled", "more"):
-        yield from (match.span() for match in _patterns()[name].finditer(text))
