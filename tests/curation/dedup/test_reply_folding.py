@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from compose_made import script
 from curation_made import run_one
 from dedup_made import dedup, deduplicated, dialogue, words, workspace_of
 
@@ -143,7 +144,8 @@ def test_folded_replies_become_references(tmp_path: Path, references: int, origi
     )
     workspace = workspace_of(tmp_path, [*made, stays])
     dedup(workspace)
-    run_one("compose", workspace, ComposeSettings(references=references, subtasks=("dialogue_base",)))
+    model = script(tmp_path / "composer.jsonl", {})
+    run_one("compose", workspace, ComposeSettings(model, references=references, subtasks=("dialogue_base",)))
     candidate, _ = (Candidate.from_dict(r) for r in workspace.stage("compose").records())
     assert [r.origin for r in candidate.references] == origins
     licensed = {"source": "made", "dialogue": "q-000001", "licence": "CC-BY-4.0"}
