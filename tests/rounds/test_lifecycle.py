@@ -16,6 +16,7 @@ from spreadsheet_rounds import item, rows_of, write_rows
 
 from h2htalk.data.files import write_jsonl
 from h2htalk.errors import RoundError
+from h2htalk.rounds.item_sources import ItemSource, read_items
 from h2htalk.rounds.lifecycle import close_round, open_round, reopen_round, round_status
 from h2htalk.rounds.round_folder import RoundFolder
 from h2htalk.rounds.settings import make_spec
@@ -263,6 +264,59 @@ def test_a_round_that_is_closed_before_status_locks_it(tmp_path: Path, monkeypat
     status = round_status(path)
     assert (status.state, status.new) == ("closed", 0)
     close_round(path)
+
+
+@pytest.mark.parametrize("same", [False, True])
+def test_concurrent_openings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, same: bool) -> None:
+    """The second overwrote the items and annotators of the first, which it had not seen."""
+    annotators = str(people(tmp_path / "people.csv", *NAMES[:3]))
+    for name, numbers in (("items", range(3)), ("others", range(10, 13))):
+        write_jsonl(tmp_path / f"{name}.jsonl", [item(n) for n in numbers])
+    first, second = (
+        make_spec("expert", str(tmp_path / f"{name}.jsonl"), {"annotators": annotators})
+        for name in ("items", "items" if same else "others")
+    )
+    path = tmp_path / "round"
+    there: dict[str, bytes] = {}
+
+    def slow(name: str, *given: Any) -> ItemSource:
+        items = read_items(name, *given)
+        if not there:
+            there["lock"] = b""
+            open_round(first, path)
+            there.update(files_of(path))
+        return items
+
+    monkeypatch.setattr("h2htalk.rounds.lifecycle.read_items", slow)
+    if same:
+        assert open_round(second, path)[0].state == "open"
+    else:
+        with pytest.raises(RoundError, match="opened with another items"):
+            open_round(second, path)
+    there.pop("lock")
+    assert files_of(path) == there
+
+
+@pytest.mark.parametrize("read", ["assignment_sets", "annotators", "annotation_lines"])
+def test_a_list_of_rounds_while_one_is_reopened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, read: str) -> None:
+    """A list does not lock: it read the annotators, then assignments of one who was not yet among them."""
+    path = begin(tmp_path, count=3, people=2, overlap=2)
+    answer(path, lambda *_: expert(), only=("annalena",))
+    round_status(path)
+    more = people(tmp_path / "more.csv", "chen_wei")
+    real, calls = getattr(RoundFolder, read), [0]
+
+    def reads(folder: RoundFolder) -> object:
+        calls[0] += 1
+        if calls[0] == 1:
+            reopen_round(path, without=["bogumil"], annotators=more)
+            answer(path, lambda *_: expert(), only=("chen_wei",))
+            round_status(path)
+        return real(folder)
+
+    monkeypatch.setattr(RoundFolder, read, reads)
+    assert [one.state for one in list_rounds(tmp_path)] == ["open"]
+    assert calls[0]
 
 
 def tied_round(folder: Path, panel: int = 3) -> Path:
