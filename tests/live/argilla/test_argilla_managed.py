@@ -14,7 +14,7 @@ from argilla_stack import Stack
 from h2htalk.errors import RoundError
 from h2htalk.rounds.argilla.client import ArgillaClient, connect
 from h2htalk.rounds.argilla.platform import ArgillaPlatform
-from h2htalk.rounds.lifecycle import close_round, open_round, remove_annotator, reopen_round, round_status
+from h2htalk.rounds.lifecycle import open_round, remove_annotator, reopen_round, round_status
 
 pytestmark = [pytest.mark.live, pytest.mark.timeout(600), pytest.mark.usefixtures("signed_in")]
 
@@ -22,18 +22,6 @@ pytestmark = [pytest.mark.live, pytest.mark.timeout(600), pytest.mark.usefixture
 @pytest.fixture(scope="module")
 def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("managed")
-
-
-def test_discards_of_discarded_items_are_skips(stack: Stack, base: Path) -> None:
-    """The server cannot tell our discards from an annotator's own."""
-    small = Opened(base, stack, "status")
-    one, _, third = small.annotators
-    crisis = small.records(one)["item-002"]
-    third.submit(crisis, SAYS)
-    assert round_status(small.round.path).by_item["item-002"] == 1
-    third.submit(crisis, {}, "discarded")
-    status = round_status(small.round.path)
-    assert (status.by_item["item-002"], status.skipped, status.notes) == (0, 1, ())
 
 
 def test_responses_during_discarding_and_restoring_are_kept(
@@ -87,22 +75,6 @@ def test_changes_by_a_manager_are_noted(stack: Stack, base: Path) -> None:
     assert "1 of 3 items that need annotators have no record, the first: 'item-004'" in gone
     with pytest.raises(RoundError, match="keep has another label of drop"):
         open_round(small.spec, small.round.path)
-
-
-def test_an_edited_text_is_a_mistake(stack: Stack, base: Path) -> None:
-    """Only `open` noticed it."""
-    small = Opened(base, stack, "worded")
-    records, client = small.records(small.annotators[0]), connect()
-    path = f"/api/v1/records/{records['item-000']}"
-    before = client.get(path)["fields"]
-    assert round_status(small.round.path).mistakes == ()
-    client.call("PATCH", path, {"fields": {"item": {"data": before["item"]["data"].replace("a", "o")}}})
-    (mistake,) = round_status(small.round.path).mistakes
-    assert mistake.startswith("worded-set1-en-01: the text of 1 item was edited on the server (item-000)")
-    with pytest.raises(RoundError, match="1 mistake, the first: worded-set1-en-01: the text of 1 item was edited"):
-        close_round(small.round.path)
-    client.call("PATCH", path, {"fields": before})
-    assert round_status(small.round.path).mistakes == ()
 
 
 def test_a_removed_annotator(stack: Stack, base: Path) -> None:

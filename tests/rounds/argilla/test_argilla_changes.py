@@ -210,14 +210,6 @@ def test_the_server_counts_responses_of_other_users(server: ArgillaDouble, round
     assert offered["a"] == 0
 
 
-def test_changes_on_the_server_are_noted(server: ArgillaDouble, round: RoundFolder) -> None:
-    server.dataset(DATASET)["distribution"]["min_submitted"] = 1
-    server.dataset("round-set1-zh-01")["guidelines"] = "Be quick."
-    one, other = round_status(round.path).notes
-    assert f"{DATASET}: changed on the server: 1 annotators per item, not 2; restore" in one
-    assert "round-set1-zh-01: changed on the server: other guidelines; restore" in other
-
-
 def test_an_edited_text_is_a_mistake(server: ArgillaDouble, round: RoundFolder) -> None:
     """Only `open` noticed it: annotations of another text were decided without a word."""
     for item, name in (("a", "ann"), ("a", "cem"), ("b", "ann"), ("b", "cem"), *CHOSEN):

@@ -23,6 +23,11 @@ CHINESE = DATASET.replace("en", "zh")
     [
         (lambda one: one["questions"][1]["settings"]["options"].pop(), "another label of drop, list of choices"),
         (lambda one: one["questions"][1]["settings"]["options"][0].update(text="Drop"), "another label of keep"),
+        (lambda one: one["questions"][1].update(title="Drop?"), "questions: keep has another title"),
+        (lambda one: one["questions"][1].update(required=False), "keep has another required flag"),
+        (lambda one: one["questions"].pop(1), "questions: keep is missing"),
+        (lambda one: one["fields"][0]["settings"].update(template="x"), "fields: item has another page"),
+        (lambda one: one.update(allow_extra_metadata=True), "metadata of any name is allowed"),
         (lambda one: one.update(guidelines="Be quick."), "other guidelines"),
         (lambda one: one["distribution"].update(min_submitted=5), "5 annotators per item, not 2"),
         (lambda one: one.update(facts={"h2htalk": {"round": "0"}}), "belongs to another round"),
@@ -52,21 +57,6 @@ def test_another_round_of_that_name_is_refused_without_changes(server: ArgillaDo
     assert {method for method, _ in server.requests} == {"GET"}
     assert not {"eve", "fay"} & {user["username"] for user in server.users.values()}
     opened(tmp_path / "two" / "more", argilla=ArgillaSettings(workspace="two"))
-
-
-def test_another_dataset_with_a_name_of_ours_is_refused_without_changes(server: ArgillaDouble, tmp_path: Path) -> None:
-    first = opened(tmp_path / "one")
-    server.dataset(DATASET)["facts"] = None
-    server.dataset(CHINESE)["facts"] = {"notes": "of ours"}
-    server.requests.clear()
-    with pytest.raises(RoundError, match=f"a dataset {DATASET} that belongs to somebody else"):
-        open_round(first.spec(), first.path)
-    assert {method for method, _ in server.requests} == {"GET"}
-    # With other names they are no conflict.
-    for name in (DATASET, CHINESE):
-        server.dataset(name)["name"] = f"my {name}"
-    open_round(first.spec(), first.path)
-    assert len(server.datasets) == 4
 
 
 def test_changed_texts_are_noted(server: ArgillaDouble, tmp_path: Path) -> None:

@@ -199,6 +199,7 @@ def test_invalid_responses_are_mistakes(server: ArgillaDouble, tmp_path: Path) -
     round = opened(tmp_path)
     server.add_user("stranger")
     server.respond(DATASET, named(round, "a"), "stranger", **SAYS)
+    server.respond(DATASET, named(round, "b"), "stranger", "draft", **SAYS)
     server.respond(DATASET, named(round, "a"), "ann", subtask="poetry", keep="keep", quality=4)
     server.respond(DATASET, named(round, "b"), "ann", subtask="none", keep="keep")
     status = round_status(round.path)
@@ -206,6 +207,7 @@ def test_invalid_responses_are_mistakes(server: ArgillaDouble, tmp_path: Path) -
     missing, unknown = sorted(status.mistakes, key=lambda text: "missing" not in text)
     (stranger,) = status.notes
     assert "by 'stranger', who is not an annotator of this round" in stranger
+    assert "1 response by" in stranger
     assert f"{DATASET}: item a, response 00000000" in stranger
     assert "item b, annotator ann: quality is missing" in missing
     assert "item a, annotator ann: 'poetry' is not valid for subtask: choose from dialogue_base" in unknown
@@ -255,16 +257,3 @@ def test_an_incomplete_search_index_is_noted(server: ArgillaDouble, tmp_path: Pa
     assert "the search engine does not answer" in notes[0]
     with pytest.raises(RoundError, match="the server's search engine does not answer"):
         open_round(spec_in(tmp_path), round.path)
-
-
-def test_requests_are_repeated_during_a_restart(server: ArgillaDouble, tmp_path: Path) -> None:
-    round = opened(tmp_path)
-    server.respond(DATASET, named(round, "a"), "ann", **SAYS)
-    lost = iter(range(3))
-
-    def away(number: int, method: str, path: str) -> None:
-        if next(lost, None) is not None:
-            raise ConnectionError
-
-    server.before = away
-    assert round_status(round.path).completed == 1

@@ -83,22 +83,6 @@ def test_withdrawn_answers_are_none() -> None:
     assert found.started == {("a", "111")}
 
 
-def test_discards_are_skips_unless_made_in_advance() -> None:
-    assert values(read(said("discarded"))) == {SKIPPED: "yes"}
-    assert read(said("discarded"), discarded={("w1", "a", "111")}).annotations == ()
-    assert values(read(said("discarded", dataset="w2"), discarded={("w1", "a", "111")})) == {SKIPPED: "yes"}
-
-
-def test_later_discards_of_discarded_items_are_skips() -> None:
-    """An answer to a discarded item that was withdrawn stayed a vote."""
-    ours = ("w1", "a", "111")
-    assert read(said("discarded"), discarded={ours}).answered == frozenset()
-    for response in (said(**SAFE), said("draft"), said("discarded", comment="I would rather not")):
-        found = read(response, discarded={ours})
-        assert found.answered == {ours}
-        assert found.annotations != ()
-
-
 @pytest.mark.parametrize("turned", [False, True])
 def test_the_last_submitted_response_counts(turned: bool) -> None:
     first = said(when="2030-01-01", **SAFE)
@@ -115,17 +99,6 @@ def test_choices_of_other_items_are_mistakes() -> None:
     assert found.annotations == ()
     assert "item a, annotator ann: 'yes' is not a choice of this item: keep, drop" in found.mistakes[0]
     assert values(read(said(label="drop"), questions=questions, item=item)) == {"label": "drop"}
-
-
-def test_submitted_responses_of_other_users_are_noted() -> None:
-    assert read(said("draft", user="u2"), said("discarded", user="u2")).mistakes == ()
-    found = read(*(said(user="u2", dataset=f"w{n}", **SAFE) for n in range(5)), said(user="u9", **SAFE))
-    assert (found.annotations, found.mistakes) == ((), ())
-    bob, other = found.notes
-    assert "not counted: 5 responses by 'bob', who is not an annotator of this round" in bob
-    assert "w2: item a, response ; and 2 more" in bob
-    assert "DELETE /api/v1/responses/ID" in bob
-    assert "by 'u9'" in other
 
 
 def test_other_records_are_ignored_and_times_are_utc() -> None:
