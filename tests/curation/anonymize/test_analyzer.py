@@ -5,14 +5,10 @@ from __future__ import annotations
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from importlib.util import find_spec
-from itertools import pairwise
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 if find_spec("presidio_analyzer") is None:
     pytest.skip("the curation extra is not installed", allow_module_level=True)
@@ -29,7 +25,6 @@ from h2htalk.curation.anonymize.engine.analyzer import (
 )
 from h2htalk.curation.anonymize.spans import TYPES
 from h2htalk.curation.anonymize.surrogates.dialogue_surrogates import Surrogates
-from h2htalk.errors import ConfigError
 
 KEY = b"k" * 32
 
@@ -54,14 +49,6 @@ def test_presidios_analyzer_finds_what_the_stage_finds() -> None:
     assert {r.entity_type for r in results} == {"PERSON", "EMAIL_ADDRESS", "PHONE_NUMBER", "QQ", "ADDRESS"}
 
 
-def test_entities_can_be_chosen() -> None:
-    text = "my name is Tom Baker, mail tom@baker.com"
-    results = chat_analyzer("en").analyze(text, language="en", entities=["PERSON"])
-    assert [r.entity_type for r in results] == ["PERSON"]
-    spans = find_in_dialogue([text], "en", keep=["PERSON"]).spans[0]
-    assert [span.type for span in spans] == ["EMAIL_ADDRESS"]
-
-
 def test_every_type_has_a_family_and_a_family_taken_out_loses_its_types() -> None:
     assert sorted(kind for types in FAMILIES.values() for kind in types) == sorted(TYPES)
     text = "my name is Tom Baker, mail tom@baker.com, phone 415-555-2671, I work at Mercy Hospital"
@@ -70,11 +57,6 @@ def test_every_type_has_a_family_and_a_family_taken_out_loses_its_types() -> Non
         found = {r.entity_type for r in analyzer.analyze(text, language="en")}
         analyzer.registry.remove_recognizer(name)
         assert {r.entity_type for r in analyzer.analyze(text, language="en")} == found - set(types)
-
-
-def test_an_unknown_language_is_an_error() -> None:
-    with pytest.raises(ConfigError, match="choose from en, zh"):
-        chat_analyzer("fr")
 
 
 def _anonymized(text: str, **operators: str) -> str:
@@ -116,24 +98,12 @@ print(int(re.search(r"VmHWM:\\s*(\\d+)", open("/proc/self/status").read())[1]) /
     assert int(megabytes) <= 410  # 402 with the oldest versions of what it needs
 
 
-def found(text: str, language: str, **options: object) -> list[tuple[str, str]]:
-    return [(text[s.start : s.end], s.type) for s in find_spans(text, language, **options)]  # type: ignore[arg-type]
-
-
 @pytest.mark.parametrize(
     ("language", "text", "countries", "number"),
     [
         ("en", "Phone: (99) 645-791", (), "(99) 645-791"),
-        ("en", "my mobile is 0171 5529 8834", (), "0171 5529 8834"),
-        ("en", "my number is 0171 5529 8834", (), "0171 5529 8834"),
-        ("en", "call me: 0171 5529 8834", (), "0171 5529 8834"),
-        ("en", "text me 0171 5529 8834", (), "0171 5529 8834"),
-        ("en", "reach me at 06 48 22 91 37", (), "06 48 22 91 37"),
-        ("en", "my order number is 0171 5529 8834", (), None),
-        ("zh", "手机：06 48 22 91 37", (), "06 48 22 91 37"),
         ("en", "reach her on 030 9018 2100 tonight", ("DE",), "030 9018 2100"),
         ("zh", "他家是 030 9018 2100", ("DE",), "030 9018 2100"),
-        ("en", "she called 12 times and 645791 people came", (), None),
     ],
 )
 def test_telephone_numbers_of_other_countries(
@@ -142,21 +112,6 @@ def test_telephone_numbers_of_other_countries(
     (spans,) = find_in_dialogue([text], language, countries=countries).spans
     phones = [text[span.start : span.end] for span in spans if span.type == "PHONE_NUMBER"]
     assert phones == ([number] if number else [])
-
-
-def test_names_that_are_allowed_stay_and_others_do_not() -> None:
-    text = "Biscuit says hi. my name is Biscuit Miller, and my friend Talia knows"
-    assert ("Talia", "PERSON") in found(text, "en")
-    assert found("my friend Talia knows", "en", allow=["Talia"]) == []
-    assert found("艾薇，我叫李思琪", "zh", allow=["艾薇"]) == [("李思琪", "PERSON")]
-
-
-@pytest.mark.parametrize("language", ["en", "zh"])
-@given(texts=st.lists(st.text(alphabet=st.characters(), max_size=60), max_size=3))
-def test_any_text_gives_spans_in_order_inside_it(language: str, texts: list[str]) -> None:
-    for text, spans in zip(texts, find_in_dialogue(texts, language).spans, strict=True):
-        assert all(0 <= s.start < s.end <= len(text) and s.type in TYPES and 0.5 <= s.score <= 1 for s in spans)
-        assert all(a.end <= b.start for a, b in pairwise(spans))
 
 
 @pytest.mark.slow
@@ -168,25 +123,3 @@ def test_a_value_is_found_wherever_a_long_text_is_cut(place: int) -> None:
         (2, "张伟"),
         (7, "13812345678"),
     ]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("language", "unit"),
-    [
-        ("zh", "我叫张伟，电话13812345678，住在和平里小区6栋。"),
-        ("en", "my name is Emily Carter, 415-555-2671. "),
-        ("en", "(" * 40),
-        ("zh", "《张" * 20),
-    ],
-)
-def test_time_is_proportional_to_length(language: str, unit: str) -> None:
-    def seconds(length: int) -> float:
-        text = (unit * (length // len(unit) + 1))[:length]
-        start = time.process_time()
-        find_spans(text, language)
-        return time.process_time() - start
-
-    seconds(1000)
-    short, long = (min(seconds(n) for _ in range(2)) for n in (50_000, 200_000))
-    assert long < 4 * 2.5 * short + 0.2

@@ -28,7 +28,6 @@ def marked(language: str, *texts: str, allow: tuple[str, ...] = ()) -> list[list
         ("en", ("I am Anna", "savannah and annals"), [["Anna"], []]),
         ("zh", ("我叫李思琪", "思琪别哭", "叫李思琪就好"), [["李思琪"], ["思琪"], ["李思琪"]]),
         ("zh", ("我朋友叫张明天", "明天再说吧"), [["张明天"], []]),
-        ("zh", ("我的QQ是29384756", "就是29384756这个"), [["29384756"], ["29384756"]]),
     ],
 )
 def test_a_name_is_marked_before_and_after(language: str, texts: tuple[str, ...], expected: list[list[str]]) -> None:
@@ -90,19 +89,9 @@ def test_a_full_name_survived_where_it_was_written_in_one_word() -> None:
     assert said[1] == ["EmilyKowalczyk", "@emilykowalczyk", "emily.kowalczyk"]
 
 
-@pytest.mark.parametrize(
-    ("language", "first", "again", "expected"),
-    [
-        (
-            "en",
-            "I live at 22 Wexcombe Road, Bristol BS6 5AB",
-            "Wexcombe Rd? bs65ab",
-            ["Wexcombe Rd", "bs65ab"],
-        ),
-    ],
-)
-def test_a_part_of_an_address_survived(language: str, first: str, again: str, expected: list[str]) -> None:
-    assert marked(language, first, again)[1] == expected
+def test_a_part_of_an_address_survived() -> None:
+    said = marked("en", "I live at 22 Wexcombe Road, Bristol BS6 5AB", "Wexcombe Rd? bs65ab")
+    assert said[1] == ["Wexcombe Rd", "bs65ab"]
 
 
 def test_a_chinese_name_that_is_a_word_spoiled_innocent_text() -> None:

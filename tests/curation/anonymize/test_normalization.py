@@ -13,13 +13,9 @@ from h2htalk.curation.anonymize.normalization import normalize_text, plain
     ("given_text", "expected"),
     [
         ("１３８－００１３", "138-0013"),
-        ("①⑧⓪", "180"),
         ("𝟭𝟮𝟯 ²", "123 2"),
-        ("٠١٢ ०१", "012 01"),
         ("ｌｉｎ＠ｑｑ．ｃｏｍ", "lin@qq.com"),
-        ("a—b–c−d", "a-b-c-d"),
         ("京A·1 京A•1 京A・1", "京A·1 京A·1 京A·1"),
-        ("（你好），【好】", "(你好),[好]"),
         ("аеор", "aeop"),
     ],
 )

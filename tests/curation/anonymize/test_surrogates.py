@@ -14,11 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from h2htalk.curation.anonymize.engine.analyzer import anonymize_text, find_in_dialogue, operator_configs
-from h2htalk.curation.anonymize.normalization import value_shape
 from h2htalk.curation.anonymize.spans import TYPES, Span
-from h2htalk.curation.anonymize.surrogates.dialogue_surrogates import Surrogates, normalized_value
+from h2htalk.curation.anonymize.surrogates.dialogue_surrogates import Surrogates, birth_date, normalized_value
 from h2htalk.curation.anonymize.surrogates.names_and_places import chinese_names, latin_names
-from h2htalk.curation.anonymize.surrogates.numbers import NUMBERS, has_valid_check_digit, keyed_random, number
+from h2htalk.curation.anonymize.surrogates.numbers import has_valid_check_digit, keyed_random, number
 from h2htalk.curation.anonymize.values.dialogue_values import DialogueData, KnownValues
 from h2htalk.curation.anonymize.values.name_parts import name_parts
 
@@ -200,35 +199,28 @@ def test_no_chinese_surrogate_is_a_number_in_use() -> None:
         assert not phonenumbers.is_valid_number(parsed)
 
 
-@given(
-    kind=st.sampled_from(sorted(NUMBERS)),
-    value=st.text("0123456789abx", min_size=1, max_size=22),
-    language=st.sampled_from(["en", "zh"]),
-    attempt=st.sampled_from([0, 1, 100]),
-)
-def test_every_kind_keeps_the_length(kind: str, value: str, language: str, attempt: int) -> None:
-    made = number(kind, keyed_random(b"k" * 32, kind, value), value, language, attempt)
-    assert len(made) == len(value)
+# --- Dates of birth ---
 
 
 @pytest.mark.parametrize(
-    ("value", "compact", "other", "reformatted"),
-    [
-        ("138-1234", "1381234", "9990000", "999-0000"),
-        ("１３８", "138", "904", "904"),
-        ("①③⑧", "138", "904", "904"),
-        ("一三八", "138", "904", "904"),
-        ("幺三八", "138", "104", "104"),
-        ("Five five 5", "555", "012", "0 1 2"),
-        ("1oo4", "1004", "9876", "9876"),
-        ("1️⃣3️⃣", "13", "90", "90"),
-        ("AB 12c", "ab12c", "xy34z", "XY 34z"),
-    ],
+    "value", ["04/11/1987", "8th of May 1990", "OCT 19", "1995年8月2号", "农历正月初九", "2/29/96"]
 )
-def test_a_value_keeps_its_format(value: str, compact: str, other: str, reformatted: str) -> None:
-    shape = value_shape(value)
-    assert shape.compact == compact
-    assert shape.reformatted(other) == reformatted
+def test_a_date_becomes_another_one_in_its_format(value: str) -> None:
+    def shape(text: str) -> str:
+        text = re.sub(r"[0-9]{1,2}(?:st|nd|rd|th)?(?![0-9])", "N", re.sub(r"[0-9]{4,8}", "Y", text))
+        return re.sub(r"初?[正一二三四五六七八九十冬腊]{1,3}", "H", re.sub(r"(?i)[a-z]{3,9}", "M", text))
+
+    made = {birth_date(keyed_random(b"key", value, str(n)), value) for n in range(20)}
+    assert {shape(each) for each in made} == {shape(value)}
+    assert made - {value}
+    years = [int(year) for each in made for year in re.findall("(?:19|20)[0-9]{2}", each) if len(each) > 4]
+    assert all(abs(year - 1990) < 12 for year in years)
+
+
+def test_no_part_of_a_date_stays() -> None:
+    made = [birth_date(keyed_random(b"key", str(n)), "third of January 2001") for n in range(30)]
+    assert all("2001" not in each for each in made)
+    assert sum(each.startswith("third") for each in made) < 5
 
 
 # --- The parts of names ---
@@ -238,23 +230,12 @@ def test_a_value_keeps_its_format(value: str, compact: str, other: str, reformat
     ("name", "parts"),
     [
         ("张伟", "surname:张 given:伟"),
-        ("李思琪", "surname:李 given:思琪"),
-        ("欧阳静", "surname:欧阳 given:静"),
         ("王李思琪", "surname:王 surname:李 given:思琪"),
-        ("小王", "kept:小 surname:王"),
-        ("阿强", "kept:阿 nick:强"),
-        ("张老师", "surname:张 kept:老师"),
         ("张伟哥", "surname:张 given:伟 kept:哥"),
-        ("婷婷", "doubled:婷婷"),
-        ("思琪姐", "given:思琪 kept:姐"),
         ("乔治·布莱克", "foreign:乔治 kept:· foreign:布莱克"),
         ("Vivian姐", "latin_given:Vivian kept:姐"),
-        ("Emily Carter", "latin_given:Emily kept:  latin_surname:Carter"),
         ("Dr. Raj Patel", "kept:Dr. kept:  latin_given:Raj kept:  latin_surname:Patel"),
-        ("Mr Henderson", "kept:Mr kept:  latin_surname:Henderson"),
-        ("aunt debbie", "kept:aunt kept:  latin_given:debbie"),
         ("Zhang Wei", "pinyin_surname:Zhang kept:  pinyin_given:Wei"),
-        ("J. Smith", "initial:J. kept:  latin_surname:Smith"),
         ("Anna van der Berg", "latin_given:Anna kept:  kept:van kept:  kept:der kept:  latin_surname:Berg"),
     ],
 )
