@@ -213,16 +213,6 @@ def test_an_interrupted_erasure_is_completed_by_the_next_command(
     assert "erase: an interrupted erasure was completed" in capfd.readouterr().err
 
 
-def test_it_is_completed_by_purge_which_requires_finished_stages(parted: Path, tmp_path: Path) -> None:
-    place = Workspace(shutil.copytree(parted, tmp_path / "halfway") / "work")
-    assert killed_at(40, lambda: erase(place, "Emily Carter"))
-    assert any(WORDS.encode() in data for data in all_files(place.path).values())
-    with pytest.raises(ConfigError, match="dedup is not finished"):
-        purge(place)
-    assert not any(WORDS.encode() in data for data in all_files(place.path).values())
-    assert place.key_path.exists()
-
-
 def test_unfinished_and_temporary_files_are_removed(tmp_path: Path) -> None:
     """They kept the words of a person."""
     workspace = gathered(tmp_path, [dialogue(n) for n in (1, 2)])

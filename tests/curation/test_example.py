@@ -4,12 +4,8 @@ from __future__ import annotations
 
 import itertools
 import json
-import os
 import re
 import shutil
-import subprocess
-import sys
-import time
 from collections import Counter
 from pathlib import Path
 
@@ -24,7 +20,6 @@ from h2htalk.curation.workspace import Workspace
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples"
 _DOCUMENTED = re.compile(r"^h2htalk curate (explain|erase) examples/workspace (\S+)$", re.MULTILINE)
-MINUTES = 4  # at most, on two cores
 # The plan of a planted dialogue -> its last stage, and the outcome there.
 PLANS = {
     "accept": ("review", "accept"),
@@ -40,15 +35,6 @@ PLANS = {
     "spam": ("safety", "spam.advert"),
     "leak": ("safety", "prompt_leak.model"),
 }
-
-
-def run(workspace: Path, data: str | None) -> subprocess.CompletedProcess[str]:
-    environment = {name: value for name, value in os.environ.items() if name != "H2HTALK_DATA"}
-    if data is not None:
-        environment["H2HTALK_DATA"] = data
-    command = [sys.executable, "-m", "h2htalk", "curate", "run", str(EXAMPLES / "curate.toml")]
-    command += ["--workspace", str(workspace)]
-    return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
 
 
 def planted() -> dict[str, str]:
@@ -156,17 +142,3 @@ def test_the_planted_dialogues_among_a_few_mock_dialogues(tmp_path: Path, monkey
     require_plans(workspace)
     require_privacy(workspace)
     require_documented_ids(workspace)
-
-
-@pytest.mark.live
-def test_the_example_with_public_dialogues(tmp_path: Path, shared_data: Path) -> None:
-    started = time.monotonic()
-    done = run(tmp_path / "work", str(shared_data))
-    assert done.returncode == 0, done.stderr
-    assert time.monotonic() - started < MINUTES * 60
-    workspace = Workspace(tmp_path / "work")
-    found = summaries(workspace)
-    assert found[0].counts.read == 1000
-    require_sums(found)
-    require_plans(workspace)
-    require_privacy(workspace)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from h2htalk.curation.compose.extraction import MOST_CHARACTERS, MOST_DRAFTS, MOST_TURNS, answered, extract, history
-from h2htalk.curation.compose.tagging import count_emotions, is_pleasantry, tags_of
+from h2htalk.curation.compose.tagging import count_emotions, tags_of
 from h2htalk.data.languages import Language
 from h2htalk.data.scenario import Dialogue, Turn, bundled_personas
 from h2htalk.data.subtasks import SUBTASKS
@@ -80,18 +80,10 @@ REPLY = "That sounds like a long evening, which part of it stays with you now?"
     [
         (("The heron stood on the roof until it was dark.", REPLY), 1),
         (("A heron stood here.", REPLY), None),  # seven words are too few
-        (("(sighs, looks out of the window) A heron stood here.", REPLY), None),
         (("The heron stood on the roof until it was dark.", "Which roof?"), None),
         (("Thanks so much for listening to me tonight, take care.", REPLY), None),
         (
             ("The heron stood on the roof until it was dark.", "I went through a divorce too, so I know how it feels."),
-            None,
-        ),
-        (
-            (
-                "The heron stood on the roof until it was dark.",
-                "As a therapist I often see herons in the lives of people.",
-            ),
             None,
         ),
     ],
@@ -153,14 +145,6 @@ def test_a_history_is_bounded_and_ends_with_its_message(turns: list[tuple[str, s
     assert len(found) in (0, at + 1) or found[0].role == "user"
 
 
-def test_a_long_history_is_its_last_messages_from_a_users_on() -> None:
-    found = history(exchanges(20), 32)
-    assert len(found) == MOST_TURNS - 1  # the twelfth from the end is the companion's
-    assert (found[0].role, found[-1].content) == ("user", "I planted bean number 16 on the balcony.")
-    wide = chat(*["word " * 400] * 9)
-    assert [turn.role for turn in history(wide, 8)] == ["user", "companion", "user"]
-
-
 # --- Tags ------------------------------------------------------------------------------------------------------------
 
 
@@ -168,16 +152,11 @@ def test_a_long_history_is_its_last_messages_from_a_users_on() -> None:
     ("language", "text", "emotion"),
     [
         ("en", "I’m so worried about tomorrow, I can’t sleep.", "anxiety"),
-        ("en", "We broke up and I cried for an hour.", "sadness"),
         ("en", "I am so excited, I can't wait!", "excitement"),
-        ("en", "It is all my fault.", "guilt"),
         ("zh", "我好焦虑，晚上总是睡不着", "anxiety"),
-        ("zh", "分手以后我一直很难过", "sadness"),
-        ("zh", "领导当众骂我，气死了", "anger"),
         ("en", "I am not afraid and never lonely.", None),
         ("zh", "我不难过，也没生气", None),
         ("en", "The table is made of oak.", None),
-        ("zh", "桌子是橡木做的", None),
         ("en", "The sadistic angrywolf.", None),
     ],
 )
@@ -213,18 +192,3 @@ def test_complexity_and_interaction_by_the_history() -> None:
         "emotional_support",
     )
     assert tags("Do you remember the heron?").interaction == "memory"
-
-
-@pytest.mark.parametrize(
-    ("language", "text", "empty"),
-    [
-        ("en", "Thanks, bye!", True),
-        ("en", "ok", True),
-        ("en", "My thesis was rejected this morning.", False),
-        ("zh", "谢谢你，晚安", True),
-        ("zh", "嗯", True),
-        ("zh", "今天论文被退回来了，心里空落落的", False),
-    ],
-)
-def test_pleasantries(language: Language, text: str, empty: bool) -> None:
-    assert is_pleasantry(text, language) == empty

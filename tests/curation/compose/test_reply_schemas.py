@@ -36,34 +36,18 @@ def without(name: str) -> str:
 
 # Replies that every schema refuses: tests/chat/test_response_schema.py.
 MALFORMED_PROPOSALS = {
-    "free text": "I would propose dialogue_base for message 3.",
     "cut": GOOD[:-2],
-    "two": GOOD + GOOD,
     "another field": json.dumps({"evidence": "x", "proposals": [], "verdict": "accept"}),
-    "no evidence": json.dumps({"proposals": []}),
     "unknown subtask": proposals({**BASE, "subtask": "smalltalk"}),
     "no subtask": without("subtask"),
-    "no emotion": without("emotion"),
-    "turn in words": proposals({**BASE, "turn": "3"}),
     "turn zero": proposals({**BASE, "turn": 0}),
-    "unknown complexity": proposals({**BASE, "complexity": "hard"}),
     "fields of another subtask": proposals({**BASE, "memories": ["x"]}),
-    "no memories": proposals(proposal("recollection_refinement", memories=[])),
-    "plan in words": proposals(proposal("dialogue_schedule", today_schedule=["09:00 opens"])),
-    "memorable in words": proposals(proposal("recollection_synthesis", memorable="yes")),
     "too many": proposals(*[BASE] * 12),
 }
 MALFORMED_REFERENCES = {
-    "empty": "",
     "free text": "I am here.",
     "cut": WHOLE[:-1],
-    "text before": "Reference: " + WHOLE,
-    "text after": WHOLE + " I hope that fits.",
-    "fenced twice": f"```\n```\n{WHOLE}\n```\n```",
-    "list of replies": json.dumps({"evidence": "x", "reference": ["a", "b"]}),
-    "no reference": json.dumps({"evidence": "x"}),
     "empty reference": reference(""),
-    "null": json.dumps({"evidence": "x", "reference": None}),
     "a score beside": json.dumps({"evidence": "x", "reference": "a", "score": 5}),
     "a reply of the other call": NOTHING,
 }

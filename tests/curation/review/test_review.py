@@ -257,17 +257,8 @@ def test_scores_are_mapped_back_to_the_answers() -> None:
 BROKEN = {
     "lines": "Evaluation evidence: good\nScore of the Assistant 1: 8\nScore of the Assistant 2: 7",
     "blank line between": "Score of the Assistant 1: 8\n\nScore of the Assistant 2: 7",
-    "out of ten": '{"evidence": "x", "score_first": "8/10", "score_second": "7/10"}',
-    "bold": '**{"evidence": "x", "score_first": 8, "score_second": 5}**',
-    "one line": "Score 1: 8, Score 2: 7",
-    "closing remark": PAIR + "\nI hope this helps.",
-    "swapped labels": "Assistant 2: 7\nAssistant 1: 8",
     "eighty": '{"evidence": "x", "score_first": 80, "score_second": 5}',
-    "zero": '{"evidence": "x", "score_first": 0, "score_second": 5}',
-    "half": '{"evidence": "x", "score_first": 7.5, "score_second": 5}',
-    "two verdicts": PAIR + PAIR,
     "more than asked": '{"evidence": "x", "score_first": 8, "score_second": 5, "score_third": 9}',
-    "no evidence": '{"evidence": "", "score_first": 8, "score_second": 5}',
 }
 
 
@@ -282,24 +273,11 @@ def test_the_reason_of_a_truncated_or_refused_reply() -> None:
         assert read_rubric(Reply(rubric(), ended)).unscored == status
 
 
-def test_a_review_has_scores_with_evidence() -> None:
-    review = read_rubric(Reply(rubric()))
-    assert review.scores == dict.fromkeys(CRITERIA, 4)
-    assert review.evidence == dict.fromkeys(CRITERIA, "Seen.")
-
-
 @pytest.mark.parametrize(
     "text",
     [
         rubric(verdict="accepted"),
-        rubric(verdict="ACCEPT"),
-        rubric(fitting_subtask="smalltalk"),
         rubric(safety={"evidence": "x", "score": 6}),
-        rubric(safety={"evidence": "x", "score": 0}),
-        rubric(safety={"score": 5}),
-        rubric(safety=5),
-        rubric(score=5),
-        rubric()[:-1],
         rubric() + "\n" + rubric(verdict="reject"),
         json.dumps({k: v for k, v in RUBRIC.items() if k != "verdict"}),
         "accept",
