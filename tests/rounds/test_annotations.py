@@ -22,18 +22,8 @@ ANSWERS = st.builds(
 
 
 def made(item: str, annotator: str, question: str, value: object) -> Annotation:
-    return read_record(
-        Annotation,
-        {
-            "round": "r",
-            "item": item,
-            "annotator": annotator,
-            "question": question,
-            "value": value,
-            "when": "2026",
-        },
-        "a:1",
-    )
+    fields = {"round": "r", "item": item, "annotator": annotator, "question": question, "value": value}
+    return read_record(Annotation, fields | {"when": "2026"}, "a:1")
 
 
 def test_latest_annotations() -> None:
@@ -86,18 +76,11 @@ def test_read_a_list(tmp_path: Path) -> None:
     ("text", "message"),
     [
         ("name\nana\n", "its first row is 'name', without languages"),
-        ("Annotator;Tongue\nana;en\n", "its first row is 'annotator, tongue', without name and languages"),
         ("name,languages,Name\nana,en,bo\n", "names a column twice"),
         ("name,languages\n", "is empty; add a heading"),
-        ("name,languages\n,\n\n", "is empty; add a heading"),
-        ("name,languages\n\nana,fr\n", "v.csv:3: languages"),
-        ("", "a heading with name and languages"),
         ("name,languages\nana,fr\n", r"v.csv:2: languages is 'fr'; choose from en, zh"),
-        ("name,languages\nana,\n", "v.csv:2: languages"),
         ("name,languages\n../../etc,en\n", "v.csv:2: name is"),
-        ("name,languages\n.hidden,en\n", "v.csv:2: name is"),
         ("name,languages\n=1+1,en\n", "v.csv:2: name is"),
-        (f"name,languages\n{'a' * 61},en\n", "up to 60"),
         ("name,languages,crisis\nana,en,perhaps\n", "write yes or no"),
         ("name,languages\nAna,en\nana,zh\n", "differ only in case"),
     ],
@@ -128,7 +111,6 @@ def test_merged_lists_have_distinct_names(tmp_path: Path) -> None:
         ("name,languages,crises\nana,en,yes\n", ("en",), False),
         ("name,languages,crisis\nana,en,\n", ("en",), False),
         # Forms that spreadsheet programs write.
-        ("name;languages;crisis\r\nana;en zh;yes\r\n", ("en", "zh"), True),
         ("Name\tLanguages\tCrisis\nana\ten+zh\tYes\n", ("en", "zh"), True),
         (' NAME ,mail,"Languages",crisis\nana,x@example.org,"en,zh",yes\n\n', ("en", "zh"), True),
     ],
@@ -141,20 +123,16 @@ def test_separators_spellings_and_consent(tmp_path: Path, text: str, languages: 
 LABEL, RATING, SEVERAL = QUESTIONS["crowd"][1], QUESTIONS["crowd"][2], QUESTIONS["safety"][2]
 
 
-@pytest.mark.parametrize("raw", [4, 4.0, "4", " 4 "])
-def test_valid_ratings(raw: object) -> None:
-    assert RATING.read(raw) == 4
-
-
-@pytest.mark.parametrize("raw", [True, 0, 6, 4.5, "4.5", "four", "", None, [4], float("nan"), "４" * 3, "9" * 5000])
-def test_invalid_ratings(raw: object) -> None:
-    with pytest.raises(RoundError, match="choose from 1, 2, 3, 4, 5"):
-        RATING.read(raw)
+def test_ratings() -> None:
+    assert [RATING.read(raw) for raw in (4, 4.0, " 4 ")] == [4] * 3
+    for raw in (True, 0, 4.5, "", None, [4], float("nan"), "9" * 5000):
+        with pytest.raises(RoundError, match="choose from 1, 2, 3, 4, 5"):
+            RATING.read(raw)
 
 
 def test_labels() -> None:
     assert LABEL.read("keep") == "keep"
-    for raw in ("KEEP", "maybe", "", None, 1, ["keep"]):
+    for raw in ("KEEP", None, ["keep"]):
         with pytest.raises(RoundError, match="choose from keep, drop"):
             LABEL.read(raw)
     assert SEVERAL.read(["privacy", "boundary", "privacy"]) == ("boundary", "privacy")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from functools import partial
 from pathlib import Path
 
@@ -61,24 +60,15 @@ def test_every_round_knows_its_workspace_and_what_came_after(tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("state", "message"),
     [
-        ("open", "not closed, so its decisions are not final; run `h2htalk round close"),
         ("safety", "a round of safety does not ask what to keep; name a closed round of crowd or expert"),
         ("dropped", r"this round keeps no item \(round: 0 kept, 2 dropped, 0 tied\)"),
-        ("copy", "has no folder `private`"),
         ("status", "no record has a review status; remove status"),
     ],
 )
 def test_a_round_that_experts_cannot_continue(tmp_path: Path, state: str, message: str) -> None:
     path = begin(tmp_path, "safety" if state == "safety" else "crowd", 2, people=2, overlap=2)
-    if state != "open":
-        closed(
-            path,
-            {"perception": "5", "violation": "no"}
-            if state == "safety"
-            else crowd("keep" if state == "status" else "drop"),
-        )
-    if state == "copy":
-        shutil.rmtree(path / "private")
+    answers = crowd("keep" if state == "status" else "drop")
+    closed(path, {"perception": "5", "violation": "no"} if state == "safety" else answers)
     spec = spec_of("expert", path)
     if state == "status":
         spec = RoundSpec.from_dict(spec.to_dict() | {"status": ["needs_people"]}, "test")

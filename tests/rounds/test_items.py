@@ -47,13 +47,9 @@ def test_items_as_json() -> None:
     [
         ({"prompt": []}, None),
         ({"prompt": None, "context": {}}, "prompt is missing"),
-        ({"prompt": 3}, "prompt: must be a list"),
-        ({"prompt": [{"role": "system", "content": "x"}]}, "prompt.1.role: must be 'user'"),
         ({"prompt": "x" * (MAX_TEXT + 1)}, "the maximum is"),
-        ({"prompt": "a\0b"}, "null character"),
         ({"response": "half \ud800"}, "lone surrogate"),
         ({"labels": ["keep", "keep"]}, "a label twice"),
-        ({"labels": ["keep\n"]}, "is invalid; use printable text"),
         ({"gold": {"keep": 1.5}}, "gold.keep: must be text or a whole number or a list, not 1.5"),
     ],
 )
@@ -116,12 +112,7 @@ def test_items_of_a_jsonl_file(tmp_path: Path) -> None:
         "messages": [{"role": "user", "content": "hi"}],
         "metadata": {"safety": {"tags": ["crisis.ideation"], "risk": "high"}},
     }
-    records = [
-        {"id": "i-1", "language": "en", "prompt": "hi"},
-        SCENARIO.to_dict(),
-        candidate("c-1", "accept"),
-        talk,
-    ]
+    records = [{"id": "i-1", "language": "en", "prompt": "hi"}, SCENARIO.to_dict(), candidate("c-1", "accept"), talk]
     source = read_items(str(write(tmp_path / "all.jsonl", records)))
     items = {item.id: item for item in source.items}
     assert set(items) == {"i-1", SCENARIO.id, "c-1", "d-1"}
@@ -145,7 +136,6 @@ def test_a_possible_crisis_was_lost_with_the_scenario(tmp_path: Path, noted: dic
         ([], "contains no items"),
         ([{"id": "a", "language": "en", "prompt": "x"}] * 2, "'a' occurs twice"),
         ([{"name": "a"}], "all.jsonl:1: neither an item"),
-        ([{"id": "a", "language": "en", "prompt": "x"}, {"id": "b"}], "all.jsonl:2"),
         ([[1]], "all.jsonl:1"),
     ],
 )
@@ -175,12 +165,8 @@ POINTS = [
 
 def test_a_case_is_read_whole() -> None:
     item = case_item(case(1, sessions=SESSIONS, points=POINTS, facts=[FACT]))
-    assert [turn.content for turn in item.turns] == [
-        "I fed Pip.",
-        "Good.",
-        "[12 days later] Hello again.",
-        "How is Pip?",
-    ]
+    said = [turn.content for turn in item.turns]
+    assert said == ["I fed Pip.", "Good.", "[12 days later] Hello again.", "How is Pip?"]
     context = dict(item.context)
     assert context["points"] == "1. must: The reply stays.\n2. must_not: The reply forgets Pip."
     assert context["facts"] == "stated: The cat is Pip."

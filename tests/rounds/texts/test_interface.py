@@ -85,15 +85,3 @@ def test_adjudications_show_labels_of_all_questions(language: Language) -> None:
         assert label_text("label", label, language) == interface_text(label, language)
     assert label_text("label", "Speaks of the sea", language) == "Speaks of the sea"
     assert label_help("label", "Speaks of the sea", language) == ""
-
-
-def test_fields_are_filled_in_and_unknown_names_are_errors() -> None:
-    assert interface_text("session_number", "zh", number=3) == "第 3 组"
-    for ask in (
-        lambda: label_text("keep", "maybe", "en"),
-        lambda: rating_text("quality", 6, "en"),
-        lambda: interface_text("hurry", "en"),
-        lambda: interface_text("session_number", "zh"),
-    ):
-        with pytest.raises(KeyError):
-            ask()
