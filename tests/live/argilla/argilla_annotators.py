@@ -21,8 +21,6 @@ import httpx
 from h2htalk.data.languages import LANGUAGES
 from h2htalk.rounds.questions import QUESTIONS, Kind, Question
 
-# The page submits responses in groups; the server accepts up to 100.
-GROUP = 20
 LINES = {"en": "Tell me how the rain sounded today.", "zh": "今天的雨声是什么样的？"}
 REPLIES = {"en": "Soft, like somebody turning pages.", "zh": "很轻，像有人在翻书。"}
 
@@ -153,37 +151,22 @@ class SimulatedAnnotator:
         return bool(there)
 
     def submit(self, record: str, values: Mapping[str, Any], status: str = "submitted") -> None:
-        self.submit_many([(record, values, status)])
-
-    def submit_many(self, answers: Sequence[tuple[str, Mapping[str, Any], str]]) -> None:
-        """Submit responses (record id, values, status) like the page does.
+        """Submit a response like the page does.
 
         If two annotators submit to one record at once, the server stores both and reports a conflict in its search
-        index to one of them: failed responses are submitted again.
+        index to one of them: a failed response is submitted again.
         """
-        items = [
-            {
-                "record_id": record,
-                "status": status,
-                "values": {name: {"value": value} for name, value in values.items()},
-            }
-            for record, values, status in answers
-        ]
-        for start in range(0, len(items), GROUP):
-            waiting, end = items[start : start + GROUP], time.monotonic() + self.retry_seconds
-            while waiting:
-                found = self._send("POST", "/api/v1/me/responses/bulk", {"items": waiting})["items"]
-                wrong = [(one, reply["error"]) for one, reply in zip(waiting, found, strict=True) if reply["error"]]
-                assert time.monotonic() < end, wrong
-                waiting = [one for one, _ in wrong]
+        given = {name: {"value": value} for name, value in values.items()}
+        items, end = [{"record_id": record, "status": status, "values": given}], time.monotonic() + self.retry_seconds
+        while (found := self._send("POST", "/api/v1/me/responses/bulk", {"items": items})["items"][0])["error"]:
+            assert time.monotonic() < end, found
 
-    def work_through(self, workspace: str, kind: Kind, share: float = 1.0) -> dict[str, dict[str, str | int]]:
-        """Answer the pending records of every dataset, or a share of them. Returns item -> answers."""
+    def work_through(self, workspace: str, kind: Kind) -> dict[str, dict[str, str | int]]:
+        """Answer the pending records of every dataset. Returns item -> answers."""
         said: dict[str, dict[str, str | int]] = {}
         questions = QUESTIONS[kind]
         for dataset in self.datasets(workspace):
             waiting = self.pending(dataset)
-            waiting = waiting[: round(len(waiting) * share)]
             given = {record["external_id"]: self.answer(item_of(record), questions) for record in waiting}
             self.hand_in((one["id"], given[one["external_id"]], "submitted") for one in waiting)
             said |= {item_of(record): given[record["external_id"]] for record in waiting}

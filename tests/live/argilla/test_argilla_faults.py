@@ -1,25 +1,22 @@
-"""Faults of a real server: interruptions, a dead or empty search index, no Redis, other users, changed answers."""
+"""Faults of a real server and work at the same time: a dead or empty search index, other users, managers' changes."""
 
 from __future__ import annotations
 
-import json
 import re
-import signal
-import subprocess
-import sys
 import time
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
-from argilla_annotators import SimulatedAnnotator, made_items, write_items
+from argilla_annotators import SimulatedAnnotator, item_of, made_items, write_items
 from argilla_small import SAYS, Opened, found_dataset, small_spec
 from argilla_stack import Stack
 
 from h2htalk.errors import RoundError
-from h2htalk.rounds.argilla.client import connect
+from h2htalk.rounds.argilla.client import ArgillaClient, connect
 from h2htalk.rounds.argilla.platform import ArgillaPlatform
-from h2htalk.rounds.lifecycle import open_round, round_status
-from h2htalk.rounds.questions import QUESTIONS
+from h2htalk.rounds.lifecycle import open_round, remove_annotator, reopen_round, round_status
 
 pytestmark = [pytest.mark.live, pytest.mark.timeout(600), pytest.mark.usefixtures("signed_in")]
 
@@ -77,29 +74,6 @@ def test_every_form_of_question_and_a_suggestion(stack: Stack, base: Path) -> No
     assert [(one["value"], one["agent"]) for one in record["suggestions"]] == [("no", "reviewer")]
 
 
-@pytest.mark.parametrize("at", [6, 8, 13, 16, 21, 23, 26, 30, 31, 34, 37, 43, 50])
-def test_opening_killed_at_any_request_can_be_repeated(stack: Stack, base: Path, at: int) -> None:
-    name = f"killed-{at}"
-    spec, out = small_spec(base, name), base / name
-    script = Path(__file__).with_name("argilla_killed.py")
-    done = subprocess.run(
-        [sys.executable, str(script), json.dumps(spec.to_dict()), str(out), str(at)], timeout=120, check=False
-    )
-    assert done.returncode == -signal.SIGKILL
-    open_round(spec, out)
-    client = connect()
-    for language in ("en", "zh"):
-        dataset = found_dataset(client, f"{name}-{language}", f"{name}-set1-{language}-01")
-        listed = client.get(f"/api/v1/datasets/{dataset['id']}/records", limit=100, include="responses")
-        assert (dataset["status"], listed["total"]) == ("ready", 3)
-        assert client.get(f"/api/v1/datasets/{dataset['id']}/progress")["total"] == 3
-        # The crisis is discarded for the annotator without consent only.
-        assert [len(record["responses"]) for record in listed["items"]].count(1) == 1
-        questions = client.get(f"/api/v1/datasets/{dataset['id']}/questions")["items"]
-        assert [one["name"] for one in questions] == [one.name for one in QUESTIONS["crowd"]]
-    assert round_status(out).notes == ()
-
-
 def test_a_dead_search_engine_loses_no_annotation(stack: Stack, base: Path) -> None:
     small = Opened(base, stack, "deaf")
     one = small.annotators[0]
@@ -141,6 +115,82 @@ def test_an_empty_search_index_is_noted_and_repaired(stack: Stack, base: Path) -
     assert round_status(small.round.path).notes == ()
     open_round(small.spec, small.round.path)
     assert sorted(small.records(one)) == ["item-002", "item-004"]
+
+
+def test_responses_during_discarding_and_restoring_are_kept(
+    stack: Stack, base: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The server refuses a second response of a user, and returns a response that it deletes."""
+    small = Opened(base, stack, "meanwhile")
+    one, _, third = small.annotators
+    records, call, waiting = small.records(one), ArgillaClient.call, ["POST", "DELETE"]
+
+    def answered_first(self: ArgillaClient, method: str, path: str, *rest: Any, **more: Any) -> Any:
+        if method in waiting and "/responses" in path:
+            waiting.remove(method)
+            who, item = (one, "item-000") if method == "POST" else (third, "item-002")
+            who.submit(records[item], SAYS)
+        return call(self, method, path, *rest, **more)
+
+    monkeypatch.setattr(ArgillaClient, "call", answered_first)
+    changed = [replace(v, languages=("zh",) if v.name == one.name else v.languages, crisis=True)
+               for v in small.round.annotators()]  # fmt: skip
+    small.round.write_records("private/annotators.jsonl", changed)
+    messages = ArgillaPlatform().publish(small.round)
+    assert waiting == []
+    assert any("was answered while it was restored; the answer is kept" in line for line in messages)
+    status = round_status(small.round.path)
+    assert (status.by_item["item-000"], status.by_item["item-002"], status.skipped) == (1, 1, 0)
+    assert small.values()["item-002", "quality"] == 4
+
+
+def test_changes_by_a_manager_are_noted(stack: Stack, base: Path) -> None:
+    small = Opened(base, stack, "edited")
+    one, other, _ = small.annotators
+    records, client = small.records(one), connect()
+    one.submit(records["item-000"], SAYS)
+    dataset = found_dataset(client, "edited-en", "edited-set1-en-01")
+    path = f"/api/v1/datasets/{dataset['id']}"
+    assert round_status(small.round.path).notes == ()
+    keep = next(one for one in client.get(f"{path}/questions")["items"] if one["name"] == "keep")
+    texts = {"keep": "Drop it", "drop": "Keep it"}
+    options = [{**option, "text": texts[option["value"]]} for option in keep["settings"]["options"]]
+    client.call("PATCH", f"/api/v1/questions/{keep['id']}",
+              {"settings": {"type": "label_selection", "options": options}})  # fmt: skip
+    client.call("PATCH", path, {"name": "a nicer name"})
+    client.call("DELETE", f"{path}/records", params={"ids": records["item-004"]})
+    other.submit(records["item-000"], SAYS)
+    status = round_status(small.round.path)
+    assert status.by_item["item-000"] == 2
+    named, worded, gone = status.notes
+    assert "edited-set1-en-01: renamed to 'a nicer name'" in named
+    assert "keep has another label of drop, label of keep" in worded
+    assert "1 of 3 items that need annotators have no record, the first: 'item-004'" in gone
+    with pytest.raises(RoundError, match="keep has another label of drop"):
+        open_round(small.spec, small.round.path)
+
+
+def test_a_removed_annotator(stack: Stack, base: Path) -> None:
+    """The server counts the responses, and offers their items to nobody else until the round is reopened."""
+    small = Opened(base, stack, "removed")
+    one, other, third = small.annotators
+    item = small.records(one)["item-000"]
+    for annotator in (one, other):
+        annotator.submit(item, SAYS)
+    assert round_status(small.round.path).by_item["item-000"] == 2
+    remove_annotator(small.round.path, other.name, why="the same answer to everything")
+    other.submit(item, SAYS | {"quality": 1})
+    status = round_status(small.round.path)
+    assert (status.by_item["item-000"], status.new, status.missing["item-000"]) == (1, 0, 1)
+    reopen_round(small.round.path)
+    (second,) = [found for found in third.datasets("removed") if "set2-en" in found["name"]]
+    offered = {item_of(record): record["id"] for record in third.pending(second)}
+    third.submit(offered["item-000"], SAYS)
+    assert round_status(small.round.path).by_item["item-000"] == 2
+    remove_annotator(small.round.path, other.name, undo=True)
+    status = round_status(small.round.path)
+    assert status.by_item["item-000"] == 3
+    assert small.values()["item-000", "quality"] in (1, 4)
 
 
 def wait_for_search() -> None:

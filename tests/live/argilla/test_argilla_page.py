@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import json
-import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -152,17 +151,6 @@ class Reader:
             expect(self.shown).not_to_have_text(before, timeout=10_000)
         raise AssertionError(f"no item shows {text!r}")
 
-    def picture(self, name: str) -> None:
-        """Save screenshots, desktop and phone, in the folder H2HTALK_SCREENSHOTS if it is set."""
-        folder = os.environ.get("H2HTALK_SCREENSHOTS")
-        if not folder:
-            return
-        for size, view in (("desktop", DESKTOP), ("phone", PHONE)):
-            self.page.set_viewport_size(view)
-            self.page.wait_for_timeout(600)
-            self.page.screenshot(path=str(Path(folder) / f"{name}-{size}.png"), full_page=True)
-        self.page.set_viewport_size(DESKTOP)
-
 
 @pytest.fixture
 def reader(browser: Browser, stack: Stack, opened: RoundFolder) -> Iterator[Reader]:
@@ -191,11 +179,9 @@ def test_display_of_items(reader: Reader, stack: Stack) -> None:
     expect(reader.frame.locator(".turn")).to_have_count(3)
     expect(reader.frame.locator(".passage h2").first).to_have_text("What the companion remembers")
     expect(reader.frame.locator(".proposed p")).to_contain_text("peace by bribery")
-    reader.picture("english")
     reader.open(ids["zh"])
     expect(reader.frame.locator(".turn.by-user p").first).to_contain_text("面馆")
     expect(reader.frame.locator(".proposed h2")).to_have_text(interface_text("proposed_reply", "zh"))
-    reader.picture("chinese")
 
 
 def test_help_lines_are_in_the_guidelines(reader: Reader, stack: Stack) -> None:
@@ -203,7 +189,6 @@ def test_help_lines_are_in_the_guidelines(reader: Reader, stack: Stack) -> None:
     reader.page.get_by_text("Guidelines").first.click()
     country = help_rows("en")[0].partition(":")[0]
     expect(reader.page.locator(".markdown-render").get_by_text(country).first).to_be_visible(timeout=10_000)
-    reader.picture("guidelines")
 
 
 def test_nothing_is_cut_off(reader: Reader, stack: Stack) -> None:
@@ -228,7 +213,6 @@ def test_texts_of_items_stay_text(reader: Reader, stack: Stack) -> None:
     for place in (".turn.by-user p", ".passage h2", ".passage p", ".proposed p"):
         assert reader.frame.locator(place).text_content() == printable(HOSTILE)
     assert reader.page.evaluate("window.__attacked") is None
-    reader.picture("hostile")
 
 
 def test_crises_are_announced_before_their_text(reader: Reader, stack: Stack) -> None:
@@ -237,7 +221,6 @@ def test_crises_are_announced_before_their_text(reader: Reader, stack: Stack) ->
     assert FOLDED not in reader.shown.inner_text()
     expect(reader.frame.locator(".turn")).to_have_count(0)
     expect(reader.frame.locator(".notice")).to_contain_text("Discard")
-    reader.picture("crisis-folded")
     before = reader.page.locator("iframe").first.bounding_box()
     reader.frame.get_by_role("button", name="Show the text").click()
     expect(reader.frame.locator(".turn.by-user p")).to_have_text(FOLDED)
@@ -249,7 +232,6 @@ def test_crises_are_announced_before_their_text(reader: Reader, stack: Stack) ->
     # After opening the text, keys still answer the questions.
     reader.page.keyboard.press("2")
     expect(reader.page.locator("#subtask_dialogue_emotion").first).to_be_checked()
-    reader.picture("crisis-open")
 
 
 def test_answers_by_mouse_and_keyboard_and_a_discard(reader: Reader, stack: Stack, opened: RoundFolder) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import socket
 import threading
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -15,14 +14,6 @@ from h2htalk.rounds.argilla import client as client_module
 from h2htalk.rounds.argilla.client import connect, hub_headers, require_search_engine
 
 pytest.importorskip("httpx")
-
-
-@pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[ArgillaDouble]:
-    with ArgillaDouble() as double:
-        monkeypatch.setenv("ARGILLA_API_URL", double.url)
-        monkeypatch.setenv("ARGILLA_API_KEY", OWNER_KEY)
-        yield double
 
 
 def refused() -> str:

@@ -19,14 +19,13 @@ SAFE: dict[str, Any] = {"perception": 4, "violation": "no"}
 
 
 def said(status: str = "submitted", *, when: str = "2030-01-01", dataset: str = "w1", **values: Any) -> ArgillaResponse:
-    return ArgillaResponse(dataset, "a", values.pop("user", "u1"), status, values, when)
+    return ArgillaResponse(dataset, "a", "u1", status, values, when)
 
 
 def read(
     *responses: ArgillaResponse,
     questions: tuple[Question, ...] = QUESTIONS["safety"],
     item: Item = ITEM,
-    discarded: Any = (),
 ) -> ReadResponses:
     return read_responses(
         "round",
@@ -34,8 +33,8 @@ def read(
         items={"a": item},
         questions=questions,
         annotators={"u1": ANN},
-        names={"u1": "ann", "u2": "bob"},
-        discarded=discarded,
+        names={"u1": "ann"},
+        discarded=(),
     )
 
 
