@@ -41,18 +41,10 @@ def test_it_is_evaluated_where_it_is(workspace: Path, tmp_path: Path) -> None:
     assert [(link.kind, link.path) for link in read_links(workspace)] == [("run", out)]
 
 
-@pytest.mark.parametrize(
-    ("stage", "message"),
-    [("dedup", "holds dialogues, not candidates; choose from review, compose"), ("review", "no split")],
-)
-def test_other_stages_are_errors(workspace: Path, tmp_path: Path, stage: str, message: str) -> None:
-    done = h2htalk("split", "from", workspace, "--stage", stage, "--out", tmp_path / "out")
-    assert done.returncode == 2
-    assert message in done.stderr
-    assert not (tmp_path / "out").exists()
-
-
-def test_candidates_must_be_finished(tmp_path: Path) -> None:
-    workspace = finished(tmp_path / "work", "gather", []).path
+def test_only_finished_stages_with_candidates_are_splits(workspace: Path, tmp_path: Path) -> None:
+    done = h2htalk("split", "from", workspace, "--stage", "dedup", "--out", tmp_path / "out")
+    assert (done.returncode, (tmp_path / "out").exists()) == (2, False)
+    assert "holds dialogues, not candidates" in done.stderr
+    begun = finished(tmp_path / "work", "gather", []).path
     with pytest.raises(DataError, match="no stage with candidates is finished"):
-        load_split(workspace)
+        load_split(begun)

@@ -16,7 +16,6 @@ from h2htalk.curation.curate import curate, summaries
 from h2htalk.curation.dry_run import estimate_run
 from h2htalk.curation.erase import erase
 from h2htalk.curation.stages import STAGES
-from h2htalk.curation.workspace import Workspace
 from h2htalk.errors import ConfigError
 
 SPEC = """
@@ -121,15 +120,6 @@ def test_without_a_reviewer_the_run_ends_with_candidates(spec: Path, capsys: pyt
         curate(spec, ("review",))
     spec.write_text(SPEC)
     assert [item.stage for item in summaries(curate(spec))] == list(STAGES)
-
-
-def test_without_a_composer_the_run_ends_after_dedup_and_says_what_to_type(spec: Path) -> None:
-    spec.write_text(SPEC.replace("scripted:composer.jsonl", ""))
-    done = h2htalk("curate", "run", str(spec))
-    assert done.returncode == 0
-    assert "compose.model is empty, so the run ends with the results of dedup" in done.stderr
-    assert 'model = "anthropic:claude-sonnet-5", or "embedded", which costs nothing, in [compose]' in done.stderr
-    assert [item.stage for item in summaries(Workspace(spec.parent / "work"))] == list(STAGES)[:-2]
 
 
 def test_a_dry_run_estimates_every_stage_and_writes_nothing(spec: Path, monkeypatch: pytest.MonkeyPatch) -> None:

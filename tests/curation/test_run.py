@@ -11,7 +11,7 @@ import pytest
 from curation_made import all_bytes, dialogue, dropping, gathered, keeping, stage
 
 from h2htalk.chat.store.model_calls import CallSettings
-from h2htalk.curation.outcomes import Kept, PartRule, Rejected, each
+from h2htalk.curation.outcomes import Kept, PartRule
 from h2htalk.curation.run import RuleFactory, StageRun, run_stage
 from h2htalk.curation.stage_folder import RecordCounts
 from h2htalk.curation.workspace import Workspace
@@ -49,18 +49,6 @@ def test_an_interrupted_stage_ends_with_the_same_bytes(tmp_path: Path, processes
     assert all_bytes(folder) == all_bytes(whole.stage("anonymize"))
 
 
-def test_a_finished_stage_is_not_made_again(tmp_path: Path) -> None:
-    workspace = gathered(tmp_path, MADE)
-    run_stage(stage("anonymize", DROPPING), workspace, processes=1)
-    before = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("part-*")}
-    run_stage(stage("anonymize", RuleFactory(_raising)), workspace, processes=1)
-    assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("part-*")} == before
-
-
-def _raising() -> PartRule:
-    raise AssertionError("a rule was opened although no part was missing")
-
-
 def test_other_settings_are_an_error_that_names_them(tmp_path: Path) -> None:
     workspace = gathered(tmp_path, MADE)
     run_stage(stage("anonymize", KEEPING, operators={}, allow=["Nora"]), workspace, processes=1)
@@ -68,23 +56,6 @@ def test_other_settings_are_an_error_that_names_them(tmp_path: Path) -> None:
         run_stage(stage("anonymize", KEEPING, operators={"URL": "mask"}, allow=["Nora"]), workspace, processes=1)
     with pytest.raises(ConfigError, match="another version of its rule"):
         run_stage(stage("anonymize", KEEPING, 2, operators={}, allow=["Nora"]), workspace, processes=1)
-
-
-def test_a_dialogue_that_becomes_several_records_is_counted_once(tmp_path: Path) -> None:
-    workspace = gathered(tmp_path, MADE[:4])
-    counts = run_stage(stage("anonymize", RuleFactory(_splitting)), workspace, processes=1)
-    assert (counts.read, counts.kept, counts.rejected, counts.written, counts.dropped) == (4, 3, 1, 6, 3)
-
-
-def _splitting() -> PartRule:
-    """Two kept candidates and a rejected one for each dialogue, and for the sad one only the rejected one."""
-
-    def rule(record: object) -> list[Kept | Rejected]:
-        assert isinstance(record, dict)
-        kept = [Kept({**record, "id": f"{record['id']}:{n}"}) for n in range(2)]
-        return [*(kept if record["id"] != "made-000004" else []), Rejected(f"{record['id']}:2", "contract")]
-
-    return each(rule)
 
 
 def test_where_the_calls_of_a_part_fail_the_other_parts_are_made(tmp_path: Path) -> None:

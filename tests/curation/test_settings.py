@@ -9,7 +9,6 @@ import pytest
 from h2htalk.curation.gather.settings import GatherSettings
 from h2htalk.curation.settings import CurateSpec, read_spec
 from h2htalk.curation.stages import (
-    STAGES,
     AnonymizeSettings,
     ComposeSettings,
     DedupSettings,
@@ -34,14 +33,6 @@ def read(tmp_path: Path, text: str, **replaced: object) -> CurateSpec:
     path = tmp_path / "curate.toml"
     path.write_text(text)
     return read_spec(path, **replaced)  # type: ignore[arg-type]
-
-
-def test_other_settings_have_defaults(tmp_path: Path) -> None:
-    spec = read(tmp_path, START)
-    assert spec.section(GatherSettings).sources[0].name == "calls"
-    assert spec.section(DedupSettings).contamination_splits == ("mini",)
-    assert len(spec.sections) == len(STAGES)
-    assert CurateSpec("w").section(ReviewSettings) == spec.section(ReviewSettings)
 
 
 def test_the_command_line_replaces_workspace_and_processes(tmp_path: Path) -> None:

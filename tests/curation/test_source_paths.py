@@ -126,11 +126,8 @@ def test_a_finished_project_can_be_moved(tmp_path: Path, monkeypatch: pytest.Mon
 @pytest.mark.parametrize(
     ("model", "name"),
     [
-        ("openai:gpt-4o", "openai:gpt-4o"),
         ("server:owner/name@http://10.0.0.7:8000/v1", "server:owner/name"),
         ("server:a@b@https://gpu.example.org/v1", "server:a@b"),
-        ("vllm:Qwen/Qwen3-8B", "vllm:Qwen/Qwen3-8B"),
-        ("embedded", "embedded"),
         ("", ""),
     ],
 )

@@ -95,14 +95,6 @@ def test_new_lines_and_files_follow_what_was_gathered(spec: Path) -> None:
     assert persons(run(spec), "dedup") == after
 
 
-def test_without_anything_new_nothing_is_made(spec: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    stage = Workspace(spec.parent / "work").stage("dedup").path / "stage.json"
-    made = stage.stat().st_mtime_ns
-    run(spec, update=True)
-    assert "nothing is new" in capsys.readouterr().err
-    assert stage.stat().st_mtime_ns == made
-
-
 @pytest.mark.parametrize("step", ["adopt_parts", "run_stage", "_remove"])
 def test_an_update_that_is_cut_is_finished_by_the_next(spec: Path, monkeypatch: pytest.MonkeyPatch, step: str) -> None:
     add(spec.parent)

@@ -81,7 +81,6 @@ def test_a_margin_is_exact() -> None:
     [
         ([], "too few samples"),
         (samples([(8, 7)] * 3, []), "too few samples"),
-        ([*samples([(8, 7)] * 3, [(8, 7)]), unscored("ba"), unscored("ba")], "malformed_output"),
         (
             [
                 *samples([(8, 7)] * 3, []),
@@ -92,7 +91,6 @@ def test_a_margin_is_exact() -> None:
             "refusal",
         ),
         (samples([(8, math.nan)] * 3, [(8, 7)] * 3), "no finite score"),
-        (samples([(8, math.inf)] * 3, [(8, 7)] * 3), "no finite score"),
     ],
 )
 def test_too_few_scored_samples_in_an_order(made: list[EvidenceSample], reason: str) -> None:
@@ -165,24 +163,11 @@ def judged(right: int, ties: int = 0) -> dict[str, Verdict | None]:
     return {f"g{n}": "win" if n < right else "tie" if n < right + ties else "lose" for n in range(100)}
 
 
-def test_a_judge_above_chance_is_accepted() -> None:
-    found = check_judge(judged(70), GOLD)
-    assert (found.accepted, found.accuracy, found.n, found.reason) == (True, 0.7, 100, "")
-    assert found.low < 0.7 < found.high
-
-
 @pytest.mark.parametrize(("right", "ties"), [(30, 0), (50, 0), (40, 20)])
 def test_a_judge_at_or_below_chance_is_refused(right: int, ties: int) -> None:
     found = check_judge(judged(right, ties), GOLD)
     assert not found.accepted
     assert "at or below chance" in found.reason
-
-
-def test_too_few_gold_items_are_refused() -> None:
-    few = {name: GOLD[name] for name in ("g0", "g1", "g2")}
-    found = check_judge(judged(100), few)
-    assert not found.accepted
-    assert "use more gold items than 3" in found.reason
 
 
 def test_a_judge_that_calls_everything_a_tie_is_refused() -> None:

@@ -115,12 +115,9 @@ def scored(score: int = 5, verdict: str = "accept", **scores: int) -> Rubric:
     ("rubric", "settings", "status", "reasons"),
     [
         (scored(), {}, "accept", ()),
-        (scored(4), {}, "accept", ()),
         # It was accepted without the change.
         (replace(scored(), revision="Shorten it."), {}, "revise", ("revision",)),
-        (replace(scored(), revision=" \n"), {}, "accept", ()),
         (scored(4, consistency=3), {}, "revise", ("consistency",)),
-        (scored(5, safety=1, verdict="reject"), {}, "reject", ("safety",)),
         (scored(5, safety=1, verdict="accept"), {}, "reject", ("safety",)),
         (scored(5, verdict="reject"), {}, "needs_people", ("contradiction",)),
         (scored(5, accuracy=2, verdict="accept"), {}, "needs_people", ("contradiction",)),
@@ -133,10 +130,8 @@ def scored(score: int = 5, verdict: str = "accept", **scores: int) -> Rubric:
         (scored(), {"people": ("conflict",)}, "needs_people", ("conflict",)),
         (scored(5, safety=3), {"crisis": True}, "needs_people", ("crisis:safety",)),
         (scored(5, safety=4), {"crisis": True}, "accept", ()),
-        (scored(5, accuracy=1, verdict="reject"), {"crisis": True}, "needs_people", ("crisis:rejected",)),
         # A model alone rejected it.
         (scored(5, accuracy=2, verdict="reject"), {"crisis": True}, "needs_people", ("crisis:rejected",)),
-        (scored(), {"crisis": True}, "accept", ()),
     ],
 )
 def test_the_outcome_of_scores(rubric: Rubric, settings: dict, status: str, reasons: tuple[str, ...]) -> None:
