@@ -1,4 +1,4 @@
-"""Faults of a real server and work at the same time: a dead or empty search index, other users, managers' changes."""
+"""Faults of a real server and work at the same time: an empty search index, other users, removed annotators."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from argilla_annotators import SimulatedAnnotator, item_of, made_items, write_items
-from argilla_small import SAYS, Opened, found_dataset, small_spec
+from argilla_small import SAYS, Opened, found_dataset
 from argilla_stack import Stack
 
 from h2htalk.errors import RoundError
@@ -74,28 +74,6 @@ def test_every_form_of_question_and_a_suggestion(stack: Stack, base: Path) -> No
     assert [(one["value"], one["agent"]) for one in record["suggestions"]] == [("no", "reviewer")]
 
 
-def test_a_dead_search_engine_loses_no_annotation(stack: Stack, base: Path) -> None:
-    small = Opened(base, stack, "deaf")
-    one = small.annotators[0]
-    records = small.records(one)
-    stack.pause_search()
-    try:
-        values = {name: {"value": value} for name, value in SAYS.items()}
-        reply = one.http.post(
-            f"/api/v1/records/{records['item-000']}/responses", json={"status": "submitted", "values": values}
-        )
-        assert reply.status_code == 500
-        status = round_status(small.round.path)
-        assert status.completed == 1
-        assert any("the search engine does not answer" in line for line in status.notes)
-        with pytest.raises(RoundError, match="the server's search engine does not answer"):
-            open_round(small_spec(base, "never"), base / "never")
-    finally:
-        stack.start_search()
-    wait_for_search()
-    open_round(small_spec(base, "never"), base / "never")
-
-
 def test_an_empty_search_index_is_noted_and_repaired(stack: Stack, base: Path) -> None:
     small = Opened(base, stack, "empty")
     one = small.annotators[0]
@@ -142,32 +120,6 @@ def test_responses_during_discarding_and_restoring_are_kept(
     status = round_status(small.round.path)
     assert (status.by_item["item-000"], status.by_item["item-002"], status.skipped) == (1, 1, 0)
     assert small.values()["item-002", "quality"] == 4
-
-
-def test_changes_by_a_manager_are_noted(stack: Stack, base: Path) -> None:
-    small = Opened(base, stack, "edited")
-    one, other, _ = small.annotators
-    records, client = small.records(one), connect()
-    one.submit(records["item-000"], SAYS)
-    dataset = found_dataset(client, "edited-en", "edited-set1-en-01")
-    path = f"/api/v1/datasets/{dataset['id']}"
-    assert round_status(small.round.path).notes == ()
-    keep = next(one for one in client.get(f"{path}/questions")["items"] if one["name"] == "keep")
-    texts = {"keep": "Drop it", "drop": "Keep it"}
-    options = [{**option, "text": texts[option["value"]]} for option in keep["settings"]["options"]]
-    client.call("PATCH", f"/api/v1/questions/{keep['id']}",
-              {"settings": {"type": "label_selection", "options": options}})  # fmt: skip
-    client.call("PATCH", path, {"name": "a nicer name"})
-    client.call("DELETE", f"{path}/records", params={"ids": records["item-004"]})
-    other.submit(records["item-000"], SAYS)
-    status = round_status(small.round.path)
-    assert status.by_item["item-000"] == 2
-    named, worded, gone = status.notes
-    assert "edited-set1-en-01: renamed to 'a nicer name'" in named
-    assert "keep has another label of drop, label of keep" in worded
-    assert "1 of 3 items that need annotators have no record, the first: 'item-004'" in gone
-    with pytest.raises(RoundError, match="keep has another label of drop"):
-        open_round(small.spec, small.round.path)
 
 
 def test_a_removed_annotator(stack: Stack, base: Path) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from argilla_annotators import SimulatedAnnotator, made_items, signed_in, write_annotators, write_items
-from argilla_stack import OWNER_KEY, Stack
+from argilla_stack import Stack
 from spreadsheet_rounds import fill, places, workbook_path
 
 from h2htalk.data.files import read_json_object, read_jsonl
@@ -15,7 +15,7 @@ from h2htalk.rounds.questions import QUESTIONS
 from h2htalk.rounds.round_folder import RoundFolder
 from h2htalk.rounds.settings import Care, RoundSpec
 
-pytestmark = [pytest.mark.live, pytest.mark.timeout(120)]
+pytestmark = [pytest.mark.live, pytest.mark.timeout(120), pytest.mark.usefixtures("signed_in")]
 
 ITEMS = 30
 # All annotate everything, so that the platforms' assignments do not matter.
@@ -30,11 +30,7 @@ def filled_in(round: RoundFolder, annotator: SimulatedAnnotator) -> set[str]:
     return set(numbers)
 
 
-def test_spreadsheets_and_a_server_give_the_same_decisions(
-    stack: Stack, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("ARGILLA_API_URL", stack.url)
-    monkeypatch.setenv("ARGILLA_API_KEY", OWNER_KEY)
+def test_spreadsheets_and_a_server_give_the_same_decisions(stack: Stack, tmp_path: Path) -> None:
     items = write_items(tmp_path / "items.jsonl", made_items(ITEMS, "crowd", crises=7))
     people = write_annotators(tmp_path / "people.csv", list(SKILLS))
     rounds = {}

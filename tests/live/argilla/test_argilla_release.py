@@ -7,23 +7,18 @@ import sys
 from pathlib import Path
 
 import pytest
-from argilla_stack import OWNER_KEY, Stack
 from curation_made import finished
 from release_items import different
 from release_rounds import candidate, write_spec
 
 from h2htalk.data.splits import load_split
 
-pytestmark = [pytest.mark.live, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.live, pytest.mark.timeout(900), pytest.mark.usefixtures("signed_in")]
 ROOT = Path(__file__).parents[3]
 PEOPLE = "name,languages,crisis\n" + "".join(f"rel-{name},en zh,yes\n" for name in "abc")
 
 
-def test_a_release_of_what_annotators_on_a_server_kept(
-    stack: Stack, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("ARGILLA_API_URL", stack.url)
-    monkeypatch.setenv("ARGILLA_API_KEY", OWNER_KEY)
+def test_a_release_of_what_annotators_on_a_server_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     scenarios = [*(different(n) for n in range(1, 5)), *(different(n, "zh") for n in range(21, 25))]
     finished(tmp_path / "W", "compose", [candidate(one).to_dict() for one in scenarios])

@@ -112,7 +112,6 @@ def test_a_hanging_search_engine_gets_one_request(server: ArgillaDouble, monkeyp
         ("http://lab-round.hf.space", False),
         ("https://lab-round.hf.space.example.org", False),
         ("https://hf.space@example.org", False),
-        ("http://localhost:6900", False),
     ],
 )
 def test_the_hub_s_token_is_sent_to_its_spaces_only(monkeypatch: pytest.MonkeyPatch, address: str, sent: bool) -> None:
