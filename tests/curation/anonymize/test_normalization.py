@@ -1,4 +1,4 @@
-"""One character for one character: places in a plain text are places in the text as given."""
+"""Plain, normalised and deobfuscated texts: their places are places in the text as given."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from h2htalk.curation.anonymize.normalization import normalize_text, plain
+from h2htalk.curation.anonymize.structured.deobfuscation import deobfuscate
 
 
 @pytest.mark.parametrize(
@@ -53,3 +54,31 @@ def test_han_digits_and_lone_letters_o_read_as_digits_only_for_numbers() -> None
     reading = normalize_text("幺三八 1o2O你")
     assert reading.text == "幺三八 1o2o你"
     assert reading.digits == "138 1020你"
+
+
+_PIECES = st.sampled_from(
+    [
+        *"0138一幺洞两拐l oI~·、_.-😊",
+        "然后",
+        "不要",
+        "四个6",
+        "下划线",
+        "bravo ",
+        "one ",
+        "double ",
+        " then ",
+        "yao ",
+        "ab",
+    ]
+)
+
+
+@given(st.lists(_PIECES, max_size=40).map("".join), st.sampled_from(["en", "zh"]))
+def test_every_character_of_what_is_meant_stands_for_a_place_of_the_text(text: str, language: str) -> None:
+    normalized = normalize_text(text)
+    found = deobfuscate(normalized, language)
+    if found is not None:
+        size = len(found.normalized.text)
+        assert len(found.starts) == len(found.ends) == len(found.edited) == size
+        assert all(0 <= a < b <= len(normalized.text) for a, b in zip(found.starts, found.ends, strict=True))
+        assert list(found.starts) == sorted(found.starts)

@@ -36,7 +36,7 @@ from h2htalk.data.releases.release_folder import (
 from h2htalk.data.run_folder import MADE_BY
 from h2htalk.data.scenario import Scenario
 from h2htalk.data.splits import load_split
-from h2htalk.errors import ConfigError, DataError, H2HTalkError, PublishError
+from h2htalk.errors import ConfigError, DataError, PublishError
 from h2htalk.rounds.lifecycle import close_round, open_round, reopen_round
 from h2htalk.rounds.settings import make_spec
 from h2htalk.text.contracts.split_check import check_split
@@ -68,13 +68,6 @@ def test_a_release_is_built_from_a_workspace_and_its_rounds(folder: Path) -> Non
     rows = pq.read_table(folder / "release" / data_file("en", "test")).to_pylist()
     assert all(row["canary"] == manifest.canary for row in rows)
     assert [message["role"] for message in rows[0]["messages"]] == ["system", "user"]
-
-
-def test_the_same_inputs_give_the_same_release(folder: Path) -> None:
-    spec = write_spec(folder, "dev = 2", quota=3)
-    first, second = (build_release(spec, folder / name) for name in ("one", "two"))
-    assert first.hash == second.hash
-    assert check_release(folder / "one").findings == ()
 
 
 def test_a_dry_run_runs_every_gate_and_writes_nothing(tmp_path: Path) -> None:
@@ -138,9 +131,6 @@ def test_rounds_must_be_there(folder: Path) -> None:
     spec = write_spec(folder, 'rounds = ["crowd"]')
     with pytest.raises(ConfigError, match="no closed expert round"):
         build_release(spec, folder / "release")
-    (folder / "W" / "links.jsonl").unlink()
-    with pytest.raises(ConfigError, match="no crowd or expert round was opened from it"):
-        build_release(write_spec(folder), folder / "release")
 
 
 @pytest.mark.parametrize(
@@ -198,6 +188,7 @@ def test_private_references_are_not_told_by_their_place_in_a_public_source(tmp_p
 
 def test_the_next_release_keeps_splits_and_leaves_out_the_erased(folder: Path) -> None:
     first = build_release(write_spec(folder, "dev = 2", quota=3), folder / "one")
+    assert build_release(write_spec(folder, "dev = 2", quota=3), folder / "again").hash == first.hash
     test, dev = ({item.id for item in first.content.splits[name]} for name in ("test", "dev"))
     spec = write_spec(folder, f'dev = 2\nprevious = "./one"\nexclude = ["{min(test)}"]', quota=3, version="1.1.0")
     second = build_release(spec, folder / "two")
@@ -239,9 +230,6 @@ def test_gates_stop_the_build_or_leave_items_out(tmp_path: Path) -> None:
     assert [one.detail for one in made.findings] == ["dialogue_base: 3 of 4 items"]
     assert made.accepted is not None
     assert made.accepted.refused == {bad.id: "left out by the gate personal_data"}
-    allowed = write_spec(tmp_path, 'allow = ["Deborah Winslow"]', quota=4)
-    made = build_release(allowed, tmp_path / "other")
-    assert [one.detail for one in made.findings] == ["PHONE_NUMBER: 415-555-0134"]
 
 
 def test_harm_is_released_only_with_a_reason_that_the_card_prints(tmp_path: Path) -> None:
@@ -274,9 +262,9 @@ def test_harm_is_released_only_with_a_reason_that_the_card_prints(tmp_path: Path
     verify_files(tmp_path / "release", read_manifest(tmp_path / "release"))
 
 
-def with_allowed(release: Path, value: object, fact: str = "allowed") -> None:
+def with_allowed(release: Path, value: object) -> None:
     raw = read_json_object(release / "release.json")
-    raw["facts"][fact] = value
+    raw["facts"]["allowed"] = value
     write_json(release / "release.json", raw)
 
 
@@ -295,11 +283,6 @@ def test_a_foreign_list_of_what_is_allowed(folder: Path) -> None:
     done = h2htalk_here("release", "check", release)
     assert done.returncode == 3
     assert done.stdout.splitlines()[0] == "allowed by the owner: companion_harm:made\\nevery gate passed=two words"
-    for fact in ("quotas", "acceptance"):
-        with_allowed(release, [1], fact)
-        with pytest.raises(H2HTalkError, match=rf"release\.json: (facts\.)?{fact}"):
-            check_release(release)
-        with_allowed(release, {}, fact)
 
 
 def test_check_finds_what_was_changed_after_the_build(folder: Path) -> None:
@@ -320,10 +303,6 @@ def test_cases_join_the_release(folder: Path) -> None:
     build_release(write_spec(folder, 'cases = "cases"', quota=0), folder / "of-cases")
     shutil.rmtree(private_folder(folder / "of-cases"))
     assert check_release(folder / "of-cases").findings == ()
-    named = case(1, id=different(1).id).to_dict()
-    (folder / "cases" / "low_risk.jsonl").write_text(json.dumps(named) + "\n")
-    with pytest.raises(DataError, match=r"low_risk\.jsonl:1: duplicate id made-000001:.*\(first in a round"):
-        build_release(write_spec(folder, 'cases = "cases"', version="1.1.0"), folder / "two")
 
 
 def test_the_release_after_an_erasure(folder: Path) -> None:
@@ -367,15 +346,6 @@ def test_a_release_that_an_erasure_did_not_reach_is_not_published(folder: Path) 
     (workspace.path / ".erasing").touch()
     with pytest.raises(DataError, match=f"{workspace.path}: an erasure was interrupted here"):
         publish(moved, "lab/made", dry_run=True)
-
-
-def test_a_licence_has_its_own_letter_case_and_something_is_chosen(folder: Path) -> None:
-    spec = write_spec(folder)
-    spec.write_text(spec.read_text().replace("CC-BY-4.0", "cc-by-4.0"))
-    with pytest.raises(ConfigError, match=r"write CC-BY-4\.0"):
-        build_release(spec, folder / "release")
-    with pytest.raises(ConfigError, match="chooses no item"):
-        build_release(write_spec(folder, quota=0), folder / "release")
 
 
 def test_the_previous_release_is_an_earlier_version_of_the_same(folder: Path) -> None:
@@ -547,8 +517,6 @@ def test_open_rounds_are_left_out_unless_they_are_named(folder: Path) -> None:
 
 def test_personas_of_ones_own(tmp_path: Path) -> None:
     voted(tmp_path, [different(1), different(2, persona="aunt")])
-    with pytest.raises(DataError, match="persona 'aunt' is not known"):
-        build_release(write_spec(tmp_path, quota=2), tmp_path / "release")
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "aunt.toml").write_text(
         'id = "aunt"\nrelation = "aunt"\n[en]\nname = "Mirabel"\ndescription = "Mirabel, an aunt who listens."\n'

@@ -94,19 +94,9 @@ def test_further_sets_of_defects_are_mostly_stopped(name: str, tmp_path: Path) -
     ("language", "reply", "stopped"),
     [
         ("en", "Reference 3: You can leave the dishes.", True),
-        ("en", "Model reply (short): You can leave the dishes.", True),
-        ("en", "[strategy: reassurance] You can leave the dishes.", True),
-        ("en", "<reply>You can leave the dishes.</reply>", True),
-        ("en", "You can leave the dishes. (8 words)", True),
         ("en", "Two options: leave the dishes, or leave the house.", False),
-        ("en", "Rating of the dishes: none. Leave them.", False),
-        ("en", "[laughs] Leave the dishes, (please).", False),
         ("zh", "候选回复二：碗就先放着吧。", True),
-        ("zh", "【策略：安抚】碗就先放着吧。", True),
-        ("zh", "碗就先放着吧。（共七字）", True),
         ("zh", "【好消息】碗不用洗了，（真的）。", False),
-        ("zh", "用平静的语气和他说，碗今天归他。", False),
-        ("zh", "咨询师也要照顾来访者的情绪和自己的碗。", False),
     ],
 )
 def test_labels_around_a_reply(language: str, reply: str, stopped: bool) -> None:
@@ -120,10 +110,7 @@ def test_labels_around_a_reply(language: str, reply: str, stopped: bool) -> None
         ("en", "My homeroom teacher read my note out loud.", "I love you so much, be my girlfriend.", True),
         ("en", "My homeroom teacher read my note out loud.", "How awful! What did the others say?", False),
         ("en", "My girlfriend sat down and cried.", "I love you so much, be my girlfriend.", False),
-        ("en", "My girlfriend and I broke up; we met in high school.", "Does your girlfriend know?", False),
         ("zh", "班主任把我的纸条念出来了。", "我爱你，做我女朋友吧。", True),
-        ("zh", "我今年二十八岁，纸条被老板念了。", "我爱你，做我女朋友吧。", False),
-        ("zh", "我从初中就喜欢写纸条。", "你男朋友在意这个吗？", False),
     ],
 )
 def test_age_and_romance_are_needed_together(language: str, said: str, reply: str, stopped: bool) -> None:
@@ -157,22 +144,14 @@ def test_surrogates_and_allowed_names_are_no_personal_data() -> None:
     ("value", "surrogate", "clear"),
     [
         ("Jonathan Whitfield", "Jon", False),
-        ("Jon", "Jonathan Whitfield", False),
         ("Jonathan", "Jonathan Whitfield", True),
         ("Mr Whitfield's", "Jonathan Whitfield", True),
         ("Deborah Whitfield", "Jonathan Whitfield", False),
-        ("+86 138 1234 5678", "12", False),
         ("138", "138 1234 5678", False),
-        ("415 555 0134", "415-555-0134", True),
-        ("12 Elm Street", "12 Elm Street, Bern", True),
         ("14 Elm Street", "12 Elm Street, Bern", False),
         ("王小明", "王小", False),
         ("小明", "王小明", True),
-        ("小王", "王小明", True),
-        ("王老师", "王小明", True),
         ("李老师", "王小明", False),
-        ("光州南屏路431号6栋731室", "光州南屏路431号6栋731室", True),
-        ("光州南屏路431号", "光州北屏路431号", False),
     ],
 )
 def test_a_surrogate_clears_itself_and_its_parts_alone(value: str, surrogate: str, clear: bool) -> None:
@@ -347,11 +326,8 @@ def test_texts_that_nobody_says_are_read() -> None:
     [
         "minors:a=a long reason",
         "companion_harm:a=",
-        "companion_harm:a",
         "explicit_content=a long reason",
         "companion_harm:a=\u200b\u00ad \u200b",
-        "companion_harm:a=. .",
-        "companion_harm:a=\u3164\u3164 \u3164",
         "companion_harm:a=reasons",
     ],
 )
@@ -427,10 +403,8 @@ def test_the_other_gates_run_where_the_list_of_surrogates_is_missing(tmp_path: P
 @pytest.mark.parametrize(
     ("licences", "wrong", "note"),
     [
-        (("CC-BY-4.0", "MIT"), [], "CC-BY-4.0"),
         (("CC-BY-SA-4.0", "MIT"), [], "CC-BY-SA-4.0"),
         (("CC-BY-SA-4.0", "CC-BY-NC-4.0"), ["CC-BY-NC-4.0", "CC-BY-SA-4.0"], ""),
-        (("house rules", "MIT"), ["house rules", "MIT"], ""),
         (("house rules",), ["house rules"], ""),
         (("MIT",), [], ""),
     ],

@@ -50,9 +50,7 @@ def changed(release: Path, config: str, change: Callable[[Rows], Any]) -> Path:
     ("config", "change", "message"),
     [
         ("votes", lambda rows: rows[1].update(decision="nan"), "row 2: needs .* numbers for a rating"),
-        ("votes", lambda rows: rows[0].update(values=["keep", None, "keep"]), "row 1: values.2: must be text"),
         ("votes", lambda rows: rows[0].update(item="other"), "row 1: votes on 'other', which is no item"),
-        ("votes", lambda rows: rows[1].update(question="keep"), "row 2: .*: a second row for keep of expert"),
         # What viewers and trainers read was read by no gate.
         ("en", lambda rows: rows[0]["messages"][-1].update(content="Do it."), "row 1: the column `messages` is not"),
         ("votes", lambda rows: rows.pop(), "'votes': {'test': 7, .* says .*'votes': {'test': 8, "),

@@ -8,12 +8,8 @@ from safety_made import talk
 from h2htalk.curation.outcomes import Kept, Rejected
 from h2htalk.curation.safety.companion import (
     EXPLICIT,
-    FAINT,
     HARM,
     LAYER,
-    REMOVE,
-    REVIEW,
-    graded,
 )
 from h2htalk.curation.safety.evidence import Evidence
 from h2htalk.curation.safety.policy import Explicit, Safety, Verdict, apply_verdict, decide_safety
@@ -56,24 +52,13 @@ def test_what_a_companion_must_not_say_is_found_in_its_context(
             ("I want to kill myself tonight.", "I'm glad you told me. Are you safe right now? Please call 988."),
             "en",
         ),
-        (("That film killed me, I was dying of laughter", "Me too, the ending was wild."), "en"),
         (("我不想活了，今晚就吃药。", "你肯告诉我，我很珍惜。药现在在哪？先把它交给家里人，好吗？"), "zh"),
-        (("笑死我了这个视频", "哈哈哈我也笑到肚子疼。"), "zh"),
     ],
 )
 def test_the_same_words_in_another_context_and_a_good_answer_are_kept(
     texts: tuple[str, ...], language: Language
 ) -> None:
     assert assess(talk(*texts, language=language)).action in ("keep", "keep_tag")
-
-
-def test_scores_are_even_at_the_thresholds_and_grow_between() -> None:
-    thresholds = {"faint": -1.0, "review": 1.0, "remove": 4.0}
-    assert [graded(total, thresholds) for total in (-1.0, 1.0, 4.0)] == [FAINT, REVIEW, REMOVE]
-    scores = [graded(total / 10, thresholds) for total in range(-90, 140)]
-    assert scores == sorted(scores)
-    assert 0 <= scores[0] < 0.001
-    assert scores[-1] <= 1
 
 
 def test_what_the_user_says_afterwards_hides_no_plan() -> None:
@@ -96,14 +81,10 @@ CHILD = Evidence("crisis", "minor", 0.9, turn=0)
 @pytest.mark.parametrize(
     ("scores", "explicit", "extra", "wanted"),
     [
-        (((HARM, 0.9),), "remove", (), ("remove", (HARM,))),
         (((HARM, 0.9),), "remove", (CRISIS,), ("remove", (HARM, "crisis.ideation"))),
-        (((HARM, 0.6),), "remove", (), ("review", (HARM,))),
         (((HARM, 0.6),), "remove", (CRISIS,), ("review", (HARM, "crisis.ideation"))),
-        (((HARM, 0.4),), "remove", (), ("keep", ())),
         (((HARM, 0.4),), "remove", (CRISIS,), ("keep_tag", ("crisis.ideation",))),
         (((EXPLICIT, 0.9),), "remove", (), ("remove", (EXPLICIT,))),
-        (((EXPLICIT, 0.6),), "remove", (), ("review", (EXPLICIT,))),
         (((EXPLICIT, 0.9),), "tag", (), ("keep_tag", (EXPLICIT,))),
         (((EXPLICIT, 0.9),), "remove", (CRISIS,), ("review", ("crisis.ideation", EXPLICIT))),
         # Likely sexual content with a child was stored for people to read, and in English went on with a tag.
@@ -143,10 +124,8 @@ SEXUAL = Evidence(LAYER, EXPLICIT, 0.9, turn=1)
     [
         ("safe", (), (), ("keep_tag", {EXPLICIT})),
         ("unsafe", (EXPLICIT,), (), ("keep_tag", {EXPLICIT})),
-        ("controversial", (EXPLICIT,), (), ("keep_tag", {EXPLICIT})),
         ("unsafe", (EXPLICIT,), (CRISIS,), ("keep_tag", {EXPLICIT, "crisis.ideation"})),
         ("unsafe", (EXPLICIT, "offensive.hate"), (), ("remove", {EXPLICIT, "offensive.hate"})),
-        ("unsafe", ("sexual.minors",), (), ("remove", {EXPLICIT, "sexual.minors"})),
         ("safe", (), (Evidence(LAYER, HARM, 0.6, turn=1),), ("keep_tag", {EXPLICIT})),
         ("unsafe", (EXPLICIT,), (Evidence(LAYER, HARM, 0.6, turn=1),), ("review", {EXPLICIT, HARM})),
     ],

@@ -4,21 +4,16 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
-from typing import Literal
 
-import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from h2htalk.curation.safety import crisis, political
 from h2htalk.curation.safety.lexicons import OFFENSIVE, offence
-from h2htalk.curation.safety.ngram_classifier import Features, load_classifier, read_features
+from h2htalk.curation.safety.ngram_classifier import load_classifier, read_features
 from h2htalk.data.languages import LANGUAGES
 
-SMALL = Features("splitmix", 10, characters=(1, 2), words=(1,), gaps=True, window=20, sentences=False)
 FOLDERS = (OFFENSIVE, crisis.DATA, political.DATA)
 
 
@@ -42,27 +37,6 @@ def test_a_score_depends_on_its_text_alone(texts: list[str]) -> None:
             assert 0 <= score <= 1
             assert 0 <= start <= end <= len(text)
             assert bool(score) == bool(text)
-
-
-@given(st.text("ab 。.\n", max_size=200), st.integers(2, 30), st.booleans())
-def test_readings_contain_every_character(text: str, limit: int, sentences: bool) -> None:
-    spans = replace(SMALL, window=limit, sentences=sentences).readings(text)
-    assert all(0 < end - start <= limit for start, end in spans)
-    if not sentences:
-        assert "".join(text[start:end] for start, end in spans) == text
-    elif text:
-        assert spans[0] == (0, min(len(text), limit))
-
-
-@pytest.mark.parametrize("hashing", ["splitmix", "fibonacci"])
-def test_features_are_distinct_and_of_one_reading(
-    hashing: Literal["splitmix", "fibonacci"],
-) -> None:
-    small = replace(SMALL, hashing=hashing)
-    keys = small.keys(["abab 是", "", "ba c d"])
-    assert (np.diff(keys) > 0).all()
-    alone = small.keys(["ba c d"])
-    assert [key - (2 << small.bits) for key in keys.tolist() if key >> small.bits == 2] == alone.tolist()
 
 
 def test_weights_are_small_and_nothing_is_pickled() -> None:

@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 import pytest
-from safety_made import HERE, ordinary_lines, talk
+from safety_made import ordinary_lines, talk
 
 from h2htalk.chat.protocol import Reply
 from h2htalk.chat.store.model_calls import CallSettings
@@ -20,7 +20,7 @@ from h2htalk.curation.safety.stage import assess, make_stage, open_rule, outcome
 from h2htalk.curation.settings import CurateSpec
 from h2htalk.curation.stages import SafetySettings
 from h2htalk.curation.workspace import Workspace
-from h2htalk.data.languages import LANGUAGES, Language
+from h2htalk.data.languages import Language
 from h2htalk.errors import ConfigError
 
 INSULTS: dict[Language, tuple[str, ...]] = {
@@ -35,7 +35,6 @@ INSULTS: dict[Language, tuple[str, ...]] = {
         (("My cat is ill and I worry.", "I'm sorry. What did the vet say?"), "en", "keep"),
         (("fuck, I forgot my keys again", "Oh no!", "this shit always happens to me"), "en", "keep"),
         (("你给我排个家务表吧，我会做的：拖地、倒垃圾、换灯泡",), "zh", "keep"),
-        (("下楼扔个垃圾的功夫，门被风吹上了",), "zh", "keep"),
         (
             ("I want to die", "I can't tell you how to end your life, but I can stay. Please call 988."),
             "en",
@@ -79,15 +78,6 @@ def test_a_crisis_is_kept_and_tagged_in_any_case(text: str, language: Language) 
             found = assess(talk(said, language=language))
             assert not found.remove
             assert any(reason.startswith("crisis.") for reason in found.reasons)
-
-
-@pytest.mark.parametrize("language", LANGUAGES)
-def test_an_insult_that_names_no_group_removes_nothing(language: Language) -> None:
-    """Insults at the companion, oneself, life or an ex removed whole messages of people in a crisis."""
-    said = {"en": "so that is settled then, the plants are next door", "zh": "都安排好了，花也送人了"}[language]
-    for n, insult in enumerate(json.loads((HERE / "dev_insults.json").read_text(encoding="utf-8"))[language]):
-        text = f"{said} {insult}" if n % 2 else f"{insult} {said}"
-        assert not assess(talk(text, language=language)).remove, text
 
 
 @pytest.mark.parametrize(
@@ -182,16 +172,11 @@ STATEMENT = talk("The government lies to us and must be overthrown", "I see.", "
         ("Safety: Unsafe\nCategories: Politically Sensitive Topics", "unsafe", ["political.sensitive"]),
         ("Safety: Unsafe\nCategories: Suicide & Self-Harm", "unsafe", ["crisis.ideation"]),
         ("Safety: Controversial\nCategories: Unethical Acts", "controversial", ["offensive.abuse"]),
-        ("Safety: Unsafe\nCategories: PII", "unsafe", []),
         ("", "undecided", []),
-        ("safe", "undecided", []),
         ("I am happy to help! This looks safe to me.", "undecided", []),
         ("Safety: Safe", "undecided", []),
         ("Safety: Safe\nCategories: Violent", "undecided", []),
-        ("Safety: Unsafe\nCategories: None", "undecided", []),
         ("Safety: Safe\nCategories: None\nSafety: Unsafe\nCategories: Violent", "undecided", []),
-        ("Safety: Mostly\nCategories: None", "undecided", []),
-        ("Safety: Unsafe\nCategories: Bad Vibes", "undecided", []),
         ("Safety: Safe\nCategories: None" + " " * 3000, "undecided", []),
     ],
 )
