@@ -188,17 +188,6 @@ def test_folders_that_were_moved_or_are_busy(lab: Path, tmp_path: Path) -> None:
     require_gone(lab)
 
 
-def test_an_interrupted_erasure_reaches_everything_with_the_next_command(
-    lab: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
-    for step in (60, 110, 150):
-        folder = shutil.copytree(lab, tmp_path / str(step) / "lab")
-        assert killed_at(step, lambda folder=folder: erase(Workspace(folder / "work"), EMILY))  # type: ignore[misc]
-        curate(folder / "curate.toml")
-        require_gone(folder)
-        assert len(json.loads((folder / "work" / "workspace.json").read_text())) == 3
-
-
 @pytest.mark.parametrize("name", ["crowd", "expert", "release", "run-release", "study"])
 def test_an_erasure_killed_at_any_write_of_any_kind_is_completed_by_the_next(
     published: Path, tmp_path: Path, name: str
@@ -233,7 +222,7 @@ def words_in(folder: Path) -> dict[str, bytes]:
     }
 
 
-def test_an_interrupted_erasure_goes_out_by_no_command(lab: Path, tmp_path: Path) -> None:
+def test_an_interrupted_erasure_goes_out_by_no_command_and_the_next_run_completes_it(lab: Path, tmp_path: Path) -> None:
     """Half erased folders were published, exported, shown on pages and opened as rounds of annotators."""
     for step in (60, 230):
         folder, out = shutil.copytree(lab, tmp_path / str(step) / "lab"), tmp_path / str(step) / "out"
@@ -255,6 +244,8 @@ def test_an_interrupted_erasure_goes_out_by_no_command(lab: Path, tmp_path: Path
                 refused = True
         assert refused, step
         assert files_with(out, f"the {WORDS}") == [], step
+        curate(folder / "curate.toml")
+        require_gone(folder)
 
 
 def test_pages_and_exports_of_a_run_are_named(lab: Path) -> None:

@@ -10,14 +10,12 @@ from pathlib import Path
 import pytest
 from curation_made import all_bytes, dialogue, dropping, gathered, keeping, stage
 
-from h2htalk.chat.store.model_calls import CallSettings
-from h2htalk.curation.outcomes import Kept, PartRule
-from h2htalk.curation.run import RuleFactory, StageRun, run_stage
+from h2htalk.curation.run import RuleFactory, run_stage
 from h2htalk.curation.stage_folder import RecordCounts
 from h2htalk.curation.workspace import Workspace
 from h2htalk.data.erasure.folder_kinds import remove_for_good
 from h2htalk.data.files import write_json
-from h2htalk.errors import ConfigError, DataError, H2HTalkError, IncompleteError
+from h2htalk.errors import ConfigError, DataError, H2HTalkError
 
 SAD = dialogue(4, "I am so sad about the rain.", "Tell me about the rain.")
 MADE = [dialogue(n) for n in range(1, 4)] + [SAD] + [dialogue(n, "Hello", "Hi", "Bye") for n in range(5, 9)]
@@ -56,27 +54,6 @@ def test_other_settings_are_an_error_that_names_them(tmp_path: Path) -> None:
         run_stage(stage("anonymize", KEEPING, operators={"URL": "mask"}, allow=["Nora"]), workspace, processes=1)
     with pytest.raises(ConfigError, match="another version of its rule"):
         run_stage(stage("anonymize", KEEPING, 2, operators={}, allow=["Nora"]), workspace, processes=1)
-
-
-def test_where_the_calls_of_a_part_fail_the_other_parts_are_made(tmp_path: Path) -> None:
-    workspace, calls = gathered(tmp_path, MADE), (CallSettings("x"),)
-    with pytest.raises(IncompleteError, match="2 calls failed") as caught:
-        run_stage(StageRun("anonymize", 1, {}, RuleFactory(_failing), calls), workspace)
-    assert caught.value.exit_code == 3
-    folder = workspace.stage("anonymize")
-    assert folder.parts() == ["part-00000", "part-00002"]
-    assert not (folder.path / "summary.json").exists()
-    assert run_stage(StageRun("anonymize", 1, {}, KEEPING, calls), workspace).read == 8
-
-
-def _failing() -> PartRule:
-    def rule(records: object, part: str) -> list[list[Kept]]:
-        if part == "part-00001":
-            raise IncompleteError("2 calls failed")
-        assert isinstance(records, list)
-        return [[Kept(record)] for record in records]
-
-    return rule
 
 
 def test_missing_lines_of_the_stage_before_are_an_error(tmp_path: Path) -> None:

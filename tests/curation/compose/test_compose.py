@@ -247,6 +247,7 @@ def test_failed_calls_leave_the_part_unwritten(tmp_path: Path) -> None:
     some = {name: said for name, said in known.items() if "4/" not in name}
     with pytest.raises(IncompleteError, match="made-000004/proposals"):
         compose(tmp_path, dialogues, some, default=None)
+    assert Workspace(tmp_path / "work").stage("compose").parts() == ["part-00000"]
     calls = tmp_path / "work" / "compose" / "calls.jsonl"
     before = calls.read_text()
     with pytest.raises(IncompleteError, match="made-000004/proposals"):

@@ -5,15 +5,13 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import replace
-from typing import get_args
 
 import pytest
-from compose_made import NOTHING, PROPOSALS, proposal, proposals, reference
+from compose_made import NOTHING, proposal, proposals, reference
 
 from h2htalk.chat.protocol import Reply
 from h2htalk.curation.compose.drafts import broken_rules
 from h2htalk.curation.compose.generation import (
-    AnyProposal,
     Composer,
     read_proposals,
     read_reference,
@@ -57,16 +55,6 @@ def test_malformed_replies_are_a_failure() -> None:
     for read, texts in ((read_proposals, MALFORMED_PROPOSALS), (read_reference, MALFORMED_REFERENCES)):
         accepted = [name for name, text in texts.items() if not isinstance(read(Reply(text)), Failure)]
         assert accepted == []
-
-
-def test_every_subtask_has_one_schema_with_its_inputs() -> None:
-    found = [name for form in get_args(AnyProposal) for name in get_args(form.model_fields["subtask"].annotation)]
-    assert sorted(found) == sorted(SUBTASKS)
-    for name, subtask in SUBTASKS.items():
-        read = read_proposals(Reply(proposals(proposal(name))))
-        assert not isinstance(read, Failure)
-        assert {field for field, _ in subtask.inputs} - {"history"} <= set(type(read[0]).model_fields)
-        assert set(PROPOSALS[name]) <= set(type(read[0]).model_fields)
 
 
 # --- The examples in the prompts --------------------------------------------------------------------------------

@@ -242,11 +242,6 @@ def rubric(**changes: object) -> str:
     return json.dumps({**RUBRIC, **changes})
 
 
-def test_scores_are_mapped_back_to_the_answers() -> None:
-    assert read_pair(Reply(PAIR), "ab") == EvidenceSample("ab", 8.0, 5.0)
-    assert read_pair(Reply(PAIR), "ba") == EvidenceSample("ba", 5.0, 8.0)
-
-
 # The first ones are errors of the original parser (it read the last two lines, by position, without a range).
 # Replies that every schema refuses: tests/chat/test_response_schema.py.
 BROKEN = {
