@@ -50,6 +50,12 @@ def test_discarding_an_answer_to_a_discarded_item_is_a_skip(server: ArgillaDoubl
     assert (status.by_item["b"], status.skipped) == (0, 1)
 
 
+def test_a_discard_with_a_comment_is_a_skip(server: ArgillaDouble, round: RoundFolder) -> None:
+    """Ours have none."""
+    server.respond(DATASET, named(round, "b"), "ben", status="discarded", comment="I would rather not")
+    assert round_status(round.path).skipped == 1
+
+
 def test_discarding_an_answer_to_an_item_that_moved_is_a_skip(server: ArgillaDouble, round: RoundFolder) -> None:
     """An item of a later assignment set is discarded in the first for everybody, who may still answer it there."""
     server.respond(DATASET, named(round, "a"), "ann", **SAYS)

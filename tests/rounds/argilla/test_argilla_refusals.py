@@ -23,7 +23,7 @@ CHINESE = DATASET.replace("en", "zh")
     [
         (lambda one: one["questions"][1]["settings"]["options"].pop(), "another label of drop, list of choices"),
         (lambda one: one["questions"][1]["settings"]["options"][0].update(text="Drop"), "another label of keep"),
-        (lambda one: one["questions"][1].update(title="Drop?"), "questions: keep has another title"),
+        (lambda one: one["questions"][1].update(title="Drop?", description=""), "keep has another description, title"),
         (lambda one: one["questions"][1].update(required=False), "keep has another required flag"),
         (lambda one: one["questions"].pop(1), "questions: keep is missing"),
         (lambda one: one["fields"][0]["settings"].update(template="x"), "fields: item has another page"),
