@@ -25,20 +25,13 @@ def test_experts_get_what_the_crowd_kept_and_all_that_nobody_read(tmp_path: Path
     status, messages = open_round(spec_of("expert", path, 3), tmp_path / "expert")
     assert (status.kind, status.items) == ("expert", 2)
     assert messages[0].startswith("crowd: 2 kept, 1 dropped, 1 tied; ties are left out: to decide them first, ")
-    assert f"`h2htalk round open adjudication {path} --out FOLDER`" in messages[0]
-    assert f"`h2htalk round close {path} --adjudication FOLDER`" in messages[0]
     folder, items = RoundFolder(tmp_path / "expert"), items_of(tmp_path / "expert")
     assert folder.sources() == {"c-1": crisis_candidate("c-1"), "c-2": candidate("c-2", "accept")}
     assert {name: item.crisis for name, item in items.items()} == {"c-1": True, "c-2": False}
     # The crowd round, which does not ask for accuracy, had removed the reviewer's.
     assert "accuracy" not in items_of(path)["c-2"].suggested
     assert items["c-2"].suggested == {"keep": "keep", "accuracy": 4}
-    shown = items_of(path)["c-2"]
-    assert (items["c-2"].turns, items["c-2"].context, items["c-2"].reference) == (
-        shown.turns,
-        shown.context,
-        shown.reference,
-    )
+    assert items["c-2"].reference == items_of(path)["c-2"].reference
 
 
 def test_every_round_knows_its_workspace_and_what_came_after(tmp_path: Path) -> None:
@@ -93,6 +86,7 @@ def test_a_refused_opening_links_nothing(tmp_path: Path, monkeypatch: pytest.Mon
     with pytest.raises(RoundError, match="no server"):
         open_round(spec, tmp_path / "crowd")
     assert read_links(work) == ()
+    assert not (tmp_path / "crowd").exists()
 
 
 def test_an_opening_that_is_killed_at_any_write(tmp_path: Path) -> None:

@@ -59,9 +59,7 @@ def test_removed_answers_do_not_decide(tmp_path: Path) -> None:
     assert (status.completed, status.missing, len(status.exhausted)) == (8, {}, 4)
     assert "bogumil" not in " ".join(progress_of(status))
     (event,) = events(path, "removed")
-    assert {key: event[key] for key in ("annotator", "why", "closed")} == {
-        "annotator": id_of(path), "why": WHY, "closed": False,
-    }  # fmt: skip
+    assert (event["annotator"], event["why"], event["closed"]) == (id_of(path), WHY, False)
     close_round(path)
     assert means(path) == {(4.0, 2)}
     assert json.loads((path / "agreement.json").read_text())["keep"]["alpha"] == 1.0
@@ -82,8 +80,6 @@ def test_a_closed_round_is_decided_anew(tmp_path: Path) -> None:
     status, messages = remove_annotator(path, "bogumil", why=WHY)
     assert (status.state, RoundFolder(path).state) == ("closed", "closed")
     assert messages[1].startswith("the decisions were made anew; earlier results were renamed to decisions.before-2")
-    assert messages[2].startswith("3 items have fewer annotations than the overlap of 3: 2 (3 items)")
-    assert messages[3].startswith("the round stays closed; `h2htalk round reopen")
     assert means(path) != votes
     assert all(label == 4.0 for label, _ in means(path))
     assert (path / "decisions.before-2.jsonl").read_text() == before["decisions.jsonl"]

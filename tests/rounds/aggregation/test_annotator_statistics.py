@@ -112,21 +112,6 @@ def test_statistics_as_csv_and_who_qualifies() -> None:
     assert (rows[3]["annotator"], rows[3]["items annotated"]) == ("'=none", "0")
 
 
-def test_order_of_annotations_does_not_matter() -> None:
-    rng, asked = random.Random(1), [question for question in EXPERT if question.decided]
-    items = [item(n, keep="keep") for n in range(12)]
-    answers = [
-        answer(name, n, question.name, rng.choice(question.labels or question.ratings), at(60 * n))
-        for name in "abcd"
-        for n in range(12)
-        for question in asked
-    ]
-    first = annotator_statistics(items, EXPERT, answers, "abcd")
-    rng.shuffle(answers)
-    assert annotator_statistics(items[::-1], EXPERT, answers, "abcd") == first
-    assert first[0].seconds == 60
-
-
 # --- Speed ------------------------------------------------------------------------------------------------------------
 
 

@@ -232,9 +232,7 @@ def test_files_are_identified_by_their_code(tmp_path: Path) -> None:
     fill(workbook_path(round, "bert"), {1: CROWD | {"quality": 1}})
     status = round_status(round.path)
     assert (status.completed, status.new) == (2, 0)
-    assert status.mistakes[0].startswith(
-        "spreadsheets/Bert (1).xlsx, spreadsheets/bert.xlsx: several files of bert are filled in, so none is read"
-    )
+    assert "several files of bert are filled in, so none is read" in status.mistakes[0]
     (folder / "Bert (1).xlsx").unlink()
     assert round_status(round.path).completed == 1
 
