@@ -38,6 +38,7 @@ WINDOWS = (
     Window("a decision of a round, from annotations to decisions.jsonl", {"decide"}, {"write_jsonl"}, 7),
     Window("a phone number, from a dialogue to its surrogate", {"anonymize_dialogue"}, {"anonymize_dialogue"}, 15),
     Window("a near duplicate, from the band that it shares to its removal", {"bucket_pairs"}, {"find_removals"}, 4),
+    Window("an erased person, from the id to the last folder", {"erase"}, {"erase"}, 7),
     Window("all of calibrate", {"calibrate_judge"}, {"calibrate_judge"}),
     Window("all of report", {"report"}, {"report"}),
     Window("all of evaluate", {"evaluate"}, {"evaluate"}, 60),
@@ -111,6 +112,17 @@ def run_everything(folder: Path, tree: Path, tracer: Tracer) -> None:
     close_made_round(folder)
     remove_made_duplicate(folder)
     anonymize_phone_number(tracer)
+    erase_made_person(folder)
+
+
+def erase_made_person(folder: Path) -> None:
+    """Erase one of two people from a workspace with a gathered stage."""
+    from curation_made import PERSONS, dialogue, gathered
+
+    from h2htalk.curation.erase import erase
+
+    made = [dialogue(number, person=person) for number, person in enumerate(PERSONS, 1)]
+    erase(gathered(folder / "workspace", made), next(iter(PERSONS)))
 
 
 def remove_made_duplicate(folder: Path) -> None:
