@@ -40,7 +40,6 @@ WINDOWS = (
     Window("a near duplicate, from the band that it shares to its removal", {"bucket_pairs"}, {"find_removals"}, 4),
     Window("an erased person, from the id to the last folder", {"erase"}, {"erase"}, 7),
     Window("all of calibrate", {"calibrate_judge"}, {"calibrate_judge"}),
-    Window("all of report", {"report"}, {"report"}),
     Window("all of evaluate", {"evaluate"}, {"evaluate"}, 60),
 )
 

@@ -91,10 +91,6 @@ def chinese_trees(data: Path) -> tuple[list[Sentence], list[Sentence]]:
     return train, dev
 
 
-def chinese_test(data: Path) -> list[Sentence]:
-    return [_chinese(s, False) for s in read_conllu(data / "ud/zh/GSDSimp/zh_gsdsimp-ud-test.conllu")]
-
-
 def _chinese(sentence: Sentence, traditional: bool) -> Sentence:
     plain = _with_relations(without_features(sentence), CHINESE_SUBTYPES)
     # The parser reads single sentences: the pipeline splits at full stops before it.

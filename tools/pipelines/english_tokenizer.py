@@ -9,7 +9,6 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 
-import spacy
 from pipelines.treebanks import Sentence
 from spacy.language import Language
 from spacy.tokenizer import Tokenizer
@@ -97,9 +96,3 @@ def exceptions(tokenizer: Tokenizer, sentences: Iterable[Sentence]) -> dict[str,
         if own != parts_ and count >= SEEN and count >= SHARE * cuts.total():
             found[text] = parts_
     return found
-
-
-def blank_english(sentences: Iterable[Sentence]) -> Language:
-    nlp = spacy.blank("en")
-    nlp.tokenizer = english_tokenizer(nlp, sentences)
-    return nlp
