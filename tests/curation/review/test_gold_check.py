@@ -14,7 +14,7 @@ from review_made import BETTER, WORSE, candidates, composed, script
 from h2htalk.curation.curate import summaries
 from h2htalk.curation.funnel import funnel_notes
 from h2htalk.curation.review.gold_check import read_gold
-from h2htalk.curation.stage_folder import RecordCounts
+from h2htalk.curation.stage_folder import RecordCounts, StageFolder
 from h2htalk.curation.stages import ReviewSettings
 from h2htalk.curation.workspace import Workspace
 from h2htalk.data.files import read_json_object
@@ -130,6 +130,18 @@ def test_gold_is_compared_with_the_settings_of_candidates_and_only_where_somethi
     assert run(settings, workspace).tags == {"accept": 4}
     assert asked(workspace, gold=True) == []
     assert "not made, as no candidate has several references" in notes(workspace)
+
+
+def test_an_interrupted_check_repeats_no_paid_call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    settings, workspace = prepare(tmp_path, gold_lines(10), 4)
+    with monkeypatch.context() as patch:
+        patch.setattr(StageFolder, "add_note", lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            run(settings, workspace)
+    before = asked(workspace, gold=True)
+    assert len(before) == 60
+    run(settings, workspace)
+    assert asked(workspace, gold=True) == before
 
 
 def test_failed_gold_calls_stop_the_stage_before_anything_is_compared(tmp_path: Path) -> None:
