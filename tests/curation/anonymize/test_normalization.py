@@ -56,6 +56,33 @@ def test_han_digits_and_lone_letters_o_read_as_digits_only_for_numbers() -> None
     assert reading.digits == "138 1020你"
 
 
+@pytest.mark.parametrize(
+    ("text", "language", "meant"),
+    [
+        ("138然后2736后面是4512", "zh", "138 2736 4512"),
+        ("幺三八洞两七三六六四勾", "zh", "13802736649"),
+        ("lin下划线88", "zh", "lin_88"),
+        ("I38O", "en", "1380"),
+        ("two double five, oh nine", "en", "255, 09"),
+        ("bravo delta five one sierra mike romeo", "en", "bd51smr"),
+        ("B as in boy, D for dog, 5 1", "en", "bd51"),
+        ("205 and then 555", "en", "205 555"),
+        ("p l a t e", "en", "plate"),
+        ("404 ... 555 ... 0100", "en", "404 555 0100"),
+        ("what a lovely day", "en", None),
+        ("今天好累", "zh", None),
+        ("one two three four five breathe", "en", None),
+    ],
+)
+def test_a_disguise_reads_as_what_it_means(text: str, language: str, meant: str | None) -> None:
+    found = deobfuscate(normalize_text(text), language)
+    if meant is None:
+        assert found is None
+    else:
+        assert found is not None
+        assert found.normalized.text == meant
+
+
 _PIECES = st.sampled_from(
     [
         *"0138一幺洞两拐l oI~·、_.-😊",

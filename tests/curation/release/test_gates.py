@@ -94,9 +94,17 @@ def test_further_sets_of_defects_are_mostly_stopped(name: str, tmp_path: Path) -
     ("language", "reply", "stopped"),
     [
         ("en", "Reference 3: You can leave the dishes.", True),
+        ("en", "Model reply (short): You can leave the dishes.", True),
+        ("en", "[strategy: reassurance] You can leave the dishes.", True),
+        ("en", "<reply>You can leave the dishes.</reply>", True),
+        ("en", "You can leave the dishes. (8 words)", True),
         ("en", "Two options: leave the dishes, or leave the house.", False),
+        ("en", "[laughs] Leave the dishes, (please).", False),
         ("zh", "候选回复二：碗就先放着吧。", True),
+        ("zh", "【策略：安抚】碗就先放着吧。", True),
+        ("zh", "碗就先放着吧。（共七字）", True),
         ("zh", "【好消息】碗不用洗了，（真的）。", False),
+        ("zh", "用平静的语气和他说，碗今天归他。", False),
     ],
 )
 def test_labels_around_a_reply(language: str, reply: str, stopped: bool) -> None:
@@ -152,6 +160,7 @@ def test_surrogates_and_allowed_names_are_no_personal_data() -> None:
         ("王小明", "王小", False),
         ("小明", "王小明", True),
         ("李老师", "王小明", False),
+        ("光州南屏路431号", "光州北屏路431号", False),
     ],
 )
 def test_a_surrogate_clears_itself_and_its_parts_alone(value: str, surrogate: str, clear: bool) -> None:
@@ -328,6 +337,7 @@ def test_texts_that_nobody_says_are_read() -> None:
         "companion_harm:a=",
         "explicit_content=a long reason",
         "companion_harm:a=\u200b\u00ad \u200b",
+        "companion_harm:a=. .",
         "companion_harm:a=reasons",
     ],
 )

@@ -126,6 +126,7 @@ SEXUAL = Evidence(LAYER, EXPLICIT, 0.9, turn=1)
         ("unsafe", (EXPLICIT,), (), ("keep_tag", {EXPLICIT})),
         ("unsafe", (EXPLICIT,), (CRISIS,), ("keep_tag", {EXPLICIT, "crisis.ideation"})),
         ("unsafe", (EXPLICIT, "offensive.hate"), (), ("remove", {EXPLICIT, "offensive.hate"})),
+        ("unsafe", ("sexual.minors",), (), ("remove", {EXPLICIT, "sexual.minors"})),
         ("safe", (), (Evidence(LAYER, HARM, 0.6, turn=1),), ("keep_tag", {EXPLICIT})),
         ("unsafe", (EXPLICIT,), (Evidence(LAYER, HARM, 0.6, turn=1),), ("review", {EXPLICIT, HARM})),
     ],

@@ -25,6 +25,7 @@ def categories(text: str, language: Language, least: float = 0.4) -> set[str]:
         ("en", "Immigrants are vermin.", "offensive.hate"),
         ("en", "The government is corrupt and the election was rigged.", "political.sensitive"),
         ("en", "Claim your deposit bonus at www.example.com/win", "spam.gambling"),
+        ("en", "Guaranteed returns! WhatsApp +1 555 010 9999", "spam.advert"),
         ("zh", "你就是个废物。", "offensive.abuse"),
         ("zh", "臺灣應該獨立。", "political.sensitive"),
         ("zh", "刷单兼职日结，加我微信 vx: abc12345", "spam.advert"),

@@ -23,17 +23,6 @@ def test_our_own_development_set(language: Language) -> None:
     assert sum(one is not None for one in found["harmless"]) / len(found["harmless"]) <= 0.2
 
 
-@pytest.mark.parametrize(
-    ("text", "language"),
-    [("The government must be overthrown", "en"), ("共产党必须下台，人民需要民主选举", "zh")],
-)
-def test_a_matter_with_a_stance_is_found_with_its_place(text: str, language: Language) -> None:
-    found = political.find_political(f"{text}. Hm.", language)
-    assert found is not None
-    assert found.category == political.CATEGORY
-    assert 0 <= found.start < found.end <= len(text) + 1
-
-
 def test_terms_are_folded_and_comments_ignored(tmp_path: Path) -> None:
     path = tmp_path / "terms.txt"
     path.write_text("# ours\nBlue Lagoon\n\n", encoding="utf-8")

@@ -176,6 +176,7 @@ STATEMENT = talk("The government lies to us and must be overthrown", "I see.", "
         ("I am happy to help! This looks safe to me.", "undecided", []),
         ("Safety: Safe", "undecided", []),
         ("Safety: Safe\nCategories: Violent", "undecided", []),
+        ("Safety: Unsafe\nCategories: Bad Vibes", "undecided", []),
         ("Safety: Safe\nCategories: None\nSafety: Unsafe\nCategories: Violent", "undecided", []),
         ("Safety: Safe\nCategories: None" + " " * 3000, "undecided", []),
     ],
