@@ -119,6 +119,11 @@ class Stack:
         with contextlib.suppress(subprocess.CalledProcessError):
             self._search("stop")
 
+    def pause_search(self) -> None:
+        """Kill the search engine, and keep its index."""
+        os.kill(int((self._search_home / "pid").read_text()), signal.SIGKILL)
+        self._wait_gone(self.search_port)
+
     def end(self, name: str, how: signal.Signals = signal.SIGTERM) -> None:
         """End a process and its children."""
         process = self.processes.pop(name)
@@ -180,3 +185,10 @@ class Stack:
             time.sleep(0.3)
         log = (self.home / f"{name}.log").read_text(errors="replace")
         raise RuntimeError(f"{name} did not answer at {url}:\n{log[-3000:]}")
+
+    def _wait_gone(self, port: int) -> None:
+        for _ in range(100):
+            with socket.socket() as sock:
+                if sock.connect_ex(("127.0.0.1", port)):
+                    return
+            time.sleep(0.1)

@@ -1,8 +1,12 @@
-"""Faults of a real server and work at the same time: an empty search index, other users, removed annotators."""
+"""Faults of a real server: interruptions, a dead or empty search index, other users, removed annotators."""
 
 from __future__ import annotations
 
+import json
 import re
+import signal
+import subprocess
+import sys
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -10,13 +14,14 @@ from typing import Any
 
 import pytest
 from argilla_annotators import SimulatedAnnotator, item_of, made_items, write_items
-from argilla_small import SAYS, Opened, found_dataset
+from argilla_small import SAYS, Opened, found_dataset, small_spec
 from argilla_stack import Stack
 
 from h2htalk.errors import RoundError
 from h2htalk.rounds.argilla.client import ArgillaClient, connect
 from h2htalk.rounds.argilla.platform import ArgillaPlatform
 from h2htalk.rounds.lifecycle import open_round, remove_annotator, reopen_round, round_status
+from h2htalk.rounds.questions import QUESTIONS
 
 pytestmark = [pytest.mark.live, pytest.mark.timeout(600), pytest.mark.usefixtures("signed_in")]
 
@@ -72,6 +77,51 @@ def test_every_form_of_question_and_a_suggestion(stack: Stack, base: Path) -> No
     dataset = found_dataset(client, "safe-en", "safe-set1-en-01")
     (record,) = client.get(f"/api/v1/datasets/{dataset['id']}/records", limit=9, include="suggestions")["items"]
     assert [(one["value"], one["agent"]) for one in record["suggestions"]] == [("no", "reviewer")]
+
+
+@pytest.mark.parametrize("at", [6, 8, 13, 16, 21, 23, 26, 30, 31, 34, 37, 43, 50])
+def test_opening_killed_at_any_request_can_be_repeated(stack: Stack, base: Path, at: int) -> None:
+    name = f"killed-{at}"
+    spec, out = small_spec(base, name), base / name
+    script = Path(__file__).with_name("argilla_killed.py")
+    done = subprocess.run(
+        [sys.executable, str(script), json.dumps(spec.to_dict()), str(out), str(at)], timeout=120, check=False
+    )
+    assert done.returncode == -signal.SIGKILL
+    open_round(spec, out)
+    client = connect()
+    for language in ("en", "zh"):
+        dataset = found_dataset(client, f"{name}-{language}", f"{name}-set1-{language}-01")
+        listed = client.get(f"/api/v1/datasets/{dataset['id']}/records", limit=100, include="responses")
+        assert (dataset["status"], listed["total"]) == ("ready", 3)
+        assert client.get(f"/api/v1/datasets/{dataset['id']}/progress")["total"] == 3
+        # The crisis is discarded for the annotator without consent only.
+        assert [len(record["responses"]) for record in listed["items"]].count(1) == 1
+        questions = client.get(f"/api/v1/datasets/{dataset['id']}/questions")["items"]
+        assert [one["name"] for one in questions] == [one.name for one in QUESTIONS["crowd"]]
+    assert round_status(out).notes == ()
+
+
+def test_a_dead_search_engine_loses_no_annotation(stack: Stack, base: Path) -> None:
+    small = Opened(base, stack, "deaf")
+    one = small.annotators[0]
+    records = small.records(one)
+    stack.pause_search()
+    try:
+        values = {name: {"value": value} for name, value in SAYS.items()}
+        reply = one.http.post(
+            f"/api/v1/records/{records['item-000']}/responses", json={"status": "submitted", "values": values}
+        )
+        assert reply.status_code == 500
+        status = round_status(small.round.path)
+        assert status.completed == 1
+        assert any("the search engine does not answer" in line for line in status.notes)
+        with pytest.raises(RoundError, match="the server's search engine does not answer"):
+            open_round(small_spec(base, "never"), base / "never")
+    finally:
+        stack.start_search()
+    wait_for_search()
+    open_round(small_spec(base, "never"), base / "never")
 
 
 def test_an_empty_search_index_is_noted_and_repaired(stack: Stack, base: Path) -> None:
