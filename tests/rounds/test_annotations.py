@@ -81,6 +81,7 @@ def test_read_a_list(tmp_path: Path) -> None:
         ("name,languages\nana,fr\n", r"v.csv:2: languages is 'fr'; choose from en, zh"),
         ("name,languages\n../../etc,en\n", "v.csv:2: name is"),
         ("name,languages\n=1+1,en\n", "v.csv:2: name is"),
+        (f"name,languages\n{'a' * 61},en\n", "up to 60"),
         ("name,languages,crisis\nana,en,perhaps\n", "write yes or no"),
         ("name,languages\nAna,en\nana,zh\n", "differ only in case"),
     ],

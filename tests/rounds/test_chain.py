@@ -72,8 +72,8 @@ def test_a_round_that_experts_cannot_continue(tmp_path: Path, state: str, messag
     assert not (tmp_path / "expert").exists()
 
 
-def test_a_refused_opening_links_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its entry stayed where the platform refused."""
+def test_a_refused_opening_leaves_neither_links_nor_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A link stayed where the platform refused."""
     work = finished(tmp_path / "work", "review", [candidate("c-1", "accept")]).path
     spec = spec_of("crowd", work)
     people(Path(spec.annotators), "anna")
@@ -83,10 +83,15 @@ def test_a_refused_opening_links_nothing(tmp_path: Path, monkeypatch: pytest.Mon
         raise RoundError("no server")
 
     monkeypatch.setattr(SpreadsheetPlatform, "check", fails)
+    out = tmp_path / "crowd"
     with pytest.raises(RoundError, match="no server"):
-        open_round(spec, tmp_path / "crowd")
-    assert read_links(work) == ()
-    assert not (tmp_path / "crowd").exists()
+        open_round(spec, out)
+    assert (read_links(work), out.exists()) == ((), False)
+    out.mkdir()
+    (out / "notes.txt").write_text("mine")
+    with pytest.raises(RoundError, match="no server"):
+        open_round(spec, out)
+    assert [one.name for one in out.iterdir()] == ["notes.txt"]
 
 
 def test_an_opening_that_is_killed_at_any_write(tmp_path: Path) -> None:

@@ -49,7 +49,9 @@ def test_items_as_json() -> None:
         ({"prompt": None, "context": {}}, "prompt is missing"),
         ({"prompt": "x" * (MAX_TEXT + 1)}, "the maximum is"),
         ({"response": "half \ud800"}, "lone surrogate"),
+        ({"prompt": "a\0b"}, "null character"),
         ({"labels": ["keep", "keep"]}, "a label twice"),
+        ({"labels": ["keep\n"]}, "is invalid; use printable text"),
         ({"gold": {"keep": 1.5}}, "gold.keep: must be text or a whole number or a list, not 1.5"),
     ],
 )
