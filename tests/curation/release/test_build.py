@@ -70,10 +70,11 @@ def test_a_release_is_built_from_a_workspace_and_its_rounds(folder: Path) -> Non
     assert [message["role"] for message in rows[0]["messages"]] == ["system", "user"]
 
 
-def test_a_dry_run_runs_every_gate_and_writes_nothing(tmp_path: Path) -> None:
-    """It ran `quotas` alone, and the build stopped after an hour."""
+def test_gates_stop_a_build_or_leave_items_out_and_a_dry_run_says_so(tmp_path: Path) -> None:
+    """A dry run ran `quotas` alone, and the build stopped after an hour."""
     said = [{"role": "user", "content": "Call my sister Deborah Winslow on 415-555-0134, please."}]
-    voted(tmp_path, [different(9, inputs={"history": said}), *(different(n) for n in range(1, 4))])
+    bad = different(9, inputs={"history": said})
+    voted(tmp_path, [bad, *(different(n) for n in range(1, 4))])
     for settings, code in (("", 4), ('leave_out = ["personal_data"]', 0)):
         spec, before = write_spec(tmp_path, settings, quota=5 if code else 3), sorted(tmp_path.rglob("*"))
         done = h2htalk_here("release", "build", spec, "--out", tmp_path / "release", "--dry-run")
@@ -82,7 +83,12 @@ def test_a_dry_run_runs_every_gate_and_writes_nothing(tmp_path: Path) -> None:
             {"gate personal_data", "gate quotas"} if code else {"every gate passed; nothing was written"}
         )
         assert sorted(tmp_path.rglob("*")) == before
-    assert [one.gate for one in build_release(write_spec(tmp_path, quota=5), tmp_path / "release").findings]
+    made = build_release(write_spec(tmp_path, quota=4), tmp_path / "release")
+    assert {(one.gate, one.item) for one in made.findings} == {("personal_data", bad.id)}
+    made = build_release(write_spec(tmp_path, 'leave_out = ["personal_data"]', quota=4), tmp_path / "release")
+    assert [one.detail for one in made.findings] == ["dialogue_base: 3 of 4 items"]
+    assert made.accepted is not None
+    assert made.accepted.refused == {bad.id: "left out by the gate personal_data"}
     assert not list(tmp_path.glob("release*/"))
 
 
@@ -208,28 +214,12 @@ def test_whatever_is_a_split_is_checked(folder: Path, monkeypatch: pytest.Monkey
             assert check_split(name)[1] == [], name
             checked = check_release(name)
             assert (checked.findings, bool(checked.unchecked)) == ((), name.startswith("hub:")), name
-
-
-def test_an_earlier_release_may_be_on_the_hub(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    build_release(write_spec(folder, "dev = 2", quota=3), folder / "one")
-    here = build_release(write_spec(folder, 'dev = 2\nprevious = "./one"', quota=3, version="1.1.0"), folder / "two")
-    with hub_here(folder, monkeypatch):
-        publish(folder / "one", "lab/made", tag="v1")
-        spec = write_spec(folder, 'dev = 2\nprevious = "hub:lab/made@v1"', quota=3, version="1.1.0")
-        assert build_release(spec, folder / "three").hash == here.hash
-
-
-def test_gates_stop_the_build_or_leave_items_out(tmp_path: Path) -> None:
-    said = [{"role": "user", "content": "Call my sister Deborah Winslow on 415-555-0134, please."}]
-    bad = different(9, inputs={"history": said})
-    voted(tmp_path, [bad, *(different(n) for n in range(1, 4))])
-    made = build_release(write_spec(tmp_path, quota=4), tmp_path / "release")
-    assert {(one.gate, one.item) for one in made.findings} == {("personal_data", bad.id)}
-    spec = write_spec(tmp_path, 'leave_out = ["personal_data"]', quota=4)
-    made = build_release(spec, tmp_path / "release")
-    assert [one.detail for one in made.findings] == ["dialogue_base: 3 of 4 items"]
-    assert made.accepted is not None
-    assert made.accepted.refused == {bad.id: "left out by the gate personal_data"}
+        # An earlier release may be on the Hub too.
+        hashes = set()
+        for name, previous in {"two": "./release", "three": "hub:lab/made@v1"}.items():
+            spec = write_spec(folder, f'dev = 2\nprevious = "{previous}"', quota=3, version="1.1.0")
+            hashes.add(build_release(spec, folder / name).hash)
+        assert len(hashes) == 1
 
 
 def test_harm_is_released_only_with_a_reason_that_the_card_prints(tmp_path: Path) -> None:
