@@ -121,15 +121,6 @@ def test_the_length_figure_says_mean_median_and_what_is_beyond_the_last_bin() ->
     assert "length (whitespace pieces)" in said
 
 
-def test_deciles_turn_logarithmic_where_one_row_dwarfs_the_others() -> None:
-    rows = [
-        replace(made_summary(9, 5, 5.0), group="subtask", name=name, deciles=tuple(d * k for d in range(1, 10)))
-        for name, k in (("dialogue_base", 1.0), ("itinerary_basic", 1000.0))
-    ]
-    assert draw_length_deciles(rows, "pieces").axes[0].get_xscale() == "log"
-    assert draw_length_deciles(rows[:1], "pieces").axes[0].get_xscale() == "linear"
-
-
 # --- Words and pairs --------------------------------------------------------------------------------------------
 
 
@@ -180,17 +171,3 @@ def test_thousands_of_emotions_make_a_figure_of_one_page_and_what_is_left_is_cou
     for figure in (draw_coverage(made_coverage(1900)), draw_length_deciles(summaries, "pieces", "emotion")):
         assert figure.get_figheight() < 9
         assert any("1,860" in said for said in words_of(figure))
-
-
-def test_groups_of_few_texts_have_no_deciles_and_an_unmeasured_spread_no_panel() -> None:
-    few = [replace(made_summary(4, 5, 5.0), group="emotion", name="joy")]
-    assert words_of(draw_length_deciles(few, "pieces", "emotion")) == ["no emotion with 5 texts"]
-    assert len(draw_diversity([made_diversity()]).axes) == 2
-    assert len(draw_diversity([made_diversity(spread=0.4)]).axes) == 3
-
-
-def test_a_second_split_is_hollow_and_named() -> None:
-    figure = draw_diversity([made_diversity()], [made_diversity()], "mini", "mine")
-    assert {"instructions, en, mini", "instructions, en, mine"} <= set(words_of(figure))
-    first, second = figure.axes[0].lines
-    assert first.get_markerfacecolor() != second.get_markerfacecolor()

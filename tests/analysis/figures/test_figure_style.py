@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 import zlib
 from pathlib import Path
 
@@ -18,9 +16,8 @@ from PIL import Image
 from h2htalk.analysis import figures
 from h2htalk.analysis.figures import draw_log_odds, draw_sunburst, save_figure
 from h2htalk.analysis.figures.labels import STAND_IN, label, shortened, width_of
-from h2htalk.analysis.figures.style import BUNDLED_FONT, find_font, thousands
+from h2htalk.analysis.figures.style import find_font, thousands
 from h2htalk.analysis.verb_nouns.pairs import PairCount, top_verbs
-from h2htalk.errors import ConfigError, MissingExtraError
 
 pytestmark = pytest.mark.filterwarnings("error")  # matplotlib warns of a missing glyph
 
@@ -44,25 +41,6 @@ def test_a_readers_matplotlibrc_changes_nothing(tmp_path: Path) -> None:
         before = dict(mpl.rcParams)
         assert files(tmp_path / "b") == expected
         assert dict(mpl.rcParams) == before
-
-
-def test_no_figure_stays_behind_in_pyplot_and_importing_the_package_loads_no_matplotlib() -> None:
-    code = """
-import sys
-import h2htalk.analysis.figures as figures
-assert not {m.partition(".")[0] for m in sys.modules} & {"matplotlib", "numpy"}
-figures.draw_sentence("nothing")
-assert "matplotlib.pyplot" not in sys.modules
-"""
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
-    assert done.returncode == 0, done.stderr
-
-
-def test_without_matplotlib_the_error_says_what_to_type(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    find_font.cache_clear()
-    with pytest.raises(MissingExtraError, match=r'pip install "h2htalk\[analysis\]"'):
-        figures.draw_sunburst(made_groups())
 
 
 @pytest.mark.parametrize(
@@ -89,14 +67,6 @@ def test_the_bundled_font_draws_everyday_chinese_of_both_kinds() -> None:
     assert len(traditional) >= 5401
     assert traditional <= font.covers
     assert font.covers.issuperset(map(ord, "佢哋嘅事 㙘䴙𠅤 café ¿qué? Привет Ελλας，。！？「」《》…—々 あア"))
-
-
-def test_a_language_has_one_font_everywhere_or_is_an_error() -> None:
-    chinese, english = find_font("zh"), find_font("en")
-    assert (chinese.path, chinese.name, chinese.source) == (BUNDLED_FONT, "H2HTalk Sans SC", "bundled")
-    assert (english.name, english.source) == ("DejaVu Sans", "matplotlib")
-    with pytest.raises(ConfigError, match="no language 'ja'"):
-        find_font("ja")
 
 
 # --- Labels -----------------------------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from h2htalk.analysis.measures.coverage import Coverage, TagCombination, coverage
+from h2htalk.analysis.measures.coverage import TagCombination, coverage
 from h2htalk.data.scenario import Complexity, Interaction, Scenario, Tags
 from h2htalk.data.splits import load_split
 
@@ -48,8 +48,3 @@ def test_evenness_by_hand() -> None:
     tags: list[Three] = [("calm", "basic", "casual")] * 2
     tags += [("calm", "basic", "memory"), ("calm", "advanced", "memory")]
     assert coverage(tagged(*tags)).evenness == pytest.approx(1.5 * math.log(2) / math.log(9), abs=1e-12)
-
-
-def test_no_scenario_is_a_grid_without_cells() -> None:
-    assert coverage([]) == Coverage({}, (), 0, 0)
-    assert coverage([]).evenness is None

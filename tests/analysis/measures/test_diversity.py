@@ -79,13 +79,6 @@ def test_each_side_of_each_language_has_a_row_english_first() -> None:
         assert row.distinct == row.distinct_sampled
 
 
-def test_nothing_and_one_text_are_said_not_invented() -> None:
-    assert measure_diversity([]) == [[]]
-    row = only(measure_diversity(made(["a rainy day"]), embedder=LetterEmbedder()))
-    assert (row.texts, row.words, row.distinct) == (1, 3, (1.0, 1.0, 1.0, None))
-    assert (row.self_bleu, row.spread) == (None, None)
-
-
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_a_text_without_a_token_is_skipped_and_counted(language: Language) -> None:
     texts = made(["", " \n\t", "\u3000", "tea", "tea"], language=language)

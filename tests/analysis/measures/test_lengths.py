@@ -75,12 +75,6 @@ def test_each_measure_counts_its_unit(text: str, language: str, characters: int,
     }
 
 
-def test_tokens_are_counted_only_where_a_tokenizer_is_given() -> None:
-    assert text_lengths(["ab c", ""], "en", letters)["tokens"] == [3, 0]
-    assert tuple(text_lengths([], "en", letters)) == tuple(MEASURES)
-    assert "tokens" not in text_lengths(["ab c"], "en", None)
-
-
 # --- What is reported -------------------------------------------------------------------------------------------
 
 

@@ -151,13 +151,6 @@ def test_the_150_most_frequent_words_all_find_room_even_when_all_are_as_frequent
     assert 0.05 < (image_of(figure) < 128).any(axis=-1).mean() < 0.5
 
 
-def test_the_same_seed_gives_the_same_cloud() -> None:
-    counts = words_of("en", 40)
-    first = image_of(draw_word_cloud(counts, "en", seed=3))
-    assert (image_of(draw_word_cloud(counts, "en", seed=3)) == first).all()
-    assert (image_of(draw_word_cloud(counts, "en", seed=4)) != first).any()
-
-
 def test_what_has_no_glyph_or_no_room_is_counted_below() -> None:
     figure = draw_word_cloud([WordCount("tea", 3, 1), WordCount("𓀀𓀁", 2, 1)], "en")
     assert [text.get_text() for text in figure.texts] == ["Not drawn: 1 word without glyphs; see the table."]

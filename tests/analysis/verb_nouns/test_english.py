@@ -99,10 +99,6 @@ def test_plain_text(text: str, expected: list[str]) -> None:
     assert read(text) == expected
 
 
-def test_pairs_stand_in_the_order_of_their_nouns_and_then_of_their_verbs() -> None:
-    assert read("Wash and dry the dishes, then feed the cat.") == ["wash dish", "dry dish", "feed cat"]
-
-
 def test_a_long_list_is_read_to_its_end() -> None:
     """Each noun joined to the one before: as deep as the list is long."""
     items = " ".join(f"and/CC/cc/{place} ducks/NNS/conj/{place - 2}" for place in range(4, 2000, 2))
@@ -121,11 +117,6 @@ def test_noun_lemmas(word: str, lemma: str) -> None:
 @pytest.mark.parametrize(("word", "lemma"), [entry.split() for entry in VERBS.split(", ")])
 def test_verb_lemmas(word: str, lemma: str) -> None:
     assert verb_lemma(word) == lemma
-
-
-def test_an_infinitive_is_its_own_lemma() -> None:
-    assert verb_lemma("saw", finite_or_base=True) == "saw"
-    assert noun_lemma("Mary", proper=True) == "Mary"
 
 
 WORDS = "water the my cat and , to that I Tom hours off happy which her give 7:30 's not made running plants"

@@ -18,13 +18,11 @@ from h2htalk.analysis.verb_nouns.pair_counting import (
     Counts,
     PairJob,
     choose_models,
-    choose_processes,
     counting_pairs,
     make_chunks,
 )
 from h2htalk.analysis.verb_nouns.pairs import PairCount
-from h2htalk.errors import ConfigError, MissingExtraError
-from h2htalk.parallel import usable_cores
+from h2htalk.errors import ConfigError
 
 # --- Counters that stand in for the parser; the processes import them from here --------------------------------
 
@@ -55,16 +53,6 @@ def test_chunks_are_small_in_texts_and_in_characters() -> None:
         (0, "en", None),
         (1, "zh", "model"),
     }
-
-
-def test_little_is_parsed_here_and_much_by_every_core() -> None:
-    little, much = PairJob(("word " * 1_000,), "en"), PairJob(("word " * 40_000,), "en")
-    assert choose_processes([little], None) == 1
-    assert choose_processes([much], None) == usable_cores()
-    assert choose_processes([much], 1) == 1
-    assert choose_processes([little], 3) == 3
-    with pytest.raises(ConfigError, match="--processes is 0"):
-        choose_processes([little], 0)
 
 
 # --- Counting ---------------------------------------------------------------------------------------------------
@@ -124,12 +112,6 @@ def test_a_pipeline_of_a_language_that_the_split_lacks_is_refused(tmp_path: Path
         choose_models([chinese], ["en"])
 
 
-def test_two_pipelines_of_one_language_are_refused(tmp_path: Path) -> None:
-    one = pipeline(tmp_path / "one", {"lang": "en", "name": "n", "version": "1"})
-    with pytest.raises(ConfigError, match="two pipelines for en"):
-        choose_models([one, one], ["en"])
-
-
 @pytest.mark.parametrize(
     "source", ["en_core_web_nowhere", "no such", "../nowhere", "", "json.decoder", "typing", "x" * 5000, "\0"]
 )
@@ -144,9 +126,3 @@ def test_a_folder_that_is_no_pipeline_is_an_error(tmp_path: Path, meta: object) 
         choose_models([pipeline(tmp_path / "m", meta)], ["en"])
     with pytest.raises(ConfigError, match=r"no readable meta\.json"):
         choose_models([str(tmp_path)], ["en"])
-
-
-def test_without_spacy_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("h2htalk.analysis.verb_nouns.pair_counting.find_spec", lambda name: None)
-    with pytest.raises(MissingExtraError, match=r'pip install "h2htalk\[analysis\]"'):
-        choose_models([], ["en"])

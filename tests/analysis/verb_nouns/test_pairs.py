@@ -11,10 +11,9 @@ import pytest
 
 from h2htalk.analysis.verb_nouns.pair_counting import iter_pairs
 from h2htalk.analysis.verb_nouns.pairs import PairCount, VerbGroup, VerbNounPair, count_pairs, top_verbs
-from h2htalk.errors import ConfigError
 
 sys.path.insert(0, str(Path(__file__).parents[3] / "tools"))
-from eval_pairs import Score, Sentence, main, match, score
+from eval_pairs import main
 
 
 def test_counts_stand_by_count_then_verb_then_noun() -> None:
@@ -68,26 +67,9 @@ class TestEnglish:
     def test_no_pair_goes_over_a_line_end(self) -> None:
         assert [*iter_pairs(["I read\nThe cat sleeps"], "en")] == []
 
-    def test_a_model_that_is_not_there_is_named(self) -> None:
-        with pytest.raises(ConfigError, match="no_such_model"):
-            [*iter_pairs(["Feed the cat."], "en", model="no_such_model")]
-
 
 class TestScoring:
     """tools/eval_pairs.py."""
-
-    def sentence(self, *pairs: tuple[str, str]) -> Sentence:
-        return Sentence("a", "text", pairs)
-
-    def test_every_pair_weighs_the_same(self) -> None:
-        many = match(
-            self.sentence(("a", "x"), ("b", "x"), ("c", "x")),
-            [VerbNounPair("a", "x"), VerbNounPair("b", "x")],
-        )
-        none = match(self.sentence(), [VerbNounPair("d", "x"), VerbNounPair("e", "x")])
-        total = score([many, none])
-        assert total == Score(right=2, found=4, gold=3)
-        assert (total.precision, total.recall) == (1 / 2, 2 / 3)
 
     @pytest.mark.parametrize(("noun", "status"), [("cat", 0), ("dog", 1)])
     def test_below_the_floor_the_tool_fails(

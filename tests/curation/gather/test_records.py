@@ -100,9 +100,3 @@ def test_an_object_is_read_as_by_json(
 def test_two_users_of_one_name_are_both_read(tmp_path: Path) -> None:
     (tmp_path / "raw.json").write_text('{"Ann": 1, "Ann": 2}')
     assert [value for _, value in object_members(tmp_path / "raw.json", lambda size: None)] == [1, 2]
-
-
-def test_a_raw_dialogue_has_the_texts_of_its_file(tmp_path: Path) -> None:
-    path = tmp_path / "raw.jsonl"
-    path.write_text(json.dumps(GOOD), encoding="utf-8")
-    assert read_file(path)[0].content == RawDialogue((("user", "Hi"), ("companion", "Hello.")))

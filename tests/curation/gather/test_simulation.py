@@ -25,7 +25,7 @@ from h2htalk.errors import ConfigError
 # --- The grid -----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("dialogues", [1, 10, 54, 55, 200])
+@pytest.mark.parametrize("dialogues", [1, 54, 200])
 def test_cells_have_equal_shares_in_each_language(dialogues: int) -> None:
     plans = grid(SimulateSettings(dialogues=dialogues), ("nora", "ren", "third"), seed=1)
     assert [plan.id for plan in plans] == [f"simulated-{row:06}" for row in range(1, 2 * dialogues + 1)]
@@ -34,13 +34,6 @@ def test_cells_have_equal_shares_in_each_language(dialogues: int) -> None:
         assert len(mine) == dialogues
         shares = Counter((c.interaction, c.emotion, c.complexity) for c in mine)
         assert max(shares.values()) - (min(shares.values()) if len(shares) == 54 else 0) <= 1
-
-
-def test_every_kind_gets_every_persona() -> None:
-    plans = grid(SimulateSettings(dialogues=108, languages=("en",)), ("nora", "ren"), seed=1)
-    assert len({plan.cell for plan in plans}) == 108
-    first = [plan.cell for plan in plans[:54]]
-    assert Counter(cell.persona for cell in first) == {"nora": 27, "ren": 27}
 
 
 # --- Conversations --------------------------------------------------------------------------------------------------
@@ -125,8 +118,8 @@ def test_a_record_names_models_and_tags() -> None:
     assert (dialogue.licence, kept.tags) == ("CC-BY-4.0", ("simulated",))
 
 
-def test_the_end_mark_is_removed_and_the_companion_replies_once_more() -> None:
-    user, companion = Speaker({("simulated-000001", 2): Reply(f"Good night! {END}")}), Speaker()
+def test_thinking_and_the_end_mark_are_removed_and_the_companion_replies_once_more() -> None:
+    user, companion = Speaker({("simulated-000001", 2): Reply(f"<think>Bye?</think>Good night! {END}")}), Speaker()
     outcomes = talk(simulation(turns=8), user, companion)
     assert texts(outcomes[0])[2:] == ["Good night!", "Line 3 of simulated-000001."]
     assert len(texts(outcomes[1])) == 8
@@ -139,10 +132,6 @@ def test_a_truncated_reply_ends_with_its_last_complete_sentence() -> None:
     assert outcome.tags == ("simulated", "trimmed")
 
 
-def test_thinking_is_removed() -> None:
-    assert texts(one(Reply("<think>What to say?</think>Hello."), 1))[1] == "Hello."
-
-
 @pytest.mark.parametrize(
     ("reply", "reason"),
     [
@@ -150,7 +139,6 @@ def test_thinking_is_removed() -> None:
         (Reply("", "refusal"), "refused"),
         (Reply(" "), "empty"),
         (Reply("a\x00b"), "control"),
-        (Reply("half \ud83d"), "encoding"),
     ],
 )
 def test_replies_that_reject_a_dialogue(reply: Reply, reason: str) -> None:
@@ -199,7 +187,7 @@ def test_an_edited_script_is_another_setting_and_a_moved_one_is_not(tmp_path: Pa
         gather(tmp_path, user=model, companion=model)
 
 
-@pytest.mark.parametrize("licence", ["CC-BY-NC-4.0", "CC-BY-ND-4.0", "my own", ""])
+@pytest.mark.parametrize("licence", ["CC-BY-NC-4.0", "my own"])
 def test_the_licence_must_allow_the_release(tmp_path: Path, licence: str) -> None:
     script(tmp_path / "script.jsonl", 6, 4)
     with pytest.raises(ConfigError, match=r"source 'simulated' cannot enter a release under CC-BY-4\.0"):
@@ -216,13 +204,3 @@ def test_a_kill_repeats_no_call_and_gives_the_same_bytes(tmp_path: Path) -> None
         (folder / name).unlink()
     gather(tmp_path)
     assert ((folder / "kept/part-00001.jsonl").read_bytes(), calls(tmp_path)) == before
-
-
-@pytest.mark.slow
-@pytest.mark.embedded
-def test_with_a_real_model(tmp_path: Path) -> None:
-    pytest.importorskip("openvino_genai", reason="the embedded extra is not installed")
-    counts = gather(tmp_path, user="embedded", companion="embedded", dialogues=2, turns=2, languages=("en",))
-    assert counts.read == 2
-    assert counts.kept + counts.rejected == 2
-    assert counts.kept
