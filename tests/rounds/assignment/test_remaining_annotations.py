@@ -47,6 +47,11 @@ def test_requests_the_smallest_number_that_can_be_enough(counts: tuple[int, ...]
     assert needs_more(counted(counts), ["item-00"], Adaptive(), 20) == {"item-00": more}
 
 
+def test_the_minimum_counts_where_a_lead_is_short() -> None:
+    more = [needs_more(counted((n,)), ["item-00"], Adaptive(lead=1), 20)["item-00"] for n in range(5)]
+    assert more == [3, 2, 1, 0, 0]
+
+
 # --- Needed annotators --------------------------------------------------------------------------------------------
 
 

@@ -12,7 +12,7 @@ from openpyxl import Workbook, load_workbook
 
 from h2htalk.rounds.items import Item
 from h2htalk.rounds.questions import KEEP_LABELS, KINDS, QUESTIONS, SUBTASK, Question, questions_for
-from h2htalk.rounds.spreadsheets.item_text import cell_text
+from h2htalk.rounds.spreadsheets.item_text import cell_text, line_count
 from h2htalk.rounds.spreadsheets.row_answers import Choices
 from h2htalk.rounds.spreadsheets.xlsx_writing import add_styles, guideline_lines, write_cell
 from h2htalk.rounds.texts.interface import label_text, rating_text
@@ -28,6 +28,10 @@ def test_cell_texts_are_no_formulas_and_have_no_control_characters(text: str) ->
     assert all(sign == "\n" or unicodedata.category(sign) not in ("Cc", "Cs") for sign in shown)
     assert "\ufffe" not in shown
     assert cell_text(shown) == shown
+
+
+def test_line_count_of_chinese() -> None:
+    assert (line_count("番" * 39, 40), line_count("a" * 39, 40), line_count("a\n\nb", 40)) == (2, 1, 3)
 
 
 @given(st.lists(ANY | LINES, min_size=1, max_size=8))

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
+from kills import interrupted_at
 from spreadsheet_rounds import (
     SAME,
     collect,
@@ -92,6 +94,15 @@ def test_opening_again_writes_only_missing_spreadsheets(tmp_path: Path) -> None:
     workbook_path(round, "bert").unlink()
     assert "1 of them new" in SpreadsheetPlatform().publish(round)[0]
     assert len(collect(round).annotations) == 3
+
+
+def test_an_interrupted_write_leaves_no_spreadsheet(tmp_path: Path) -> None:
+    round = opened(tmp_path, "crowd", [item(1)])
+    workbook_path(round).unlink()
+    assert interrupted_at(0, partial(SpreadsheetPlatform().publish, round))
+    assert list((round.path / "spreadsheets").iterdir()) == []
+    SpreadsheetPlatform().publish(round)
+    assert workbook_path(round).exists()
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows keeps who may read a file elsewhere")
