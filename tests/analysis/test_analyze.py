@@ -167,11 +167,9 @@ def test_a_named_pipeline_parses_in_the_place_of_the_bundled_one(tmp_path: Path)
     ("changes", "message"),
     [
         ({"split": "nowhere"}, "no split 'nowhere'"),
-        ({"compare_with": "nowhere"}, "no split 'nowhere'"),
         ({"language": "fr"}, "--language 'fr': choose from en, zh"),
         ({"limit": 0}, "--limit is 0"),
         ({"processes": 0}, "--processes is 0"),
-        ({"tokenizer": "/nowhere/tokenizer.json"}, "name a tokenizer.json"),
         ({"tokenizer": ""}, "name a tokenizer.json"),
         ({"spacy_models": ("nowhere",)}, "no spaCy pipeline 'nowhere'"),
         ({"embedder": "/nowhere/model"}, "nowhere"),
@@ -186,6 +184,3 @@ def test_what_is_not_there_is_named(changes: dict[str, Any], message: str) -> No
 def test_an_empty_split_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="holds no scenario"):
         analyze(AnalyzeSpec(split_of(tmp_path, [])))
-
-
-# --- What it loads ----------------------------------------------------------------------------------------------

@@ -124,11 +124,6 @@ def test_the_length_figure_says_mean_median_and_what_is_beyond_the_last_bin() ->
 # --- Words and pairs --------------------------------------------------------------------------------------------
 
 
-def test_the_sunburst_names_verbs_nouns_and_how_many_occurrences() -> None:
-    groups = top_verbs([PairCount("make", "tea", 1200), PairCount("read", "book", 800)])
-    assert words_of(draw_sunburst(groups)) == ["make", "read", "tea", "book", "2,000", "occurrences"]
-
-
 def test_a_sunburst_has_at_most_20_verbs_and_says_what_is_left() -> None:
     figure = draw_sunburst(made_groups(verbs=16) + top_verbs([PairCount(f"v{i}", "n", 1) for i in range(6)]))
     assert any("Not drawn: 2 verbs with 2 pairs" in said for said in words_of(figure))

@@ -16,7 +16,7 @@ from PIL import Image
 from h2htalk.analysis import figures
 from h2htalk.analysis.figures import draw_log_odds, draw_sunburst, save_figure
 from h2htalk.analysis.figures.labels import STAND_IN, label, shortened, width_of
-from h2htalk.analysis.figures.style import find_font, thousands
+from h2htalk.analysis.figures.style import find_font
 from h2htalk.analysis.verb_nouns.pairs import PairCount, top_verbs
 
 pytestmark = pytest.mark.filterwarnings("error")  # matplotlib warns of a missing glyph
@@ -41,13 +41,6 @@ def test_a_readers_matplotlibrc_changes_nothing(tmp_path: Path) -> None:
         before = dict(mpl.rcParams)
         assert files(tmp_path / "b") == expected
         assert dict(mpl.rcParams) == before
-
-
-@pytest.mark.parametrize(
-    ("value", "shown"), [(7.47, "7.47"), (2.0, "2"), (38.21, "38.2"), (1204.4, "1,204"), (0.0, "0")]
-)
-def test_numbers_are_as_exact_as_they_are_small(value: float, shown: str) -> None:
-    assert thousands(value) == shown
 
 
 # --- Fonts ------------------------------------------------------------------------------------------------------------

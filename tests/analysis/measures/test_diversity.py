@@ -7,6 +7,9 @@ from itertools import product
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from nltk.translate.bleu_score import SmoothingFunction, sentence_bleu
 
 from h2htalk.analysis.measures.diversity import (
     SAMPLE_WORDS,
@@ -15,12 +18,15 @@ from h2htalk.analysis.measures.diversity import (
     Diversity,
     distinct,
     measure_diversity,
+    self_bleu,
+    self_bleu_scores,
     spread,
 )
 from h2htalk.analysis.measures.scenario_texts import Side, SideText, side_texts
 from h2htalk.data.languages import Language
 from h2htalk.data.splits import load_split
 from h2htalk.text.embeddings.vectors import Vectors, unit_rows
+from h2htalk.text.tokens import tokenize
 
 
 class LetterEmbedder:
@@ -123,3 +129,39 @@ def test_two_splits_are_measured_on_samples_of_one_size() -> None:
     assert (ours.words, theirs.words) == (6, 29)
     # Raw distinct-n of a split is its own, whatever stands beside it.
     assert theirs.distinct == only(measure_diversity(large)).distinct
+
+
+# --- Self-BLEU: nltk's sentence_bleu with all other texts as references, without asking it n times -------------------
+
+METHOD1 = SmoothingFunction().method1
+Tokens = list[str]
+
+
+def nltk_scores(texts: list[Tokens]) -> list[float]:
+    return [
+        sentence_bleu(texts[:place] + texts[place + 1 :], text, (0.25,) * 4, smoothing_function=METHOD1)
+        for place, text in enumerate(texts)
+    ]
+
+
+# Few words, so that n-grams are shared, repeated, and largest in several texts at once.
+TEXTS = st.lists(st.lists(st.sampled_from("abc"), max_size=9), min_size=2, max_size=7)
+
+
+@given(TEXTS)
+def test_equal_to_nltk_on_any_texts(texts: list[Tokens]) -> None:
+    assert self_bleu_scores(texts) == pytest.approx(nltk_scores(texts), abs=1e-12)
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_equal_to_nltk_on_the_bundled_references(language: str) -> None:
+    texts = [tokenize(s.reference, language) for s in load_split("mini@1").scenarios if s.language == language]
+    theirs = nltk_scores(texts)
+    assert self_bleu_scores(texts) == pytest.approx(theirs, abs=1e-12)
+    assert self_bleu(texts) == pytest.approx(sum(theirs) / len(theirs), abs=1e-12)
+
+
+@pytest.mark.parametrize("texts", [[], [["a", "b"]]])
+def test_fewer_than_two_texts_have_no_self_bleu(texts: list[Tokens]) -> None:
+    assert self_bleu(texts) is None
+    assert self_bleu_scores(texts) == []

@@ -54,17 +54,13 @@ def letters(texts: Sequence[str]) -> list[int]:
     ("text", "language", "characters", "words", "pieces"),
     [
         ("", "en", 0, 0, 0),
-        (" \n\t", "en", 0, 0, 0),
-        ("Rain on the roof.", "en", 17, 4, 4),
         ("  Rain,\n\non the roof!  ", "en", 19, 4, 4),
         ("Don't - just don't!", "en", 19, 3, 4),
         ("It costs $5 at 20:00", "en", 20, 6, 5),  # 13a splits a time
-        ("今天我们一起去公园散步。", "zh", 12, 6, 1),
         ("今天，我们一起去公园散步！", "zh", 13, 6, 1),
         ("08:00 吃早餐\n21:30 睡觉", "zh", 18, 7, 4),
         ("好的 ok", "zh", 5, 3, 2),
         ("😀🏳️‍🌈 !!", "en", 8, 0, 2),
-        ("……！？", "zh", 4, 0, 1),
     ],
 )
 def test_each_measure_counts_its_unit(text: str, language: str, characters: int, words: int, pieces: int) -> None:

@@ -48,7 +48,6 @@ A verb takes the last noun of what follows:
 他/R 把/P 杯子/N 洗/V 干净/A 了/X = 洗 杯子
 他/R 将/P 杯子/N 洗/V 干净/A 了/X = 洗 杯子
 她/R 把/P 书/N 放/V 在/P 桌上/N = 放 书
-她/R 将/P 书/N 放/V 在/P 桌上/N = 放 书
 把/P 门/N 关/V 上/V ， 喝/V 茶/N = 关 门, 喝 茶
 蛋糕/N 被/P 弟弟/N 吃/V 了/X =
 
@@ -81,12 +80,6 @@ Misplaced borders are moved, doubled verbs are one:
 Compounds of two free words are cut, bound ones are not:
 我/R 喜欢/V 喝水/V 、 看书/V 。 = 喝 水, 看 书
 我们/R 散步/V 吧/U =
-我们/R 睡觉/V 吧/U =
-我们/R 聊天/V 吧/U =
-我们/R 游泳/V 吧/U =
-我们/R 毕业/V 吧/U =
-我们/R 请假/V 吧/U =
-我们/R 起床/V 吧/U =
 我们/R 加油/V 吧/U =
 
 Copulas, places, pronouns and times give nothing, nor do becoming and what one cannot do:

@@ -99,22 +99,6 @@ def test_answers_to_one_question_are_linked(tmp_path: Path) -> None:
     assert [d.provenance["question"] for d in kept(tmp_path)] == ["chat-q0001", "chat-q0002", "chat-q0001"]
 
 
-def test_an_interrupted_stage_ends_with_the_same_bytes(tmp_path: Path) -> None:
-    write(tmp_path / "raw.jsonl", *[talk(f"Hi {at}", at) if at % 3 else "{" for at in range(30)])
-    sources = (source(), bank(tmp_path))
-    gather(tmp_path, *sources)
-    whole = all_files(tmp_path / "work/gather")
-    folder = tmp_path / "work/gather"
-    for name in ("summary.json", "parts/part-00001.json", "parts/part-00009.json"):
-        (folder / name).unlink()
-    (folder / "kept/part-00001.jsonl").write_text("half a li")
-    (folder / "kept/.part-00001.jsonl.4711").write_text("half a li")
-    untouched = (folder / "kept/part-00002.jsonl").stat().st_mtime_ns
-    gather(tmp_path, *sources)
-    assert all_files(tmp_path / "work/gather") == whole
-    assert (folder / "kept/part-00002.jsonl").stat().st_mtime_ns == untouched
-
-
 def test_a_moved_file_is_the_same_setting_and_a_changed_one_is_not(tmp_path: Path) -> None:
     write(tmp_path / "raw.jsonl", talk("Hi"))
     first = gather(tmp_path, source())
