@@ -16,6 +16,9 @@ from h2htalk.curation.anonymize.spans import Span
 
 # Announced, in a list, likely.
 CUED, LISTED, LIKELY = 0.9, 0.8, 0.6
+# Before an unknown word in capitals they speak of a place or a language: "my flight to Galway was late".
+_BEFORE_PLACES = frozenset(["at", "from", "in", "into", "nova", "of", "to"])
+_SAID_OF_ANYTHING = frozenset(["&", "also", "always", "and", "even", "just", "never", "or", "still"])
 _VERBAL = ("s", "ed", "ing", "nt", "ly", "in", "er")
 
 
@@ -163,7 +166,9 @@ def _with_capital(tokens: Tokens, index: int, word: str, shape: int, kind: int) 
         return 0.0
     told = before in hints["sure_before"] or (before == "dear" and is_greeted(tokens, index))
     acts = tokens.same_clause(index + 1) and tokens.word(index + 1) in hints["sure_verbs"]
-    acts = acts or (acts_as_person(tokens, index) and not tokens.opens[index])
+    there = tokens.opens[index] or before in hints["place_before"] or before in _BEFORE_PLACES
+    anything = tokens.word(index + 1) in _SAID_OF_ANYTHING
+    acts = acts or (acts_as_person(tokens, index) and not there and not anything)
     return LIKELY if full or told or acts else 0.0
 
 
