@@ -23,6 +23,7 @@ NOT_DECLARED = {
 # Declared, and imported by nobody here.
 NOT_IMPORTED = {
     "mlcroissant": "whoever gets a release validates its metadata with it; imported by tests alone",
+    "argilla": "managers of rounds administer their server with it",
     "gguf": "transformers reads the checkpoint of `embedded` with it",
     "openai": "`hosted_chat` imports it by the name in its record of the provider",
     "anthropic": "`hosted_chat` imports it by the name in its record of the provider",

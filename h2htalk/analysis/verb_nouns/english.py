@@ -100,8 +100,10 @@ def _own_objects(verb: Token) -> list[Token]:
 def _relative_object(verb: Token) -> list[Token]:
     """Return the noun before a clause that lacks an object: "the book I read", "the song you asked me to play"."""
     clause = verb
-    while clause.dep_ in ("xcomp", "ccomp") and clause.head.pos_ == "VERB" and not _has(clause.head, _OBJECTS):
-        clause = clause.head
+    for head in verb.ancestors:
+        if clause.dep_ not in ("xcomp", "ccomp") or head.pos_ != "VERB" or _has(head, _OBJECTS):
+            break
+        clause = head
     subject = next((child for child in clause.children if child.dep_ in _SUBJECTS), None)
     if clause.dep_ not in _RELATIVES or subject is None or noun_lemma(clause.head.text) in _ADVERBIAL_HEADS:
         return []

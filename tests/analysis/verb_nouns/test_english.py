@@ -70,6 +70,8 @@ def read(text: str) -> list[str]:
         ),
         # A particle that the parser calls an adverb.
         ("Throw/VB/ROOT/0 shoes/NNS/obj/1 away/RB/advmod/1", ["throw away shoe"]),
+        # A root that the parser calls a clause is its own head: the walk did not end.
+        ("Wait/VB/xcomp/0 here/RB/advmod/1", []),
     ],
 )
 def test_what_a_pair_is(written: str, expected: list[str]) -> None:
