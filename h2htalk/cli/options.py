@@ -190,12 +190,11 @@ def ignore_sigint() -> None:
 def say(*texts: str, err: bool = False) -> None:
     """Print texts that may come from a file, line by line, with control characters escaped and without HF_TOKEN."""
     for text in texts:
-        shown = "\n".join(map(printable, _without_token(text).split("\n")))
-        print(shown, file=sys.stderr if err else sys.stdout, flush=True)
+        print(_shown(text), file=sys.stderr if err else sys.stdout, flush=True)
 
 
-def _without_token(text: str) -> str:
-    return masked(text, os.environ.get("HF_TOKEN", "").strip())
+def _shown(text: str) -> str:
+    return "\n".join(map(printable, masked(text, os.environ.get("HF_TOKEN", "").strip()).split("\n")))
 
 
 @contextlib.contextmanager
@@ -224,7 +223,7 @@ def one_line_errors() -> Iterator[None]:
             say("stopped; what is finished is stored: the same command continues", err=True)
         raise
     except H2HTalkError as error:
-        say(f"error: {shorten(printable(_without_token(str(error))), LONGEST_ERROR)}", err=True)
+        say(f"error: {shorten(_shown(str(error)), LONGEST_ERROR)}", err=True)
         sys.exit(error.exit_code)
     except OSError as error:
         # Writers of files turn OSError into DataError: this one is stdout's.

@@ -192,11 +192,11 @@ def _update(spec: CurateSpec, workspace: Workspace) -> None:
     for name, stage in STAGES.items():
         if not _begun(workspace, name):
             return
-        if not stage.compares:
-            source, sources = adopt_parts(workspace.stage(name), source, sources), {}
-        elif read_json_object(workspace.stage(name).path / "stage.json")["source"] != source:
-            _remove(workspace, stages_from(name))
-            break
+        if stage.compares:
+            if read_json_object(workspace.stage(name).path / "stage.json")["source"] != source:
+                _remove(workspace, stages_from(name))
+            return
+        source, sources = adopt_parts(workspace.stage(name), source, sources), {}
 
 
 def _is_scripted(model: object) -> bool:

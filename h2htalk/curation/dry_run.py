@@ -17,7 +17,7 @@ from h2htalk.chat.store.model_calls import CallSettings
 from h2htalk.curation.compose.extraction import MOST_DRAFTS
 from h2htalk.curation.curate import choose_stages
 from h2htalk.curation.gather.settings import GatherSettings
-from h2htalk.curation.gather.source_files import named_items, plan_source
+from h2htalk.curation.gather.source_files import plan_source
 from h2htalk.curation.review.faireval import ORDERS
 from h2htalk.curation.review.gold_check import read_gold
 from h2htalk.curation.run import StageRun, is_made, require_finished
@@ -113,10 +113,10 @@ def _raw_items(spec: CurateSpec) -> tuple[_Count, str]:
     count, places = 0, []
     for source in settings.sources:
         plan = plan_source(source, spec.folder, settings.mock_dialogues)
-        if plan.dataset is not None:
-            places.append(f"{source.name} ({plan.dataset}, not counted)")
+        if source.path.startswith("hub:"):
+            places.append(f"{source.name} ({source.path}, not counted)")
             continue
-        items = sum(1 for _ in named_items(plan, lambda size: None))
+        items = sum(1 for _ in plan.items(lambda size: None))
         count += items
         places.append(f"{source.name} ({plan.place or 'mock dialogues'}, {items:,})")
     if settings.simulate.dialogues:

@@ -6,12 +6,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from h2htalk.curation.gather.raw_items import RawItem
 from h2htalk.curation.gather.settings import Source
-from h2htalk.curation.gather.source_files import plan_source
+from h2htalk.curation.gather.source_files import Item, plan_source
 
 
-def read_file(path: str | Path, form: str = "messages", name_keys: tuple[str, ...] = (), **more: Any) -> list[RawItem]:
+def read_file(path: str | Path, form: str = "messages", name_keys: tuple[str, ...] = (), **more: Any) -> list[Item]:
     """The items of a source of one file or folder."""
     plan = plan_source(Source("s", str(path), form, "en", "CC0-1.0", **more), Path("/"), 0)
     return list(replace(plan, name_keys=name_keys).items(lambda size: None))

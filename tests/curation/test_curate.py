@@ -112,6 +112,17 @@ def test_errors_of_later_stages_come_before_the_first_stage(spec: Path, text: st
     assert not any((spec.parent / "work" / name).exists() for name in STAGES)
 
 
+def test_an_update_without_anything_new_makes_only_what_is_missing(curated: Path) -> None:
+    """It removed the review, and refused compose as made with another stage before it."""
+    before = all_files(curated.parent / "work")
+    place = curate(curated, update=True)
+    assert all_files(place.path) == before
+    erase(place, next(place.stage("gather").records())["id"])
+    gathered = place.stage("gather").mark("part-00001").stat().st_mtime_ns
+    assert [item.stage for item in summaries(curate(curated, update=True))] == list(STAGES)
+    assert place.stage("gather").mark("part-00001").stat().st_mtime_ns == gathered
+
+
 def test_without_a_reviewer_the_run_ends_with_candidates(spec: Path, capsys: pytest.CaptureFixture[str]) -> None:
     spec.write_text(SPEC.replace("scripted:reviewer.jsonl", ""))
     assert [item.stage for item in summaries(curate(spec))] == list(STAGES)[:-1]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from command_line import h2htalk
 from curation_made import dialogue, dropping, gathered, stage
 from typer.testing import CliRunner
 
@@ -26,6 +27,15 @@ def test_a_split_shows_the_named_items_whole_or_the_same_sample_each_time() -> N
     assert list(show("mini", sample=3)) == list(show("mini", sample=3))
     with pytest.raises(ConfigError, match="no record 'nobody' among 352 records"):
         list(show("mini", ["nobody"]))
+
+
+def test_an_error_of_several_lines_is_shown_as_lines(tmp_path: Path) -> None:
+    r"""They were one line with the characters \n between them."""
+    write_jsonl(tmp_path / "a.jsonl", [{"id": "a\n1", "messages": []}])
+    done = h2htalk("show", tmp_path / "a.jsonl")
+    assert done.returncode == 2
+    assert done.stderr.splitlines()[1].startswith(f"{tmp_path}/a.jsonl:1: ")
+    assert done.stderr.count("\\n") == done.stderr.count("a\\n1")
 
 
 def test_a_stage_shows_what_it_kept_and_what_it_rejected_with_the_reason(tmp_path: Path) -> None:

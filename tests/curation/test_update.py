@@ -95,6 +95,28 @@ def test_new_lines_and_files_follow_what_was_gathered(spec: Path) -> None:
     assert persons(run(spec), "dedup") == after
 
 
+def test_a_line_that_is_being_written_is_read_when_it_is_whole(spec: Path) -> None:
+    """Half a line was gathered, and its other half could not be."""
+    half, path = line(4)[:40], spec.parent / "a/2.jsonl"
+    for text, count in ((half, 6), (line(4)[40:].rstrip(), 7), ("\n" + line(5)[:50], 7), (line(5)[50:], 8)):
+        with path.open("a") as file:
+            file.write(text)
+        place = run(spec, update=True)
+        assert (place.stage("gather").total().read, place.stage("gather").total().kept) == (count, count)
+    assert [one["id"] for one in place.stage("gather").records()][-2:] == ["a-000005", "a-000006"]
+
+
+def test_a_memory_bank_that_has_grown_is_not_read_twice(tmp_path: Path) -> None:
+    bank = {"Ann": {"history": {"2023-04-27": [{"query": "Hi", "response": "Hello."}]}}}
+    (tmp_path / "b.jsonl").write_text(json.dumps(bank) + "\n")
+    source = SPEC[SPEC.rindex("[[") :].replace('"messages"', '"memory_bank"')
+    (tmp_path / "curate.toml").write_text(f'workspace = "work"\n{source}')
+    curate(tmp_path / "curate.toml", ["gather"])
+    (tmp_path / "b.jsonl").write_text(json.dumps(bank) + "\n" + json.dumps(bank) + "\n")
+    with pytest.raises(ConfigError, match=r"b\.jsonl has grown, but not by lines of JSON; .*--from-stage gather"):
+        curate(tmp_path / "curate.toml", ["gather"], update=True)
+
+
 @pytest.mark.parametrize("step", ["adopt_parts", "run_stage", "_remove"])
 def test_an_update_that_is_cut_is_finished_by_the_next(spec: Path, monkeypatch: pytest.MonkeyPatch, step: str) -> None:
     add(spec.parent)

@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from h2htalk.curation.anonymize.allow_list import addressed_personas, companion_names
 from h2htalk.curation.anonymize.spans import TYPES, Span
-from h2htalk.curation.gather.formats import ROLE_NAMES
-from h2htalk.curation.gather.raw_items import USER_NAMES
+from h2htalk.curation.gather.formats import ROLE_NAMES, USER_NAMES
 from h2htalk.curation.gather.settings import GatherSettings
 from h2htalk.curation.outcomes import Kept, Outcome, Outcomes, PartRule, Rejected, each_dialogue
 from h2htalk.curation.run import RuleFactory, StageRun

@@ -21,7 +21,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from h2htalk.curation.gather.raw_items import RawDialogue, RefusedItem
+from h2htalk.curation.gather.formats import RawDialogue, RefusedItem
 from h2htalk.data.languages import Language
 from h2htalk.data.scenario import Role, Turn
 from h2htalk.text.language_data import language_patterns

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import date
 from typing import Any
 
 from h2htalk.curation.gather.html_text import plain_text
-from h2htalk.curation.gather.raw_items import RawDialogue, RefusedItem, read_name
+from h2htalk.data.languages import Language
 from h2htalk.data.scenario import COMPLEXITIES, INTERACTIONS, Role
 
 _USERS = """user human client seeker usr person patient visitor customer help_seeker helpseeker
@@ -24,7 +24,7 @@ _LISTS = ("messages", "dialog", "dialogue", "conversation", "conversations")
 _ROLE_KEYS, _CONTENT_KEYS = ("role", "from", "speaker"), ("content", "value", "text")
 _EXCHANGES = (("input", "output"), ("query", "response"))
 _TEXT_PARTS = frozenset({"text", "input_text", "output_text"})
-PERSONS = ("person", "user_id", "user", "client_id")
+_PERSONS = ("person", "user_id", "user", "client_id")
 _TITLES = ("questiontitle", "title")
 _TEXTS = ("questiontext", "question", "prompt", "context")
 _ANSWERS = ("answertext", "answer", "response", "reply")
@@ -32,7 +32,42 @@ _IDS = ("questionid", "question_id", "qid")
 _EMOTION, _ISO_DATE = re.compile(r"[a-z]{1,24}"), re.compile(r"\d{4}-\d{2}-\d{2}")
 _DATE = re.compile(r"\s*(\d{4})\s*[-/.年]\s*(\d{1,2})\s*[-/.月]\s*(\d{1,2})\s*日?\s*")
 
+# Keys under which files give the user's name.
+USER_NAMES = ("name", "user_name", "username", "nickname")
 Turns = tuple[tuple[Role, str], ...]
+
+
+class RefusedItem(Exception):
+    """An item that cannot be a dialogue: the reason to count by, and numbers that say where; never its text."""
+
+    def __init__(self, reason: str, **evidence: int) -> None:
+        super().__init__(reason)
+        self.reason, self.evidence = reason, evidence
+
+
+@dataclass(frozen=True, slots=True)
+class RawDialogue:
+    """A conversation as its file has it, with our roles.
+
+    Attributes:
+        messages: (role, text), in order; texts are unchanged.
+        raw_id: its id in the file.
+        person: the user that the file names; replaced by a number.
+        question: the question that several dialogues answer, as the file identifies it.
+        metadata: `system`, `date`, `emotion`, `interaction`, `complexity`, the user's names (`read_user_names`),
+            where the file has them.
+        language, licence: of the record, where it has its own.
+        tags: counted in the summary (`undated`, `mock`).
+    """
+
+    messages: Turns
+    raw_id: str | None = None
+    person: str | None = None
+    question: str | None = None
+    metadata: Mapping[str, str | list[str]] = field(default_factory=dict)
+    language: Language | None = None
+    licence: str | None = None
+    tags: tuple[str, ...] = ()
 
 
 def read_messages(record: Any, roles: RoleNames = ROLE_NAMES) -> RawDialogue:
@@ -41,13 +76,8 @@ def read_messages(record: Any, roles: RoleNames = ROLE_NAMES) -> RawDialogue:
     A message is an object with `role` (`from`, `speaker`) and `content` (`value`, `text`; text, or a list of text
     parts), or an exchange: `input` and `output` (`query` and `response`), with `system` before them.
 
-    Args:
-        record: the JSON value.
-        roles: the role of each name of a speaker, in lower case.
-
-    Raises:
-        RefusedItem: `broken` (no list of such objects), `role` (unknown, or instructions after a turn), `tool` (a call
-            of a tool, or its result), `not_text` (a picture or sound), `empty`.
+    Raises RefusedItem: `broken` (no list of such objects), `role` (unknown, or instructions after a turn), `tool` (a
+    call of a tool, or its result), `not_text` (a picture or sound), `empty`.
     """
     record = {"messages": record} if isinstance(record, list) else record
     if not isinstance(record, Mapping):
@@ -55,7 +85,7 @@ def read_messages(record: Any, roles: RoleNames = ROLE_NAMES) -> RawDialogue:
     turns, system = _turns(_first(record, _LISTS), roles)
     own = record.get("system")
     system = own if isinstance(own, str) and own.strip() else system
-    person, metadata = read_name(_first(record, PERSONS)), {"system": system} if system else {}
+    person, metadata = read_name(_first(record, _PERSONS)), {"system": system} if system else {}
     return RawDialogue(turns, read_name(record.get("id")), person, metadata=metadata)
 
 
@@ -87,7 +117,7 @@ def read_answer(record: Any) -> RawDialogue:
     title, text, answer = (plain_text(str(_first(row, keys) or "")).strip() for keys in (_TITLES, _TEXTS, _ANSWERS))
     asked = text if title in text else f"{title}\n{text}".strip()
     turns: Turns = (("user", asked), ("companion", answer))
-    return RawDialogue(turns, person=read_name(_first(row, PERSONS)), question=read_name(_first(row, _IDS)) or asked)
+    return RawDialogue(turns, person=read_name(_first(row, _PERSONS)), question=read_name(_first(row, _IDS)) or asked)
 
 
 def read_days(key: str, user: Any) -> Iterator[RawDialogue | RefusedItem]:
@@ -111,6 +141,28 @@ MEMORY_BANK, QUESTION_ANSWERS = "memory_bank", "question_answers"
 # Name -> reader of a record, with the names of roles where its messages name them.
 WITH_ROLES: Mapping[str, Callable[..., RawDialogue]] = {"messages": read_messages, "dialogues": read_dialogue}
 READERS: Mapping[str, Callable[..., Any]] = {**WITH_ROLES, QUESTION_ANSWERS: read_answer, MEMORY_BANK: read_days}
+
+
+def read_user_names(record: Any, keys: Iterable[str] = ()) -> dict[str, str | list[str]]:
+    """The user's names in a record, also in its `metadata` or `user`: metadata that anonymize replaces in all messages.
+
+    `keys` are read beside `USER_NAMES`; several names of a key are a list.
+    """
+    names: dict[str, dict[str, None]] = {}
+    places = [record, *map(record.get, ("metadata", "user"))] if isinstance(record, Mapping) else []
+    for place in (place for place in places if isinstance(place, Mapping)):
+        for key in (key for key in (*USER_NAMES, *keys) if key in place):
+            given = place[key] if isinstance(place[key], list) else [place[key]]
+            names.setdefault(key, {}).update(dict.fromkeys(filter(None, map(read_name, given))))
+    several = {key: list(each) for key, each in names.items() if each}
+    return {key: each if len(each) > 1 else each[0] for key, each in several.items()}
+
+
+def read_name(value: object) -> str | None:
+    """An id or a person as files write it: text or a whole number; None where there is none."""
+    if isinstance(value, str):
+        return value.strip() or None
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) else None
 
 
 def iso_date(text: str) -> str | None:

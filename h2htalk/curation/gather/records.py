@@ -12,9 +12,9 @@ import json
 import lzma
 import re
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from io import BufferedReader
 from pathlib import Path
 from typing import IO, Any
@@ -25,18 +25,18 @@ import pyarrow.parquet as pq
 from fsspec.compression import compr, register_compression
 from fsspec.utils import infer_compression
 
-from h2htalk.curation.gather.raw_items import OnRead, RefusedItem
+from h2htalk.curation.gather.formats import RefusedItem
 from h2htalk.data.files import MAX_LINE
 from h2htalk.data.releases.hub import hub_api, one_line, read_token
-from h2htalk.errors import ConfigError, DataError, H2HTalkError, MissingExtraError, quoted
+from h2htalk.errors import ConfigError, DataError, H2HTalkError, MissingExtraError, listed
 from h2htalk.text.escaping import longest_field
 
+OnRead = Callable[[int], object]  # called with the number of bytes read from a raw file, for progress
 # (row, line, value or why there is none); `line` is None where a format has no lines.
 Record = tuple[int, int | None, Any]
 _BATCH = 256
-# What `Dataset.save_to_disk` and `DatasetDict.save_to_disk` write.
-_SAVED = ("state.json", "dataset_dict.json")
-_HUB = re.compile(r"hub:([\w.-]+(?:/[\w.-]+)?)@([0-9a-f]{40})(?::([\w.-]+))?(?:#([\w.-]+))?")
+_CHUNK = 1 << 20  # bytes that are read at once
+HUB_DATASET = re.compile(r"hub:([\w.-]+(?:/[\w.-]+)?)@([0-9a-f]{40})(?::([\w.-]+))?")
 _TABLES = frozenset({".csv", ".tsv"})
 PARQUET = ".parquet"
 
@@ -60,9 +60,15 @@ def file_records(path: Path, on_read: OnRead, span: tuple[int, int], table: bool
         elif not _TABLES.isdisjoint(path.suffixes) or (table and first not in ("[", "{")):
             yield from _csv(path, on_read)
         elif first == "[":
-            yield from _array(path, on_read)
+            yield from ((row, None, value) for row, (_, value) in enumerate(json_members(path, on_read), 1))
         else:
             yield from _lines(path, on_read, *span)
+
+
+def has_lines(path: Path) -> bool:
+    """Whether a file holds lines of JSON that can be read from any line on."""
+    is_json = path.is_file() and path.suffix != PARQUET and _TABLES.isdisjoint(path.suffixes)
+    return is_json and infer_compression(str(path)) is None and _first_character(path) == "{"
 
 
 @contextmanager
@@ -91,10 +97,14 @@ def _first_character(path: Path) -> str:
 
 # --- JSON ---------------------------------------------------------------------------------------------------------
 
-
-def _whole_number(text: str) -> int | None:
-    """The number; None for one of thousands of digits, which Python refuses to read and no dialogue needs."""
-    return int(text) if len(text) < 1000 else None
+# Python refuses to read a number of thousands of digits, which no dialogue needs; other tools write NaN for null, and
+# control characters in strings.
+_DECODER = json.JSONDecoder(
+    strict=False,
+    parse_constant=lambda name: None,
+    parse_int=lambda digits: int(digits) if len(digits) < 1000 else None,
+)
+_NOT_SPACE = re.compile(r"[^ \t\r\n]")
 
 
 def _lines(path: Path, on_read: OnRead, start: int, end: int) -> Iterator[Record]:
@@ -103,83 +113,113 @@ def _lines(path: Path, on_read: OnRead, start: int, end: int) -> Iterator[Record
     with _opened(path) as file:
         number = sum(chunk.count(b"\n") for chunk in _chunks(file, start))
         while (compressed or start < end) and (line := file.readline(MAX_LINE)):
-            number += 1
-            start += len(line)
-            on_read(len(line))
-            too_long = len(line) == MAX_LINE and not line.endswith(b"\n")
+            number, too_long = number + 1, False
             while len(line) == MAX_LINE and not line.endswith(b"\n"):
-                line = file.readline(MAX_LINE)
                 start += len(line)
                 on_read(len(line))
+                line, too_long = file.readline(MAX_LINE), True
+            start += len(line)
+            on_read(len(line))
             if too_long:
-                yield number, number, RefusedItem("too_long", line=number)
+                yield number, number, RefusedItem("too_long")
             elif line.strip():
-                yield number, number, _parsed(line.removeprefix(codecs.BOM_UTF8 if number == 1 else b""), number)
+                yield number, number, _parsed(line.removeprefix(codecs.BOM_UTF8 if number == 1 else b""))
 
 
 def _chunks(file: IO[bytes], size: int) -> Iterator[bytes]:
     """The next `size` bytes, in pieces."""
-    while size > 0 and (chunk := file.read(min(size, 1 << 20))):
+    while size > 0 and (chunk := file.read(min(size, _CHUNK))):
         size -= len(chunk)
         yield chunk
 
 
-def _parsed(line: bytes, number: int) -> Any:
-    """The JSON value of a line; other tools write NaN for null, and control characters in strings."""
+def _parsed(line: bytes) -> Any:
+    """The JSON value of a line."""
     try:
-        text = line.decode()
-        return json.loads(text, strict=False, parse_constant=lambda name: None, parse_int=_whole_number)
+        return _DECODER.decode(line.decode())
     except UnicodeDecodeError as error:
-        return RefusedItem("encoding", line=number, byte=error.start)
+        return RefusedItem("encoding", byte=error.start)
     except (ValueError, RecursionError):
-        return RefusedItem("broken", line=number)
+        return RefusedItem("broken")
+
+
+def json_members(path: Path, on_read: OnRead) -> Iterator[tuple[str, Any]]:
+    """Key and value of each member of the one JSON object in a file; of an array each element, with an empty key.
+
+    Raises DataError where the JSON is broken or nested too deeply; names the file.
+    """
+    count = 0
+    try:
+        with _readable(path), _opened(path) as file:
+            text = _Text(file, on_read)
+            closing = {"{": "}", "[": "]"}[text.take("{", "[")]
+            mark = text.peek()
+            while mark != closing:
+                key = ""
+                if closing == "}":
+                    key = str(text.value())
+                    text.take(":")
+                value = text.value()
+                count += 1
+                yield key, value
+                if (mark := text.peek()) != closing:
+                    text.take(",")
+            text.take(closing)
+            text.take("")
+    except (ValueError, RecursionError) as error:
+        why = "nested too deeply" if isinstance(error, RecursionError) else getattr(error, "msg", None) or error
+        raise DataError(
+            f"{path}: broken JSON after item {count:,}: {why}; repair or remove the next item, as those after it "
+            "cannot be counted"
+        ) from error
 
 
 @dataclass(slots=True)
-class _Counted:
-    """A file that counts what is read from it, without its byte order mark."""
+class _Text:
+    """The text of a JSON file, which is read as far as its next value needs."""
 
     file: IO[bytes]
     on_read: OnRead
-    mark: bytes = codecs.BOM_UTF8
+    text: str = ""
+    at: int = 0
+    decoder: codecs.IncrementalDecoder = field(default_factory=codecs.getincrementaldecoder("utf-8-sig"))
 
-    def read(self, size: int = -1) -> bytes:
-        chunk = self.file.read(size)
+    def _read_on(self) -> bool:
+        """Read more; False at the end of the file."""
+        chunk = self.file.read(max(_CHUNK, len(self.text) - self.at))  # twice as much for an item that needs more
         self.on_read(len(chunk))
-        mark, self.mark = self.mark, b"" if chunk else self.mark  # ijson begins with an empty read
-        return chunk.removeprefix(mark)
+        more = self.decoder.decode(chunk, not chunk)
+        if chunk:
+            self.text, self.at = self.text[self.at :] + more, 0
+        return bool(chunk)
 
+    def peek(self) -> str:
+        """The next character that is no white space; empty at the end of the file."""
+        while (match := _NOT_SPACE.search(self.text, self.at)) is None and self._read_on():
+            pass
+        self.at = match.start() if match else len(self.text)
+        return match[0] if match else ""
 
-def _array(path: Path, on_read: OnRead) -> Iterator[Record]:
-    """The elements of one JSON array."""
-    import ijson
+    def take(self, *marks: str) -> str:
+        """Read over the next character, which must be one of these."""
+        if (mark := self.peek()) not in marks:
+            raise ValueError(f"expected {' or '.join(marks) or 'nothing more'}")
+        self.at += len(mark)
+        return mark
 
-    for row, value in enumerate(_members(path, on_read, lambda file: ijson.items(file, "item")), 1):
-        yield row, None, value
-
-
-def object_members(path: Path, on_read: OnRead) -> Iterator[tuple[str, Any]]:
-    """Key and value of each member of the one JSON object in a file; raises DataError."""
-    import ijson
-
-    with _readable(path):
-        yield from _members(path, on_read, lambda file: ijson.kvitems(file, ""))
-
-
-def _members(path: Path, on_read: OnRead, read: Any) -> Iterator[Any]:
-    import ijson
-
-    count = 0
-    try:
-        with _opened(path) as file:
-            for value in read(_Counted(file, on_read)):
-                count += 1
-                yield value
-    except (ijson.JSONError, ValueError) as error:
-        raise DataError(
-            f"{path}: broken JSON after item {count:,}: {one_line(error)}; repair or remove the next item, as those "
-            "after it cannot be counted"
-        ) from error
+    def value(self) -> Any:
+        """The next value; raises ValueError where there is none in 64 MiB."""
+        self.peek()
+        while True:
+            try:
+                value, end = _DECODER.raw_decode(self.text, self.at)
+            except json.JSONDecodeError:
+                if len(self.text) - self.at > MAX_LINE or not self._read_on():
+                    raise
+                continue
+            if end < len(self.text) or not self._read_on():  # a number may go on
+                self.at = end
+                return value
 
 
 # --- Tables -------------------------------------------------------------------------------------------------------
@@ -201,6 +241,8 @@ def _csv(path: Path, on_read: OnRead) -> Iterator[Record]:
                 on_read(sum(map(len, fields)))
                 if header is None:
                     header = fields
+                    if twice := [name for name in dict.fromkeys(fields) if name and fields.count(name) > 1]:
+                        raise DataError(f"{path}: {listed(twice)} is the name of several columns; rename them")
                 elif fields:
                     row += 1
                     whole = len(fields) == len(header)
@@ -221,41 +263,13 @@ def _parquet(path: Path, on_read: OnRead) -> Iterator[Record]:
                 yield number, number, value
 
 
-@dataclass(frozen=True, slots=True)
-class HubDataset:
-    """A data set on the Hub at a commit: `hub:OWNER/NAME@COMMIT`, with `:CONFIG` and `#SPLIT` where it has several."""
-
-    name: str
-    commit: str
-    config: str | None
-    split: str | None
-
-    def __str__(self) -> str:
-        return f"hub:{self.name}@{self.commit}" + (f":{self.config}" if self.config else "")
-
-
-def hub_dataset(path: str) -> HubDataset:
-    """Parse `hub:OWNER/NAME@COMMIT[:CONFIG][#SPLIT]`; raises ConfigError where it is not of that form."""
-    match = _HUB.fullmatch(path)
-    if match is None:
-        raise ConfigError(
-            f"{quoted(path)} is not of the form hub:OWNER/NAME@COMMIT[:CONFIG][#SPLIT]; write all 40 digits of the "
-            "commit, as a branch may change"
-        )
-    return HubDataset(*match.groups())
-
-
 def is_saved_dataset(folder: Path) -> bool:
-    """Whether a folder was written by `save_to_disk`."""
-    return any((folder / name).is_file() for name in _SAVED)
+    """Whether a folder was written by `save_to_disk` of a `Dataset` or a `DatasetDict`."""
+    return any((folder / name).is_file() for name in ("state.json", "dataset_dict.json"))
 
 
-def dataset_records(source: Path | HubDataset, split: str | None) -> Iterator[Record]:
-    """The rows of a data set, in order.
-
-    Args:
-        source: a saved one's folder, or one of the Hub, which is downloaded.
-        split: its name; None where there is only one.
+def dataset_records(place: str, split: str | None) -> Iterator[Record]:
+    """The rows of a data set, in order: a saved one's folder, or `hub:OWNER/NAME@COMMIT[:CONFIG]`, which is loaded.
 
     Raises:
         ConfigError: it cannot be loaded, or has several splits and none was named.
@@ -264,23 +278,23 @@ def dataset_records(source: Path | HubDataset, split: str | None) -> Iterator[Re
     try:
         import datasets
     except ImportError as error:
-        raise MissingExtraError(str(source), 'pip install "h2htalk[release]"') from error
+        raise MissingExtraError(place, 'pip install "h2htalk[release]"') from error
     try:
-        if isinstance(source, HubDataset):
+        if on_hub := HUB_DATASET.fullmatch(place):
             hub_api()  # gives the session that `datasets` shares a timeout
-            token = read_token() or False
-            loaded = datasets.load_dataset(source.name, source.config, revision=source.commit, token=token)
+            name, commit, config = on_hub.groups()
+            loaded = datasets.load_dataset(name, config, revision=commit, token=read_token() or False)
         else:
-            loaded = datasets.load_from_disk(str(source))
+            loaded = datasets.load_from_disk(place)
     except H2HTalkError:
         raise
     except Exception as error:  # its loaders raise errors of many packages: network, files, formats
-        raise ConfigError(f"{source}: cannot be loaded: {one_line(error)}") from error
+        raise ConfigError(f"{place}: cannot be loaded: {one_line(error)}") from error
     if isinstance(loaded, Mapping):
         names = sorted(loaded)
         if split is None and len(names) == 1:
             split = names[0]
         if split not in names:
-            raise ConfigError(f"{source}: name one of its splits with #SPLIT: {', '.join(names)}")
+            raise ConfigError(f"{place}: name one of its splits with #SPLIT: {', '.join(names)}")
         loaded = loaded[split]
     return ((number, number, value) for number, value in enumerate(loaded, 1))

@@ -22,7 +22,7 @@ from h2htalk.chat.protocol import Message, Reply, Request, request_seed
 from h2htalk.chat.store.call_store import CallStore
 from h2htalk.chat.store.model_calls import CallSettings, ModelCalls, sampling_of
 from h2htalk.curation.gather.cleaning import clean
-from h2htalk.curation.gather.raw_items import RawDialogue, RefusedItem
+from h2htalk.curation.gather.formats import RawDialogue, RefusedItem
 from h2htalk.curation.gather.settings import SIMULATED, GatherSettings, SimulateSettings
 from h2htalk.curation.licences import licence_id
 from h2htalk.curation.outcomes import Kept, Outcome, Rejected

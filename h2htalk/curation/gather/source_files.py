@@ -5,29 +5,39 @@ from __future__ import annotations
 import hashlib
 import zlib
 from array import array
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from itertools import chain
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from h2htalk.curation.gather import mock_dialogues
-from h2htalk.curation.gather.formats import MEMORY_BANK, QUESTION_ANSWERS, READERS, ROLE_NAMES, WITH_ROLES, read_days
-from h2htalk.curation.gather.raw_items import OnRead, RawDialogue, RawItem, RefusedItem, read_user_names
+from h2htalk.curation.gather.formats import (
+    MEMORY_BANK,
+    QUESTION_ANSWERS,
+    READERS,
+    ROLE_NAMES,
+    WITH_ROLES,
+    RawDialogue,
+    RefusedItem,
+    read_days,
+    read_user_names,
+)
 from h2htalk.curation.gather.records import (
+    HUB_DATASET,
     PARQUET,
-    HubDataset,
+    OnRead,
     Record,
     dataset_records,
     file_records,
-    hub_dataset,
+    has_lines,
     is_saved_dataset,
-    object_members,
+    json_members,
 )
 from h2htalk.curation.gather.settings import Source
 from h2htalk.curation.setting_types import resolve_path
-from h2htalk.data.scenario import Dialogue
-from h2htalk.errors import ConfigError
+from h2htalk.data.files import is_whole
+from h2htalk.errors import ConfigError, listed, quoted, suggest
 
 # The tag and the format of mock dialogues.
 MOCK = "mock"
@@ -39,8 +49,8 @@ LEAST_CHARACTERS = 40
 class SourceFile:
     """A file of a source, or the lines that were added to one: its bytes from `start` to `end`.
 
-    `name` is its path in the source's folder; empty where the source is the file itself, or a saved data set. `update`
-    is the number of the update that found it, 0 for the first run.
+    `name` is its path in the source's folder; empty where the source is the file itself, or a data set. `update` is the
+    number of the update that found it, 0 for the first run.
     """
 
     path: Path
@@ -59,14 +69,35 @@ class ChangedSourceError(ConfigError):
 
 
 @dataclass(frozen=True, slots=True)
+class Item:
+    """One item of a source.
+
+    Attributes:
+        id: the source's name and `row`, which counts from 1 in the way of the format, through all files.
+        line: where it begins in `file`; None where the format has no lines.
+        content: the dialogue, or why there is none.
+        file, update: of its `SourceFile`.
+        person, question: our ids of the user and the question that the file names.
+    """
+
+    id: str
+    row: int
+    line: int | None
+    content: RawDialogue | RefusedItem
+    file: str = ""
+    update: int = 0
+    person: str | None = None
+    question: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class SourcePlan:
     """A source and what it reads.
 
     Attributes:
         place: of the source, for messages.
-        files: in the order in which they are read.
+        files: in the order in which they are read; without any it has mock dialogues.
         limit: of dialogues.
-        dataset: on the Hub.
         message: where mock dialogues replace files, says so.
         name_keys: of records, beside the usual ones, that hold the user's name.
     """
@@ -75,7 +106,6 @@ class SourcePlan:
     place: str
     files: tuple[SourceFile, ...]
     limit: int | None
-    dataset: HubDataset | None = None
     message: str = ""
     name_keys: tuple[str, ...] = ()
 
@@ -84,76 +114,106 @@ class SourcePlan:
         """Of the files, in bytes."""
         return sum(file.end - file.start for file in self.files)
 
-    @property
-    def sha256(self) -> str:
-        """Of the one file, or of the hashes of all files in their order; of a data set its name and commit."""
-        if self.dataset is not None:
-            return f"{self.dataset}#{self.dataset.split or ''}"
-        hashes = [file.sha256 for file in self.files] or [f"{MOCK}-{mock_dialogues.VERSION}"]
-        return combined_sha256(hashes)
-
     def to_settings(self) -> dict[str, Any]:
         """What changes its dialogues; the place of the files does not."""
         source = self.source
         return {
             "name": source.name,
-            "format": source.format if self.files or self.dataset else MOCK,
+            "format": source.format if self.files else MOCK,
             "language": source.language,
             "licence": source.licence,
             "limit": self.limit,
             "roles": dict(source.roles),
             "columns": dict(source.columns),
-            "sha256": self.sha256,
+            "sha256": combined_sha256([file.sha256 for file in self.files] or [f"{MOCK}-{mock_dialogues.VERSION}"]),
         }
 
-    def items(self, on_read: OnRead) -> Iterator[RawItem]:
-        """Its items, numbered through all files."""
-        if not self.files and self.dataset is None:
-            seed = zlib.crc32(self.source.name.encode())  # different dialogues for each source
-            made = mock_dialogues.mock_dialogues(self.limit or 0, seed, self.source.language)
-            yield from (RawItem(row, row, _as_raw(dialogue)) for row, dialogue in enumerate(made, 1))
-            return
-        before, count = 0, 0
+    def items(self, on_read: OnRead) -> Iterator[Item]:
+        """Its items, with ids that do not depend on the size of parts.
+
+        Raises:
+            ConfigError: no record has a key that `columns` names.
+            DataError: a file cannot be read, or its items cannot be counted.
+        """
+        name, before, count = self.source.name, 0, 0
+        person, question = _numbers(f"{name}-p"), _numbers(f"{name}-q")
+        unseen, keys = set(self.source.columns.values()), dict[str, None]()
         for file in self.files or (None,):
             last, skipped = 0, None if file and file.start else 0
-            for item in self._file_items(file, on_read):
-                skipped = item.row - 1 if skipped is None else skipped
-                last = item.row - skipped
-                yield replace(item, row=before + last, file=file.name, update=file.update) if file else item
+            for row, line, content in self._contents(file, on_read, unseen, keys):
+                skipped = row - 1 if skipped is None else skipped
+                last = row - skipped
+                named = (person(content.person), question(content.question)) if isinstance(content, RawDialogue) else ()
+                where = (file.name, file.update) if file else ("", 0)
+                yield Item(f"{name}-{before + last:06}", before + last, line, content, *where, *named)
                 count += 1
                 if count == self.limit:
                     return
             before += last
+        if unseen and keys:
+            raise ConfigError(
+                f"source {name!r}: columns: no record has {listed(sorted(unseen))}; "
+                f"{suggest(min(unseen), keys)}the first record has {listed(list(keys))}"
+            )
 
-    def _file_items(self, file: SourceFile | None, on_read: OnRead) -> Iterator[RawItem]:
-        if self.source.format == MEMORY_BANK and file is not None:
-            members = object_members(file.path, on_read)
-            days = chain.from_iterable(read_days(key, user) for key, user in members)
-            yield from (RawItem(row, None, content) for row, content in enumerate(days, 1))
-            return
-        for row, line, value in self._records(file, on_read):
-            yield RawItem(row, line, self._read(value, line))
+    def _contents(
+        self, file: SourceFile | None, on_read: OnRead, unseen: set[str], keys: dict[str, None]
+    ) -> Iterator[tuple[int, int | None, RawDialogue | RefusedItem]]:
+        """Row, line and dialogue of each item of a file; removes from `unseen` what a record has."""
+        source = self.source
+        if file is None:
+            seed = zlib.crc32(source.name.encode())  # different dialogues for each source
+            made = mock_dialogues.mock_dialogues(self.limit or 0, seed, source.language)
+            for row, dialogue in enumerate(made, 1):
+                turns = tuple((turn.role, turn.content) for turn in dialogue.messages)
+                metadata = {key: str(value) for key, value in dialogue.metadata.items()}
+                yield row, row, RawDialogue(turns, metadata=metadata, licence=mock_dialogues.LICENCE, tags=(MOCK,))
+        elif source.format == MEMORY_BANK:
+            days = (day for key, user in json_members(file.path, on_read) for day in read_days(key, user))
+            yield from ((row, None, content) for row, content in enumerate(days, 1))
+        else:
+            for row, line, value in self._records(file, on_read):
+                if unseen and isinstance(value, dict):
+                    unseen.difference_update(value)
+                    keys.update(dict.fromkeys(() if keys else value))
+                yield row, line, self._read(value)
 
-    def _records(self, file: SourceFile | None, on_read: OnRead) -> Iterator[Record]:
-        split = self.source.path.partition("#")[2] or None
-        if file is None or file.path.is_dir():
-            return dataset_records(file.path if file else self.dataset or Path(), split)
+    def _records(self, file: SourceFile, on_read: OnRead) -> Iterator[Record]:
+        place, _, split = self.source.path.partition("#")
+        if HUB_DATASET.fullmatch(place) or file.path.is_dir():
+            return dataset_records(str(file.path), split or None)
         return file_records(file.path, on_read, (file.start, file.end), self.source.format == QUESTION_ANSWERS)
 
-    def _read(self, value: Any, line: int | None) -> RawDialogue | RefusedItem:
+    def _read(self, value: Any) -> RawDialogue | RefusedItem:
         """The dialogue of a record, with the user's names in it."""
         form = self.source.format
+        if isinstance(value, dict):
+            mapped = {ours: value[theirs] for ours, theirs in self.source.columns.items() if theirs in value}
+            value = {**value, **mapped}
+        options = {"roles": {**ROLE_NAMES, **self.source.roles}} if form in WITH_ROLES else {}
         try:
-            if isinstance(value, RefusedItem):
-                raise value
-            if isinstance(value, dict):
-                mapped = {ours: value[theirs] for ours, theirs in self.source.columns.items() if theirs in value}
-                value = {**value, **mapped}
-            options = {"roles": {**ROLE_NAMES, **self.source.roles}} if form in WITH_ROLES else {}
-            raw: RawDialogue = READERS[form](value, **options)
+            raw = value if isinstance(value, RefusedItem) else READERS[form](value, **options)
         except RefusedItem as refused:
-            return refused if line is None else refused.at_line(line)
-        return replace(raw, metadata={**raw.metadata, **read_user_names(value, self.name_keys)})
+            return refused
+        if isinstance(raw, RawDialogue):
+            return replace(raw, metadata={**raw.metadata, **read_user_names(value, self.name_keys)})
+        return raw
+
+
+def _numbers(prefix: str) -> Callable[[str | None], str | None]:
+    """A function that numbers names in the order of their first use; a name is kept as eight bytes of its hash."""
+    known: dict[bytes, int] = {}
+
+    def number(name: str | None) -> str | None:
+        if name is None:
+            return None
+        digest = hashlib.blake2b(name.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+        return f"{prefix}{known.setdefault(digest, len(known) + 1):04}"
+
+    return number
+
+
+# --- Files ----------------------------------------------------------------------------------------------------------
 
 
 def plan_source(
@@ -172,14 +232,13 @@ def plan_source(
         ConfigError: there is no such file, the format cannot be read from it, or a variable is not set and `mock` is 0.
         ChangedSourceError: a gathered file has changed, or there is something new and no `update`; names it.
     """
-    where = f"source {source.name!r}"
-    if source.roles and source.format not in WITH_ROLES:
-        raise ConfigError(f"{where}: the format {source.format} names no roles; remove `roles`")
-    if source.path.startswith("hub:"):
-        _require_records(where, source)
-        return SourcePlan(source, source.path, (), source.limit, hub_dataset(source.path))
+    where, form = f"source {source.name!r}", source.format
+    if source.roles and form not in WITH_ROLES:
+        raise ConfigError(f"{where}: the format {form} names no roles; remove `roles`")
+    if source.columns and form == MEMORY_BANK:
+        raise ConfigError(f"{where}: the format {form} has no columns; remove `columns`")
     try:
-        path = resolve_path(source.path, folder)
+        path = Path(source.path) if source.path.startswith("hub:") else resolve_path(source.path, folder)
     except KeyError as unset:
         variable = f"${unset.args[0]}"
         if not mock:
@@ -189,58 +248,49 @@ def plan_source(
             ) from None
         count = min(mock, source.limit or mock)
         message = f"gather: {variable} is not set; {where} gets {count} mock dialogues instead"
-        return SourcePlan(source, "", (), count, message=message)
+        return SourcePlan(source, "", (), count, message)
     except ValueError as error:
         raise ConfigError(f"{where}: {error}") from error
-    paths = _files(path)
-    if not paths:
-        raise ConfigError(f"{where}: {path}: no such file")
-    if any(file.is_dir() or file.suffix == PARQUET for file in paths):
-        _require_records(where, source)
-    named = {_name(file, path): file for file in paths}
-    if gathered is None:
-        files = tuple(_whole(file, name) for name, file in named.items())
+    named = {"": path} if source.path.startswith("hub:") else _files(path)
+    if not named:
+        raise ConfigError(f"{where}: {path}: {'the folder holds no file to read' if path.is_dir() else 'no such file'}")
+    if form == MEMORY_BANK and not all(file.is_file() and file.suffix != PARQUET for file in named.values()):
+        raise ConfigError(f"{where}: the format {form} is read from a JSON file, not from a table")
+    if source.path.startswith("hub:"):
+        files: tuple[SourceFile, ...] = (_hub_dataset(source.path),)
+    elif gathered is None:
+        files = tuple(_hashed(file, name) for name, file in named.items())
     else:
-        files = _gathered_and_new(named, gathered, where, update)
+        files = _gathered_and_new(named, gathered, f"gather: {where}: the", form, update)
     return SourcePlan(source, str(path), files, source.limit)
 
 
-def _require_records(where: str, source: Source) -> None:
-    if source.format == MEMORY_BANK:
-        raise ConfigError(f"{where}: the format {source.format} is read from a JSON file, not from a table")
+def _hub_dataset(path: str) -> SourceFile:
+    place, _, split = path.partition("#")
+    if HUB_DATASET.fullmatch(place) is None:
+        raise ConfigError(
+            f"{quoted(path)} is not of the form hub:OWNER/NAME@COMMIT[:CONFIG][#SPLIT]; write all 40 digits of the "
+            "commit, as a branch may change"
+        )
+    return SourceFile(Path(place), "", 0, 0, f"{place}#{split}")
 
 
-def _files(path: Path) -> tuple[Path, ...]:
-    """The file itself, the files of a folder or of a pattern in the order of their names, or a saved data set."""
-    if path.is_file():
-        return (path,)
-    saved = path.with_name(path.name.partition("#")[0])
-    if is_saved_dataset(saved):
-        return (saved,)
-    if path.is_dir():
-        return _visible_files(path.rglob("*"))
-    return _visible_files(path.parent.glob(path.name)) if is_pattern(path.name) else ()
+def _files(place: Path) -> dict[str, Path]:
+    """The files of a source by name: the file or the saved data set itself, or a folder's in the order of paths."""
+    if place.is_file():
+        return {"": place}
+    if is_saved_dataset(saved := place.with_name(place.name.partition("#")[0])):
+        return {"": saved}
+    if not place.is_dir() and not is_pattern(place.name):
+        return {}
+    folder, found = (place, place.rglob("*")) if place.is_dir() else (place.parent, place.parent.glob(place.name))
+    visible = sorted(path for path in found if path.is_file() and not path.name.startswith("."))
+    return {str(path.relative_to(folder)): path for path in visible}
 
 
 def is_pattern(name: str) -> bool:
     """Whether the last part of a path is a pattern of file names."""
     return not set("*?[").isdisjoint(name)
-
-
-def _visible_files(paths: Iterable[Path]) -> tuple[Path, ...]:
-    return tuple(sorted(path for path in paths if path.is_file() and not path.name.startswith(".")))
-
-
-def _name(file: Path, place: Path) -> str:
-    """The file's name in the folder of the source; empty where that is the file itself."""
-    if file == place or file.is_dir():
-        return ""
-    return str(file.relative_to(place.parent if is_pattern(place.name) else place))
-
-
-def _whole(path: Path, name: str) -> SourceFile:
-    digest = combined_sha256([_sha256(part, 0, _size(part)) for part in _parts(path)])
-    return SourceFile(path, name, 0, _size(path), digest)
 
 
 def combined_sha256(hashes: Sequence[str]) -> str:
@@ -256,6 +306,13 @@ def _size(path: Path) -> int:
     return sum(part.stat().st_size for part in _parts(path))
 
 
+def _hashed(path: Path, name: str, start: int = 0, end: int | None = None, update: int = 0) -> SourceFile:
+    """Some bytes of a file, all of them, or a saved data set."""
+    end = _size(path) if end is None else end
+    hashes = [_sha256(part, start, end) for part in _parts(path)]
+    return SourceFile(path, name, start, end, combined_sha256(hashes), update)
+
+
 def _sha256(path: Path, start: int, end: int) -> str:
     digest = hashlib.sha256()
     with path.open("rb") as file:
@@ -267,90 +324,52 @@ def _sha256(path: Path, start: int, end: int) -> str:
 
 
 def _gathered_and_new(
-    named: Mapping[str, Path], gathered: Sequence[Mapping[str, Any]], where: str, update: int
+    named: Mapping[str, Path], gathered: Sequence[Mapping[str, Any]], where: str, form: str, update: int
 ) -> tuple[SourceFile, ...]:
     """The gathered files as they were, and in an update new lines and files after them."""
     files = [SourceFile(named.get(one["name"], Path()), **one) for one in gathered]
     again = "to read all files again, with other ids: --from-stage gather"
     for known in files:
-        path = named.get(known.name)
-        if path is None:
-            raise ChangedSourceError(f"gather: {where}: the gathered file {known.name} is missing; {again}")
-        digest = _whole(path, "").sha256 if path.is_dir() else _sha256(path, known.start, known.end)
-        if digest != known.sha256:
-            raise ChangedSourceError(f"gather: {where}: the file {path} has changed since it was gathered; {again}")
+        if known.name not in named:
+            raise ChangedSourceError(f"{where} gathered file {known.name} is missing; {again}")
+        if known.sha256 != _hashed(known.path, "", known.start, known.end).sha256:
+            raise ChangedSourceError(f"{where} file {known.path} has changed since it was gathered; {again}")
     ends = {known.name: known.end for known in files}
     for name, path in named.items():
-        start, end = ends.get(name, 0), _size(path)
+        start, lines = ends.get(name, 0), form != MEMORY_BANK and has_lines(path)
+        end = _end_of_lines(path, start) if lines else _size(path)
         if name in ends and start == end:
             continue
         if not update:
             what = f"has {end - start:,} new bytes" if start else "is new"
-            raise ChangedSourceError(f"gather: {where}: the file {path} {what}; to read what is new: --update; {again}")
-        if start and not _is_appended(path, start):
-            raise ChangedSourceError(f"gather: {where}: the file {path} has grown, but not by lines of JSON; {again}")
-        new = _whole(path, name) if not start else SourceFile(path, name, start, end, _sha256(path, start, end))
-        files.append(replace(new, update=update))
+            raise ChangedSourceError(f"{where} file {path} {what}; to read what is new: --update; {again}")
+        if start and not (lines and _begins_a_line(path, start)):
+            raise ChangedSourceError(f"{where} file {path} has grown, but not by lines of JSON; {again}")
+        files.append(_hashed(path, name, start, end, update))
     return tuple(files)
 
 
-def _is_appended(path: Path, size: int) -> bool:
-    """Whether the bytes from `size` on are lines of their own in a file of JSON lines."""
+def _begins_a_line(path: Path, start: int) -> bool:
+    """Whether the line before a byte is whole: its end is before or at the byte."""
     with path.open("rb") as file:
-        first = file.read(1)
-        file.seek(size - 1)
-        return first == b"{" and file.read(1) == b"\n"
+        file.seek(start - 1)
+        before, here = file.read(1), file.read(2)
+    return before == b"\n" or here.startswith((b"\n", b"\r\n"))
 
 
-def _as_raw(dialogue: Dialogue) -> RawDialogue:
-    turns = tuple((turn.role, turn.content) for turn in dialogue.messages)
-    metadata = {key: str(value) for key, value in dialogue.metadata.items()}
-    return RawDialogue(turns, metadata=metadata, licence=mock_dialogues.LICENCE, tags=(MOCK,))
-
-
-# --- Ids ----------------------------------------------------------------------------------------------------------
-
-
-@dataclass(slots=True)
-class _Numbers:
-    """Numbers names in the order of their first use; a name is kept as eight bytes of its hash."""
-
-    prefix: str
-    _known: dict[bytes, int] = field(default_factory=dict)
-
-    def number(self, name: str | None) -> str | None:
-        if name is None:
-            return None
-        digest = hashlib.blake2b(name.encode("utf-8", "surrogatepass"), digest_size=8).digest()
-        return f"{self.prefix}{self._known.setdefault(digest, len(self._known) + 1):04}"
-
-
-@dataclass(frozen=True, slots=True)
-class NamedItem:
-    """An item with its ids."""
-
-    item: RawItem
-    id: str
-    person: str | None = None
-    question: str | None = None
-
-
-def named_items(plan: SourcePlan, on_read: Callable[[int], object]) -> Iterator[NamedItem]:
-    """The items in order with their ids, which do not depend on the size of parts."""
-    name = plan.source.name
-    persons, questions = _Numbers(f"{name}-p"), _Numbers(f"{name}-q")
-    for item in plan.items(on_read):
-        item_id, raw = f"{name}-{item.row:06}", item.content
-        if isinstance(raw, RawDialogue):
-            yield NamedItem(item, item_id, persons.number(raw.person), questions.number(raw.question))
-        else:
-            yield NamedItem(item, item_id)
+def _end_of_lines(path: Path, start: int) -> int:
+    """Where the last whole line from a byte on ends: one without a line end is being written, unless it parses."""
+    with path.open("rb") as file:
+        file.seek(start)
+        tail = b"".join(deque(file, 1))
+        size = file.tell()
+    return size if tail.endswith(b"\n") or is_whole(tail) else size - len(tail)
 
 
 # --- Earlier states -----------------------------------------------------------------------------------------------
 
 
-def find_earlier_states(items: Iterable[NamedItem]) -> dict[str, str]:
+def find_earlier_states(items: Iterable[Item]) -> dict[str, str]:
     """The id of each item whose messages begin another item, and the id of the longest such item.
 
     A log that stores a conversation again after each reply holds it several times.
@@ -365,17 +384,16 @@ def find_earlier_states(items: Iterable[NamedItem]) -> dict[str, str]:
     whole, starts, beginnings = array("Q"), array("Q", [0]), array("Q")
     names: list[str] = []
     for item in items:
-        raw = item.item.content
-        if not isinstance(raw, RawDialogue) or not raw.messages:
+        if not isinstance(item.content, RawDialogue) or not item.content.messages:
             continue
-        states = _states(raw)
+        states = _states(item.content)
         whole.append(states[-1])
         beginnings.extend(states[:-1])
         starts.append(len(beginnings))
         names.append(item.id)
     lengths = np.diff(np.asarray(starts))
     longest: dict[int, tuple[int, int]] = {}  # state -> messages of the longest item that it begins, and which it is
-    found = np.flatnonzero(np.isin(beginnings, whole, kind="sort")) if names else ()
+    found = np.flatnonzero(np.isin(beginnings, whole)) if names else ()
     owners = np.searchsorted(starts, found, side="right") - 1
     for place, owner in zip(found, owners, strict=True):
         candidate = (int(lengths[owner]), -int(owner))

@@ -16,23 +16,22 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from h2htalk.curation.gather.cleaning import clean
-from h2htalk.curation.gather.raw_items import RawDialogue, RawItem, RefusedItem
+from h2htalk.curation.gather.formats import RawDialogue, RefusedItem
 from h2htalk.curation.gather.settings import SIMULATED, GatherSettings, Source
 from h2htalk.curation.gather.simulation import PlannedDialogue, Simulation, open_simulation
 from h2htalk.curation.gather.source_files import (
     MOCK,
     ChangedSourceError,
-    NamedItem,
+    Item,
     SourceFile,
     SourcePlan,
     combined_sha256,
     find_earlier_states,
     is_pattern,
-    named_items,
     plan_source,
 )
 from h2htalk.curation.licences import licence_id, refusal, require_allowed
-from h2htalk.curation.outcomes import EARLIER_STATE, Kept, Outcomes, Rejected
+from h2htalk.curation.outcomes import EARLIER_STATE, Kept, Outcome, Outcomes, Rejected
 from h2htalk.curation.run import StageRun, raise_incomplete, require_finished
 from h2htalk.curation.settings import CurateSpec
 from h2htalk.curation.stage_folder import RecordCounts, StageFolder, part_name
@@ -226,105 +225,86 @@ class _Erased:
     ids: frozenset[str]
     key: bytes
 
-    def holds(self, named: NamedItem, source: Source) -> bool:
-        if {named.id, named.person} & self.ids:
+    def holds(self, item: Item, source: Source) -> bool:
+        if {item.id, item.person} & self.ids:
             return True
-        raw = named.item.content
+        raw = item.content
         if not self.known.marks or not isinstance(raw, RawDialogue):
             return False
-        marks = marks_of(self.key, source.name, raw.raw_id, raw.person, _words(raw, source))
-        return not marks.isdisjoint(self.known.marks)
+        return not self.known.marks.isdisjoint(self.marks(raw, source, raw.raw_id))
 
-
-def _words(raw: RawDialogue, source: Source) -> list[list[str]] | None:
-    """The cleaned messages that identify an item; None where it is refused."""
-    try:
-        return [[turn.role, turn.content] for turn in clean(raw, source.language).messages]
-    except RefusedItem:
-        return None
+    def marks(self, raw: RawDialogue, source: Source, raw_id: str | None = None) -> frozenset[str]:
+        """The marks of a dialogue's person and words, and of an id."""
+        try:
+            words = [[turn.role, turn.content] for turn in clean(raw, source.language).messages]
+        except RefusedItem:
+            words = []
+        return marks_of(self.key, source.name, raw_id, raw.person, words)
 
 
 def _gather_source(
     plan: SourcePlan, parts: _Parts, erased: _Erased, release: str, on_read: Callable[[int], object], update: int
 ) -> None:
     """Write the parts of what an update found in one source."""
-    left_out = 0
-    stay = (named for named in named_items(plan, on_read) if not erased.holds(named, plan.source))
-    earlier = find_earlier_states(stay)
+    source, left_out = plan.source, 0
+    earlier = find_earlier_states(item for item in plan.items(on_read) if not erased.holds(item, source))
 
-    def rule(chunk: Sequence[NamedItem], part: str) -> list[Outcomes]:
+    def rule(chunk: Sequence[Item], part: str) -> list[Outcomes]:
         nonlocal left_out
-        stay = [named for named in chunk if not erased.holds(named, plan.source)]
+        stay = [item for item in chunk if not erased.holds(item, source)]
         left_out += len(chunk) - len(stay)
-        return [
-            [_earlier_state(named, plan.source, earlier[named.id], erased.key)]
-            if named.id in earlier
-            else _outcome(named, plan.source, release)
-            for named in stay
-        ]
+        return [[_outcome(item, source, release, earlier.get(item.id), erased)] for item in stay]
 
-    counts = parts.write((named for named in named_items(plan, on_read) if named.item.update == update), rule)
+    counts = parts.write((item for item in plan.items(on_read) if item.update == update), rule)
     if left_out:
-        message = f"gather: left out {left_out:,} erased items of source {plan.source.name!r}"
+        message = f"gather: left out {left_out:,} erased items of source {source.name!r}"
         print(printable(message), file=sys.stderr, flush=True)
-    elif not update and not counts.kept and not erased.known.of_source(plan.source.name):
+    elif not update and not counts.kept and not erased.known.of_source(source.name):
         raise DataError(_no_dialogue(plan, counts))
 
 
-def _earlier_state(named: NamedItem, source: Source, later: str, key: bytes) -> Rejected:
-    """The place of an item that `later` continues, and marks of its words, so that `erase` finds it with `later`."""
-    index = _raw_index(named, source)
-    if isinstance(raw := named.item.content, RawDialogue):
-        index["marks"] = sorted(marks_of(key, source.name, None, raw.person, _words(raw, source)))
-    return Rejected(named.id, EARLIER_STATE, {"line": named.item.line, "of": later}, audit={"raw": index})
-
-
-def _outcome(named: NamedItem, source: Source, release: str) -> Outcomes:
-    """A dialogue, or id and reason: raw text is stored nowhere else."""
-    content = named.item.content
-    index = {"raw": _raw_index(named, source)}
+def _outcome(item: Item, source: Source, release: str, later: str | None, erased: _Erased) -> Outcome:
+    """A dialogue, or id and reason: raw text is stored nowhere else. `later`: the item whose earlier state it is."""
+    content, index = item.content, _raw_index(item, source)
+    evidence = {"line": item.line}
     try:
         if isinstance(content, RefusedItem):
             raise content
-        return [_kept(named, content, source, release, index)]
+        if later is None:
+            return _kept(item, content, source, release, index)
     except RefusedItem as refused:
-        evidence = {"line": named.item.line, **refused.evidence}
-        return [Rejected(named.id, refused.reason, evidence, audit=index)]
+        return Rejected(item.id, refused.reason, evidence | refused.evidence, audit={"raw": index})
+    # Marks of its words, so that `erase` finds it with the later one.
+    index["marks"] = sorted(erased.marks(content, source))
+    return Rejected(item.id, EARLIER_STATE, evidence | {"of": later}, audit={"raw": index})
 
 
-def _kept(named: NamedItem, raw: RawDialogue, source: Source, release: str, index: Mapping[str, Any]) -> Kept:
+def _kept(item: Item, raw: RawDialogue, source: Source, release: str, index: Mapping[str, Any]) -> Kept:
     if raw.language not in (None, source.language):
         raise RefusedItem("language")
     licence = raw.licence or source.licence
     if refusal(licence, release) is not None:
         raise RefusedItem("licence")
     cleaned = clean(raw, source.language)
-    provenance: dict[str, Any] = {"source": source.name, "row": named.item.row}
-    linked = {"person": named.person, "question": named.question}
+    provenance: dict[str, Any] = {"source": source.name, "row": item.row}
+    linked = {"person": item.person, "question": item.question}
     provenance |= {key: value for key, value in linked.items() if value is not None}
-    dialogue = Dialogue(named.id, source.language, cleaned.messages, provenance, licence_id(licence), cleaned.metadata)
+    dialogue = Dialogue(item.id, source.language, cleaned.messages, provenance, licence_id(licence), cleaned.metadata)
     removed = {"removed": dict(cleaned.removed)} if cleaned.removed else {}
     tags = raw.tags + (("cleaned",) if removed else ())
-    return Kept(dialogue.to_dict(), tags, {**index, **removed})
+    return Kept(dialogue.to_dict(), tags, {"raw": index, **removed})
 
 
-def _raw_index(named: NamedItem, source: Source) -> dict[str, Any]:
+def _raw_index(item: Item, source: Source) -> dict[str, Any]:
     """The place in the raw file, of a rejected item too: `erase` must find a person by it."""
-    item, raw = named.item, named.item.content
-    index: dict[str, Any] = {"file": _file_of(item, source), "row": item.row, "line": item.line}
-    if isinstance(raw, RawDialogue):
-        index |= {"id": raw.raw_id, "person": raw.person, "known_as": named.person}
+    folder, _, name = source.path.rpartition("/")  # as in the settings
+    place = [folder] * bool(folder) if item.file and is_pattern(name) else [source.path]
+    index: dict[str, Any] = {"file": "/".join(filter(None, (*place, item.file))), "row": item.row, "line": item.line}
+    if isinstance(raw := item.content, RawDialogue):
+        index |= {"id": raw.raw_id, "person": raw.person, "known_as": item.person}
         if MOCK in raw.tags:
             index["file"] = "generated"
     return {key: value for key, value in index.items() if value is not None}
-
-
-def _file_of(item: RawItem, source: Source) -> str:
-    """The path as in the settings; of one of several files, its name behind the folder."""
-    folder, _, name = source.path.rpartition("/")
-    if is_pattern(name):
-        return f"{folder}/{item.file}" if folder else item.file
-    return f"{source.path}/{item.file}" if item.file else source.path
 
 
 def _no_dialogue(plan: SourcePlan, counts: RecordCounts) -> str:

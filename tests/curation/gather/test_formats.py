@@ -13,13 +13,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from h2htalk.curation.gather.cleaning import clean
-from h2htalk.curation.gather.formats import READERS, iso_date
-from h2htalk.curation.gather.raw_items import RawDialogue, RawItem, RefusedItem
+from h2htalk.curation.gather.formats import READERS, RawDialogue, RefusedItem, iso_date
+from h2htalk.curation.gather.source_files import Item
 from h2htalk.data.scenario import Dialogue, Turn
 from h2htalk.errors import DataError
 
 
-def read(tmp_path: Path, form: str, text: str) -> list[RawItem]:
+def read(tmp_path: Path, form: str, text: str) -> list[Item]:
     path = tmp_path / f"raw-{form}"
     path.write_text(text, encoding="utf-8", newline="")
     return read_file(path, form)

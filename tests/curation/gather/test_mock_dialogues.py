@@ -7,8 +7,8 @@ import re
 import pytest
 
 from h2htalk.curation.gather.cleaning import clean
+from h2htalk.curation.gather.formats import RawDialogue
 from h2htalk.curation.gather.mock_dialogues import mock_dialogues
-from h2htalk.curation.gather.raw_items import RawDialogue
 from h2htalk.data.languages import Language
 from h2htalk.data.scenario import Dialogue
 

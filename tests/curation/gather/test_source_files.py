@@ -16,10 +16,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from h2htalk.curation.gather.cleaning import clean
-from h2htalk.curation.gather.raw_items import RawDialogue, RawItem, RefusedItem
-from h2htalk.curation.gather.records import object_members
+from h2htalk.curation.gather.formats import RawDialogue, RefusedItem
+from h2htalk.curation.gather.records import json_members
 from h2htalk.curation.gather.settings import Source
-from h2htalk.curation.gather.source_files import plan_source
+from h2htalk.curation.gather.source_files import Item, plan_source
 from h2htalk.errors import ConfigError, DataError
 
 COMMIT = "0123456789" * 4
@@ -83,6 +83,9 @@ def test_a_folder_and_a_pattern_are_read_in_the_order_of_names(tmp_path: Path) -
     assert read(tmp_path, limit=3) == items[:3]
     with pytest.raises(ConfigError, match="no such file"):
         read(tmp_path / "*.csv")
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(ConfigError, match="the folder holds no file to read"):
+        read(tmp_path / "empty")
 
 
 def test_parquet_rows_are_records_and_question_answers(tmp_path: Path) -> None:
@@ -115,7 +118,7 @@ def test_a_data_set_of_the_hub_needs_its_commit() -> None:
     with pytest.raises(ConfigError, match="40 digits"):
         read("hub:owner/name@main")
     plan = plan_source(Source("s", f"hub:owner/name@{COMMIT}:en#train", "messages", "en", "MIT"), Path("/"), 0)
-    assert plan.sha256 == f"hub:owner/name@{COMMIT}:en#train"
+    assert plan.to_settings()["sha256"] == f"hub:owner/name@{COMMIT}:en#train"
 
 
 def test_names_of_roles_can_be_given(tmp_path: Path) -> None:
@@ -137,6 +140,14 @@ def test_columns_map_keys_of_records(tmp_path: Path) -> None:
     (item,) = read_file(path, "question_answers", columns=columns)
     assert isinstance(item.content, RawDialogue)
     assert (item.content.messages[0], item.content.person) == (("user", "Warum?"), "Ann")
+    for typo, message in (("Klient", "no record has Klient; did you mean 'Klientin'"), ("", "first record has Frage")):
+        with pytest.raises(ConfigError, match=message):
+            read_file(path, "question_answers", columns={**columns, "person": typo})
+    with pytest.raises(ConfigError, match="has no columns"):
+        read_file(path, "memory_bank", columns=columns)
+    path.write_text("Frage,Antwort,Frage,,\nWarum?,Darum.,Ann,,\n")
+    with pytest.raises(DataError, match="Frage is the name of several columns"):
+        read_file(path, "question_answers")
 
 
 def test_a_line_that_is_too_long_rejects_its_item_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -151,7 +162,7 @@ def test_a_line_that_is_too_long_rejects_its_item_alone(tmp_path: Path, monkeypa
 GOOD = {"messages": [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello."}]}
 
 
-def reasons(items: list[RawItem]) -> list[str]:
+def reasons(items: list[Item]) -> list[str]:
     return [item.content.reason if isinstance(item.content, RefusedItem) else "read" for item in items]
 
 
@@ -164,13 +175,7 @@ def test_a_broken_line_is_refused_with_its_number(tmp_path: Path) -> None:
     items = read_file(path)
     assert reasons(items) == ["read", "broken", "broken", "broken", "encoding", "broken", "read"]
     assert [item.row for item in items] == [1, 2, 3, 5, 6, 7, 8]
-    assert [item.content.evidence["line"] for item in items if isinstance(item.content, RefusedItem)] == [
-        2,
-        3,
-        5,
-        6,
-        7,
-    ]
+    assert [item.line for item in items] == [item.row for item in items]
 
 
 @pytest.mark.parametrize(
@@ -189,10 +194,21 @@ def test_names_of_the_user_are_kept_for_anonymize(tmp_path: Path, names: dict[st
     assert clean(item.content, "en").metadata == kept
 
 
-def test_a_number_of_thousands_of_digits_and_nan_do_not_break_a_line(tmp_path: Path) -> None:
+@pytest.mark.parametrize("form", ["{}\n", "[{}]"])
+def test_a_number_of_thousands_of_digits_and_nan_break_no_item(tmp_path: Path, form: str) -> None:
+    """In an array it ended the process."""
     path = tmp_path / "raw.jsonl"
-    path.write_text(json.dumps(GOOD)[:-1] + ', "n": ' + "9" * 5000 + ', "m": NaN}\n', encoding="utf-8")
+    text = json.dumps(GOOD)[:-1] + ', "n": ' + "9" * 5000 + ', "m": NaN}'
+    path.write_text(form.replace("{}", text), encoding="utf-8")
     assert reasons(read_file(path)) == ["read"]
+
+
+@pytest.mark.parametrize(("form", "start"), [("messages", "[" * 100_000), ("memory_bank", '{"a":' + "[" * 100_000)])
+def test_a_file_that_is_nested_too_deeply_is_an_error(tmp_path: Path, form: str, start: str) -> None:
+    """It took gigabytes."""
+    (tmp_path / "raw.json").write_text(start)
+    with pytest.raises(DataError, match="nested too deeply"):
+        read_file(tmp_path / "raw.json", form)
 
 
 def test_a_file_may_be_an_array(tmp_path: Path) -> None:
@@ -205,7 +221,7 @@ def test_a_file_may_be_an_array(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ['[{"a": 1}, {"a": }]', '[{"a": 1}, {"a": "x', '[{"a": 1}', "[{}, 1 2]", '[{"a": NaN}]']
+    "text", ['[{"a": 1}, {"a": }]', '[{"a": 1}, {"a": "x', '[{"a": 1}', "[{}, 1 2]", "[{}] 1", "[{},]"]
 )
 def test_a_broken_array_is_an_error_that_names_the_file(tmp_path: Path, text: str) -> None:
     (tmp_path / "raw.json").write_text(text)
@@ -226,9 +242,9 @@ def test_an_object_is_read_as_by_json(
 ) -> None:
     path = tmp_path_factory.mktemp("json") / "raw.json"
     path.write_text(json.dumps(values, indent=indent), encoding="utf-8")
-    assert list(object_members(path, lambda size: None)) == list(values.items())
+    assert list(json_members(path, lambda size: None)) == list(values.items())
 
 
 def test_two_users_of_one_name_are_both_read(tmp_path: Path) -> None:
     (tmp_path / "raw.json").write_text('{"Ann": 1, "Ann": 2}')
-    assert [value for _, value in object_members(tmp_path / "raw.json", lambda size: None)] == [1, 2]
+    assert [value for _, value in json_members(tmp_path / "raw.json", lambda size: None)] == [1, 2]
