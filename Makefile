@@ -22,17 +22,15 @@ NEWEST_VENV := .venv-newest
 # The lower bounds of the requirements, in environments of their own.
 LOWEST := .venv-lowest
 # Tests that call each dependency: of core, `embedded` and `release`, and of `curation`, `rounds` and `analysis`.
-CORE_TESTS := tests/data/test_append_log.py tests/data/test_parquet.py tests/data/test_splits.py \
+CORE_TESTS := tests/data/test_files.py tests/data/test_responses.py tests/data/test_splits.py \
 	tests/chat/batch/test_batch_runner.py tests/chat/hosted tests/chat/test_live_calls.py \
 	tests/chat/local/test_embedded.py tests/chat/test_response_schema.py tests/text/embeddings/test_minilm.py \
 	tests/text/test_token_counts.py tests/text/test_tokens.py tests/benchmark/metrics tests/benchmark/test_score_run.py \
 	tests/benchmark/prompts/test_templates.py tests/benchmark/report/test_report_html.py tests/cli/test_cli_commands.py \
 	tests/data/releases tests/data/imports tests/benchmark/results_export
-PEOPLE_TESTS := tests/curation/anonymize/test_find_spans.py tests/curation/anonymize/test_user_recognizers.py \
-	tests/curation/anonymize/test_engine.py tests/curation/anonymize/test_surrogates.py \
-	tests/curation/dedup/test_removals.py tests/rounds/aggregation/test_agreement.py tests/rounds/argilla \
-	tests/rounds/spreadsheets/test_xlsx.py tests/analysis/figures/test_figure_saving.py \
-	tests/analysis/measures/test_words.py tests/analysis/verb_nouns tests/text/parsing/test_parsing.py
+PEOPLE_TESTS := tests/curation/anonymize tests/curation/dedup tests/curation/gather tests/rounds/aggregation \
+	tests/rounds/argilla tests/rounds/spreadsheets tests/analysis/figures tests/analysis/measures \
+	tests/analysis/verb_nouns tests/text/parsing
 # A container may set it; each worker and each subprocess would then compile what it imports anew.
 unexport PYTHONDONTWRITEBYTECODE
 PYTEST := -m pytest -n auto --maxprocesses 4 --dist worksteal

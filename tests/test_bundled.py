@@ -11,7 +11,10 @@ from typing import Any
 
 import pytest
 
-from h2htalk.data.splits import BUNDLED_FOLDER
+from h2htalk.benchmark.prompts.prompt_set import PromptSet, repeatable
+from h2htalk.benchmark.prompts.sap import Sap
+from h2htalk.data.splits import BUNDLED_FOLDER, load_split
+from h2htalk.text.contracts.contract import check_scenario
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tools"))
 import check_bundled
@@ -23,6 +26,17 @@ Edit = Callable[[Path], object]
 def test_the_bundled_splits_keep_every_fast_rule() -> None:
     broken = {rule.name: rule.broken for rule in check_bundled.check(BUNDLED_FOLDER, fast=True) if rule.broken}
     assert broken == {}
+
+
+@pytest.mark.parametrize("sap", [Sap(), Sap(())], ids=str)
+def test_every_reference_passes_beside_the_prompt_that_models_are_sent(sap: Sap) -> None:
+    mini, prompts = load_split("mini@1"), PromptSet.load()
+    names = tuple(name for persona in mini.personas.values() for name in persona.names.values())
+    for scenario in mini.scenarios:
+        persona = mini.personas[scenario.persona]
+        prompt = "\n".join(one.content for one in prompts.messages(scenario, persona, sap) if one.role == "system")
+        allowed = repeatable(persona, scenario.language)
+        assert check_scenario(scenario.reference, scenario, names, prompt, allowed) == (), scenario.id
 
 
 @pytest.mark.slow

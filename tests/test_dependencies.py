@@ -120,3 +120,10 @@ def test_readme_and_classifiers_name_the_versions_of_python_that_ci_runs() -> No
     commands = (ROOT / "README.md").read_text(encoding="utf-8").partition("## Two commands")[2].partition("```")[0]
     assert named == run == sorted(set(re.findall(r"\b3\.\d+", commands)))
     assert PROJECT["requires-python"] == f">={run[0]}"
+
+
+def test_the_tests_that_the_makefile_names_exist() -> None:
+    """pytest of several processes runs none of them where one is missing."""
+    named = re.findall(r"tests/[\w/.]+", (ROOT / "Makefile").read_text(encoding="utf-8"))
+    assert [path for path in named if not (ROOT / path).exists()] == []
+    assert len(named) > 20

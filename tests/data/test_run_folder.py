@@ -217,3 +217,17 @@ def test_a_look_beforehand_refuses_what_the_writer_would(folder: RunFolder, spli
         folder.require_usable(without_model)
     with pytest.raises(ConfigError, match=r"differs in seed \(0, 1\);"):
         folder.require_usable(Signature(SIGNATURE.protocol, {"seed": "1"}), partial=True)
+
+
+# --- Signatures -------------------------------------------------------------------------------------------------
+
+
+def test_a_signature_reads_as_one_line_and_its_fingerprint_is_the_protocols() -> None:
+    """Runs may be compared when their protocols agree, whatever the subject is."""
+    assert Signature.from_dict(SIGNATURE.to_dict(), "run.json") == SIGNATURE
+    assert str(SIGNATURE) == "items:1|embedder:none|engine:hf|model:tiny|seed:0"
+    backwards = dict(reversed(SIGNATURE.protocol.items()))
+    assert Signature(backwards, {"model": "other"}).fingerprint == SIGNATURE.fingerprint
+    assert len(SIGNATURE.fingerprint) == 12
+    for key in (*SIGNATURE.protocol, "judge"):
+        assert Signature({**SIGNATURE.protocol, key: "else"}, SUBJECT).fingerprint != SIGNATURE.fingerprint

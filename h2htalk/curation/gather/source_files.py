@@ -393,7 +393,7 @@ def find_earlier_states(items: Iterable[Item]) -> dict[str, str]:
         names.append(item.id)
     lengths = np.diff(np.asarray(starts))
     longest: dict[int, tuple[int, int]] = {}  # state -> messages of the longest item that it begins, and which it is
-    found = np.flatnonzero(np.isin(beginnings, whole)) if names else ()
+    found = np.flatnonzero(np.isin(beginnings, whole, kind="sort")) if names else ()
     owners = np.searchsorted(starts, found, side="right") - 1
     for place, owner in zip(found, owners, strict=True):
         candidate = (int(lengths[owner]), -int(owner))

@@ -1,0 +1,279 @@
+"""Scenarios, personas, cases, dialogues and the table of subtasks: what is wrong is refused with file, line and id."""
+
+from __future__ import annotations
+
+import copy
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from releases_made import case
+
+from h2htalk.benchmark.statistics import clusters_of
+from h2htalk.data.case import Case
+from h2htalk.data.files import json_line
+from h2htalk.data.languages import RECORDS
+from h2htalk.data.scenario import Dialogue, Persona, Scenario, bundled_personas
+from h2htalk.data.splits import load_split
+from h2htalk.data.subtasks import DIMENSIONS, MEMORY_CATEGORIES, SUBTASKS, TOTAL_COUNT, in_table_order
+from h2htalk.errors import ConfigError, DataError
+from h2htalk.text.tokens import TOKENIZERS
+
+PLANS = [{"time": "08:00", "activity": "Opens the shop"}, {"time": "22:30", "activity": "Sleeps"}]
+RECORD: dict[str, Any] = {
+    "id": "s-1",
+    "subtask": "dialogue_schedule",
+    "language": "en",
+    "persona": "nora",
+    "inputs": {
+        "today_schedule": PLANS,
+        "current_activity": "Opens the shop",
+        "history": [{"role": "user", "content": "Are you free?"}],
+    },
+    "reference": "At lunch, for you.",
+    "tags": {"emotion": "joy", "complexity": "basic", "interaction": "casual", "risk": "none"},
+    "provenance": {"source": "written here"},
+    "licence": "CC0-1.0",
+}
+
+
+def changed(path: str, value: Any) -> dict[str, Any]:
+    """The record with one field set, such as `inputs.history.0.role`; `...` removes it."""
+    record = copy.deepcopy(RECORD)
+    *way, last = path.split(".")
+    place: Any = record
+    for key in way:
+        place = place[int(key)] if isinstance(place, list) else place[key]
+    if value is ...:
+        del place[last]
+    else:
+        place[int(last) if isinstance(place, list) else last] = value
+    return record
+
+
+@pytest.mark.parametrize("subtask", SUBTASKS)
+def test_every_subtask_survives_its_own_dict(subtask: str) -> None:
+    for scenario in load_split("mini@1").select(subtasks=[subtask]).scenarios:
+        assert list(scenario.inputs) == [name for name, _ in SUBTASKS[subtask].inputs]
+        stored = json.loads(json.dumps(scenario.to_dict()))
+        assert Scenario.from_dict(stored) == scenario
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "message"),
+    [
+        ("subtask", "dialog_base", "subtask: unknown subtask 'dialog_base'; did you mean 'dialogue_base'? choose from"),
+        ("language", "de", "language: no language 'de'; choose from en, zh"),
+        ("licence", ..., "licence: is missing"),
+        ("references", ["1", "2", "3", "4", "5", "6"], "references: must be a list of at most 5"),
+        ("references", ["Hi.", "Yes.", "Hi."], "references: holds a text twice"),
+        ("reference", " \n", "references.1: must be text that is not empty"),
+        ("metdata", {}, "metdata: no such field; did you mean 'metadata'?"),
+        ("tags.emotoin", "joy", "tags.emotoin: no such field; did you mean 'emotion'?"),
+        ("tags.emotion", "Joy!", "tags.emotion: must be one lower-case word, not 'Joy!'"),
+        ("tags.complexity", "hard", "tags.complexity: must be 'basic', 'intermediate' or 'advanced', not 'hard'"),
+        ("inputs.history", ..., "inputs: of dialogue_schedule must be today_schedule, current_activity, history"),
+        ("inputs.history.0.role", "system", "inputs.history.1.role: must be 'user' or 'companion', not 'system'"),
+        ("inputs.history.0.role", "companion", "inputs: history must end with a user turn"),
+        ("inputs.history.0.time", "09:00", "inputs.history.1.time: no such field"),
+        ("inputs.today_schedule.0.time", "24:00", "inputs.today_schedule.1.time: must be HH:MM, 00:00 to 23:59, not"),
+        ("inputs.today_schedule.0.time", "22:30", "inputs.today_schedule: times must ascend"),
+    ],
+)
+def test_a_wrong_scenario_is_refused_with_its_place(path: str, value: Any, message: str) -> None:
+    record = changed(path, value)
+    if path == "references":
+        del record["reference"]
+    with pytest.raises(DataError) as raised:
+        Scenario.from_dict(record, "x.jsonl:9")
+    assert str(raised.value).startswith(f"x.jsonl:9: s-1: {message}")
+    assert "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize("references", [[], ["At lunch.", "At noon."]])
+def test_a_scenario_has_none_to_five_references(references: list[str]) -> None:
+    record = {**changed("reference", ...), "references": references, "metadata": {"votes": [1], "note": None}}
+    scenario = Scenario.from_dict(record)
+    assert (list(scenario.references), scenario.reference) == (references, (references or [""])[0])
+    assert Scenario.from_dict(json.loads(json.dumps(scenario.to_dict()))) == scenario
+    assert list(Scenario.from_dict(RECORD).to_dict().items()) == list(RECORD.items())  # one stays `reference`
+    with pytest.raises(DataError, match="has both reference and references; keep references"):
+        Scenario.from_dict({**RECORD, "references": references})
+
+
+# --- Personas ---------------------------------------------------------------------------------------------------
+
+TEXTS = {"name": "Ada", "description": "You mend clocks.\n"}
+ADA: dict[str, Any] = {"id": "ada", "relation": "close friend", "en": TEXTS}
+
+
+def test_two_personas_are_bundled_in_both_languages() -> None:
+    personas = bundled_personas()
+    assert len(personas) >= 2
+    for key, persona in personas.items():
+        assert persona.id == key
+        assert set(persona.names) == set(persona.descriptions) == {"en", "zh"}
+        assert "both adults" in persona.descriptions["en"]
+        assert "成年人" in persona.descriptions["zh"]
+    assert len({name for p in personas.values() for name in p.names.values()}) == 2 * len(personas)
+
+
+def test_a_persona_survives_its_own_dict() -> None:
+    persona = Persona.from_dict(ADA, "ada.toml")
+    assert persona.descriptions == {"en": "You mend clocks."}
+    assert Persona.from_dict(persona.to_dict(), "ada.toml") == persona
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"relation": " "}, "relation: must be text that is not empty"),
+        ({"en": {"name": "Ada"}}, "en.description: is missing"),
+        ({"fr": {}}, "fr: no such field"),
+        ({"en": None}, "needs a table for at least one language: en, zh"),
+    ],
+)
+def test_a_wrong_persona_is_refused(change: dict[str, Any], message: str) -> None:
+    with pytest.raises(DataError, match=r"^ada\.toml: ") as raised:
+        Persona.from_dict({**ADA, **change}, "ada.toml")
+    assert message in str(raised.value)
+
+
+# --- Cases ------------------------------------------------------------------------------------------------------
+
+
+def test_a_case_survives_json() -> None:
+    one = case(1)
+    assert Case.from_dict(json.loads(json.dumps(one.to_dict()))) == one
+    assert list(one.turns()) == list(one.sessions[0].turns)
+
+
+POINT = {"id": "stays", "kind": "must", "text": "stays"}
+FACT = {"id": "cat", "kind": "stated", "session": 1, "text": "The cat is called Pip.", "forms": ["Pip"]}
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"study": "other"}, "study: must be 'high_risk'"),
+        ({"sessions": []}, "sessions"),
+        ({"sessions": [{"turns": [{"user": "hi", "points": ["other"]}]}]}, "names the point 'other'"),
+        ({"points": [POINT, POINT]}, "points: the id 'stays' occurs twice"),
+        ({"facts": [FACT, FACT]}, "facts: the id 'cat' occurs twice"),
+        ({"facts": [{**FACT, "kind": "corrected"}]}, "fact cat: a corrected fact, and no other, names the right one"),
+        ({"facts": [{**FACT, "kind": "forgotten"}]}, "fact cat: a forgotten fact, and no other, needs asked_in"),
+        ({"facts": [{**FACT, "session": 2}]}, "fact cat: there is no such session"),
+        ({"points": [{**POINT, "check": "mentions:cat"}]}, "point stays: 'mentions:cat' needs a fact with forms"),
+        ({"points": [{**POINT, "check": "says:cat"}]}, "point stays: no check 'says:cat'; choose from mentions, omits"),
+        ({"state": "worn-out"}, "state: must match pattern"),
+        ({"sessions": [{"gap_days": 2, "turns": [{"user": "hi"}]}]}, "the first session follows none"),
+        ({"sessions": [{"turns": [{"user": "hi", "reference": " "}]}]}, "sessions.1.turns.1.reference"),
+        ({"history": [{"role": "user", "content": "hi"}]}, "history: user and companion take turns"),
+    ],
+)
+def test_a_wrong_case_is_refused_by_name_and_place(change: dict[str, Any], message: str) -> None:
+    with pytest.raises(DataError, match=message) as error:
+        Case.from_dict({**json.loads(json.dumps(case(1).to_dict())), **change}, "cases.jsonl:3")
+    assert str(error.value).startswith("cases.jsonl:3: case-en-1: ")
+
+
+def test_the_user_turns_of_cases_are_answered_as_scenarios(tmp_path: Path) -> None:
+    sessions = [
+        {"turns": [{"user": "Hello.", "reference": "Hello you."}, {"user": "It snows.", "reference": "At last."}]},
+        {"gap_days": 3, "turns": [{"user": "Gone again.", "reference": "The snow?"}]},
+        {"gap_days": 1, "turns": [{"user": "No reply wanted."}]},
+    ]
+    history = [{"role": "user", "content": "Evening."}, {"role": "companion", "content": "Evening!"}]
+    one = case(1, sessions=sessions, history=history, state="grief")
+    (tmp_path / "cases.jsonl").write_text(json.dumps(one.to_dict()))
+    split = load_split(tmp_path)
+    assert split.fingerprint == replace(split, scenarios=()).fingerprint
+    turns = split.select().scenarios
+    assert [(turn.id, turn.reference) for turn in turns] == [
+        ("case-en-1/s1.t1", "Hello you."), ("case-en-1/s1.t2", "At last."), ("case-en-1/s2.t1", "The snow?")
+    ]  # fmt: skip
+    assert [turn.content for turn in turns[-1].turns] == [
+        "Evening.", "Evening!", "Hello.", "Hello you.", "It snows.", "At last.", "[3 days later] Gone again."
+    ]  # fmt: skip
+    assert {(turn.tags.risk, turn.tags.emotion, turn.subtask) for turn in turns} == {
+        ("high", "grief", "dialogue_emotion")
+    }
+    assert len(set(clusters_of(turns).values())) == 1
+    with pytest.raises(ConfigError, match="have no subtasks; leave out --subtask"):
+        split.select(subtasks=["dialogue_base"])
+
+
+# --- Dialogues --------------------------------------------------------------------------------------------------
+
+DIALOGUE: dict[str, Any] = {
+    "id": "d-1",
+    "language": "en",
+    "messages": [{"role": "user", "content": "Hi."}, {"role": "companion", "content": "Hello you."}],
+}
+SPOKEN = st.text(min_size=1).filter(str.strip)
+
+
+@given(
+    turns=st.lists(st.tuples(st.sampled_from(["user", "companion"]), SPOKEN), min_size=1),
+    metadata=st.dictionaries(st.text(), st.none() | st.booleans() | st.integers() | st.text()),
+)
+def test_a_dialogue_survives_its_own_dict(turns: list[tuple[str, str]], metadata: dict[str, Any]) -> None:
+    messages = [{"role": role, "content": content} for role, content in turns]
+    dialogue = Dialogue.from_dict({**DIALOGUE, "messages": messages, "metadata": metadata})
+    assert dialogue.to_dict()["messages"] == messages
+    assert Dialogue.from_dict(dialogue.to_dict()) == dialogue
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"id": 7}, "id: must be text, not 7"),
+        # Two ids that look the same were two items, and an answer to one left the other unscored.
+        ({"id": "d-1 "}, "without white space around it; it is 'd-1 '"),
+        ({"id": "cafe\u0301"}, "Unicode's form NFC, not empty, without white space around it; it is 'cafe\\u0301'"),
+        ({"messages": [*DIALOGUE["messages"], {"role": "user"}]}, "messages.3.content: is missing"),
+        ({"metadata": {"x": [b"y"]}}, "metadata: x.1: holds a bytes, which JSON cannot; write text instead"),
+        ({"metadata": {"x": {3: "y"}}}, "metadata: x: holds a key that is not text"),
+    ],
+)
+def test_a_wrong_dialogue_is_refused_with_its_place(change: dict[str, Any], message: str) -> None:
+    with pytest.raises(DataError, match=r"^raw\.jsonl:3") as raised:
+        Dialogue.from_dict({**DIALOGUE, **change}, "raw.jsonl:3")
+    assert message in str(raised.value)
+    assert "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize("made", [Dialogue.from_dict(DIALOGUE), case(1)])
+def test_infinity_in_an_open_field_is_an_error_where_it_is_written(made: Dialogue | Case) -> None:
+    """It was written as null."""
+    with pytest.raises(DataError, match="holds NaN or infinity"):
+        json_line(replace(made, provenance={"x": float("inf")}).to_dict())
+
+
+# --- Subtasks and languages -------------------------------------------------------------------------------------
+
+
+def test_counts_and_levels_are_those_of_table_1() -> None:
+    assert [(s.column, s.count, s.level or "") for s in SUBTASKS.values()] == [
+        *(("Standard", 1882, ""), ("Emotional", 99, ""), ("Schedule", 533, "")),
+        *(("Basic", 207, "I"), ("Middle", 444, "II"), ("Advanced", 143, "III")),
+        *(("Response", 163, ""), ("Initiation", 76, "")),
+        *(("Synthesis", 412, ""), ("Refinement", 589, ""), ("Initialization", 102, "")),
+    ]
+    assert TOTAL_COUNT == 4650
+    assert {s.dimension for s in SUBTASKS.values()} == set(DIMENSIONS)
+    assert in_table_order(reversed(SUBTASKS)) == list(SUBTASKS)
+    assert SUBTASKS["recollection_initialization"].title == "RecollectionInitialization"
+
+
+def test_the_memory_vocabulary_has_24_categories_and_a_null_line_a_language() -> None:
+    for record in RECORDS.values():
+        assert len(record.memory_categories) == len(set(record.memory_categories)) == 24
+    assert RECORDS["en"].memory_categories == MEMORY_CATEGORIES
+    nulls = {language: record.null_memory for language, record in RECORDS.items()}
+    assert nulls == {"en": "No key information extracted.", "zh": "未提取到关键信息。"}
+    assert {record.tokenizer for record in RECORDS.values()} == set(TOKENIZERS)
