@@ -13,13 +13,15 @@ import pytest
 
 import h2htalk
 from h2htalk.benchmark.evaluate import evaluate
+from h2htalk.benchmark.report.notes import notes
+from h2htalk.benchmark.report.table2 import table_text
 from h2htalk.benchmark.results_export.export import export_results, verify_results
 from h2htalk.benchmark.run import load_run, read_run_data
-from h2htalk.benchmark.score_run import report, score
+from h2htalk.benchmark.score_run import import_responses, report, score
 from h2htalk.benchmark.settings import EvaluateSpec, read_spec
 from h2htalk.benchmark.summary import read_summary
 from h2htalk.curation.release.card import read_results
-from h2htalk.data.files import AppendLog, json_line, write_jsonl
+from h2htalk.data.files import AppendLog, json_line, read_json_object, read_jsonl, write_jsonl
 from h2htalk.data.run_folder import RunFolder
 from h2htalk.errors import ConfigError, DataError, H2HTalkError
 
@@ -255,3 +257,46 @@ def test_a_run_that_holds_a_link_is_neither_read_nor_written(run: Path, tmp_path
     for read in (lambda: report(run), lambda: score(run), lambda: restart(run)):
         assert "is a symbolic link" in refusal(read, path)
     assert elsewhere.stat().st_mtime_ns == before
+
+
+LABEL = "Human replies (panel)"
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, ...]:
+    """Two models' runs, and replies of people to the same items."""
+    folder = tmp_path_factory.mktemp("runs")
+    people = folder / "people"
+    for name in ("constant", "copy-last-turn"):
+        spec = {"model": f"baseline:{name}", "split": "mini@1", "out": folder / name, "embedder": "none"}
+        h2htalk.evaluate(h2htalk.EvaluateSpec(**spec))
+    # In the form of a stored response, with fields that only a call has.
+    called = {"usage": {"output_tokens": 9}, "model": "m", "thinking": "so"}
+    written = ({"id": s.id, "text": s.reference + " !", **called} for s in h2htalk.load_split("mini@1").scenarios)
+    write_jsonl(folder / "replies.jsonl", written)
+    import_responses(folder / "replies.jsonl", "panel", "mini@1", people, "none", human=True)
+    return folder / "constant", people, folder / "copy-last-turn"
+
+
+def test_the_run_says_that_people_wrote_it(runs: tuple[Path, ...]) -> None:
+    folder = runs[1]
+    run = load_run(folder)
+    assert run.summary.model == LABEL
+    assert read_json_object(folder / "summary.json")["signature"]["subject"]["engine"] == "human"
+    assert "Replies written by people, not by a model." in dict(notes(run.summary))
+    assert run.summary.costs == {}
+    stored = [record for _, record in read_jsonl(folder / "calls.jsonl")]
+    assert not any(record.get(key) for record in stored for key in ("usage", "model", "thinking"))
+    for shown in (folder / "report.html", *(folder / "tables").glob("table2.*")):
+        assert "Human replies" in shown.read_text(encoding="utf-8"), shown
+
+
+def test_people_stand_beside_the_models_and_take_no_place_among_them(runs: tuple[Path, ...]) -> None:
+    board = h2htalk.leaderboard([runs[1], runs[0], runs[2]])
+    (group,) = board.runs
+    assert [(row.model, row.source, row.marks.get("overall")) for row in group.rows] == [
+        (LABEL, "human", None),
+        ("baseline:copy-last-turn", "run", 1),
+        ("baseline:constant", "run", 2),
+    ]
+    assert f"{LABEL},human," in table_text(board.rows, "csv")

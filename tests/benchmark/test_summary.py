@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
@@ -12,10 +13,11 @@ from summaries_made import FirstLetters, summary_of
 
 from h2htalk.benchmark.metrics.composite import Metrics
 from h2htalk.benchmark.report.notes import spread_lines
-from h2htalk.benchmark.summary import Summary, read_summary
+from h2htalk.benchmark.summary import BASELINES, Summary, constant, copy_last_turn, random_reference, read_summary
 from h2htalk.data.languages import find_language
 from h2htalk.data.responses import Answers, FailedResponse, Failure, Response
 from h2htalk.data.run_folder import RunFolder
+from h2htalk.data.scenario import Scenario
 from h2htalk.data.splits import Split, load_split
 
 MINI = load_split("mini@1")
@@ -137,3 +139,60 @@ def test_a_summary_survives_its_file(tmp_path: Path, summarized: Callable[[], Su
     summary = summarized()
     RunFolder(tmp_path).write_summary(summary.to_dict())
     assert read_summary(tmp_path / "summary.json") == summary
+
+
+# --- The baselines themselves -----------------------------------------------------------------------------------
+
+ITEMS = list(MINI.scenarios)
+BY_ID = {s.id: s for s in ITEMS}
+
+
+def texts(answers: list[Response | FailedResponse]) -> dict[str, str]:
+    return {a.id: a.text for a in answers if isinstance(a, Response)}
+
+
+@pytest.mark.parametrize("name", BASELINES)
+def test_every_item_has_one_answer_that_row_order_does_not_change(name: str) -> None:
+    answers = BASELINES[name](ITEMS, ITEMS)
+    assert [a.id for a in answers] == [s.id for s in ITEMS]
+    assert {a.sample for a in answers} == {0}
+    shuffled = random.Random(3).sample(ITEMS, len(ITEMS))
+    assert texts(BASELINES[name](shuffled, shuffled[::-1])) == texts(answers)
+
+
+def test_constant_says_one_line_a_language_and_the_null_line_where_nothing_may_be_worth_keeping() -> None:
+    said = texts(constant(ITEMS, ITEMS))
+    for language in ("en", "zh"):
+        own = [s for s in ITEMS if s.language == language]
+        assert len({said[s.id] for s in own if s.subtask != "recollection_synthesis"}) == 1
+        nulls = {said[s.id] for s in own if s.subtask == "recollection_synthesis"}
+        assert nulls == {find_language(language).null_memory}
+
+
+LAST = {
+    "dialogue_schedule": lambda s: s.turns[-1].content,
+    "itinerary_middle": lambda s: s.inputs["day_overview"],
+    "recollection_refinement": lambda s: s.inputs["memories"][-1],
+}
+
+
+@pytest.mark.parametrize("subtask", LAST)
+def test_copy_last_turn_repeats_the_last_thing_shown(subtask: str) -> None:
+    rows = [s for s in ITEMS if s.subtask == subtask]
+    assert texts(copy_last_turn(rows, ITEMS)) == {s.id: LAST[subtask](s) for s in rows}
+
+
+def test_random_reference_is_another_items_of_the_same_subtask_and_language() -> None:
+    by_reference: dict[str, list[Scenario]] = {}
+    for scenario in ITEMS:
+        by_reference.setdefault(scenario.reference, []).append(scenario)
+    for item_id, text in texts(random_reference(ITEMS, ITEMS)).items():
+        own = BY_ID[item_id]
+        others = [s for s in by_reference[text] if s.id != item_id]
+        assert any((s.subtask, s.language) == (own.subtask, own.language) for s in others), item_id
+
+
+def test_an_item_without_a_neighbour_fails_and_is_not_scored() -> None:
+    (answer,) = random_reference(ITEMS[:1], ITEMS[:1])
+    assert isinstance(answer, FailedResponse)
+    assert (answer.failure.reason, answer.failure.attempts) == ("no_neighbour", 0)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import math
 import random
 import statistics
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,16 +15,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
+from h2htalk.benchmark.calibration.corrected_mean import regression
 from h2htalk.benchmark.statistics import (
     Cell,
     Difference,
     ItemValue,
+    NullClass,
     aggregate,
     aggregate_slices,
     closed_form,
     holm,
     items_needed,
     mean_of,
+    null_class,
     paired_figures,
     paired_result,
     rank_correlation,
@@ -29,6 +35,7 @@ from h2htalk.benchmark.statistics import (
     weighted_mean,
 )
 from h2htalk.data.subtasks import DIMENSIONS, SUBTASKS
+from h2htalk.distributions import binomial_tail, t_quantile, wilson_interval, z_quantile
 
 
 def constant(by_subtask: dict[str, float | None], count: int = 3) -> list[ItemValue]:
@@ -236,3 +243,74 @@ def test_the_closed_form_is_bonett_and_wrights_and_a_few_perfect_pairs_are_no_ce
     perfect = rank_correlation([(clusters(4), np.array([[1.0, 2, 3, 4], [2, 3, 4, 9]]))])
     assert perfect == closed_form(1.0, 4)
     assert perfect.low < 0 < perfect.high == pytest.approx(1)  # type: ignore[operator]
+
+
+def ratio_values(found: NullClass) -> tuple[float | None, float | None, float | None]:
+    return found.precision.value, found.recall.value, found.f1.value
+
+
+def ratio_cells(found: NullClass) -> tuple[Cell, Cell, Cell]:
+    return found.precision, found.recall, found.f1
+
+
+@pytest.mark.parametrize(
+    ("hits", "false_alarms", "misses", "others", "expected"),
+    [
+        (6, 2, 3, 9, (600 / 8, 600 / 9, 1200 / 17)),
+        (0, 0, 3, 7, (None, 0.0, 0.0)),
+        (0, 4, 0, 6, (0.0, None, 0.0)),
+        (0, 0, 0, 6, (None, None, None)),
+        (0, 0, 0, 0, (None, None, None)),
+    ],
+)
+def test_the_ratios_by_hand(
+    hits: int, false_alarms: int, misses: int, others: int, expected: tuple[float | None, ...]
+) -> None:
+    pairs = [(1.0, True)] * hits + [(1.0, False)] * false_alarms
+    pairs += [(0.0, True)] * misses + [(0.0, False)] * others
+    random.Random(1).shuffle(pairs)
+    found = null_class(pairs, total=30)
+    assert ratio_values(found) == pytest.approx(expected)
+    assert (found.references, found.answers, found.hits) == (hits + misses, hits + false_alarms, hits)
+    assert {(cell.n, cell.total) for cell in ratio_cells(found)} == {(len(pairs), 30)}
+
+
+def test_an_item_with_several_samples_counts_by_their_share() -> None:
+    """Two null answers of four on an item with a null reference are half a hit, not two."""
+    found = null_class([(0.5, True), (0.25, False), (1.0, True)], 3)
+    assert (found.references, found.answers, found.hits) == (2, 1.75, 1.5)
+    assert ratio_values(found) == pytest.approx((150 / 1.75, 75, 300 / 3.75))
+
+
+@pytest.mark.parametrize("p", [0.6, 0.8, 0.975, 0.995])
+def test_quantiles_are_those_of_scipys_distributions(p: float) -> None:
+    assert z_quantile(p) == pytest.approx(stats.norm.ppf(p), rel=1e-12)
+    for df in (0.7, 1, 1.4, 6, 29.5, 400, 1e6):
+        assert t_quantile(df, p) == pytest.approx(stats.t.ppf(p, df), rel=1e-9)
+
+
+@pytest.mark.parametrize(("count", "of"), [(0, 5), (1, 5), (3, 7), (5, 5), (6, 5)])
+@pytest.mark.parametrize("share", [0.0, 0.2, 1.0])
+def test_the_binomial_tail_is_that_of_scipys_distribution(count: int, of: int, share: float) -> None:
+    assert binomial_tail(count, of, share) == pytest.approx(stats.binom.sf(count - 1, of, share), rel=1e-9)
+
+
+def test_wilsons_interval() -> None:
+    # Newcombe, Statistics in Medicine 17 (1998), table I; of a share of 0 or 1 one end is the share itself.
+    assert wilson_interval(81 / 263, 263) == pytest.approx((0.2553, 0.3662), abs=5e-5)
+    assert wilson_interval(0, 20) == pytest.approx((0, 0.1611), abs=5e-5)
+    assert wilson_interval(1, 29)[1] == 1
+
+
+STORED = json.loads((Path(__file__).parent / "judge_oracles.json").read_text())
+
+
+@pytest.mark.parametrize("one", STORED, ids=lambda one: f"{one['error']}-{len(one['labels'])}")
+def test_the_regression_is_that_of_ppi_python_and_near_cje_eval(one: dict[str, Any]) -> None:
+    """`ppi_mean_pointestimate` with lam = b (1 - n/N); the labels are those of the first items."""
+    found = regression(one["scores"], dict(enumerate(one["labels"])))
+    assert found.value == pytest.approx(one["ppi_regression"], abs=1e-12)
+    if one["error"] != "blunders":
+        value, error, low, high = one["cje"]
+        assert abs(found.value - value) <= 1.2 * error
+        assert 0.6 <= ((found.high or 0) - (found.low or 0)) / (high - low) <= 1.1
