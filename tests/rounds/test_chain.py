@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -77,6 +78,7 @@ def test_a_refused_opening_leaves_neither_links_nor_files(tmp_path: Path, monkey
     work = finished(tmp_path / "work", "review", [candidate("c-1", "accept")]).path
     spec = spec_of("crowd", work)
     people(Path(spec.annotators), "anna")
+    before = files_of(work)
 
     def fails(self: SpreadsheetPlatform, folder: RoundFolder) -> None:
         assert read_links(work)
@@ -87,6 +89,10 @@ def test_a_refused_opening_leaves_neither_links_nor_files(tmp_path: Path, monkey
     with pytest.raises(RoundError, match="no server"):
         open_round(spec, out)
     assert (read_links(work), out.exists()) == ((), False)
+    assert not (work / "links.jsonl").exists()
+    with pytest.raises(RoundError, match="guidelines cannot be read"):
+        open_round(replace(spec, guidelines=str(tmp_path)), out)
+    assert (files_of(work), out.exists()) == (before, False)
     out.mkdir()
     (out / "notes.txt").write_text("mine")
     with pytest.raises(RoundError, match="no server"):
