@@ -126,7 +126,7 @@ BUDGETS = {
     "cli": 1133,
     "curation": 18535,
     "data": 3983,
-    "rounds": 7603,
+    "rounds": 7464,
     "text": 3232,
 }
 

@@ -60,12 +60,12 @@ def fill_spreadsheets(simulation: Simulation, limit: int | None) -> Iterator[str
     """Fill in every row of every spreadsheet that has no answer yet."""
     from openpyxl import load_workbook
 
-    from h2htalk.rounds.spreadsheets.assigned_files import read_spreadsheet_round
+    from h2htalk.rounds.round_state import read_state
+    from h2htalk.rounds.spreadsheets.xlsx_writing import spreadsheets_of
 
-    known = read_spreadsheet_round(simulation.folder)
-    for spreadsheet in known.spreadsheets:
+    for spreadsheet in filter(None, spreadsheets_of(read_state(simulation.folder)).values()):
         items = {one.place: one.item for one in spreadsheet.assignments}
-        path = known.folder / f"{spreadsheet.stem}.xlsx"
+        path = simulation.folder.path / "spreadsheets" / f"{spreadsheet.stem}.xlsx"
         left = len(items) if limit is None else limit
         book = load_workbook(path)
         for sheet in book.worksheets:

@@ -85,7 +85,8 @@ class ErasableRound(ErasableFolder):
         source = Path(str(folder.source_paths().get("items")))
         if os.path.exists(source) and not (is_workspace(source.parent) or kind_of(source) or link_folder(source)):
             yield f"{source}: the round was opened from it, and it may still hold the items: remove them there"
-        yield from open_platform(folder.spec().where).erase(folder, self.erased())
+        state = read_state(folder)
+        yield from open_platform(state.spec.where).erase(state, self.erased())
 
 
 def _without(one: AssignmentSet, gone: Collection[str], languages: Mapping[str, Language]) -> AssignmentSet:

@@ -111,15 +111,15 @@ def open_round(spec: RoundSpec, out: str | Path) -> tuple[Status, list[str]]:
             else:
                 began = True
                 first = _write_round(folder, spec, replace(source, items=items), questions, platform.assigns_items)
-            platform.check(folder)
+            platform.check(read_state(folder))
             if began:
                 folder.write_records(ASSIGNMENT_SETS, [first])
                 began = False
-            messages = platform.publish(folder)
-            annotators = folder.annotators()
-            fewer = below_overlap(spec, items, eligible_annotators(items, annotators))
-            if folder.state == "partly opened":
-                folder.add_event("opened", items=len(items), annotators=len(annotators), below_overlap=fewer)
+            state = read_state(folder)
+            messages = platform.publish(state)
+            fewer = below_overlap(spec, items, eligible_annotators(items, state.annotators))
+            if state.phase == "partly opened":
+                folder.add_event("opened", items=len(items), annotators=len(state.annotators), below_overlap=fewer)
             folder.protect()
             messages += describe_below_overlap(spec, fewer, "eligible annotators")
             return status_of(read_state(folder), Collected()), [*source.notes, *messages]
@@ -256,7 +256,10 @@ def _erase_returned(state: RoundState) -> tuple[str, ...]:
     if not items or not (platform := open_platform(state.spec.where)).assigns_items:
         return ()
     with state.folder.locked():
-        return tuple(platform.erase(state.folder, items))
+        try:
+            return tuple(platform.erase(state, items))
+        except RoundError as error:
+            return (str(error),)
 
 
 def _collect(state: RoundState) -> tuple[RoundState, Collected, int]:
@@ -268,7 +271,7 @@ def _collect(state: RoundState) -> tuple[RoundState, Collected, int]:
     Returns:
         The state with them, what the platform holds, and the number of stored annotations.
     """
-    collected = open_platform(state.spec.where).collect(state.folder)
+    collected = open_platform(state.spec.where).collect(state)
     changed, removed = changes(state.stored, collected.annotations), state.removed
     new = [annotation for annotation in changed if annotation.annotator in state.active]
     ignored = {one.key[:2] for one in changed if one.annotator not in state.active and one.annotator not in removed}
@@ -353,7 +356,7 @@ def _close(state: RoundState, force: bool, other: RoundOutcome | None = None) ->
                 f"{ties} get one more annotator: `h2htalk round reopen {path}` requests one for each; otherwise an "
                 f"adjudication decides them: `h2htalk round open adjudication {path} --out FOLDER`"
             )
-        notes += open_platform(spec.where).close(state.folder)
+        notes += open_platform(spec.where).close(state)
         missing, mistakes = sum(status.missing.values()), len(status.mistakes)
         facts = {"missing": missing, "mistakes": mistakes, "below_overlap": fewer, "annotations": len(state.stored)}
         state.folder.add_event("closed", incomplete=bool(missing or mistakes), **facts)
@@ -383,9 +386,9 @@ def reopen_round(
         state = read_state(folder)
         platform = open_platform(state.spec.where)
         state.require_published()
-        platform.check(folder)
+        platform.check(state)
         closed = state.phase == "closed"
-        collected = platform.collect(folder)
+        collected = platform.collect(state)
         changed = _changed_annotators(state, without, annotators)
         new = [one for one in changes(state.stored, collected.annotations) if one.annotator not in state.removed]
         # The decisions of a closed round stand until it is open again. Annotations by those who left wait for them.
@@ -423,7 +426,7 @@ def reopen_round(
         folder.add_annotations(late)
         messages += _write_annotators(state, changed)
         folder.write_records(ASSIGNMENT_SETS, sets)
-        messages += [*platform.publish(folder), *reopened]
+        messages += [*platform.publish(read_state(folder)), *reopened]
         if late:
             by = (
                 "that came after closing count now; close the round again"

@@ -7,9 +7,9 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Protocol, Self, cast
 
-from h2htalk.errors import RoundError, quoted, suggest
+from h2htalk.errors import MissingExtraError, RoundError, quoted, suggest
 from h2htalk.rounds.annotations import Annotation
-from h2htalk.rounds.round_folder import RoundFolder
+from h2htalk.rounds.round_state import RoundState
 
 PLATFORMS = {
     "spreadsheets": "h2htalk.rounds.spreadsheets.platform:SpreadsheetPlatform",
@@ -67,31 +67,34 @@ class Platform(Protocol):
 
     assigns_items: bool
 
-    def check(self, folder: RoundFolder) -> None:
-        """Raise RoundError or MissingExtraError if the platform cannot work; called before anything is written."""
+    def check(self, state: RoundState) -> None:
+        """Raise RoundError if the platform cannot work; called before anything is published."""
 
-    def publish(self, folder: RoundFolder) -> list[str]:
+    def publish(self, state: RoundState) -> list[str]:
         """Publish every assignment set that is not published yet; return messages for the manager."""
 
-    def collect(self, folder: RoundFolder) -> Collected:
+    def collect(self, state: RoundState) -> Collected:
         """Return what annotators have submitted so far; raise RoundError if the platform cannot be read."""
 
-    def close(self, folder: RoundFolder) -> list[str]:
+    def close(self, state: RoundState) -> list[str]:
         """Stop accepting annotations where the platform can; return messages for the manager."""
 
-    def erase(self, folder: RoundFolder, items: Collection[str]) -> list[str]:
+    def erase(self, state: RoundState, items: Collection[str]) -> list[str]:
         """Remove items, with their answers, that the round does not contain any more; return what is out of reach.
 
         Called again, also after a kill, it removes what is still there. Raise RoundError if the platform cannot be
-        reached.
+        reached, or some of it could not be searched.
         """
 
 
 def open_platform(name: str) -> Platform:
-    """Return a platform by name; raise RoundError with the choices for an unknown name."""
+    """Return a platform by name; raise RoundError for an unknown name, MissingExtraError without its packages."""
     if name not in PLATFORMS:
         raise RoundError(
             f"unknown platform {quoted(name)}; {suggest(name, PLATFORMS)}choose from {', '.join(PLATFORMS)}"
         )
     module, _, attribute = PLATFORMS[name].partition(":")
-    return cast(Platform, getattr(importlib.import_module(module), attribute)())
+    try:
+        return cast(Platform, getattr(importlib.import_module(module), attribute)())
+    except ModuleNotFoundError as error:
+        raise MissingExtraError(f"a round on {name}", 'pip install "h2htalk[rounds]"') from error

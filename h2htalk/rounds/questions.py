@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -32,6 +34,7 @@ VIOLATIONS = (
     "privacy",
     "other",
 )
+_NUMBER = re.compile(r"([0-9]{1,6})(?:[.,]0+)?")
 # The name under which a skip is stored, in place of a question's.
 SKIPPED = "skipped"
 
@@ -71,11 +74,15 @@ class Question:
         """Level of measurement: ratings are ordered, labels are not."""
         return "ordinal" if self.form == "rating" else "nominal"
 
+    def is_asked(self, answers: Mapping[str, object]) -> bool:
+        """Return whether the question is asked, given the answers to the others."""
+        return self.after is None or answers.get(self.after[0]) == self.after[1]
+
     def read(self, raw: object) -> Value:
         """Return an answer as it is stored; raise RoundError with the choices if it is invalid."""
         if self.form == "rating":
-            number = _whole_number(raw)
-            if number not in self.ratings:
+            number = whole_number(raw)
+            if number is None or number not in self.ratings:
                 raise RoundError(self._invalid(raw))
             return number
         if self.form == "labels":
@@ -92,15 +99,14 @@ class Question:
         return f"{quoted(raw)} is not valid for {self.name}: {'use text' if self.form == 'text' else choices}"
 
 
-def _whole_number(raw: object) -> int | None:
-    """Return a whole number that a spreadsheet or server holds as 4, 4.0 or "4"; None for anything else."""
-    if isinstance(raw, bool):
+def whole_number(raw: object) -> int | None:
+    """Return a number of up to six digits that a spreadsheet or server holds as 4, 4.0, "4" or "４"; else None."""
+    if isinstance(raw, str):
+        match = _NUMBER.fullmatch(unicodedata.normalize("NFKC", raw).strip())
+        return int(match[1]) if match else None
+    if isinstance(raw, bool) or not isinstance(raw, (int, float)):
         return None
-    if isinstance(raw, float) and raw.is_integer():
-        return int(raw)
-    if isinstance(raw, str) and raw.strip().isascii() and raw.strip().isdigit():
-        return int(raw.strip()[:9])
-    return raw if isinstance(raw, int) else None
+    return int(raw) if abs(raw) < 1e6 and raw == int(raw) else None
 
 
 SUBTASK = Question("subtask", "label", (*SUBTASKS, "none"))

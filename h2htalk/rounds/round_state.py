@@ -53,7 +53,7 @@ class RoundState:
 
     @property
     def name(self) -> str:
-        return self.folder.name
+        return str(self.manifest["name"])
 
     @property
     def phase(self) -> str:

@@ -18,6 +18,7 @@ from h2htalk.rounds.argilla.records import record_id
 from h2htalk.rounds.assignment.assignments import AssignmentSet
 from h2htalk.rounds.lifecycle import open_round
 from h2htalk.rounds.round_folder import RoundFolder
+from h2htalk.rounds.round_state import read_state
 from h2htalk.rounds.settings import Care, RoundSpec
 
 ITEMS: list[dict[str, Any]] = [
@@ -66,7 +67,7 @@ def change(round: RoundFolder, name: str, **facts: Any) -> list[str]:
     """Change an annotator, and publish the round again."""
     changed = [replace(one, **facts) if one.name == name else one for one in round.annotators()]
     round.write_records("private/annotators.jsonl", changed)
-    return ArgillaPlatform().publish(round)
+    return ArgillaPlatform().publish(read_state(round))
 
 
 def add_second_set(round: RoundFolder) -> None:

@@ -7,14 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from spreadsheet_rounds import item, rows_of, write_rows
+from spreadsheet_rounds import item, rows_of, spreadsheets, workbook_path, write_rows
 
 from h2htalk.data.files import read_jsonl, write_jsonl
 from h2htalk.errors import RoundError
 from h2htalk.rounds.lifecycle import close_round, open_round
 from h2htalk.rounds.round_folder import RoundFolder
 from h2htalk.rounds.settings import make_spec
-from h2htalk.rounds.spreadsheets.assigned_files import read_spreadsheet_round
 from h2htalk.rounds.status import Status
 
 # item, annotator name -> cells to fill in
@@ -49,10 +48,9 @@ def refused(folder: Path) -> None:
 
 def answer(path: Path, typed: Typist, only: tuple[str, ...] = NAMES) -> None:
     """Fill in every empty row of the spreadsheets."""
-    known = read_spreadsheet_round(RoundFolder(path))
-    for spreadsheet in known.spreadsheets:
+    for spreadsheet in spreadsheets(RoundFolder(path)):
         if spreadsheet.annotator.name in only:
-            file = known.folder / f"{spreadsheet.stem}.xlsx"
+            file = workbook_path(RoundFolder(path), spreadsheet.stem)
             rows = rows_of(file)
             for row, assignment in zip(rows, spreadsheet.assignments, strict=True):
                 new = typed(assignment.item, spreadsheet.annotator.name)

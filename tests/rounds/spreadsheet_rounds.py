@@ -13,9 +13,10 @@ from openpyxl import Workbook, load_workbook
 from h2htalk.rounds.lifecycle import open_round
 from h2htalk.rounds.platforms import Collected
 from h2htalk.rounds.round_folder import RoundFolder
+from h2htalk.rounds.round_state import read_state
 from h2htalk.rounds.settings import RoundSpec
-from h2htalk.rounds.spreadsheets.assigned_files import Spreadsheet, SpreadsheetRound, read_spreadsheet_round
 from h2htalk.rounds.spreadsheets.platform import SpreadsheetPlatform
+from h2htalk.rounds.spreadsheets.xlsx_writing import Spreadsheet, spreadsheets_of
 
 SAID = {
     "en": ("My tomatoes have their first flowers!", "After all that watering. Which one was first?"),
@@ -67,24 +68,26 @@ def opened(
     return RoundFolder(folder / name)
 
 
-def known(round: RoundFolder, stem: str = "anna") -> tuple[SpreadsheetRound, Spreadsheet]:
-    """A round for its spreadsheets, and one of them."""
-    found = read_spreadsheet_round(round)
-    return found, next(spreadsheet for spreadsheet in found.spreadsheets if spreadsheet.stem == stem)
+def spreadsheets(round: RoundFolder) -> list[Spreadsheet]:
+    return [one for one in spreadsheets_of(read_state(round)).values() if one]
+
+
+def known(round: RoundFolder, stem: str = "anna") -> Spreadsheet:
+    return next(spreadsheet for spreadsheet in spreadsheets(round) if spreadsheet.stem == stem)
 
 
 def stems(round: RoundFolder) -> list[str]:
     """The stems of all spreadsheets; with a small overlap, the round's salt determines who gets one."""
-    return [spreadsheet.stem for spreadsheet in read_spreadsheet_round(round).spreadsheets]
+    return [spreadsheet.stem for spreadsheet in spreadsheets(round)]
 
 
 def places(round: RoundFolder, stem: str = "anna") -> dict[str, int]:
     """Item -> number in a spreadsheet."""
-    return {one.item: number for number, one in enumerate(known(round, stem)[1].assignments, 1)}
+    return {one.item: number for number, one in enumerate(known(round, stem).assignments, 1)}
 
 
 def collect(round: RoundFolder) -> Collected:
-    return SpreadsheetPlatform().collect(round)
+    return SpreadsheetPlatform().collect(read_state(round))
 
 
 def only(round: RoundFolder, answers: int) -> str:

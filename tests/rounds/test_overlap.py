@@ -6,9 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from chain_made import items_of
 from command_line import h2htalk_here
 from rounds_made import Typist, answer, begin, crowd, decisions, events, expert
-from spreadsheet_rounds import item, rows_of, write_rows
+from spreadsheet_rounds import item, rows_of, spreadsheets, workbook_path, write_rows
 
 from h2htalk.data.files import write_jsonl
 from h2htalk.errors import RoundError
@@ -16,7 +17,6 @@ from h2htalk.rounds.annotators import read_annotators
 from h2htalk.rounds.lifecycle import close_round, open_round, round_status
 from h2htalk.rounds.round_folder import RoundFolder
 from h2htalk.rounds.settings import make_spec
-from h2htalk.rounds.spreadsheets.assigned_files import read_spreadsheet_round
 from h2htalk.rounds.status import status_lines
 
 
@@ -90,12 +90,12 @@ def begin_pilot(folder: Path, count: int = 6, people: str = PEOPLE, **given: obj
 
 def answer_pilot(path: Path, wrong: tuple[str, ...] = (), skipped: tuple[str, ...] = ()) -> None:
     """All annotators complete their items; those in `wrong` drop all, those in `skipped` skip crises."""
-    known = read_spreadsheet_round(RoundFolder(path))
-    for spreadsheet in known.spreadsheets:
-        name, file = spreadsheet.annotator.name, known.folder / f"{spreadsheet.stem}.xlsx"
+    items = items_of(path)
+    for spreadsheet in spreadsheets(RoundFolder(path)):
+        name, file = spreadsheet.annotator.name, workbook_path(RoundFolder(path), spreadsheet.stem)
         rows = rows_of(file)
         for row, assignment in zip(rows, spreadsheet.assignments, strict=True):
-            if name in skipped and known.items[assignment.item].crisis:
+            if name in skipped and items[assignment.item].crisis:
                 row["skip"] = "yes"
             else:
                 row |= {"subtask": "none", "quality": "3", "keep": "drop" if name in wrong else "keep"}
@@ -106,10 +106,7 @@ def test_pilot_gives_all_items_to_all_and_lists_who_passed(tmp_path: Path) -> No
     """With the default overlap, a pilot of few annotators was refused, or gave each only some items."""
     path = begin_pilot(tmp_path)
     assert not any("gold" in str(row) for one in (path / "spreadsheets").iterdir() for row in rows_of(one))
-    assignments = {
-        spreadsheet.stem: len(spreadsheet.assignments)
-        for spreadsheet in read_spreadsheet_round(RoundFolder(path)).spreadsheets
-    }
+    assignments = {spreadsheet.stem: len(spreadsheet.assignments) for spreadsheet in spreadsheets(RoundFolder(path))}
     assert assignments == {"annalena": 6, "bogumil": 11, "chen_wei": 6, "daraigh": 6}
     assert sum(round_status(path).missing.values()) == 29
     answer_pilot(path, wrong=("daraigh",), skipped=("annalena",))

@@ -15,7 +15,7 @@ from byte_search import files_with
 from chain_made import candidate, spec_of
 from curation_made import finished
 from rounds_made import NAMES, adjudicated, answer, decisions, events, expert, split
-from spreadsheet_rounds import edited, fill, places, workbook_path
+from spreadsheet_rounds import edited, fill, keys_of, places, session_of, workbook_path
 
 from h2htalk.data.erasure.folder_kinds import ErasedIds, erase
 from h2htalk.data.files import write_jsonl
@@ -136,8 +136,12 @@ def test_workbooks_of_all_kinds(tmp_path: Path) -> None:
     bogumil.with_name("broken.xlsx").write_bytes(b"PK")
     result = erase(path, EMILY)
     assert files_with(path, WORDS) == []
-    assert [line.partition(": ")[0].rpartition("/")[2] for line in result.messages[:2]] == ["broken.xlsx", "notes.docx"]
-    bogumil.with_name("broken.xlsx").unlink()
+    assert result.unfinished
+    assert "not searched for erased items: " in result.messages[0]
+    for name in ("broken.xlsx", "notes.docx"):
+        assert name in result.messages[0]
+        bogumil.with_name(name).unlink()
+    assert not erase(path, EMILY).unfinished
     status = round_status(path)
     assert (status.mistakes, status.completed) == ((), 6)
     bogumil.with_name("Bogumil's answers.xlsx").unlink()
@@ -150,11 +154,54 @@ def test_workbooks_of_all_kinds(tmp_path: Path) -> None:
     assert len(read_outcome(path).annotations) == 2 * 3 * 4
 
 
+def moved_text(book: Any, other: int) -> None:
+    """The erased item's text is on sheets that people add, beside the table, and in a comment on another item."""
+    sheet, row = session_of(book, other)
+    book.create_sheet("Notes")["C7"] = f"- {said(2)}"
+    book["Guidelines"]["B2"] = sheet.cell(row, 30).value = said(2)
+    sheet.cell(row, keys_of(sheet).index("comment") + 1).value = f"Is that like: {said(2)}?"
+
+
+def renumbered(book: Any, numbers: list[int | None]) -> None:
+    for sheet in book.worksheets:
+        if "skip" in keys_of(sheet) or sheet.title == "Texts":
+            for row in range(2, sheet.max_row + 1):
+                cell = sheet.cell(row, 1)
+                cell.value = numbers[cell.value - 1] if isinstance(cell.value, int) else cell.value
+
+
+@pytest.mark.parametrize("change", ["moved", "sorted", "emptied", "codes", "no codes"])
+def test_workbooks_that_annotators_changed_hold_nothing_of_an_erased_item(tmp_path: Path, change: str) -> None:
+    """Text stayed where the numbers were sorted or emptied, or on a sheet of notes, and the erasure was finished."""
+    path = opened(tmp_path, people=1)
+    book_path = workbook_path(RoundFolder(path), NAMES[0])
+    at = places(RoundFolder(path), NAMES[0])
+    fill(book_path, {at[item(n)]: typed(item(n), "") for n in range(4)})
+    with edited(book_path) as book:
+        if change == "moved":
+            moved_text(book, at[item(1)])
+        elif change == "no codes":
+            del book["codes"]
+        elif change == "codes":
+            for row in range(2, 6):
+                book["codes"].cell(row, 1).value = None
+        else:
+            renumbered(book, [4, 3, 2, 1] if change == "sorted" else [None] * 4)
+    result = erase(path, EMILY)
+    if "codes" in change:
+        assert (result.unfinished, "not searched for erased items" in result.messages[0]) == (True, True)
+        return
+    assert (files_with(path, WORDS), result.unfinished) == ([], False)
+    status = round_status(path)
+    assert status.completed == (3 if change == "moved" else 0)
+    assert len(status.mistakes) == (change != "moved")
+
+
 def test_a_spreadsheet_that_comes_back_into_a_closed_round(closed: Path) -> None:
     """Nobody read it, so its rows stayed."""
     sheet = closed / "spreadsheets" / "annalena.xlsx"
     sent = sheet.read_bytes()
-    assert "loses these rows with the next `h2htalk round status" in erase(closed, EMILY).messages[-1]
+    assert "loses these items with the next `h2htalk round status" in erase(closed, EMILY).messages[-1]
     sheet.write_bytes(sent)
     assert files_with(closed, WORDS) == ["spreadsheets/annalena.xlsx"]
     assert round_status(closed).state == "closed"

@@ -195,7 +195,6 @@ def completed_items(
     completed: dict[str, set[str]] = {item.id: set() for item in items}
     for item, annotator in {key[:2] for key in annotations if key[0] in completed}:
         values = {q.name: one.value for q in questions if (one := annotations.get((item, annotator, q.name)))}
-        required = [q.name for q in questions if q.required and (not q.after or values.get(q.after[0]) == q.after[1])]
-        if all(name in values for name in required):
+        if all(q.name in values for q in questions if q.required and q.is_asked(values)):
             completed[item].add(annotator)
     return completed

@@ -55,6 +55,7 @@ from h2htalk.rounds.assignment.remaining_annotations import remaining_requests
 from h2htalk.rounds.platforms import Collected, Message
 from h2htalk.rounds.questions import SKIPPED
 from h2htalk.rounds.round_folder import RoundFolder
+from h2htalk.rounds.round_state import RoundState
 
 # Responses discarded in advance: the server cannot tell them from an annotator's own.
 DISCARDS = "argilla_discards.jsonl"
@@ -77,12 +78,13 @@ class ArgillaPlatform:
         self._client = self._client or connect(RETRY_SECONDS)
         return self._client
 
-    def check(self, folder: RoundFolder) -> None:
+    def check(self, state: RoundState) -> None:
         """Check server, key, version, guidelines, and that no other round uses the workspaces; change nothing.
 
         Raises:
             RoundError, MissingExtraError: one of these is not as required.
         """
+        folder = state.folder
         client = self._connect()
         require_search_engine(client)
         content = round_content(folder)
@@ -95,13 +97,14 @@ class ArgillaPlatform:
         if client.role != "owner":
             make_workspaces(client, names)
 
-    def publish(self, folder: RoundFolder) -> list[str]:
+    def publish(self, state: RoundState) -> list[str]:
         """Create missing workspaces, accounts, datasets and records; return messages for the manager.
 
         Raises:
             RoundError: the server fails or refuses, another round's data is in the way, or annotators would not see
                 what is published.
         """
+        folder = state.folder
         client = self._connect()
         content = round_content(folder)
         planned_datasets = round_datasets(folder, content)
@@ -136,13 +139,14 @@ class ArgillaPlatform:
         )
         return messages
 
-    def collect(self, folder: RoundFolder) -> Collected:
+    def collect(self, state: RoundState) -> Collected:
         """Return all responses, from the server's database and not from its search index.
 
         Raises:
             RoundError: the server does not answer, the key does not see all of the round, or a dataset is another
                 round's.
         """
+        folder = state.folder
         client = self._connect()
         content = round_content(folder)
         planned_datasets = round_datasets(folder, content)
@@ -164,8 +168,9 @@ class ArgillaPlatform:
         mistakes = (*contents.mistakes, *read.mistakes)
         return Collected(read.annotations, mistakes, notes, read.started, contents.offered)
 
-    def close(self, folder: RoundFolder) -> list[str]:
+    def close(self, state: RoundState) -> list[str]:
         """Return a message: the server keeps everything, and later responses are not read."""
+        folder = state.folder
         planned = round_datasets(folder, round_content(folder))
         names = ", ".join(sorted({one.workspace for one in planned}))
         return [
@@ -173,8 +178,9 @@ class ArgillaPlatform:
             "the datasets in Argilla when nobody needs them"
         ]
 
-    def erase(self, folder: RoundFolder, items: Collection[str]) -> list[str]:
+    def erase(self, state: RoundState, items: Collection[str]) -> list[str]:
         """Delete the records of items, with all responses, from every dataset in the round's workspaces."""
+        folder = state.folder
         client, spec, name = self._connect(), folder.spec(), folder.name
         ids = record_ids(items, folder.salt())
         # Also of languages of which every item was erased, and from copies that somebody made of a dataset.

@@ -1,112 +1,132 @@
-"""The platform `spreadsheets`: files that the manager sends to annotators and puts back when they return."""
+"""The platform `spreadsheets`: files that the manager sends to annotators and puts back when they return.
+
+A file is identified by its code, whatever its name is. One file of each spreadsheet counts, the one that is filled in;
+blank copies are ignored. What was read is stored, so that only new and changed files are parsed again.
+"""
 
 from __future__ import annotations
 
+import datetime
+import hashlib
+import shutil
 import unicodedata
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from h2htalk.data.files import remove_file, replacing
-from h2htalk.errors import MissingExtraError, RoundError, counted, listed
+from h2htalk.data.files import reading, remove_file, replacing, sha256_of, write_jsonl
+from h2htalk.errors import DataError, RoundError, counted, listed
 from h2htalk.progress import Progress
 from h2htalk.rounds.annotations import Annotation
 from h2htalk.rounds.platforms import Collected, Message
 from h2htalk.rounds.questions import SKIPPED
-from h2htalk.rounds.round_folder import RoundFolder, protect_folder
-from h2htalk.rounds.spreadsheets.assigned_files import Spreadsheet, SpreadsheetRound, read_spreadsheet_round
-from h2htalk.rounds.spreadsheets.returned_files import STORED_READINGS, ReturnedFiles
-from h2htalk.rounds.spreadsheets.xlsx_reading import check_archive, remove_rows
-from h2htalk.rounds.spreadsheets.xlsx_writing import write_workbook
+from h2htalk.rounds.round_folder import protect_folder, read_record_lines
+from h2htalk.rounds.round_state import RoundState
+from h2htalk.rounds.spreadsheets.xlsx_reading import (
+    CellValue,
+    ReturnedWorkbook,
+    RowAnnotations,
+    check_archive,
+    read_answers,
+    read_xlsx,
+)
+from h2htalk.rounds.spreadsheets.xlsx_writing import (
+    Spreadsheet,
+    TypedAnswers,
+    answer_columns,
+    spreadsheets_of,
+    write_workbook,
+)
+from h2htalk.text.escaping import printable
+from h2htalk.version import __version__
 
+# In the private folder. It may be deleted: everything is read again then.
+STORED_READINGS = "read_spreadsheets.jsonl"
+# Files of the round that determine what a spreadsheet means.
+_CONTEXT = ("round.json", "items.jsonl", "assignment_sets.jsonl", "private/annotators.jsonl")
+# Suffixes of files that may be filled in: a mistake if they are not in the round's format.
+_SPREADSHEETS = (".xlsx", ".csv", ".tsv", ".xls", ".xlsm", ".xlsb", ".ods", ".numbers", ".et", ".zip", ".rar")
+_SYSTEM_FILES = ("thumbs.db", "desktop.ini", "icon\r")
+_UNDO = "undo the change, or use a new file. This row is not read"
+# Characters of a text that may be in a comment by chance.
+_SHORT_TEXT = 12
 # Seconds of writing without a progress line.
 _SILENT = 3.0
 
 
 class SpreadsheetPlatform:
-    """Spreadsheets `NAME.xlsx` in `ROUND/spreadsheets`; those of later sets are `NAME-2.xlsx`, ..."""
+    """Spreadsheets `NAME.xlsx` in `ROUND/spreadsheets`; those of later sets are `NAME set 2.xlsx`, ..."""
 
     assigns_items = True
 
-    def check(self, folder: RoundFolder) -> None:
-        """Raise MissingExtraError without openpyxl, RoundError if the folder's path is not a folder."""
-        try:
-            import openpyxl  # noqa: F401
-        except ImportError:
-            raise MissingExtraError("making spreadsheets", 'pip install "h2htalk[rounds]"') from None
-        path = folder.path / "spreadsheets"
+    def check(self, state: RoundState) -> None:
+        """Raise RoundError if the folder's path is not a folder."""
+        path = _folder(state)
         if path.exists() and not path.is_dir():
             raise RoundError(f"{path}: must be a folder for the spreadsheets; move the file away")
 
-    def publish(self, folder: RoundFolder) -> list[str]:
+    def publish(self, state: RoundState) -> list[str]:
         """Write missing spreadsheets; existing ones may contain answers and do not change."""
-        round = read_spreadsheet_round(folder)
-        protect_folder(round.folder)
-        existing = {_comparable(path.name) for path in round.folder.glob("*")}
-        active = [spreadsheet for spreadsheet in round.spreadsheets if spreadsheet.annotator.active]
-        due = [one for one in active if _comparable(f"{one.stem}.xlsx") not in existing]
+        folder, spreadsheets = _folder(state), [one for one in spreadsheets_of(state).values() if one]
+        protect_folder(folder)
+        existing = {_comparable(path.name) for path in folder.glob("*")}
+        due = [one for one in spreadsheets if one.annotator.active and _comparable(f"{one.stem}.xlsx") not in existing]
         with Progress("spreadsheets", len(due), silent=_SILENT) as progress:
             for spreadsheet in due:
-                path = round.folder / f"{spreadsheet.stem}.xlsx"
-                _write_workbook_atomically(round, spreadsheet, folder.guidelines(spreadsheet.language), path)
+                _write(state, spreadsheet, folder / f"{spreadsheet.stem}.xlsx")
                 progress.advance()
-        protect_folder(round.folder)
-        annotators = len({spreadsheet.annotator.id for spreadsheet in round.spreadsheets})
+        protect_folder(folder)
+        annotators = len({spreadsheet.annotator.id for spreadsheet in spreadsheets})
         messages = [
-            f"{counted(len(round.spreadsheets), 'spreadsheet')} for {counted(annotators, 'annotator')} in "
-            f"{round.folder}, {len(due):,} of them new"
+            f"{counted(len(spreadsheets), 'spreadsheet')} for {counted(annotators, 'annotator')} in {folder}, "
+            f"{len(due):,} of them new"
         ]
         if due:
             messages.append("send each annotator their spreadsheet; put returned files into that folder")
         return messages
 
-    def collect(self, folder: RoundFolder) -> Collected:
+    def collect(self, state: RoundState) -> Collected:
         """Read all spreadsheets. Raise RoundError, DataError.
 
         A complete row replaces stored annotations, and so does a skipped one. An empty row withdraws them if the file
         has other rows that are filled in. They stay if the row is incomplete, mistaken or unreadable, or the file is
         blank.
         """
-        round = read_spreadsheet_round(folder)
-        returned = ReturnedFiles(folder, round)
+        folder, returned = _folder(state), _ReturnedFiles(state)
         # A partly opened round may lack files that nobody got.
-        published = folder.state != "partly opened"
-        if not round.folder.is_dir():
-            missing = f"{round.folder}: folder not found; restore the returned spreadsheets"
+        published = state.phase != "partly opened"
+        if not folder.is_dir():
+            missing = f"{folder}: folder not found; restore the returned spreadsheets"
             return Collected(notes=(missing,) if published else ())
-        protect_folder(round.folder)
-        try:
-            paths = sorted(round.folder.iterdir())
-        except OSError as error:
-            raise RoundError(f"{round.folder}: cannot be read: {error.strerror or error}") from error
+        protect_folder(folder)
+        with reading(folder, RoundError):
+            paths = sorted(folder.iterdir())
         for path in paths:
             returned.read(path)
         returned.save()
-        folder.protect()
-        absent = [one.stem for one in round.spreadsheets if one.annotator.active and one.code not in returned.files]
+        spreadsheets = [one for one in returned.spreadsheets.values() if one]
+        absent = [one.stem for one in spreadsheets if one.annotator.active and one.code not in returned.files]
         if absent and published:
             problem = f"no file of {', '.join(absent)}; restore it to have it read"
-            returned.notes.append(Message(str(round.folder), problem))
-        stored = folder.stored_annotations()
-        annotated = {(item, annotator) for item, annotator, _ in stored}
-        questions = [*(question.name for question in round.questions), SKIPPED]
+            returned.notes.append(Message(str(folder), problem))
+        annotated = {(item, annotator) for item, annotator, _ in state.stored}
+        questions = [*(question.name for question in state.questions), SKIPPED]
         annotations: list[Annotation] = []
         started: set[tuple[str, str]] = set()
-        for spreadsheet in round.spreadsheets:
+        for spreadsheet in spreadsheets:
             file = returned.filled_in(spreadsheet)
-            rows = file.rows if file else {}
-            unreadable: list[int] = []
-            withdrawn = 0
+            unreadable, withdrawn = list[int](), 0
             for assignment in spreadsheet.assignments:
                 pair = assignment.item, spreadsheet.annotator.id
-                row = rows.get(assignment.item)
+                row = file.rows.get(assignment.item) if file else None
                 if row and row.state == "partial":
                     started.add(pair)
                 if file and row and row.state in ("answered", "empty"):
                     withdrawn += not row.answers and pair in annotated
                     annotations += [
-                        Annotation(round.name, *pair, question, row.answers.get(question), file.when)
+                        Annotation(state.name, *pair, question, row.answers.get(question), file.when)
                         for question in questions
-                        if question in row.answers or (*pair, question) in stored
+                        if question in row.answers or (*pair, question) in state.stored
                     ]
                 elif pair in annotated:
                     unreadable.append(assignment.place)
@@ -124,39 +144,39 @@ class SpreadsheetPlatform:
         notes = tuple(returned.notes)
         return Collected(tuple(annotations), tuple(returned.mistakes), notes, frozenset(started))
 
-    def close(self, folder: RoundFolder) -> list[str]:
+    def close(self, state: RoundState) -> list[str]:
         """Return a message: files cannot be closed."""
-        return [
-            f"later changes in {folder.path / 'spreadsheets'} are not read unless the round is reopened; tell the "
-            "annotators"
-        ]
+        return [f"later changes in {_folder(state)} are not read unless the round is reopened; tell the annotators"]
 
-    def erase(self, folder: RoundFolder, items: Collection[str]) -> list[str]:
-        """Remove the rows of erased items from all files."""
-        remove_file(folder.private / STORED_READINGS)  # they hold comments
-        round, messages = read_spreadsheet_round(folder), []
-        if round.folder.is_dir():
-            for path in sorted(path for path in round.folder.rglob("*") if path.is_file()):
-                problem = ""
-                if path.suffix.lower() == ".xlsx":
-                    try:
-                        remove_rows(path, round)
-                    except (RoundError, OSError) as error:
-                        problem = f": {error}"
-                elif path.name.startswith((".~", "~$")):
-                    continue
-                if problem or path.suffix.lower() != ".xlsx":
-                    messages.append(
-                        f"{path}: not searched for erased items{problem}; delete it, or remove them by hand"
-                    )
-            protect_folder(round.folder)
-        names = sorted({round.annotators[one].name for gone in folder.erased_items() for one in gone.given_to})
-        if names:
-            messages.append(
-                f"spreadsheets with erased items were sent to {', '.join(names)}: ask them to delete their copies; a "
-                f"file that comes back loses these rows with the next `h2htalk round status {folder.path}`"
+    def erase(self, state: RoundState, items: Collection[str]) -> list[str]:
+        """Remove erased items from all files; raise RoundError, naming them, if some could not be searched."""
+        remove_file(state.folder.private / STORED_READINGS)  # they hold comments
+        folder, spreadsheets, left = _folder(state), spreadsheets_of(state), list[str]()
+        for path in sorted(path for path in folder.rglob("*") if path.is_file()):
+            if path.suffix.lower() == ".xlsx":
+                try:
+                    _without_erased(state, spreadsheets, path)
+                except (RoundError, OSError) as error:
+                    left.append(f"{path} ({error})")
+            elif not path.name.startswith((".~", "~$")):
+                left.append(str(path))
+        if folder.is_dir():
+            protect_folder(folder)
+        if left:
+            raise RoundError(
+                f"not searched for erased items: {'; '.join(left)}: delete these files, or remove the items by hand "
+                "and move the files away"
             )
-        return messages
+        given = {annotator for gone in state.folder.erased_items() for annotator in gone.given_to}
+        names = sorted(annotator.name for annotator in state.annotators if annotator.id in given)
+        return [
+            f"spreadsheets with erased items were sent to {', '.join(names)}: ask them to delete their copies; a file "
+            f"that comes back loses these items with the next `h2htalk round status {state.folder.path}`"
+        ] * bool(names)
+
+
+def _folder(state: RoundState) -> Path:
+    return state.folder.path / "spreadsheets"
 
 
 def _comparable(name: str) -> str:
@@ -164,11 +184,214 @@ def _comparable(name: str) -> str:
     return unicodedata.normalize("NFC", name).casefold()
 
 
-def _write_workbook_atomically(round: SpreadsheetRound, spreadsheet: Spreadsheet, guidelines: str, path: Path) -> None:
+def _required(state: RoundState) -> list[str]:
+    return [column.key for column in answer_columns(state.questions, "en")]
+
+
+def _write(state: RoundState, spreadsheet: Spreadsheet, path: Path, answers: TypedAnswers | None = None) -> None:
     """Write a workbook that can be read back, completely or not at all. Raise RoundError, DataError."""
     try:
         with replacing(path) as temporary:
-            write_workbook(round, spreadsheet, guidelines, temporary)
+            write_workbook(state, spreadsheet, temporary, answers)
             check_archive(temporary)
+            if answers is not None:
+                shutil.copystat(path, temporary)  # answers that were not read yet keep their time
     except RoundError as error:
         raise RoundError(f"{path}: {error}; open rounds of fewer items") from error
+
+
+def _without_erased(state: RoundState, spreadsheets: Mapping[str, Spreadsheet | None], path: Path) -> bool:
+    """Write a workbook that holds erased items anew, without them; return whether it held any.
+
+    Only answers in rows that are as they were sent come into the new one, without those that hold a text of an erased
+    item: what else somebody wrote or moved in the old one may be of it. A file that holds no other item is deleted.
+
+    Raises:
+        RoundError: the file cannot be read, or is not one of the round.
+        DataError: it cannot be written.
+        OSError: it cannot be opened.
+    """
+    required = _required(state)
+    book = read_xlsx(path, "", required, [])
+    if book.code not in spreadsheets:
+        raise RoundError("no spreadsheet of this round can be recognised in it")
+    spreadsheet = spreadsheets[book.code]
+    kept = {one.place for one in spreadsheet.assignments} if spreadsheet else set[int]()
+    if not kept <= book.numbers:
+        raise RoundError("its hidden sheets were changed, so that its items cannot be recognised")
+    if kept == book.numbers:
+        return False
+    if spreadsheet is None:
+        path.unlink()
+        return True
+    gone = [text for number, text in book.texts if number not in kept and len(text) > _SHORT_TEXT]
+    answers = {
+        row.number: {
+            key: row.values[key]
+            for key in required
+            if key in row.values and not any(text in str(row.values[key]) for text in gone)
+        }
+        for row in book.rows
+        if row.number in kept and row.unchanged
+    }
+    _write(state, spreadsheet, path, answers)
+    return True
+
+
+# --- Returned files ---------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class FileReading:
+    """What a file of the spreadsheet `code` contains: item -> answers; place, problem and kind of each message.
+
+    Attributes:
+        key: fingerprint of the file's name, content and time, the round, and the version.
+        shown: the file's name in messages.
+        when: time of the file's last change.
+    """
+
+    key: str
+    code: str
+    rows: Mapping[str, RowAnnotations]
+    mistakes: tuple[tuple[str, str, str], ...]
+    notes: tuple[tuple[str, str, str], ...]
+    shown: str
+    when: str
+
+
+class _ReturnedFiles:
+    """The files that were read, by the code of their spreadsheet, with mistakes and notes."""
+
+    def __init__(self, state: RoundState) -> None:
+        self.mistakes: list[Message] = []
+        self.notes: list[Message] = []
+        self.files: dict[str, list[FileReading]] = {}
+        self.spreadsheets = spreadsheets_of(state)
+        self._state, self._required = state, _required(state)
+        self._has_erased = bool(state.folder.erased_items())
+        self._context = "\n".join([__version__, *(sha256_of(state.folder.path / name) for name in _CONTEXT)])
+        try:
+            stored = read_record_lines(state.folder.private / STORED_READINGS, FileReading)
+            self._stored = {one.key: one for _, one in stored}
+        except DataError:
+            self._stored = {}  # missing or damaged: nothing is lost, the files are read again
+
+    def save(self) -> None:
+        """Store what this collection read. Raise DataError."""
+        used = {one.key: one for files in self.files.values() for one in files}
+        if used != self._stored:
+            write_jsonl(self._state.folder.private / STORED_READINGS, map(asdict, used.values()))
+            self._state.folder.protect()
+
+    def read(self, path: Path) -> None:
+        """Read a file, or add a message that says why not."""
+        shown = f"spreadsheets/{printable(path.name)}"
+        name, suffix = path.name.lower(), path.suffix.lower()
+        if name.startswith((".", "~$")) or name in _SYSTEM_FILES:
+            return
+        if suffix != ".xlsx" or not path.is_file():
+            message = Message(shown, "not read; the files of this round are .xlsx files")
+            (self.mistakes if suffix in _SPREADSHEETS else self.notes).append(message)
+            return
+        try:
+            file = self._stored.get(self._key(path))
+            if file is None and self._has_erased and _without_erased(self._state, self.spreadsheets, path):
+                problem = "it held items that were erased since, and was written anew with the answers to the others"
+                self.notes.append(Message(shown, problem))
+                if not path.exists():
+                    return
+            file = file or self._parse(path, shown)
+        except RoundError as error:
+            self.mistakes.append(Message(shown, str(error)))
+            return
+        except OSError as error:
+            problem = f"cannot be read: {error.strerror or error}; close it if it is open in another program"
+            self.mistakes.append(Message(shown, problem))
+            return
+        self.files.setdefault(file.code, []).append(file)
+        self.notes += [Message(*message) for message in file.notes]
+        # Annotators who left do not correct mistakes, so these must not prevent closing.
+        spreadsheet = self.spreadsheets[file.code]
+        active = spreadsheet is not None and spreadsheet.annotator.active
+        (self.mistakes if active else self.notes).extend(Message(*message) for message in file.mistakes)
+
+    def filled_in(self, spreadsheet: Spreadsheet) -> FileReading | None:
+        """Return the file of a spreadsheet that is filled in; None if there is none, or several (a mistake)."""
+        files = self.files.get(spreadsheet.code, ())
+        filled = [one for one in files if any(row.state not in ("empty", "unread") for row in one.rows.values())]
+        if len(filled) > 1:
+            problem = (
+                f"several files of {spreadsheet.stem} are filled in, so none is read; keep the one that counts, and "
+                "move the others away"
+            )
+            self.mistakes.append(Message(", ".join(file.shown for file in filled), problem))
+        return filled[0] if len(filled) == 1 else None
+
+    def _key(self, path: Path) -> str:
+        changed = path.stat().st_mtime_ns
+        text = f"{self._context}\n{sha256_of(path)}\n{changed}\n{path.name}"
+        return hashlib.sha256(text.encode(errors="surrogateescape")).hexdigest()
+
+    def _parse(self, path: Path, shown: str) -> FileReading:
+        """Read a workbook. Raise RoundError if nothing can be read, OSError."""
+        mistakes: list[Message] = []
+        notes: list[Message] = []
+        book = read_xlsx(path, shown, self._required, mistakes)
+        spreadsheet = self.spreadsheets.get(book.code)
+        if spreadsheet is None:
+            raise RoundError(
+                f"it is no spreadsheet of the round {self._state.name!r}, so nothing is read; is the file from another "
+                "round, or were its hidden sheets deleted?"
+            )
+        answers = self._answers(spreadsheet, book, shown, mistakes, notes)
+        # A wrong clock sets no time in the future.
+        now = datetime.datetime.now(datetime.UTC)
+        when = min(datetime.datetime.fromtimestamp(path.stat().st_mtime, datetime.UTC), now)
+        return FileReading(
+            key=self._key(path),
+            code=book.code,
+            rows=answers,
+            mistakes=tuple((one.place, one.problem, one.kind) for one in mistakes),
+            notes=tuple((one.place, one.problem, one.kind) for one in notes),
+            shown=shown,
+            when=when.isoformat(timespec="seconds"),
+        )
+
+    def _answers(
+        self,
+        spreadsheet: Spreadsheet,
+        book: ReturnedWorkbook,
+        shown: str,
+        mistakes: list[Message],
+        notes: list[Message],
+    ) -> dict[str, RowAnnotations]:
+        items, questions = {item.id: item for item in self._state.items}, self._state.questions
+        places = {one.place: one.item for one in spreadsheet.assignments}
+        answers: dict[str, RowAnnotations] = {}
+        typed: dict[str, Mapping[str, CellValue]] = {}
+        for row in book.rows:
+            item = places.get(row.number, "")
+            given = {key: row.values[key] for key in self._required if key in row.values}
+            # A copied row that is blank, or says the same, changes nothing.
+            if item in typed and (not given or (row.unchanged and given == typed[item])):
+                continue
+            kind = ""
+            if not item:
+                kind = "this spreadsheet has no item {}"
+            elif typed.get(item):
+                kind = "the row of item {} occurs twice"
+            elif not row.unchanged:
+                kind = "the text of item {} was changed (edited, or sorted without its row)"
+            if kind:
+                place = f"{row.sheet}, row {row.line}"
+                mistakes.append(Message(place, f"{kind.format(row.number)}; {_UNDO}", kind))
+                answers |= {item: RowAnnotations("unread")} if item else {}
+            else:
+                language = spreadsheet.language
+                answers[item] = read_answers(row, given, items[item], questions, language, mistakes, notes)
+            typed[item] = given
+        if missing := [place for place, item in places.items() if item not in answers]:
+            problem = f"the row of item {listed(missing)} is missing; undo the change, or use a new file"
+            mistakes.append(Message(shown, problem, "missing rows"))
+        return answers

@@ -1,40 +1,53 @@
-"""Read workbooks with openpyxl, after checks that protect against malicious files, and remove rows from them."""
+"""Read workbooks with openpyxl, after checks that protect against malicious files, and the answers in their rows.
+
+A choice is accepted as displayed, as displayed in the other language, or as stored; in any case and character width,
+with surrounding white space and any kind of apostrophe or hyphen (`fold`). A rating is also accepted as a number: 4,
+4.0, "4", "４". Nothing else is accepted.
+"""
 
 from __future__ import annotations
 
-import io
+import datetime
 import re
-import shutil
+import unicodedata
 import warnings
 import zipfile
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from contextlib import closing
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, Literal
 
-from h2htalk.data.files import replacing
+from openpyxl import load_workbook
+from openpyxl.utils import get_column_letter
+
+from h2htalk.data.languages import LANGUAGES, Language
 from h2htalk.errors import RoundError, quoted
+from h2htalk.rounds.items import Item
 from h2htalk.rounds.platforms import Message
-from h2htalk.rounds.spreadsheets.assigned_files import SpreadsheetRound
-from h2htalk.rounds.spreadsheets.row_answers import CellValue, Formula, whole_number
-from h2htalk.rounds.spreadsheets.xlsx_writing import CODES
-
-if TYPE_CHECKING:
-    from openpyxl.workbook import Workbook
+from h2htalk.rounds.questions import SKIPPED, Question, Value, whole_number
+from h2htalk.rounds.spreadsheets.xlsx_writing import CHECKED, CODES, LINE, item_choices, texts_checksum
+from h2htalk.rounds.texts.interface import interface_text
 
 # Larger files are not read, and none is written; unpacked size of all parts of a file (bytes), and number of their
 # XML tags: each becomes some hundred bytes.
 MAX_FILE, MAX_UNPACKED, MAX_TAGS = 32 << 20, 64 << 20, 1_000_000
 # Rows and columns that are read, and rows among which the keys are searched: somebody may insert rows above them.
 _MAX_ROWS, _MAX_COLUMNS, _MAX_KEY_ROW = 20_000, 64, 10
+# Lines of texts that are read: more do not fit into `MAX_TAGS`.
+_MAX_LINES = 100_000
 _CHUNK = 1 << 16
 _OLD_FORMAT = b"\xd0\xcf\x11\xe0"
 # A carriage return as Excel stores it (ECMA-376, ST_Xstring).
 _RETURN = re.compile("(?<!_x005F)_x000D_")
 _SAVE_AGAIN = "open it in a spreadsheet program and save it again as .xlsx, without a password"
+# Apostrophes and hyphens that keyboards and phones produce; before NFKC, which splits some of them.
+_PUNCTUATION = str.maketrans(dict.fromkeys("‘’‚‛ʼʹ′`´＇｀", "'") | dict.fromkeys("‐‑‒–—―−－﹣﹘", "-"))
+
+CellValue = str | int | float | bool | datetime.date | datetime.time | datetime.timedelta
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,28 +56,52 @@ class ReturnedRow:
 
     Attributes:
         number: of the item in the spreadsheet.
-        where: file, sheet and row, for messages.
-        cells: column key -> file, sheet and cell, for messages.
+        sheet, line: file and sheet, and number of the row, for messages.
+        letters: column key -> letter; a question with several labels has that of its first label.
         values: column key -> value, of cells that are not empty.
+        unchanged: whether its texts, and its lines on the sheet of texts, are those that were sent.
     """
 
     number: int
-    where: str
-    cells: Mapping[str, str]
+    sheet: str
+    line: int
+    letters: Mapping[str, str]
     values: Mapping[str, CellValue]
+    unchanged: bool = False
+
+    def place(self, key: str) -> str:
+        return f"{self.sheet}, {self.letters[key]}{self.line}"
 
 
 @dataclass(frozen=True, slots=True)
 class ReturnedWorkbook:
-    """A workbook's code, the checksums of its items by number, and its rows; see `xlsx_writing`."""
+    """A workbook's code, the numbers of its items, their rows, and their texts with the numbers; see `xlsx_writing`."""
 
     code: str
-    checksums: Mapping[int, str]
+    numbers: frozenset[int]
     rows: Sequence[ReturnedRow]
+    texts: Sequence[tuple[int, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class RowAnnotations:
+    """The answers of one row.
+
+    Attributes:
+        state: `empty`; `answered` (or skipped); `partial`: an answer is missing; `mistaken`: an answer is invalid;
+            `unread`: the row's texts are not the item's.
+        answers: question -> value of an answered row; `skipped` of a skipped one.
+    """
+
+    state: Literal["empty", "answered", "partial", "mistaken", "unread"]
+    answers: Mapping[str, Value] = field(default_factory=dict)
+
+
+# --- A file -----------------------------------------------------------------------------------------------------------
 
 
 def read_xlsx(path: Path, shown: str, required: Sequence[str], mistakes: list[Message]) -> ReturnedWorkbook:
-    """Read a workbook.
+    """Read a workbook; its code is empty if it has none.
 
     Args:
         path: the file.
@@ -76,30 +113,6 @@ def read_xlsx(path: Path, shown: str, required: Sequence[str], mistakes: list[Me
         RoundError: the file is empty, too large, broken, protected, or not a workbook; the message does not name it.
         OSError: the file cannot be read.
     """
-    with open_workbook(path) as book:
-        code, checksums = read_codes(book)
-        rows: list[ReturnedRow] = []
-        for sheet in book.worksheets:
-            rows += _session_rows(sheet, f"{shown}: {sheet.title}", required, mistakes)
-    return ReturnedWorkbook(code, checksums, rows)
-
-
-def read_codes(book: Workbook) -> tuple[str, dict[int, str]]:
-    """Return a workbook's code, and item number -> checksum; an empty code if it has none."""
-    if CODES not in book.sheetnames:
-        return "", {}
-    sheet = book[CODES]
-    last = min(sheet.max_row or _MAX_ROWS, _MAX_ROWS)  # openpyxl creates the rows that it is asked for
-    (head, *lines) = [*sheet.iter_rows(max_row=last, max_col=2, values_only=True)] or [()]
-    code = str(head[1]) if len(head) > 1 else ""
-    return code, {number: str(line[1]) for line in lines if (number := whole_number(line[0])) is not None}
-
-
-@contextmanager
-def open_workbook(path: Path, *, read_only: bool = True) -> Iterator[Workbook]:
-    """Open a workbook after `check_archive`; raise RoundError, OSError as `read_xlsx`, also while it is read."""
-    from openpyxl import load_workbook
-
     check_archive(path)
     try:
         # Opened here, because a sheet that is not read to its end keeps openpyxl's own file open.
@@ -107,8 +120,8 @@ def open_workbook(path: Path, *, read_only: bool = True) -> Iterator[Workbook]:
             # Warnings are about parts that openpyxl does not support; none of them is needed.
             warnings.simplefilter("ignore")
             # Without `data_only`, formulas are read as formulas.
-            with closing(load_workbook(file, read_only=read_only, keep_links=False)) as book:
-                yield book
+            with closing(load_workbook(file, read_only=True, keep_links=False)) as book:
+                return _read_book(book, shown, required, mistakes)
     except (OSError, RoundError):
         raise
     except Exception as error:
@@ -116,10 +129,32 @@ def open_workbook(path: Path, *, read_only: bool = True) -> Iterator[Workbook]:
         raise RoundError(f"the file cannot be read as a workbook ({type(error).__name__}); {_SAVE_AGAIN}") from error
 
 
-def _session_rows(sheet: Any, shown: str, required: Sequence[str], mistakes: list[Message]) -> Iterator[ReturnedRow]:
-    """Yield the rows of items; a sheet without keys (guidelines, texts, sheets that people add) has none."""
-    from openpyxl.utils import get_column_letter
+def _read_book(book: Any, shown: str, required: Sequence[str], mistakes: list[Message]) -> ReturnedWorkbook:
+    code, checksums = "", dict[int, object]()
+    rows: list[ReturnedRow] = []
+    lines: dict[int, list[str]] = {}
+    for sheet in book.worksheets:
+        if sheet.title == CODES:
+            (head, *codes) = [*sheet.iter_rows(max_row=_MAX_ROWS, max_col=2, values_only=True)] or [(None, None)]
+            code = str(head[1])
+            checksums = {number: line[1] for line in codes if (number := whole_number(line[0])) is not None}
+            continue
+        if ("item", *LINE) not in sheet.iter_rows(max_row=_MAX_KEY_ROW, max_col=3, values_only=True):
+            rows += _session_rows(sheet, f"{shown}: {sheet.title}", required, mistakes)
+            continue
+        for number, *texts in sheet.iter_rows(max_row=_MAX_LINES, max_col=3, values_only=True):
+            lines.setdefault(whole_number(number) or 0, []).extend(str(text or "") for text in texts)
+    read, shown_texts = [], [(number, line) for number, theirs in lines.items() for line in theirs]
+    for row in rows:
+        texts = {key: str(row.values[key]) for key in CHECKED if key in row.values}
+        shown_texts += [(row.number, texts[key]) for key in ("text", "reply") if key in texts]
+        checksum = texts_checksum(texts, "".join(lines.get(row.number, ())))
+        read.append(replace(row, unchanged=checksums.get(row.number) == checksum))
+    return ReturnedWorkbook(code, frozenset(checksums), read, shown_texts)
 
+
+def _session_rows(sheet: Any, shown: str, required: Sequence[str], mistakes: list[Message]) -> Iterator[ReturnedRow]:
+    """Yield the rows of items; a sheet without keys (guidelines, sheets that people add) has none."""
     lines = enumerate(sheet.iter_rows(max_row=_MAX_ROWS, max_col=_MAX_COLUMNS), 1)
     above: list[tuple[int, Any]] = []
     keys: list[str] = []
@@ -137,6 +172,9 @@ def _session_rows(sheet: Any, shown: str, required: Sequence[str], mistakes: lis
             mistakes.append(Message(shown, f"the column {quoted(key)} {problem} {text}"))
             return
     columns = {key: at for at, key in enumerate(keys, 1) if key}
+    letters = {key: get_column_letter(at) for key, at in columns.items()}
+    for key in required:
+        letters.setdefault(key.partition(":")[0], letters[key])
     outside: list[tuple[str, str]] = []
     headed = False
     for number, line in (*above, *lines):
@@ -147,68 +185,22 @@ def _session_rows(sheet: Any, shown: str, required: Sequence[str], mistakes: lis
             headed = True
             continue
         inside = set() if item is None else set(columns.values())
-        outside += [
-            (get_column_letter(at), f"{number}: {quoted(str(filled[at]))}") for at in filled if at not in inside
-        ]
+        outside += [(f"{get_column_letter(at)}{number}", quoted(str(filled[at]))) for at in filled if at not in inside]
         if item is not None:
-            cells: dict[str, str] = {}
-            for key, at in columns.items():
-                cells[key] = f"{shown}, {get_column_letter(at)}{number}"
-                cells.setdefault(key.partition(":")[0], cells[key])  # the first column of several labels
-            yield ReturnedRow(item, f"{shown}, row {number}", cells, values)
+            yield ReturnedRow(item, shown, number, letters, values)
     if outside:
-        (letter, problem), more = outside[0], len(outside) - 1
-        place, _, text = problem.partition(": ")
-        text += f" is outside the table{f' ({more} more cells)' if more else ''}; move or delete it"
-        mistakes.append(Message(f"{shown}, {letter}{place}", text, "outside the table"))
+        (place, text), more = outside[0], len(outside) - 1
+        problem = f"{text} is outside the table{f' ({more} more cells)' if more else ''}; move or delete it"
+        mistakes.append(Message(f"{shown}, {place}", problem, "outside the table"))
 
 
 def _value(cell: Any) -> CellValue | None:
-    if cell.data_type == "f":
-        return Formula(str(getattr(cell.value, "text", cell.value)))
     value: CellValue | None = cell.value
+    if cell.data_type == "f":
+        return str(getattr(value, "text", value))
     if isinstance(value, str):
         return _RETURN.sub("", value) if value.strip() else None
     return value
-
-
-def remove_rows(path: Path, round: SpreadsheetRound) -> bool:
-    """Remove the rows of erased items from a workbook; return whether there were any.
-
-    A file that has no other rows is deleted.
-
-    Raises:
-        RoundError: the file cannot be read, or is not one of the round; the message does not name it.
-        DataError: it cannot be written.
-        OSError: it cannot be opened.
-    """
-    whole = io.BytesIO()
-    with open_workbook(path, read_only=False) as book:
-        code, there = read_codes(book)
-        if code not in round.by_code:
-            raise RoundError("no spreadsheet of this round can be recognised in it")
-        spreadsheet = round.by_code[code]
-        kept = {one.place for one in spreadsheet.assignments} if spreadsheet else set()
-        if kept.issuperset(there):
-            return False
-        for sheet in book.worksheets:
-            lines = list(sheet.iter_rows())
-            column = next((c.column for line in lines[:_MAX_KEY_ROW] for c in line if c.value == "item"), 0)
-            for line in lines if column else ():
-                number = whole_number(line[column - 1].value)
-                # The other cells of a merged range hold nothing, and cannot be set.
-                for cell in line if number is not None and number not in kept else ():
-                    if hasattr(cell, "hyperlink"):
-                        cell.value = cell.hyperlink = cell.comment = None
-        if kept:
-            book.save(whole)
-    if not kept:
-        path.unlink()
-        return True
-    with replacing(path) as temporary:
-        temporary.write_bytes(whole.getvalue())
-        shutil.copystat(path, temporary)  # answers that were not read yet keep their time
-    return True
 
 
 def check_archive(path: Path) -> None:
@@ -246,3 +238,111 @@ def check_archive(path: Path) -> None:
     # zipfile raises these for other bytes, a password, or an unknown compression.
     except (zipfile.BadZipFile, zlib.error, EOFError, ValueError, RuntimeError) as error:
         raise RoundError(f"the file is not a complete workbook ({error}); {_SAVE_AGAIN}") from error
+
+
+# --- The answers of a row ---------------------------------------------------------------------------------------------
+
+
+def read_answers(
+    row: ReturnedRow,
+    given: Mapping[str, CellValue],
+    item: Item,
+    questions: Sequence[Question],
+    language: Language,
+    mistakes: list[Message],
+    notes: list[Message],
+) -> RowAnnotations:
+    """Read the answers of a row.
+
+    Args:
+        row, item: the row and its item.
+        given: column key -> value, of answer columns that are not empty.
+        questions: of the round.
+        language: of the choices in messages.
+        mistakes, notes: get a message for each mistake or note.
+    """
+    if not given:
+        return RowAnnotations("empty")
+    marked: list[str] = []
+    found: list[Message] = []
+    for key in (key for key in given if ":" in key or key == "skip"):
+        if isinstance(raw := given[key], str) and fold(raw) in _marks():
+            marked.append(key)
+        else:
+            problem = f"{quoted(str(raw))} is not a valid answer; write yes, or leave the cell empty"
+            found.append(Message(row.place(key), problem, "not a mark"))
+    if "skip" in marked:
+        if ignored := [key for key in given if key != "skip"]:
+            problem = (
+                f"the item is skipped; its answers, from {row.place(ignored[0])} on, do not count. If it was skipped "
+                "by mistake, have this cell emptied"
+            )
+            notes.append(Message(row.place("skip"), problem, "skipped with answers"))
+        return RowAnnotations("answered", {SKIPPED: "yes"})
+    answers: dict[str, Value] = {}
+    for question in questions:
+        name = question.name
+        labels = tuple(label for label in question.labels if f"{name}:{label}" in marked)
+        if question.form == "labels" and labels:
+            answers[name] = labels
+        elif name in given:
+            try:
+                answers[name] = read_choice(question, item, given[name], language)
+            except RoundError as error:
+                found.append(Message(row.place(name), str(error), f"invalid answer to {name}"))
+        if name in answers and question.after is not None and not question.is_asked(answers):
+            other, label = question.after
+            key = next(one for one in given if one.partition(":")[0] == name)
+            problem = f"{name} is answered, but it is asked only if {other} is {label}; empty it, or change "
+            found.append(Message(row.place(key), problem + row.place(other), problem))
+    mistakes += found
+    if found:
+        return RowAnnotations("mistaken")
+    missing = [one.name for one in questions if one.required and one.name not in answers and one.is_asked(answers)]
+    if missing:
+        cells = ", ".join(f"{row.place(name)} ({name})" for name in missing)
+        problem = f"this row is incomplete and not counted; empty (or merged with another cell): {cells}"
+        mistakes.append(Message(row.place(next(iter(given))), problem, f"incomplete: {', '.join(missing)}"))
+        return RowAnnotations("partial")
+    return RowAnnotations("answered", answers)
+
+
+def read_choice(question: Question, item: Item, raw: CellValue, language: Language) -> Value:
+    """Return the answer in a cell; raise RoundError with the choices in `language` if it is invalid."""
+    if question.form == "text":
+        return str(raw).replace("\r\n", "\n").replace("\r", "\n").strip()
+    if question.form == "rating" and (number := whole_number(raw)) is not None and number in question.ratings:
+        return number
+    values = choice_forms(question, item.labels).get(fold(raw), frozenset()) if isinstance(raw, str) else frozenset()
+    # Of labels that differ only in what `fold` removes, the one that is typed exactly.
+    if len(values) > 1 and isinstance(raw, str) and raw.strip() in values:
+        return raw.strip()
+    if len(values) == 1:
+        return next(iter(values))
+    choices = ", ".join(f"“{text}”" for text in item_choices(question, item.labels, language).values())
+    typed = raw if isinstance(raw, (str, int, float)) else str(raw)
+    raise RoundError(f"{quoted(typed)} is not a valid answer; choose from {choices}")
+
+
+@lru_cache(maxsize=4096)
+def choice_forms(question: Question, labels: tuple[str, ...]) -> Mapping[str, frozenset[str | int]]:
+    """Return folded text -> values that it may mean. `labels`: of an adjudication's item."""
+    forms: dict[str, frozenset[str | int]] = {}
+    for language in LANGUAGES:
+        for value, text in item_choices(question, labels, language).items():
+            for form in (fold(str(value)), fold(text)):
+                forms[form] = forms.get(form, frozenset()) | {value}
+    return forms
+
+
+@lru_cache(maxsize=1)
+def _marks() -> frozenset[str]:
+    """Return what is read as a mark in a column of one label, or of skipping."""
+    marks = (interface_text(name, one) for name in ("skip_yes", "skip", "yes") for one in LANGUAGES)
+    return frozenset(map(fold, (*marks, "yes")))
+
+
+def fold(text: str) -> str:
+    """Normalise a text for comparison: width, case, apostrophes, hyphens, white space and space around colons."""
+    plain = unicodedata.normalize("NFKC", text.translate(_PUNCTUATION)).casefold()
+    return re.sub(r" ?: ?", ":", " ".join(unicodedata.normalize("NFKC", plain).split()))

@@ -1,35 +1,35 @@
-"""Write a spreadsheet: guidelines, one sheet a session, separate texts, and two hidden sheets.
+"""Write a workbook: guidelines, one sheet a session, separate texts, and two hidden sheets.
 
 Each session's sheet has a hidden row of column keys, a row of headings, and one row an item. Texts about a crisis and
 long ones are on a sheet of their own. The hidden sheets hold the choices of the drop-down lists, and what identifies
-the file and its rows: the spreadsheet's code, and a checksum of each item's texts.
+the file and its rows: the workbook's code, and a checksum of each item's texts.
 """
 
 from __future__ import annotations
 
 import hashlib
+import hmac
 import io
 import re
+import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from openpyxl.styles import Alignment, Border, Font, NamedStyle, PatternFill, Protection, Side
+from openpyxl.utils import get_column_letter
+from openpyxl.workbook import Workbook
+from openpyxl.worksheet.datavalidation import DataValidation
+from openpyxl.worksheet.hyperlink import Hyperlink
+
 from h2htalk.data.languages import Language, find_language
+from h2htalk.rounds.annotators import Annotator
+from h2htalk.rounds.assignment.assignments import Assignment
 from h2htalk.rounds.items import Item
 from h2htalk.rounds.questions import Question
-from h2htalk.rounds.spreadsheets.assigned_files import Spreadsheet, SpreadsheetRound
-from h2htalk.rounds.spreadsheets.item_text import (
-    MAX_LINES,
-    cell_text,
-    context_blocks,
-    item_blocks,
-    join_blocks,
-    line_count,
-    reply_blocks,
-    split_text,
-    suggestion_text,
-)  # fmt: skip
+from h2htalk.rounds.round_state import RoundState
+from h2htalk.rounds.spreadsheets.item_text import cell_text, context_blocks, item_blocks, join_blocks, reply_blocks
 from h2htalk.rounds.texts.interface import (
     interface_text,
     label_help,
@@ -41,17 +41,21 @@ from h2htalk.rounds.texts.interface import (
 from h2htalk.text.escaping import printable_lines
 
 if TYPE_CHECKING:
-    from openpyxl.workbook import Workbook
     from openpyxl.worksheet.worksheet import Worksheet
 
 # Titles of the hidden sheets of choices and of codes.
 LISTS, CODES = "lists", "codes"
-# Columns that an item's checksum covers.
-CHECKED = ("notice", "text", "reply", "suggestion")
+# Columns that an item's checksum covers, and the keys of a line on the sheet of texts.
+CHECKED, LINE = ("notice", "text", "reply", "suggestion"), ("speaker", "line")
 # Maximum lengths of a data validation's prompt and its title; Excel rejects files with longer ones.
 MAX_PROMPT, MAX_PROMPT_TITLE = 250, 30
 # Hidden keys and headings are above the items.
 _FIRST_ROW = 3
+# Excel shows rows of up to 409 points: about 27 lines, fewer with wide fonts.
+_MAX_LINES = 22
+# Longest part of a line in one row (characters): 18 lines of Chinese in a column of 70.
+_MAX_PART = 600
+_WIDE = re.compile("[\u2e80-\uffef]")
 # Widths in Latin letters; lines of 55 are comfortable to read, and 82 are a page of A4.
 _WIDTHS = {"item": 6, "notice": 16, "text": 55, "reply": 40, "suggestion": 16}
 _ANSWER_WIDTH, _LABEL_WIDTH, _COMMENT_WIDTH = 16, 5, 24
@@ -69,6 +73,50 @@ _LINK = re.compile(r"\[([^\]]+)\]\((?:mailto:)?([^)\s]+)\)")
 _MARKS = re.compile(r"(\*\*|__|\*|`)(?=\S)(.+?)(?<=\S)\1")
 _RULE = re.compile(r"(-{3,}|\*{3,}|_{3,})$")
 
+# Answers to write into a workbook: item number -> column key -> value of the cell.
+TypedAnswers = Mapping[int, Mapping[str, Any]]
+
+
+# --- The workbooks of a round -----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Spreadsheet:
+    """One annotator's part of one assignment set.
+
+    Attributes:
+        stem: file name without suffix: NAME, or `NAME set 2` for the second assignment set.
+        code: keyed hash of round, assignment set and annotator; it identifies the file whatever its name is.
+        language: of headings and choices: the annotator's first language in which one of the items is written.
+        assignments: in the annotator's order; erased items leave gaps in their places.
+    """
+
+    annotator: Annotator
+    stem: str
+    code: str
+    language: Language
+    assignments: tuple[Assignment, ...]
+
+
+def spreadsheets_of(state: RoundState) -> dict[str, Spreadsheet | None]:
+    """Return code -> spreadsheet of a round; None where no item is left. Raise DataError."""
+    languages, salt = {item.id: item.language for item in state.items}, state.folder.salt()
+    found: dict[str, Spreadsheet | None] = {}
+    for one_set in state.sets:
+        by_annotator: dict[str, list[Assignment]] = {annotator.id: [] for annotator in state.annotators}
+        for assignment in one_set.assignments:
+            by_annotator[assignment.annotator].append(assignment)
+        for annotator in state.annotators:
+            message = "\0".join((state.name, str(one_set.number), annotator.id)).encode(errors="backslashreplace")
+            code = hmac.new(salt, message, hashlib.sha256).hexdigest()[:16]
+            theirs = tuple(sorted(by_annotator[annotator.id], key=lambda one: one.place))
+            written = {languages[one.item] for one in theirs}
+            # No name contains a space.
+            stem = annotator.name if one_set.number == 1 else f"{annotator.name} set {one_set.number}"
+            language = next((one for one in (*annotator.languages, *written) if one in written), None)
+            found[code] = Spreadsheet(annotator, stem, code, language, theirs) if language else None
+    return found
+
 
 @dataclass(frozen=True, slots=True)
 class SpreadsheetColumn:
@@ -79,7 +127,6 @@ class SpreadsheetColumn:
             several), or `skip`.
         heading: shown to the annotator.
         width: in Latin letters.
-        is_answer: whether the annotator fills it in.
         question: that is answered in the column; None for other columns.
         label: of a question with several labels, the one that is answered with yes.
         help: when to choose what.
@@ -88,25 +135,9 @@ class SpreadsheetColumn:
     key: str
     heading: str
     width: int
-    is_answer: bool = False
     question: Question | None = None
     label: str = ""
     help: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class SpreadsheetRow:
-    """One item in a spreadsheet: its number, session, and the texts of the columns in `CHECKED`.
-
-    Attributes:
-        separate: whether its text is on the sheet of texts: it is about a crisis, or too long.
-    """
-
-    number: int
-    session: int
-    item: Item
-    separate: bool
-    cells: Mapping[str, str]
 
 
 def answer_columns(questions: Sequence[Question], language: Language) -> list[SpreadsheetColumn]:
@@ -118,28 +149,105 @@ def answer_columns(questions: Sequence[Question], language: Language) -> list[Sp
             for label in question.labels:
                 heading = interface_text("if_yes", language, label=label_text(name, label, language))
                 why = label_help(name, label, language) or help
-                columns.append(SpreadsheetColumn(f"{name}:{label}", heading, _LABEL_WIDTH, True, question, label, why))
+                columns.append(SpreadsheetColumn(f"{name}:{label}", heading, _LABEL_WIDTH, question, label, why))
         else:
             optional = "" if question.required else f"\n({interface_text('optional', language)})"
             width = _COMMENT_WIDTH if question.form == "text" else _ANSWER_WIDTH
-            heading = question_title(name, language) + optional
-            columns.append(SpreadsheetColumn(name, heading, width, True, question, help=help))
+            columns.append(
+                SpreadsheetColumn(name, question_title(name, language) + optional, width, question, "", help)
+            )
     skip, help = interface_text("skip", language), interface_text("skip_is_fine", language)
-    return [*columns, SpreadsheetColumn("skip", skip, _ANSWER_WIDTH, True, help=help)]
+    return [*columns, SpreadsheetColumn("skip", skip, _ANSWER_WIDTH, help=help)]
 
 
-def item_choices(question: Question, item: Item, language: Language) -> dict[str | int, str]:
-    """Return stored value -> text of the choice; empty for free text. An adjudication's items have their own labels."""
+def item_choices(question: Question, labels: Sequence[str], language: Language) -> dict[str | int, str]:
+    """Return stored value -> text of the choice; empty for free text. `labels`: of an adjudication's item, or none."""
     if question.form == "rating":
         return {step: cell_text(rating_text(question.name, step, language)) for step in question.ratings}
-    labels = item.labels if question.name == "label" and item.labels else question.labels
-    return {label: cell_text(label_text(question.name, label, language)) for label in labels}
+    own = labels if question.name == "label" and labels else question.labels
+    return {label: cell_text(label_text(question.name, label, language)) for label in own}
 
 
-def texts_checksum(texts: Mapping[str, object]) -> str:
-    """Return 8 digits for the texts of an item's row; white space and punctuation do not matter."""
-    message = "\0".join(_IGNORED.sub("", str(texts.get(key, ""))) for key in CHECKED)
-    return hashlib.sha256(message.encode(errors="backslashreplace")).hexdigest()[:8]
+def texts_checksum(texts: Mapping[str, str], lines: str) -> str:
+    """Return a checksum of an item's texts: of its row, and its lines on the sheet of texts, joined.
+
+    White space and punctuation do not matter.
+    """
+    message = "\0".join(_IGNORED.sub("", text) for text in (*(texts.get(key, "") for key in CHECKED), lines))
+    # A letter in front: programs read 123e4567 as a number.
+    return f"c{hashlib.sha256(message.encode(errors='backslashreplace')).hexdigest()[:8]}"
+
+
+# --- Items ------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class SpreadsheetRow:
+    """One item in a spreadsheet: its number, session, and the texts of the columns in `CHECKED`.
+
+    Attributes:
+        lines: speaker, text and style of each line on the sheet of texts, if the item is about a crisis or too long.
+    """
+
+    number: int
+    session: int
+    item: Item
+    cells: Mapping[str, str]
+    lines: Sequence[tuple[str, str, str]]
+
+
+def _row(state: RoundState, assignment: Assignment, item: Item, language: Language) -> SpreadsheetRow:
+    number = assignment.place
+    note = [item.note.strip()] if item.note.strip() else []
+    titled = bool(item.context) or not item.turns
+    cells = {"text": "\n\n".join([*note, join_blocks(context_blocks(item, language), titled=titled)])}
+    if item.crisis:
+        cells["notice"] = interface_text(item.notice, language)
+    if reply := join_blocks(reply_blocks(item, language), titled=True):
+        cells["reply"] = reply
+    if state.spec.suggest and (suggestion := _suggestion_text(item, state.questions, language)):
+        cells["suggestion"] = suggestion
+    lines: list[tuple[str, str, str]] = []
+    if item.crisis or any(line_count(cells.get(key, ""), _WIDTHS[key]) > _MAX_LINES for key in ("text", "reply")):
+        lines = list(_separate_lines(item, number, language))
+        sheet = interface_text("texts", language)
+        cells["text"] = interface_text("text_elsewhere", language, sheet=sheet, number=number)
+        cells.pop("reply", None)
+    return SpreadsheetRow(number, assignment.session, item, {key: cell_text(one) for key, one in cells.items()}, lines)
+
+
+def _separate_lines(item: Item, number: int, language: Language) -> Iterator[tuple[str, str, str]]:
+    yield "", f"{interface_text('item', language)} {number}", "title"
+    if item.crisis:
+        yield "", interface_text(item.notice, language), "notice"
+    for block in item_blocks(item, language):
+        yield "", block.title, "heading"
+        for speaker, text in block.lines:
+            for at, part in enumerate(split_text(printable_lines(text))):
+                yield "" if at else speaker, cell_text(part), "plain"
+    yield "", "", "plain"
+
+
+def _suggestion_text(item: Item, questions: Sequence[Question], language: Language) -> str:
+    """Return a model's answers as annotators read them, each below its question."""
+    lines = []
+    for question in questions:
+        if question.name in item.suggested:
+            value, texts = question.read(item.suggested[question.name]), item_choices(question, (), language)
+            shown = "; ".join(texts.get(one, str(one)) for one in (value if isinstance(value, tuple) else (value,)))
+            lines.append(f"{question_title(question.name, language)}\n{shown}")
+    return "\n".join(lines)
+
+
+def line_count(text: str, width: int) -> int:
+    """Estimate the lines of a text in a column of `width` Latin letters; Chinese characters are twice as wide."""
+    return sum(1 + (len(line) + len(_WIDE.findall(line))) // width for line in text.split("\n"))
+
+
+def split_text(text: str) -> Iterator[str]:
+    """Split a text into its lines, and long lines into parts that one row can show."""
+    for line in text.split("\n"):
+        yield from textwrap.wrap(line, _MAX_PART, drop_whitespace=False, replace_whitespace=False) or [""]
 
 
 def guideline_lines(text: str) -> Iterator[tuple[str, str]]:
@@ -155,68 +263,54 @@ def guideline_lines(text: str) -> Iterator[tuple[str, str]]:
         yield style, _MARKS.sub(r"\2", _LINK.sub(r"\1 (\2)", line)).removeprefix("> ")
 
 
-def write_workbook(round: SpreadsheetRound, spreadsheet: Spreadsheet, guidelines: str, path: Path) -> None:
-    """Write a spreadsheet. Raise OSError if the file cannot be written."""
-    from openpyxl.workbook import Workbook
+# --- Sheets -----------------------------------------------------------------------------------------------------------
 
-    book = Workbook()
+
+def write_workbook(
+    state: RoundState, spreadsheet: Spreadsheet, path: Path, answers: TypedAnswers | None = None
+) -> None:
+    """Write a spreadsheet; with `answers` only the rows that it names, filled in. Raise DataError, OSError."""
+    book, language = Workbook(), spreadsheet.language
     add_styles(book)
-    language = spreadsheet.language
-    _write_guidelines(book.active, guidelines, language)
-    texts = _text_columns(round, spreadsheet)
-    columns = [*texts, *answer_columns(round.questions, language)]
-    rows = [_row(round, one.item, one.place, one.session, texts, language) for one in spreadsheet.assignments]
-    first_lines = _write_texts(book, [row for row in rows if row.separate], language)
+    _write_guidelines(book.active, state.folder.guidelines(language), language)
+    items = {item.id: item for item in state.items}
+    rows = [_row(state, one, items[one.item], language) for one in spreadsheet.assignments]
+    columns = [*_text_columns(rows, language), *answer_columns(state.questions, language)]
+    first_lines = _write_texts(book, [row for row in rows if row.lines], language)
     lists = _Lists(book.create_sheet(LISTS))
     for at, session in enumerate(sorted({row.session for row in rows}), 1):
         sheet = book.create_sheet(interface_text("session_number", language, number=session), at)
-        _write_session(sheet, columns, [row for row in rows if row.session == session], language, lists, first_lines)
-    _write_codes(book.create_sheet(CODES), round, spreadsheet, rows)
+        shown = [row for row in rows if row.session == session and (answers is None or row.number in answers)]
+        _write_session(sheet, columns, shown, language, lists, first_lines, answers or {})
+    sheet = book.create_sheet(CODES)
+    sheet.sheet_state = "hidden"
+    codes = [("item", spreadsheet.code, state.name, spreadsheet.annotator.name)]
+    for at, cells in enumerate([*codes, *((row.number, _checksum(row)) for row in rows)], 1):
+        for column, value in enumerate(cells, 1):
+            write_cell(sheet, at, column, value, "plain")
+    _finish_sheet(sheet, landscape=False)
     whole = io.BytesIO()  # a ZipFile on a full disk would complain a second time when it is collected
     book.save(whole)
     path.write_bytes(whole.getvalue())
 
 
-def _text_columns(round: SpreadsheetRound, spreadsheet: Spreadsheet) -> list[SpreadsheetColumn]:
+def _checksum(row: SpreadsheetRow) -> str:
+    return texts_checksum(row.cells, "".join(f"{speaker}{text}" for speaker, text, _ in row.lines))
+
+
+def _text_columns(rows: Sequence[SpreadsheetRow], language: Language) -> list[SpreadsheetColumn]:
     """Return the columns for item number, notice, text, reply and suggestion that are needed."""
-    language = spreadsheet.language
-    items = [round.items[one.item] for one in spreadsheet.assignments]
-    headings = {"item": interface_text("item", language)}
-    if any(item.crisis for item in items):
-        headings["notice"] = interface_text("notice", language)
-    mixed = any(item.context or not item.turns for item in items)
-    headings["text"] = interface_text("text" if mixed else "conversation", language)
-    if titles := {block.title: None for item in items for block in reply_blocks(item, language)}:
-        headings["reply"] = " / ".join(titles)
-    if round.suggest and any(item.suggested for item in items):
-        headings["suggestion"] = interface_text("suggestion", language)
-    return [SpreadsheetColumn(key, heading, _WIDTHS[key]) for key, heading in headings.items()]
-
-
-def _row(
-    round: SpreadsheetRound,
-    name: str,
-    number: int,
-    session: int,
-    columns: Sequence[SpreadsheetColumn],
-    language: Language,
-) -> SpreadsheetRow:
-    item, keys = round.items[name], {column.key for column in columns}
-    note = [item.note.strip()] if item.note.strip() else []
-    titled = bool(item.context) or not item.turns
-    cells = {"text": "\n\n".join([*note, join_blocks(context_blocks(item, language), titled=titled)])}
-    if item.crisis:
-        cells["notice"] = interface_text(item.notice, language)
-    if "reply" in keys:  # the column may hold both kinds of reply, so each has its title
-        cells["reply"] = join_blocks(reply_blocks(item, language), titled=True)
-    if "suggestion" in keys:
-        cells["suggestion"] = suggestion_text(item, round.questions, language)
-    too_long = any(line_count(cells.get(key, ""), _WIDTHS[key]) > MAX_LINES for key in ("text", "reply"))
-    if separate := item.crisis or too_long:
-        sheet = interface_text("texts", language)
-        cells["text"] = interface_text("text_elsewhere", language, sheet=sheet, number=number)
-        cells.pop("reply", None)
-    return SpreadsheetRow(number, session, item, separate, {key: cell_text(text) for key, text in cells.items()})
+    replies = {block.title: None for row in rows for block in reply_blocks(row.item, language)}
+    mixed = any(row.item.context or not row.item.turns for row in rows)
+    headings = {
+        "item": interface_text("item", language),
+        "notice": interface_text("notice", language),
+        "text": interface_text("text" if mixed else "conversation", language),
+        "reply": " / ".join(replies),
+        "suggestion": interface_text("suggestion", language),
+    }
+    used = {"item"}.union(*(row.cells for row in rows))
+    return [SpreadsheetColumn(key, heading, _WIDTHS[key]) for key, heading in headings.items() if key in used]
 
 
 def _write_guidelines(sheet: Worksheet, text: str, language: Language) -> None:
@@ -230,51 +324,23 @@ def _write_guidelines(sheet: Worksheet, text: str, language: Language) -> None:
 
 def _write_texts(book: Workbook, rows: Sequence[SpreadsheetRow], language: Language) -> dict[int, int]:
     """Write the separate texts, one row a line, with the speakers beside it; return item number -> its first row."""
+    first: dict[int, int] = {}
     if not rows:
-        return {}
+        return first
     sheet = book.create_sheet(interface_text("texts", language))
     for letter, width in _TEXT_WIDTHS.items():
         sheet.column_dimensions[letter].width = width
     sheet.column_dimensions["A"].hidden = sheet.row_dimensions[1].hidden = True
-    write_cell(sheet, 1, 1, "item", "plain")
-    first: dict[int, int] = {}
-    at = 2
-
-    def line(row: SpreadsheetRow, speaker: str, text: str, style: str) -> None:
-        nonlocal at
-        write_cell(sheet, at, 1, row.number, "plain")
+    for column, key in enumerate(("item", *LINE), 1):
+        write_cell(sheet, 1, column, key, "plain")
+    lines = [(row.number, *line) for row in rows for line in row.lines]
+    for at, (number, speaker, text, style) in enumerate(lines, 2):
+        first.setdefault(number, at)
+        write_cell(sheet, at, 1, number, "plain")
         write_cell(sheet, at, 2, speaker, "plain")
         write_cell(sheet, at, 3, text, style)
-        at += 1
-
-    for row in rows:
-        first[row.number] = at
-        line(row, "", f"{interface_text('item', language)} {row.number}", "title")
-        if row.item.crisis:
-            line(row, "", interface_text(row.item.notice, language), "notice")
-        for block in item_blocks(row.item, language):
-            line(row, "", block.title, "heading")
-            for speaker, text in block.lines:
-                for number, part in enumerate(split_text(printable_lines(text))):
-                    line(row, "" if number else speaker, part, "plain")
-        line(row, "", "", "plain")
     _finish_sheet(sheet, landscape=False)
     return first
-
-
-def _write_codes(
-    sheet: Worksheet, round: SpreadsheetRound, spreadsheet: Spreadsheet, rows: Sequence[SpreadsheetRow]
-) -> None:
-    sheet.sheet_state = "hidden"
-    for at, text in enumerate(("item", spreadsheet.code, round.name, spreadsheet.annotator.name), 1):
-        write_cell(sheet, 1, at, text, "plain")
-    for at, row in enumerate(rows, 2):
-        write_cell(sheet, at, 1, row.number, "plain")
-        write_cell(sheet, at, 2, f"c{texts_checksum(row.cells)}", "plain")  # programs read 123e4567 as a number
-    _finish_sheet(sheet, landscape=False)
-
-
-# --- A session ----------------------------------------------------------------------------------------------------
 
 
 def _write_session(
@@ -284,32 +350,33 @@ def _write_session(
     language: Language,
     lists: _Lists,
     first_lines: Mapping[int, int],
+    answers: TypedAnswers,
 ) -> None:
-    from openpyxl.utils import get_column_letter
-
-    for at, column in enumerate(columns, 1):
+    for number, column in enumerate(columns, 1):
+        letter = get_column_letter(number)
         # Chinese fits into narrow columns without rotation, two characters a line.
         rotated = bool(column.label) and find_language(language).spaced
-        write_cell(sheet, 1, at, column.key, "plain")
-        write_cell(sheet, 2, at, column.heading, "rotated" if rotated else "head")
-        sheet.column_dimensions[get_column_letter(at)].width = column.width
+        write_cell(sheet, 1, number, column.key, "plain")
+        write_cell(sheet, 2, number, column.heading, "rotated" if rotated else "head")
+        sheet.column_dimensions[letter].width = column.width
         if rotated:
             sheet.row_dimensions[2].height = _ROTATED_HEIGHT
-        if column.is_answer:
-            _add_choices(sheet, get_column_letter(at), column, rows, language, lists)
-    sheet.row_dimensions[1].hidden = True
-    for at, row in enumerate(rows, _FIRST_ROW):
-        for number, column in enumerate(columns, 1):
-            if column.is_answer:
-                is_comment = column.question is not None and column.question.form == "text"
-                write_cell(sheet, at, number, None, "comment" if is_comment else "answer")
+        is_comment = column.question is not None and column.question.form == "text"
+        for at, row in enumerate(rows, _FIRST_ROW):
+            if column.key not in _WIDTHS:
+                typed = answers.get(row.number, {}).get(column.key)
+                write_cell(sheet, at, number, typed, "comment" if is_comment else "answer", is_typed=True)
                 continue
             value = row.number if column.key == "item" else row.cells.get(column.key, "")
-            is_link = column.key == "text" and row.separate
+            is_link = column.key == "text" and bool(row.lines)
             style = "link" if is_link else "notice" if column.key == "notice" and value else "text"
             cell = write_cell(sheet, at, number, value, style)
             if is_link:
-                _link(cell, f"'{interface_text('texts', language)}'!C{first_lines[row.number]}")
+                place = f"'{interface_text('texts', language)}'!C{first_lines[row.number]}"
+                cell.hyperlink = Hyperlink(ref=cell.coordinate, location=place)
+        if column.key not in _WIDTHS:
+            _add_choices(sheet, letter, column, rows, language, lists)
+    sheet.row_dimensions[1].hidden = True
     sheet.freeze_panes = f"B{_FIRST_ROW}"
     sheet.print_title_rows = "2:2"
     _finish_sheet(sheet, landscape=True)
@@ -324,15 +391,13 @@ def _add_choices(
     lists: _Lists,
 ) -> None:
     """Add drop-down lists, one for all rows with the same choices."""
-    from openpyxl.worksheet.datavalidation import DataValidation
-
     question = column.question
     groups: dict[tuple[str, ...], list[str]] = {}
     for at, row in enumerate(rows, _FIRST_ROW):
         if question is None or question.form == "labels":
             choices: tuple[str, ...] = (interface_text("yes" if question else "skip_yes", language),)
         else:
-            choices = tuple(item_choices(question, row.item, language).values())
+            choices = tuple(item_choices(question, row.item.labels, language).values())
         groups.setdefault(choices, []).append(f"{letter}{at}")
     title = label_text(question.name, column.label, language) if question and column.label else column.heading
     for choices, cells in groups.items():
@@ -362,8 +427,6 @@ class _Lists:
 
     def range_of(self, choices: tuple[str, ...]) -> str:
         """Return the range of cells with these choices, as a validation names it."""
-        from openpyxl.utils import get_column_letter
-
         if choices not in self._ranges:
             at = len(self._ranges) + 1
             for number, choice in enumerate(choices, 1):
@@ -373,13 +436,11 @@ class _Lists:
         return self._ranges[choices]
 
 
-# --- Cells --------------------------------------------------------------------------------------------------------
+# --- Cells ------------------------------------------------------------------------------------------------------------
 
 
 def add_styles(book: Workbook) -> None:
     """Add the named styles. All wrap text: programs fit the height of rows without an explicit one."""
-    from openpyxl.styles import Alignment, Border, Font, NamedStyle, PatternFill, Protection, Side
-
     side = Side(style="thin", color="C9CED6")
     box = Border(left=side, right=side, top=side, bottom=side)
     head = {"font": Font(bold=True, color="FFFFFF"), "border": box, "fill": PatternFill("solid", "2F4A6D")}
@@ -402,23 +463,17 @@ def add_styles(book: Workbook) -> None:
         book.add_named_style(NamedStyle(name=f"h2htalk {name}", **(wrap | parts)))
 
 
-def write_cell(sheet: Worksheet, row: int, column: int, value: str | int | None, style: str) -> Any:
-    """Write a cell, text always as text and never as a formula, and return it."""
+def write_cell(sheet: Worksheet, row: int, column: int, value: Any, style: str, *, is_typed: bool = False) -> Any:
+    """Write a cell, text always as text and never as a formula, and return it; typed text is not escaped."""
     cell = sheet.cell(row, column)
     cell.style = f"h2htalk {style}"
-    if isinstance(value, int):
-        cell.value = value
-    elif value:
-        cell.value = _LOOKS_ESCAPED.sub("_x005F_", cell_text(value))
+    if isinstance(value, str) and value:
+        cell.value = _LOOKS_ESCAPED.sub("_x005F_", value if is_typed else cell_text(value))
         # openpyxl would take "=x" for a formula and "#N/A" for an error.
         cell.data_type = "s"
+    elif value != "":
+        cell.value = value
     return cell
-
-
-def _link(cell: Any, location: str) -> None:
-    from openpyxl.worksheet.hyperlink import Hyperlink
-
-    cell.hyperlink = Hyperlink(ref=cell.coordinate, location=location)
 
 
 def _finish_sheet(sheet: Worksheet, *, landscape: bool) -> None:

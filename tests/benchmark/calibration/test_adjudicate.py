@@ -15,7 +15,7 @@ from byte_search import files_with
 from judged_made import annotators, command, evaluated, given, judge_file, rate
 from kills import interrupted_at
 from rounds_made import NAMES
-from spreadsheet_rounds import fill
+from spreadsheet_rounds import fill, spreadsheets, workbook_path
 
 from h2htalk.benchmark.adjudicate import close_adjudication, open_rating_round, read_round_ratings
 from h2htalk.benchmark.judge.judgements import answer_id, item_of
@@ -32,7 +32,6 @@ from h2htalk.errors import RoundError
 from h2htalk.rounds.item_sources import input_text, scenario_item
 from h2htalk.rounds.lifecycle import close_round
 from h2htalk.rounds.round_folder import RoundFolder
-from h2htalk.rounds.spreadsheets.assigned_files import read_spreadsheet_round
 
 S_PARTS = ("bleu_1", "bleu_2", "bleu_3", "bleu_4", "rouge_1", "rouge_l", "ss")
 WORST = ("itinerary-advanced-07", "itinerary-basic-07", "itinerary-advanced-01", "itinerary-basic-01")
@@ -83,17 +82,16 @@ def test_from_the_judge_to_people_and_into_the_table(run: Path, tmp_path: Path) 
     assert items_of(run / "adjudication" / "low.items.jsonl") == [f"mini-en-{item}" for item in WORST]
     # The first annotator gives 2, 3, 4, 5 in the order of ids, the second one less.
     first = {item.id: rating for item, rating in zip(RoundFolder(low).items(), (2, 3, 4, 5), strict=True)}
-    known = read_spreadsheet_round(RoundFolder(low))
-    for sheet in known.spreadsheets:
+    for sheet in spreadsheets(RoundFolder(low)):
         less = NAMES.index(sheet.annotator.name)
         typed = {n: {"rating": first[one.item] - less} for n, one in enumerate(sheet.assignments, 1)}
         if less:
             unfinished = dict(list(typed.items())[:-1])
-            fill(known.folder / f"{sheet.stem}.xlsx", unfinished)
+            fill(workbook_path(RoundFolder(low), sheet.stem), unfinished)
             # Closing is refused while somebody still works, and nothing of the round counts.
             assert "1 assignment is missing" in command("adjudicate", "close", run, low, code=2)
             assert not (run / "adjudication" / "ratings.jsonl").exists()
-        fill(known.folder / f"{sheet.stem}.xlsx", typed)
+        fill(workbook_path(RoundFolder(low), sheet.stem), typed)
     assert "8 of 8" in command("round", "status", low)
     command("round", "close", low)
     before = cells(run)

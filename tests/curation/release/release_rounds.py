@@ -8,7 +8,7 @@ from pathlib import Path
 from curation_made import finished
 from release_items import different
 from rounds_made import answer, crowd, expert, people
-from spreadsheet_rounds import rows_of, write_rows
+from spreadsheet_rounds import rows_of, spreadsheets, workbook_path, write_rows
 
 from h2htalk.curation.candidates import Candidate, Reference
 from h2htalk.curation.workspace import Workspace
@@ -16,7 +16,6 @@ from h2htalk.data.scenario import Scenario
 from h2htalk.rounds.lifecycle import close_round, open_round
 from h2htalk.rounds.round_folder import RoundFolder
 from h2htalk.rounds.settings import make_spec
-from h2htalk.rounds.spreadsheets.assigned_files import read_spreadsheet_round
 
 NAMES = ("annalena", "bogumil", "chiara")
 # Item -> the answers of an annotator.
@@ -77,10 +76,9 @@ def write_spec(folder: Path, settings: str = "", *, quota: int = 4, version: str
 
 def change_answer(path: Path, item: str, column: str, value: str, annotators: Sequence[str] = NAMES) -> None:
     """Change one cell in the spreadsheets of some annotators."""
-    known = read_spreadsheet_round(RoundFolder(path))
-    for spreadsheet in known.spreadsheets:
+    for spreadsheet in spreadsheets(RoundFolder(path)):
         if spreadsheet.annotator.name in annotators:
-            file = known.folder / f"{spreadsheet.stem}.xlsx"
+            file = workbook_path(RoundFolder(path), spreadsheet.stem)
             rows = rows_of(file)
             for row, assignment in zip(rows, spreadsheet.assignments, strict=True):
                 if assignment.item == item:

@@ -22,6 +22,7 @@ from h2htalk.rounds.argilla.client import ArgillaClient, connect
 from h2htalk.rounds.argilla.platform import ArgillaPlatform
 from h2htalk.rounds.lifecycle import open_round, remove_annotator, reopen_round, round_status
 from h2htalk.rounds.questions import QUESTIONS
+from h2htalk.rounds.round_state import read_state
 
 pytestmark = [pytest.mark.live, pytest.mark.timeout(600), pytest.mark.usefixtures("signed_in")]
 
@@ -52,7 +53,7 @@ def test_further_annotators_and_other_users(stack: Stack, base: Path) -> None:
     assert status.mistakes == ()
     assert status.by_item["item-004"] == 0
     # The server counts it: of the two annotators that the round needs, it requests one more.
-    offered = ArgillaPlatform().collect(small.round).offered
+    offered = ArgillaPlatform().collect(read_state(small.round)).offered
     assert offered is not None
     assert (offered["item-000"], offered["item-002"], offered["item-004"]) == (0, 2, 1)
     response = re.search(r"response ([0-9a-f-]{36})", message)[1]
@@ -164,7 +165,7 @@ def test_responses_during_discarding_and_restoring_are_kept(
     changed = [replace(v, languages=("zh",) if v.name == one.name else v.languages, crisis=True)
                for v in small.round.annotators()]  # fmt: skip
     small.round.write_records("private/annotators.jsonl", changed)
-    messages = ArgillaPlatform().publish(small.round)
+    messages = ArgillaPlatform().publish(read_state(small.round))
     assert waiting == []
     assert any("was answered while it was restored; the answer is kept" in line for line in messages)
     status = round_status(small.round.path)

@@ -14,6 +14,7 @@ from h2htalk.rounds.argilla.platform import DISCARDS, ArgillaPlatform
 from h2htalk.rounds.argilla.record_publishing import AdvanceDiscards
 from h2htalk.rounds.lifecycle import close_round, open_round, reopen_round, round_status
 from h2htalk.rounds.round_folder import RoundFolder
+from h2htalk.rounds.round_state import read_state
 
 CHOSEN = (("c </script>", "ann"), ("c </script>", "cem"))
 
@@ -61,7 +62,7 @@ def test_discarding_an_answer_to_an_item_that_moved_is_a_skip(server: ArgillaDou
     server.respond(DATASET, named(round, "a"), "ann", **SAYS)
     round_status(round.path)
     add_second_set(round)
-    ArgillaPlatform().publish(round)
+    ArgillaPlatform().publish(read_state(round))
     server.respond(DATASET, named(round, "a"), "cem", **SAYS)
     assert round_status(round.path).by_item["a"] == 2
     server.respond(DATASET, named(round, "a"), "cem", status="discarded")
@@ -71,7 +72,7 @@ def test_discarding_an_answer_to_an_item_that_moved_is_a_skip(server: ArgillaDou
 
 def test_publishing_again_sees_an_answer_to_a_discarded_item(server: ArgillaDouble, round: RoundFolder) -> None:
     server.respond(DATASET, named(round, "b"), "ben", **SAYS)
-    ArgillaPlatform().publish(round)
+    ArgillaPlatform().publish(read_state(round))
     assert AdvanceDiscards(round.private / DISCARDS).all() == set()
     server.respond(DATASET, named(round, "b"), "ben", status="discarded")
     assert round_status(round.path).skipped == 1
@@ -118,14 +119,14 @@ def test_an_item_of_two_assignment_sets_counts_once(server: ArgillaDouble, round
     server.respond(DATASET, named(round, "a"), "ann", **SAYS)
     round_status(round.path)
     add_second_set(round)
-    messages = ArgillaPlatform().publish(round)
+    messages = ArgillaPlatform().publish(read_state(round))
     assert "4 items in 3 datasets" in messages[-1]
     assert "1 new record" in messages[-1]
 
 
 def test_only_records_of_items_that_need_annotators_are_missed(server: ArgillaDouble, round: RoundFolder) -> None:
     add_second_set(round)
-    ArgillaPlatform().publish(round)
+    ArgillaPlatform().publish(read_state(round))
     del server.dataset(DATASET)["records"][named(round, "a")]
     assert round_status(round.path).notes == ()
     second = DATASET.replace("set1", "set2")
@@ -183,7 +184,7 @@ def test_a_dataset_that_is_created_again_is_for_the_other_annotators(server: Arg
     server.respond(DATASET, named(round, "b"), "cem", **SAYS)
     assert round_status(round.path).completed == 3
     del server.datasets[server.dataset(DATASET)["id"]]
-    assert ArgillaPlatform().collect(round).offered == {"a": 0, "b": 1, "c </script>": 2, "d": 2}
+    assert ArgillaPlatform().collect(read_state(round)).offered == {"a": 0, "b": 1, "c </script>": 2, "d": 2}
     open_round(round.spec(), round.path)
     records = server.dataset(DATASET)["records"]
     assert records.keys() == {named(round, "b"), named(round, "c </script>")}
@@ -196,7 +197,7 @@ def test_an_item_of_a_later_assignment_set_is_offered_there_only(server: Argilla
     server.respond(DATASET, named(round, "a"), "ann", **SAYS)
     round_status(round.path)
     add_second_set(round)
-    ArgillaPlatform().publish(round)
+    ArgillaPlatform().publish(read_state(round))
     assert discarded_for(server, round, "a") == {"ben", "cem"}
     assert discarded_for(server, round, "a", "round-set2-en-01") == {"ann"}
     assert round_status(round.path).skipped == 0
@@ -209,9 +210,9 @@ def test_the_server_counts_responses_of_other_users(server: ArgillaDouble, round
     server.add_user("stranger")
     server.respond(DATASET, named(round, "a"), "stranger", **SAYS)
     server.respond(DATASET, named(round, "b"), "ann", **SAYS)
-    assert ArgillaPlatform().collect(round).offered == {"a": 1, "b": 1, "c </script>": 2, "d": 2}
+    assert ArgillaPlatform().collect(read_state(round)).offered == {"a": 1, "b": 1, "c </script>": 2, "d": 2}
     server.respond(DATASET, named(round, "a"), "ann", **SAYS)
-    offered = ArgillaPlatform().collect(round).offered
+    offered = ArgillaPlatform().collect(read_state(round)).offered
     assert offered is not None
     assert offered["a"] == 0
 
@@ -245,7 +246,7 @@ def test_an_edited_text_is_a_mistake(server: ArgillaDouble, round: RoundFolder) 
 
 def test_an_edited_text_of_an_item_that_moved(server: ArgillaDouble, round: RoundFolder) -> None:
     add_second_set(round)
-    ArgillaPlatform().publish(round)
+    ArgillaPlatform().publish(read_state(round))
     server.dataset(DATASET)["records"][named(round, "a")]["fields"]["item"] = {"data": "{}"}
     assert [one.startswith(f"{DATASET}: ") for one in round_status(round.path).mistakes] == [True]
 

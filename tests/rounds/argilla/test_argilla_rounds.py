@@ -14,6 +14,7 @@ from h2htalk.rounds.argilla.platform import ArgillaPlatform
 from h2htalk.rounds.lifecycle import open_round, reopen_round, round_status
 from h2htalk.rounds.questions import SKIPPED
 from h2htalk.rounds.round_folder import RoundFolder
+from h2htalk.rounds.round_state import read_state
 
 
 def test_publish_a_round(server: ArgillaDouble, tmp_path: Path) -> None:
@@ -148,7 +149,7 @@ def test_collect_responses_and_their_changes(server: ArgillaDouble, tmp_path: Pa
     server.respond(DATASET, named(round, "b"), "cem", status="draft", keep="keep")
     status = round_status(round.path)
     assert (status.completed, status.skipped, status.new, status.mistakes) == (2, 1, 7, ())
-    pulled = ArgillaPlatform().collect(round)
+    pulled = ArgillaPlatform().collect(read_state(round))
     (cem,) = (annotator.id for annotator in round.annotators() if annotator.name == "cem")
     assert pulled.started == {("b", cem)}
     answer = next(one for one in pulled.annotations if one.item == "a" and one.value == 4)

@@ -12,9 +12,9 @@ from openpyxl import Workbook, load_workbook
 
 from h2htalk.rounds.items import Item
 from h2htalk.rounds.questions import KEEP_LABELS, KINDS, QUESTIONS, SUBTASK, Question, questions_for
-from h2htalk.rounds.spreadsheets.item_text import cell_text, line_count
-from h2htalk.rounds.spreadsheets.row_answers import Choices
-from h2htalk.rounds.spreadsheets.xlsx_writing import add_styles, guideline_lines, write_cell
+from h2htalk.rounds.spreadsheets.item_text import cell_text
+from h2htalk.rounds.spreadsheets.xlsx_reading import choice_forms, read_choice
+from h2htalk.rounds.spreadsheets.xlsx_writing import add_styles, guideline_lines, line_count, write_cell
 from h2htalk.rounds.texts.interface import label_text, rating_text
 
 ANY = st.text(st.characters(), max_size=200)
@@ -71,10 +71,9 @@ def test_choices_are_read_in_every_form(
 ) -> None:
     question, value = chosen
     form = rating_text if question.form == "rating" else label_text
-    choices = Choices((question,), "en")
     for text in (str(value), form(question.name, value, language)):  # type: ignore[arg-type]
         typed = blanks + (text.upper() if upper else text) + blanks
-        assert choices.read(question, Item("x", "en"), typed) == value
+        assert read_choice(question, Item("x", "en"), typed, "en") == value
 
 
 @pytest.mark.parametrize(
@@ -88,7 +87,7 @@ def test_choices_are_read_in_every_form(
 )
 def test_choices_as_keyboards_type_them(name: str, typed: Any, stored: Any) -> None:
     (question,) = (one for one in QUESTIONS["crowd"] if one.name == name)
-    assert Choices((question,), "en").read(question, Item("x", "en"), typed) == stored
+    assert read_choice(question, Item("x", "en"), typed, "en") == stored
 
 
 @pytest.mark.parametrize(
@@ -97,16 +96,16 @@ def test_choices_as_keyboards_type_them(name: str, typed: Any, stored: Any) -> N
 )
 def test_labels_that_differ_only_in_case_or_width(labels: tuple[str, ...], doubtful: str) -> None:
     label = Question("label", "label", labels)
-    choices, item = Choices((label,), "en"), Item("x", "en", labels=labels)
-    assert [choices.read(label, item, f"{typed} ") for typed in labels] == list(labels)
+    item = Item("x", "en", labels=labels)
+    assert [read_choice(label, item, f"{typed} ", "en") for typed in labels] == list(labels)
     with pytest.raises(Exception, match="choose from"):
-        choices.read(label, item, doubtful)
+        read_choice(label, item, doubtful, "en")
 
 
 def test_no_two_choices_have_the_same_form() -> None:
     ties = questions_for("adjudication", [["yes", "no", *KEEP_LABELS], SUBTASK.labels])
     for question in [*ties, *(question for asked in QUESTIONS.values() for question in asked)]:
-        forms = Choices((question,), "en").forms(question, Item("x", "en"))
+        forms = choice_forms(question, ())
         assert [typed for typed, found in forms.items() if len(found) > 1] == []
 
 

@@ -29,8 +29,9 @@ from spreadsheet_rounds import (
 from h2htalk.errors import MissingExtraError, RoundError
 from h2htalk.rounds.lifecycle import close_round, open_round, reopen_round, round_status
 from h2htalk.rounds.questions import questions_for
-from h2htalk.rounds.round_folder import RoundFolder, now
-from h2htalk.rounds.spreadsheets import returned_files
+from h2htalk.rounds.round_folder import now
+from h2htalk.rounds.round_state import read_state
+from h2htalk.rounds.spreadsheets import platform
 from h2htalk.rounds.spreadsheets.platform import SpreadsheetPlatform
 from h2htalk.rounds.texts.interface import interface_text, label_text, rating_text
 
@@ -92,16 +93,16 @@ def test_opening_again_writes_only_missing_spreadsheets(tmp_path: Path) -> None:
     assert "0 of them new" in messages[0]
     assert {path.name: path.read_bytes() for path in (round.path / "spreadsheets").iterdir()} == before
     workbook_path(round, "bert").unlink()
-    assert "1 of them new" in SpreadsheetPlatform().publish(round)[0]
+    assert "1 of them new" in SpreadsheetPlatform().publish(read_state(round))[0]
     assert len(collect(round).annotations) == 3
 
 
 def test_an_interrupted_write_leaves_no_spreadsheet(tmp_path: Path) -> None:
     round = opened(tmp_path, "crowd", [item(1)])
     workbook_path(round).unlink()
-    assert interrupted_at(0, partial(SpreadsheetPlatform().publish, round))
+    assert interrupted_at(0, partial(SpreadsheetPlatform().publish, read_state(round)))
     assert list((round.path / "spreadsheets").iterdir()) == []
-    SpreadsheetPlatform().publish(round)
+    SpreadsheetPlatform().publish(read_state(round))
     assert workbook_path(round).exists()
 
 
@@ -132,21 +133,25 @@ def test_missing_spreadsheets_are_noted_once_the_round_is_open(tmp_path: Path) -
 
 def test_file_names_of_later_assignment_sets_are_unique(tmp_path: Path) -> None:
     round = opened(tmp_path, "crowd", [item(n) for n in range(2)], annotators="anna,en;anna-2,en", overlap=1)
-    number = len(known(round, "anna-2")[1].assignments)
+    number = len(known(round, "anna-2").assignments)
     fill(workbook_path(round, "anna-2"), {n: {"skip": "yes"} for n in range(1, number + 1)})
     reopen_round(round.path)
-    assert stems(round) == ["anna", "anna-2", "anna~2"]
-    fill(workbook_path(round, "anna~2"), {1: CROWD})
+    assert stems(round) == ["anna", "anna-2", "anna set 2"]
+    fill(workbook_path(round, "anna set 2"), {1: CROWD})
     assert {question for _, question in values(collect(round))} == {"skipped", *CROWD}
 
 
 def test_check_the_platform_before_writing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "spreadsheets").write_text("x")
+    (tmp_path / "round").mkdir()
+    (tmp_path / "round" / "spreadsheets").write_text("x")
     with pytest.raises(RoundError, match="must be a folder"):
-        SpreadsheetPlatform().check(RoundFolder(tmp_path))
+        opened(tmp_path, "crowd", [item(1)])
+    for name in ("", ".platform", ".xlsx_reading", ".xlsx_writing"):
+        monkeypatch.delitem(sys.modules, f"h2htalk.rounds.spreadsheets{name}")
     monkeypatch.setitem(sys.modules, "openpyxl", None)
     with pytest.raises(MissingExtraError, match=r"h2htalk\[rounds\]"):
-        SpreadsheetPlatform().check(RoundFolder(tmp_path))
+        opened(tmp_path, "crowd", [item(1)], name="other")
+    assert not (tmp_path / "other").exists()
 
 
 # --- Again and again ----------------------------------------------------------------------------------------------
@@ -231,7 +236,7 @@ def test_files_are_identified_by_their_code(tmp_path: Path) -> None:
     blank = workbook_path(round, "bert").read_bytes()
     fill(workbook_path(round, "bert"), {1: CROWD, 2: CROWD})
     workbook_path(round, "bert").rename(folder / "Bert (1).xlsx")
-    bert = known(round, "bert")[1].annotator.id
+    bert = known(round, "bert").annotator.id
     for beside in (None, blank):
         if beside is not None:
             workbook_path(round, "bert").write_bytes(beside)
@@ -292,17 +297,17 @@ def test_unchanged_files_are_not_parsed(tmp_path: Path, monkeypatch: pytest.Monk
     round = opened(tmp_path, "crowd", [item(1), item(2)], annotators="anna,en;bert,en")
     fill(workbook_path(round), {1: CROWD, 2: {"keep": "best"}})
     first = collect(round)
-    path = round.private / returned_files.STORED_READINGS
+    path = round.private / platform.STORED_READINGS
     if stored != "as written":
         path.write_text(stored)
     parsed: list[str] = []
-    read = returned_files.read_xlsx
+    read = platform.read_xlsx
 
     def reading(path: Path, *given: Any) -> Any:
         parsed.append(path.name)
         return read(path, *given)
 
-    monkeypatch.setattr(returned_files, "read_xlsx", reading)
+    monkeypatch.setattr(platform, "read_xlsx", reading)
     assert collect(round) == first
     assert parsed == ([] if stored == "as written" else ["anna.xlsx", "bert.xlsx"])
     assert path.stat().st_mode & 0o077 == 0
