@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from h2htalk.chat.engines import parse_model
-from h2htalk.chat.store.model_calls import check_model
+from h2htalk.chat.store.model_calls import CallSettings, check_model
 from h2htalk.curation.erase import finish_erasure
 from h2htalk.curation.gather.stage import read_sources, update_sources
-from h2htalk.curation.run import StageRun, adopt_parts, require_finished, run_stage
+from h2htalk.curation.run import adopt_parts, require_finished, run_stage
 from h2htalk.curation.settings import CurateSpec, read_spec
 from h2htalk.curation.stage_folder import RecordCounts
 from h2htalk.curation.stages import STAGES, find_stage, stage_before, stages_from
@@ -80,7 +80,7 @@ def curate(
             refuse_links(place.path)
         if update:
             _update(spec, place)
-        _preflight([name for name in names if name in renewed or not _finished(place, name)], spec, place, key)
+        _preflight([name for name in names if name in renewed or not place.stage(name).finished], spec, place, key)
         removed = False
         for name in names:
             if name == from_stage:  # not earlier: stages before it may turn out to have other settings
@@ -115,7 +115,7 @@ class ChosenStages:
         kept: list[str] = []
         for name, stage in STAGES.items():
             missing = stage.required and not getattr(self.spec.section(stage.settings), stage.required)
-            if missing and name != self.from_stage and not _begun(self.place, name):
+            if missing and name != self.from_stage and not self.place.stage(name).begun:
                 message = (
                     f"{name}: {name}.{stage.required} is empty, so the run ends with the results of "
                     f"{stage_before(name)}; to run {name}, set it, for instance {stage.required} = "
@@ -153,22 +153,14 @@ def _preflight(names: Sequence[str], spec: CurateSpec, workspace: Workspace, key
     Raises ConfigError, which says what to change, where one cannot or a package is not installed; DataError where a
     split or a script is damaged.
     """
-    runs: list[StageRun] = []
+    calls: list[CallSettings] = []
     for name in names:
         previous = stage_before(name)
         if previous and previous not in names:
             require_finished(workspace.stage(previous))
-        runs.append(find_stage(name).make(spec, workspace, key))
-    for settings in (settings for run in runs for settings in run.calls):
+        calls += find_stage(name).make(spec, workspace, key).calls
+    for settings in calls:
         check_model(settings)
-
-
-def _begun(workspace: Workspace, stage: str) -> bool:
-    return (workspace.stage(stage).path / "stage.json").exists()
-
-
-def _finished(workspace: Workspace, stage: str) -> bool:
-    return (workspace.stage(stage).path / "summary.json").exists()
 
 
 def _remove(workspace: Workspace, stages: Sequence[str]) -> None:
@@ -179,8 +171,8 @@ def _remove(workspace: Workspace, stages: Sequence[str]) -> None:
     for name in reversed(stages):
         folder = workspace.stage(name)
         if (path := folder.path / CALLS).exists():
-            lines = [line for _, line in read_jsonl(path, torn_tail=True)]
-            write_jsonl(path, (line for line in lines if not _is_scripted(line.get("asked"))))
+            asked = ((line, line.get("asked")) for _, line in read_jsonl(path, torn_tail=True))
+            write_jsonl(path, [line for line, model in asked if not model or parse_model(model)[0].model_is != "file"])
         folder.remove()
 
 
@@ -190,17 +182,13 @@ def _update(spec: CurateSpec, workspace: Workspace) -> None:
         print("gather: nothing is new in the sources", file=sys.stderr, flush=True)
     source, sources = "raw files", read_sources(workspace)
     for name, stage in STAGES.items():
-        if not _begun(workspace, name):
+        if not (folder := workspace.stage(name)).begun:
             return
         if stage.compares:
-            if read_json_object(workspace.stage(name).path / "stage.json")["source"] != source:
+            if read_json_object(folder.path / "stage.json")["source"] != source:
                 _remove(workspace, stages_from(name))
             return
-        source, sources = adopt_parts(workspace.stage(name), source, sources), {}
-
-
-def _is_scripted(model: object) -> bool:
-    return isinstance(model, str) and parse_model(model)[0].model_is == "file"
+        source, sources = adopt_parts(folder, source, sources), {}
 
 
 def summaries(workspace: Workspace) -> list[StageSummary]:
@@ -211,9 +199,8 @@ def summaries(workspace: Workspace) -> list[StageSummary]:
         DataError: a file is damaged.
     """
     found = []
-    for name in STAGES:
-        folder = workspace.stage(name)
-        if _begun(workspace, name):
+    for name, folder in ((name, workspace.stage(name)) for name in STAGES):
+        if folder.begun:
             notes = tuple(str(note["message"]) for note in folder.notes().values())
             counts = folder.total()
             if counts.earlier:

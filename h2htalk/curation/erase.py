@@ -1,6 +1,6 @@
 """Erase a person or a dialogue from a workspace; `purge` removes what could lead a surrogate back to a person.
 
-`erase` writes a tombstone for each id (`tombstones`) and filters the files of the stages. The stages that compare
+`erase` writes a tombstone for each id (`workspace`) and filters the files of the stages. The stages that compare
 dialogues, and those after them, are removed where they had read an erased one: the next `curate run` makes them again,
 as if it had never been there. What other people wrote stays, however similar: a dialogue that `dedup` had removed as a
 duplicate of an erased one comes back. After a kill the next `erase`, `purge` or `curate run` first continues from the
@@ -24,8 +24,7 @@ from h2htalk.curation.outcomes import EARLIER_STATE, Record, dialogue_of
 from h2htalk.curation.run import finish
 from h2htalk.curation.stage_folder import AUDIT, KEPT, REJECTED, StageFolder
 from h2htalk.curation.stages import FIRST_STAGE, STAGES, stage_before, stages_from
-from h2htalk.curation.tombstones import mark, marks_of, source_of, write_tombstones
-from h2htalk.curation.workspace import Workspace
+from h2htalk.curation.workspace import Workspace, mark, marks_of, source_of, write_key, write_tombstones
 from h2htalk.data.erasure.folder_kinds import MARK, ErasedIds, FolderErasure, filter_file, ids_in, remove_for_good
 from h2htalk.data.erasure.sweep import mark_folders, sweep, sweep_sources
 from h2htalk.data.files import read_jsonl, refuse_links, write_json
@@ -403,7 +402,8 @@ def purge(workspace: Workspace) -> list[Path]:
 
 def _write_index(workspace: Workspace) -> None:
     """Store marks of the raw ids of every dialogue (with its earlier states) and person, and the items on them."""
-    workspace.keep_erasure_key()
+    if not workspace.erasure_key_path.exists():
+        write_key(workspace.erasure_key_path, workspace.erasure_key())
     items, lines = items_by_id(workspace), dict[str, tuple[set[str], set[str]]]()
     for name, entry in read_index(workspace, workspace.erasure_key()).items():
         marks, of_person = lines.setdefault(entry.get("state_of", name), (set(), set()))

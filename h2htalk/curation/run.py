@@ -24,7 +24,7 @@ from h2htalk.curation.stages import find_stage, stage_before
 from h2htalk.curation.workspace import Workspace
 from h2htalk.data.erasure.folder_kinds import remove_for_good, remove_partial_files
 from h2htalk.data.files import read_json_object, remove_file, write_json
-from h2htalk.errors import ConfigError, DataError, IncompleteError
+from h2htalk.errors import ConfigError, IncompleteError
 from h2htalk.parallel import ProcessPool, usable_cores
 from h2htalk.progress import Progress
 from h2htalk.text.escaping import printable
@@ -72,21 +72,10 @@ class StageRun:
 
 
 def raise_incomplete(folder: StageFolder, failed: Sequence[IncompleteError]) -> None:
-    """Raise Incomplete for the parts whose calls failed; without any do nothing."""
+    """Raise IncompleteError for the parts whose calls failed; without any do nothing."""
     if failed:
         reasons = "; ".join(map(str, failed[:3]))
         raise IncompleteError(f"{folder.path}: {reasons}; the same command makes these calls again")
-
-
-@dataclass(frozen=True, slots=True)
-class _Job:
-    """A part to make, with all that a process needs for it."""
-
-    stage: str
-    open_rule: RuleFactory
-    before: StageFolder
-    folder: StageFolder
-    part: str
 
 
 def run_stage(stage: StageRun, workspace: Workspace, *, processes: int | None = None) -> RecordCounts:
@@ -108,16 +97,19 @@ def run_stage(stage: StageRun, workspace: Workspace, *, processes: int | None = 
     before = workspace.stage(previous) if previous else None
     claim(folder, stage, require_finished(before) if before else "raw files")
     missing = [part for part in before.parts() if not folder.done(part)] if before else []
-    if stage.prepare is not None and (missing or not (folder.path / "summary.json").exists()):
+    if stage.prepare is not None and (missing or not folder.finished):
         stage.prepare(folder)
     if missing and before is not None and stage.open_rule is not None:
-        jobs = [_Job(stage.name, stage.open_rule, before, folder, part) for part in missing]
         failed: list[IncompleteError] = []
-        total = sum(before.counts(part).written for part in missing)
+        jobs = [(before, folder, part, stage.name) for part in missing]
         workers = 1 if stage.calls else min(len(jobs), processes or usable_cores())
-        with Progress(stage.name, total) as progress, closing(_results(jobs, workers, failed)) as results:
-            for counts in results:
-                progress.advance(count=counts.read)
+        total = sum(before.counts(part).written for part in missing)
+        with Progress(stage.name, total) as progress, closing(_results(stage.open_rule, jobs, workers)) as results:
+            for made in results:
+                if isinstance(made, IncompleteError):
+                    failed.append(made)
+                else:
+                    progress.advance(count=made.read)
         raise_incomplete(folder, failed)
     counts = finish(folder)
     for name in find_stage(stage.name).temporary:
@@ -125,20 +117,19 @@ def run_stage(stage: StageRun, workspace: Workspace, *, processes: int | None = 
     return counts
 
 
+_Job = tuple[StageFolder, StageFolder, str, str]  # the folder before, the stage's, a part, the stage's name
+
+
 def _results(
-    jobs: Sequence[_Job], processes: int, failed: list[IncompleteError]
-) -> Generator[RecordCounts, None, None]:
-    """Make parts, and give the counts of each; a part whose calls fail is added to `failed`."""
+    open_rule: RuleFactory, jobs: Sequence[_Job], processes: int
+) -> Generator[RecordCounts | IncompleteError, None, None]:
+    """Make parts, and give the counts of each, or the error of its calls."""
     if processes > 1:
-        yield from in_processes(_make_in_process, [(job,) for job in jobs], processes)
+        yield from in_processes(_make_in_process, [(open_rule, *job) for job in jobs], processes)
         return
-    rule = jobs[0].open_rule()
+    rule = open_rule()
     try:
-        for job in jobs:
-            try:
-                yield _make(job, rule)
-            except IncompleteError as error:
-                failed.append(error)
+        yield from (_make(rule, *job) for job in jobs)
     finally:
         # A model and its store are released although somebody may keep an error that refers to them.
         getattr(rule, "close", lambda: None)()
@@ -165,18 +156,22 @@ def in_processes(
                 yield future.result()
 
 
-def _make(job: _Job, rule: PartRule) -> RecordCounts:
-    """Make one part."""
-    records = job.before.read_kept(job.part)
-    outcomes = rule(records, job.part)
+def _make(
+    rule: PartRule, before: StageFolder, folder: StageFolder, part: str, stage: str
+) -> RecordCounts | IncompleteError:
+    records = list(before.part_records(part))
+    try:
+        outcomes = rule(records, part)
+    except IncompleteError as error:
+        return error
     if len(outcomes) != len(records) or not all(outcomes):
-        raise AssertionError(f"{job.stage}: a rule must give at least one outcome for every record")
-    return job.folder.write(job.part, outcomes, job.stage)
+        raise AssertionError(f"{stage}: a rule must give at least one outcome for every record")
+    return folder.write(part, outcomes, stage)
 
 
-def _make_in_process(job: _Job) -> RecordCounts:
+def _make_in_process(open_rule: RuleFactory, *job: Any) -> RecordCounts | IncompleteError:
     """Make one part in a process, which opens the rule once."""
-    return _make(job, _open(job.open_rule))
+    return _make(_open(open_rule), *job)
 
 
 @lru_cache(maxsize=1)
@@ -187,10 +182,16 @@ def _open(open_rule: RuleFactory) -> PartRule:
 # --- The settings that a folder was made with ----------------------------------------------------------------------
 
 
-def _identity(stage: str, version: int, settings: Mapping[str, Any], source: str) -> str:
-    """The fingerprint of a stage's result: its rule, its settings, and the stage that it reads."""
-    values = [stage, version, settings, source]
-    return hashlib.sha256(json.dumps(values, sort_keys=True, ensure_ascii=True).encode()).hexdigest()[:16]
+def _with_fingerprint(made: dict[str, Any]) -> dict[str, Any]:
+    """The content of `stage.json`, with a hash of what decides the stage's result."""
+    values = [made["stage"], made["version"], made["settings"], made["source"]]
+    text = json.dumps(values, sort_keys=True, ensure_ascii=True)
+    return {**made, "fingerprint": hashlib.sha256(text.encode()).hexdigest()[:16]}
+
+
+def _made(stage: StageRun, source: str) -> dict[str, Any]:
+    settings = json.loads(json.dumps(stage.settings))
+    return _with_fingerprint({"stage": stage.name, "version": stage.version, "settings": settings, "source": source})
 
 
 def adopt_parts(folder: StageFolder, source: str, sources: Mapping[str, str]) -> str:
@@ -201,17 +202,16 @@ def adopt_parts(folder: StageFolder, source: str, sources: Mapping[str, str]) ->
         source: the fingerprint of the stage before it, or `raw files`.
         sources: the new SHA-256 of raw sources, for the stage that reads them.
     """
-    made = read_json_object(folder.path / "stage.json")
-    settings = made["settings"]
+    before = read_json_object(folder.path / "stage.json")
+    settings = before["settings"]
     if sources:
         known = [{**one, "sha256": sources.get(one["name"], one["sha256"])} for one in settings["sources"]]
         settings = {**settings, "sources": known}
-    fingerprint = _identity(made["stage"], made["version"], settings, source)
-    if fingerprint != made["fingerprint"]:
+    made = _with_fingerprint({**before, "settings": settings, "source": source})
+    if made != before:
         remove_file(folder.path / "summary.json")
-        made |= {"settings": settings, "source": source, "fingerprint": fingerprint}
         write_json(folder.path / "stage.json", made)
-    return fingerprint
+    return str(made["fingerprint"])
 
 
 def claim(folder: StageFolder, stage: StageRun, source: str) -> None:
@@ -220,13 +220,11 @@ def claim(folder: StageFolder, stage: StageRun, source: str) -> None:
     Raises:
         ConfigError: it was made with other settings; names them.
     """
-    if is_made(folder, stage, source):
-        remove_partial_files(folder.path)
-        return
-    if folder.path.exists():
-        folder.remove()  # left by a removal that was killed, or made with other arithmetic
-        remove_partial_files(folder.path)
-    write_json(folder.path / "stage.json", _made(stage, source))
+    if not is_made(folder, stage, source):
+        if folder.path.exists():
+            folder.remove()  # left by a removal that was killed, or made with other arithmetic
+        write_json(folder.path / "stage.json", _made(stage, source))
+    remove_partial_files(folder.path)
 
 
 def is_made(folder: StageFolder, stage: StageRun, source: str) -> bool:
@@ -235,74 +233,32 @@ def is_made(folder: StageFolder, stage: StageRun, source: str) -> bool:
     Raises:
         ConfigError: it was made with other settings; names them.
     """
-    made = _made(stage, source)
-    try:
-        existing = read_json_object(folder.path / "stage.json")
-    except FileNotFoundError:
+    before, made = read_json_object(folder.path / "stage.json", missing_ok=True), _made(stage, source)
+    if not before or before["fingerprint"] == made["fingerprint"]:
+        return bool(before)
+    old, new = before["settings"], made["settings"]
+    settings = sorted(name for name in {*old, *new} if old.get(name) != new.get(name))
+    others = [what for what in ("version", "source") if before[what] != made[what]]
+    if not others and stage.arithmetic.issuperset(settings):
         return False
-    if existing.get("fingerprint") == made["fingerprint"]:
-        return True
-    if _only_arithmetic_differs(existing, made, stage.arithmetic):
-        return False
+    what = f"setting of {', '.join(settings)}" if settings else "version of its rule"
+    what = what if settings or "version" in others else "stage before it"
     raise ConfigError(
         stage.changed
-        or f"{folder.path}: was made with another {_difference(existing, made)}; make it and the stages after it "
-        f"again with --from-stage {stage.name}, or name another workspace"
+        or f"{folder.path}: was made with another {what}; make it and the stages after it again with --from-stage "
+        f"{stage.name}, or name another workspace"
     )
-
-
-def _made(stage: StageRun, source: str) -> dict[str, Any]:
-    """The content of `stage.json`."""
-    return {
-        "stage": stage.name,
-        "version": stage.version,
-        "settings": json.loads(json.dumps(stage.settings)),
-        "source": source,
-        "fingerprint": _identity(stage.name, stage.version, stage.settings, source),
-    }
-
-
-def _only_arithmetic_differs(existing: Mapping[str, Any], made: Mapping[str, Any], names: frozenset[str]) -> bool:
-    def rest(record: Mapping[str, Any]) -> object:
-        settings = record.get("settings")
-        others = isinstance(settings, Mapping) and {k: v for k, v in settings.items() if k not in names}
-        return record.get("version"), record.get("source"), others
-
-    return bool(names) and rest(existing) == rest(made)
-
-
-def _difference(existing: Mapping[str, Any], made: Mapping[str, Any]) -> str:
-    """The names of the settings that differ."""
-    before, now = existing.get("settings"), made["settings"]
-    if isinstance(before, Mapping) and before != now:
-        differing = sorted(key for key in {*before, *now} if before.get(key) != now.get(key))
-        return f"setting of {', '.join(differing)}"
-    if existing.get("version") != made["version"]:
-        return "version of its rule"
-    return "stage before it"
 
 
 def require_finished(folder: StageFolder) -> str:
     """The fingerprint of a finished stage; raises ConfigError where it is not finished."""
-    try:
-        made = read_json_object(folder.path / "stage.json")
-        read_json_object(folder.path / "summary.json")
-    except FileNotFoundError:
-        raise ConfigError(
-            f"{folder.path}: the stage is not finished; run it first, or run all stages: curate run"
-        ) from None
-    return str(made.get("fingerprint"))
+    if not (folder.begun and folder.finished):
+        raise ConfigError(f"{folder.path}: the stage is not finished; run it first, or run all stages: curate run")
+    return str(read_json_object(folder.path / "stage.json")["fingerprint"])
 
 
 def finish(folder: StageFolder) -> RecordCounts:
-    """Write the summary of a stage whose parts are all there.
-
-    Raises:
-        DataError: kept, rejected and earlier states do not add up to what was read.
-    """
+    """Write the summary of a stage whose parts are all there."""
     total = folder.total()
-    if total.kept + total.rejected + total.earlier != total.read:
-        parts = f"{total.kept} kept, {total.rejected} rejected and {total.earlier} earlier states"
-        raise DataError(f"{folder.path}: {total.read} read, but {parts}")
     write_json(folder.path / "summary.json", {**asdict(total), **folder.notes()})
     return total

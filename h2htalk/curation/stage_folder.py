@@ -16,21 +16,16 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Annotated, Any
-
-from pydantic import Field
+from typing import Any
 
 from h2htalk.curation.outcomes import EARLIER_STATE, Kept, Outcome, Outcomes, Record, Rejected
 from h2htalk.data.erasure.folder_kinds import remove_for_good, remove_partial_files
 from h2htalk.data.files import read_json_object, read_jsonl, remove_file, write_json, write_jsonl
-from h2htalk.data.records import read_record
 from h2htalk.data.responses import CALLS
-from h2htalk.errors import DataError
 
 KEPT, REJECTED, AUDIT, MARKS = "kept", "rejected", "audit", "parts"
 # Stored replies are found by their prompts, whatever the settings of the stage.
 PAID = (CALLS, "calls.lock")
-_Number = Annotated[int, Field(ge=0)]
 
 
 def part_name(number: int) -> str:
@@ -46,14 +41,14 @@ class RecordCounts:
     candidates), `dropped` the rejected outcomes of kept records, `earlier` the earlier states of conversations.
     """
 
-    read: _Number = 0
-    kept: _Number = 0
-    rejected: _Number = 0
-    written: _Number = 0
-    dropped: _Number = 0
-    reasons: Mapping[str, _Number] = field(default_factory=dict)
-    tags: Mapping[str, _Number] = field(default_factory=dict)
-    earlier: _Number = 0
+    read: int = 0
+    kept: int = 0
+    rejected: int = 0
+    written: int = 0
+    dropped: int = 0
+    reasons: Mapping[str, int] = field(default_factory=dict)
+    tags: Mapping[str, int] = field(default_factory=dict)
+    earlier: int = 0
 
     @classmethod
     def of(cls, outcomes: Sequence[Outcomes]) -> RecordCounts:
@@ -128,10 +123,8 @@ class StageFolder:
         write_jsonl(self.file(KEPT, part), (outcome.record for outcome in kept))
         rejected = (outcome.to_dict(stage) for outcome in flat if isinstance(outcome, Rejected))
         write_jsonl(self.file(REJECTED, part), rejected)
-        audits = [
-            {"id": o.record["id"] if isinstance(o, Kept) else o.id, **o.audit} for o in flat if o.audit is not None
-        ]
-        if audits:
+        ids = (outcome.record["id"] if isinstance(outcome, Kept) else outcome.id for outcome in flat)
+        if audits := [{"id": name, **o.audit} for name, o in zip(ids, flat, strict=True) if o.audit is not None]:
             write_jsonl(self.file(AUDIT, part), audits)
         else:
             remove_file(self.file(AUDIT, part))
@@ -147,7 +140,7 @@ class StageFolder:
 
         `input_id`: the id of the record that the stage read for a record that it wrote.
         """
-        tags = read_json_object(self.mark(part)).get("record_tags", {})
+        tags = read_json_object(self.mark(part))["record_tags"]
         audits = {record["id"]: record for record in self.part_records(part, AUDIT)}
         outcomes: dict[str, list[Outcome]] = {}
         for record in filter(stays, self.part_records(part, KEPT)):
@@ -163,10 +156,10 @@ class StageFolder:
         self.write(part, [outcomes[name] for name in names], stage)
 
     def counts(self, part: str) -> RecordCounts:
-        """The counts of a complete part; raises DataError."""
-        path = self.mark(part)
-        advice = "; make the stage again with --from-stage"
-        return read_record(RecordCounts, read_json_object(path), str(path), advice=advice)
+        """The counts of a complete part. Raises DataError."""
+        counts = read_json_object(self.mark(part))
+        counts.pop("record_tags")
+        return RecordCounts(**counts)
 
     def notes(self) -> dict[str, Any]:
         """Results about the stage as a whole by name, each with a `message`. Raises DataError."""
@@ -191,16 +184,6 @@ class StageFolder:
         if path.exists():
             yield from (record for _, record in read_jsonl(path))
 
-    def read_kept(self, part: str) -> list[Record]:
-        """The kept records of a complete part; raises DataError where their number is not the one counted."""
-        records, written = list(self.part_records(part)), self.counts(part).written
-        if len(records) != written:
-            raise DataError(
-                f"{self.file(KEPT, part)}: has {len(records):,} lines, but {written:,} were written; put the file back "
-                "as it was, or make its stage again with --from-stage"
-            )
-        return records
-
     def remove_unfinished(self) -> None:
         """Remove the files of parts without a mark, which a kill left; the next run makes them again."""
         remove_partial_files(self.path)
@@ -210,18 +193,13 @@ class StageFolder:
                     remove_for_good(path)
 
     def clear(self) -> None:
-        """Remove all but `stage.json` and what was paid for; the next run makes the stage again.
-
-        Raises:
-            DataError: something cannot be removed; names it.
-        """
-        first = ["summary.json", MARKS]
+        """Remove all but `stage.json` and what was paid for; the next run makes the stage again. Raises DataError."""
         others = sorted(path.name for path in self.path.glob("*"))
-        for name in [*first, *(name for name in others if name not in (*first, "stage.json", *PAID))]:
+        for name in ("summary.json", MARKS, *(name for name in others if name not in ("stage.json", *PAID))):
             remove_for_good(self.path / name)
 
     def remove(self) -> None:
-        """Remove the stage, except for what it paid for. Raises DataError as `clear`.
+        """Remove the stage, except for what it paid for. Raises DataError.
 
         `stage.json` is removed last: a kill leaves an unfinished stage with its settings, and never parts that a run
         with other settings would take over.

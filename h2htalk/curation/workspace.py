@@ -4,34 +4,53 @@ WORKSPACE/
   workspace.json       a hash of its key, how many tombstones are applied here and everywhere, whether it was purged
   secret.key           the key of surrogates and fences; `purge` removes it
   erasure.key          written by `purge`: the key of the marks in tombstones.jsonl and erasure_index.jsonl
-  tombstones.jsonl     who was erased and must not come back (`tombstones`)
+  tombstones.jsonl     who was erased and must not come back: one line for each id
+  erasure_index.jsonl  written by `purge`: dialogue -> marks of its raw ids, and the items that rest on it
   gather/ ...          the stages (`stage_folder`)
+
+A tombstone: {"id": "bank-000002", "of": "memory_bank/9f86d0...", "marks": ["5e88..."], "items": ["bank-000002:sap"]}.
+An id numbers a row of one file, so it holds for the file that `of` names (format and SHA-256): where lines were deleted
+from a file, the same row is another item. `marks` are hashes, keyed with the workspace's erasure key, of the raw id of
+a person or a dialogue and of the words. They identify a person when the file is read again. A line without `of`
+(simulated dialogues) holds always. `items` are the candidates that held its words.
 """
 
 from __future__ import annotations
 
 import contextlib
 import hashlib
+import json
 import os
 import secrets
-from collections.abc import Iterator
+import unicodedata
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from h2htalk.curation.outcomes import Record
 from h2htalk.curation.stage_folder import StageFolder
 from h2htalk.curation.stages import FIRST_STAGE, STAGES, find_stage
-from h2htalk.curation.tombstones import Tombstones, erasure_key
-from h2htalk.data.files import read_json_object, remove_file, replacing, write_json, write_problem, writer_lock
+from h2htalk.data.files import (
+    json_line,
+    read_json_object,
+    read_jsonl,
+    remove_file,
+    replacing,
+    write_json,
+    writer_lock,
+    writing,
+)
 from h2htalk.errors import ConfigError, DataError
 
 KEY_BYTES = 32
+_DIGEST = 12  # bytes of a mark: among 10^9 items no two have the same by chance
 
 
 @dataclass(frozen=True, slots=True)
 class Workspace:
-    """The folder of one curation. Creating the object reads and writes nothing."""
+    """The folder of one curation. Creating the object reads and writes nothing; methods raise DataError for files."""
 
     path: Path
 
@@ -40,8 +59,11 @@ class Workspace:
         return self.path / "secret.key"
 
     @property
+    def erasure_key_path(self) -> Path:
+        return self.path / "erasure.key"
+
+    @property
     def index_path(self) -> Path:
-        """Written by `purge`: dialogue -> marks of its raw ids, and the items that rest on it."""
         return self.path / "erasure_index.jsonl"
 
     @property
@@ -52,22 +74,22 @@ class Workspace:
         """The folder of a stage."""
         return StageFolder(self.path / find_stage(name).name)
 
-    def open_key(self, *, make: bool = True) -> bytes:
-        """The secret key; the first call makes it, unless `make` is False.
+    def open_key(self) -> bytes:
+        """The secret key; the first call makes it.
 
         Raises:
             ConfigError: it was purged, is missing, or is not the key that the stages were made with.
-            DataError: it cannot be read or written.
         """
         known = self.facts()
         if known.get("purged"):
             raise ConfigError(f"{self.path}: was purged: its key and raw inputs are gone; curate in a new workspace")
         if not self.key_path.exists():
-            if "key" in known or not make:
+            if "key" in known:
                 raise ConfigError(
                     f"{self.key_path}: is missing, but stages were made with it; put it back, or use a new workspace"
                 )
-            self._write_key(self.key_path, secrets.token_bytes(KEY_BYTES))
+            self.make_folder()
+            write_key(self.key_path, secrets.token_bytes(KEY_BYTES))
         key = _read_key(self.key_path)
         identity = hashlib.sha256(b"h2htalk workspace\0" + key).hexdigest()[:16]
         if known.get("key", identity) != identity:
@@ -79,43 +101,29 @@ class Workspace:
     def erasure_key(self) -> bytes:
         """The key of the marks by which `erase` finds raw ids; empty where its owner deleted it after `purge`.
 
-        Raises:
-            ConfigError, DataError: as `open_key`.
+        Raises ConfigError as `open_key`.
         """
         if self.facts().get("purged"):
-            return _read_key(self._erasure_key_path) if self._erasure_key_path.exists() else b""
+            return _read_key(self.erasure_key_path) if self.erasure_key_path.exists() else b""
         return erasure_key(self.open_key())
 
-    def keep_erasure_key(self) -> None:
-        """Write the erasure key, before `purge` removes the secret key that it is derived from."""
-        if not self._erasure_key_path.exists():
-            self._write_key(self._erasure_key_path, self.erasure_key())
-
-    @property
-    def _erasure_key_path(self) -> Path:
-        return self.path / "erasure.key"
-
-    def _write_key(self, path: Path, key: bytes) -> None:
-        self.make_folder()
-        with replacing(path, private=True) as temporary, temporary.open("w", encoding="ascii") as file:
-            file.write(key.hex() + "\n")
-            file.flush()
-            os.fsync(file.fileno())  # everything that follows depends on it
-
     def facts(self) -> dict[str, Any]:
-        """The content of `workspace.json`; empty before the first stage. Raises DataError."""
+        """The content of `workspace.json`; empty before the first stage."""
         return read_json_object(self.path / "workspace.json", missing_ok=True)
 
     def tombstones(self) -> Tombstones:
-        """Who was erased. Raises DataError."""
-        return Tombstones.read(self.tombstones_path)
+        """Who was erased; nobody without the file."""
+        path = self.tombstones_path
+        return Tombstones(tuple(record for _, record in read_jsonl(path)) if path.exists() else ())
 
     def erased(self) -> frozenset[str]:
-        """Ids of erased dialogues and persons, as the sources number them now. Raises DataError."""
-        return self.tombstones().ids(self.source_files())
+        """Ids of erased dialogues and persons, as the sources number them now."""
+        files = self.source_files()
+        lines = self.tombstones().lines
+        return frozenset(one["id"] for one in lines if one.get("of") in (None, files.get(source_of(one["id"]))))
 
     def source_files(self) -> dict[str, str]:
-        """What numbers the items of each gathered source: its format and the SHA-256 of its file. Raises DataError."""
+        """What numbers the items of each gathered source: its format and the SHA-256 of its file."""
         stage = read_json_object(self.stage(FIRST_STAGE).path / "stage.json", missing_ok=True)
         sources = stage["settings"].get("sources", ()) if stage else ()
         return {str(s["name"]): f"{s['format']}/{s['sha256']}" for s in sources}
@@ -126,15 +134,10 @@ class Workspace:
             raise DataError(f"{self.path}: there is no curation here; name the folder of one")
 
     def make_folder(self) -> None:
-        """Make the folder, for its owner alone, as it will hold raw conversations. Raises DataError.
-
-        An existing folder keeps its permissions.
-        """
-        try:
+        """Make the folder, for its owner alone, as it will hold raw conversations; an existing one stays as it is."""
+        with writing(self.path):
             self.path.parent.mkdir(parents=True, exist_ok=True)
             self.path.mkdir(mode=0o700, exist_ok=True)
-        except OSError as error:
-            raise DataError(f"{self.path}: {write_problem(error)}") from error
 
     @contextmanager
     def locked(self) -> Iterator[None]:
@@ -148,9 +151,69 @@ class Workspace:
             yield
 
 
+def write_key(path: Path, key: bytes) -> None:
+    """Write a key that its owner alone may read."""
+    with replacing(path, private=True) as temporary, temporary.open("w", encoding="ascii") as file:
+        file.write(key.hex() + "\n")
+        file.flush()
+        os.fsync(file.fileno())  # everything that follows depends on it
+
+
 def _read_key(path: Path) -> bytes:
     with contextlib.suppress(OSError, ValueError):
         key = bytes.fromhex(path.read_text(encoding="ascii"))
         if len(key) == KEY_BYTES:
             return key
     raise ConfigError(f"{path}: must hold {KEY_BYTES} bytes as {2 * KEY_BYTES} hexadecimal digits")
+
+
+# --- Tombstones -----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Tombstones:
+    """The lines of `tombstones.jsonl`."""
+
+    lines: tuple[Record, ...]
+
+    def marks(self) -> frozenset[str]:
+        return frozenset(mark for line in self.lines for mark in line.get("marks", ()))
+
+    def of_source(self, source: str) -> bool:
+        """Whether anybody was erased from a source."""
+        return any(source_of(line["id"]) == source for line in self.lines)
+
+
+def write_tombstones(path: Path, lines: Iterable[Record]) -> None:
+    """Replace the file durably: it holds all lines of an erasure, or none. Raises DataError."""
+    with replacing(path) as temporary, temporary.open("w", encoding="utf-8", newline="\n") as file:
+        file.writelines(map(json_line, lines))
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def erasure_key(key: bytes) -> bytes:
+    """The key of marks, from the workspace's secret key, which it does not give away."""
+    return hashlib.sha256(b"h2htalk erasure\0" + key).digest()
+
+
+def source_of(item_id: str) -> str:
+    """The source of a dialogue or a person: `chat-b` of `chat-b-000001` and of `chat-b-p0001`."""
+    return item_id.rpartition("-")[0]
+
+
+def marks_of(key: bytes, source: str, raw_id: object, person: object, words: object) -> frozenset[str]:
+    """The marks that identify an item of a raw file, by its id, the user that it names, and its words, if it has them.
+
+    `words`: JSON of its cleaned messages, [[role, text], ...]; whatever the names of source and item are, the same
+    words of the same person have the same mark.
+    """
+    known = [("id", source, raw_id), ("person", source, person), ("words", person, words or None)]
+    return frozenset(mark(key, *what) for what in known if what[2] not in (None, ""))
+
+
+def mark(key: bytes, *what: object) -> str:
+    """The hash of `id`, `person` or `words` with source or person, and text; names in form NFC, as keyboards differ."""
+    names = [unicodedata.normalize("NFC", str(one)) if isinstance(one, str | int) else one for one in what]
+    text = json.dumps(names, ensure_ascii=True).encode()
+    return hashlib.blake2b(text, key=key, digest_size=_DIGEST, person=b"h2htalk erased").hexdigest()

@@ -15,7 +15,7 @@ from h2htalk.curation.stage_folder import RecordCounts
 from h2htalk.curation.workspace import Workspace
 from h2htalk.data.erasure.folder_kinds import remove_for_good
 from h2htalk.data.files import write_json
-from h2htalk.errors import ConfigError, DataError, H2HTalkError
+from h2htalk.errors import ConfigError, DataError
 
 SAD = dialogue(4, "I am so sad about the rain.", "Tell me about the rain.")
 MADE = [dialogue(n) for n in range(1, 4)] + [SAD] + [dialogue(n, "Hello", "Hi", "Bye") for n in range(5, 9)]
@@ -54,15 +54,6 @@ def test_other_settings_are_an_error_that_names_them(tmp_path: Path) -> None:
         run_stage(stage("anonymize", KEEPING, operators={"URL": "mask"}, allow=["Nora"]), workspace, processes=1)
     with pytest.raises(ConfigError, match="another version of its rule"):
         run_stage(stage("anonymize", KEEPING, 2, operators={}, allow=["Nora"]), workspace, processes=1)
-
-
-def test_missing_lines_of_the_stage_before_are_an_error(tmp_path: Path) -> None:
-    workspace = gathered(tmp_path, MADE)
-    path = workspace.stage("gather").file("kept", "part-00001")
-    path.write_text("".join(path.read_text().splitlines(keepends=True)[:-1]))
-    with pytest.raises(H2HTalkError, match=r"part-00001\.jsonl: has 2 lines, but 3 were written"):
-        run_stage(stage("anonymize", KEEPING), workspace, processes=1)
-    assert not (workspace.stage("anonymize").path / "summary.json").exists()
 
 
 # --- Removal ------------------------------------------------------------------------------------------------------

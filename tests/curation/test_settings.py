@@ -66,7 +66,7 @@ def test_paths_are_relative_to_the_file_and_variables_are_replaced(
     ("text", "message"),
     [
         (SOURCE, "workspace: is missing"),
-        (START.replace('"messages"', '"mesages"'), "no format 'mesages'; did you mean 'messages'"),
+        (START.replace('"messages"', '"mesages"'), r"format: must be .messages., .*not .mesages."),
         (START.replace('"calls"', '"a/b"', 1), "gather: sources.1.name: 'a/b' must be at most 60 letters"),
         (f"{START}{SOURCE}", "gather: sources: 'calls' is given twice"),
         (f'{START}{SIMULATE}languages = ["en", "en"]', "languages: 'en' is given twice"),

@@ -117,7 +117,7 @@ def _make_tables(before: StageFolder, settings: DedupSettings, processes: int | 
 
 def _map_one(before: StageFolder, part: str, path: Path, split_index: tuple[tuple[str, ...], float]) -> int:
     """Map a part into its files; returns the number of its records."""
-    records = list(before.read_kept(part))
+    records = list(before.part_records(part))
     map_part(records, open_index(*split_index)).save(path)
     return len(records)
 

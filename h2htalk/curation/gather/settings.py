@@ -14,7 +14,6 @@ from h2htalk.curation.setting_types import Dollars, ModelName
 from h2htalk.data.languages import LANGUAGES
 from h2htalk.data.records import must
 from h2htalk.data.scenario import Role
-from h2htalk.errors import suggest
 
 SIMULATED = "simulated"  # the name of the source of simulated dialogues
 _MOST_DIALOGUES = 10_000_000
@@ -26,14 +25,6 @@ def _unique(names: tuple[str, ...]) -> tuple[str, ...]:
     if repeated := [name for name in dict.fromkeys(names) if names.count(name) > 1]:
         raise ValueError(f"{', '.join(map(repr, repeated))} is given twice; give each once")
     return names
-
-
-def _known_format(name: str) -> str:
-    from h2htalk.curation.gather.formats import READERS
-
-    if name not in READERS:
-        raise ValueError(f"no format {name!r}; {suggest(name, READERS)}choose from {', '.join(READERS)}")
-    return name
 
 
 def _lower_case(roles: Mapping[str, Role]) -> dict[str, Role]:
@@ -62,7 +53,7 @@ class Source:
         name: the start of the ids of its dialogues.
         path: as in the TOML file; files may be compressed (`.gz`, `.zst`) or Parquet; a folder that `datasets` saved
             and `hub:OWNER/NAME@COMMIT` are data sets, with `#SPLIT` behind them where they have several.
-        format: a key of `formats.READERS`.
+        format: of its records (`formats.READERS`).
         language: of all its dialogues.
         licence: an SPDX identifier (`CC0-1.0`, `MIT`, `CC-BY-NC-4.0`).
         limit: read this many dialogues at most.
@@ -74,7 +65,7 @@ class Source:
 
     name: _SourceName
     path: str
-    format: Annotated[str, AfterValidator(_known_format)]
+    format: Literal["messages", "dialogues", "question_answers", "memory_bank"]
     language: _LanguageCode
     licence: str
     limit: Annotated[int, Field(ge=1)] | None = None

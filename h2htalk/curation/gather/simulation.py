@@ -45,27 +45,14 @@ _WHOLE_SENTENCE = re.compile(r"[.!?…。！？~～][\"'”’」』)）]*(?=\s|
 
 
 @dataclass(frozen=True, slots=True)
-class GridCell:
-    """One kind of conversation."""
-
-    interaction: str
-    emotion: str
-    complexity: str
-    persona: str
-
-    @property
-    def tags(self) -> dict[str, str]:
-        return {"interaction": self.interaction, "emotion": self.emotion, "complexity": self.complexity}
-
-
-@dataclass(frozen=True, slots=True)
 class PlannedDialogue:
-    """A dialogue to simulate: its id and row, its language, its cell."""
+    """A dialogue to simulate; `kind`: its `interaction`, `emotion` and `complexity`."""
 
     id: str
     row: int
     language: Language
-    cell: GridCell
+    kind: Mapping[str, str]
+    persona: str
 
 
 def grid(settings: SimulateSettings, personas: Sequence[str], seed: int) -> tuple[PlannedDialogue, ...]:
@@ -74,19 +61,17 @@ def grid(settings: SimulateSettings, personas: Sequence[str], seed: int) -> tupl
     The numbers of dialogues of interaction x emotion x complexity differ by at most one; the seed decides which get one
     more. Each of these kinds gets every persona equally often, or once more.
     """
-    kinds = list(product(INTERACTIONS, settings.emotions, COMPLEXITIES))
+    axes = ("interaction", "emotion", "complexity")
+    kinds = [dict(zip(axes, one, strict=True)) for one in product(INTERACTIONS, settings.emotions, COMPLEXITIES)]
     plans: list[PlannedDialogue] = []
-    cells: dict[tuple[int, str], GridCell] = {}  # one object for each, however many dialogues
     for language in settings.languages:
         for at in range(settings.dialogues):
             turn, place = divmod(at, len(kinds))
             kind = _shuffled(len(kinds), f"{seed} {language} {turn} kinds")[place]
             # In as many rounds as there are personas, a kind gets each of them once.
             first = _shuffled(len(kinds), f"{seed} {language} {turn // len(personas)} personas")[kind]
-            persona = personas[(first + turn) % len(personas)]
-            cell = cells.setdefault((kind, persona), GridCell(*kinds[kind], persona))
-            row = len(plans) + 1
-            plans.append(PlannedDialogue(f"{SIMULATED}-{row:06}", row, language, cell))
+            row, persona = len(plans) + 1, personas[(first + turn) % len(personas)]
+            plans.append(PlannedDialogue(f"{SIMULATED}-{row:06}", row, language, kinds[kind], persona))
     return tuple(plans)
 
 
@@ -117,15 +102,9 @@ def open_simulation(spec: CurateSpec) -> Simulation:
             raise ConfigError(f"gather.simulate.personas: no persona {name!r}; choose from {', '.join(known)}")
         if lacking := [language for language in settings.languages if language not in known[name].names]:
             raise ConfigError(f"gather.simulate.personas: {name} has no description in {lacking[0]}")
-    return Simulation(
-        settings,
-        spec.seed,
-        {name: known[name] for name in names},
-        Prompts.load(spec.prompts),
-        grid(settings, names, spec.seed),
-        {role: model_identity(getattr(settings, role)) for role in ROLES},
-        spec.prices,
-    )
+    personas, plans = {name: known[name] for name in names}, grid(settings, names, spec.seed)
+    models: dict[str, str] = {role: model_identity(getattr(settings, role)) for role in ROLES}
+    return Simulation(settings, spec.seed, personas, Prompts.load(spec.prompts), plans, models, spec.prices)
 
 
 @dataclass(slots=True)
@@ -191,12 +170,10 @@ class Simulation:
             "seed": self.seed,
         }
 
-    def calls(self) -> tuple[CallSettings, CallSettings]:
+    def calls(self) -> tuple[CallSettings, ...]:
         """How user and companion are called."""
-        user, companion = (
-            CallSettings(getattr(self.settings, role), self.settings.max_cost, prices=self.prices) for role in ROLES
-        )
-        return user, companion
+        models = (getattr(self.settings, role) for role in ROLES)
+        return tuple(CallSettings(model, self.settings.max_cost, prices=self.prices) for model in models)
 
     @contextmanager
     def open_models(self, folder: Path) -> Iterator[Mapping[Role, ModelCalls]]:
@@ -230,30 +207,16 @@ class Simulation:
         return [self._outcome(talk) for talk in talks]
 
     def _begin(self, plan: PlannedDialogue) -> _Conversation:
-        persona, cell = self.personas[plan.cell.persona], plan.cell
-        number = request_seed(self.seed, plan.id, 0)
-        life, fact = (
-            self._render(plan, "simulate_life", {"number": number, "part": part}) for part in ("life", "fact")
-        )
-        shared = {"interaction": cell.interaction, "fact": fact}
-        user = shared | {
-            "emotion": cell.emotion,
-            "complexity": cell.complexity,
-            "life": life,
-            "companion": persona.names[plan.language],
-            "relation": persona.relation,
-            "end": END,
-        }
-        companion = shared | {"persona": persona.descriptions[plan.language]}
-        systems: dict[Role, str] = {
-            "user": self._render(plan, "simulate_user", user),
-            "companion": self._render(plan, "simulate_companion", companion),
-        }
-        start = self._render(plan, "simulate_start", {"companion": persona.names[plan.language]})
-        return _Conversation(plan, systems, start)
+        def render(name: str, **values: object) -> str:
+            return self.prompts.render(f"{plan.language}/{name}.j2", values)
 
-    def _render(self, plan: PlannedDialogue, name: str, values: Mapping[str, object]) -> str:
-        return self.prompts.render(f"{plan.language}/{name}.j2", values)
+        persona, number = self.personas[plan.persona], request_seed(self.seed, plan.id, 0)
+        name = persona.names[plan.language]
+        shared = {**plan.kind, "fact": render("simulate_life", number=number, part="fact")}
+        life = render("simulate_life", number=number, part="life")
+        user = render("simulate_user", **shared, life=life, companion=name, relation=persona.relation, end=END)
+        companion = render("simulate_companion", **shared, persona=persona.descriptions[plan.language])
+        return _Conversation(plan, {"user": user, "companion": companion}, render("simulate_start", companion=name))
 
     def _request(self, talk: _Conversation, role: Role, number: int) -> Request:
         """The call for a turn: the model's own instructions, and the conversation with its turns as the assistant's."""
@@ -266,15 +229,15 @@ class Simulation:
         return Request(talk.plan.id, tuple(messages), sampling, number)
 
     def _outcome(self, talk: _Conversation) -> Outcome:
-        plan, tags = talk.plan, talk.plan.cell.tags
-        metadata = {"system": talk.systems["companion"], **tags}
+        plan = talk.plan
         try:
             if talk.refused not in ("", "over"):
                 raise RefusedItem(talk.refused, message=len(talk.turns) + 1)
+            metadata = {"system": talk.systems["companion"], **plan.kind}
             cleaned = clean(RawDialogue(tuple(talk.turns), metadata=metadata), plan.language)
         except RefusedItem as refused:
             return Rejected(plan.id, refused.reason, dict(refused.evidence))
-        made = {**self.models, "persona": plan.cell.persona, **tags}
+        made = {**self.models, "persona": plan.persona, **plan.kind}
         provenance = {"source": SIMULATED, "row": plan.row, "simulated": made}
         licence = licence_id(self.settings.licence)
         dialogue = Dialogue(plan.id, plan.language, cleaned.messages, provenance, licence, cleaned.metadata)

@@ -36,8 +36,7 @@ from h2htalk.curation.run import StageRun, raise_incomplete, require_finished
 from h2htalk.curation.settings import CurateSpec
 from h2htalk.curation.stage_folder import RecordCounts, StageFolder, part_name
 from h2htalk.curation.stages import AnonymizeSettings
-from h2htalk.curation.tombstones import Tombstones, erasure_key, marks_of
-from h2htalk.curation.workspace import Workspace
+from h2htalk.curation.workspace import Tombstones, Workspace, erasure_key, marks_of
 from h2htalk.data.files import read_json_object, write_json
 from h2htalk.data.scenario import Dialogue
 from h2htalk.errors import ConfigError, DataError, IncompleteError
@@ -171,7 +170,8 @@ def _gather(
         DataError: the items of a file cannot be counted, or it gives no dialogue; names file and line.
         IncompleteError: calls of the simulation failed.
     """
-    erased = _Erased(workspace.tombstones(), workspace.erased(), key)
+    tombstones = workspace.tombstones()
+    erased = _Erased(tombstones, tombstones.marks(), workspace.erased(), key)
     first_parts = _read_files(folder).get("first_parts", [0])
     write_json(folder.path / FILES, {"sources": _files_of(plans), "first_parts": first_parts})
     read = shown = 0
@@ -222,6 +222,7 @@ class _Erased:
     """Who was erased, and the key that identifies an item whatever its row is now."""
 
     known: Tombstones
+    known_marks: frozenset[str]
     ids: frozenset[str]
     key: bytes
 
@@ -229,9 +230,9 @@ class _Erased:
         if {item.id, item.person} & self.ids:
             return True
         raw = item.content
-        if not self.known.marks or not isinstance(raw, RawDialogue):
+        if not self.known_marks or not isinstance(raw, RawDialogue):
             return False
-        return not self.known.marks.isdisjoint(self.marks(raw, source, raw.raw_id))
+        return not self.known_marks.isdisjoint(self.marks(raw, source, raw.raw_id))
 
     def marks(self, raw: RawDialogue, source: Source, raw_id: str | None = None) -> frozenset[str]:
         """The marks of a dialogue's person and words, and of an id."""

@@ -17,8 +17,7 @@ from h2htalk.curation.anonymize.normalization import plain
 from h2htalk.curation.anonymize.values.name_parts import name_parts
 from h2htalk.curation.release.items import ReleaseItem
 from h2htalk.curation.stage_folder import AUDIT, KEPT
-from h2htalk.curation.tombstones import mark
-from h2htalk.curation.workspace import Workspace
+from h2htalk.curation.workspace import Workspace, mark
 from h2htalk.data.files import read_json_object, reading, write_json
 from h2htalk.data.links import link_folder
 from h2htalk.data.records import read_record

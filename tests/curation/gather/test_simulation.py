@@ -30,9 +30,9 @@ def test_cells_have_equal_shares_in_each_language(dialogues: int) -> None:
     plans = grid(SimulateSettings(dialogues=dialogues), ("nora", "ren", "third"), seed=1)
     assert [plan.id for plan in plans] == [f"simulated-{row:06}" for row in range(1, 2 * dialogues + 1)]
     for language in LANGUAGES:
-        mine = [plan.cell for plan in plans if plan.language == language]
+        mine = [tuple(plan.kind.values()) for plan in plans if plan.language == language]
         assert len(mine) == dialogues
-        shares = Counter((c.interaction, c.emotion, c.complexity) for c in mine)
+        shares = Counter(mine)
         assert max(shares.values()) - (min(shares.values()) if len(shares) == 54 else 0) <= 1
 
 
@@ -110,9 +110,8 @@ def test_a_record_names_models_and_tags() -> None:
     (kept, *_) = talk(made, Speaker(), Speaker())
     assert isinstance(kept, Kept)
     dialogue = Dialogue.from_dict(kept.record)
-    cell = made.plans[0].cell
-    kind = {"interaction": cell.interaction, "emotion": cell.emotion, "complexity": cell.complexity}
-    made_by = {"user": "embedded", "companion": "embedded", "persona": cell.persona, **kind}
+    kind = made.plans[0].kind
+    made_by = {"user": "embedded", "companion": "embedded", "persona": made.plans[0].persona, **kind}
     assert dialogue.provenance == {"source": "simulated", "row": 1, "simulated": made_by}
     assert kind.items() <= dialogue.metadata.items()
     assert (dialogue.licence, kept.tags) == ("CC-BY-4.0", ("simulated",))
