@@ -9,7 +9,7 @@ from pathlib import Path
 
 from safety import corpora
 
-from h2htalk.curation.safety.lexicons import OFFENSIVE, find_listed, offence
+from h2htalk.curation.safety.lexicons import OFFENSIVE, find_listed, offences
 from h2htalk.curation.safety.ngram_classifier import NgramClassifier, load_classifier
 
 TOLERANCE = 0.002
@@ -120,7 +120,7 @@ def english(data: Path) -> list[Figure]:
 
 
 def scores_of(model: NgramClassifier, texts: Sequence[str]) -> list[float]:
-    return [offence(text, model.language) for text in texts]
+    return offences(texts, model.language)
 
 
 def learned_and_measured(data: Path, language: str) -> Figure:

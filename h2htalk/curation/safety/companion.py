@@ -16,7 +16,7 @@ from operator import mul
 from typing import TYPE_CHECKING, Any
 
 from h2htalk.curation.safety.evidence import Evidence
-from h2htalk.curation.safety.ngram_classifier import SMOOTH, Features, read_features, read_rows, windows
+from h2htalk.curation.safety.ngram_classifier import SMOOTH, Features, read_features, read_rows, read_together, windows
 from h2htalk.curation.safety.text_folding import fold_spelling, spelling_place
 from h2htalk.data.languages import Language
 from h2htalk.data.scenario import Turn
@@ -42,7 +42,7 @@ SHORT = 0.79  # at most of an answer shorter than SENTENCE: "Don't jump" and "Ju
 class CompanionModel:
     """The classifiers of a language.
 
-    `weights`: a row for each kind and part, times buckets; `manifest`: for each kind the coefficients of `combined`
+    `weights`: buckets times a column for each kind and part; `manifest`: for each kind the coefficients of `combined`
     (`combine`), three thresholds, and `alone`, by how much surer a sentence must be that is read alone.
     """
 
@@ -57,9 +57,10 @@ class CompanionModel:
 
         spans, owners, buckets = read_features(folded, self.features)
         norms = np.sqrt(np.bincount(owners, minlength=len(spans)) + SMOOTH)
-        rows = [row for row in range(len(self.weights)) if row % len(PARTS) in parts]
-        sums = [np.bincount(owners, self.weights[row][buckets], len(spans)) for row in rows]
-        return np.array(sums) / norms + self.biases[rows, None], spans
+        rows = [row for row in range(len(self.biases)) if row % len(PARTS) in parts]
+        firsts = np.searchsorted(owners, np.arange(len(spans)))
+        sums = np.add.reduceat(self.weights[buckets], firsts)[:, rows].T
+        return sums / norms + self.biases[rows, None], spans
 
     def judge(self, context: str, answer: str, language: Language) -> Iterator[tuple[str, float, int, int]]:
         """Each kind with what speaks for it (a number without bounds), and the place of that in the folded answer.
@@ -71,10 +72,9 @@ class CompanionModel:
 
         if not (folded := fold_spelling(answer, language)):
             return
-        before = fold_spelling(context, language)[-LONGEST:] or " "
-        pieces = {before[-CONTEXT:], *(before[start:end] for start, end in windows(before, CONTEXT))}
         # Of the pieces of long turns the one that says most counts, so that nothing said after it hides it.
-        asked = np.max([(whole[:, 0], whole.max(1)) for whole, _ in (self.read(one, (0,)) for one in pieces)], axis=0)
+        before = (self.read(one, (0,))[0] for one in pieces_of(context, language))
+        asked = np.max([(whole[:, 0], whole.max(1)) for whole in before], axis=0)
         said, spans = self.read(folded, (1, 2))
         alone = [at for at, (start, end) in enumerate(spans) if at and len(folded[start:end].encode()) >= SENTENCE]
         for number, kind in enumerate(KINDS):
@@ -88,6 +88,12 @@ class CompanionModel:
                 for scores, less, at in readings
             )
             yield kind, total, *spans[place]
+
+
+def pieces_of(context: str, language: Language) -> set[str]:
+    """What is read of the user's turns: their last characters, and all of them in windows."""
+    before = fold_spelling(context, language)[-LONGEST:] or " "
+    return {before[-CONTEXT:], *(before[start:end] for start, end in windows(before, CONTEXT))}
 
 
 def combined(scores: Sequence[float]) -> tuple[float, ...]:
@@ -116,6 +122,13 @@ def find_in_answer(context: str, answer: str, language: Language) -> list[Eviden
         if score >= FAINT and (code not in best or score > best[code].score):
             best[code] = Evidence(LAYER, code, score, *spelling_place(answer, language, start, end))
     return list(best.values())
+
+
+def read_ahead(turns: Sequence[Turn], language: Language) -> None:
+    """Read the features of a dialogue's messages and of the turns before each answer at once, which is faster."""
+    before = (one for _, context, _ in companion_turns(turns) for one in pieces_of(context, language))
+    texts = [*(fold_spelling(turn.content, language) for turn in turns), *before]
+    read_together(texts, load_companion(language).features)
 
 
 def companion_turns(turns: Sequence[Turn]) -> Iterator[tuple[int, str, str]]:
@@ -147,4 +160,4 @@ def load_companion(language: Language) -> CompanionModel:
 
     manifest, features, rows = read_rows(DATA, language)
     scales, biases = np.array(manifest["scales"])[:, None], np.array(manifest["biases"])
-    return CompanionModel(features, rows * scales, biases, manifest)
+    return CompanionModel(features, np.ascontiguousarray((rows * scales).T), biases, manifest)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256
@@ -20,7 +20,7 @@ from typing import Any
 from zlib import crc32
 
 from h2htalk.curation.safety.evidence import Evidence
-from h2htalk.curation.safety.ngram_classifier import load_classifier
+from h2htalk.curation.safety.ngram_classifier import load_classifier, read_together
 from h2htalk.curation.safety.text_folding import fold, original_places
 from h2htalk.data.languages import Language, find_language
 from h2htalk.text.language_data import language_data, language_patterns
@@ -254,14 +254,21 @@ def bare(folded: str) -> str:
 # --- Insults: how offensive a text is, and whom it is for -------------------------------------------------------------
 
 
+def offences(texts: Sequence[str], language: Language) -> list[float]:
+    """The probability that each text is offensive, calibrated on public sets and our own texts (Platt scaling)."""
+    return _scores(map(fold, texts), language, OFFENSIVE)
+
+
 def offence(text: str, language: Language) -> float:
-    """The probability that a text is offensive, calibrated on public sets and our own texts (Platt scaling)."""
-    return _score(fold(text), language, OFFENSIVE)
+    """`offences` of one text."""
+    return offences([text], language)[0]
 
 
-def _score(folded: str, language: Language, folder: str) -> float:
-    joint = find_language(language).joint
-    return load_classifier(folder, language).score(joint.join(folded.split())).score
+def _scores(texts: Iterable[str], language: Language, folder: str) -> list[float]:
+    model = load_classifier(folder, language)
+    spelled = [find_language(language).joint.join(folded.split()) for folded in texts]
+    read_together(spelled, model.features)
+    return [model.score(text).score for text in spelled]
 
 
 def find_contempt(text: str, language: Language, listed: Sequence[Evidence]) -> list[Evidence]:
@@ -292,7 +299,8 @@ def find_contempt(text: str, language: Language, listed: Sequence[Evidence]) -> 
         if about and patterns["attacks"].search(both) and (len(sentences) < _FEW or offence(both, language) >= low):
             found.append(Evidence("attack", "offensive.attack", 0.6, start, end))
             break
-    found.append(Evidence("masked", "offensive", _score(mask_groups(text, language), language, MASKED)))
+    [masked] = _scores([mask_groups(text, language)], language, MASKED)
+    found.append(Evidence("masked", "offensive", masked))
     own = any(patterns["self"].search(fold(text[max(0, slur.start - _BEFORE) : slur.start])) for slur in slurs)
     if own or patterns["mentions"].search(fold(text)):
         found.append(Evidence("mention", "mention", 1.0))

@@ -13,7 +13,7 @@ import json
 import math
 import re
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    _Features = tuple[list[tuple[int, int]], NDArray[np.int64], NDArray[np.int64]]
+
 # Without scales: added to the number of features, so that the score of "yes i hope" is moderate.
 SMOOTH = 40
 _WORDS = {
@@ -37,6 +39,10 @@ _SENTENCE = re.compile(r"[^.!?;]+[.!?;]*")
 _ENDS = "\n。！？!?；;.…"
 # 2^64 divided by the golden ratio, and the multipliers of splitmix64.
 _GOLDEN, _FIRST, _SECOND = 0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
+
+
+# Texts that are read at once, and whose features are kept.
+_TOGETHER, _REMEMBERED = 64, 256
 
 
 class Reading(NamedTuple):
@@ -93,7 +99,7 @@ class Features:
             units = np.array([code for line in words for code in line], np.uint64)
             owners = np.repeat(np.arange(len(texts)), [len(line) for line in words])
             found += self._runs(units, owners, self.words, 2)
-        for gap in (2, 3) if self.gaps and len(units) > 3 else ():
+        for gap in (2, 3) if self.gaps else ():
             first = _mixed(units[:-gap] + np.uint64(48))
             found.append(self._keys(_mixed(first ^ (units[gap:] * np.uint64(_GOLDEN))), owners, gap))
         keys: NDArray[np.int64] = np.sort(np.concatenate(found))  # `np.unique` takes twice as long
@@ -200,14 +206,34 @@ def load_classifier(folder: str, language: Language) -> NgramClassifier:
     return NgramClassifier(language, features, weights, float(manifest["bias"]), manifest, squares)
 
 
-@lru_cache(maxsize=64)
-def read_features(
-    folded: str, features: Features
-) -> tuple[list[tuple[int, int]], NDArray[np.int64], NDArray[np.int64]]:
-    """The readings of a text that is not empty, and the reading and bucket of each feature; cached: several ask."""
-    spans = features.readings(folded)
-    keys = features.keys([folded[start:end] for start, end in spans])
-    return spans, keys >> features.bits, keys & ((1 << features.bits) - 1)
+_READ: dict[tuple[str, Features], _Features] = {}
+
+
+def read_features(folded: str, features: Features) -> _Features:
+    """The readings of a text that is not empty, and the reading and bucket of each feature; several ask for them."""
+    if (folded, features) not in _READ:
+        read_together([folded], features)
+    return _READ[folded, features]
+
+
+def read_together(texts: Iterable[str], features: Features) -> None:
+    """Read texts of a dialogue at once, for `read_features`: one by one takes several times as long."""
+    import numpy as np
+
+    new = [text for text in dict.fromkeys(texts) if text and (text, features) not in _READ]
+    for at in range(0, len(new), _TOGETHER):
+        several = new[at : at + _TOGETHER]
+        if len(_READ) + len(several) > _REMEMBERED:
+            _READ.clear()
+        spans = [features.readings(text) for text in several]
+        keys = features.keys([text[start:end] for text, own in zip(several, spans, strict=True) for start, end in own])
+        owners, buckets = keys >> features.bits, keys & ((1 << features.bits) - 1)
+        firsts = np.cumsum([0, *map(len, spans)])
+        parts = zip(
+            np.split(owners, cuts := np.searchsorted(owners, firsts[1:-1])), np.split(buckets, cuts), strict=True
+        )
+        for text, own, first, (reading, bucket) in zip(several, spans, firsts[:-1], parts, strict=True):
+            _READ[text, features] = own, reading - first, bucket
 
 
 def windows(folded: str, limit: int) -> Iterator[tuple[int, int]]:

@@ -23,7 +23,7 @@ from h2htalk.curation.safety.lexicons import (
     find_contempt,
     find_listed,
     find_report,
-    offence,
+    offences,
     without_everyday,
 )
 from h2htalk.curation.safety.ngram_classifier import load_classifier
@@ -53,12 +53,13 @@ def assess(dialogue: Dialogue, terms: frozenset[str] = frozenset(), explicit: Ex
         else replace(turn, content=f"{text[: READ // 2]}\n{text[-READ // 2 :]}")
         for turn in dialogue.messages
     ]
+    companion.read_ahead(turns, language)
     evidence: list[Evidence] = []
     targets: list[Evidence] = []  # whom an insult is for matters only where there is one
-    for at, turn in enumerate(turns):
+    scores = offences([without_everyday(turn.content, language) for turn in turns], language)
+    for at, (turn, score) in enumerate(zip(turns, scores, strict=True)):
         text, seeker = turn.content, turn.role == "user"
         listed = find_listed(text, language)
-        score = offence(without_everyday(text, language), language)
         offensive = score >= thresholds["low"]
         found = [*listed, political.find_political(text, language, terms, seeker)]
         if offensive:

@@ -45,7 +45,7 @@ def fold(text: str) -> str:
     return text.translate(_TABLE)
 
 
-@lru_cache(maxsize=8)
+@lru_cache(maxsize=128)
 def fold_spelling(text: str, language: Language) -> str:
     """The folded text without apostrophes and with single spaces; in Chinese without spaces and inserted signs."""
     spread = fold(_with_line_ends(text)).translate(_SPELLING)

@@ -9,9 +9,9 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from h2htalk.curation.safety import crisis, political
+from h2htalk.curation.safety import crisis, ngram_classifier, political
 from h2htalk.curation.safety.lexicons import OFFENSIVE, offence
-from h2htalk.curation.safety.ngram_classifier import load_classifier, read_features
+from h2htalk.curation.safety.ngram_classifier import load_classifier
 from h2htalk.data.languages import LANGUAGES
 
 FOLDERS = (OFFENSIVE, crisis.DATA, political.DATA)
@@ -31,7 +31,8 @@ def test_a_score_depends_on_its_text_alone(texts: list[str]) -> None:
     for language in LANGUAGES:
         model = load_classifier(crisis.DATA, language)
         found = [model.score(text) for text in texts]
-        read_features.cache_clear()
+        ngram_classifier._READ.clear()
+        ngram_classifier.read_together(texts[::-1], model.features)
         assert found[::-1] == [model.score(text) for text in texts[::-1]]
         for text, (score, start, end) in zip(texts, found, strict=True):
             assert 0 <= score <= 1
