@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 import re
 import shutil
-from collections import Counter
 from pathlib import Path
 
 import pytest
 
-from h2htalk.curation.curate import StageSummary, curate, summaries
+from h2htalk.curation.curate import curate
 from h2htalk.curation.erase import erase
 from h2htalk.curation.history import explain
 from h2htalk.curation.stages import STAGES
@@ -74,36 +72,10 @@ def require_plans(workspace: Workspace) -> None:
         assert reasons & {"duplicate", "near_duplicate"}, (one, other, reasons)
 
 
-def require_sums(found: list[StageSummary]) -> None:
-    """The numbers of the funnel add up, and its last row is what was planted."""
-    for before, after in itertools.pairwise(found):
-        assert before.counts.written == after.counts.read
-    for item in found:
-        assert item.counts.kept + item.counts.rejected == item.counts.read
-    plans = Counter(planted().values())
-    last = found[-1].counts
-    assert last.reasons == {"review:safety": plans["reject"]}
-    assert last.tags["revise"] == plans["revise"]
-    assert last.tags["people:conflict"] == plans["conflict"]
-    assert last.tags["people:unscored:malformed_output"] == plans["malformed"]
-    assert last.tags["needs_people"] == plans["conflict"] + plans["malformed"]
-    assert last.tags["accept"] == last.read - last.rejected - last.tags["needs_people"] - last.tags["revise"]
-
-
 def require_privacy(workspace: Workspace) -> None:
     """Planted personal data are nowhere after the first stage; dialogues of people in crisis are kept."""
-    personal = (
-        "Ottilie",
-        "Brandhorst",
-        "900461",
-        "Henrike",
-        "Larkspur",
-        "欧阳若琳",
-        "13800138021",
-        "ruolin",
-        "周子墨",
-        "文三路",
-    )
+    personal = ["Ottilie", "Brandhorst", "900461", "Henrike", "Larkspur"]
+    personal += ["欧阳若琳", "13800138021", "ruolin", "周子墨", "文三路"]
     for stage in list(STAGES)[1:]:
         for path in sorted(workspace.stage(stage).path.rglob("*.jsonl")):
             # Surrogates of other dialogues may have such a name by chance.
@@ -138,7 +110,6 @@ def test_the_planted_dialogues_among_a_few_mock_dialogues(tmp_path: Path, monkey
     (copied / "curate.toml").write_text(settings.replace("= 400", "= 20"), encoding="utf-8")
     curate(copied / "curate.toml", workspace=tmp_path / "work", processes=1)
     workspace = Workspace(tmp_path / "work")
-    require_sums(summaries(workspace))
     require_plans(workspace)
     require_privacy(workspace)
     require_documented_ids(workspace)

@@ -50,12 +50,7 @@ def test_the_history_of_a_person_is_that_of_all_their_dialogues(workspace: Works
 
 def test_the_origin_of_replies_is_shown(tmp_path: Path) -> None:
     provenance = {"source": "b"}
-    answer = {
-        "id": "made-000002",
-        "text": "Buy a new one.",
-        "licence": "CC0-1.0",
-        "provenance": provenance,
-    }
+    answer = {"id": "made-000002", "text": "Buy a new one.", "licence": "CC0-1.0", "provenance": provenance}
     record = {**dialogue(1), "metadata": {"alternatives": [answer]}}
     record |= {"references": [{"text": "Buy a new one.", "origin": "answer:made-000002"}]}
     text = format_history(explain(gathered(tmp_path, [record]), "made-000001"))
@@ -116,11 +111,7 @@ def test_folders_that_are_gone_are_said(tmp_path: Path) -> None:
     add_link(tmp_path / "work", "release", tmp_path / "release-1")
     shutil.rmtree(tmp_path / "expert")
     events = [(event.stage, event.id, event.what) for event in history(tmp_path, "c-2")]
-    assert events == [
-        ("round", "c-2", "closed"),
-        ("round", "expert", "missing"),
-        ("release", "release-1", "missing"),
-    ]
+    assert events == [("round", "c-2", "closed"), ("round", "expert", "missing"), ("release", "release-1", "missing")]
     assert str(tmp_path / "expert") in format_history(history(tmp_path, "c-2"))
 
 

@@ -18,133 +18,70 @@ from h2htalk.curation.gather.source_files import Item
 from h2htalk.data.scenario import Dialogue, Turn
 from h2htalk.errors import DataError
 
-
-def read(tmp_path: Path, form: str, text: str) -> list[Item]:
-    path = tmp_path / f"raw-{form}"
-    path.write_text(text, encoding="utf-8", newline="")
-    return read_file(path, form)
-
-
-def one(tmp_path: Path, form: str, record: Any) -> RawDialogue | RefusedItem:
-    (item,) = read(tmp_path, form, json.dumps(record))
-    return item.content
-
-
-def dialogue(tmp_path: Path, form: str, record: Any) -> RawDialogue:
-    found = one(tmp_path, form, record)
-    assert isinstance(found, RawDialogue)
-    return found
-
-
-def reason(tmp_path: Path, form: str, record: Any) -> str:
-    found = one(tmp_path, form, record)
-    assert isinstance(found, RefusedItem)
-    return found.reason
+TWO = (("user", "Hi"), ("companion", "Hello"))
 
 
 def message(role: str, content: Any) -> dict[str, Any]:
     return {"role": role, "content": content}
 
 
-TWO = (("user", "Hi"), ("companion", "Hello"))
-
-# --- messages ---------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
-    ("first", "second"),
-    [
-        ("user", "assistant"),
-        ("seeker", "supporter"),
-        ("Human", " AI "),
-        ("来访者", "咨询师"),
-    ],
+    "roles", [("user", "assistant"), ("seeker", "supporter"), ("Human", " AI "), ("来访者", "咨询师")]
 )
-def test_roles_have_many_names(tmp_path: Path, first: str, second: str) -> None:
-    found = dialogue(tmp_path, "messages", {"id": 7, "messages": [message(first, "Hi"), message(second, "Hello")]})
-    assert found.messages == TWO
-    assert found.raw_id == "7"
+def test_roles_have_many_names(roles: tuple[str, str]) -> None:
+    said = [message(role, text) for role, text in zip(roles, ("Hi", "Hello"), strict=True)]
+    found = READERS["messages"]({"id": 7, "messages": said})
+    assert (found.messages, found.raw_id) == (TWO, "7")
 
 
-def test_a_record_has_a_person_a_system_prompt_and_content_in_parts(tmp_path: Path) -> None:
+def test_a_record_has_a_person_a_system_prompt_and_content_in_parts() -> None:
     parts = [{"type": "text", "text": "Hello"}, {"type": "output_text", "text": "there"}]
     said = [message("system", "Be Nora."), message("user", "Hi"), message("assistant", parts)]
-    found = dialogue(tmp_path, "messages", {"user_id": 12, "messages": said})
+    found = READERS["messages"]({"user_id": 12, "messages": said})
     assert found.messages == (("user", "Hi"), ("companion", "Hello\nthere"))
     assert (found.person, found.metadata) == ("12", {"system": "Be Nora."})
+
+
+def test_sharegpt_and_xtuner() -> None:
+    turns = [{"from": "human", "value": "Hi"}, {"from": "gpt", "value": "Hello"}]
+    found = READERS["messages"]({"id": "a", "system": "Be Ren.", "conversations": turns})
+    assert (found.messages, found.raw_id, found.metadata) == (TWO, "a", {"system": "Be Ren."})
+    exchanges = [{"system": "Be Aiwei.", "input": "Hi", "output": "Hello"}, {"input": "Bye", "output": "Bye."}]
+    found = READERS["messages"]({"conversation": exchanges})
+    assert found.messages == (*TWO, ("user", "Bye"), ("companion", "Bye."))
+    assert found.metadata == {"system": "Be Aiwei."}
+
+
+SYSTEMS = [{"system": name, "input": "Hi", "output": "x"} for name in ("A", "B")]
 
 
 @pytest.mark.parametrize(
     ("messages", "expected"),
     [
-        ([message("user", "Hi"), message("narrator", "He smiled.")], "role"),
-        ([message("user", "Hi"), message("system", "Be rude."), message("assistant", "No.")], "role"),
+        ([message("narrator", "He smiled.")], "role"),
+        ([message("system", "Be rude.")], "role"),
         ([message("user", None)], "empty"),
         ([message("user", 3)], "broken"),
         (["Hi"], "broken"),
         (None, "broken"),
-    ],
-)
-def test_wrong_messages(tmp_path: Path, messages: Any, expected: str) -> None:
-    assert reason(tmp_path, "messages", {"messages": messages}) == expected
-
-
-# --- openai_messages and sharegpt -----------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("turn", "expected"),
-    [
-        (message("tool", "42"), "tool"),
-        ({"role": "assistant", "content": None, "tool_calls": [{"id": "1"}]}, "tool"),
-        ({"role": "assistant", "content": "", "function_call": {"name": "f"}}, "tool"),
-        (message("user", [{"type": "tool_result", "content": "42"}]), "tool"),
-        (message("user", [{"type": "image_url", "image_url": {"url": "x"}}]), "not_text"),
-        (message("user", [3]), "broken"),
+        ([message("tool", "42")], "tool"),
+        ([{"role": "assistant", "content": None, "tool_calls": [{"id": "1"}]}], "tool"),
+        ([{"role": "assistant", "content": "", "function_call": {"name": "f"}}], "tool"),
+        ([{"from": "function_call", "value": "{}"}], "tool"),
+        ([message("user", [{"type": "tool_result", "content": "42"}])], "tool"),
+        ([message("user", [{"type": "image_url", "image_url": {"url": "x"}}])], "not_text"),
+        ([message("user", [3])], "broken"),
         # A kind that cannot be a key ended the whole run.
-        (message("user", [{"type": [], "text": "hi"}]), "broken"),
-    ],
-)
-def test_openai_messages_without_text(tmp_path: Path, turn: Any, expected: str) -> None:
-    assert reason(tmp_path, "messages", {"messages": [message("user", "Hi"), turn]}) == expected
-
-
-def test_sharegpt(tmp_path: Path) -> None:
-    turns = [{"from": "human", "value": "Hi"}, {"from": "gpt", "value": "Hello"}]
-    found = dialogue(tmp_path, "messages", [{"id": "a", "system": "Be Ren.", "conversations": turns}])
-    assert (found.messages, found.raw_id, found.metadata) == (TWO, "a", {"system": "Be Ren."})
-    odd = [{"from": "human", "value": "Hi"}, {"from": "function_call", "value": "{}"}]
-    assert reason(tmp_path, "messages", {"conversations": odd}) == "tool"
-    assert reason(tmp_path, "messages", {"id": "a"}) == "broken"
-
-
-# --- xtuner ----------------------------------------------------------------------------------------------------
-
-
-def test_xtuner_exchanges_become_turns(tmp_path: Path) -> None:
-    exchanges = [
-        {"system": "Be Aiwei.", "input": "Hi", "output": "Hello"},
-        {"input": "Bye", "output": "Bye."},
-    ]
-    found = dialogue(tmp_path, "messages", [{"conversation": exchanges}])
-    assert found.messages == (*TWO, ("user", "Bye"), ("companion", "Bye."))
-    assert found.metadata == {"system": "Be Aiwei."}
-
-
-@pytest.mark.parametrize(
-    ("exchanges", "expected"),
-    [
+        ([message("user", [{"type": [], "text": "hi"}])], "broken"),
         ([{"input": "Hi"}], "empty"),
         ([{"input": "Hi", "output": 3}], "broken"),
-        (
-            [{"system": "A", "input": "Hi", "output": "x"}, {"system": "B", "input": "Hi", "output": "x"}],
-            "role",
-        ),
-        ("Hi", "broken"),
+        (SYSTEMS, "role"),
     ],
 )
-def test_wrong_xtuner_exchanges(tmp_path: Path, exchanges: Any, expected: str) -> None:
-    assert reason(tmp_path, "messages", [{"conversation": exchanges}]) == expected
+def test_wrong_messages(messages: Any, expected: str) -> None:
+    said = [message("user", "Hi"), *messages] if messages else messages
+    with pytest.raises(RefusedItem, match=expected):
+        READERS["messages"]({"messages": said})
 
 
 # --- question_answers -----------------------------------------------------------------------------------------------
@@ -152,30 +89,32 @@ def test_wrong_xtuner_exchanges(tmp_path: Path, exchanges: Any, expected: str) -
 HEADER = "questionID,questionTitle,questionText,topic,answerText,upvotes\n"
 
 
+def rows(tmp_path: Path, text: str | bytes) -> list[Item]:
+    path = tmp_path / "raw.csv"
+    path.write_bytes(HEADER.encode() + (text if isinstance(text, bytes) else text.encode()))
+    return read_file(path, "question_answers")
+
+
 def test_each_answer_is_a_dialogue_linked_by_its_question(tmp_path: Path) -> None:
-    text = (
-        HEADER
-        + '9,Why?,"I wonder,\nwhy?",t,"<p>Because&nbsp;&amp; so.</p><p>Truly</p>",1\n9,Why?,I wonder,t,No idea <3,0\n'
-    )
-    first, second = (item.content for item in read(tmp_path, "question_answers", text))
+    text = '9,Why?,"I wonder,\nwhy?",t,"<p>Because&nbsp;&amp; so.</p><p>Truly</p>",1\n9,Why?,I wonder,t,No idea <3,0\n'
+    items = rows(tmp_path, text)
+    first, second = (item.content for item in items)
     assert isinstance(first, RawDialogue)
     assert isinstance(second, RawDialogue)
     assert first.messages == (("user", "Why?\nI wonder,\nwhy?"), ("companion", "Because\xa0& so.\n\nTruly"))
     assert second.messages[1] == ("companion", "No idea <3")
     assert first.question == second.question == "9"
-    assert [item.line for item in read(tmp_path, "question_answers", text)] == [2, 4]
+    assert [item.line for item in items] == [2, 4]
 
 
 def test_a_row_of_another_length_is_refused(tmp_path: Path) -> None:
-    items = read(tmp_path, "question_answers", HEADER + "1,a,b\n2,T,Text,t,Answer,0\n3,T,Text,t,Answer,0,more\n")
+    items = rows(tmp_path, "1,a,b\n2,T,Text,t,Answer,0\n3,T,Text,t,Answer,0,more\n")
     assert [isinstance(item.content, RefusedItem) for item in items] == [True, False, True]
-    assert [item.row for item in items] == [1, 2, 3]
 
 
-def test_a_row_that_is_not_utf8_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "raw.csv"
-    path.write_bytes(HEADER.encode() + b"1,T,<p>caf\xe9</p>,t,Answer,0\n2,T,Text,t,Answer,0\n")
-    first, second = (item.content for item in read_file(path, "question_answers"))
+def test_a_row_that_is_not_utf8_is_refused_and_one_of_two_megabytes_read(tmp_path: Path) -> None:
+    long = b'2,T,"' + b"x" * 2_000_000 + b'",t,Answer,0\n'
+    first, second = (item.content for item in rows(tmp_path, b"1,T,<p>caf\xe9</p>,t,Answer,0\n" + long))
     assert isinstance(first, RawDialogue)
     assert isinstance(second, RawDialogue)
     with pytest.raises(RefusedItem, match="encoding"):
@@ -184,39 +123,25 @@ def test_a_row_that_is_not_utf8_is_refused(tmp_path: Path) -> None:
 
 def test_an_unclosed_quotation_mark_is_an_error_with_its_line(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"broken CSV, from line 3 on"):
-        read(
-            tmp_path,
-            "question_answers",
-            HEADER + '1,T,Text,t,Answer,0\n2,T,"Text,t,Answer,0\n3,T,Text,t,A,0\n',
-        )
+        rows(tmp_path, '1,T,Text,t,Answer,0\n2,T,"Text,t,Answer,0\n3,T,Text,t,A,0\n')
 
 
-def test_a_field_of_two_megabytes_is_read(tmp_path: Path) -> None:
-    (item,) = read(tmp_path, "question_answers", HEADER + f'1,T,"{"x" * 2_000_000}",t,Answer,0\n')
-    assert isinstance(item.content, RawDialogue)
-
-
-# --- memory_bank ------------------------------------------------------------------------------------------------
+# --- memory_bank and dialogues --------------------------------------------------------------------------------------
 
 
 def test_each_day_of_each_user_is_a_dialogue(tmp_path: Path) -> None:
     day = [{"query": "Hi", "response": "Hello"}]
-    bank = {
-        " Ann ": {
-            "name": " Ann ",
-            "history": {"2023-04-27": day, "2023/5/1": day, "some day": day, "2023-05-02": 3},
-        },
-        "Bo": {"history": {}},
-        "Cy": {"history": {"2023-04-27": [{"query": "Hi"}]}},
-        "Di": "no user",
-    }
-    items = read(tmp_path, "memory_bank", json.dumps(bank, indent=1))
+    days = {"2023-04-27": day, "2023/5/1": day, "some day": day, "2023-05-02": 3}
+    bank = {" Ann ": {"name": " Ann ", "history": days}, "Bo": {"history": {}}, "Di": "no user"}
+    bank["Cy"] = {"history": {"2023-04-27": [{"query": "Hi"}]}}
+    (tmp_path / "raw").write_text(json.dumps(bank, indent=1))
+    items = read_file(tmp_path / "raw", "memory_bank")
     found = [item.content for item in items if isinstance(item.content, RawDialogue)]
     assert [raw.person for raw in found] == ["Ann"] * 3
     assert [raw.metadata.get("date") for raw in found] == ["2023-04-27", "2023-05-01", None]
     assert found[2].tags == ("undated",)
     refused = [(item.row, item.content.reason) for item in items if isinstance(item.content, RefusedItem)]
-    assert refused == [(4, "broken"), (5, "empty"), (6, "empty"), (7, "broken")]
+    assert refused == [(4, "broken"), (5, "empty"), (6, "broken"), (7, "empty")]
 
 
 @pytest.mark.parametrize(
@@ -227,19 +152,11 @@ def test_formats_of_dates(text: str, date: str | None) -> None:
     assert iso_date(text) == date
 
 
-# --- dialogues --------------------------------------------------------------------------------------------------
-
-
-def test_our_own_records_keep_known_metadata(tmp_path: Path) -> None:
+def test_our_own_records_keep_known_metadata() -> None:
     turns = (Turn("user", "Hi"), Turn("companion", "Hello"))
-    metadata = {
-        "emotion": "joy",
-        "interaction": "casual",
-        "home": "12 Elm St",
-        "date": "2024-01-01",
-    }
+    metadata = {"emotion": "joy", "interaction": "casual", "home": "12 Elm St", "date": "2024-01-01"}
     record = Dialogue("d-1", "en", turns, {"person": "Ann"}, "CC0-1.0", metadata).to_dict()
-    found = dialogue(tmp_path, "dialogues", record)
+    found = READERS["dialogues"](record)
     assert found.metadata == {"emotion": "joy", "interaction": "casual", "date": "2024-01-01"}
     assert (found.raw_id, found.person, found.language, found.licence) == ("d-1", "Ann", "en", "CC0-1.0")
 
