@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from h2htalk.curation.outcomes import Kept, Outcomes, PartRule, Record, Rejected, each
-from h2htalk.curation.run import RuleFactory, StageRun, claim, finish, run_stage
+from h2htalk.curation.run import RuleFactory, StageRun, claim, run_stage
 from h2htalk.curation.settings import CurateSpec
 from h2htalk.curation.stage_folder import RecordCounts, StageFolder, part_name
 from h2htalk.curation.stages import find_stage
@@ -49,7 +49,7 @@ def finished(path: Path, name: str, records: Sequence[Record | Kept], part: int 
         chosen = records[start : start + part]
         kept = [[record if isinstance(record, Kept) else Kept(record)] for record in chosen]
         folder.write(part_name(number), kept, name)
-    finish(folder)
+    folder.finish()
     return workspace
 
 

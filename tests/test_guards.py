@@ -124,7 +124,7 @@ BUDGETS = {
     "benchmark": 10869,
     "chat": 5276,
     "cli": 1133,
-    "curation": 18436,
+    "curation": 18393,
     "data": 3983,
     "rounds": 7464,
     "text": 3232,

@@ -20,7 +20,7 @@ from pathlib import Path
 from h2htalk.curation.candidates import Candidate, Reference
 from h2htalk.curation.gather.mock_dialogues import PERSONAL_EVERY, mock_dialogues
 from h2htalk.curation.outcomes import Kept
-from h2htalk.curation.run import StageRun, claim, finish
+from h2htalk.curation.run import StageRun, claim
 from h2htalk.curation.stage_folder import part_name
 from h2htalk.curation.workspace import Workspace
 from h2htalk.data.scenario import Dialogue, Scenario, bundled_personas
@@ -91,7 +91,7 @@ def make_workspace(folder: Path, found: list[Candidate]) -> Workspace:
         for number, start in enumerate(range(0, len(records), 1000)):
             chosen = records[start : start + 1000]
             at.write(part_name(number), [[Kept(one, audit={"spans": []})] for one in chosen], stage)
-        finish(at)
+        at.finish()
     return workspace
 
 

@@ -10,7 +10,6 @@ from pydantic import Field
 
 from h2htalk.data.records import Id, Open, read_record, strict_record
 from h2htalk.data.scenario import Scenario
-from h2htalk.errors import DataError
 
 ORIGINAL = "original"
 ANSWER = "answer:"
@@ -59,19 +58,9 @@ class Candidate:
 
     @classmethod
     def from_dict(cls, raw: Mapping[str, Any], where: str = "candidate") -> Candidate:
-        """Read and validate a record.
-
-        Raises:
-            DataError: the candidate or its scenario is wrong; the message starts with `where`.
-        """
+        """Read and validate a record. Raises DataError, which starts with `where`."""
         line = read_record(_Line, raw, where)
-        read = Scenario.from_dict(line.scenario, where)
-        where = f"{where}: {read.id}"
-        if line.id != read.id:
-            raise DataError(f"{where}: the candidate's id is not its scenario's")
-        if read.references != (line.references[0].text,):
-            raise DataError(f"{where}: the scenario's reference is not the first of the candidate's")
-        return cls(read, line.references, line.review)
+        return cls(Scenario.from_dict(line.scenario, where), line.references, line.review)
 
     def to_dict(self) -> dict[str, Any]:
         """The record. `provenance` repeats the scenario's, for `erase` and `explain`."""

@@ -7,7 +7,6 @@ finished stage, and multiplied by the mean tokens of such a call.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
 
@@ -23,32 +22,20 @@ from h2htalk.curation.review.gold_check import read_gold
 from h2htalk.curation.run import StageRun, is_made, require_finished
 from h2htalk.curation.settings import CurateSpec
 from h2htalk.curation.stages import FIRST_STAGE, STAGES, ComposeSettings, ReviewSettings, find_stage, stage_before
-from h2htalk.data.responses import CALLS, Usage
-from h2htalk.errors import counted
+from h2htalk.data.responses import Usage
 
-_NO_KEY = bytes(32)
 # Candidates of a dialogue: likely, and at most (what is extracted, and four proposals).
 _LIKELY_CANDIDATES, _MOST_CANDIDATES = 3, MOST_DRAFTS + 1 + 4
 _GUARDED = 0.2  # share of the dialogues that a guard is asked about, the undecided ones: an estimate
 
 
-@dataclass(frozen=True, slots=True)
-class _Kind:
-    """A kind of call: the mean tokens of its prompt, of its reply, and the most that a reply may have.
-
-    Prompts of guard, compose and review are measured on 200 dialogues of examples/curate.toml; the rest is estimated.
-    """
-
-    sent: int
-    back: int
-    most: int
-
-
-_GUARD = _Kind(350, 15, 64)
-_PROPOSALS, _REFERENCE = _Kind(1650, 400, 2400), _Kind(850, 120, 600)
-_RUBRIC, _COMPARISON = _Kind(1150, 350, 1200), _Kind(800, 110, 600)
-_USER_TURN, _COMPANION_TURN = _Kind(600, 40, 120), _Kind(700, 60, 200)
-
+# Kinds of calls: the mean tokens of the prompt, of the reply, and the most that a reply may have. Prompts of guard,
+# compose and review are measured on 200 dialogues of examples/curate.toml; the rest is estimated.
+_Kind = tuple[int, int, int]
+_GUARD = (350, 15, 64)
+_PROPOSALS, _REFERENCE = (1650, 400, 2400), (850, 120, 600)
+_RUBRIC, _COMPARISON = (1150, 350, 1200), (800, 110, 600)
+_USER_TURN, _COMPANION_TURN = (600, 40, 120), (700, 60, 200)
 
 _Count = tuple[float, float]  # of records that a stage reads, or of calls: likely, and at most
 _Calls = list[tuple[_Kind, _Count]]
@@ -75,7 +62,7 @@ def estimate_run(
     given, where = _raw_items(spec) if FIRST_STAGE not in finished else ((0, 0), "")
     for name in names:
         folder, before = place.stage(name), stage_before(name)
-        run: StageRun = find_stage(name).make(spec, place, _NO_KEY)
+        run: StageRun = find_stage(name).make(spec, place, bytes(32))
         source = "raw files"
         if before and (before in finished or before not in names):
             source = require_finished(place.stage(before))
@@ -90,8 +77,6 @@ def estimate_run(
         most = "at most " if before and before not in finished else ""
         unit = STAGES[name].reads if before else "items"
         lines.append(f"{name:10} to make: reads {most}{given[1]:,.0f} {unit} from {where}")
-        if stored := sum(b'"text":' in line for path in folder.path.glob(CALLS) for line in path.open("rb")):
-            lines.append(f"{'':10} {counted(stored, 'stored reply', 'stored replies')} used again for equal prompts")
         for settings, calls in _calls(name, run, spec, given):
             text, cost = _cost(settings, calls)
             lines.append(f"{'':10} {settings.model}: {text}")
@@ -163,7 +148,7 @@ def _cost(settings: CallSettings, calls: _Calls) -> tuple[str, _Cost]:
         return f"{numbers}; the price is unknown", (None, None)
 
     def dollars(at: int) -> Decimal | None:
-        used = (Usage(kind.sent, (kind.back, kind.most)[at]) for kind, _ in calls)
+        used = (Usage(kind[0], kind[1 + at]) for kind, _ in calls)
         each = (price.cost(one, settings.batch) for one in used)
         return add(*(one and one * Decimal(count[at]) for one, (_, count) in zip(each, calls, strict=True)))
 

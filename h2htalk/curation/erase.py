@@ -20,8 +20,7 @@ from typing import Any
 
 from h2htalk.curation.dedup.stage import DUPLICATES
 from h2htalk.curation.gather.source_files import LEAST_CHARACTERS
-from h2htalk.curation.outcomes import EARLIER_STATE, Record, dialogue_of
-from h2htalk.curation.run import finish
+from h2htalk.curation.outcomes import EARLIER_STATE, Record
 from h2htalk.curation.stage_folder import AUDIT, KEPT, REJECTED, StageFolder
 from h2htalk.curation.stages import FIRST_STAGE, STAGES, stage_before, stages_from
 from h2htalk.curation.workspace import Workspace, mark, marks_of, source_of, write_key, write_tombstones
@@ -38,6 +37,7 @@ from h2htalk.errors import ConfigError, DataError, quoted, shorten
 Index = Mapping[str, Mapping[str, Any]]
 # The first stage that compares records, and with it all that follow, are made again as a whole.
 _COMPARING = next(name for name, stage in STAGES.items() if stage.compares)
+_COMPARED, _REMADE = stage_before(_COMPARING), stages_from(_COMPARING)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,11 +54,11 @@ class Erased:
     """
 
     ids: tuple[str, ...]
-    copies: tuple[str, ...] = ()
-    others: tuple[str, ...] = ()
-    raw: tuple[str, ...] = ()
-    removed: tuple[str, ...] = ()
-    folders: tuple[FolderErasure, ...] = ()
+    copies: tuple[str, ...]
+    others: tuple[str, ...]
+    raw: tuple[str, ...]
+    removed: tuple[str, ...]
+    folders: tuple[FolderErasure, ...]
 
 
 def erase(workspace: Workspace, source_id: str, also: Sequence[Path] = ()) -> Erased:
@@ -81,11 +81,16 @@ def erase(workspace: Workspace, source_id: str, also: Sequence[Path] = ()) -> Er
         key = workspace.erasure_key()  # without it nobody could be recognized in a file that is read again
         _finish_stages(workspace)
         index = read_index(workspace, key)
-        asked = find_states(index, resolve_ids(workspace, source_id, index, key))
+        asked = resolve_ids(workspace, source_id, index, key)
+        latest = {index.get(name, {}).get("state_of", name) for name in asked}  # all states of these conversations
+        asked |= latest | {name for name, entry in index.items() if entry.get("state_of") in latest}
         asked |= find_repeated(workspace, asked, index)
         copies, others = find_copies(workspace.stage("dedup"), asked, index)
         ids = asked | copies
-        raw = {source_place(index[name]) for name in ids if "file" in index.get(name, {})}
+        raw = set()  # the item where a line may hold several items or a part of one
+        for entry in (index[name] for name in ids if "file" in index.get(name, {})):
+            place = f"{entry['file']}:{entry['line']}" if "line" in entry else entry["file"]
+            raw.add(place if entry.get("row") in (None, entry.get("line")) else f"{place}, item {entry['row']}")
         if new := ids - workspace.erased():
             lines = _tombstone_lines(workspace, new, asked, index, key)
             mark_folders(workspace.path, also)
@@ -93,7 +98,7 @@ def erase(workspace: Workspace, source_id: str, also: Sequence[Path] = ()) -> Er
         removed = _apply(workspace)
         folders = _sweep(workspace, ids, also)
         of, copied, similar, places = (tuple(sorted(names)) for names in (ids, copies, others, raw))
-        return Erased(of, copied, similar, places, removed, folders)
+        return Erased(of, copied, similar, places, tuple(removed), tuple(folders))
 
 
 def finish_erasure(workspace: Workspace) -> None:
@@ -110,7 +115,7 @@ def finish_erasure(workspace: Workspace) -> None:
                 print(f"erase: {one.name} is not finished: {'; '.join(one.messages)}", file=sys.stderr, flush=True)
 
 
-def _sweep(workspace: Workspace, ids: Collection[str] = (), also: Sequence[Path] = ()) -> tuple[FolderErasure, ...]:
+def _sweep(workspace: Workspace, ids: Collection[str] = (), also: Sequence[Path] = ()) -> list[FolderErasure]:
     """Erase from what was made from the workspace everybody with a tombstone.
 
     Item ids alone decide only for `ids` and for those whose erasure has not reached every folder yet: an item that lost
@@ -119,9 +124,9 @@ def _sweep(workspace: Workspace, ids: Collection[str] = (), also: Sequence[Path]
     lines, facts = workspace.tombstones().lines, workspace.facts()
     new = [line for at, line in enumerate(lines) if at >= facts.get("reached", 0) or line["id"] in ids]
     items = frozenset(item for line in new for item in line.get("items", ()))
-    folders = tuple(sweep(workspace.path, ErasedIds(workspace.erased(), items), also))
+    folders = list(sweep(workspace.path, ErasedIds(workspace.erased(), items), also))
     # Of a data set on the Hub, `of` is the format and its name and commit.
-    folders += tuple(sweep_sources(str(line.get("of")).partition("/")[2] for line in new))
+    folders += sweep_sources(str(line.get("of")).partition("/")[2] for line in new)
     remove_for_good(workspace.path / MARK)
     if not any(folder.unfinished for folder in folders):
         write_json(workspace.path / "workspace.json", {**facts, "reached": len(lines)})
@@ -170,16 +175,16 @@ def items_by_id(workspace: Workspace) -> dict[str, set[str]]:
     return items
 
 
-def _apply(workspace: Workspace) -> tuple[str, ...]:
+def _apply(workspace: Workspace) -> list[str]:
     """Remove everybody with a tombstone from the files; returns the stages that were removed.
 
     The last stage comes first: the content of a stage says what the stages after it must lose. Doing it twice, or
     continuing after a kill, gives the same bytes.
     """
     gone, facts = ErasedIds(workspace.erased()), workspace.facts()
-    purged, removed = bool(facts.get("purged")), []
-    affected = any(map(gone.covers, workspace.stage(stage_before(_COMPARING)).records(KEPT)))
-    remade = stages_from(_COMPARING) if affected and not purged else ()
+    purged, removed = bool(facts.get("purged")), list[str]()
+    affected = any(map(gone.covers, workspace.stage(_COMPARED).records(KEPT)))
+    remade = _REMADE if affected and not purged else ()
     # Whose candidates have a reply of an erased dialogue as a reference: what the review said of them quotes it.
     answered = {str(r["id"]) for r in workspace.stage(_COMPARING).records(KEPT) if gone.covers(r)}
     of_candidates = replace(gone, ids=gone.ids | answered)
@@ -201,7 +206,7 @@ def _apply(workspace: Workspace) -> tuple[str, ...]:
     if workspace.index_path.exists():
         filter_file(workspace.index_path, lambda line: not gone.covers(line))
     write_json(workspace.path / "workspace.json", {**facts, "erased": len(workspace.tombstones().lines)})
-    return tuple(removed[::-1])
+    return removed[::-1]
 
 
 def _filter_parts(folder: StageFolder, stage: str, gone: ErasedIds) -> None:
@@ -209,14 +214,20 @@ def _filter_parts(folder: StageFolder, stage: str, gone: ErasedIds) -> None:
     input_id = (lambda record: str(record["id"])) if STAGES[stage].reads == "candidates" else dialogue_of
     for part in folder.parts():
         counts = folder.counts(part)
-        records = {kind: list(folder.part_records(part, kind)) for kind in (KEPT, REJECTED, AUDIT)}
+        kept, rejected, audits = (list(folder.part_records(part, kind)) for kind in (KEPT, REJECTED, AUDIT))
         # A kill may have come before the counts were written.
-        lines = [len(records[KEPT]), len(records[REJECTED])]
-        written = lines == [counts.written, sum(counts.reasons.values()) + counts.earlier]
-        if not written or any(map(gone.covers, chain(*records.values()))):
+        written = (len(kept), len(rejected)) == (counts.written, sum(counts.reasons.values()) + counts.earlier)
+        if not written or any(map(gone.covers, chain(kept, rejected, audits))):
             folder.rewrite(part, stage, lambda record: not gone.covers(record), input_id)
     if folder.finished:
-        finish(folder)
+        folder.finish()
+
+
+def dialogue_of(record: Record) -> str:
+    """The id of the dialogue that a record or a rejected line comes from; its own where it is a dialogue."""
+    provenance = record.get("record", record).get("provenance", {})
+    # A rejected candidate without text has the id `DIALOGUE:subtask`.
+    return str(provenance.get("dialogue") or str(record["id"]).split(":", 1)[0])
 
 
 # --- Scope ---------------------------------------------------------------------------------------------------------
@@ -245,13 +256,6 @@ def read_index(workspace: Workspace, key: bytes) -> dict[str, dict[str, Any]]:
     return index
 
 
-def source_place(entry: Mapping[str, Any]) -> str:
-    """Where raw text stands: `file:line`, and the item where a line may hold several items or a part of one."""
-    file, line, row = (entry.get(name) for name in ("file", "line", "row"))
-    place = f"{file}" if line is None else f"{file}:{line}"
-    return place if row in (None, line) else f"{place}, item {row}"
-
-
 def resolve_ids(workspace: Workspace, asked: str, index: Index, key: bytes) -> frozenset[str]:
     """Every id that an id stands for, a person's own among them. Our ids precede those of the raw files.
 
@@ -267,47 +271,40 @@ def resolve_ids(workspace: Workspace, asked: str, index: Index, key: bytes) -> f
     def sought(kind: str, source: str) -> frozenset[str]:
         return frozenset(mark(key, kind, source, name) for name in (asked, asked.removeprefix(f"{source}:")))
 
-    ours = {asked} & workspace.erased()
-    people: dict[str, set[str]] = {}
-    dialogues: dict[str, set[str]] = {}
-    of_candidate = asked.partition(":")[0]
+    ids = {asked} & workspace.erased()
+    raw: dict[str, dict[str, set[str]]] = {}  # source -> dialogues with that raw id, and "", the person with it -> ids
     for dialogue, entry in index.items():
-        source = source_of(dialogue)
-        if asked == entry.get("known_as"):
-            ours |= {dialogue, asked}
-        elif dialogue in (asked, of_candidate):
-            ours.add(dialogue)
+        source, person = source_of(dialogue), entry.get("known_as")
+        if asked == person:
+            ids |= {dialogue, asked}
+        elif dialogue in (asked, asked.partition(":")[0]):
+            ids.add(dialogue)
         elif sought("person", source).intersection(entry["person_marks"]):
-            people.setdefault(source, set()).update({dialogue}, {entry["known_as"]} if "known_as" in entry else ())
+            raw.setdefault(source, {}).setdefault("", set()).update(filter(None, (dialogue, person)))
         elif sought("id", source).intersection(entry["marks"]):
-            dialogues.setdefault(source, set()).add(entry.get("state_of", dialogue))
-    if not ours:
-        _require_unambiguous(asked, people, dialogues)
-    ids = ours or set().union(*people.values(), *dialogues.values())
-    if not ids:
-        for line in workspace.tombstones().lines:
-            source = source_of(str(line["id"]))
-            if (sought("id", source) | sought("person", source)).intersection(line.get("marks", ())):
-                ids.add(str(line["id"]))
+            state = entry.get("state_of", dialogue)
+            raw.setdefault(source, {})[state] = {state}
+    if not ids and raw:
+        choices = [f"{source}:{asked}" for source in sorted(raw)]
+        if len(raw) == 1:
+            ((source, found),) = raw.items()
+            own = found.get("", set())
+            choices = sorted(own, key=lambda name: (not name.startswith(f"{source}-p"), name))[:1]
+            choices += sorted(found.keys() - own - {""})
+        if len(choices) > 1:
+            shown = shorten(" or ".join(choices), 400)
+            raise ConfigError(f"{quoted(asked)} is an id of several people or dialogues; choose one: {shown}")
+        ids = set().union(*(same for found in raw.values() for same in found.values()))
+    for line in () if ids else workspace.tombstones().lines:
+        source = source_of(line["id"])
+        if (sought("id", source) | sought("person", source)).intersection(line.get("marks", ())):
+            ids.add(line["id"])
     if not ids:
         raise DataError(
             f"{workspace.path}: no id {quoted(asked)} was gathered; {FIRST_STAGE}/kept lists the ids, and "
             f"{FIRST_STAGE}/audit, until purge, those of the raw data"
         )
     return frozenset(ids)
-
-
-def _require_unambiguous(asked: str, people: Mapping[str, set[str]], dialogues: Mapping[str, set[str]]) -> None:
-    """Raise ConfigError, which names the choices, unless a raw id means one person or one dialogue."""
-    choices = [f"{source}:{asked}" for source in sorted({*people, *dialogues})]
-    if len(choices) == 1:
-        (source,) = {*people, *dialogues}
-        own = people.get(source, set())
-        choices = sorted(own, key=lambda name: (not name.startswith(f"{source}-p"), name))[:1]
-        choices += sorted(dialogues.get(source, set()) - own)
-    if len(choices) > 1:
-        shown = shorten(" or ".join(choices), 400)
-        raise ConfigError(f"{quoted(asked)} is an id of several people or dialogues; choose one: {shown}")
 
 
 def find_copies(dedup: StageFolder, ids: frozenset[str], index: Index) -> tuple[frozenset[str], frozenset[str]]:
@@ -350,12 +347,6 @@ def find_repeated(workspace: Workspace, ids: frozenset[str], index: Index) -> fr
     gathered = workspace.stage(FIRST_STAGE)
     known = {words(record) for record in gathered.records(KEPT) if record["id"] in ids} - {None}
     return frozenset(str(record["id"]) for record in gathered.records(KEPT) if known and words(record) in known)
-
-
-def find_states(index: Index, ids: frozenset[str]) -> frozenset[str]:
-    """These dialogues, and the other states of the same conversations (`gather.source_files`)."""
-    latest = {index.get(name, {}).get("state_of", name) for name in ids}
-    return ids | latest | {name for name, entry in index.items() if entry.get("state_of") in latest}
 
 
 # --- Purge ----------------------------------------------------------------------------------------------------------

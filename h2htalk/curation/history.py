@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from h2htalk.curation.erase import read_index, resolve_ids
-from h2htalk.curation.outcomes import EARLIER_STATE, Record, dialogue_of, source_ids
+from h2htalk.curation.erase import dialogue_of, read_index, resolve_ids
+from h2htalk.curation.outcomes import EARLIER_STATE, Record
 from h2htalk.curation.stage_folder import AUDIT, KEPT, REJECTED
 from h2htalk.curation.stages import STAGES
 from h2htalk.curation.workspace import Workspace
+from h2htalk.data.erasure.folder_kinds import own_ids
 from h2htalk.data.links import follow_links, read_links
 from h2htalk.data.releases.release_folder import VOTES, is_release, read_manifest, read_rows
 from h2htalk.errors import DataError, H2HTalkError, quoted
@@ -63,14 +64,19 @@ def _stage_events(workspace: Workspace, stage: str, ids: frozenset[str]) -> Iter
     for part in folder.parts():
         audits = {record["id"]: record for record in folder.part_records(part, AUDIT)}
         for record in folder.part_records(part, KEPT):
-            if source_ids(record) & ids:
+            if _ids_of(record) & ids:
                 details = _kept_details(record, audits.get(record["id"], {}))
                 yield Event(stage, str(record["id"]), "kept", details)
         for record in folder.part_records(part, REJECTED):
-            if (source_ids(record.get("record", {})) | {record["id"], dialogue_of(record)}) & ids:
+            if (_ids_of(record.get("record", {})) | {record["id"], dialogue_of(record)}) & ids:
                 details = {"reason": record["reason"], **record["evidence"]}
                 what = "earlier" if record["reason"] == EARLIER_STATE else "rejected"
                 yield Event(stage, str(record["id"]), what, details)
+
+
+def _ids_of(record: Record) -> frozenset[str]:
+    """The ids of those whose words a record holds, and the duplicates that it stands for."""
+    return own_ids(record) | frozenset(record.get("provenance", {}).get("merged", ()))
 
 
 def _kept_details(record: Record, audit: Record) -> dict[str, Any]:

@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from h2htalk.data.erasure.folder_kinds import own_ids
 from h2htalk.data.scenario import Dialogue
 from h2htalk.errors import DataError
 
@@ -79,15 +78,3 @@ def read_dialogue(record: Record) -> Dialogue | Rejected:
         return Dialogue.from_dict(record)
     except DataError as error:
         return Rejected(str(record.get("id", "")), "unreadable", {"error": str(error)})
-
-
-def source_ids(record: Record) -> frozenset[str]:
-    """Every id by which `explain` finds a record: `own_ids`, and the duplicates that it stands for."""
-    return own_ids(record) | frozenset(record.get("provenance", {}).get("merged", ()))
-
-
-def dialogue_of(record: Record) -> str:
-    """The id of the dialogue that a record or a rejected line comes from; its own where it is a dialogue."""
-    provenance = record.get("record", record).get("provenance", {})
-    # A rejected candidate without text has the id `DIALOGUE:subtask`.
-    return str(provenance.get("dialogue") or str(record["id"]).split(":", 1)[0])

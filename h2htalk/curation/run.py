@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable, Generator, Hashable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, wait
 from contextlib import closing
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
 from typing import Any, TypeVar
@@ -111,7 +111,7 @@ def run_stage(stage: StageRun, workspace: Workspace, *, processes: int | None = 
                 else:
                     progress.advance(count=made.read)
         raise_incomplete(folder, failed)
-    counts = finish(folder)
+    counts = folder.finish()
     for name in find_stage(stage.name).temporary:
         remove_for_good(folder.path / name)
     return counts
@@ -255,10 +255,3 @@ def require_finished(folder: StageFolder) -> str:
     if not (folder.begun and folder.finished):
         raise ConfigError(f"{folder.path}: the stage is not finished; run it first, or run all stages: curate run")
     return str(read_json_object(folder.path / "stage.json")["fingerprint"])
-
-
-def finish(folder: StageFolder) -> RecordCounts:
-    """Write the summary of a stage whose parts are all there."""
-    total = folder.total()
-    write_json(folder.path / "summary.json", {**asdict(total), **folder.notes()})
-    return total

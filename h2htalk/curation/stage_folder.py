@@ -173,6 +173,12 @@ class StageFolder:
         """The counts of all complete parts."""
         return RecordCounts.total(self.counts(part) for part in self.parts())
 
+    def finish(self) -> RecordCounts:
+        """Write the summary of a stage whose parts are all there."""
+        total = self.total()
+        write_json(self.path / "summary.json", {**asdict(total), **self.notes()})
+        return total
+
     def records(self, kind: str = KEPT) -> Iterator[Record]:
         """Every record of a kind, part by part; raises DataError for a broken line."""
         for part in self.parts():

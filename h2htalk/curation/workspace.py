@@ -31,7 +31,7 @@ from typing import Any
 
 from h2htalk.curation.outcomes import Record
 from h2htalk.curation.stage_folder import StageFolder
-from h2htalk.curation.stages import FIRST_STAGE, STAGES, find_stage
+from h2htalk.curation.stages import FIRST_STAGE, STAGES
 from h2htalk.data.files import (
     json_line,
     read_json_object,
@@ -72,7 +72,7 @@ class Workspace:
 
     def stage(self, name: str) -> StageFolder:
         """The folder of a stage."""
-        return StageFolder(self.path / find_stage(name).name)
+        return StageFolder(self.path / name)
 
     def open_key(self) -> bytes:
         """The secret key; the first call makes it.
