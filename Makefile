@@ -26,7 +26,7 @@ CORE_TESTS := tests/data/test_files.py tests/data/test_responses.py tests/data/t
 	tests/chat/batch/test_batch_runner.py tests/chat/hosted tests/chat/test_live_calls.py \
 	tests/chat/local/test_embedded.py tests/chat/test_response_schema.py tests/text/embeddings/test_minilm.py \
 	tests/text/test_token_counts.py tests/text/test_tokens.py tests/benchmark/metrics tests/benchmark/test_score_run.py \
-	tests/benchmark/prompts tests/benchmark/report/test_report.py tests/cli/test_cli_commands.py \
+	tests/benchmark/prompts tests/benchmark/report tests/cli/test_cli_commands.py \
 	tests/data/releases tests/data/imports tests/benchmark/results_export
 PEOPLE_TESTS := tests/curation/anonymize tests/curation/dedup tests/curation/gather tests/rounds/aggregation \
 	tests/rounds/argilla tests/rounds/spreadsheets tests/analysis/figures tests/analysis/measures \

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
@@ -36,6 +38,12 @@ def kill_when(process: subprocess.Popen[str], count: Callable[[], int], least: i
     process.kill()
     process.communicate()
     assert process.returncode == -signal.SIGKILL, "it ended by itself"
+
+
+def stored_replies(path: Path) -> list[str]:
+    """The ids of the replies in a call store, by whole lines only."""
+    lines = map(json.loads, path.read_bytes().split(b"\n")[:-1] if path.exists() else ())
+    return [line["id"] for line in lines if "text" in line]
 
 
 def interrupted_at(write: int, work: Callable[[], object]) -> bool:

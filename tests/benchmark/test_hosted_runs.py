@@ -92,25 +92,6 @@ def test_a_run_whose_credit_ends_goes_on_in_batches_and_live_again(tmp_path: Pat
 
 
 @pytest.mark.slow
-@ANTHROPIC_FIRST
-def test_a_live_run_killed_at_any_moment_pays_no_stored_answer_twice(tmp_path: Path, provider: str) -> None:
-    kills, concurrency = 3, 4
-    with ProviderServer(latency=0.05) as server:
-        run = HostedRun(server, tmp_path, MODELS[provider], 60, {"concurrency": concurrency})
-        for kill in range(kills):
-            stored, charged = run.stored(), run.charges_by_item()
-            kill_when(run.start(), lambda: len(run.stored()), len(stored) + 1 + 5 * kill)
-            assert run.stored().items() >= stored.items(), "an answer that was stored is gone"
-            now = run.charges_by_item()
-            assert all(now[item] == charged[item] for item, _ in stored), "a stored answer was paid again"
-            run.require_true_books(closed=False)
-        run.run()
-        assert len(run.stored()) == 60
-        assert run.require_true_books().possibly_paid <= kills * concurrency
-        assert sum(run.charges_by_item().values()) <= 60 + kills * concurrency
-
-
-@pytest.mark.slow
 @OPENAI_FIRST
 def test_a_batch_run_killed_while_its_job_runs_finds_the_job_and_pays_it_once(tmp_path: Path, provider: str) -> None:
     with ProviderServer(looks=10_000) as server:

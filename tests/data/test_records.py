@@ -122,63 +122,11 @@ def test_two_personas_are_bundled_in_both_languages() -> None:
     assert len({name for p in personas.values() for name in p.names.values()}) == 2 * len(personas)
 
 
-def test_a_persona_survives_its_own_dict() -> None:
-    persona = Persona.from_dict(ADA, "ada.toml")
-    assert persona.descriptions == {"en": "You mend clocks."}
-    assert Persona.from_dict(persona.to_dict(), "ada.toml") == persona
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"relation": " "}, "relation: must be text that is not empty"),
-        ({"en": {"name": "Ada"}}, "en.description: is missing"),
-        ({"fr": {}}, "fr: no such field"),
-        ({"en": None}, "needs a table for at least one language: en, zh"),
-    ],
-)
-def test_a_wrong_persona_is_refused(change: dict[str, Any], message: str) -> None:
-    with pytest.raises(DataError, match=r"^ada\.toml: ") as raised:
-        Persona.from_dict({**ADA, **change}, "ada.toml")
-    assert message in str(raised.value)
-
-
 # --- Cases ------------------------------------------------------------------------------------------------------
-
-
-def test_a_case_survives_json() -> None:
-    one = case(1)
-    assert Case.from_dict(json.loads(json.dumps(one.to_dict()))) == one
-    assert list(one.turns()) == list(one.sessions[0].turns)
 
 
 POINT = {"id": "stays", "kind": "must", "text": "stays"}
 FACT = {"id": "cat", "kind": "stated", "session": 1, "text": "The cat is called Pip.", "forms": ["Pip"]}
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"study": "other"}, "study: must be 'high_risk'"),
-        ({"sessions": []}, "sessions"),
-        ({"sessions": [{"turns": [{"user": "hi", "points": ["other"]}]}]}, "names the point 'other'"),
-        ({"points": [POINT, POINT]}, "points: the id 'stays' occurs twice"),
-        ({"facts": [FACT, FACT]}, "facts: the id 'cat' occurs twice"),
-        ({"facts": [{**FACT, "kind": "corrected"}]}, "fact cat: a corrected fact, and no other, names the right one"),
-        ({"facts": [{**FACT, "kind": "forgotten"}]}, "fact cat: a forgotten fact, and no other, needs asked_in"),
-        ({"facts": [{**FACT, "session": 2}]}, "fact cat: there is no such session"),
-        ({"points": [{**POINT, "check": "mentions:cat"}]}, "point stays: 'mentions:cat' needs a fact with forms"),
-        ({"points": [{**POINT, "check": "says:cat"}]}, "point stays: no check 'says:cat'; choose from mentions, omits"),
-        ({"state": "worn-out"}, "state: must match pattern"),
-        ({"sessions": [{"gap_days": 2, "turns": [{"user": "hi"}]}]}, "the first session follows none"),
-        ({"sessions": [{"turns": [{"user": "hi", "reference": " "}]}]}, "sessions.1.turns.1.reference"),
-        ({"history": [{"role": "user", "content": "hi"}]}, "history: user and companion take turns"),
-    ],
-)
-def test_a_wrong_case_is_refused_by_name_and_place(change: dict[str, Any], message: str) -> None:
-    with pytest.raises(DataError, match=message) as error:
-        Case.from_dict({**json.loads(json.dumps(case(1).to_dict())), **change}, "cases.jsonl:3")
-    assert str(error.value).startswith("cases.jsonl:3: case-en-1: ")
 
 
 def test_the_user_turns_of_cases_are_answered_as_scenarios(tmp_path: Path) -> None:
@@ -228,30 +176,83 @@ def test_a_dialogue_survives_its_own_dict(turns: list[tuple[str, str]], metadata
     assert Dialogue.from_dict(dialogue.to_dict()) == dialogue
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"id": 7}, "id: must be text, not 7"),
-        # Two ids that look the same were two items, and an answer to one left the other unscored.
-        ({"id": "d-1 "}, "without white space around it; it is 'd-1 '"),
-        ({"id": "cafe\u0301"}, "Unicode's form NFC, not empty, without white space around it; it is 'cafe\\u0301'"),
-        ({"messages": [*DIALOGUE["messages"], {"role": "user"}]}, "messages.3.content: is missing"),
-        ({"metadata": {"x": [b"y"]}}, "metadata: x.1: holds a bytes, which JSON cannot; write text instead"),
-        ({"metadata": {"x": {3: "y"}}}, "metadata: x: holds a key that is not text"),
-    ],
-)
-def test_a_wrong_dialogue_is_refused_with_its_place(change: dict[str, Any], message: str) -> None:
-    with pytest.raises(DataError, match=r"^raw\.jsonl:3") as raised:
-        Dialogue.from_dict({**DIALOGUE, **change}, "raw.jsonl:3")
-    assert message in str(raised.value)
-    assert "\n" not in str(raised.value)
-
-
 @pytest.mark.parametrize("made", [Dialogue.from_dict(DIALOGUE), case(1)])
 def test_infinity_in_an_open_field_is_an_error_where_it_is_written(made: Dialogue | Case) -> None:
     """It was written as null."""
     with pytest.raises(DataError, match="holds NaN or infinity"):
         json_line(replace(made, provenance={"x": float("inf")}).to_dict())
+
+
+# --- What is wrong with one of these --------------------------------------------------------------------------
+
+READERS: dict[str, tuple[Any, dict[str, Any], str]] = {
+    "persona": (Persona.from_dict, ADA, ""),
+    "case": (Case.from_dict, json.loads(json.dumps(case(1).to_dict())), "case-en-1: "),
+    "dialogue": (Dialogue.from_dict, DIALOGUE, ""),
+}
+
+
+@pytest.mark.parametrize(
+    ("kind", "change", "message"),
+    [
+        ("persona", {"relation": " "}, "relation: must be text that is not empty"),
+        ("persona", {"en": {"name": "Ada"}}, "en.description: is missing"),
+        ("persona", {"fr": {}}, "fr: no such field"),
+        ("persona", {"en": None}, "needs a table for at least one language: en, zh"),
+        ("case", {"study": "other"}, "study: must be 'high_risk'"),
+        ("case", {"sessions": []}, "sessions"),
+        ("case", {"sessions": [{"turns": [{"user": "hi", "points": ["other"]}]}]}, "names the point 'other'"),
+        ("case", {"points": [POINT, POINT]}, "points: the id 'stays' occurs twice"),
+        ("case", {"facts": [FACT, FACT]}, "facts: the id 'cat' occurs twice"),
+        (
+            "case",
+            {"facts": [{**FACT, "kind": "corrected"}]},
+            "fact cat: a corrected fact, and no other, names the right one",
+        ),
+        (
+            "case",
+            {"facts": [{**FACT, "kind": "forgotten"}]},
+            "fact cat: a forgotten fact, and no other, needs asked_in",
+        ),
+        ("case", {"facts": [{**FACT, "session": 2}]}, "fact cat: there is no such session"),
+        (
+            "case",
+            {"points": [{**POINT, "check": "mentions:cat"}]},
+            "point stays: 'mentions:cat' needs a fact with forms",
+        ),
+        (
+            "case",
+            {"points": [{**POINT, "check": "says:cat"}]},
+            "point stays: no check 'says:cat'; choose from mentions, omits",
+        ),
+        ("case", {"state": "worn-out"}, "state: must match pattern"),
+        ("case", {"sessions": [{"gap_days": 2, "turns": [{"user": "hi"}]}]}, "the first session follows none"),
+        ("case", {"sessions": [{"turns": [{"user": "hi", "reference": " "}]}]}, "sessions.1.turns.1.reference"),
+        ("case", {"history": [{"role": "user", "content": "hi"}]}, "history: user and companion take turns"),
+        ("dialogue", {"id": 7}, "id: must be text, not 7"),
+        # Two ids that look the same were two items, and an answer to one left the other unscored.
+        ("dialogue", {"id": "d-1 "}, "without white space around it; it is 'd-1 '"),
+        (
+            "dialogue",
+            {"id": "cafe\u0301"},
+            "Unicode's form NFC, not empty, without white space around it; it is 'cafe\\u0301'",
+        ),
+        ("dialogue", {"messages": [*DIALOGUE["messages"], {"role": "user"}]}, "messages.3.content: is missing"),
+        (
+            "dialogue",
+            {"metadata": {"x": [b"y"]}},
+            "metadata: x.1: holds a bytes, which JSON cannot; write text instead",
+        ),
+        ("dialogue", {"metadata": {"x": {3: "y"}}}, "metadata: x: holds a key that is not text"),
+    ],
+)
+def test_a_wrong_record_is_refused_by_name_and_place(kind: str, change: dict[str, Any], message: str) -> None:
+    read, record, name = READERS[kind]
+    with pytest.raises(DataError) as raised:
+        read({**record, **change}, "x.jsonl:3")
+    assert str(raised.value).startswith(f"x.jsonl:3: {name}")
+    assert message in str(raised.value)
+    assert "\n" not in str(raised.value)
 
 
 # --- Subtasks and languages -------------------------------------------------------------------------------------

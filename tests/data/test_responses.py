@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 import os
 from pathlib import Path
 from typing import Any
@@ -23,7 +22,6 @@ from h2htalk.data.responses import (
     strip_thinking,
     write_parquet,
 )
-from h2htalk.data.scenario import Dialogue
 from h2htalk.errors import DataError
 
 STRIPPED = [
@@ -170,10 +168,3 @@ def test_a_foreign_file_that_is_broken_is_named(tmp_path: Path, note: bytes, cel
         path.write_bytes(note)
     with pytest.raises(DataError, match=r"x\.parquet: not a readable Parquet file"):
         list(read_parquet(path))
-
-
-def test_a_value_that_json_does_not_know_is_refused_as_a_record(tmp_path: Path) -> None:
-    pq.write_table(pa.Table.from_pylist([{"id": "a", "at": datetime.date(2026, 11, 20)}]), tmp_path / "x.parquet")
-    ((where, row),) = read_parquet(tmp_path / "x.parquet")
-    with pytest.raises(DataError, match=r"row 1: a: metadata: at: holds a date"):
-        Dialogue.from_dict({"id": "a", "language": "en", "messages": TURNS, "metadata": row}, where)

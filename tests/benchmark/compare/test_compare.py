@@ -226,20 +226,14 @@ def test_studies_are_compared_by_figure(studies: tuple[Path, Path], metric: str 
     assert (done.returncode, f"{figure}, times 100" in done.stdout) == (0, True)
 
 
-@pytest.mark.parametrize(
-    ("metric", "message"),
-    [
-        ("tokens", r"no value of 'tokens' in arm sap; choose a --metric from .*violation"),
-        ("rules/violation", "no arm 'rules'; choose from sap, none"),
-        (["violation", "perception"], "a difference of two metrics says nothing"),
-    ],
-)
-def test_what_studies_cannot_be_compared_by_is_refused(studies: tuple[Path, Path], metric: Any, message: str) -> None:
-    with pytest.raises(ConfigError, match=message):
-        compare(*studies, metric=metric)
+def test_what_studies_cannot_be_compared_by_is_refused(studies: tuple[Path, Path]) -> None:
+    with pytest.raises(ConfigError, match=r"no value of 'tokens' in arm sap; choose a --metric from .*violation"):
+        compare(*studies, metric="tokens")
+    with pytest.raises(ConfigError, match="no arm 'rules'; choose from sap, none"):
+        compare(*studies, metric="rules/violation")
 
 
-@pytest.mark.parametrize("command", ["report", "leaderboard", "score", "correlate"])
+@pytest.mark.parametrize("command", ["report", "correlate"])
 def test_commands_of_runs_name_the_command_of_studies(studies: tuple[Path, Path], command: str) -> None:
     """They said that the summary is of another version, and to score the run again."""
     done = h2htalk_here(command, studies[0])
@@ -397,9 +391,3 @@ def test_two_metrics_get_no_verdict(answered: tuple[Path, Path], tmp_path: Path,
     other = INSPECT if metrics else table(tmp_path / "people.csv", dict.fromkeys(sorted(SCORED), 1))
     with pytest.raises(ConfigError, match=r"is scored by .* a difference of two metrics says nothing"):
         one_pair(answered[0], other, *metrics)
-
-
-def test_a_partial_log_says_so() -> None:
-    pair = one_pair(INSPECT, FIXTURES / "killed.eval", "asks_back")
-    assert pair.counts[1]["failed"] == 2
-    assert "B: the log is partial: status started, 1 of 3 samples" in pair.notes

@@ -27,7 +27,7 @@ from judged_made import (
     scripted_judge,
     verdict,
 )
-from kills import kill_when
+from kills import kill_when, stored_replies
 from loopback import LoopbackServer
 from provider_model import Asked, Model
 from providers import ProviderServer, price_file
@@ -80,10 +80,7 @@ def test_the_rating_is_the_plain_mean_of_the_qualities_and_reasoning_is_left_out
 
 BAD: dict[str, tuple[str | Reply | Failure, str]] = {
     "a quality is missing": (edited(lambda r: r.pop("plan_feasibility")), "malformed_output"),
-    "a point is missing": (edited(lambda r: r.pop("planning_fragmentation")), "malformed_output"),
-    "a key too many inside": (edited(lambda r: r["plan_feasibility"].update(weight=2)), "malformed_output"),
     "above the scale": (edited(lambda r: r["plan_feasibility"].update(score=6)), "out_of_range"),
-    "below the scale": (edited(lambda r: r["plan_feasibility"].update(score=-1)), "out_of_range"),
     "a score in words": (edited(lambda r: r["plan_feasibility"].update(score="5")), "malformed_output"),
     "half a score": (edited(lambda r: r["plan_feasibility"].update(score=4.5)), "malformed_output"),
     "true as a score": (edited(lambda r: r["plan_feasibility"].update(score=True)), "malformed_output"),
@@ -94,11 +91,8 @@ BAD: dict[str, tuple[str | Reply | Failure, str]] = {
         verdict(5).replace("{", '{"immersive_interaction": {"evidence": "x", "score": 5}, ', 1),
         "malformed_output",
     ),
-    "in two code blocks": ("```json\n" + verdict(3) + "\n```\n" * 2, "malformed_output"),
     "text before it": ("Here is my verdict: " + verdict(3), "malformed_output"),
-    "a list": ("[" + verdict(3) + "]", "malformed_output"),
     "prose": ("I give it 4 of 5.", "malformed_output"),
-    "nothing": ("", "malformed_output"),
     "cut, and whole JSON": (Reply(verdict(3), "length"), "truncated"),
     "refused": (Reply(verdict(3), "refusal"), "refusal"),
     "blocked": (Reply(verdict(3), "content_filter"), "refusal"),
@@ -379,27 +373,21 @@ def test_every_call_is_kept_and_none_repeated_after_kill_9(tmp_path: Path, monke
     run = answered_run(tmp_path, [f"A day, answer{n:03}." for n in range(items)])
     monkeypatch.setattr(Model, "_text", lambda model, asked, fault: verdict(3))
     prices.write_text(price_file())
+    calls = run / "judgements" / "calls.jsonl"
     words = ("judge", "run", run, "--judge", MODELS["openai"], "--concurrency", 4, "--prices", prices)
     command = [sys.executable, "-m", "h2htalk", *map(str, words)]
     with ProviderServer(latency=0.02) as server:
         how: Any = {"env": server.environment(), "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
         for stop in (7, 23, 41):
-            kill_when(subprocess.Popen(command, **how), lambda: len(stored(run)), stop)
-            assert stop <= len(stored(run)) < items
-        before, kept = len(server.charged()), stored(run)
+            kill_when(subprocess.Popen(command, **how), lambda: len(stored_replies(calls)), stop)
+            assert stop <= len(stored_replies(calls)) < items
+        before, kept = len(server.charged()), stored_replies(calls)
         assert before - len(kept) <= 3 * 4  # at most what was in flight at each kill
         subprocess.run(command, env=server.environment(), check=True)
         assert len(server.charged()) - before == items - len(kept)
     (costs,) = load_run(run).summary.costs.values()
     assert costs.paid == items
-    after = stored(run)
+    after = stored_replies(calls)
     assert len(after) == len(set(after)) == items
     assert after[: len(kept)] == kept
     assert {item.rating for item in load_run(run).item_scores.values()} == {3}
-
-
-def stored(run: Path) -> list[str]:
-    """The ids of the stored judgements, whole lines only."""
-    path = run / "judgements" / "calls.jsonl"
-    lines = map(json.loads, path.read_bytes().split(b"\n")[:-1] if path.exists() else ())
-    return [line["id"] for line in lines if "text" in line]

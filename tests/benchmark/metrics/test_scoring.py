@@ -16,7 +16,6 @@ from h2htalk.benchmark.metrics.composite import (
     SampleScore,
     composite_score,
     item_score,
-    judged_score,
     lexical_mean,
     score_answers,
     similarities,
@@ -242,7 +241,3 @@ def test_one_failed_sample_leaves_the_item_unscored_with_the_first_reason() -> N
     item = item_score("a", [unscored[0], sample_score(0, ONES, 1.0), unscored[1], sample_score(2, HALF, 0.5)])
     assert (item.lexical, item.ss, item.s, item.unscored) == (None, None, None, "http_500")
     assert len(item.samples) == 4
-
-
-def test_j_by_hand() -> None:
-    assert judged_score(0.5, 4.0) == pytest.approx(0.6 * 5 * 0.5 + 0.4 * 4.0)

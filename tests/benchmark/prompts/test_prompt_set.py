@@ -287,14 +287,10 @@ def task(body: str) -> str:
     ("body", "says"),
     [
         ("{{ persoan }}", r":4: 'persoan' is undefined; this template may use .*persona, persona_name"),
-        ("{{ memory.nil }}", r":4: .*has no attribute 'nil'"),
         ("{{ persona.__class__.__mro__ }}", r":4: .*unsafe"),
-        ("{{ 1 / 0 }}", r":4: division by zero"),
         ("{{ range(10 ** 9) | list }}", r":4: Range too big"),
-        ("{% include 'en/other.j2' %}", r":4: en/other\.j2"),
         # On a machine that has the memory these would fill it, or never end.
         ("{{ 'a' * (10 ** 11) }}", r":4: the result of \* is too large"),
-        ("{{ 10 ** (10 ** 9) }}", r":4: the result of \*\* is too large"),
         # The system refuses this much by itself.
         ("{{ persona.ljust(9 * 10 ** 17) }}", r":4: MemoryError"),
         ("{{ ('y' * 999999) ~ persona }}", r": gives more than the 1,000,000 characters"),

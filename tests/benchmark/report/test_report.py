@@ -1,4 +1,4 @@
-"""The table on the terminal."""
+"""Reports: the terminal, the page as a file (in a browser: tests/live/browser), Table 2, the leaderboard, costs."""
 
 from __future__ import annotations
 
@@ -6,24 +6,41 @@ import csv
 import io
 import json
 import re
+from collections.abc import Sequence
 from dataclasses import astuple, replace
+from decimal import Decimal
 from functools import cache
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import pytest
+from hosted_made import call_of
 from rich.console import Console
 from summaries_made import FirstLetters, failed_item, made_item, made_summary, mini_scenarios, same_values, summary_of
 
 from h2htalk.benchmark.metrics.composite import Metrics
 from h2htalk.benchmark.report.html_page import ItemView, write_page
+from h2htalk.benchmark.report.leaderboard import (
+    check_paper,
+    paper_rows,
+    print_check,
+    print_leaderboard,
+    rank_runs,
+    unreadable_rows,
+)
+from h2htalk.benchmark.report.notes import cost_lines, costs_text, limit_lines, write_facts
 from h2htalk.benchmark.report.table2 import ALL_COLUMNS, TableRow, metrics_table, slices_table, table_row, table_text
 from h2htalk.benchmark.report.terminal import print_summary
 from h2htalk.benchmark.statistics import Cell, null_class
 from h2htalk.benchmark.summary import BASELINES, RunCounts, ScoreRows, Summary
-from h2htalk.data.responses import Failure
+from h2htalk.chat.prices import Price, PriceList, Totals, dollars_text
+from h2htalk.chat.protocol import Answer, Bound, FailedCall, Reply
+from h2htalk.chat.store.call_store import CallStore, StageCalls
+from h2htalk.data.responses import Failure, Usage
 from h2htalk.data.splits import load_split
 from h2htalk.data.subtasks import DIMENSIONS, SUBTASKS
+from h2htalk.errors import ConfigError
 
 SAME_VALUES = {name: same_values(0.1) for name in BASELINES}
 
@@ -39,7 +56,7 @@ def line_with(text: str, word: str) -> str:
     return next(line for line in text.splitlines() if word in line)
 
 
-# --- Room -------------------------------------------------------------------------------------------------------
+# --- The terminal -----------------------------------------------------------------------------------------------
 
 
 @cache
@@ -91,9 +108,6 @@ def test_one_table_has_s_where_the_embedder_has_the_language_and_the_lexical_mea
     assert f"{summary.rows.lexical['overall'].value:.2f}" in line_with(text, "Overall")
 
 
-# --- Figures ----------------------------------------------------------------------------------------------------
-
-
 def test_names_are_shown_and_never_obeyed() -> None:
     summary = made_summary(model="\x1b[31m[bold red]m[/]\u202e\n", warnings=("[link=x]\x07w",))
     text = printed(summary, 160)
@@ -113,6 +127,8 @@ def test_without_verbose_only_the_table_failures_warnings_and_costs_are_printed(
         assert line not in short
         assert line in full
 
+
+# --- The page ---------------------------------------------------------------------------------------------------
 
 HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(1)>{{ 7*7 }}{% raw %}<!--\u2028\x00\u202e"
 
@@ -192,6 +208,8 @@ def test_figures_baselines_and_cautions_are_on_the_page(tmp_path: Path) -> None:
     assert "unscored (timeout)" in text
 
 
+# --- Table 2, as CSV, JSON and LaTeX ----------------------------------------------------------------------------
+
 LOW = {"constant": same_values(0.1)}
 UNEVEN = {name: [0.1 + i / 30, 0.2, 1 / 3] for i, name in enumerate(SUBTASKS)}
 
@@ -230,9 +248,6 @@ def test_latex_has_a_line_a_row_with_items_intervals_cautions_and_places() -> No
     assert any("first, second and third" in line for line in lines)
 
 
-# --- One figure a line ------------------------------------------------------------------------------------------
-
-
 def lines_of(text: str) -> list[dict[str, str]]:
     return list(csv.DictReader(io.StringIO(text)))
 
@@ -262,3 +277,200 @@ def test_every_figure_of_model_and_baselines_stands_in_metrics_with_its_interval
     ]
     null = found["server:m", "null_precision", "recollection_synthesis"]
     assert (null["value"], null["n"], null["total"]) == ("50.0", "3", "4")
+
+
+# --- The leaderboard --------------------------------------------------------------------------------------------
+
+
+def board_text(runs: Sequence[Summary], width: int, paper: bool = False) -> str:
+    out = io.StringIO()
+    print_leaderboard(rank_runs(runs, paper), Console(file=out, width=width))
+    return out.getvalue()
+
+
+def test_35_of_37_rows_agree_and_the_two_others_are_named() -> None:
+    rows = check_paper()
+    assert len(rows) == 37
+    assert max(abs(off) for row in rows for off in row["averages_off"].values()) < 0.0101
+    assert median(abs(row["off"]) for row in rows) < 0.03
+    out = io.StringIO()
+    print_check(rows, Console(file=out, width=100))
+    assert "35 of 37 readable rows agree within 0.15" in out.getvalue()
+    assert "The others, last in the table: DeepSeek-R1-Distill-Qwen-1.5B-Pro, QwQ-32B-Preview." in out.getvalue()
+
+
+def test_equal_figures_share_a_place() -> None:
+    (group,) = [group for group in rank_runs((), True).paper if group.title == "8-31B"]
+    schedule = {row.model: row.marks["dialogue_schedule"] for row in group.rows if "dialogue_schedule" in row.marks}
+    assert schedule == {"Qwen2.5-14B-Instruct": 1, "Qwen2.5-14B-Instruct-LoRA": 1, "Llama-3.1-8B-Instruct-LoRA": 3}
+
+
+def test_complete_runs_of_one_protocol_are_ranked_best_first() -> None:
+    runs = [made_summary(same_values(v), model=f"m{v}") for v in (0.2, 0.4, 0.3, 0.1)]
+    (group,) = rank_runs(runs).runs
+    placed = [(row.model, row.marks.get("overall")) for row in group.rows]
+    assert placed == [("m0.4", 1), ("m0.3", 2), ("m0.2", 3), ("m0.1", None)]
+
+
+def test_an_incomplete_run_is_never_ranked_however_good() -> None:
+    broken = made_summary({**same_values(0.9), "dialogue_base": [0.9, None]}, model="broken")
+    (group,) = rank_runs([broken, made_summary(model="a"), made_summary(same_values(0.1), model="b")]).runs
+    assert [(row.model, row.marks.get("overall")) for row in group.rows] == [("a", 1), ("b", 2), ("broken", None)]
+    assert not group.rows[2].marks
+    assert "broken [INCOMPLETE, unjudged]" in board_text([broken], 140)
+
+
+def test_runs_of_different_protocols_are_not_ranked_together_and_the_keys_are_named() -> None:
+    foreign = made_summary(same_values(0.9), model="b", protocol={"embedder": "minilm@2"}, comparable=False)
+    groups = rank_runs([made_summary(model="a"), foreign]).runs
+    assert [[row.model for row in group.rows] for group in groups] == [["a"], ["b"]]
+    assert groups[0].note == ""
+    assert groups[1].note.endswith("differs in embedder (bge-m3@1, minilm@2)")
+    assert not any(row.marks for group in groups for row in group.rows)
+
+
+def test_runs_that_differ_in_the_judge_alone_are_ranked_by_s() -> None:
+    """They were "not comparable", with no way to a table of S, which no judge touches."""
+    runs = [made_summary(same_values(v), model=m, protocol={"judge": m}) for m, v in (("a", 0.2), ("b", 0.4))]
+    assert rank_runs(runs).runs[1].note.endswith("; --metric s compares them without a judge")
+    (group,) = rank_runs(runs, metric="s").runs
+    assert [(row.model, row.marks.get("overall")) for row in group.rows] == [("b", 1), ("a", 2)]
+    lexical = [made_summary(model=m, measure="lexical", protocol={"judge": m}) for m in ("a", "b")]
+    assert len(rank_runs(lexical).runs) == 1  # without S there is no J either
+    with pytest.raises(ConfigError, match="'rouge_l': a leaderboard is by s"):
+        rank_runs([made_summary(measure="lexical")], metric="rouge_l")
+
+
+def test_the_same_run_given_twice_is_shown_once_and_said() -> None:
+    """It was ranked first and first against itself."""
+    twice = rank_runs([made_summary(), made_summary()])
+    assert not any(row.marks for group in twice.runs for row in group.rows)
+    assert "server:m: given more than once, shown once" in board_text([made_summary()] * 2, 100)
+
+
+@pytest.mark.parametrize(("width", "figures"), [(80, "66.80¹ 50.80²"), (130, "66.8¹ 50.8²"), (160, "66.80¹ 50.80²")])
+def test_the_board_has_as_many_columns_as_fit_and_names_every_model_in_full(width: int, figures: str) -> None:
+    text = board_text([], width, paper=True)
+    lines = [line for line in text.splitlines() if "Left out" not in line]
+    assert max(map(len, lines)) <= width
+    for name in [*(row.model for row in paper_rows()), *unreadable_rows()]:
+        assert name in text.replace("\n", " ").replace("- ", "-")
+    row = next(line for line in lines if "Qwen2.5-72B-Instruct " in line)
+    assert " ".join(row.split()).endswith(figures)
+    assert ("Bas." in text, "Dialogue" in text) == (width > 80, width == 80)
+
+
+def test_the_board_as_data_says_which_rows_are_the_papers() -> None:
+    board = rank_runs([made_summary()], True)
+    rows = json.loads(table_text(board.rows, "json"))
+    assert [row["source"] for row in rows] == ["run"] + ["paper"] * 37
+    assert rows[1]["group"] == "1-8B (paper)"
+    assert rows[1]["cells"]["overall"] == {"value": 43.12} | dict.fromkeys(("low", "high", "n", "total"))
+    assert rows[0]["group"].endswith("(your runs)")
+    latex = table_text(board.rows, "latex")
+    assert latex.count(r"\midrule") == 4
+    assert "32B+ (paper)" in latex
+    assert len(list(csv.reader(io.StringIO(table_text(rank_runs((), True).rows, "csv"))))) == 38
+
+
+# --- Costs: what is unknown reads `unknown`, never 0 --------------------------------------------------------------
+
+TOKENS = {"input_tokens": 38_211, "cache_read_tokens": 12_000, "output_tokens": 9_120}
+MONEY = {"usd_paid": Decimal("1.234"), "usd_possible": Decimal("0.0499001")}
+TOTALS = Totals(calls=470, paid=462, free=5, possibly_paid=3, **TOKENS, **MONEY, prices="2026-11-20")
+LINE = "Cost: 1.23 US dollars for 462 calls (38,211 tokens in, 12,000 from cache; 9,120 out); at most 0.0500 more for 3"
+
+
+@pytest.mark.parametrize(
+    ("dollars", "shown", "at_most"),
+    [
+        ("0", "0.00", "0.00"),
+        ("0.00001", "less than 0.0001", "0.0001"),
+        ("0.01234", "0.0123", "0.0124"),
+        ("12345.601", "12,345.60", "12,345.61"),
+    ],
+)
+def test_money_for_people(dollars: str, shown: str, at_most: str) -> None:
+    assert (dollars_text(Decimal(dollars)), dollars_text(Decimal(dollars), at_most=True)) == (shown, at_most)
+    assert dollars_text(None) == "unknown"
+
+
+def test_what_is_unknown_is_said() -> None:
+    unknown = replace(TOTALS, usd_paid=None, usd_possible=None, unmetered=1, open=2, usd_open=None, prices="")
+    assert cost_lines({"generate": unknown}) == [
+        "Cost: price unknown for 461 calls (38,211 tokens in, 12,000 from cache; 9,120 out); an unknown amount more "
+        "for 3 calls whose reply never arrived and 1 call whose reply named no usage; an unknown amount more for "
+        "2 calls still open"
+    ]
+
+
+def test_the_terminal_the_tables_and_the_page_say_it(tmp_path: Path) -> None:
+    summary = made_summary(costs={"generate": TOTALS})
+    assert LINE in printed(summary, 200)
+    write_facts(summary, tmp_path / "tables")
+    assert (tmp_path / "tables" / "costs.csv").read_text().splitlines()[1].startswith("generate,470,462,5,3,0,0,")
+    write_page(tmp_path / "report.html", summary, iter(()))
+    page = (tmp_path / "report.html").read_text()
+    assert LINE in page
+    assert '<a href="#costs">Costs</a>' in page
+
+
+def test_after_the_limit_the_last_line_says_what_to_raise() -> None:
+    counts = RunCounts(10, 6, 6, failures={"max_cost": 4})
+    money = {"usd_paid": Decimal("1.2"), "usd_possible": Decimal("0.1")}
+    summary = made_summary(costs={"generate": Totals(calls=8, paid=8, unmetered=2, **money)}, counts=counts)
+    assert printed(summary, 300, verbose=False, report=Path("report.html")).splitlines()[-1] == (
+        "--max-cost stopped the run: 4 answers not asked for; 1.30 US dollars are spent or may be, the rest will cost "
+        "about 0.8000 at this rate. Raise --max-cost in the same command to go on."
+    )
+    assert limit_lines(made_summary()) == []
+
+
+@pytest.fixture
+def paid_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A run with a call of each end, one of them still open."""
+    folder = tmp_path / "run"
+    folder.mkdir()
+    (folder / "run.json").write_text('{"spec": {}}')
+    price = Price(Decimal(2), Decimal(10), batch=Decimal("0.5"), date="2026-11-20")
+    monkeypatch.setattr("secrets.token_hex", lambda size: "mark")
+    with CallStore(folder / "calls.jsonl") as store:
+        calls = StageCalls(store, "generate", "openai:m", prices=PriceList("", {"openai:m": price}))
+        made = [calls.reserve(call_of(name), Bound(1000, 100)) for name in ("a", "b", "=c", "d")]
+        calls.settle(
+            made[0], Answer((Reply("Hi.", request_id="req_1"),), Usage(400, 50, cache_read_tokens=128), "req_1")
+        )
+        calls.settle(made[1], Answer((Reply("Hi."),), Usage()))
+        calls.settle(made[2], FailedCall("rate_limited", "", "free"))
+        calls.settle(made[3], FailedCall("timeout", "", "possibly_paid"))
+        calls.plan([[(call_of("e", 2), Bound(1000, 100))]], 0.0)
+    return folder
+
+
+def test_every_call_is_listed_with_its_end(paid_run: Path) -> None:
+    _, *calls, _, total = costs_text(paid_run, calls=True).splitlines()
+    assert [" ".join(line.split()) for line in calls] == [
+        "generate 1 a#0 paid - 400 128 50 0.0013 - - req_1",
+        "generate 2 b#0 paid - - - - - 0.003 - -",
+        "generate 3 =c#0 free rate_limited - - - 0 - - -",
+        "generate 4 d#0 possibly_paid timeout - - - - 0.003 - -",
+        "generate 5 e#0 e#1 open - - - - - 0.0015 mark -",
+    ]
+    assert total == (
+        "generate: 0.0013 US dollars for 1 call (400 tokens in, 128 from cache; 50 out); at most 0.0060 more for 1 "
+        "call whose reply never arrived and 1 call whose reply named no usage; at most 0.0015 more for 1 call still "
+        "open; prices of 2026-11-20"
+    )
+
+
+def test_the_tables_hold_the_same(paid_run: Path) -> None:
+    rows = list(csv.DictReader(io.StringIO(costs_text(paid_run, calls=True, format="csv"))))
+    assert [row["usd"] or row["usd_at_most"] for row in rows] == ["0.0013", "0.003", "0", "0.003", "0.0015"]
+    assert rows[2]["items"] == "'=c#0"  # no formula
+    found = json.loads(costs_text(paid_run, calls=True, format="json"))
+    assert found["in_all"] == found["stages"]["generate"]
+    assert [call["call"] for call in found["calls"]] == [1, 2, 3, 4, 5]
+    assert "calls" not in json.loads(costs_text(paid_run, format="json"))
+    assert (
+        costs_text(paid_run, format="csv").splitlines()[1].startswith("generate,5,2,1,1,1,1,400,128,50,0.0013,0.006,")
+    )

@@ -181,9 +181,7 @@ def test_a_sample_takes_whole_families_of_every_kind_and_language(tmp_path: Path
     [
         ("sap --arms sapp", "did you mean"),
         ("sap --arms none,none", "named twice"),
-        ("memory --window 0", "--window: must be 1 or more, not 0"),
         ("memory --split high_risk", "holds no case of arcs"),
-        ("sap --judge gpt-4o", "unknown engine"),
         ("app 127.0.0.1:9", "http://127.0.0.1:8080"),
         ("app http://host/?token=secret-1234", "[headers] of the adapter"),  # would be stored
         ("app http://:secret-1234@host", "[headers] of the adapter"),
@@ -320,26 +318,22 @@ def test_accepted_conversations_become_training_data(tmp_path: Path) -> None:
     assert refusal_of([one, cut], all_points=True) == "a reply cut or refused"
 
 
-@pytest.mark.parametrize(
-    ("by_code", "people", "by_judge", "violates"),
-    [
+def test_code_then_people_then_the_judge_say_what_is_a_violation() -> None:
+    case = next(one for one in cases_of("high_risk", "en") if one.study == "high_risk")
+    point = next(point for point in case.points if point.kind == "must_not")
+    reply = StudyReply("none", case.id, "s1.t1", "live", "So.")
+    for by_code, people_say, by_judge, violates in (
         (True, False, None, True),  # what code found, people do not take back
         (None, True, False, True),
         (None, False, True, False),
         (None, None, True, True),
         (None, None, None, None),
         (False, None, False, False),
-    ],
-)
-def test_code_then_people_then_the_judge_say_what_is_a_violation(
-    by_code: bool | None, people: bool | None, by_judge: bool | None, violates: bool | None
-) -> None:
-    case = next(one for one in cases_of("high_risk", "en") if one.study == "high_risk")
-    point = next(point for point in case.points if point.kind == "must_not")
-    judged = PointAnswer(point, by_judge, "judge")
-    code = judged if by_code is None else PointAnswer(point, by_code, "code")
-    reply = StudyReply("none", case.id, "s1.t1", "live", "So.")
-    assert AnsweredReply(reply, case, (code, judged), violation=people).violates is violates
+    ):
+        judged = PointAnswer(point, by_judge, "judge")
+        code = judged if by_code is None else PointAnswer(point, by_code, "code")
+        found = AnsweredReply(reply, case, (code, judged), violation=people_say).violates
+        assert (by_code, people_say, by_judge, found) == (by_code, people_say, by_judge, violates)
     harmless = replace(case, points=tuple(p for p in case.points if p.kind == "must"))
     assert AnsweredReply(reply, harmless, ()).violates is None
 
@@ -411,7 +405,3 @@ def test_edited_results_are_refused(tmp_path: Path) -> None:
         load_study(path)
     assert h2htalk_here("study", "score", path).returncode == 0
     assert load_study(path).observations
-    cases = path / "inputs" / "split" / "cases.jsonl"
-    cases.write_text("\n".join(cases.read_text().splitlines()[1:]) + "\n")
-    with pytest.raises(DataError, match="signature"):
-        load_study(path)

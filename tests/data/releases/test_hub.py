@@ -70,7 +70,6 @@ def test_a_split_of_the_hub_is_that_of_the_folder(published: HubDouble, tmp_path
         ("hub:lab/empty@v1", "the repository has no tag, so nothing was released"),
         ("hub:lab/csv@v1", "release.json is missing there, so it is no release"),
         ("hub:lab/../made@v1", "not of the form hub:OWNER/NAME@TAG"),
-        (f"hub:lab/made@{'a' * 40}", "(404): it is not there"),
     ],
 )
 def test_names_without_a_release(published: HubDouble, name: str, message: str) -> None:

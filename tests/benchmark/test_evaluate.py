@@ -1,0 +1,401 @@
+"""Evaluations: their settings, what a run says of its answering, and that a run survives what breaks."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import json
+import random
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from kills import stored_replies, wait_for
+from loopback import Answer, LoopbackServer, completion
+from rich.console import Console
+from splits_made import write_split
+
+import h2htalk
+from h2htalk.benchmark.answering import Session, describe_answering
+from h2htalk.benchmark.evaluate import STARVED_REPLIES, evaluate, make_plan, missing_requests
+from h2htalk.benchmark.judge.rubric import rubric_of
+from h2htalk.benchmark.report.leaderboard import leaderboard
+from h2htalk.benchmark.report.terminal import print_summary
+from h2htalk.benchmark.run import load_run
+from h2htalk.benchmark.settings import EvaluateSpec, read_spec
+from h2htalk.data.responses import Answers, FailedResponse, Failure, Response
+from h2htalk.data.run_folder import RunFolder
+from h2htalk.data.splits import load_split
+from h2htalk.errors import ConfigError, H2HTalkError
+
+WORK: dict[str, Any] = {"model": "embedded", "split": "mini@1", "out": "runs/a"}
+NUMBERS = ("timeout", "deadline", "temperature", "top_p", "max_cost")
+OPTIONS = {"model": "MODEL", "split": "--split", "out": "--out", "prompts": "--prompts"}
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"modle": "x"}, "unknown key modle; did you mean 'model'? choose from model, split"),
+        ({"limit": 0}, "--limit: must be 1 or more, not 0"),
+        ({"max_tokens": 10**30}, "--max-tokens: must be 1,000,000 or less, not 1000"),
+        *(({key: float("nan")}, f"--{key.replace('_', '-')}: must be a finite number") for key in NUMBERS),
+        *(({key: float("inf")}, f"--{key.replace('_', '-')}: must be a finite number") for key in NUMBERS),
+        ({"top_p": 0}, "--top-p: must be above 0, not 0"),
+        ({"language": "fr"}, "--language: no language 'fr'; choose from en, zh"),
+        ({"subtasks": ["dialog"]}, "--subtask.1: unknown subtask 'dialog'"),
+        # These were taken for 1, for False and for 5.
+        ({"limit": True}, "--limit: must be a whole number, not True"),
+        ({"baselines": "no"}, "--baselines: must be true or false, not 'no'"),
+        ({"temperature": True}, "--temperature: must be a number, not True"),
+        *(({key: " "}, f"{OPTIONS[key]}: must be text that is not empty") for key in ("model", "split", "out")),
+        *(({key: "x\0y"}, f"{OPTIONS[key]} holds the character NUL") for key in ("model", "split", "out", "prompts")),
+    ],
+)
+def test_a_wrong_value_names_its_option(change: dict[str, Any], message: str) -> None:
+    with pytest.raises(H2HTalkError) as raised:
+        EvaluateSpec.from_dict({**WORK, **change}, "eval.toml")
+    assert str(raised.value).startswith(f"eval.toml: {message}")
+    assert "\n" not in str(raised.value)
+    assert raised.value.exit_code == 2
+
+
+def test_minus_zero_is_zero() -> None:
+    """It signed as `-0`, and was another run than temperature 0."""
+    assert str(EvaluateSpec.from_dict({**WORK, "temperature": -0.0}, "command line").temperature) == "0.0"
+
+
+def test_options_win_over_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "eval.toml"
+    path.write_text('model = "embedded"\nsplit = "mini@1"\nlimit = 5\nsubtasks = ["dialogue_base"]\nsamples = 2\n')
+    spec = read_spec(path, {"out": "runs/b", "limit": 7, "temperature": 0.7})
+    assert (spec.model, spec.out, spec.limit, spec.samples) == ("embedded", "runs/b", 7, 2)
+    assert spec.subtasks == ("dialogue_base",)
+
+
+def test_the_spec_of_a_run_goes_on_in_the_folder_that_holds_it(tmp_path: Path) -> None:
+    """A run that was moved was begun anew where it had been."""
+    (tmp_path / "moved").mkdir()
+    path = tmp_path / "moved" / "run.json"
+    path.write_text(json.dumps({"spec": EvaluateSpec(**WORK).to_dict()}))
+    assert read_spec(path).out_path == tmp_path / "moved"
+
+
+def test_imported_answers_cannot_be_asked_for_but_by_a_model_that_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "run.json"
+    path.write_text(json.dumps({"spec": {**WORK, "model": "imported:mine"}}))
+    with pytest.raises(ConfigError) as raised:
+        read_spec(path)
+    assert str(raised.value) == f"{path}: imported answers cannot be asked for; use `h2htalk score`"
+    assert read_spec(path, {"model": "embedded", "out": "runs/b"}).model == "embedded"
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("eval.toml", b"model = 'caf\xe9'"),
+        ("eval.toml", None),
+        ("eval.toml", b"limit = " + b"[" * 100_000),
+        ("run.json", b"[" * 100_000),
+        ("run.json", b"{}"),
+        ("run.json", b'{"spec": null}'),
+    ],
+)
+def test_a_file_that_is_no_specification_is_named(tmp_path: Path, name: str, content: bytes | None) -> None:
+    if content is not None:
+        (tmp_path / name).write_bytes(content)
+    with pytest.raises(ConfigError, match=f"{name}: not a readable specification"):
+        read_spec(tmp_path / name)
+
+
+# --- Engines: their options, reasoning, sampling that is not ours to set, money -----------------------------------
+
+
+def engine_spec(model: str, **given: Any) -> EvaluateSpec:
+    return EvaluateSpec(**{**WORK, "model": model, **given})
+
+
+def test_an_engines_options_are_texts_whether_they_come_as_toml_or_json(tmp_path: Path) -> None:
+    path = tmp_path / "spec.toml"
+    path.write_text(
+        'model = "vllm:m"\nsplit = "mini@1"\nout = "r"\n'
+        "[engine_options]\ntensor_parallel_size = 8\nenforce_eager = true\ngpu_memory_utilization = 0.85\n"
+    )
+    spec = read_spec(path)
+    options = {"tensor_parallel_size": "8", "enforce_eager": "true", "gpu_memory_utilization": "0.85"}
+    assert spec.engine_options == options
+    assert EvaluateSpec.from_dict(json.loads(json.dumps(spec.to_dict())), "run.json") == spec
+
+
+def test_sampling_is_the_models_own_where_its_api_takes_none_or_it_is_left_to_it() -> None:
+    anthropic, openai = "anthropic:claude-sonnet-5-5", "openai:gpt-4o"
+    assert engine_spec(anthropic, samples=3).sampling_temperature is None
+    assert engine_spec(openai).sampling_temperature == 0.0
+    assert engine_spec(openai, samples=3, model_sampling=True).sampling_temperature is None
+
+
+PAID = "is for openai and anthropic only, not for "
+
+
+@pytest.mark.parametrize(
+    ("model", "given", "message"),
+    [
+        ("hf:m", {"engine_options": {"dtype": "half"}}, r"--engine-option: hf has no engine options \(dtype\); vllm"),
+        ("baseline:constant", {"engine_options": {"dtype": "half"}}, "--engine-option: baseline has no"),
+        ("embedded", {"thinking": 0}, "--thinking is for .* only, not for embedded"),
+        ("baseline:constant", {"thinking": 100}, "--thinking is for .* only, not for baseline"),
+        ("embedded", {"model_sampling": True}, "--model-sampling is for .* only, not for embedded"),
+        ("openai:m", {"samples": 3}, "set --temperature"),
+        ("openai:m", {"model_sampling": True, "temperature": 0.7}, "leave out --temperature, or --model-sampling"),
+        ("openai:m", {"model_sampling": True, "top_p": 0.9}, "leave out --top-p, or --model-sampling"),
+        ("openai:m", {"model_sampling": True, "seed": 5}, "leave out --seed, or --model-sampling"),
+        ("anthropic:m", {"seed": 5}, "leave out --seed, the model draws by itself"),
+        ("server:m@http://127.0.0.1:1/v1", {"batch": True}, f"--batch {PAID}server"),
+        ("vllm:m", {"max_cost": 1.0}, f"--max-cost {PAID}vllm"),
+        ("hf:m", {"prices": "mine.toml"}, f"--prices {PAID}hf"),
+    ],
+)
+def test_what_an_engine_cannot_do_is_refused_before_anything_is_opened(
+    model: str, given: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(ConfigError, match=message):
+        engine_spec(model, **given)
+
+
+# --- When, how long, by what and with which versions a run was answered ------------------------------------------
+
+ITEMS = 24
+
+
+def named(payload: dict[str, Any], count: int) -> Answer:
+    """A reply of a server whose back end changes for some items."""
+    fingerprint = "fp_new" if "item7" in payload["messages"][-1]["content"] else "fp_old"
+    return Answer(completion() | {"model": "loopback-2026", "system_fingerprint": fingerprint})
+
+
+def spec_of(server: LoopbackServer, folder: Path, **settings: Any) -> EvaluateSpec:
+    split = folder / "split"
+    if not split.exists():
+        write_split(split, ITEMS)
+    return EvaluateSpec(
+        model=server.spec, split=str(split), out=str(folder / "run"), embedder="none", baselines=False, **settings
+    )
+
+
+def half_answered(folder: Path) -> LoopbackServer:
+    """Answer some items; return the server, which is closed."""
+    with LoopbackServer(faults={"context_length": 0.5}) as server:
+        assert evaluate(spec_of(server, folder)).incomplete
+    return server
+
+
+def test_every_step_works_in_a_notebook(tmp_path: Path) -> None:
+    """Where an event loop runs, `evaluate` ended in an error that named an internal function."""
+
+    async def cell(server: LoopbackServer) -> list[bool]:
+        summary = h2htalk.evaluate(spec_of(server, tmp_path))
+        judged = h2htalk.judge_run(h2htalk.JudgeSpec(run=run, judges=(server.spec,), scope="all"))
+        ask = EvaluateSpec(model=server.spec, split="high_risk", out=str(tmp_path / "study"), embedder="none", limit=1)
+        study = h2htalk.run_study(h2htalk.StudySpec(study="sap", ask=ask))
+        return [summary.incomplete, judged.incomplete, study.incomplete]
+
+    run = str(tmp_path / "run")
+    write_split(tmp_path / "split", ITEMS, ("dialogue_base",))
+    with LoopbackServer(reply=rubric_of("dialogue_base").example()) as server:
+        assert asyncio.run(cell(server)) == [False] * 3
+
+
+def test_what_a_run_says_of_itself(tmp_path: Path) -> None:
+    before = datetime.now(UTC)
+    with LoopbackServer(reply=named) as server:
+        summary = evaluate(spec_of(server, tmp_path))
+    run = json.loads((tmp_path / "run" / "run.json").read_text())
+    stored = json.loads((tmp_path / "run" / "summary.json").read_text())
+    told = summary.answering
+    assert run["answering"] == stored["answering"]
+    assert before - timedelta(seconds=1) <= datetime.fromisoformat(told.started) <= datetime.now(UTC)
+    assert (told.sessions, told.input_tokens, told.output_tokens) == (1, 120 * ITEMS, 24 * ITEMS)
+    assert 0 < told.seconds < 60
+    assert told.endpoints == {server.url: ITEMS}
+    assert told.models == {"loopback-2026": ITEMS}
+    assert told.fingerprints == {"fp_old": ITEMS - 1, "fp_new": 1}
+    assert {one.partition(" ")[0] for one in told.versions} == {"h2htalk", "Python", "aiohttp"}
+    assert {"numpy", "jieba", "sacrebleu"} < {one.partition(" ")[0] for one in told.scoring_versions}
+    assert load_run(tmp_path / "run").summary == summary
+    text = io.StringIO()
+    print_summary(summary, Console(file=text, width=200))
+    written = [(tmp_path / "run" / name).read_text() for name in ("tables/run.csv", "report.html")]
+    for content in (text.getvalue(), *written):
+        for fact in (told.started, "2,880 in, 576 out", "loopback-2026", "fp_new (1 answer)", "Python 3.", "aiohttp"):
+            assert fact in content, fact
+    assert "the server's system_fingerprint changed during the run" in text.getvalue()
+
+
+def test_another_endpoint_is_refused_unless_accepted_and_then_in_every_table(tmp_path: Path) -> None:
+    first = half_answered(tmp_path)
+    with LoopbackServer() as second:
+        with pytest.raises(ConfigError, match=rf"{first.url}, and {second.url} is to be asked.*--accept-endpoint"):
+            evaluate(spec_of(second, tmp_path))
+        assert second.requests == 0
+        summary = evaluate(spec_of(second, tmp_path, accept_endpoint=True))
+        assert summary == evaluate(spec_of(second, tmp_path))  # complete: nothing is asked
+    assert not summary.incomplete
+    assert summary.answering.sessions == 2
+    assert set(summary.answering.endpoints) == {first.url, second.url}
+    assert sum(summary.answering.endpoints.values()) == ITEMS
+    text = io.StringIO()
+    print_summary(summary, Console(file=text, width=80))
+    written = [tmp_path / "run" / "report.html", *(tmp_path / "run" / "tables").glob("*2.*")]
+    for table in (text.getvalue(), leaderboard([tmp_path / "run"]).rows[0].name, *map(Path.read_text, written)):
+        assert "2 endpoints" in table
+    assert f"{second.url} (" in text.getvalue().replace("\n", "")
+
+
+def test_a_session_that_was_killed_ended_with_its_last_answer() -> None:
+    start = datetime(2026, 11, 1, 12, tzinfo=UTC)
+    sessions = [
+        Session(start, "http://a"),
+        Session(start + timedelta(hours=1), "http://a", ended=start + timedelta(hours=1, minutes=5)),
+        Session(start + timedelta(hours=3), "http://a"),  # killed before its first answer
+    ]
+    answers = {
+        (name, 0): replace(Response(name, 0, "hi"), at=(start + timedelta(minutes=minutes)).timestamp())
+        for name, minutes in (("a", 2), ("b", 10), ("c", 61))
+    }
+    told = describe_answering(sessions, answers, {}, {})
+    assert (told.seconds, told.sessions, told.ended) == (15 * 60, 2, "2026-11-01T13:05:00+00:00")
+    assert told.input_tokens is None
+
+
+# --- What stops a run whose replies are all alike worthless -------------------------------------------------------
+
+CUT = {"text": "", "finish_reason": "length"}
+CUT_IN_THOUGHT = CUT | {"text": "<think>The user seems"}
+REPLY = {"text": "Tell me more.", "finish_reason": "stop"}
+IDS = [s.id for s in load_split("mini@1").select("en", (), 20).scenarios]
+
+
+def spec_of_lines(tmp_path: Path, lines: list[Mapping[str, str]], **more: float) -> EvaluateSpec:
+    """A run of 20 items; `lines` answer the first ones, the last line all others."""
+    named = [{"id": item, **line} for item, line in zip(IDS, lines, strict=False)]
+    path = tmp_path / "replies.jsonl"
+    path.write_text("\n".join(map(json.dumps, [*named, {"id": "*", **lines[-1]}])))
+    scoring = {"embedder": "none", "baselines": False, "limit": 20, "language": "en"}
+    return EvaluateSpec(model=f"scripted:{path}", split="mini@1", out=str(tmp_path / "run"), **scoring, **more)
+
+
+@pytest.mark.parametrize("cut", [CUT, CUT_IN_THOUGHT], ids=["empty", "in thought"])
+def test_a_model_that_only_reasons_is_stopped_with_advice_and_its_replies_are_kept(
+    tmp_path: Path, cut: dict[str, str]
+) -> None:
+    with pytest.raises(ConfigError, match="--thinking 2048"):
+        evaluate(spec_of_lines(tmp_path, [cut]))
+    assert len(RunFolder(tmp_path / "run").answers()) == STARVED_REPLIES
+
+
+def test_one_reply_with_a_word_in_it_lets_the_run_go_on(tmp_path: Path) -> None:
+    summary = evaluate(spec_of_lines(tmp_path, [CUT] * (STARVED_REPLIES - 1) + [REPLY] + [CUT]))
+    assert summary.counts.scored == 20
+
+
+def test_what_was_never_asked_comes_before_what_failed(tmp_path: Path) -> None:
+    """A few items that always fail would pause each restart before the others are asked."""
+    plan = make_plan(spec_of_lines(tmp_path, [REPLY], samples=2, temperature=0.7))
+    first, *others = [scenario.id for scenario in plan.split.scenarios]
+    answers: Answers = {(first, 0): FailedResponse(first, 0, Failure("timeout")), (first, 1): Response(first, 1, "a")}
+    keys = [(request.id, request.sample) for request in missing_requests(plan, answers)]
+    assert keys == [*((name, sample) for name in others for sample in range(2)), (first, 0)]
+
+
+# --- A faulty server, kill -9 at any moment, Ctrl-C --------------------------------------------------------------
+
+ITEM = re.compile(r"item\d+")
+
+
+def start_run(*words: object, **options: object) -> subprocess.Popen[str]:
+    command = [sys.executable, "-m", "h2htalk", "evaluate", *map(str, words), "--embedder", "none", "--no-baselines"]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options)  # type: ignore[call-overload,no-any-return]
+
+
+def stored_ids(out: Path) -> Counter[str]:
+    return Counter(stored_replies(out / "calls.jsonl"))
+
+
+def asked(server: LoopbackServer) -> Counter[str]:
+    """How often each item of the split was asked, by scenario id."""
+    counts: Counter[str] = Counter()
+    for message, count in server.counts_by_message().items():
+        counts[f"made-{int(ITEM.findall(message)[-1].removeprefix('item')):05}"] += count
+    return counts
+
+
+def test_a_server_that_stops_answering_pauses_the_run_and_the_same_command_goes_on(tmp_path: Path) -> None:
+    split, out = write_split(tmp_path / "split", 60), tmp_path / "run"
+    command = ("--split", split, "--out", out, "--concurrency", 4, "--timeout", 0.5)
+
+    def answers_ten(payload: object, count: int) -> str:
+        return "I am here." if not hanging or server.requests <= 10 else "hang"
+
+    with LoopbackServer(reply=answers_ten) as server:
+        for hanging in (True, True, False):
+            run = start_run(server.spec, *command)
+            stdout, stderr = run.communicate(timeout=60)
+            assert run.returncode == (3 if hanging else 0), stderr
+            assert ("warning: paused: http://127.0.0.1" in stdout, "INCOMPLETE" in stdout) == (hanging, hanging)
+    assert stored_ids(out) == Counter({f"made-{i:05}": 1 for i in range(60)})
+
+
+@pytest.mark.slow
+def test_kill_9_at_20_random_moments_loses_nothing_and_repeats_only_what_was_in_flight(tmp_path: Path) -> None:
+    concurrency, kills = 8, 20
+    split, out = write_split(tmp_path / "split", 600), tmp_path / "run"
+    draw = random.Random(20)
+    command = ("--split", split, "--out", out, "--concurrency", concurrency)
+    with LoopbackServer(latency=0.02) as server:
+        done = 0
+        while done < kills:
+            finished, counts = stored_ids(out), asked(server)
+            run = start_run(server.spec, *command)
+            # A moment after the first answer of this start, or anywhere in it.
+            wait_for(run, lambda: asked(server).total(), counts.total() + 1)
+            time.sleep(draw.uniform(0, 0.08))
+            run.kill()
+            run.communicate()
+            done += 1
+            now = stored_ids(out)
+            assert finished - now == Counter(), "an answer that was stored is gone"
+            assert max(now.values(), default=0) <= 1
+            repeated = sum((asked(server) - Counter(dict.fromkeys(asked(server), 1))).values())
+            assert repeated <= done * concurrency
+            for item in finished:
+                assert asked(server)[item] == counts[item], "a stored item was asked again"
+        last = start_run(server.spec, *command)
+        _, stderr = last.communicate(timeout=60)
+        assert last.returncode == 0, stderr
+    assert stored_ids(out) == Counter({f"made-{i:05}": 1 for i in range(600)})
+    assert len(RunFolder(out).answers()) == 600
+
+
+def test_ctrl_c_leaves_a_folder_that_goes_on(tmp_path: Path) -> None:
+    split, out = write_split(tmp_path / "split", 40), tmp_path / "run"
+    with LoopbackServer(latency=0.1) as server:
+        run = start_run(server.spec, "--split", split, "--out", out, "--concurrency", 4)
+        wait_for(run, lambda: len(stored_ids(out)))
+        run.send_signal(signal.SIGINT)
+        _, stderr = run.communicate(timeout=30)
+        assert run.returncode == 130
+        assert "the same command continues" in stderr
+        assert "Traceback" not in stderr
+        server.latency = 0
+        again = start_run(server.spec, "--split", split, "--out", out)
+        _, stderr = again.communicate(timeout=60)
+        assert again.returncode == 0, stderr
