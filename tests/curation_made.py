@@ -9,9 +9,8 @@ from typing import Any
 
 from h2htalk.curation.outcomes import Kept, Outcomes, PartRule, Record, Rejected, each
 from h2htalk.curation.run import RuleFactory, StageRun, claim, run_stage
-from h2htalk.curation.settings import CurateSpec
 from h2htalk.curation.stage_folder import RecordCounts, StageFolder, part_name
-from h2htalk.curation.stages import find_stage
+from h2htalk.curation.stages import CurateSpec, find_stage
 from h2htalk.curation.workspace import Workspace
 
 # Person -> name in the raw files.

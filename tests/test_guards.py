@@ -122,7 +122,7 @@ BUDGETS = {
     "benchmark": 10869,
     "chat": 5276,
     "cli": 1133,
-    "curation": 18393,
+    "curation": 18207,
     "data": 3983,
     "rounds": 7464,
     "text": 3232,

@@ -19,9 +19,8 @@ from h2htalk.chat.store.model_calls import CallSettings, check_model
 from h2htalk.curation.erase import finish_erasure
 from h2htalk.curation.gather.stage import read_sources, update_sources
 from h2htalk.curation.run import adopt_parts, require_finished, run_stage
-from h2htalk.curation.settings import CurateSpec, read_spec
 from h2htalk.curation.stage_folder import RecordCounts
-from h2htalk.curation.stages import STAGES, find_stage, stage_before, stages_from
+from h2htalk.curation.stages import STAGES, CurateSpec, find_stage, read_spec, stage_before, stages_from
 from h2htalk.curation.workspace import Workspace
 from h2htalk.data.files import read_json_object, read_jsonl, refuse_links, write_jsonl
 from h2htalk.data.records import as_path
@@ -194,9 +193,7 @@ def _update(spec: CurateSpec, workspace: Workspace) -> None:
 def summaries(workspace: Workspace) -> list[StageSummary]:
     """The counts of every stage that has begun, in order; of an unfinished stage those of its finished parts.
 
-    Raises:
-        ConfigError: no stage has begun.
-        DataError: a file is damaged.
+    Raises ConfigError where no stage has begun, DataError where a file is damaged.
     """
     found = []
     for name, folder in ((name, workspace.stage(name)) for name in STAGES):

@@ -15,13 +15,20 @@ from h2htalk.chat.prices import add, dollars_text, load_prices
 from h2htalk.chat.store.model_calls import CallSettings
 from h2htalk.curation.compose.extraction import MOST_DRAFTS
 from h2htalk.curation.curate import choose_stages
-from h2htalk.curation.gather.settings import GatherSettings
 from h2htalk.curation.gather.source_files import plan_source
 from h2htalk.curation.review.faireval import ORDERS
 from h2htalk.curation.review.gold_check import read_gold
 from h2htalk.curation.run import StageRun, is_made, require_finished
-from h2htalk.curation.settings import CurateSpec
-from h2htalk.curation.stages import FIRST_STAGE, STAGES, ComposeSettings, ReviewSettings, find_stage, stage_before
+from h2htalk.curation.stages import (
+    FIRST_STAGE,
+    STAGES,
+    ComposeSettings,
+    CurateSpec,
+    GatherSettings,
+    ReviewSettings,
+    find_stage,
+    stage_before,
+)
 from h2htalk.data.responses import Usage
 
 # Candidates of a dialogue: likely, and at most (what is extracted, and four proposals).

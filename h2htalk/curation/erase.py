@@ -42,23 +42,14 @@ _COMPARED, _REMADE = stage_before(_COMPARING), stages_from(_COMPARING)
 
 @dataclass(frozen=True, slots=True)
 class Erased:
-    """What was erased.
+    """What was erased."""
 
-    Attributes:
-        ids: of dialogues and persons, copies among them.
-        copies: those of `ids` that are copies of others by the same person, or with equal words by nobody who is known.
-        others: similar dialogues of other or unknown people, which stay.
-        raw: places in the owner's own files that still hold the words: `file:line`, or `file:line, item n`.
-        removed: the stages that the next `curate run` makes again.
-        folders: what was made from the workspace, and what was erased there.
-    """
-
-    ids: tuple[str, ...]
-    copies: tuple[str, ...]
-    others: tuple[str, ...]
-    raw: tuple[str, ...]
-    removed: tuple[str, ...]
-    folders: tuple[FolderErasure, ...]
+    ids: tuple[str, ...]  # of dialogues and persons, copies among them
+    copies: tuple[str, ...]  # those that are copies by the same person, or with equal words by nobody who is known
+    others: tuple[str, ...]  # similar dialogues of other or unknown people, which stay
+    raw: tuple[str, ...]  # places in the owner's own files that hold the words: `file:line`, or `file:line, item n`
+    removed: tuple[str, ...]  # the stages that the next `curate run` makes again
+    folders: tuple[FolderErasure, ...]  # what was made from the workspace, and what was erased there
 
 
 def erase(workspace: Workspace, source_id: str, also: Sequence[Path] = ()) -> Erased:

@@ -13,23 +13,14 @@ PRIVATE = "none"
 
 @dataclass(frozen=True, slots=True)
 class Licence:
-    """What a licence asks of those who distribute adapted data.
-
-    Attributes:
-        id: the SPDX identifier.
-        attribution: whether the makers must be named.
-        commercial: whether commercial use is allowed.
-        adaptation: whether changed versions may be distributed at all.
-        share_alike: the family of licences that adapted versions must stay in; empty for none.
-        version: within its family; a later version may take over data of an earlier one.
-    """
+    """What a licence, by its SPDX identifier, asks of those who distribute adapted data."""
 
     id: str
-    attribution: bool = True
-    commercial: bool = True
-    adaptation: bool = True
-    share_alike: str = ""
-    version: float = 0.0
+    attribution: bool = True  # the makers must be named
+    commercial: bool = True  # commercial use is allowed
+    adaptation: bool = True  # changed versions may be distributed at all
+    share_alike: str = ""  # the family of licences that adapted versions must stay in; empty for none
+    version: float = 0.0  # within its family; a later version may take over data of an earlier one
 
 
 def _table() -> dict[str, Licence]:
@@ -118,14 +109,9 @@ def refusal(licence: str, release: str) -> str | None:
 
 
 def require_allowed(sources: Sequence[tuple[str, str]], release: str) -> None:
-    """Check that every source may enter the release.
+    """Check that every source, (name, licence), may enter a release of a licence, or `none`.
 
-    Args:
-        sources: (name, licence) of each.
-        release: the release's licence, or `none`.
-
-    Raises:
-        ConfigError: a source may not; names it, the reason, and a release that would allow all sources.
+    Raises ConfigError where a source may not; names it, the reason, and a release that would allow all sources.
     """
     if release != PRIVATE and find_licence(release) is None:
         raise ConfigError(

@@ -47,28 +47,19 @@ class RuleFactory:
 class StageRun:
     """A stage of one curation.
 
-    Attributes:
-        name: a key of `stages.STAGES`.
-        version: raised when the rule gives other results for the same settings.
-        settings: JSON values that change the result; with other values the stage must be made again.
-        open_rule: opens the rule for parts of the stage before; None: `prepare` writes the parts.
-        calls: the models that it calls; with any, this process works on one part after another.
-        arithmetic: settings that only decide over stored answers: a change of these alone makes the stage again
-            without being asked to.
-        prepare: does what is needed before the parts are made, in the stage's folder.
-        messages: printed on standard error when the stage runs.
-        changed: why its settings are not those of a finished stage, where it knows.
+    A change of its `arithmetic`, settings that only decide over stored answers, makes the stage again without being
+    asked to; with other `settings` or another `version` it must be asked for.
     """
 
-    name: str
-    version: int
-    settings: Mapping[str, Any]
-    open_rule: RuleFactory | None = None
-    calls: tuple[CallSettings, ...] = ()
+    name: str  # a key of `stages.STAGES`
+    version: int  # raised when the rule gives other results for the same settings
+    settings: Mapping[str, Any]  # JSON values that change the result
+    open_rule: RuleFactory | None = None  # for parts of the stage before; None: `prepare` writes the parts
+    calls: tuple[CallSettings, ...] = ()  # models; with any, this process works on one part after another
     arithmetic: frozenset[str] = frozenset()
-    prepare: Callable[[StageFolder], object] | None = None
-    messages: tuple[str, ...] = ()
-    changed: str = ""
+    prepare: Callable[[StageFolder], object] | None = None  # called before the parts are made, with the stage's folder
+    messages: tuple[str, ...] = ()  # printed on standard error when the stage runs
+    changed: str = ""  # why its settings are not those of a finished stage, where it knows
 
 
 def raise_incomplete(folder: StageFolder, failed: Sequence[IncompleteError]) -> None:
@@ -195,12 +186,9 @@ def _made(stage: StageRun, source: str) -> dict[str, Any]:
 
 
 def adopt_parts(folder: StageFolder, source: str, sources: Mapping[str, str]) -> str:
-    """Keep the parts of a stage whose input got more parts; returns its new fingerprint.
+    """Keep the parts of a stage that has begun, and whose input got more parts; returns its new fingerprint.
 
-    Args:
-        folder: of a stage that has begun.
-        source: the fingerprint of the stage before it, or `raw files`.
-        sources: the new SHA-256 of raw sources, for the stage that reads them.
+    `source`: the fingerprint of the stage before it, or `raw files`. `sources`: the new SHA-256 of these files.
     """
     before = read_json_object(folder.path / "stage.json")
     settings = before["settings"]
@@ -215,11 +203,7 @@ def adopt_parts(folder: StageFolder, source: str, sources: Mapping[str, str]) ->
 
 
 def claim(folder: StageFolder, stage: StageRun, source: str) -> None:
-    """Make a stage's folder, or check that an existing one was made with the same settings. One writer calls this.
-
-    Raises:
-        ConfigError: it was made with other settings; names them.
-    """
+    """Make a stage's folder, or check, as `is_made`, that an existing one was made with the same settings."""
     if not is_made(folder, stage, source):
         if folder.path.exists():
             folder.remove()  # left by a removal that was killed, or made with other arithmetic
@@ -230,8 +214,7 @@ def claim(folder: StageFolder, stage: StageRun, source: str) -> None:
 def is_made(folder: StageFolder, stage: StageRun, source: str) -> bool:
     """Whether a stage has begun with these settings; False where only its arithmetic differs. Writes nothing.
 
-    Raises:
-        ConfigError: it was made with other settings; names them.
+    Raises ConfigError where it was made with other settings; names them.
     """
     before, made = read_json_object(folder.path / "stage.json", missing_ok=True), _made(stage, source)
     if not before or before["fingerprint"] == made["fingerprint"]:

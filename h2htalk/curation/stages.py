@@ -1,17 +1,170 @@
-"""The one table of curation stages. Adding one is a record here, with its settings, and the module that it names."""
+"""The settings of a curation, a record for each section of its TOML file, and the one table of its stages.
+
+Adding a stage is a record in `STAGES`, with its settings, and the module that it names. pydantic checks and resolves
+settings when the file is read. A relative path is relative to the file's folder, which `read_spec` passes as pydantic's
+context; `$NAME` as a part of a path is an environment variable. Only the sources of `gather` have no default.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+import os
+import re
+import unicodedata
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from importlib import import_module
-from typing import Annotated, Any, Literal
+from pathlib import Path
+from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import Field
+from pydantic import AfterValidator, Field, ValidationInfo, with_config
 
-from h2htalk.curation.gather.settings import GatherSettings
-from h2htalk.curation.setting_types import Dollars, FilePath, ModelName, Share, SplitName
+from h2htalk.chat.engines import model_kind
+from h2htalk.data.files import read_toml
+from h2htalk.data.languages import LANGUAGES
+from h2htalk.data.records import STRICT, must, read_record
+from h2htalk.data.releases.release_folder import HUB
+from h2htalk.data.scenario import Role
 from h2htalk.errors import ConfigError, quoted, suggest
+
+T = TypeVar("T")
+SIMULATED = "simulated"  # the name of the source of simulated dialogues
+_MOST_DIALOGUES = 10_000_000
+_EMOTIONS = ("joy", "sadness", "loneliness", "anxiety", "anger", "calm")
+_NAME = re.compile(r"\w[\w.-]{0,59}")
+
+
+# --- Types ----------------------------------------------------------------------------------------------------------
+
+
+def resolve_path(path: str, folder: Path) -> Path:
+    """Fill in the environment variables of a path; a relative path is relative to `folder`.
+
+    Raises:
+        KeyError: a variable is not set; the argument is its name.
+        ValueError: the text cannot be a path.
+    """
+    filled = "/".join(os.environ[part[1:]] if part.startswith("$") else part for part in path.split("/"))
+    try:
+        if "\0" in filled:
+            raise ValueError("it contains a null character")
+        resolved = folder / Path(filled).expanduser()
+        resolved.exists()
+    except (OSError, RuntimeError, ValueError) as error:  # too long; `~nobody`
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise ValueError(f"{quoted(path)} cannot be a path: {reason}") from error
+    return resolved
+
+
+def _resolve(value: str, info: ValidationInfo) -> str:
+    if not value:
+        return value
+    try:
+        return str(resolve_path(value, (info.context or {})["folder"]))
+    except KeyError as unset:
+        raise ValueError(f"${unset.args[0]} is not set; set it, or write the path out") from None
+
+
+def _resolve_model(value: str, info: ValidationInfo) -> str:
+    engine, _, name = value.partition(":")
+    kind = model_kind(engine)
+    # The name of a model on the Hub starts with none of these.
+    is_folder = kind == "folder" and name.startswith((".", "/", "~", "$"))
+    return f"{engine}:{_resolve(name, info)}" if name and (kind == "file" or is_folder) else value
+
+
+def _resolve_split(value: str, info: ValidationInfo) -> str:
+    # The name of a bundled split contains none of these.
+    is_path = {"/", ".", "$", "~"} & set(value) and not value.startswith(HUB)
+    return _resolve(value, info) if is_path else value
+
+
+FilePath = Annotated[str, AfterValidator(_resolve)]
+ModelName = Annotated[str, AfterValidator(_resolve_model)]
+SplitName = Annotated[str, AfterValidator(_resolve_split)]
+Dollars = Annotated[float, Field(ge=0, le=1_000_000)]
+Share = Annotated[float, Field(ge=0, le=1)]
+
+
+# --- Gather ---------------------------------------------------------------------------------------------------------
+
+
+def _unique(names: tuple[str, ...]) -> tuple[str, ...]:
+    if repeated := [name for name in dict.fromkeys(names) if names.count(name) > 1]:
+        raise ValueError(f"{', '.join(map(repr, repeated))} is given twice; give each once")
+    return names
+
+
+def _lower_case(roles: Mapping[str, Role]) -> dict[str, Role]:
+    return {name.strip().lower(): role for name, role in roles.items()}
+
+
+ColumnName = Literal[
+    "id", "messages", "person", "name", "system", "language", "licence", "question", "title", "answer", "question_id"
+]
+_LanguageCode = Annotated[str, must(LANGUAGES.__contains__, f"no language {{}}; choose from {', '.join(LANGUAGES)}")]
+_SourceName = Annotated[
+    str,
+    must(
+        lambda name: _NAME.fullmatch(name) and unicodedata.is_normalized("NFC", name),
+        "{} must be at most 60 letters, digits, . - and _, as ids begin with it",
+    ),
+    must(lambda name: name != SIMULATED, "{} is the name of simulated dialogues; choose another one"),
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Raw conversations: a file, the files of a folder or of a glob pattern, or a data set."""
+
+    name: _SourceName  # the start of the ids of its dialogues
+    # As in the TOML file; files may be compressed (`.gz`, `.zst`) or Parquet; a folder that `datasets` saved and
+    # `hub:OWNER/NAME@COMMIT` are data sets, with `#SPLIT` behind them where they have several.
+    path: str
+    format: Literal["messages", "dialogues", "question_answers", "memory_bank"]  # of its records (`formats.READERS`)
+    language: _LanguageCode  # of all its dialogues
+    licence: str  # an SPDX identifier (`CC0-1.0`, `MIT`, `CC-BY-NC-4.0`)
+    limit: Annotated[int, Field(ge=1)] | None = None  # read this many dialogues at most
+    companions: tuple[str, ...] = ()  # names of the companion or its maker, which anonymize keeps
+    # Whose telephone numbers anonymize looks for beside the usual ones (ISO 3166: `DE`).
+    countries: tuple[Annotated[str, Field(pattern="^[A-Z]{2}$")], ...] = ()
+    # `user` or `companion` for names of roles that the file uses beside the usual ones.
+    roles: Annotated[Mapping[str, Role], AfterValidator(_lower_case)] = field(default_factory=dict)
+    columns: Mapping[ColumnName, str] = field(default_factory=dict)  # keys of the file's records for our names of them
+
+
+def _unique_sources(sources: tuple[Source, ...]) -> tuple[Source, ...]:
+    _unique(tuple(source.name for source in sources))
+    return sources
+
+
+@dataclass(frozen=True, slots=True)
+class SimulateSettings:
+    """Dialogues between two models, a user and a companion, over a grid of kinds of conversation."""
+
+    user: ModelName = ""  # as in `h2htalk evaluate` (`embedded`, `openai:gpt-4o`, `scripted:FILE`)
+    companion: ModelName = ""
+    # Of each language; every interaction x emotion x complexity gets the same number.
+    dialogues: Annotated[int, Field(ge=0, le=_MOST_DIALOGUES)] = 0
+    turns: Annotated[int, Field(ge=2, le=1000)] = 6  # messages of a dialogue at most
+    languages: Annotated[tuple[_LanguageCode, ...], Field(min_length=1), AfterValidator(_unique)] = LANGUAGES
+    personas: Annotated[tuple[str, ...], AfterValidator(_unique)] = ()  # of the companion; empty: all bundled ones
+    emotions: Annotated[tuple[str, ...], Field(min_length=1), AfterValidator(_unique)] = _EMOTIONS
+    licence: str = "CC-BY-4.0"  # of what the models write (SPDX), which the terms of their makers decide
+    max_cost: Dollars | None = None  # of both models together
+
+
+@dataclass(frozen=True, slots=True)
+class GatherSettings:
+    """Where dialogues come from."""
+
+    sources: Annotated[tuple[Source, ...], AfterValidator(_unique_sources)] = ()
+    simulate: SimulateSettings = field(default_factory=SimulateSettings)
+    licence: str = "CC-BY-4.0"  # of the release; a source that it does not allow is refused before anything is read
+    # For a source whose path names an unset environment variable; with 0 such a path is an error.
+    mock_dialogues: Annotated[int, Field(ge=0, le=_MOST_DIALOGUES)] = 0
+
+
+# --- The other stages -----------------------------------------------------------------------------------------------
 
 OperatorName = Literal["surrogate", "mask", "hash", "redact", "keep"]
 
@@ -20,20 +173,16 @@ OperatorName = Literal["surrogate", "mask", "hash", "redact", "keep"]
 class AnonymizeSettings:
     """How personal data are found and replaced.
 
-    Attributes:
-        allow: names that stay, beside the bundled lists.
-        recognizers: a registry file in Presidio's format with recognisers of the user's own.
-        trust_recognizers: the registry may name classes of the user's own code.
-        operators: what stands in for the values of a type: a seeded surrogate (as for types that are not named), a
-            mask, a hash, nothing, or the value itself.
-        name_keys: keys of a record, of its `metadata` or of its `user` that hold the user's name, beside `USER_NAMES`;
-            the name is replaced everywhere in the dialogue.
+    `operators`: what stands in for the values of a type: a seeded surrogate (as for types that are not named), a mask,
+    a hash, nothing, or the value itself.
     """
 
-    allow: tuple[str, ...] = ()
-    recognizers: FilePath = ""
-    trust_recognizers: bool = False
+    allow: tuple[str, ...] = ()  # names that stay, beside the bundled lists
+    recognizers: FilePath = ""  # a registry file in Presidio's format with recognisers of the user's own
+    trust_recognizers: bool = False  # the registry may name classes of the user's own code
     operators: Mapping[str, OperatorName] = field(default_factory=dict)
+    # Keys of a record, of its `metadata` or its `user` with the user's name, beside `USER_NAMES`; it is replaced
+    # everywhere in the dialogue.
     name_keys: tuple[str, ...] = ()
 
 
@@ -61,74 +210,50 @@ class DedupSettings:
 
 @dataclass(frozen=True, slots=True)
 class ComposeSettings:
-    """What is composed, and by which model.
+    """What is composed, and by which model; without one a run ends before this stage."""
 
-    Attributes:
-        model: writes inputs and references that a dialogue does not contain; without it a run ends before this stage.
-        personas: the companions of the scenarios; the dialogue's id decides which.
-        subtasks: to compose; empty: all.
-        references: that the model writes for a scenario; at most as many replies of other dialogues to the same
-            question become references too.
-        batch: send the calls as batch jobs of a hosted model, at half the price.
-    """
-
-    model: ModelName = ""
-    personas: tuple[str, ...] = ("nora", "ren")
-    subtasks: tuple[str, ...] = ()
+    model: ModelName = ""  # writes inputs and references that a dialogue does not contain
+    personas: tuple[str, ...] = ("nora", "ren")  # companions of the scenarios; the dialogue's id decides which
+    subtasks: tuple[str, ...] = ()  # to compose; empty: all
+    # That the model writes for a scenario; at most as many replies of other dialogues to the same question join them.
     references: Annotated[int, Field(ge=1, le=100)] = 1
     max_cost: Dollars | None = None
-    batch: bool = False
+    batch: bool = False  # send the calls as batch jobs of a hosted model, at half the price
 
 
 @dataclass(frozen=True, slots=True)
 class ReviewSettings:
-    """Who reviews, and what people decide.
-
-    Attributes:
-        model: the reviewer.
-        samples: evidence samples k in each order (FairEval).
-        margin: two answers whose scores (1 to 10) differ by at most this are a tie.
-        escalate: share of the compared candidates, those of the highest entropy, that people decide.
-        audit: random share of all candidates that people decide.
-        accept: least mean of the criteria (1 to 5) of an accepted candidate.
-        temperature: of the comparisons.
-        gold: a file of comparisons with known answers; a reviewer compares candidates only if it beats chance on them.
-    """
+    """Who reviews, and what people decide."""
 
     model: ModelName = ""
-    samples: Annotated[int, Field(ge=1, le=100)] = 3
-    margin: Annotated[float, Field(ge=0, le=9)] = 0.0
-    escalate: Share = 0.2
-    audit: Share = 0.05
-    accept: Annotated[float, Field(ge=1, le=5)] = 4.0
-    temperature: Annotated[float, Field(ge=0, le=2)] = 1.0
+    samples: Annotated[int, Field(ge=1, le=100)] = 3  # evidence samples k in each order (FairEval)
+    margin: Annotated[float, Field(ge=0, le=9)] = 0.0  # two answers whose scores (1 to 10) differ by at most this tie
+    escalate: Share = 0.2  # of the compared candidates, those of the highest entropy, which people decide
+    audit: Share = 0.05  # of all candidates, drawn at random, which people decide
+    accept: Annotated[float, Field(ge=1, le=5)] = 4.0  # least mean of the criteria (1 to 5) of an accepted candidate
+    temperature: Annotated[float, Field(ge=0, le=2)] = 1.0  # of the comparisons
     max_cost: Dollars | None = None
     batch: bool = False
-    gold: FilePath = ""
+    gold: FilePath = (
+        ""  # comparisons with known answers; a reviewer compares candidates only if it beats chance on them
+    )
+
+
+# --- The table ------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stage:
-    """A curation stage, and what the rest of the package must know of it.
+    """A curation stage, and what the rest of the package must know of it."""
 
-    Attributes:
-        name: of its folder in the workspace, of its section in the TOML file, and in commands.
-        module: its `make_stage(spec, workspace, key)` returns a `run.StageRun`.
-        settings: the record of its TOML section.
-        reads: what its input records are: `dialogues` or `candidates`.
-        required: the setting without which a run ends before this stage; empty for none. `example`: a value of it.
-        compares: whether the result for a record depends on other records: an erasure then removes all parts.
-        temporary: files and folders in its folder that are removed when the stage is finished.
-    """
-
-    name: str
-    module: str
-    settings: type[Any]
-    reads: str = "dialogues"
-    required: str = ""
-    example: str = '"anthropic:claude-sonnet-5"'
-    compares: bool = False
-    temporary: tuple[str, ...] = ()
+    name: str  # of its folder in the workspace, of its section in the TOML file, and in commands
+    module: str  # its `make_stage(spec, workspace, key)` returns a `run.StageRun`
+    settings: type[Any]  # the record of its TOML section
+    reads: str = "dialogues"  # or `candidates`
+    required: str = ""  # the setting without which a run ends before this stage; empty for none
+    example: str = '"anthropic:claude-sonnet-5"'  # a value of it
+    compares: bool = False  # the result for a record depends on others: an erasure then removes all parts
+    temporary: tuple[str, ...] = ()  # files and folders in its folder that are removed when the stage is finished
 
     def make(self, *arguments: Any) -> Any:
         """Call the module's `make_stage`."""
@@ -186,3 +311,71 @@ def stage_before(name: str) -> str:
     """The name of the stage whose output a stage reads; empty for the first one."""
     names = ["", *STAGES]
     return names[names.index(find_stage(name).name) - 1]
+
+
+# --- The whole specification ----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class GeneralSettings:
+    """Settings outside the sections."""
+
+    workspace: FilePath
+    seed: Annotated[int, Field(ge=-(2**63), le=2**63 - 1)] = 0  # of everything that is drawn at random
+    processes: Annotated[int, Field(ge=1, le=1024)] | None = None  # that work on parts; None: the usable cores
+    part: Annotated[int, Field(ge=1, le=1_000_000)] = 250  # dialogues in a part, which is repeated after a kill
+    prompts: FilePath = ""  # a folder of templates that replace bundled ones
+    prices: FilePath = ""  # a file of model prices that replace bundled ones
+
+
+@dataclass(frozen=True, slots=True)
+class CurateSpec(GeneralSettings):
+    """A whole specification: `sections` holds a record for each stage, `folder` is the folder of its file."""
+
+    sections: tuple[object, ...] = ()
+    folder: Path = Path()
+
+    def section(self, kind: type[T]) -> T:
+        """The section of this type; with default values where the specification has none."""
+        return next((section for section in self.sections if isinstance(section, kind)), None) or kind()
+
+
+def read_spec(path: Path, *, workspace: Path | None = None, processes: int | None = None) -> CurateSpec:
+    """Read a specification; `workspace` and `processes` replace the values in the file.
+
+    Raises:
+        ConfigError: the file cannot be read, or a setting is missing, unknown or wrong; names file and setting.
+    """
+    raw = read_toml(path, 1 << 22)
+    if workspace is not None:
+        raw["workspace"] = "."  # replaced below: a `$` that the shell left in a path is no variable
+    if processes is not None:
+        raw["processes"] = processes
+    folder = path.resolve().parent
+    given = {name: raw.pop(name, {}) for name in STAGES}
+    general = read_section(GeneralSettings, raw, folder, str(path), known=list(STAGES))
+    sections = tuple(
+        read_section(one.settings, given[one.name], folder, f"{path}: {one.name}") for one in STAGES.values()
+    )
+    spec = CurateSpec(**asdict(general), sections=sections, folder=folder)
+    return replace(spec, workspace=str(workspace.resolve())) if workspace is not None else spec
+
+
+def read_section(
+    kind: type[T],
+    raw: object,
+    folder: Path,
+    where: str,
+    page: str = "docs/curation.md",
+    known: Sequence[str] = (),
+) -> T:
+    """Read one record; a message starts with `where`, that of an unknown setting names the `page` that lists them."""
+    return read_record(
+        with_config(STRICT)(kind),
+        raw,
+        where,
+        error=ConfigError,
+        unknown=f"{page} lists them",
+        known=known,
+        context={"folder": folder},
+    )

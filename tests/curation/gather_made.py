@@ -6,8 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from h2htalk.curation.gather.settings import Source
 from h2htalk.curation.gather.source_files import Item, plan_source
+from h2htalk.curation.stages import Source
 
 
 def read_file(path: str | Path, form: str = "messages", name_keys: tuple[str, ...] = (), **more: Any) -> list[Item]:

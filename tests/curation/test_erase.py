@@ -14,8 +14,8 @@ from kills import killed_at
 
 from h2htalk.curation.curate import curate, summaries
 from h2htalk.curation.erase import erase, purge
-from h2htalk.curation.gather.settings import GatherSettings, Source
 from h2htalk.curation.history import explain
+from h2htalk.curation.stages import GatherSettings, Source
 from h2htalk.curation.workspace import Workspace
 from h2htalk.data.files import read_jsonl, write_jsonl
 from h2htalk.errors import ConfigError, DataError

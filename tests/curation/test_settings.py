@@ -6,14 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from h2htalk.curation.gather.settings import GatherSettings
-from h2htalk.curation.settings import CurateSpec, read_spec
 from h2htalk.curation.stages import (
     AnonymizeSettings,
     ComposeSettings,
+    CurateSpec,
     DedupSettings,
+    GatherSettings,
     ReviewSettings,
     SafetySettings,
+    read_spec,
 )
 from h2htalk.errors import ConfigError
 

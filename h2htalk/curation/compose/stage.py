@@ -33,8 +33,7 @@ from h2htalk.curation.compose.generation import TEMPLATES, Composer, format_fail
 from h2htalk.curation.outcomes import Kept, Outcome, Outcomes, PartRule, Record, Rejected, read_dialogue
 from h2htalk.curation.prompts.templates import Prompts, fingerprint
 from h2htalk.curation.run import RuleFactory, StageRun
-from h2htalk.curation.settings import CurateSpec
-from h2htalk.curation.stages import ComposeSettings
+from h2htalk.curation.stages import ComposeSettings, CurateSpec
 from h2htalk.curation.workspace import Workspace
 from h2htalk.data.languages import LANGUAGES
 from h2htalk.data.responses import Failure

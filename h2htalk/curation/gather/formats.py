@@ -29,7 +29,13 @@ _TITLES = ("questiontitle", "title")
 _TEXTS = ("questiontext", "question", "prompt", "context")
 _ANSWERS = ("answertext", "answer", "response", "reply")
 _IDS = ("questionid", "question_id", "qid")
-_EMOTION, _ISO_DATE = re.compile(r"[a-z]{1,24}"), re.compile(r"\d{4}-\d{2}-\d{2}")
+_METADATA = {
+    "system": re.compile(r"(?s)\s*\S.*"),
+    "date": re.compile(r"\d{4}-\d{2}-\d{2}"),
+    "emotion": re.compile(r"[a-z]{1,24}"),
+    "interaction": re.compile("|".join(INTERACTIONS)),
+    "complexity": re.compile("|".join(COMPLEXITIES)),
+}
 _DATE = re.compile(r"\s*(\d{4})\s*[-/.年]\s*(\d{1,2})\s*[-/.月]\s*(\d{1,2})\s*日?\s*")
 
 # Keys under which files give the user's name.
@@ -47,27 +53,20 @@ class RefusedItem(Exception):
 
 @dataclass(frozen=True, slots=True)
 class RawDialogue:
-    """A conversation as its file has it, with our roles.
+    """A conversation as its file has it, with our roles; texts are unchanged.
 
-    Attributes:
-        messages: (role, text), in order; texts are unchanged.
-        raw_id: its id in the file.
-        person: the user that the file names; replaced by a number.
-        question: the question that several dialogues answer, as the file identifies it.
-        metadata: `system`, `date`, `emotion`, `interaction`, `complexity`, the user's names (`read_user_names`),
-            where the file has them.
-        language, licence: of the record, where it has its own.
-        tags: counted in the summary (`undated`, `mock`).
+    `metadata` holds `system`, `date`, `emotion`, `interaction`, `complexity` and the user's names (`read_user_names`)
+    where the file has them.
     """
 
     messages: Turns
     raw_id: str | None = None
-    person: str | None = None
-    question: str | None = None
+    person: str | None = None  # the user that the file names; replaced by a number
+    question: str | None = None  # that several dialogues answer, as the file identifies it
     metadata: Mapping[str, str | list[str]] = field(default_factory=dict)
-    language: Language | None = None
+    language: Language | None = None  # of the record, where it has its own
     licence: str | None = None
-    tags: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()  # counted in the summary (`undated`, `mock`)
 
 
 def read_messages(record: Any, roles: RoleNames = ROLE_NAMES) -> RawDialogue:
@@ -254,12 +253,5 @@ def _part(part: object, number: int) -> str:
 
 def _known_metadata(metadata: Mapping[str, Any]) -> dict[str, str]:
     """The metadata that later stages read; anything else may be personal data that no stage would find."""
-    texts = {key: value for key, value in metadata.items() if isinstance(value, str)}
-    valid = {
-        "system": bool(texts.get("system", "").strip()),
-        "date": _ISO_DATE.fullmatch(texts.get("date", "")) is not None,
-        "emotion": _EMOTION.fullmatch(texts.get("emotion", "")) is not None,
-        "interaction": texts.get("interaction") in INTERACTIONS,
-        "complexity": texts.get("complexity") in COMPLEXITIES,
-    }
-    return {key: texts[key] for key, is_valid in valid.items() if is_valid}
+    texts = ((key, metadata.get(key)) for key in _METADATA)
+    return {key: text for key, text in texts if isinstance(text, str) and _METADATA[key].fullmatch(text)}

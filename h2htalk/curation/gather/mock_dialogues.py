@@ -25,10 +25,7 @@ _SLOT = re.compile(r"\{([a-z]+)\}")
 def mock_dialogues(n: int, seed: int, language: Language | None = None) -> Iterator[Dialogue]:
     """Generate `n` dialogues, `generated-000001` and on: each a function of the seed, its language and its number.
 
-    Args:
-        n: how many, 0 or more.
-        seed: any whole number.
-        language: of all of them; None takes all languages in turn.
+    Without `language` all languages come in turn.
     """
     for row in range(1, n + 1):
         yield _dialogue(row, seed, language or LANGUAGES[(row - 1) % len(LANGUAGES)])

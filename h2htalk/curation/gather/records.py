@@ -44,14 +44,9 @@ PARQUET = ".parquet"
 def file_records(path: Path, on_read: OnRead, span: tuple[int, int], table: bool = False) -> Iterator[Record]:
     """The records of a file, in order, numbered from 1.
 
-    Args:
-        path: the file.
-        on_read: called with the number of bytes read.
-        span: first and last byte to read, of a file of lines that is not compressed; any other file is read whole.
-        table: read a file that is no JSON as CSV, whatever its name is.
-
-    Raises:
-        DataError: the file cannot be read, or its items cannot be counted; names it.
+    `span`: first and last byte to read, of a file of lines that is not compressed; any other file is read whole.
+    `table`: read a file that is no JSON as CSV, whatever its name is. Raises DataError, which names the file, where it
+    cannot be read or its items cannot be counted.
     """
     first = "" if path.suffix == PARQUET else _first_character(path)
     with _readable(path):
@@ -271,9 +266,7 @@ def is_saved_dataset(folder: Path) -> bool:
 def dataset_records(place: str, split: str | None) -> Iterator[Record]:
     """The rows of a data set, in order: a saved one's folder, or `hub:OWNER/NAME@COMMIT[:CONFIG]`, which is loaded.
 
-    Raises:
-        ConfigError: it cannot be loaded, or has several splits and none was named.
-        MissingExtraError: the `datasets` package is not installed.
+    Raises ConfigError where it cannot be loaded, or has several splits and none was named, and MissingExtraError.
     """
     try:
         import datasets

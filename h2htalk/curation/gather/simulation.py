@@ -23,11 +23,10 @@ from h2htalk.chat.store.call_store import CallStore
 from h2htalk.chat.store.model_calls import CallSettings, ModelCalls, sampling_of
 from h2htalk.curation.gather.cleaning import clean
 from h2htalk.curation.gather.formats import RawDialogue, RefusedItem
-from h2htalk.curation.gather.settings import SIMULATED, GatherSettings, SimulateSettings
 from h2htalk.curation.licences import licence_id
 from h2htalk.curation.outcomes import Kept, Outcome, Rejected
 from h2htalk.curation.prompts.templates import Prompts, fingerprint
-from h2htalk.curation.settings import CurateSpec
+from h2htalk.curation.stages import SIMULATED, CurateSpec, GatherSettings, SimulateSettings
 from h2htalk.data.languages import Language
 from h2htalk.data.responses import CALLS, strip_thinking
 from h2htalk.data.scenario import COMPLEXITIES, INTERACTIONS, ROLES, Dialogue, Persona, Role, bundled_personas
@@ -86,11 +85,7 @@ def _shuffled(count: int, seed: str) -> tuple[int, ...]:
 
 
 def open_simulation(spec: CurateSpec) -> Simulation:
-    """Plan what a specification simulates. No model is opened yet.
-
-    Raises:
-        ConfigError: a model, persona or prompt is missing or unknown.
-    """
+    """Plan what a specification simulates. Raises ConfigError for a missing or unknown model, persona or prompt."""
     settings = spec.section(GatherSettings).simulate
     for role in ROLES:
         if not getattr(settings, role):
@@ -192,8 +187,7 @@ class Simulation:
     def talk(self, plans: Sequence[PlannedDialogue], models: Mapping[Role, ModelCalls], part: str) -> list[Outcome]:
         """Simulate the dialogues of a part, turn by turn together.
 
-        Raises:
-            IncompleteError: calls failed; finished turns are stored, and a restart continues from there.
+        Raises IncompleteError where calls failed: finished turns are stored, and a restart continues from there.
         """
         talks = [self._begin(plan) for plan in plans]
         for number in range(self.settings.turns):

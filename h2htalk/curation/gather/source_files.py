@@ -34,8 +34,7 @@ from h2htalk.curation.gather.records import (
     is_saved_dataset,
     json_members,
 )
-from h2htalk.curation.gather.settings import Source
-from h2htalk.curation.setting_types import resolve_path
+from h2htalk.curation.stages import Source, resolve_path
 from h2htalk.data.files import is_whole
 from h2htalk.errors import ConfigError, listed, quoted, suggest
 
@@ -70,44 +69,28 @@ class ChangedSourceError(ConfigError):
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One item of a source.
+    """One item of a source."""
 
-    Attributes:
-        id: the source's name and `row`, which counts from 1 in the way of the format, through all files.
-        line: where it begins in `file`; None where the format has no lines.
-        content: the dialogue, or why there is none.
-        file, update: of its `SourceFile`.
-        person, question: our ids of the user and the question that the file names.
-    """
-
-    id: str
-    row: int
-    line: int | None
+    id: str  # the source's name and `row`
+    row: int  # from 1 in the way of the format, through all files
+    line: int | None  # where it begins in `file`; None where the format has no lines
     content: RawDialogue | RefusedItem
-    file: str = ""
-    update: int = 0
-    person: str | None = None
+    file: str  # name and update of its `SourceFile`
+    update: int
+    person: str | None = None  # our ids of the user and the question that the file names
     question: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class SourcePlan:
-    """A source and what it reads.
-
-    Attributes:
-        place: of the source, for messages.
-        files: in the order in which they are read; without any it has mock dialogues.
-        limit: of dialogues.
-        message: where mock dialogues replace files, says so.
-        name_keys: of records, beside the usual ones, that hold the user's name.
-    """
+    """A source and what it reads."""
 
     source: Source
-    place: str
-    files: tuple[SourceFile, ...]
-    limit: int | None
-    message: str = ""
-    name_keys: tuple[str, ...] = ()
+    place: str  # for messages
+    files: tuple[SourceFile, ...]  # in the order in which they are read; without any it has mock dialogues
+    limit: int | None  # of dialogues
+    message: str = ""  # says that mock dialogues replace files
+    name_keys: tuple[str, ...] = ()  # of records, beside the usual ones, that hold the user's name
 
     @property
     def size(self) -> int:
@@ -131,9 +114,7 @@ class SourcePlan:
     def items(self, on_read: OnRead) -> Iterator[Item]:
         """Its items, with ids that do not depend on the size of parts.
 
-        Raises:
-            ConfigError: no record has a key that `columns` names.
-            DataError: a file cannot be read, or its items cannot be counted.
+        Raises ConfigError where no record has a key that `columns` names, DataError as `records`.
         """
         name, before, count = self.source.name, 0, 0
         person, question = _numbers(f"{name}-p"), _numbers(f"{name}-q")
@@ -224,13 +205,12 @@ def plan_source(
     Args:
         source: its settings.
         folder: relative paths are relative to it.
-        mock: number of dialogues.
+        mock: number of dialogues; with 0 such a variable is an error.
         gathered: the files that the stage has read (`SourceFile.to_dict`); None: nothing was.
         update: number of an update, which reads new files and new lines too; 0: there is none.
 
-    Raises:
-        ConfigError: there is no such file, the format cannot be read from it, or a variable is not set and `mock` is 0.
-        ChangedSourceError: a gathered file has changed, or there is something new and no `update`; names it.
+    Raises ConfigError where there is no such file or the format cannot be read from it, and ChangedSourceError, which
+    names it, where a gathered file has changed, or there is something new and no `update`.
     """
     where, form = f"source {source.name!r}", source.format
     if source.roles and form not in WITH_ROLES:
@@ -370,14 +350,9 @@ def _end_of_lines(path: Path, start: int) -> int:
 
 
 def find_earlier_states(items: Iterable[Item]) -> dict[str, str]:
-    """The id of each item whose messages begin another item, and the id of the longest such item.
+    """The id of each item of a source whose messages begin another item, and the id of the longest such item.
 
-    A log that stores a conversation again after each reply holds it several times.
-
-    Keeps eight bytes a message in memory.
-
-    Args:
-        items: of one source.
+    A log that stores a conversation again after each reply holds it several times. Keeps eight bytes a message.
     """
     import numpy as np
 

@@ -17,7 +17,6 @@ from typing import Any, TypeVar
 
 from h2htalk.curation.gather.cleaning import clean
 from h2htalk.curation.gather.formats import RawDialogue, RefusedItem
-from h2htalk.curation.gather.settings import SIMULATED, GatherSettings, Source
 from h2htalk.curation.gather.simulation import PlannedDialogue, Simulation, open_simulation
 from h2htalk.curation.gather.source_files import (
     MOCK,
@@ -33,9 +32,8 @@ from h2htalk.curation.gather.source_files import (
 from h2htalk.curation.licences import licence_id, refusal, require_allowed
 from h2htalk.curation.outcomes import EARLIER_STATE, Kept, Outcome, Outcomes, Rejected
 from h2htalk.curation.run import StageRun, raise_incomplete, require_finished
-from h2htalk.curation.settings import CurateSpec
 from h2htalk.curation.stage_folder import RecordCounts, StageFolder, part_name
-from h2htalk.curation.stages import AnonymizeSettings
+from h2htalk.curation.stages import SIMULATED, AnonymizeSettings, CurateSpec, GatherSettings, Source
 from h2htalk.curation.workspace import Tombstones, Workspace, erasure_key, marks_of
 from h2htalk.data.files import read_json_object, write_json
 from h2htalk.data.scenario import Dialogue
@@ -61,9 +59,8 @@ _ADVICE = {
 def make_stage(spec: CurateSpec, workspace: Workspace, key: bytes) -> StageRun:
     """The stage as a specification sets it.
 
-    Raises:
-        ConfigError: there is nothing to gather, a licence does not allow the release, a file is missing, or the
-            simulation cannot be run.
+    Raises ConfigError where there is nothing to gather, a licence does not allow the release, a file is missing, or the
+    simulation cannot be run.
     """
     settings = spec.section(GatherSettings)
     simulated = bool(settings.simulate.dialogues)
@@ -129,8 +126,7 @@ def _read_files(folder: StageFolder) -> dict[str, Any]:
 def update_sources(spec: CurateSpec, workspace: Workspace) -> bool:
     """List what is new in the sources of a finished stage, which the next run reads; returns whether there is anything.
 
-    Raises:
-        ConfigError: the stage is not finished, or a gathered file has changed; names it.
+    Raises ConfigError where the stage is not finished, or a gathered file has changed, which it names.
     """
     folder = workspace.stage(STAGE)
     known = _read_files(folder)

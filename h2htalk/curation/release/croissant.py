@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from h2htalk.curation.candidates import MODEL
-from h2htalk.curation.gather.settings import SIMULATED
 from h2htalk.curation.release.settings import CardSettings
+from h2htalk.curation.stages import SIMULATED
 from h2htalk.data.files import sha256_of
 from h2htalk.data.releases.release_folder import CARD, VOTES, Manifest, data_file
 from h2htalk.errors import counted

@@ -13,8 +13,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, Field, StringConstraints
 
 from h2htalk.curation.licences import find_licence
-from h2htalk.curation.setting_types import FilePath, SplitName
-from h2htalk.curation.settings import read_section
+from h2htalk.curation.stages import FilePath, SplitName, read_section
 from h2htalk.data.files import read_json_object, read_toml
 from h2htalk.data.records import Text
 from h2htalk.data.releases.release_folder import DEV

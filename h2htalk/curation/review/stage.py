@@ -34,9 +34,8 @@ from h2htalk.curation.review.faireval import (
 from h2htalk.curation.review.gold_check import NOTE, Gold, add_missing_note, may_compare, read_gold
 from h2htalk.curation.review.reviewer import TEMPLATES, Reviewer, Rubric, compared_pairs, read_rubric
 from h2htalk.curation.run import RuleFactory, StageRun, raise_incomplete
-from h2htalk.curation.settings import CurateSpec
 from h2htalk.curation.stage_folder import StageFolder
-from h2htalk.curation.stages import ReviewSettings, stage_before
+from h2htalk.curation.stages import CurateSpec, ReviewSettings, stage_before
 from h2htalk.curation.workspace import Workspace
 from h2htalk.data.files import read_jsonl, write_jsonl
 from h2htalk.data.languages import LANGUAGES

@@ -28,8 +28,7 @@ from h2htalk.curation.safety.lexicons import (
 )
 from h2htalk.curation.safety.ngram_classifier import load_classifier
 from h2htalk.curation.safety.policy import Assessment, Explicit, Safety, Verdict, apply_verdict, decide_safety
-from h2htalk.curation.settings import CurateSpec
-from h2htalk.curation.stages import SafetySettings
+from h2htalk.curation.stages import CurateSpec, SafetySettings
 from h2htalk.curation.workspace import Workspace
 from h2htalk.data.languages import LANGUAGES, Language
 from h2htalk.data.scenario import Dialogue

@@ -11,9 +11,9 @@ from command_line import h2htalk
 from curation_made import all_files, run_one
 
 from h2htalk.curation.erase import erase
-from h2htalk.curation.gather.settings import GatherSettings, Source
 from h2htalk.curation.history import explain
 from h2htalk.curation.stage_folder import RecordCounts
+from h2htalk.curation.stages import GatherSettings, Source
 from h2htalk.curation.workspace import Workspace
 from h2htalk.data.languages import Language
 from h2htalk.data.scenario import Dialogue

@@ -12,11 +12,10 @@ import pytest
 from curation_made import run_one
 
 from h2htalk.chat.protocol import Reply, Request
-from h2htalk.curation.gather.settings import GatherSettings, SimulateSettings
 from h2htalk.curation.gather.simulation import END, Simulation, grid, open_simulation
 from h2htalk.curation.outcomes import Kept, Outcome, Rejected
-from h2htalk.curation.settings import CurateSpec
 from h2htalk.curation.stage_folder import RecordCounts
+from h2htalk.curation.stages import CurateSpec, GatherSettings, SimulateSettings
 from h2htalk.curation.workspace import Workspace
 from h2htalk.data.languages import LANGUAGES
 from h2htalk.data.scenario import Dialogue, bundled_personas

@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 from h2htalk.curation.gather.cleaning import clean
 from h2htalk.curation.gather.formats import RawDialogue, RefusedItem
 from h2htalk.curation.gather.records import json_members
-from h2htalk.curation.gather.settings import Source
 from h2htalk.curation.gather.source_files import Item, plan_source
+from h2htalk.curation.stages import Source
 from h2htalk.errors import ConfigError, DataError
 
 COMMIT = "0123456789" * 4

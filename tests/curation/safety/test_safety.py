@@ -17,8 +17,7 @@ from h2htalk.curation.safety.companion import HARM, LAYER
 from h2htalk.curation.safety.evidence import Evidence
 from h2htalk.curation.safety.policy import Safety, Verdict, apply_verdict
 from h2htalk.curation.safety.stage import assess, make_stage, open_rule, outcome, read_verdict
-from h2htalk.curation.settings import CurateSpec
-from h2htalk.curation.stages import SafetySettings
+from h2htalk.curation.stages import CurateSpec, SafetySettings
 from h2htalk.curation.workspace import Workspace
 from h2htalk.data.languages import Language
 from h2htalk.errors import ConfigError
