@@ -124,7 +124,7 @@ BUDGETS = {
     "cli": 1133,
     "curation": 18207,
     "data": 3983,
-    "rounds": 7464,
+    "rounds": 7169,
     "text": 3232,
 }
 

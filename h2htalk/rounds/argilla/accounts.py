@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
-import csv
-import io
-import os
 import secrets
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 
-from h2htalk.data.files import json_line, read_json_object, replacing, write_problem
-from h2htalk.errors import DataError, RoundError, counted, quoted
+from h2htalk.data.files import json_line, read_json_object, reading
+from h2htalk.errors import RoundError, counted, quoted
 from h2htalk.rounds.annotators import Annotator
 from h2htalk.rounds.argilla.client import ArgillaClient
 from h2htalk.rounds.argilla.dataset_settings import workspace_name
-from h2htalk.rounds.round_folder import RoundFolder
+from h2htalk.rounds.round_state import RoundState
 
-LOGINS = "argilla_logins.csv"
-# Annotator id -> user id: user names may change, and an admin's key shows only the current members of workspaces.
-ACCOUNTS = "argilla_accounts.json"
+LOGINS, ACCOUNTS = "argilla_logins.csv", "argilla_accounts.json"
 PASSWORD_BYTES = 12
 
 
@@ -32,18 +25,12 @@ def workspaces(client: ArgillaClient) -> dict[str, str]:
 def make_workspaces(client: ArgillaClient, names: Iterable[str]) -> dict[str, str]:
     """Create missing workspaces, and return name -> id. Raise RoundError if the key may not create one."""
     ids = workspaces(client)
-    for name in sorted(set(names) - ids.keys()):
-        if client.role != "owner":
-            raise RoundError(
-                f"{client.url}: your key cannot use a workspace {name}, and only an owner can create it; use an "
-                "owner's key, or ask an owner to create it with you and the annotators in it"
-            )
+    missing = sorted(set(names) - ids.keys())
+    for name in missing:
+        client.require_owner(f"your key cannot use a workspace {name}, and only an owner can create it")
         # A conflict: our own first attempt succeeded, but its reply was lost.
         client.call("POST", "/api/v1/workspaces", {"name": name}, allowed=(409,))
-        ids = workspaces(client)
-        if name not in ids:
-            raise RoundError(f"{client.url}: the workspace {name} was created but not found; repeat the command")
-    return ids
+    return workspaces(client) if missing else ids
 
 
 def visible_workspaces(client: ArgillaClient, names: Iterable[str]) -> dict[str, str]:
@@ -53,11 +40,10 @@ def visible_workspaces(client: ArgillaClient, names: Iterable[str]) -> dict[str,
         RoundError: an admin's key may not see all of them: annotations there would be left out silently.
     """
     required, ids = set(names), workspaces(client)
-    hidden = sorted(required - ids.keys())
-    if hidden and client.role != "owner":
-        raise RoundError(
-            f"{client.url}: your key does not see the workspaces {', '.join(hidden)} of this round, so its annotations "
-            "would be incomplete; use an owner's key, or ask to be added to them"
+    if hidden := sorted(required - ids.keys()):
+        client.require_owner(
+            f"your key does not see the workspaces {', '.join(hidden)} of this round, so its annotations would be "
+            "incomplete"
         )
     return {name: ids[name] for name in sorted(required & ids.keys())}
 
@@ -71,119 +57,119 @@ class UserAccount:
     key: str = field(repr=False)
 
 
-def users(client: ArgillaClient, workspace_ids: Iterable[str]) -> dict[str, UserAccount]:
-    """Return user name -> account: of the whole server for an owner, else of these workspaces."""
+@dataclass(frozen=True, slots=True)
+class Accounts:
+    """The accounts of a round's annotators.
+
+    Attributes:
+        by_name: user name -> account, of the whole server for an owner's key, else of the round's workspaces.
+        stored: annotator id -> user id, of all who ever had an account: user names may change, and an admin's key
+            shows only the current members of workspaces.
+        ids: annotator id -> user id: the stored account if it exists, else the one with their name.
+        members: workspace name -> ids of the annotators in it, who see its datasets; empty unless they were added.
+    """
+
+    by_name: Mapping[str, UserAccount]
+    stored: Mapping[str, str]
+    ids: Mapping[str, str]
+    members: Mapping[str, Collection[str]] = field(default_factory=dict)
+
+    @property
+    def names(self) -> dict[str, str]:
+        """User id -> user name."""
+        return {account.id: name for name, account in self.by_name.items()}
+
+    @property
+    def privileged(self) -> set[str]:
+        """User ids of owners and admins, who see others' responses and can change them."""
+        return {account.id for account in self.by_name.values() if account.role != "annotator"}
+
+    def key(self, annotator: str) -> str:
+        """Return the API key of an annotator's account."""
+        return next(account.key for account in self.by_name.values() if account.id == self.ids[annotator])
+
+    def annotators(self, state: RoundState) -> dict[str, Annotator]:
+        """Return user id -> annotator, without owners and admins."""
+        users = {**self.stored, **self.ids}
+        known = {users[one.id]: one for one in state.annotators if one.id in users}
+        return {user: annotator for user, annotator in known.items() if user not in self.privileged}
+
+
+def read_accounts(client: ArgillaClient, state: RoundState, workspace_ids: Iterable[str]) -> Accounts:
+    """Return the accounts of a round's annotators. Raise RoundError, DataError."""
     if client.role == "owner":
         records = client.get("/api/v1/users")["items"]
     else:
-        paths = [f"/api/v1/workspaces/{id}/users" for id in workspace_ids]
-        records = [one for path in paths for one in client.get(path)["items"]]
-    return {one["username"]: UserAccount(one["id"], one["role"], one["api_key"]) for one in records}
-
-
-@dataclass(frozen=True, slots=True)
-class RoundUsers:
-    """The round's annotators on the server.
-
-    Attributes:
-        ids: annotator id -> user id, of all who have an account.
-        members: workspace name -> ids of the annotators in it, who see its datasets.
-        keys: annotator id -> API key of the account.
-    """
-
-    ids: Mapping[str, str]
-    members: Mapping[str, Collection[str]]
-    keys: Mapping[str, str] = field(repr=False)
+        records = [one for id in workspace_ids for one in client.get(f"/api/v1/workspaces/{id}/users")["items"]]
+    by_name = {one["username"]: UserAccount(one["id"], one["role"], one["api_key"]) for one in records}
+    stored, existing = read_json_object(state.folder.private / ACCOUNTS, missing_ok=True), {r["id"] for r in records}
+    ids = {one.id: by_name[one.name].id for one in state.annotators if one.name in by_name}
+    ids |= {one.id: stored[one.id] for one in state.annotators if stored.get(one.id) in existing}
+    return Accounts(by_name, stored, ids)
 
 
 def add_annotators(
-    client: ArgillaClient, folder: RoundFolder, workspace_ids: Mapping[str, str]
-) -> tuple[RoundUsers, list[str]]:
+    client: ArgillaClient, state: RoundState, workspace_ids: Mapping[str, str]
+) -> tuple[Accounts, list[str]]:
     """Give every active annotator an account, and add it to the workspaces of their languages.
 
     Args:
-        client, folder: server and round.
+        client, state: server and round.
         workspace_ids: workspace name -> id, of all the round's languages.
 
     Returns:
-        The annotators on the server, and messages for the manager. Existing accounts keep their passwords; the
-        passwords of new ones are written to private/argilla_logins.csv before the accounts are created.
+        The accounts, and messages for the manager. Existing accounts keep their passwords; the passwords of new ones
+        are written to private/argilla_logins.csv before the accounts are created.
 
     Raises:
         RoundError: a name belongs to an owner or admin, or the key may not create an account.
     """
-    annotators, messages, known = folder.annotators(), list[str](), stored_accounts(folder)
-    accounts = users(client, workspace_ids.values())
-    ids = _user_ids(annotators, accounts, known)
-    privileged = {one.id for one in accounts.values() if one.role != "annotator"}
-    conflicts = [annotator.name for annotator in annotators if ids.get(annotator.id) in privileged]
-    if conflicts:
+    annotators, messages, private = state.annotators, list[str](), state.folder.private
+    accounts = read_accounts(client, state, workspace_ids.values())
+    if conflicts := [one.name for one in annotators if accounts.ids.get(one.id) in accounts.privileged]:
         raise RoundError(
             f"{client.url}: {', '.join(conflicts)} is the name of an owner or admin, who sees more than annotators; "
             "use another name for the annotator"
         )
-    existing = [annotator.name for annotator in annotators if annotator.id in ids and annotator.id not in known]
-    if existing:
+    if existing := [one.name for one in annotators if one.id in accounts.ids.keys() - accounts.stored.keys()]:
         messages.append(f"existing accounts keep their passwords: {', '.join(existing)}")
-    missing = [annotator for annotator in annotators if annotator.active and annotator.id not in ids]
-    if missing and client.role != "owner":
-        raise RoundError(
-            f"{client.url}: no account in the round's workspaces for {', '.join(v.name for v in missing)}, and only an "
-            "owner can create one; use an owner's key"
+    if missing := [one.name for one in annotators if one.active and one.id not in accounts.ids]:
+        client.require_owner(
+            f"no account in the round's workspaces for {', '.join(missing)}, and only an owner can create one"
         )
-    if missing:
-        passwords = _passwords(folder.private / LOGINS, missing)
-        for annotator in missing:
-            account = {
-                "username": annotator.name,
-                "first_name": annotator.name,
-                "password": passwords[annotator.name],
-                "role": "annotator",
-            }
+        passwords = _passwords(state, missing)
+        for name in missing:
+            account = {"username": name, "first_name": name, "password": passwords[name], "role": "annotator"}
             client.call("POST", "/api/v1/users", account, allowed=(409,))
-        accounts = users(client, workspace_ids.values())
-        ids = _user_ids(annotators, accounts, known)
-        created = f"{counted(len(missing), 'account')} created with passwords in {folder.private / LOGINS}"
+        accounts = read_accounts(client, state, workspace_ids.values())
+        created = f"{counted(len(missing), 'account')} created with passwords in {private / LOGINS}"
         messages.append(f"{created}; send each annotator their own")
-    if not ids.items() <= known.items():
-        _write_private(folder.private / ACCOUNTS, json_line(known | ids))
-    spec, members = folder.spec(), {}
-    for language in sorted({item.language for item in folder.items()}):
-        name = workspace_name(spec, folder.name, language)
-        readers = [v for v in annotators if v.active and language in v.languages]
-        user_ids = _add_members(client, workspace_ids[name], readers, ids)
-        members[name] = {annotator for annotator, user in ids.items() if user in user_ids}
-    left = [annotator.name for annotator in annotators if not annotator.active]
-    if left:
+    if not accounts.ids.items() <= accounts.stored.items():
+        state.folder.write_private(ACCOUNTS, json_line({**accounts.stored, **accounts.ids}))
+    members: dict[str, set[str]] = {}
+    for language in sorted({item.language for item in state.items}):
+        name = workspace_name(state, language)
+        path = f"/api/v1/workspaces/{workspace_ids[name]}/users"
+        users = {one["id"] for one in client.get(path)["items"]}
+        for one in annotators:
+            if one.active and language in one.languages and (user := accounts.ids[one.id]) not in users:
+                client.require_owner(f"{quoted(one.name)} is not in the round's workspace")
+                client.call("POST", path, {"user_id": user}, allowed=(409,))
+                users.add(user)
+        members[name] = {annotator for annotator, user in accounts.ids.items() if user in users}
+    if left := [one.name for one in annotators if not one.active]:
         messages.append(
             f"{', '.join(left)} left the round but can still sign in; remove them from the workspace to prevent that"
         )
-    keys = {one.id: one.key for one in accounts.values()}
-    return RoundUsers(ids, members, {annotator: keys[user] for annotator, user in ids.items()}), messages
+    return replace(accounts, members=members), messages
 
 
-def annotators_by_user(folder: RoundFolder, accounts: Mapping[str, UserAccount]) -> dict[str, Annotator]:
-    """Return user id -> annotator, without owners and admins, who see others' responses and can change them.
-
-    Args:
-        folder: of the round.
-        accounts: as `users` returns them.
-    """
-    annotators, known = folder.annotators(), stored_accounts(folder)
-    privileged = {one.id for one in accounts.values() if one.role != "annotator"}
-    ids = known | _user_ids(annotators, accounts, known)
-    by_id = {annotator.id: annotator for annotator in annotators}
-    return {user: by_id[annotator] for annotator, user in ids.items() if annotator in by_id and user not in privileged}
-
-
-def describe_accounts(client: ArgillaClient, folder: RoundFolder, accounts: Mapping[str, UserAccount]) -> list[str]:
-    """Return a message about annotators whose account the key does not see any more. `accounts`: as of `users`."""
-    known = stored_accounts(folder)
-    ids = _user_ids(folder.annotators(), accounts, known)
-    gone = [one for one in folder.annotators() if one.active and one.id in known and one.id not in ids]
-    if not gone:
+def describe_accounts(client: ArgillaClient, state: RoundState, accounts: Accounts) -> list[str]:
+    """Return a message about annotators whose account the key does not see any more."""
+    lost = accounts.stored.keys() - accounts.ids.keys()
+    names = ", ".join(one.name for one in state.annotators if one.active and one.id in lost)
+    if not names:
         return []
-    names = ", ".join(one.name for one in gone)
     if client.role != "owner":
         return [
             f"{names}: not in the workspaces that your key sees, so they may be unable to answer, and it cannot tell "
@@ -197,60 +183,16 @@ def describe_accounts(client: ArgillaClient, folder: RoundFolder, accounts: Mapp
     ]
 
 
-def stored_accounts(folder: RoundFolder) -> dict[str, str]:
-    """Return annotator id -> user id, of all who ever had an account. Raise DataError."""
-    accounts = read_json_object(folder.private / ACCOUNTS, missing_ok=True)
-    return {str(annotator): str(user) for annotator, user in accounts.items()}
+def _passwords(state: RoundState, names: Iterable[str]) -> dict[str, str]:
+    """Return passwords of new accounts, stored before the accounts exist; an interrupted attempt keeps them.
 
-
-def _user_ids(
-    annotators: Sequence[Annotator], accounts: Mapping[str, UserAccount], known: Mapping[str, str]
-) -> dict[str, str]:
-    """Return annotator id -> user id: the stored account if it exists, else the one with their name."""
-    existing = {one.id for one in accounts.values()}
-    by_name = {one.id: accounts[one.name].id for one in annotators if one.name in accounts}
-    return by_name | {one.id: known[one.id] for one in annotators if known.get(one.id) in existing}
-
-
-def _add_members(
-    client: ArgillaClient, workspace_id: str, annotators: Sequence[Annotator], ids: Mapping[str, str]
-) -> set[str]:
-    """Add annotators to a workspace, and return the user ids of all its members."""
-    path = f"/api/v1/workspaces/{workspace_id}/users"
-    members = {one["id"] for one in client.get(path)["items"]}
-    for annotator in annotators:
-        if ids[annotator.id] not in members:
-            if client.role != "owner":
-                raise RoundError(
-                    f"{client.url}: {quoted(annotator.name)} is not in the round's workspace; use an owner's key"
-                )
-            client.call("POST", path, {"user_id": ids[annotator.id]}, allowed=(409,))
-    return members | {ids[annotator.id] for annotator in annotators}
-
-
-def _passwords(path: Path, annotators: Sequence[Annotator]) -> dict[str, str]:
-    """Return passwords of new accounts, stored before the accounts exist; an interrupted attempt keeps them."""
-    try:
-        text = path.read_text(encoding="utf-8") if path.exists() else ""
-        passwords: dict[str, str] = {row["name"]: row["password"] for row in csv.DictReader(io.StringIO(text))}
-        for annotator in annotators:
-            passwords.setdefault(annotator.name, secrets.token_urlsafe(PASSWORD_BYTES))
-        table = io.StringIO()
-        # Nothing is escaped: names are plain (`annotators`), and passwords, which may start with a hyphen, are copied.
-        rows: Any = csv.writer(table, lineterminator="\n")
-        rows.writerow(("name", "password"))
-        rows.writerows(passwords.items())
-        _write_private(path, table.getvalue())
-    except OSError as error:
-        raise DataError(f"{path}: {write_problem(error)}") from error
-    except (KeyError, csv.Error) as error:
-        raise DataError(f"{path}: must have the columns name and password; correct it or move it away") from error
+    Neither names nor passwords contain a comma.
+    """
+    path = state.folder.private / LOGINS
+    with reading(path):
+        lines = path.read_text(encoding="utf-8").splitlines()[1:] if path.exists() else []
+    passwords = {name: password for name, _, password in (line.partition(",") for line in lines)}
+    passwords = {name: secrets.token_urlsafe(PASSWORD_BYTES) for name in names} | passwords
+    rows = "".join(f"{name},{password}\n" for name, password in passwords.items())
+    state.folder.write_private(LOGINS, f"name,password\n{rows}")
     return passwords
-
-
-def _write_private(path: Path, text: str) -> None:
-    """Write a file that only its owner can read, from its first byte on."""
-    with replacing(path, private=True) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
 
-from h2htalk.errors import MissingExtraError, RoundError, quoted, shorten
+import httpx
 
-if TYPE_CHECKING:
-    import httpx
+from h2htalk.errors import RoundError, quoted, shorten
 
 URL, KEY = "ARGILLA_API_URL", "ARGILLA_API_KEY"
 KEY_HEADER = "X-Argilla-Api-Key"
@@ -80,31 +78,41 @@ class ArgillaClient:
         Raises:
             RoundError: the server does not answer, refuses, or fails.
         """
-
         headers = {KEY_HEADER: key} if key else None
-
-        def send() -> httpx.Response:
-            return self.http.request(method, path, json=body, params=params, headers=headers)
-
-        reply = send_with_retries(send, self.retry_seconds, self.url)
-        for attempt in range(1, ATTEMPTS):
-            if reply.status_code != 500:
-                break
-            time.sleep(0.4 * 2**attempt)
-            reply = send_with_retries(send, self.retry_seconds, self.url)
+        end, pause, failures = time.monotonic() + self.retry_seconds, 0.2, 0
+        while True:
+            problem: object
+            try:
+                reply = self.http.request(method, path, json=body, params=params, headers=headers)
+            except httpx.TransportError as error:
+                problem = type(error).__name__
+            else:
+                problem, failures = reply.status_code, failures + (reply.status_code == 500)
+                if problem not in _UNAVAILABLE and (problem != 500 or failures == ATTEMPTS):
+                    break
+            if time.monotonic() + pause > end:
+                raise RoundError(
+                    f"{self.url} does not answer ({problem}); check that the Argilla server runs and that {URL} is its "
+                    "address (http:// or https://), then repeat the command"
+                )
+            time.sleep(pause)
+            pause = min(2 * pause, 2.0)
         if reply.status_code >= 400 and reply.status_code not in allowed:
-            raise RoundError(_refused(self.url, f"{method} {path}", reply))
+            raise RoundError(f"{self.url}: {_refusal(f'{method} {path}', reply)}")
         return reply.status_code, _read_json(reply)
 
     def ask_search_engine(self, path: str) -> Any:
         """Return the JSON at a path that needs the search engine, asked once; None if the engine does not answer."""
-        import httpx
-
         try:
             reply = self.http.get(path, timeout=SEARCH_TIMEOUT)
         except httpx.TransportError:
             return None
         return _read_json(reply) if reply.status_code == 200 else None
+
+    def require_owner(self, problem: str) -> None:
+        """Raise RoundError, with what only an owner's key solves, for an admin's."""
+        if self.role != "owner":
+            raise RoundError(f"{self.url}: {problem}; use an owner's key")
 
 
 def connect(retry_seconds: float = RETRY_SECONDS) -> ArgillaClient:
@@ -113,24 +121,22 @@ def connect(retry_seconds: float = RETRY_SECONDS) -> ArgillaClient:
     `retry_seconds`: seconds of retries after the first answer; before it at most `FIRST_RETRY_SECONDS`.
 
     Raises:
-        MissingExtraError: httpx is not installed.
         RoundError: the server does not answer, is another program or version, or the key is not an owner's or admin's.
     """
-    try:
-        import httpx
-    except ImportError as error:
-        raise MissingExtraError("an Argilla round", 'pip install "h2htalk[rounds]"') from error
     address, key = _read_environment()
-    url, headers = _without_password(address), {KEY_HEADER: key, **hub_headers(address)}
-    try:
-        timeout = httpx.Timeout(TIMEOUT, connect=FIRST_RETRY_SECONDS)
-        http = httpx.Client(base_url=address, timeout=timeout, headers=headers)
-    except httpx.InvalidURL as error:
-        raise RoundError(f"{URL} is not an address of a server; {EXAMPLE}") from error
-    first_seconds = min(retry_seconds, FIRST_RETRY_SECONDS)
-    _require_version(send_with_retries(lambda: http.get("/api/v1/version"), first_seconds, url), url)
-    me = send_with_retries(lambda: http.get("/api/v1/me"), retry_seconds, url)
-    return ArgillaClient(http, url, _role(me, url), retry_seconds)
+    headers, timeout = {KEY_HEADER: key, **hub_headers(address)}, httpx.Timeout(TIMEOUT, connect=FIRST_RETRY_SECONDS)
+    url = str(httpx.URL(address).copy_with(userinfo=b"", query=None, fragment=None))
+    http = httpx.Client(base_url=address, timeout=timeout, headers=headers)
+    client = ArgillaClient(http, url, "", min(retry_seconds, FIRST_RETRY_SECONDS))
+    _require_version(*client.call("GET", "/api/v1/version", allowed=range(400, 600)), url)
+    client = replace(client, retry_seconds=retry_seconds)
+    user = client.get("/api/v1/me")
+    if user["role"] not in _ROLES:
+        raise RoundError(
+            f"{url}: {KEY} belongs to the annotator {quoted(user['username'])}; use the key of an owner, or of an "
+            "admin of the round's workspaces"
+        )
+    return replace(client, role=user["role"])
 
 
 def require_search_engine(client: ArgillaClient) -> None:
@@ -142,47 +148,19 @@ def require_search_engine(client: ArgillaClient) -> None:
         )
 
 
-def send_with_retries(send: Callable[[], httpx.Response], seconds: float, url: str) -> httpx.Response:
-    """Send until the server answers; raise RoundError after some seconds."""
-    import httpx
-
-    end, pause = time.monotonic() + seconds, 0.2
-    while True:
-        problem: object
-        try:
-            reply = send()
-            if reply.status_code not in _UNAVAILABLE:
-                return reply
-            problem = reply.status_code
-        except httpx.TransportError as error:
-            problem = error
-        if time.monotonic() + pause > end:
-            raise RoundError(_no_answer(url, problem))
-        time.sleep(pause)
-        pause = min(2 * pause, 2.0)
-
-
-def _no_answer(url: str, problem: object) -> str:
-    kind = problem if isinstance(problem, int) else type(problem).__name__
-    return (
-        f"{url} does not answer ({kind}); check that the Argilla server runs and that {URL} is its address (http:// or "
-        "https://), then repeat the command"
-    )
-
-
-def _refused(url: str, request: str, reply: httpx.Response) -> str:
+def _refusal(request: str, reply: httpx.Response) -> str:
     """Return a message about a refused or failed request."""
     reason = shorten(ascii(reply.text), 300)
     if reply.status_code == 401:
-        return f"{url} rejects the key in {KEY}; if it was changed, set the new one"
+        return f"rejects the key in {KEY}; the owner's key is on the web page under My settings"
     if reply.status_code == 403:
-        return f"{url}: {request}: not allowed for this key; use an owner's"
+        return f"{request}: not allowed for this key; use an owner's"
     if reply.status_code >= 500:
         return (
-            f"{url}: {request} failed with {reply.status_code}: {reason}; check the server's search engine, Redis and "
-            "disk, then repeat the command: it keeps what is stored already"
+            f"{request} failed with {reply.status_code}: {reason}; check the server's search engine, Redis and disk, "
+            "then repeat the command: it keeps what is stored already"
         )
-    return f"{url}: {request} was refused with {reply.status_code}: {reason}"
+    return f"{request} was refused with {reply.status_code}: {reason}"
 
 
 def _read_json(reply: httpx.Response) -> Any:
@@ -201,12 +179,12 @@ def _read_environment() -> tuple[str, str]:
             f"set {' and '.join(missing)}: the address of the Argilla server (http://localhost:6900) and an owner's key"
         )
     try:
-        parts = urlsplit(address)
-        valid = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 1) > 0
-        valid = valid and address.isprintable() and " " not in address
-    except ValueError:
+        parts = httpx.URL(address)
+        valid = parts.scheme in ("http", "https") and bool(parts.host) and set("[%]").isdisjoint(parts.host)
+        valid = valid and (parts.port or 1) < 1 << 16
+    except httpx.InvalidURL:
         valid = False
-    if not valid:
+    if not valid or not address.isprintable() or " " in address:
         raise RoundError(f"{URL} is not an address of a server; {EXAMPLE}")
     if not _is_token(key):
         raise RoundError(f"{KEY} contains invalid characters; copy it again from My settings on the web page")
@@ -217,44 +195,22 @@ def _is_token(text: str) -> bool:
     return text.isascii() and text.isprintable() and " " not in text
 
 
-def _without_password(address: str) -> str:
-    parts = urlsplit(address)
-    return parts._replace(netloc=parts.netloc.rpartition("@")[2], query="", fragment="").geturl()
-
-
 def hub_headers(address: str) -> dict[str, str]:
     """Return the header with the Hub's token; only for a Space of the Hub, and only over https."""
-    parts = urlsplit(address)
-    token = os.environ.get(TOKEN, "").strip()
-    if not token or parts.scheme != "https" or not (parts.hostname or "").endswith(SPACES):
+    parts, token = httpx.URL(address), os.environ.get(TOKEN, "").strip()
+    if not token or parts.scheme != "https" or not parts.host.endswith(SPACES):
         return {}
     if not _is_token(token):
         raise RoundError(f"{TOKEN} contains invalid characters; copy it again from the Hub's settings")
     return {"Authorization": f"Bearer {token}"}
 
 
-def _role(me: httpx.Response, url: str) -> str:
-    """Return the role of the key's owner; raise RoundError for an unknown key or an annotator's."""
-    if me.status_code == 401:
-        raise RoundError(f"{url} rejects the key in {KEY}; the owner's key is on the web page under My settings")
-    if me.status_code != 200:
-        raise RoundError(_refused(url, "GET /api/v1/me", me))
-    user = _read_json(me)
-    if user.get("role") not in _ROLES:
-        raise RoundError(
-            f"{url}: {KEY} belongs to the annotator {quoted(user.get('username'))}; use the key of an owner, or of an "
-            "admin of the round's workspaces"
-        )
-    return str(user["role"])
-
-
-def _require_version(reply: httpx.Response, url: str) -> None:
-    body = _read_json(reply)
+def _require_version(status: int, body: Any, url: str) -> None:
     version = body.get("version") if isinstance(body, dict) else None
-    if reply.status_code != 200 or not isinstance(version, str):
+    if status != 200 or not isinstance(version, str):
         raise RoundError(
-            f"{url} is not an Argilla server (/api/v1/version returns {reply.status_code}); check {URL}"
-            + ("; it redirects: try https:// or http://" if 300 <= reply.status_code < 400 else "")
+            f"{url} is not an Argilla server (/api/v1/version returns {status}); check {URL}"
+            + ("; it redirects: try https:// or http://" if 300 <= status < 400 else "")
             + (f"; a private Space needs a token of the Hub in {TOKEN}" if SPACES in url else "")
         )
     if not version.startswith(f"{VERSION}."):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,7 +15,7 @@ from h2htalk.rounds.argilla.records import FIELD, page
 from h2htalk.rounds.assignment.assignments import session_numbers
 from h2htalk.rounds.items import Item
 from h2htalk.rounds.questions import Question
-from h2htalk.rounds.round_folder import RoundFolder
+from h2htalk.rounds.round_state import RoundState
 from h2htalk.rounds.settings import RoundSpec
 from h2htalk.rounds.texts.interface import (
     interface_text,
@@ -34,22 +34,23 @@ _TYPES = {"label": "label_selection", "labels": "multi_label_selection", "rating
 
 @dataclass(frozen=True, slots=True)
 class RoundContent:
-    """The content of a round, read once.
+    """A round as its datasets need it.
 
     Attributes:
-        spec, questions: of the round.
+        state: the round, read once.
         items: by id.
-        guidelines: by language.
-        marker: identifies the round's datasets, also among those of another round with the same name.
         salt: key of the record ids.
+        marker: identifies the round's datasets, also among those of another round with the same name.
     """
 
-    spec: RoundSpec
-    questions: tuple[Question, ...]
+    state: RoundState
     items: Mapping[str, Item]
-    guidelines: Mapping[Language, str]
-    marker: str
     salt: bytes = field(repr=False)
+    marker: str
+
+    @property
+    def languages(self) -> list[Language]:
+        return sorted({item.language for item in self.state.items})
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +63,7 @@ class RoundDataset:
         language: of its items.
         annotators: number of annotators per item.
         items: ids, in order.
+        current: those of them that are in no later assignment set: items are offered in their last one.
     """
 
     workspace: str
@@ -71,62 +73,47 @@ class RoundDataset:
     language: Language
     annotators: int
     items: tuple[str, ...]
+    current: frozenset[str]
 
 
-def round_content(folder: RoundFolder) -> RoundContent:
-    """Read the content of a round. Raise DataError, RoundError."""
-    items = {item.id: item for item in folder.items()}
-    salt = folder.salt()
+def round_content(state: RoundState) -> RoundContent:
+    """Return the content of a round. Raise DataError."""
+    salt = state.folder.salt()
     marker = hmac.new(salt, b"argilla", hashlib.sha256).hexdigest()[:16]
-    languages = sorted({item.language for item in items.values()})
-    guidelines = {language: folder.guidelines(language).strip() for language in languages}
-    return RoundContent(folder.spec(), folder.questions(), items, guidelines, marker, salt)
+    return RoundContent(state, {item.id: item for item in state.items}, salt, marker)
 
 
-def round_datasets(folder: RoundFolder, content: RoundContent) -> tuple[RoundDataset, ...]:
-    """Return the datasets of all assignment sets, in order. Raise DataError."""
-    name = folder.name
-    datasets: list[RoundDataset] = []
-    languages = {item.id: item.language for item in content.items.values()}
-    for one_set in folder.assignment_sets():
+def round_datasets(content: RoundContent) -> tuple[RoundDataset, ...]:
+    """Return the datasets of all assignment sets, in order."""
+    state, datasets = content.state, list[RoundDataset]()
+    languages = {item.id: item.language for item in state.items}
+    last = {item: one_set.number for one_set in state.sets for group in one_set.groups for item in group}
+    for one_set in state.sets:
         for session, group in zip(session_numbers(one_set, languages), one_set.groups, strict=True):
             language = languages[group[0]]
             datasets.append(
                 RoundDataset(
-                    workspace=workspace_name(content.spec, name, language),
-                    name=dataset_name(name, one_set.number, language, session),
+                    workspace=workspace_name(state, language),
+                    name=f"{plain_name(state.name)}-set{one_set.number}-{language}-{session:02}",
                     assignment_set=one_set.number,
                     session=session,
                     language=language,
                     annotators=max(one_set.requested[item] for item in group),
                     items=group,
+                    current=frozenset(item for item in group if last[item] == one_set.number),
                 )
             )
     return tuple(datasets)
 
 
-def last_assignment_sets(datasets: Sequence[RoundDataset]) -> dict[str, int]:
-    """Return item -> number of its last assignment set."""
-    return {
-        item: dataset.assignment_set
-        for dataset in sorted(datasets, key=lambda one: one.assignment_set)
-        for item in dataset.items
-    }
-
-
-def workspace_name(spec: RoundSpec, name: str, language: Language) -> str:
+def workspace_name(state: RoundState, language: Language) -> str:
     """Return the name of the workspace of a round and language: its annotators see no other items."""
-    prefix = spec.argilla.workspace
-    return f"{plain_name(f'{prefix}-{name}' if prefix else name)}-{language}"
-
-
-def dataset_name(name: str, assignment_set: int, language: Language, session: int) -> str:
-    """Return the name of a dataset when it is created; it may be renamed in Argilla."""
-    return f"{plain_name(name)}-set{assignment_set}-{language}-{session:02}"
+    prefix = state.spec.argilla.workspace
+    return f"{plain_name(f'{prefix}-{state.name}' if prefix else state.name)}-{language}"
 
 
 def dataset_names(name: str, language: Language) -> re.Pattern[str]:
-    """Return a pattern of the names of a round's datasets in one language (`dataset_name`)."""
+    """Return a pattern of the names of a round's datasets in one language (`RoundDataset.name`)."""
     return re.compile(rf"{re.escape(plain_name(name))}-set\d+-{language}-\d+")
 
 
@@ -138,28 +125,30 @@ def plain_name(name: str) -> str:
     return f"{plain}-{hashlib.sha256(name.encode()).hexdigest()[:8]}"
 
 
+def read_guidelines(content: RoundContent, language: Language) -> str:
+    """Return a round's guidelines; raise RoundError if they are longer than the server allows."""
+    folder = content.state.folder
+    guidelines = folder.guidelines(language).strip()
+    if not 0 < len(guidelines) <= MAX_GUIDELINES:
+        raise RoundError(
+            f"{folder.path / 'guidelines' / f'{language}.md'} has {len(guidelines):,} characters; Argilla allows up to "
+            f"{MAX_GUIDELINES:,}: shorten the file, then repeat the command"
+        )
+    return guidelines
+
+
 def settings_for(content: RoundContent, dataset: RoundDataset) -> dict[str, Any]:
-    """Return the settings of a dataset as the server accepts and lists them."""
-    language = dataset.language
+    """Return the settings of a dataset as the server accepts and lists them. Raise RoundError."""
+    state, language = content.state, dataset.language
     template = {"type": "custom", "template": page(language), "advanced_mode": True}
     return {
-        "guidelines": content.guidelines[language],
+        "guidelines": read_guidelines(content, language),
         "distribution": {"strategy": "overlap", "min_submitted": dataset.annotators},
         "allow_extra_metadata": False,
         "fields": [{"name": FIELD, "title": interface_text("item", language), "required": True, "settings": template}],
-        "questions": [question_for(question, language) for question in content.questions],
-        "metadata": _metadata(content.spec),
+        "questions": [question_for(question, language) for question in state.questions],
+        "metadata": _metadata(state.spec),
     }
-
-
-def check_guidelines(folder: RoundFolder, content: RoundContent) -> None:
-    """Raise RoundError if guidelines are longer than the server allows."""
-    for language, text in content.guidelines.items():
-        if not 0 < len(text) <= MAX_GUIDELINES:
-            raise RoundError(
-                f"{folder.path / 'guidelines' / f'{language}.md'} has {len(text):,} characters; Argilla allows up to "
-                f"{MAX_GUIDELINES:,}: shorten the file, then repeat the command"
-            )
 
 
 # --- Questions ----------------------------------------------------------------------------------------------------

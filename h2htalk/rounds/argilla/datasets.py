@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from h2htalk.data.files import json_line
+from h2htalk.data.languages import Language
 from h2htalk.errors import RoundError, counted, listed, quoted
 from h2htalk.rounds.argilla.client import ArgillaClient
-from h2htalk.rounds.argilla.dataset_settings import RoundContent, RoundDataset, settings_for
+from h2htalk.rounds.argilla.dataset_settings import (
+    RoundContent,
+    RoundDataset,
+    dataset_names,
+    settings_for,
+    workspace_name,
+)
 from h2htalk.rounds.argilla.records import FIELD, displayed
 from h2htalk.rounds.platforms import Message
 
@@ -22,6 +28,7 @@ MARKER = "h2htalk"
 # Parts of a dataset's settings -> their address on the server.
 PARTS = {"fields": "fields", "questions": "questions", "metadata": "metadata-properties"}
 REPAIR = "python -m argilla_server search-engine reindex"
+_AGAIN = "`h2htalk round open` with the same options"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,21 +65,17 @@ def datasets_in(client: ArgillaClient, workspace_id: str | None, marker: str) ->
     return WorkspaceDatasets({one["name"]: one for one in records}, ours, tuple(duplicates))
 
 
-def require_free(
-    client: ArgillaClient, datasets: WorkspaceDatasets, workspace: str, names: re.Pattern[str], marker: str
-) -> None:
-    """Raise RoundError if a workspace contains another round's dataset, or another one with a name of ours.
-
-    Args:
-        client: of the server.
-        datasets: in the workspace.
-        workspace: its name.
-        names: names of our datasets there.
-        marker: of the round.
-    """
+def require_free(client: ArgillaClient, content: RoundContent, datasets: WorkspaceDatasets, language: Language) -> None:
+    """Raise RoundError if the workspace contains another round's dataset, or another one with a name of ours."""
+    names = dataset_names(content.state.name, language)
     for name, dataset in datasets.by_name.items():
-        if _marker_data(dataset).get("round", marker) != marker or names.fullmatch(name):
-            require_ours(client, workspace, dataset, marker)
+        data = _marker_data(dataset)
+        if data.get("round") != content.marker and (data.get("round") or names.fullmatch(name)):
+            owner = "another round" if data else "somebody else"
+            raise RoundError(
+                f"{client.url}: the workspace {workspace_name(content.state, language)} contains a dataset {name} that "
+                f"belongs to {owner}; rename this round's folder, or set another workspace"
+            )
 
 
 def ensure_dataset(
@@ -87,50 +90,30 @@ def ensure_dataset(
     Raises:
         RoundError: the dataset has other settings, or its name is in use.
     """
-    settings = settings_for(content, planned)
     dataset = datasets.find(planned)
-    if dataset is None or dataset["status"] == "draft":
-        if dataset is not None:
-            client.call("DELETE", f"/api/v1/datasets/{dataset['id']}", allowed=(404,))
-        return _create(client, content, planned, workspace_id, settings)
-    if changed := differences(_settings_of(client, dataset), settings, _marker_data(dataset).get("texts", "")):
-        raise RoundError(
-            f"{client.url}: the dataset {planned.name} has other settings: {'; '.join(changed)}; restore them, or open "
-            "the round under another name"
-        )
-    return dataset
-
-
-def _create(
-    client: ArgillaClient,
-    content: RoundContent,
-    planned: RoundDataset,
-    workspace_id: str,
-    settings: Mapping[str, Any],
-) -> dict[str, Any]:
+    if dataset is not None and dataset["status"] != "draft":
+        if changed := _changed_settings(client, dataset):
+            raise RoundError(
+                f"{client.url}: the dataset {planned.name} has other settings: {changed}; restore them, or open the "
+                "round under another name"
+            )
+        return dataset
+    if dataset is not None:
+        client.call("DELETE", f"/api/v1/datasets/{dataset['id']}", allowed=(404,))
+    settings = settings_for(content, planned)
     data = {
         "round": content.marker,
         "assignment_set": planned.assignment_set,
         "session": planned.session,
-        "texts": texts_fingerprint(settings),
+        "settings": _fingerprints(settings),
     }
-    body = {
-        "name": planned.name,
-        "workspace_id": workspace_id,
-        "guidelines": settings["guidelines"],
-        "distribution": settings["distribution"],
-        "allow_extra_metadata": False,
-        "metadata": {MARKER: data},
-    }
+    body = {key: value for key, value in settings.items() if key not in PARTS}
+    body |= {"name": planned.name, "workspace_id": workspace_id, "metadata": {MARKER: data}}
     client.call("POST", "/api/v1/datasets", body, allowed=(409,))
-    datasets = datasets_in(client, workspace_id, content.marker)
-    created = datasets.find(planned)
+    created = datasets_in(client, workspace_id, content.marker).find(planned)
     if created is None:
-        if planned.name in datasets.by_name:
-            require_ours(client, planned.workspace, datasets.by_name[planned.name], content.marker)
         raise RoundError(
-            f"{client.url}: the dataset of another session is now called {planned.name}; rename it in Argilla, then "
-            "repeat the command"
+            f"{client.url}: another dataset is called {planned.name} now; rename it in Argilla, then repeat the command"
         )
     path = f"/api/v1/datasets/{created['id']}"
     for kind, address in PARTS.items():
@@ -141,63 +124,69 @@ def _create(
     return created
 
 
-def _settings_of(client: ArgillaClient, dataset: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a dataset's settings, as `settings_for`."""
-    path = f"/api/v1/datasets/{dataset['id']}"
-    return {
-        "guidelines": dataset["guidelines"],
-        "distribution": dataset["distribution"],
-        "allow_extra_metadata": dataset["allow_extra_metadata"],
-        "fields": client.get(f"{path}/fields")["items"],
-        "questions": client.get(f"{path}/questions")["items"],
-        "metadata": client.get(f"/api/v1/me/datasets/{dataset['id']}/metadata-properties")["items"],
-    }
-
-
-def require_ours(client: ArgillaClient, workspace: str, dataset: Mapping[str, Any], marker: str) -> None:
-    """Raise RoundError if a dataset does not have the round's marker."""
-    data = _marker_data(dataset)
-    if data.get("round") != marker:
-        owner = "another round" if data else "somebody else"
-        raise RoundError(
-            f"{client.url}: the workspace {workspace} contains a dataset {dataset['name']} that belongs to {owner}; "
-            "rename this round's folder, or set another workspace"
-        )
-
-
 def _marker_data(dataset: Mapping[str, Any]) -> dict[str, Any]:
     """Return the data that a round stored in a dataset's metadata; empty for other datasets."""
     data = (dataset.get("metadata") or {}).get(MARKER)
     return data if isinstance(data, dict) else {}
 
 
-def describe_changes(
-    client: ArgillaClient, content: RoundContent, planned: RoundDataset, dataset: Mapping[str, Any]
-) -> list[str]:
+# --- Changes on the server --------------------------------------------------------------------------------------------
+
+
+def _changed_settings(client: ArgillaClient, dataset: Mapping[str, Any]) -> str:
+    """Return the names of the settings that are not as they were when the dataset was created; empty for none."""
+    path = f"/api/v1/datasets/{dataset['id']}"
+    parts = {
+        "fields": client.get(f"{path}/fields")["items"],
+        "questions": client.get(f"{path}/questions")["items"],
+        "metadata": client.get(f"/api/v1/me/datasets/{dataset['id']}/metadata-properties")["items"],
+    }
+    now, before = _fingerprints({**dataset, **parts}), _marker_data(dataset).get("settings", {})
+    changes = {name: "was changed" if name in before else "was added" for name in now if now[name] != before.get(name)}
+    changes |= {name: "is missing" for name in before if name not in now}
+    return "; ".join(f"{name} {change}" for name, change in sorted(changes.items()))
+
+
+def _fingerprints(settings: Mapping[str, Any]) -> dict[str, str]:
+    """Return name -> hash of each setting that annotators see; `settings`: as `settings_for`."""
+    shown: dict[str, object] = {
+        "guidelines": (settings["guidelines"] or "").strip(),
+        "annotators per item": settings["distribution"]["min_submitted"],
+        "metadata of any name": settings["allow_extra_metadata"],
+    }
+    for kind in PARTS:
+        for part in settings[kind]:
+            asked = part["settings"]
+            options = [
+                [option["value"], option.get("text"), option.get("description")]
+                for option in asked.get("options") or ()
+            ]
+            texts = [part.get("title"), part.get("description") or "", asked.get("template")]
+            shown[f"{kind}: {part['name']}"] = [asked["type"], bool(part.get("required")), texts, options]
+    return {name: hashlib.sha256(json_line(value).encode()).hexdigest()[:16] for name, value in shown.items()}
+
+
+def describe_changes(client: ArgillaClient, planned: RoundDataset, dataset: Mapping[str, Any]) -> list[Message]:
     """Return messages on changes of a dataset's name and settings since it was created."""
-    messages: list[str] = []
+    messages: list[Message] = []
     if dataset["name"] != planned.name:
         problem = f"renamed to {quoted(dataset['name'])} on the server; it still counts"
         messages.append(Message(planned.name, problem, "renamed"))
     if dataset["status"] == "draft":
-        command = "`h2htalk round open` with the same options"
-        return [*messages, Message(planned.name, f"not created completely; complete it with {command}")]
-    settings = settings_for(content, planned)
-    actual = _settings_of(client, dataset)
-    if changed := differences(actual, settings, _marker_data(dataset).get("texts", "")):
-        problem = f"changed on the server: {'; '.join(changed)}; restore its settings"
-        messages.append(Message(planned.name, problem))
+        messages.append(Message(planned.name, f"not created completely; complete it with {_AGAIN}"))
+    elif changed := _changed_settings(client, dataset):
+        messages.append(Message(planned.name, f"changed on the server: {changed}; restore its settings"))
     return messages
 
 
-def describe_missing(planned: RoundDataset, due: Sequence[str], existing: Collection[str]) -> list[str]:
-    """Return a message on items that need annotators but have no record. `existing`: items with one."""
-    missing = [item for item in due if item not in existing]
+def describe_missing(planned: RoundDataset, due: Collection[str], existing: Collection[str]) -> list[Message]:
+    """Return a message on items that need annotators (`due`) but have no record. `existing`: items with one."""
+    missing = [item for item in planned.items if item in due and item not in existing]
     if not missing:
         return []
     problem = (
         f"{len(missing)} of {len(due)} items that need annotators have no record, the first: {quoted(missing[0])}; "
-        "create deleted or unpublished records with `h2htalk round open` and the same options"
+        f"create deleted or unpublished records with {_AGAIN}"
     )
     return [Message(planned.name, problem, "no record")]
 
@@ -219,85 +208,19 @@ def describe_edited(
     problem = (
         f"the text of {counted(len(edited), 'item')} was edited on the server ({listed(edited)}), and annotations may "
         "be about the other text; restore it, or delete the records in Argilla (annotations collected so far count) "
-        "and create them again with `h2htalk round open` and the same options"
+        f"and create them again with {_AGAIN}"
     )
     return [Message(planned.name, problem, "edited")]
 
 
-def describe_duplicates(datasets: Mapping[str, WorkspaceDatasets]) -> list[str]:
+def describe_duplicates(datasets: Mapping[str, WorkspaceDatasets]) -> list[Message]:
     """Return messages on second datasets of a session, by workspace name: their responses are not read."""
+    problem = "is a copy of a session's dataset; its responses do not count: check it, and delete it in Argilla"
     return [
-        Message(
-            workspace,
-            f"the dataset {quoted(name)} is a copy of a session's dataset; its responses do not count: check it, and "
-            "delete it in Argilla",
-            "copy",
-        )
+        Message(workspace, f"the dataset {quoted(name)} {problem}", "copy")
         for workspace, found in sorted(datasets.items())
         for name in found.duplicates
     ]
-
-
-# --- Differences in settings ------------------------------------------------------------------------------------------
-
-
-def differences(actual: Mapping[str, Any], expected: Mapping[str, Any], texts: str = "") -> list[str]:
-    """Return messages on what annotators see differently.
-
-    Args:
-        actual, expected: `settings_for`.
-        texts: `texts_fingerprint` when the dataset was created. Texts that still have it are no difference: a later
-            release may have other texts.
-    """
-    messages = []
-    if (actual["guidelines"] or "").strip() != expected["guidelines"]:
-        messages.append("other guidelines")
-    numbers = [one["distribution"]["min_submitted"] for one in (actual, expected)]
-    if numbers[0] != numbers[1]:
-        messages.append(f"{numbers[0]} annotators per item, not {numbers[1]}")
-    if actual["allow_extra_metadata"] != expected["allow_extra_metadata"]:
-        messages.append("metadata of any name is allowed")
-    same_texts = texts_fingerprint(actual) == texts
-    for kind in PARTS:
-        ours, theirs = ({part["name"]: part for part in one[kind]} for one in (expected, actual))
-        messages += [f"{kind}: {name} is missing" for name in sorted(ours.keys() - theirs.keys())]
-        messages += [f"{kind}: {name} was added" for name in sorted(theirs.keys() - ours.keys())]
-        for name in sorted(ours.keys() & theirs.keys()):
-            one, other = (_structure(part) | ({} if same_texts else _part_texts(part))
-                          for part in (ours[name], theirs[name]))  # fmt: skip
-            if changed := [key for key in sorted({*one, *other}) if one.get(key) != other.get(key)]:
-                messages.append(f"{kind}: {name} has another {', '.join(changed)}")
-    return messages
-
-
-def texts_fingerprint(settings: Mapping[str, Any]) -> str:
-    """Return 16 hexadecimal digits of the SHA-256 over the texts that annotators see."""
-    texts = {kind: {part["name"]: _part_texts(part) for part in settings[kind]} for kind in PARTS}
-    return hashlib.sha256(json_line(texts).encode()).hexdigest()[:16]
-
-
-def _structure(part: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what a field, question or property asks for, without its texts."""
-    return {
-        "type": part["settings"]["type"],
-        "list of choices": [option["value"] for option in part["settings"].get("options") or ()],
-        "required flag": part.get("required"),
-    }
-
-
-def _part_texts(part: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the texts of a part, by where they are displayed: the labels of two values may be swapped."""
-    settings = part["settings"]
-    texts = {
-        "title": part.get("title"),
-        "description": part.get("description"),
-        "page": settings.get("template"),
-    }
-    for option in settings.get("options") or ():
-        # Ratings have no labels.
-        texts[f"label of {option['value']}"] = option.get("text")
-        texts[f"help of {option['value']}"] = option.get("description")
-    return {key: value for key, value in texts.items() if value}
 
 
 # --- Search index: annotators see it, and if it is broken no work seems to be left ------------------------------------
@@ -310,21 +233,15 @@ def _indexed(client: ArgillaClient, dataset: Mapping[str, Any]) -> dict[str, int
 
 
 def describe_index(
-    client: ArgillaClient, planned: RoundDataset, dataset: Mapping[str, Any], total: int, completed: int
-) -> list[str] | None:
-    """Return a message if the search index differs from the database; None if it does not answer.
-
-    Args:
-        client, planned, dataset: server and dataset.
-        total: number of its records in the database.
-        completed: number of those that need no more annotators.
-    """
-    indexed = _indexed(client, dataset)
+    client: ArgillaClient, planned: RoundDataset, dataset: Mapping[str, Any], records: Sequence[Mapping[str, Any]]
+) -> list[Message] | None:
+    """Return a message if the search index differs from the database (`records`); None if it does not answer."""
+    indexed, completed = _indexed(client, dataset), sum(record["status"] == "completed" for record in records)
     if indexed is None:
         return None
-    if indexed["total"] != total:
-        problem = f"annotators see {indexed['total']} of {total} items, because the search index is incomplete; repair "
-        return [Message(planned.name, f"{problem}it on the server: `{REPAIR}`", "incomplete index")]
+    if indexed["total"] != len(records):
+        problem = f"annotators see {indexed['total']} of {len(records)} items, because the search index is incomplete"
+        return [Message(planned.name, f"{problem}; repair it on the server: `{REPAIR}`", "incomplete index")]
     # The index is read after the records, so it may be ahead while annotators work. Behind them, it has lost something.
     if indexed["completed"] < completed:
         problem = f"the search index has {indexed['completed']} completed items, the database {completed}; if this "
@@ -332,33 +249,25 @@ def describe_index(
     return []
 
 
-def describe_dead_index(client: ArgillaClient) -> str:
-    return (
-        f"{client.url}: the search engine does not answer: annotators see errors although their responses are stored; "
-        f"start it, and if its index is empty, run `{REPAIR}` on the server"
-    )
-
-
 def require_indexed(client: ArgillaClient, planned: RoundDataset, dataset: Mapping[str, Any]) -> None:
     """Raise RoundError if annotators see fewer items than the dataset has."""
-    indexed = _indexed(client, dataset)
+    indexed = (_indexed(client, dataset) or {"total": 0})["total"]
     total = client.get(f"/api/v1/datasets/{dataset['id']}/records", limit=1)["total"]
-    if indexed is None or indexed["total"] != total:
+    if indexed != total:
         raise RoundError(
-            f"{client.url}: {planned.name}: annotators see {0 if indexed is None else indexed['total']} of {total} "
-            f"items, because the search index is incomplete; run `{REPAIR}` on the server, then repeat the command"
+            f"{client.url}: {planned.name}: annotators see {indexed} of {total} items, because the search index is "
+            f"incomplete; run `{REPAIR}` on the server, then repeat the command"
         )
 
 
-# --- Records --------------------------------------------------------------------------------------------------------
+# --- Records ----------------------------------------------------------------------------------------------------------
 
 
 def records_of(client: ArgillaClient, dataset_id: str, include: str = "") -> Iterator[dict[str, Any]]:
     """Yield every record once, from the database; pages may overlap while records are added."""
     seen: set[str] = set()
-    offset = 0
+    offset, params = 0, {"include": include} if include else {}
     while True:
-        params = {"include": include} if include else {}
         listing = client.get(f"/api/v1/datasets/{dataset_id}/records", offset=offset, limit=PAGE, **params)
         for record in listing["items"]:
             if record["id"] not in seen:

@@ -12,9 +12,10 @@ from h2htalk.errors import RoundError, counted, quoted
 from h2htalk.rounds.annotations import Annotation
 from h2htalk.rounds.annotators import Annotator
 from h2htalk.rounds.items import Item
-from h2htalk.rounds.platforms import Message
+from h2htalk.rounds.platforms import Collected, Message
 from h2htalk.rounds.questions import SKIPPED, Question, Value
 from h2htalk.rounds.round_folder import now
+from h2htalk.rounds.round_state import RoundState
 
 # Responses of a user who is no annotator that a note names.
 _MAX_NAMED = 3
@@ -43,22 +44,6 @@ class ArgillaResponse:
     id: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class ReadResponses:
-    """Annotations with mistakes, notes and started assignments, as `platforms.Collected`.
-
-    Attributes:
-        answered: (dataset, item, annotator id) that were discarded in advance and that the annotator has responded to
-            since: a later discard there is their own.
-    """
-
-    annotations: tuple[Annotation, ...]
-    mistakes: tuple[str, ...]
-    notes: tuple[str, ...]
-    started: frozenset[tuple[str, str]]
-    answered: frozenset[tuple[str, str, str]] = frozenset()
-
-
 def responses_of(dataset: str, records: Iterable[Mapping[str, Any]], items: Mapping[str, str]) -> list[ArgillaResponse]:
     """Return the responses to a dataset's records.
 
@@ -84,28 +69,29 @@ def responses_of(dataset: str, records: Iterable[Mapping[str, Any]], items: Mapp
 
 
 def read_responses(
-    round: str,
+    state: RoundState,
     responses: Iterable[ArgillaResponse],
     *,
-    items: Mapping[str, Item],
-    questions: Sequence[Question],
     annotators: Mapping[str, Annotator],
     names: Mapping[str, str],
     discarded: Collection[tuple[str, str, str]],
-) -> ReadResponses:
+) -> tuple[Collected, set[tuple[str, str, str]]]:
     """Return the annotations and skips of annotators, and messages on responses that cannot be counted.
 
     If an annotator got an item in two assignment sets, the last submitted response counts.
 
     Args:
-        round: its name.
+        state: the round.
         responses: of all its datasets.
-        items: by id.
-        questions: of the round.
         annotators: user id -> annotator, without other users.
         names: user id -> user name, of all users.
         discarded: (dataset, item, annotator id) discarded in advance: no skips unless the annotator has responded.
+
+    Returns:
+        What was read; and those of `discarded` to which the annotator has responded since: a later discard there is
+        their own.
     """
+    items = {item.id: item for item in state.items}
     mistakes: list[Message] = []
     left: list[Message] = []
     remarks = Counter[str]()
@@ -132,7 +118,7 @@ def read_responses(
     annotations: list[Annotation] = []
     for (item, annotator_id), (_, _, response) in sorted(chosen.items()):
         try:
-            values = _values(response, items[item], questions, remarks)
+            values = _values(response, items[item], state.questions, remarks)
         except RoundError as error:
             name = annotators[response.user].name
             place = f"{response.dataset}: item {item}, annotator {name}"
@@ -142,11 +128,11 @@ def read_responses(
             continue
         # None withdraws a stored annotation: it was discarded, a skip was answered, or a comment was deleted.
         annotations += [
-            Annotation(round, item, annotator_id, key, value, response.when) for key, value in values.items()
+            Annotation(state.name, item, annotator_id, key, value, response.when) for key, value in values.items()
         ]
     notes = [*left, *(_describe_other(name, theirs) for name, theirs in sorted(others.items()))]
     notes += [f"{counted(count, 'response')} {remark}" for remark, count in sorted(remarks.items())]
-    return ReadResponses(tuple(annotations), tuple(mistakes), tuple(notes), frozenset(started), frozenset(answered))
+    return Collected(tuple(annotations), tuple(mistakes), tuple(notes), frozenset(started)), answered
 
 
 def _values(
@@ -171,11 +157,11 @@ def _values(
         if question.after is None:
             continue
         before, label = question.after
-        if values[before] == label and values[question.name] is None and question.required:
+        if question.is_asked(values) and values[question.name] is None and question.required:
             # The page cannot require the answer only in this case. An empty list is an answer, too.
             values[question.name] = ()
             remarks[f"without {question.name} although {before} is {label}: counted, but ask for them"] += 1
-        elif values[before] != label and values[question.name] is not None:
+        elif not question.is_asked(values) and values[question.name] is not None:
             values[question.name] = None
             remarks[f"with {question.name} although {before} is not {label}: counted without them"] += 1
     return values

@@ -16,8 +16,7 @@ from typing import Any
 from h2htalk.data.files import read_jsonl, write_jsonl
 from h2htalk.data.subtasks import SUBTASKS
 from h2htalk.errors import RoundError
-from h2htalk.rounds.annotators import Annotator
-from h2htalk.rounds.argilla.accounts import RoundUsers
+from h2htalk.rounds.argilla.accounts import Accounts
 from h2htalk.rounds.argilla.client import ArgillaClient
 from h2htalk.rounds.argilla.dataset_settings import RoundContent, RoundDataset
 from h2htalk.rounds.argilla.datasets import records_of
@@ -56,107 +55,9 @@ class AdvanceDiscards:
             write_jsonl(self.path, ({"dataset": d, "item": item, "annotator": v} for d, item, v in sorted(rows)))
 
 
-def items_to_discard(
-    items: Sequence[Item], annotators: Sequence[Annotator], annotated: Collection[tuple[str, str]]
-) -> Mapping[str, set[str]]:
-    """Return item -> annotators who must not get it: not eligible, or they annotated or skipped it.
-
-    Args:
-        items: of a dataset.
-        annotators: all annotators that the round ever had.
-        annotated: (item, annotator id) pairs with an annotation or a skip.
-    """
-    return {
-        item.id: {v.id for v in annotators if not is_eligible(v, item) or (item.id, v.id) in annotated}
-        for item in items
-    }
-
-
-@dataclass(frozen=True, slots=True)
-class DiscardPlan:
-    """Which annotators must not get which items of one dataset.
-
-    Attributes:
-        annotators: item -> annotator ids (`items_to_discard`).
-        moved: items of a later assignment set: nobody is to get them in this dataset.
-        due: items whose record is created if it is missing.
-    """
-
-    annotators: Mapping[str, set[str]]
-    moved: Collection[str]
-    due: Collection[str]
-
-
-def publish_records(
-    client: ArgillaClient,
-    content: RoundContent,
-    planned: RoundDataset,
-    dataset: Mapping[str, Any],
-    users: RoundUsers,
-    plan: DiscardPlan,
-    discards: AdvanceDiscards,
-) -> tuple[int, list[str]]:
-    """Create missing records, and discard and restore items for annotators.
-
-    Args:
-        client, content, planned, dataset: server, round and dataset.
-        users: the annotators' accounts.
-        plan: which annotators must not get which items.
-        discards: file of the responses that were discarded in advance.
-
-    Returns:
-        The number of new records, and messages for the manager.
-
-    Raises:
-        RoundError: the server fails, or a record displays another text.
-    """
-    path = f"/api/v1/datasets/{dataset['id']}"
-    # A model's free text is not suggested.
-    names = {question.name for question in content.questions if question.form != "text"}
-    questions = client.get(f"{path}/questions")["items"]
-    question_ids = {one["name"]: one["id"] for one in questions if one["name"] in names}
-    existing = {one["external_id"]: one for one in records_of(client, dataset["id"], "responses")}
-    members = users.members[planned.workspace]
-    discarded = {(item, annotator) for name, item, annotator in discards.all() if name == planned.name}
-    changes, new, late = [], [], []
-    for name in planned.items:
-        id = record_id(name, content.salt)
-        old = existing.get(id)
-        if old is None and name not in plan.due:
-            continue
-        earlier = {annotator for item, annotator in discarded if item == name}
-        change = _item_changes(name, old, plan, users, members, earlier)
-        changes.append(change)
-        record = record_for(
-            id, content.items[name], planned, question_ids,
-            suggest=content.spec.suggest, discarded=[users.ids[annotator] for annotator in change.to_discard],
-        )  # fmt: skip
-        if old is None:
-            new.append(record)
-        elif old["fields"].get(FIELD) != record["fields"][FIELD]:
-            raise RoundError(
-                f"{client.url}: {planned.name}: the record {id} displays another text than the item {name}; delete the "
-                "record in Argilla, then repeat the command"
-            )
-        else:
-            late += [(old["id"], users.keys[annotator]) for annotator in change.to_discard]
-    discards.change(
-        remove=[(planned.name, one.item, annotator) for one in changes for annotator in one.answered],
-        add=[(planned.name, one.item, annotator) for one in changes for annotator in one.to_discard],
-    )
-    for batch in batches(new):
-        client.call("PUT", f"{path}/records/bulk", {"items": batch})
-    for id, key in late:
-        # 409: the annotator has just responded, or our own first attempt succeeded and its reply was lost.
-        client.call("POST", f"/api/v1/records/{id}/responses", EMPTY_DISCARD, allowed=(409,), key=key)
-    messages = [line for one in changes for line in _restore(client, planned, users, one)]
-    discards.change(remove=[(planned.name, one.item, annotator) for one in changes for annotator, _ in one.to_restore])
-    return len(new), messages
-
-
 @dataclass(frozen=True, slots=True)
 class _ItemChanges:
-    """Changes of one item.
+    """Changes of one item: only missing responses are discarded, and only our discards are deleted.
 
     Attributes:
         item: its id.
@@ -171,35 +72,103 @@ class _ItemChanges:
     to_restore: Sequence[tuple[str, Mapping[str, Any] | None]]
 
 
-def _item_changes(
-    name: str,
-    record: Mapping[str, Any] | None,
-    plan: DiscardPlan,
-    users: RoundUsers,
-    members: Collection[str],
-    discarded: Collection[str],
-) -> _ItemChanges:
-    """Return the changes of an item: only missing responses are discarded, and only our discards are deleted.
+def publish_records(
+    client: ArgillaClient,
+    content: RoundContent,
+    planned: RoundDataset,
+    dataset: Mapping[str, Any],
+    accounts: Accounts,
+    needed: Collection[str],
+    discards: AdvanceDiscards,
+) -> tuple[int, list[str]]:
+    """Create missing records, and discard and restore items for annotators.
 
     Args:
-        name: the item.
-        record: its record on the server, if it has one.
-        plan, users: which annotators must not get it, and all annotators.
-        members: annotators in the workspace.
-        discarded: annotators for whom the item was discarded earlier.
+        client, content, planned, dataset: server, round and dataset.
+        accounts: the annotators' accounts.
+        needed: items that need annotators: of those of its last assignment set, a missing record is created.
+        discards: file of the responses that were discarded in advance.
+
+    Returns:
+        The number of new records, and messages for the manager.
+
+    Raises:
+        RoundError: the server fails, or a record displays another text.
+    """
+    state, path = content.state, f"/api/v1/datasets/{dataset['id']}"
+    # A model's free text is not suggested.
+    names = {question.name for question in state.questions if question.form != "text"}
+    questions = client.get(f"{path}/questions")["items"]
+    question_ids = {one["name"]: one["id"] for one in questions if one["name"] in names}
+    existing = {one["external_id"]: one for one in records_of(client, dataset["id"], "responses")}
+    discarded = {(item, annotator) for name, item, annotator in discards.all() if name == planned.name}
+    annotated = {(item, annotator) for item, annotator, _ in state.annotations}
+    changes, new, late = [], [], []
+    for name in planned.items:
+        id = record_id(name, content.salt)
+        old = existing.get(id)
+        if old is None and not (name in needed and name in planned.current):
+            continue
+        earlier = {annotator for item, annotator in discarded if item == name}
+        item = content.items[name]
+        excluded = {one.id for one in state.annotators if not is_eligible(one, item) or (name, one.id) in annotated}
+        if name not in planned.current and old is not None and old["status"] != "completed":
+            excluded = set(accounts.ids)  # it is offered in a later assignment set
+        change = _item_changes(planned, name, old, accounts, excluded, earlier)
+        changes.append(change)
+        record = record_for(
+            id, item, planned, question_ids,
+            suggest=state.spec.suggest, discarded=[accounts.ids[annotator] for annotator in change.to_discard],
+        )  # fmt: skip
+        if old is None:
+            new.append(record)
+        elif old["fields"].get(FIELD) != record["fields"][FIELD]:
+            raise RoundError(
+                f"{client.url}: {planned.name}: the record {id} displays another text than the item {name}; delete the "
+                "record in Argilla, then repeat the command"
+            )
+        else:
+            late += [(old["id"], accounts.key(annotator)) for annotator in change.to_discard]
+    discards.change(
+        remove=[(planned.name, one.item, annotator) for one in changes for annotator in one.answered],
+        add=[(planned.name, one.item, annotator) for one in changes for annotator in one.to_discard],
+    )
+    for batch in batches(new):
+        client.call("PUT", f"{path}/records/bulk", {"items": batch})
+    for id, key in late:
+        # 409: the annotator has just responded, or our own first attempt succeeded and its reply was lost.
+        client.call("POST", f"/api/v1/records/{id}/responses", EMPTY_DISCARD, allowed=(409,), key=key)
+    messages = [line for one in changes for line in _restore(client, planned, accounts, one)]
+    discards.change(remove=[(planned.name, one.item, annotator) for one in changes for annotator, _ in one.to_restore])
+    return len(new), messages
+
+
+def _item_changes(
+    planned: RoundDataset,
+    name: str,
+    record: Mapping[str, Any] | None,
+    accounts: Accounts,
+    excluded: Collection[str],
+    discarded: Collection[str],
+) -> _ItemChanges:
+    """Return the changes of an item.
+
+    Args:
+        planned, accounts: dataset and accounts.
+        name, record: the item, and its record on the server if it has one.
+        excluded: annotators who must not get it.
+        discarded: annotators for whom it was discarded earlier.
     """
     responses = {str(one["user_id"]): one for one in record["responses"]} if record else {}
-    excluded = plan.annotators[name]
-    if name in plan.moved and record is not None and record["status"] != "completed":
-        excluded = set(users.ids)
-    ours = {annotator: responses.get(users.ids[annotator]) for annotator in sorted(users.ids) if annotator in discarded}
-    answered = [v for v, response in ours.items() if response is not None and not is_empty_discard(response)]
-    to_discard = [v for v in sorted(excluded) if v in members and users.ids[v] not in responses]
+    ours = {one: responses.get(user) for one, user in sorted(accounts.ids.items()) if one in discarded}
+    answered = [one for one, response in ours.items() if response is not None and not is_empty_discard(response)]
+    members = accounts.members[planned.workspace]
+    to_discard = [one for one in sorted(excluded) if one in members and accounts.ids[one] not in responses]
     to_restore = [(v, one) for v, one in ours.items() if v not in excluded and v not in answered]
     return _ItemChanges(name, to_discard, answered, to_restore)
 
 
-def _restore(client: ArgillaClient, planned: RoundDataset, users: RoundUsers, changes: _ItemChanges) -> list[str]:
+def _restore(client: ArgillaClient, planned: RoundDataset, accounts: Accounts, changes: _ItemChanges) -> list[str]:
     """Delete our discards, so that annotators get an item; return messages for the manager."""
     messages = []
     for annotator, response in changes.to_restore:
@@ -211,7 +180,7 @@ def _restore(client: ArgillaClient, planned: RoundDataset, users: RoundUsers, ch
         # The annotator has just responded. 409: and again since.
         body = {"status": deleted["status"], "values": deleted["values"]}
         path = f"/api/v1/records/{deleted['record_id']}/responses"
-        client.call("POST", path, body, allowed=(409,), key=users.keys[annotator])
+        client.call("POST", path, body, allowed=(409,), key=accounts.key(annotator))
         messages.append(f"{planned.name}: item {changes.item} was answered while it was restored; the answer is kept")
     return messages
 

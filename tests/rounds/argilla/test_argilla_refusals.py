@@ -21,15 +21,15 @@ CHINESE = DATASET.replace("en", "zh")
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda one: one["questions"][1]["settings"]["options"].pop(), "another label of drop, list of choices"),
-        (lambda one: one["questions"][1]["settings"]["options"][0].update(text="Drop"), "another label of keep"),
-        (lambda one: one["questions"][1].update(title="Drop?", description=""), "keep has another description, title"),
-        (lambda one: one["questions"][1].update(required=False), "keep has another required flag"),
+        (lambda one: one["questions"][1]["settings"]["options"].pop(), "questions: keep was changed"),
+        (lambda one: one["questions"][1]["settings"]["options"][0].update(text="Drop"), "questions: keep was changed"),
+        (lambda one: one["questions"][1].update(title="Drop?", description=""), "questions: keep was changed"),
+        (lambda one: one["questions"][1].update(required=False), "questions: keep was changed"),
         (lambda one: one["questions"].pop(1), "questions: keep is missing"),
-        (lambda one: one["fields"][0]["settings"].update(template="x"), "fields: item has another page"),
-        (lambda one: one.update(allow_extra_metadata=True), "metadata of any name is allowed"),
-        (lambda one: one.update(guidelines="Be quick."), "other guidelines"),
-        (lambda one: one["distribution"].update(min_submitted=5), "5 annotators per item, not 2"),
+        (lambda one: one["fields"][0]["settings"].update(template="x"), "fields: item was changed"),
+        (lambda one: one.update(allow_extra_metadata=True), "metadata of any name was changed"),
+        (lambda one: one.update(guidelines="Be quick."), "guidelines was changed"),
+        (lambda one: one["distribution"].update(min_submitted=5), "annotators per item was changed"),
         (lambda one: one.update(facts={"h2htalk": {"round": "0"}}), "belongs to another round"),
         (lambda one: one.update(facts=None), "belongs to somebody else"),
         (lambda one: next(iter(one["records"].values()))["fields"].update(item={"data": "{}"}), "another text"),
@@ -67,7 +67,7 @@ def test_changed_texts_are_noted(server: ArgillaDouble, tmp_path: Path) -> None:
     keep["text"], drop["text"] = drop["text"], keep["text"]
     server.dataset(CHINESE)["metadata"].append({"name": "mm", "title": "mm", "settings": {"type": "terms"}})
     one, other = round_status(round.path).notes
-    assert f"{DATASET}: changed on the server: questions: keep has another label of drop" in one
+    assert f"{DATASET}: changed on the server: questions: keep was changed" in one
     assert f"{CHINESE}: changed on the server: metadata: mm was added" in other
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,9 +10,13 @@ import pytest
 from h2htalk.data.scenario import Turn
 from h2htalk.rounds.aggregation.decisions import completed_items
 from h2htalk.rounds.annotators import Annotator
-from h2htalk.rounds.argilla.read_annotations import ArgillaResponse, ReadResponses, read_responses, responses_of
+from h2htalk.rounds.argilla.read_annotations import ArgillaResponse, read_responses, responses_of
 from h2htalk.rounds.items import Item
+from h2htalk.rounds.platforms import Collected
 from h2htalk.rounds.questions import QUESTIONS, SKIPPED, Question, questions_for
+from h2htalk.rounds.round_folder import RoundFolder
+from h2htalk.rounds.round_state import RoundState
+from h2htalk.rounds.settings import RoundSpec
 
 ITEM = Item("a", "en", (Turn("user", "hi"),), response="hello")
 ANN = Annotator("111", "ann", ("en",))
@@ -26,19 +31,14 @@ def read(
     *responses: ArgillaResponse,
     questions: tuple[Question, ...] = QUESTIONS["safety"],
     item: Item = ITEM,
-) -> ReadResponses:
-    return read_responses(
-        "round",
-        responses,
-        items={"a": item},
-        questions=questions,
-        annotators={"u1": ANN},
-        names={"u1": "ann"},
-        discarded=(),
-    )
+) -> Collected:
+    spec = RoundSpec("safety", "items.jsonl")
+    state = RoundState(RoundFolder(Path()), {"name": "round"}, spec, (item,), questions, (ANN,), (), (), {}, {}, {})
+    found, _ = read_responses(state, responses, annotators={"u1": ANN}, names={"u1": "ann"}, discarded=())
+    return found
 
 
-def values(found: ReadResponses) -> dict[str, Any]:
+def values(found: Collected) -> dict[str, Any]:
     return {one.question: one.value for one in found.annotations if one.value is not None}
 
 
