@@ -124,7 +124,7 @@ BUDGETS = {
     "cli": 1133,
     "curation": 18207,
     "data": 3983,
-    "rounds": 7169,
+    "rounds": 6942,
     "text": 3232,
 }
 

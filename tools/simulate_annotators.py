@@ -16,7 +16,7 @@ import random
 from collections.abc import Iterator
 from pathlib import Path
 
-from h2htalk.rounds.argilla.records import record_ids
+from h2htalk.rounds.argilla.dataset_settings import record_ids
 from h2htalk.rounds.items import Item
 from h2htalk.rounds.questions import Question
 from h2htalk.rounds.round_folder import RoundFolder
@@ -60,7 +60,7 @@ def fill_spreadsheets(simulation: Simulation, limit: int | None) -> Iterator[str
     """Fill in every row of every spreadsheet that has no answer yet."""
     from openpyxl import load_workbook
 
-    from h2htalk.rounds.round_state import read_state
+    from h2htalk.rounds.round_folder import read_state
     from h2htalk.rounds.spreadsheets.xlsx_writing import spreadsheets_of
 
     for spreadsheet in filter(None, spreadsheets_of(read_state(simulation.folder)).values()):

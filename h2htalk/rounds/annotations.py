@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from h2htalk.data.records import Text
 from h2htalk.rounds.questions import SKIPPED, Value
@@ -33,9 +32,6 @@ class Annotation:
     @property
     def key(self) -> tuple[str, str, str]:
         return self.item, self.annotator, self.question
-
-    def to_dict(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in self.__slots__}
 
 
 # The valid annotations of a round by (item, annotator, question).

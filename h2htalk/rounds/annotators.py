@@ -54,10 +54,9 @@ def annotators_fingerprint(annotators: Iterable[Annotator]) -> str:
 
 
 def read_annotators(path: Path, salt: bytes) -> tuple[Annotator, ...]:
-    """Read annotators from a CSV file with the columns of `COLUMNS`: `name` and `languages` (`en`, `zh`, or both).
+    """Read annotators from a CSV file with the columns of `COLUMNS`; other columns are ignored.
 
-    Columns are separated by commas, semicolons or tabs; other columns are ignored. Annotators without `yes` in
-    `crisis` get no items about a crisis. Raise RoundError, with file and line, for a list that is empty or invalid.
+    Raise RoundError, with file and line, for a list that is empty or invalid.
     """
     if not path.exists():
         raise RoundError(

@@ -21,8 +21,7 @@ from h2htalk.rounds.annotations import skips
 from h2htalk.rounds.assignment.assignments import AssignmentSet, session_numbers
 from h2htalk.rounds.outcome import write_statistics
 from h2htalk.rounds.platforms import open_platform
-from h2htalk.rounds.round_folder import ASSIGNMENT_SETS, ErasedItem, RoundFolder
-from h2htalk.rounds.round_state import read_state
+from h2htalk.rounds.round_folder import ASSIGNMENT_SETS, ErasedItem, RoundFolder, read_state
 
 
 class ErasableRound(ErasableFolder):
@@ -46,10 +45,9 @@ class ErasableRound(ErasableFolder):
         return ((item.id, sources.get(item.id)) for item in state.items)
 
     def record(self, gone: frozenset[str]) -> None:
-        folder, known = self.folder, self.erased()
-        annotations, items = folder.stored_annotations(), folder.items()
-        completed, skipped = completed_items(items, folder.questions(), annotations), skips(annotations)
-        given = {(one.item, one.annotator) for one_set in folder.assignment_sets() for one in one_set.assignments}
+        folder, state, known = self.folder, read_state(self.folder), self.erased()
+        completed, skipped = completed_items(state.items, state.questions, state.stored), skips(state.stored)
+        given = {(one.item, one.annotator) for one_set in state.sets for one in one_set.assignments}
         new = [
             ErasedItem(
                 item.id,
@@ -58,7 +56,7 @@ class ErasableRound(ErasableFolder):
                 completed=tuple(sorted(completed[item.id])),
                 skipped=tuple(sorted(annotator for name, annotator in skipped if name == item.id)),
             )
-            for item in items
+            for item in state.items
             if item.id in gone - known
         ]
         folder.write_records(f"private/{ERASED}", [*folder.erased_items(), *new])
@@ -66,9 +64,9 @@ class ErasableRound(ErasableFolder):
     def remake(self) -> tuple[str, ...]:
         """Write assignment sets and statistics of the items that are left."""
         folder, erased = self.folder, self.folder.erased_items()
+        gone = {one.id: one.language for one in erased}
         # The sessions of a server are numbered by the language of their items.
-        languages = {item.id: item.language for item in folder.items()} | {one.id: one.language for one in erased}
-        gone = frozenset(one.id for one in erased)
+        languages = {item.id: item.language for item in folder.items()} | gone
         sets = [_without(one, gone, languages) for one in folder.assignment_sets()]
         folder.write_records(ASSIGNMENT_SETS, sets)
         state = read_state(folder)

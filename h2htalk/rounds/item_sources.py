@@ -62,7 +62,7 @@ class ItemSource:
 
 
 def read_items(name: str, status: Collection[str] = (), kind: Kind = "crowd") -> ItemSource:
-    """Read items with their source records; raise DataError or RoundError for invalid or repeated ones, or for none.
+    """Read items with their source records; raise DataError or RoundError for invalid or repeated ones, or none.
 
     Args:
         name: a bundled split, or the folder or file of one; a curation stage (its kept records) or workspace (its
@@ -98,10 +98,7 @@ def read_items(name: str, status: Collection[str] = (), kind: Kind = "crowd") ->
 
 
 def _read_kept(path: Path, kind: Kind) -> ItemSource:
-    """Read the items that a closed round keeps, with their records, for a round of `kind`.
-
-    Raise RoundError if the round is open, asks nobody what to keep, or keeps nothing; DataError if a file is invalid.
-    """
+    """Read the items that a closed round keeps, with their records, for a round of `kind`."""
     outcome = read_outcome(path)
     if KEEP not in QUESTIONS[outcome.spec.kind]:
         raise RoundError(
@@ -121,19 +118,11 @@ def _read_kept(path: Path, kind: Kind) -> ItemSource:
     if not kept:
         raise RoundError(f"{path}: this round keeps no item ({note})")
     records = {item.id: outcome.sources[item.id] for item in kept if item.id in outcome.sources}
-    return ItemSource(tuple(_passed_on(item, records.get(item.id, {}), kind) for item in kept), records, (note,))
-
-
-def _passed_on(item: Item, record: Record, kind: Kind) -> Item:
-    """Return a kept item for the next round.
-
-    The round before had removed the suggestions for questions that it did not ask. A safety round judges the proposed
-    reply of an item without a response.
-    """
-    item = replace(item, suggested=_suggested(record) | item.suggested)
-    if kind == "safety" and not item.response.strip():
-        return replace(item, response=item.reference, reference="")
-    return item
+    # This round had removed the suggestions for questions that it did not ask.
+    items = [replace(one, suggested=_suggested(records.get(one.id, {})) | one.suggested) for one in kept]
+    if kind == "safety":
+        items = [one if one.response.strip() else replace(one, response=one.reference, reference="") for one in items]
+    return ItemSource(tuple(items), records, (note,))
 
 
 def _read(name: str) -> Iterable[SourcedItem]:
@@ -157,7 +146,7 @@ def _read(name: str) -> Iterable[SourcedItem]:
 
 
 def _review_status(record: Record | None) -> str:
-    return str(_part(_part(record, "review"), "status") or "")
+    return str(_part(record, "review", "status") or "")
 
 
 def read_record_item(where: str, record: Record) -> SourcedItem:
@@ -206,9 +195,8 @@ def scenario_item(scenario: Scenario, personas: Mapping[str, Persona] | None = N
 
 def _crisis_tags(metadata: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the tags by which the safety stage marked a crisis, harm by the companion, or sexual content."""
-    safety = metadata.get("safety")
-    noted = safety if isinstance(safety, Mapping) else {}
-    return (*map(str, noted.get("tags", ())), *(("possible_crisis",) if noted.get("possible_crisis") else ()))
+    tags, possible = _part(metadata, "safety", "tags") or (), _part(metadata, "safety", "possible_crisis")
+    return (*map(str, tags), *(["possible_crisis"] if possible else []))
 
 
 def case_item(case: Case, personas: Mapping[str, Persona] | None = None) -> Item:
@@ -242,31 +230,31 @@ def _persona_text(item: Scenario | Case, personas: Mapping[str, Persona] | None)
 
 def _suggested(record: Record) -> dict[str, Value]:
     """Return the reviewing model's judgement of a candidate as answers to the round's questions."""
-    review = record.get("review")
-    rubric = _part(review, "rubric")
-    scores = {name: _part(_part(rubric, "scores"), name) for name in _RUBRIC}
-    subtask = _part(rubric, "fitting_subtask")
+    scores = {name: _part(record, "review", "rubric", "scores", name) for name in _RUBRIC}
+    subtask = _part(record, "review", "rubric", "fitting_subtask")
     return {
-        **({"keep": "keep"} if _part(review, "status") in _KEPT_STATUSES else {}),
+        **({"keep": "keep"} if _review_status(record) in _KEPT_STATUSES else {}),
         **{name: score for name, score in scores.items() if type(score) is int},
         **({"subtask": subtask} if isinstance(subtask, str) and subtask else {}),
     }
 
 
-def _part(record: object, name: str) -> Any:
-    return record.get(name) if isinstance(record, Mapping) else None
+def _part(record: Any, *names: str) -> Any:
+    """Return a part of a record; None if it does not exist."""
+    for name in names:
+        record = record.get(name) if isinstance(record, Mapping) else None
+    return record
 
 
 def input_text(value: InputValue) -> str:
     """Return an input as text, one line an entry: schedule entries with times, turns with their roles."""
     if isinstance(value, str):
         return value
-    lines = []
-    for entry in value:
-        if isinstance(entry, str):
-            lines.append(entry)
-        elif isinstance(entry, ScheduleEntry):
-            lines.append(f"{entry.time}  {entry.activity}")
-        else:
-            lines.append(f"{entry.role}: {entry.content}")
-    return "\n".join(lines)
+    return "\n".join(
+        entry
+        if isinstance(entry, str)
+        else f"{entry.time}  {entry.activity}"
+        if isinstance(entry, ScheduleEntry)
+        else f"{entry.role}: {entry.content}"
+        for entry in value
+    )

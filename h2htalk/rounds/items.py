@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import field, fields, replace
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BeforeValidator, Field, PlainSerializer
+from pydantic import BeforeValidator, Field, PlainSerializer
 
 from h2htalk.data.languages import Language
 from h2htalk.data.records import Id, Text, adapter, read_record, strict_record
@@ -15,42 +14,11 @@ from h2htalk.data.scenario import Turn
 from h2htalk.errors import DataError, RoundError, quoted
 from h2htalk.rounds.questions import Question, Value
 
-# Characters; nobody reads more for one item, and such a record is usually a broken export.
-MAX_TEXT = 100_000
-
-
-def _check_text(text: str) -> str:
-    if len(text) > MAX_TEXT:
-        raise ValueError(f"has {len(text):,} characters; the maximum is {MAX_TEXT:,}: shorten it")
-    if "\0" in text:
-        raise ValueError("contains a null character; remove it")
-    return text
-
-
-def _check_turn(turn: Turn) -> Turn:
-    _check_text(turn.content)
-    return turn
-
-
-def _check_labels(labels: tuple[str, ...]) -> tuple[str, ...]:
-    for label in labels:
-        if label != label.strip() or not label.isprintable() or not unicodedata.is_normalized("NFC", label):
-            raise ValueError(
-                f"the label {quoted(label)} is invalid; use printable text without surrounding white space"
-            )
-    if len(set(labels)) != len(labels):
-        raise ValueError("contains a label twice")
-    return labels
-
 
 def _passages(context: object) -> object:
     if not isinstance(context, Mapping) or not all(isinstance(text, str) for text in context.values()):
         raise ValueError("must be an object whose values are text")
     return tuple(context.items())
-
-
-_Message = Annotated[Turn, AfterValidator(_check_turn)]
-_Prose = Annotated[str, AfterValidator(_check_text)]
 
 
 @strict_record
@@ -76,18 +44,18 @@ class Item:
 
     id: Id
     language: Language
-    turns: Annotated[tuple[_Message, ...], Field(alias="prompt")] = ()
-    context: Annotated[tuple[tuple[str, _Prose], ...], BeforeValidator(_passages), PlainSerializer(dict)] = ()
-    response: _Prose = ""
-    reference: _Prose = ""
-    labels: Annotated[tuple[Text, ...], AfterValidator(_check_labels)] = ()
+    turns: Annotated[tuple[Turn, ...], Field(alias="prompt")] = ()
+    context: Annotated[tuple[tuple[str, str], ...], BeforeValidator(_passages), PlainSerializer(dict)] = ()
+    response: str = ""
+    reference: str = ""
+    labels: tuple[Text, ...] = ()
     crisis: bool = False
     explicit: bool = False
     tags: tuple[str, ...] = ()
-    subtask: _Prose = ""
+    subtask: str = ""
     gold: dict[str, Value] = field(default_factory=dict)
     suggested: dict[str, Value] = field(default_factory=dict)
-    note: _Prose = ""
+    note: str = ""
 
     @property
     def notice(self) -> str:

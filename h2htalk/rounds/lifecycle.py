@@ -56,9 +56,10 @@ from h2htalk.rounds.round_folder import (
     SALT_BYTES,
     SOURCES,
     RoundFolder,
+    RoundState,
     items_fingerprint,
+    read_state,
 )
-from h2htalk.rounds.round_state import RoundState, read_state
 from h2htalk.rounds.settings import PLACEHOLDERS, RoundSpec
 from h2htalk.rounds.status import Status, require_complete, status_of
 from h2htalk.rounds.texts.guidelines import guidelines
@@ -87,9 +88,8 @@ def open_round(spec: RoundSpec, out: str | Path) -> tuple[Status, list[str]]:
         The round's status, and messages of the platform for the manager.
 
     Raises:
-        RoundError, DataError, ConfigError: the round is closed, `out` holds another round, the items, annotators or
-            settings are invalid, or the platform cannot be reached. The same call can be repeated; nothing of a round
-            is left where nothing was published.
+        RoundError, DataError, ConfigError: the round is closed, `out` holds another round, an input is invalid, or the
+            platform cannot be reached. Where nothing was published, nothing of a round is left.
     """
     spec = RoundSpec.from_dict(spec.to_dict(), "RoundSpec")
     folder = RoundFolder(as_path(out, "out"))
@@ -170,14 +170,12 @@ def _require_same_round(state: RoundState, items: tuple[Item, ...]) -> None:
     listed = read_annotators(path, folder.salt()) if state.spec.annotators and path.is_file() else ()
     if not listed or folder.source_paths().get("annotators_sha256") == annotators_fingerprint(listed):
         return
-    active = {annotator.id: annotator for annotator in state.annotators if annotator.active}
-    new = [one.name for one in listed if active.get(one.id) != one and one.id not in state.removed]
-    gone = [one.name for one in active.values() if one.id not in {annotator.id for annotator in listed}]
-    if new or gone:
-        options = " ".join([f"--annotators {path}"] * bool(new) + [f"--without {name}" for name in gone])
+    active, ids = {one.id: one for one in state.annotators if one.active}, {one.id for one in listed}
+    changed = [one.name for one in listed if active.get(one.id) != one and one.id not in state.removed]
+    if changed := changed + [one.name for one in active.values() if one.id not in ids]:
         raise RoundError(
-            f"{path}: this list was changed after the round was opened ({', '.join(new + gone)}); apply the change "
-            f"with `h2htalk round reopen {folder.path} {options}`"
+            f"{path}: this list was changed after the round was opened ({', '.join(changed)}); apply the change with "
+            f"`h2htalk round reopen {folder.path} --annotators {path}`, and `--without NAME` for those who left"
         )
 
 
@@ -246,27 +244,20 @@ def round_status(path: Path) -> Status:
             if state.phase != "closed":
                 state.require_published()
                 return status_of(*_collect(state), quality=True)
-    state = read_state(folder)
-    return status_of(state, Collected(notes=_erase_returned(state)), quality=True)
-
-
-def _erase_returned(state: RoundState) -> tuple[str, ...]:
-    """Remove erased items from spreadsheets that came back after closing; return what may still hold them."""
-    items = [one.id for one in state.folder.erased_items()]
-    if not items or not (platform := open_platform(state.spec.where)).assigns_items:
-        return ()
-    with state.folder.locked():
-        try:
-            return tuple(platform.erase(state, items))
-        except RoundError as error:
-            return (str(error),)
+    state, notes = read_state(folder), list[str]()
+    items = [one.id for one in folder.erased_items()]
+    # Spreadsheets may have come back after closing.
+    if items and (platform := open_platform(state.spec.where)).assigns_items:
+        with folder.locked():
+            try:
+                notes = platform.erase(state, items)
+            except RoundError as error:
+                notes = [str(error)]
+    return status_of(state, Collected(notes=tuple(notes)), quality=True)
 
 
 def _collect(state: RoundState) -> tuple[RoundState, Collected, int]:
-    """Collect annotations from the platform and store the new ones of active annotators.
-
-    What annotators send after they left the round is not stored; a note counts it. `reopen_round` stores it when they
-    return.
+    """Collect annotations, and store the new ones of active annotators; of those who left, a note counts them.
 
     Returns:
         The state with them, what the platform holds, and the number of stored annotations.
@@ -310,10 +301,8 @@ def close_round(
         adjudication: a closed round about this round's ties.
 
     Raises:
-        ConfigError: an argument is no path.
         RoundError: assignments are missing or annotations have mistakes, and `force` is not set; or the adjudication
             is open or about another round.
-        DataError: a file of the round is invalid.
     """
     folder = RoundFolder(as_path(path, "path")).require()
     other = read_adjudication(as_path(adjudication, "adjudication"), folder) if adjudication is not None else None
@@ -330,13 +319,12 @@ def _close(state: RoundState, force: bool, other: RoundOutcome | None = None) ->
     if not closed and not force:
         require_complete(state.folder.path, status)
     fewer = below_overlap(spec, state.items, {name: status.by_item[name] for name in status.exhausted})
-    notes = state.describe_removed()
-    if not closed and status.missing:
-        missing_of = f"{counted(sum(status.missing.values()), 'assignment')} of {counted(len(status.missing), 'item')}"
-        notes.append(f"closed without {missing_of}")
-    if not closed and status.mistakes:
-        notes += [f"closed with {counted(len(status.mistakes), 'mistake')}:", *status.mistakes]
+    missing, notes = sum(status.missing.values()), state.describe_removed()
     if not closed:
+        if missing:
+            notes.append(f"closed without {counted(missing, 'assignment')} of {counted(len(status.missing), 'item')}")
+        if status.mistakes:
+            notes += [f"closed with {counted(len(status.mistakes), 'mistake')}:", *status.mistakes]
         notes += describe_below_overlap(spec, fewer, "annotations")
     annotations = list(state.annotations.values())
     decisions = decide(state.items, state.questions, annotations, spec.annotators_per_item, spec.ties.dawid_skene)
@@ -357,7 +345,7 @@ def _close(state: RoundState, force: bool, other: RoundOutcome | None = None) ->
                 f"adjudication decides them: `h2htalk round open adjudication {path} --out FOLDER`"
             )
         notes += open_platform(spec.where).close(state)
-        missing, mistakes = sum(status.missing.values()), len(status.mistakes)
+        mistakes = len(status.mistakes)
         facts = {"missing": missing, "mistakes": mistakes, "below_overlap": fewer, "annotations": len(state.stored)}
         state.folder.add_event("closed", incomplete=bool(missing or mistakes), **facts)
     return replace(status, state="closed", notes=(*status.notes, *notes)), decisions
@@ -371,9 +359,8 @@ def reopen_round(
 ) -> tuple[Status, list[str]]:
     """Give items that need more annotators to others than those who annotated them or left.
 
-    Such items are below the overlap (skips, annotators who left), not clear in an adaptive round, or tied. A closed
-    round is open again if there are any, or if annotations came after it was closed. An item gets as many annotators as
-    are left for it. If the call is interrupted, the same call completes it.
+    Such items are below the overlap, not clear in an adaptive round, or tied. A closed round is open again if there are
+    any, or if annotations came after it was closed. If the call is interrupted, the same call completes it.
 
     Args:
         path: folder of an open or closed round.
@@ -415,27 +402,26 @@ def reopen_round(
             sets += (make_assignment_set(
                 state.spec, len(sets) + 1, state.items, requests.requested, changed, assigned, platform.assigns_items
             ),)  # fmt: skip
-        reopened: list[str] = []
+        renamed: list[str] = []
         if requests.requested or reopens:
             # The event comes first: interrupted after any later write, the round is open, so that closing it again
             # misses nothing that was published or collected.
-            if renamed := folder.archive_outcome():
-                reopened = [f"the round is open again; earlier results were renamed to {', '.join(renamed)}"]
+            renamed = folder.archive_outcome()
             assignments = sum(requests.requested.values())
             folder.add_event("reopened", items=len(requests.requested), assignments=assignments, left=len(without))
         folder.add_annotations(late)
         messages += _write_annotators(state, changed)
         folder.write_records(ASSIGNMENT_SETS, sets)
-        messages += [*platform.publish(read_state(folder)), *reopened]
+        state = read_state(folder)
+        messages += platform.publish(state)
+        if renamed:
+            messages.append(f"the round is open again; earlier results were renamed to {', '.join(renamed)}")
         if late:
-            by = (
-                "that came after closing count now; close the round again"
-                if closed
-                else "by returning annotators count now"
-            )
-            messages.append(f"annotations of {counted(len({one.key[:2] for one in late}), 'item')} {by}")
+            items = counted(len({one.key[:2] for one in late}), "item")
+            by = "that came after closing" if closed else "by returning annotators"
+            messages.append(f"annotations of {items} {by} count now")
         folder.protect()
-        return status_of(read_state(folder), Collected()), messages
+        return status_of(state, Collected()), messages
 
 
 def _changed_annotators(state: RoundState, without: Sequence[str], path: Path | None) -> tuple[Annotator, ...]:
@@ -502,9 +488,9 @@ def _write_annotators(state: RoundState, annotators: Sequence[Annotator]) -> lis
 def remove_annotator(path: str | Path, name: str, *, why: str = "", undo: bool = False) -> tuple[Status, list[str]]:
     """Remove an annotator's answers from decisions, agreement, statistics and overlap, or restore them with `undo`.
 
-    The answers stay in annotations.jsonl and payment.csv; what the annotator answers later is not stored. A closed
-    round stays closed: its results are renamed, and made anew from the other annotations. If the call is interrupted,
-    the same call completes it. `why`, which removing requires, is recorded in events.jsonl.
+    The answers stay in annotations.jsonl and payment.csv; what the annotator answers later is not stored. Results of a
+    closed round are renamed and made anew. If the call is interrupted, the same call completes it. `why`, which
+    removing requires, is recorded in events.jsonl.
     """
     folder = RoundFolder(as_path(path, "path")).require()
     if not why.strip() and not undo:

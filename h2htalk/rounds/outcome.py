@@ -25,8 +25,7 @@ from h2htalk.rounds.aggregation.decisions import (
 from h2htalk.rounds.annotations import Annotations, skips
 from h2htalk.rounds.annotators import COLUMNS
 from h2htalk.rounds.items import Item
-from h2htalk.rounds.round_folder import RoundFolder, read_record_lines
-from h2htalk.rounds.round_state import RoundState, read_state
+from h2htalk.rounds.round_folder import RoundFolder, RoundState, read_record_lines, read_state
 from h2htalk.rounds.settings import RoundSpec
 from h2htalk.rounds.texts.interface import question_title
 from h2htalk.text.escaping import csv_text
@@ -59,10 +58,7 @@ class RoundOutcome:
 
 
 def read_outcome(path: Path) -> RoundOutcome:
-    """Read the outcome of a closed round.
-
-    Raise RoundError if it is open or a copy without the private folder, DataError if a file is invalid or missing.
-    """
+    """Read the outcome of a closed round; raise RoundError if it is open, or a copy without the private folder."""
     folder = RoundFolder(path).require()
     state = read_state(folder)
     if state.phase != "closed":
@@ -101,10 +97,9 @@ def write_statistics(state: RoundState) -> list[str]:
 
 
 def _write_payment(state: RoundState) -> None:
-    """Write a CSV of annotators by name: completed and skipped items, and minutes; and the bonuses of Prolific.
+    """Write a CSV of annotators by name, and the bonuses of Prolific as its bulk payment takes them.
 
-    Skipped items are paid, too, and so are those of removed annotators. Bonuses are `participant_id,amount` lines
-    without a heading, as Prolific's bulk bonus payment takes them.
+    Skipped items are paid, too, and so are those of removed annotators.
     """
     done = Counter(who for them in completed_items(state.items, state.questions, state.stored).values() for who in them)
     skipped = Counter(annotator for _, annotator in skips(state.stored))
@@ -146,10 +141,7 @@ def _write_qualified(state: RoundState, passed: set[str]) -> list[str]:
 
 
 def tie_items(path: Path) -> Iterator[Item]:
-    """Yield one item for each tie of a closed round, with the tied labels as choices and the question as note.
-
-    Raise RoundError if the round is not closed or has no ties, DataError if a file is invalid.
-    """
+    """Yield one item for each tie of a closed round, with the tied labels as choices and the question as note."""
     outcome = read_outcome(path)
     items = {item.id: item for item in outcome.items}
     ties = [one for one in outcome.decisions.values() if one.rule == TIE]
@@ -192,8 +184,8 @@ def read_adjudications(folder: RoundFolder) -> dict[str, Adjudication]:
 def store_adjudications(folder: RoundFolder, other: RoundOutcome, decisions: Sequence[Decision]) -> str:
     """Store the decisions of an adjudication beside those of earlier ones, and return how many were applied.
 
-    Only decisions between exactly the labels that are tied now are stored. They replace what the same adjudication
-    decided before; a decision that it has withdrawn is removed. `decisions`: those before any adjudication.
+    Only decisions between exactly the labels that are tied now are stored; they replace what the same adjudication
+    decided before. `decisions`: those before any adjudication.
     """
     choices = {item.id: item.labels for item in other.items}
     ties = {tie_id(one.item, one.question): set(one.tied) for one in decisions if one.rule == TIE}

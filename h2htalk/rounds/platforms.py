@@ -9,7 +9,7 @@ from typing import Protocol, Self, cast
 
 from h2htalk.errors import MissingExtraError, RoundError, quoted, suggest
 from h2htalk.rounds.annotations import Annotation
-from h2htalk.rounds.round_state import RoundState
+from h2htalk.rounds.round_folder import RoundState
 
 PLATFORMS = {
     "spreadsheets": "h2htalk.rounds.spreadsheets.platform:SpreadsheetPlatform",

@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 from h2htalk.data.files import read_json_object
 from h2htalk.data.languages import Language
@@ -17,8 +16,7 @@ from h2htalk.rounds.aggregation.decisions import RULES, Decision
 from h2htalk.rounds.annotations import skips
 from h2htalk.rounds.assignment.remaining_annotations import annotations_to_request, pending_annotations
 from h2htalk.rounds.platforms import Collected, Message
-from h2htalk.rounds.round_folder import RoundFolder
-from h2htalk.rounds.round_state import RoundState, read_state
+from h2htalk.rounds.round_folder import RoundFolder, RoundState, read_state
 from h2htalk.text.tables import Table
 
 # Short forms of the reasons why alpha is undefined; agreement.json has the long ones.
@@ -93,13 +91,9 @@ class Status:
 
 
 def status_of(state: RoundState, collected: Collected, new: int = 0, *, quality: bool = False) -> Status:
-    """Return the status of a round.
+    """Return the status of a round after `collected`, of which `new` annotations were stored now.
 
-    Args:
-        state: the round, with what was collected.
-        collected: what the platform held.
-        new: number of annotations that were stored now.
-        quality: whether notes name removed annotators and warn of unusual answers.
+    With `quality`, notes name removed annotators and warn of unusual answers.
     """
     spec, items, annotators, completed = state.spec, state.items, state.annotators, state.completed
     skipped = skips(state.annotations)
@@ -260,19 +254,13 @@ def decisions_table(path: Path, decisions: Sequence[Decision]) -> Table:
         counts.setdefault(one.question, Counter())[one.rule] += 1
     rules = [rule for rule in RULES if any(count[rule] for count in counts.values())]
     agreement = read_json_object(path / "agreement.json")
-    rows = [
-        (name, *(count[rule] for rule in rules), *_alpha_cells(agreement.get(name))) for name, count in counts.items()
-    ]
+    rows = []
+    for name, count in counts.items():
+        found = agreement.get(name, {})
+        alpha, (low, high) = found.get("alpha"), found.get("interval") or ("", "")
+        shown = _SHORT_REASONS.get(found.get("reason"), "") if alpha is None else f"{alpha:.3f}"
+        rows.append((name, *(count[rule] for rule in rules), shown, f"{low:.3f} to {high:.3f}" if low != "" else ""))
     return Table("", ("question", *rules, "alpha", "95 %"), rows)
-
-
-def _alpha_cells(agreement: Any) -> tuple[str, str]:
-    """Return alpha and its interval, or why it is undefined."""
-    if not isinstance(agreement, dict) or agreement.get("alpha") is None:
-        reason = str(agreement.get("reason", "")) if isinstance(agreement, dict) else ""
-        return _SHORT_REASONS.get(reason, reason), ""
-    interval = agreement.get("interval")
-    return f"{agreement['alpha']:.3f}", f"{interval[0]:.3f} to {interval[1]:.3f}" if interval else ""
 
 
 def rounds_table(rounds: Sequence[Status]) -> Table:

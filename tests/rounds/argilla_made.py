@@ -13,12 +13,11 @@ import pytest
 from argilla_double import OWNER_KEY, ArgillaDouble
 
 from h2htalk.rounds.argilla import client
+from h2htalk.rounds.argilla.dataset_settings import record_id
 from h2htalk.rounds.argilla.platform import ArgillaPlatform
-from h2htalk.rounds.argilla.records import record_id
 from h2htalk.rounds.assignment.assignments import AssignmentSet
 from h2htalk.rounds.lifecycle import open_round
-from h2htalk.rounds.round_folder import RoundFolder
-from h2htalk.rounds.round_state import read_state
+from h2htalk.rounds.round_folder import RoundFolder, read_state
 from h2htalk.rounds.settings import Care, RoundSpec
 
 ITEMS: list[dict[str, Any]] = [

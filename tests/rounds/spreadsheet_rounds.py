@@ -12,8 +12,7 @@ from openpyxl import Workbook, load_workbook
 
 from h2htalk.rounds.lifecycle import open_round
 from h2htalk.rounds.platforms import Collected
-from h2htalk.rounds.round_folder import RoundFolder
-from h2htalk.rounds.round_state import read_state
+from h2htalk.rounds.round_folder import RoundFolder, read_state
 from h2htalk.rounds.settings import RoundSpec
 from h2htalk.rounds.spreadsheets.platform import SpreadsheetPlatform
 from h2htalk.rounds.spreadsheets.xlsx_writing import Spreadsheet, spreadsheets_of

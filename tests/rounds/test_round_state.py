@@ -35,7 +35,7 @@ def first_line(text: str) -> str:
     [
         ("assignment_sets.jsonl", lambda _: "{}\n", r"assignment_sets.jsonl:1: number: is missing"),
         ("private/annotators.jsonl", first_line, "annotators with items are missing"),
-        ("private/salt", lambda _: "00ff\n", "salt: no annotator can be identified"),
+        ("private/salt", lambda _: "00fg\n", "salt: no annotator can be identified"),
         ("private/salt", None, "salt: no annotator can be identified without it"),
         ("items.jsonl", first_line, "the item 'en-item-1' is missing"),
         ("events.jsonl", lambda _: '{"when":"2026"}\n', r"events.jsonl:1: an event needs a name"),

@@ -10,7 +10,7 @@ import statistics
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from itertools import pairwise, product
 from typing import Any
 
@@ -124,17 +124,12 @@ def statistics_csv(rows: Sequence[AnnotatorStatistics], pass_gold: float) -> str
 
     `qualified` is yes, no, or a note that there were too few gold answers; empty without gold answers.
     """
-    passed: dict[str, bool | str | None] = {**qualified(rows, pass_gold)}
+    passed, table = qualified(rows, pass_gold), []
     for one in rows:
-        if one.gold is not None and passed[one.annotator] is None:
-            passed[one.annotator] = f"too few gold answers: {one.gold.of} of at least {MIN_GOLD}"
-    table = [
-        (
-            one.annotator, one.annotated, one.skipped, *_cells(one.consensus), *_cells(one.gold), passed[one.annotator],
-            one.seconds, "; ".join(one.warnings),
-        )
-        for one in rows
-    ]  # fmt: skip
+        few = f"too few gold answers: {one.gold.of} of at least {MIN_GOLD}" if one.gold else None
+        qualifies = few if passed[one.annotator] is None else passed[one.annotator]
+        cells = one.annotator, one.annotated, one.skipped, *_cells(one.consensus), *_cells(one.gold)
+        table.append((*cells, qualifies, one.seconds, "; ".join(one.warnings)))
     return csv_text(HEADINGS, table)
 
 
@@ -199,18 +194,14 @@ def _gold(right: Mapping[str, Mapping[str, Value]], questions: Sequence[str], gi
 
 
 def _seconds_per_item(annotations: Iterable[Annotation]) -> dict[str, dict[str, float]]:
-    """Return annotator -> item -> seconds since their answer before it, without breaks.
+    """Return annotator -> item -> seconds since their answer before it, without breaks; first answers count.
 
-    The first answer on an item counts; times not in ISO 8601 are ignored. Annotators with fewer than ten such items are
-    left out, and those most of whose times are equal because they were collected together (spreadsheets).
+    Annotators with fewer than ten such items are left out, and those most of whose times are equal because they were
+    collected together (spreadsheets).
     """
     times: dict[str, dict[str, float]] = {}
     for one in annotations:
-        try:
-            when = datetime.fromisoformat(one.when)
-        except ValueError:
-            continue
-        seconds = (when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp()
+        seconds = datetime.fromisoformat(one.when).timestamp()
         theirs = times.setdefault(one.annotator, {})
         theirs[one.item] = min(seconds, theirs.get(one.item, math.inf))
     found = {}

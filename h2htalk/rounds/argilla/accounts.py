@@ -11,7 +11,7 @@ from h2htalk.errors import RoundError, counted, quoted
 from h2htalk.rounds.annotators import Annotator
 from h2htalk.rounds.argilla.client import ArgillaClient
 from h2htalk.rounds.argilla.dataset_settings import workspace_name
-from h2htalk.rounds.round_state import RoundState
+from h2htalk.rounds.round_folder import RoundState
 
 LOGINS, ACCOUNTS = "argilla_logins.csv", "argilla_accounts.json"
 PASSWORD_BYTES = 12

@@ -12,13 +12,14 @@ from h2htalk.data.languages import Language
 from h2htalk.errors import RoundError, counted, listed, quoted
 from h2htalk.rounds.argilla.client import ArgillaClient
 from h2htalk.rounds.argilla.dataset_settings import (
+    FIELD,
     RoundContent,
     RoundDataset,
     dataset_names,
+    displayed,
     settings_for,
     workspace_name,
 )
-from h2htalk.rounds.argilla.records import FIELD, displayed
 from h2htalk.rounds.platforms import Message
 
 # Records in one listing, the server's limit.
@@ -37,13 +38,12 @@ class WorkspaceDatasets:
 
     Attributes:
         by_name: all datasets.
-        ours: assignment set and session -> dataset with this round's marker; a dataset may be renamed in Argilla.
-        duplicates: names of further datasets with the marker of the same session.
+        ours: assignment set and session -> dataset with this round's marker; a dataset may be renamed in Argilla, and
+            of copies the first counts.
     """
 
     by_name: Mapping[str, dict[str, Any]]
     ours: Mapping[tuple[int, int], dict[str, Any]]
-    duplicates: tuple[str, ...] = ()
 
     def find(self, planned: RoundDataset) -> dict[str, Any] | None:
         """Return a dataset of the round, whatever its name is; None if it does not exist."""
@@ -53,16 +53,12 @@ class WorkspaceDatasets:
 def datasets_in(client: ArgillaClient, workspace_id: str | None, marker: str) -> WorkspaceDatasets:
     """Return the datasets in a workspace; none if it does not exist. `marker`: of the round."""
     records = client.get("/api/v1/me/datasets", workspace_id=workspace_id)["items"] if workspace_id else []
-    ours: dict[tuple[int, int], dict[str, Any]] = {}
-    duplicates = []
-    for one in sorted(records, key=lambda one: (str(one.get("inserted_at")), one["id"])):
+    ours = {}
+    for one in sorted(records, key=lambda one: (str(one.get("inserted_at")), one["id"]), reverse=True):
         data = _marker_data(one)
         if data.get("round") == marker:
-            key = (data["assignment_set"], data["session"])
-            if key in ours:
-                duplicates.append(one["name"])
-            ours.setdefault(key, one)
-    return WorkspaceDatasets({one["name"]: one for one in records}, ours, tuple(duplicates))
+            ours[data["assignment_set"], data["session"]] = one
+    return WorkspaceDatasets({one["name"]: one for one in records}, ours)
 
 
 def require_free(client: ArgillaClient, content: RoundContent, datasets: WorkspaceDatasets, language: Language) -> None:
@@ -167,16 +163,11 @@ def _fingerprints(settings: Mapping[str, Any]) -> dict[str, str]:
 
 
 def describe_changes(client: ArgillaClient, planned: RoundDataset, dataset: Mapping[str, Any]) -> list[Message]:
-    """Return messages on changes of a dataset's name and settings since it was created."""
-    messages: list[Message] = []
-    if dataset["name"] != planned.name:
-        problem = f"renamed to {quoted(dataset['name'])} on the server; it still counts"
-        messages.append(Message(planned.name, problem, "renamed"))
+    """Return a message on changes of a dataset's settings since it was created."""
     if dataset["status"] == "draft":
-        messages.append(Message(planned.name, f"not created completely; complete it with {_AGAIN}"))
-    elif changed := _changed_settings(client, dataset):
-        messages.append(Message(planned.name, f"changed on the server: {changed}; restore its settings"))
-    return messages
+        return [Message(planned.name, f"not created completely; complete it with {_AGAIN}")]
+    changed = _changed_settings(client, dataset)
+    return [Message(planned.name, f"changed on the server: {changed}; restore its settings")] if changed else []
 
 
 def describe_missing(planned: RoundDataset, due: Collection[str], existing: Collection[str]) -> list[Message]:
@@ -211,16 +202,6 @@ def describe_edited(
         f"and create them again with {_AGAIN}"
     )
     return [Message(planned.name, problem, "edited")]
-
-
-def describe_duplicates(datasets: Mapping[str, WorkspaceDatasets]) -> list[Message]:
-    """Return messages on second datasets of a session, by workspace name: their responses are not read."""
-    problem = "is a copy of a session's dataset; its responses do not count: check it, and delete it in Argilla"
-    return [
-        Message(workspace, f"the dataset {quoted(name)} {problem}", "copy")
-        for workspace, found in sorted(datasets.items())
-        for name in found.duplicates
-    ]
 
 
 # --- Search index: annotators see it, and if it is broken no work seems to be left ------------------------------------
@@ -276,23 +257,3 @@ def records_of(client: ArgillaClient, dataset_id: str, include: str = "") -> Ite
         offset += PAGE
         if not listing["items"] or offset >= listing["total"]:
             return
-
-
-def offered_items(
-    dataset: Mapping[str, Any], records: Iterable[Mapping[str, Any]], items: Mapping[str, str]
-) -> dict[str, int]:
-    """Return item -> annotators that the server still offers it to; it counts the responses of others, too.
-
-    Args:
-        dataset: as the server lists it.
-        records: of the dataset, with responses.
-        items: record id -> item id.
-    """
-    requested = dataset["distribution"]["min_submitted"]
-    offered = {}
-    for record in records:
-        if record["external_id"] in items:
-            submitted = sum(one["status"] == "submitted" for one in record.get("responses") or ())
-            remaining = 0 if record["status"] == "completed" else max(0, requested - submitted)
-            offered[items[record["external_id"]]] = remaining
-    return offered

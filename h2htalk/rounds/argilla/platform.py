@@ -24,6 +24,7 @@ from h2htalk.rounds.argilla.dataset_settings import (
     RoundContent,
     RoundDataset,
     read_guidelines,
+    record_ids,
     round_content,
     round_datasets,
     workspace_name,
@@ -32,22 +33,19 @@ from h2htalk.rounds.argilla.datasets import (
     REPAIR,
     datasets_in,
     describe_changes,
-    describe_duplicates,
     describe_edited,
     describe_index,
     describe_missing,
     ensure_dataset,
-    offered_items,
     records_of,
     require_free,
     require_indexed,
 )
 from h2htalk.rounds.argilla.read_annotations import ArgillaResponse, read_responses, responses_of
 from h2htalk.rounds.argilla.record_publishing import AdvanceDiscards, publish_records
-from h2htalk.rounds.argilla.records import record_ids
 from h2htalk.rounds.platforms import Collected, Message
 from h2htalk.rounds.questions import SKIPPED
-from h2htalk.rounds.round_state import RoundState
+from h2htalk.rounds.round_folder import RoundState
 
 # Responses discarded in advance: the server cannot tell them from an annotator's own.
 DISCARDS = "argilla_discards.jsonl"
@@ -200,9 +198,15 @@ def _read_datasets(
             notes += [Message(planned.name, problem)] * bool(planned.current)
             continue
         records = list(records_of(client, dataset["id"], "responses"))
-        existing = offered_items(dataset, records, items)
         responses += responses_of(planned.name, records, items)
-        offered |= existing
+        existing = set[str]()
+        for record in records:
+            if name := items.get(record["external_id"]):
+                # The server counts the responses of others, too.
+                given = sum(one["status"] == "submitted" for one in record.get("responses") or ())
+                left = max(0, dataset["distribution"]["min_submitted"] - given)
+                offered[name] = 0 if record["status"] == "completed" else left
+                existing.add(name)
         mistakes += describe_edited(planned, content, records, items)
         notes += describe_changes(client, planned, dataset)
         notes += describe_missing(planned, planned.current & needed.keys(), existing)
@@ -214,7 +218,6 @@ def _read_datasets(
                 f"stored; start it, and if its index is empty, run `{REPAIR}` on the server"
             )
         notes += messages or []
-    notes += describe_duplicates(datasets)
     return Collected(mistakes=tuple(mistakes), notes=tuple(notes), offered=offered), responses
 
 

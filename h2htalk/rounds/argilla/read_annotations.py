@@ -14,8 +14,7 @@ from h2htalk.rounds.annotators import Annotator
 from h2htalk.rounds.items import Item
 from h2htalk.rounds.platforms import Collected, Message
 from h2htalk.rounds.questions import SKIPPED, Question, Value
-from h2htalk.rounds.round_folder import now
-from h2htalk.rounds.round_state import RoundState
+from h2htalk.rounds.round_folder import RoundState, now
 
 # Responses of a user who is no annotator that a note names.
 _MAX_NAMED = 3

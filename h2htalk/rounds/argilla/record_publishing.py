@@ -18,9 +18,8 @@ from h2htalk.data.subtasks import SUBTASKS
 from h2htalk.errors import RoundError
 from h2htalk.rounds.argilla.accounts import Accounts
 from h2htalk.rounds.argilla.client import ArgillaClient
-from h2htalk.rounds.argilla.dataset_settings import RoundContent, RoundDataset
+from h2htalk.rounds.argilla.dataset_settings import FIELD, RoundContent, RoundDataset, displayed, record_id
 from h2htalk.rounds.argilla.datasets import records_of
-from h2htalk.rounds.argilla.records import FIELD, displayed, record_id
 from h2htalk.rounds.assignment.assignments import is_eligible
 from h2htalk.rounds.items import Item
 
@@ -55,23 +54,6 @@ class AdvanceDiscards:
             write_jsonl(self.path, ({"dataset": d, "item": item, "annotator": v} for d, item, v in sorted(rows)))
 
 
-@dataclass(frozen=True, slots=True)
-class _ItemChanges:
-    """Changes of one item: only missing responses are discarded, and only our discards are deleted.
-
-    Attributes:
-        item: its id.
-        to_discard: annotators for whom it is discarded now.
-        answered: annotators who responded although it was discarded for them: later responses are their own.
-        to_restore: annotators for whom it is restored, with our response (None: it was deleted already).
-    """
-
-    item: str
-    to_discard: Sequence[str]
-    answered: Sequence[str]
-    to_restore: Sequence[tuple[str, Mapping[str, Any] | None]]
-
-
 def publish_records(
     client: ArgillaClient,
     content: RoundContent,
@@ -102,23 +84,32 @@ def publish_records(
     question_ids = {one["name"]: one["id"] for one in questions if one["name"] in names}
     existing = {one["external_id"]: one for one in records_of(client, dataset["id"], "responses")}
     discarded = {(item, annotator) for name, item, annotator in discards.all() if name == planned.name}
+    members = accounts.members[planned.workspace]
     annotated = {(item, annotator) for item, annotator, _ in state.annotations}
-    changes, new, late = [], [], []
+    new, late = [], []
+    # (dataset, item, annotator) that were discarded in advance and answered since, are discarded now, are restored.
+    answered, added, restored = [], [], {}
     for name in planned.items:
         id = record_id(name, content.salt)
         old = existing.get(id)
         if old is None and not (name in needed and name in planned.current):
             continue
-        earlier = {annotator for item, annotator in discarded if item == name}
-        item = content.items[name]
+        item, responses = content.items[name], {one["user_id"]: one for one in (old or {}).get("responses") or ()}
         excluded = {one.id for one in state.annotators if not is_eligible(one, item) or (name, one.id) in annotated}
         if name not in planned.current and old is not None and old["status"] != "completed":
             excluded = set(accounts.ids)  # it is offered in a later assignment set
-        change = _item_changes(planned, name, old, accounts, excluded, earlier)
-        changes.append(change)
+        # Only missing responses are discarded, and only our discards are deleted.
+        for one, user in sorted(accounts.ids.items()):
+            response = responses.get(user)
+            if (name, one) in discarded and response is not None and not is_empty_discard(response):
+                answered.append((planned.name, name, one))  # later responses are their own
+            elif (name, one) in discarded and one not in excluded:
+                restored[planned.name, name, one] = response
+        to_discard = [one for one in sorted(excluded) if one in members and accounts.ids[one] not in responses]
+        added += [(planned.name, name, one) for one in to_discard]
         record = record_for(
             id, item, planned, question_ids,
-            suggest=state.spec.suggest, discarded=[accounts.ids[annotator] for annotator in change.to_discard],
+            suggest=state.spec.suggest, discarded=[accounts.ids[annotator] for annotator in to_discard],
         )  # fmt: skip
         if old is None:
             new.append(record)
@@ -128,61 +119,31 @@ def publish_records(
                 "record in Argilla, then repeat the command"
             )
         else:
-            late += [(old["id"], accounts.key(annotator)) for annotator in change.to_discard]
-    discards.change(
-        remove=[(planned.name, one.item, annotator) for one in changes for annotator in one.answered],
-        add=[(planned.name, one.item, annotator) for one in changes for annotator in one.to_discard],
-    )
+            late += [(old["id"], accounts.key(annotator)) for annotator in to_discard]
+    discards.change(remove=answered, add=added)
     for batch in batches(new):
         client.call("PUT", f"{path}/records/bulk", {"items": batch})
     for id, key in late:
         # 409: the annotator has just responded, or our own first attempt succeeded and its reply was lost.
         client.call("POST", f"/api/v1/records/{id}/responses", EMPTY_DISCARD, allowed=(409,), key=key)
-    messages = [line for one in changes for line in _restore(client, planned, accounts, one)]
-    discards.change(remove=[(planned.name, one.item, annotator) for one in changes for annotator, _ in one.to_restore])
+    messages = []
+    for (_, item_id, annotator), response in restored.items():
+        # None: it was deleted already.
+        if response is not None and _restore(client, response, accounts.key(annotator)):
+            messages.append(f"{planned.name}: item {item_id} was answered while it was restored; the answer is kept")
+    discards.change(remove=restored)
     return len(new), messages
 
 
-def _item_changes(
-    planned: RoundDataset,
-    name: str,
-    record: Mapping[str, Any] | None,
-    accounts: Accounts,
-    excluded: Collection[str],
-    discarded: Collection[str],
-) -> _ItemChanges:
-    """Return the changes of an item.
-
-    Args:
-        planned, accounts: dataset and accounts.
-        name, record: the item, and its record on the server if it has one.
-        excluded: annotators who must not get it.
-        discarded: annotators for whom it was discarded earlier.
-    """
-    responses = {str(one["user_id"]): one for one in record["responses"]} if record else {}
-    ours = {one: responses.get(user) for one, user in sorted(accounts.ids.items()) if one in discarded}
-    answered = [one for one, response in ours.items() if response is not None and not is_empty_discard(response)]
-    members = accounts.members[planned.workspace]
-    to_discard = [one for one in sorted(excluded) if one in members and accounts.ids[one] not in responses]
-    to_restore = [(v, one) for v, one in ours.items() if v not in excluded and v not in answered]
-    return _ItemChanges(name, to_discard, answered, to_restore)
-
-
-def _restore(client: ArgillaClient, planned: RoundDataset, accounts: Accounts, changes: _ItemChanges) -> list[str]:
-    """Delete our discards, so that annotators get an item; return messages for the manager."""
-    messages = []
-    for annotator, response in changes.to_restore:
-        if response is None:
-            continue
-        status, deleted = client.call("DELETE", f"/api/v1/responses/{response['id']}", allowed=(404,))
-        if status == 404 or is_empty_discard(deleted):
-            continue
-        # The annotator has just responded. 409: and again since.
-        body = {"status": deleted["status"], "values": deleted["values"]}
-        path = f"/api/v1/records/{deleted['record_id']}/responses"
-        client.call("POST", path, body, allowed=(409,), key=accounts.key(annotator))
-        messages.append(f"{planned.name}: item {changes.item} was answered while it was restored; the answer is kept")
-    return messages
+def _restore(client: ArgillaClient, response: Mapping[str, Any], key: str) -> bool:
+    """Delete a discard of ours; return whether the annotator answered meanwhile, whose answer is sent again."""
+    status, deleted = client.call("DELETE", f"/api/v1/responses/{response['id']}", allowed=(404,))
+    if status == 404 or is_empty_discard(deleted):
+        return False
+    body = {"status": deleted["status"], "values": deleted["values"]}
+    # 409: they answered again since.
+    client.call("POST", f"/api/v1/records/{deleted['record_id']}/responses", body, allowed=(409,), key=key)
+    return True
 
 
 def record_for(

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from h2htalk.errors import RoundError, counted, quoted
 from h2htalk.rounds.aggregation.decisions import completed_items, votes_on
-from h2htalk.rounds.aggregation.votes import Vote, majority, tabulate
+from h2htalk.rounds.aggregation.votes import Vote, majority
 from h2htalk.rounds.annotations import Annotations, skips
 from h2htalk.rounds.annotators import Annotator
 from h2htalk.rounds.assignment.assignments import AssignmentSet, assign, group_items, is_eligible
@@ -145,19 +145,18 @@ def _below_overlap(
 def needs_more(votes: Iterable[Vote], items: Iterable[str], rule: Adaptive, maximum: int) -> dict[str, int]:
     """Return how many more votes each item needs until one label leads by `rule.lead`, if all are for that label.
 
-    Votes on other items are ignored. Items are in the order of `items`; 0 for one that is clear or has `maximum` votes.
+    Votes on other items are ignored; an item that is clear or has `maximum` votes needs 0.
     """
-    import numpy as np
-
-    table, names = tabulate(votes), list(dict.fromkeys(items))
-    rows = {item: row for row, item in enumerate(table.items)}
-    # A last row for items without votes, and at least two columns.
-    counts = np.zeros((len(rows) + 1, max(len(table.labels), 2)), dtype=np.int64)
-    counts[:-1, : len(table.labels)] = table.counts()
-    counts = np.sort(counts[[rows.get(item, len(rows)) for item in names]], axis=1)
-    given, ahead = counts.sum(axis=1), counts[:, -1] - counts[:, -2]
-    more = np.clip(np.maximum(rule.minimum - given, rule.lead - ahead), 0, np.maximum(maximum - given, 0))
-    return dict(zip(names, more.tolist(), strict=True))
+    counts: dict[str, Counter[str]] = {item: Counter() for item in items}
+    for vote in votes:
+        if vote.item in counts:
+            counts[vote.item][vote.label] += 1
+    more = {}
+    for item, labels in counts.items():
+        first, second = (*sorted(labels.values(), reverse=True), 0, 0)[:2]
+        wanted = max(rule.minimum - labels.total(), rule.lead - (first - second))
+        more[item] = max(0, min(wanted, maximum - labels.total()))
+    return more
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,8 +20,7 @@ from h2htalk.progress import Progress
 from h2htalk.rounds.annotations import Annotation
 from h2htalk.rounds.platforms import Collected, Message
 from h2htalk.rounds.questions import SKIPPED
-from h2htalk.rounds.round_folder import protect_folder, read_record_lines
-from h2htalk.rounds.round_state import RoundState
+from h2htalk.rounds.round_folder import RoundState, protect_folder, read_record_lines
 from h2htalk.rounds.spreadsheets.xlsx_reading import (
     CellValue,
     ReturnedWorkbook,

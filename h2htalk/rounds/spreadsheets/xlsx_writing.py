@@ -28,7 +28,7 @@ from h2htalk.rounds.annotators import Annotator
 from h2htalk.rounds.assignment.assignments import Assignment
 from h2htalk.rounds.items import Item
 from h2htalk.rounds.questions import Question
-from h2htalk.rounds.round_state import RoundState
+from h2htalk.rounds.round_folder import RoundState
 from h2htalk.rounds.spreadsheets.item_text import cell_text, context_blocks, item_blocks, join_blocks, reply_blocks
 from h2htalk.rounds.texts.interface import (
     interface_text,
@@ -195,6 +195,10 @@ class SpreadsheetRow:
     cells: Mapping[str, str]
     lines: Sequence[tuple[str, str, str]]
 
+    @property
+    def checksum(self) -> str:
+        return texts_checksum(self.cells, "".join(f"{speaker}{text}" for speaker, text, _ in self.lines))
+
 
 def _row(state: RoundState, assignment: Assignment, item: Item, language: Language) -> SpreadsheetRow:
     number = assignment.place
@@ -270,32 +274,139 @@ def write_workbook(
     state: RoundState, spreadsheet: Spreadsheet, path: Path, answers: TypedAnswers | None = None
 ) -> None:
     """Write a spreadsheet; with `answers` only the rows that it names, filled in. Raise DataError, OSError."""
-    book, language = Workbook(), spreadsheet.language
-    add_styles(book)
-    _write_guidelines(book.active, state.folder.guidelines(language), language)
-    items = {item.id: item for item in state.items}
-    rows = [_row(state, one, items[one.item], language) for one in spreadsheet.assignments]
-    columns = [*_text_columns(rows, language), *answer_columns(state.questions, language)]
-    first_lines = _write_texts(book, [row for row in rows if row.lines], language)
-    lists = _Lists(book.create_sheet(LISTS))
-    for at, session in enumerate(sorted({row.session for row in rows}), 1):
-        sheet = book.create_sheet(interface_text("session_number", language, number=session), at)
-        shown = [row for row in rows if row.session == session and (answers is None or row.number in answers)]
-        _write_session(sheet, columns, shown, language, lists, first_lines, answers or {})
-    sheet = book.create_sheet(CODES)
-    sheet.sheet_state = "hidden"
-    codes = [("item", spreadsheet.code, state.name, spreadsheet.annotator.name)]
-    for at, cells in enumerate([*codes, *((row.number, _checksum(row)) for row in rows)], 1):
-        for column, value in enumerate(cells, 1):
-            write_cell(sheet, at, column, value, "plain")
-    _finish_sheet(sheet, landscape=False)
     whole = io.BytesIO()  # a ZipFile on a full disk would complain a second time when it is collected
-    book.save(whole)
+    _BookWriter(state, spreadsheet, answers).book.save(whole)
     path.write_bytes(whole.getvalue())
 
 
-def _checksum(row: SpreadsheetRow) -> str:
-    return texts_checksum(row.cells, "".join(f"{speaker}{text}" for speaker, text, _ in row.lines))
+class _BookWriter:
+    """A workbook, whose sheets are written when it is made."""
+
+    def __init__(self, state: RoundState, spreadsheet: Spreadsheet, answers: TypedAnswers | None) -> None:
+        self.book, self.language = Workbook(), spreadsheet.language
+        add_styles(self.book)
+        items = {item.id: item for item in state.items}
+        rows = [_row(state, one, items[one.item], self.language) for one in spreadsheet.assignments]
+        columns = [*_text_columns(rows, self.language), *answer_columns(state.questions, self.language)]
+        self._write_guidelines(state.folder.guidelines(self.language))
+        self._first_lines = self._write_texts([row for row in rows if row.lines])
+        self._lists = self._hidden_sheet(LISTS)
+        self._ranges: dict[tuple[str, ...], str] = {}
+        for at, session in enumerate(sorted({row.session for row in rows}), 1):
+            sheet = self.book.create_sheet(interface_text("session_number", self.language, number=session), at)
+            shown = [row for row in rows if row.session == session and (answers is None or row.number in answers)]
+            self._write_session(sheet, columns, shown, answers or {})
+        codes = [("item", spreadsheet.code, state.name, spreadsheet.annotator.name)]
+        sheet = self._hidden_sheet(CODES)
+        for at, cells in enumerate([*codes, *((row.number, row.checksum) for row in rows)], 1):
+            for column, value in enumerate(cells, 1):
+                write_cell(sheet, at, column, value, "plain")
+
+    def _hidden_sheet(self, title: str) -> Worksheet:
+        sheet = self.book.create_sheet(title)
+        sheet.sheet_state = "hidden"
+        _finish_sheet(sheet, landscape=False)
+        return sheet
+
+    def _write_guidelines(self, text: str) -> None:
+        sheet = self.book.active
+        sheet.title = interface_text("guidelines", self.language)
+        sheet.column_dimensions["A"].width = 82
+        parts = [(style, part) for style, line in guideline_lines(text) for part in split_text(line)]
+        for at, (style, part) in enumerate(parts, 1):
+            write_cell(sheet, at, 1, part, style)
+        _finish_sheet(sheet, landscape=False)
+
+    def _write_texts(self, rows: Sequence[SpreadsheetRow]) -> dict[int, int]:
+        """Write the separate texts, one row a line, with the speakers beside it; return item number -> first row."""
+        first: dict[int, int] = {}
+        if not rows:
+            return first
+        sheet = self.book.create_sheet(interface_text("texts", self.language))
+        for letter, width in _TEXT_WIDTHS.items():
+            sheet.column_dimensions[letter].width = width
+        sheet.column_dimensions["A"].hidden = sheet.row_dimensions[1].hidden = True
+        for column, key in enumerate(("item", *LINE), 1):
+            write_cell(sheet, 1, column, key, "plain")
+        lines = [(row.number, *line) for row in rows for line in row.lines]
+        for at, (number, speaker, text, style) in enumerate(lines, 2):
+            first.setdefault(number, at)
+            write_cell(sheet, at, 1, number, "plain")
+            write_cell(sheet, at, 2, speaker, "plain")
+            write_cell(sheet, at, 3, text, style)
+        _finish_sheet(sheet, landscape=False)
+        return first
+
+    def _write_session(
+        self,
+        sheet: Worksheet,
+        columns: Sequence[SpreadsheetColumn],
+        rows: Sequence[SpreadsheetRow],
+        answers: TypedAnswers,
+    ) -> None:
+        for number, column in enumerate(columns, 1):
+            # Chinese fits into narrow columns without rotation, two characters a line.
+            rotated = bool(column.label) and find_language(self.language).spaced
+            write_cell(sheet, 1, number, column.key, "plain")
+            write_cell(sheet, 2, number, column.heading, "rotated" if rotated else "head")
+            sheet.column_dimensions[get_column_letter(number)].width = column.width
+            if rotated:
+                sheet.row_dimensions[2].height = _ROTATED_HEIGHT
+            if column.key not in _WIDTHS:
+                style = "comment" if column.question is not None and column.question.form == "text" else "answer"
+                for at, row in enumerate(rows, _FIRST_ROW):
+                    write_cell(sheet, at, number, answers.get(row.number, {}).get(column.key), style, is_typed=True)
+                self._add_choices(sheet, get_column_letter(number), column, rows)
+                continue
+            for at, row in enumerate(rows, _FIRST_ROW):
+                value = row.number if column.key == "item" else row.cells.get(column.key, "")
+                is_link = column.key == "text" and bool(row.lines)
+                style = "link" if is_link else "notice" if column.key == "notice" and value else "text"
+                cell = write_cell(sheet, at, number, value, style)
+                if is_link:
+                    place = f"'{interface_text('texts', self.language)}'!C{self._first_lines[row.number]}"
+                    cell.hyperlink = Hyperlink(ref=cell.coordinate, location=place)
+        sheet.row_dimensions[1].hidden = True
+        sheet.freeze_panes = f"B{_FIRST_ROW}"
+        sheet.print_title_rows = "2:2"
+        _finish_sheet(sheet, landscape=True)
+
+    def _add_choices(
+        self, sheet: Worksheet, letter: str, column: SpreadsheetColumn, rows: Sequence[SpreadsheetRow]
+    ) -> None:
+        """Add drop-down lists, one for all rows with the same choices."""
+        question, language = column.question, self.language
+        groups: dict[tuple[str, ...], list[str]] = {}
+        for at, row in enumerate(rows, _FIRST_ROW):
+            if question is None or question.form == "labels":
+                choices: tuple[str, ...] = (interface_text("yes" if question else "skip_yes", language),)
+            else:
+                choices = tuple(item_choices(question, row.item.labels, language).values())
+            groups.setdefault(choices, []).append(f"{letter}{at}")
+        title = label_text(question.name, column.label, language) if question and column.label else column.heading
+        for choices, cells in groups.items():
+            rule = DataValidation(
+                type="list" if choices else None,
+                formula1=self._range_of(choices) if choices else None,
+                allow_blank=True,
+                showInputMessage=True,
+                prompt=column.help[:MAX_PROMPT],
+                promptTitle=title.split("\n")[0][:MAX_PROMPT_TITLE],
+                sqref=" ".join(cells) if len(groups) > 1 else f"{cells[0]}:{cells[-1]}",
+            )
+            if choices:
+                rule.showErrorMessage, rule.errorStyle = True, "stop"
+                rule.error = rule.errorTitle = interface_text("choose", language)
+            sheet.add_data_validation(rule)
+
+    def _range_of(self, choices: tuple[str, ...]) -> str:
+        """Return the range of choices on the hidden sheet: a list inside a validation is limited to 255 characters."""
+        if choices not in self._ranges:
+            letter = get_column_letter(len(self._ranges) + 1)
+            for number, choice in enumerate(choices, 1):
+                write_cell(self._lists, number, len(self._ranges) + 1, choice, "plain")
+            self._ranges[choices] = f"'{LISTS}'!${letter}$1:${letter}${len(choices)}"
+        return self._ranges[choices]
 
 
 def _text_columns(rows: Sequence[SpreadsheetRow], language: Language) -> list[SpreadsheetColumn]:
@@ -311,129 +422,6 @@ def _text_columns(rows: Sequence[SpreadsheetRow], language: Language) -> list[Sp
     }
     used = {"item"}.union(*(row.cells for row in rows))
     return [SpreadsheetColumn(key, heading, _WIDTHS[key]) for key, heading in headings.items() if key in used]
-
-
-def _write_guidelines(sheet: Worksheet, text: str, language: Language) -> None:
-    sheet.title = interface_text("guidelines", language)
-    sheet.column_dimensions["A"].width = 82
-    parts = [(style, part) for style, line in guideline_lines(text) for part in split_text(line)]
-    for at, (style, part) in enumerate(parts, 1):
-        write_cell(sheet, at, 1, part, style)
-    _finish_sheet(sheet, landscape=False)
-
-
-def _write_texts(book: Workbook, rows: Sequence[SpreadsheetRow], language: Language) -> dict[int, int]:
-    """Write the separate texts, one row a line, with the speakers beside it; return item number -> its first row."""
-    first: dict[int, int] = {}
-    if not rows:
-        return first
-    sheet = book.create_sheet(interface_text("texts", language))
-    for letter, width in _TEXT_WIDTHS.items():
-        sheet.column_dimensions[letter].width = width
-    sheet.column_dimensions["A"].hidden = sheet.row_dimensions[1].hidden = True
-    for column, key in enumerate(("item", *LINE), 1):
-        write_cell(sheet, 1, column, key, "plain")
-    lines = [(row.number, *line) for row in rows for line in row.lines]
-    for at, (number, speaker, text, style) in enumerate(lines, 2):
-        first.setdefault(number, at)
-        write_cell(sheet, at, 1, number, "plain")
-        write_cell(sheet, at, 2, speaker, "plain")
-        write_cell(sheet, at, 3, text, style)
-    _finish_sheet(sheet, landscape=False)
-    return first
-
-
-def _write_session(
-    sheet: Worksheet,
-    columns: Sequence[SpreadsheetColumn],
-    rows: Sequence[SpreadsheetRow],
-    language: Language,
-    lists: _Lists,
-    first_lines: Mapping[int, int],
-    answers: TypedAnswers,
-) -> None:
-    for number, column in enumerate(columns, 1):
-        letter = get_column_letter(number)
-        # Chinese fits into narrow columns without rotation, two characters a line.
-        rotated = bool(column.label) and find_language(language).spaced
-        write_cell(sheet, 1, number, column.key, "plain")
-        write_cell(sheet, 2, number, column.heading, "rotated" if rotated else "head")
-        sheet.column_dimensions[letter].width = column.width
-        if rotated:
-            sheet.row_dimensions[2].height = _ROTATED_HEIGHT
-        is_comment = column.question is not None and column.question.form == "text"
-        for at, row in enumerate(rows, _FIRST_ROW):
-            if column.key not in _WIDTHS:
-                typed = answers.get(row.number, {}).get(column.key)
-                write_cell(sheet, at, number, typed, "comment" if is_comment else "answer", is_typed=True)
-                continue
-            value = row.number if column.key == "item" else row.cells.get(column.key, "")
-            is_link = column.key == "text" and bool(row.lines)
-            style = "link" if is_link else "notice" if column.key == "notice" and value else "text"
-            cell = write_cell(sheet, at, number, value, style)
-            if is_link:
-                place = f"'{interface_text('texts', language)}'!C{first_lines[row.number]}"
-                cell.hyperlink = Hyperlink(ref=cell.coordinate, location=place)
-        if column.key not in _WIDTHS:
-            _add_choices(sheet, letter, column, rows, language, lists)
-    sheet.row_dimensions[1].hidden = True
-    sheet.freeze_panes = f"B{_FIRST_ROW}"
-    sheet.print_title_rows = "2:2"
-    _finish_sheet(sheet, landscape=True)
-
-
-def _add_choices(
-    sheet: Worksheet,
-    letter: str,
-    column: SpreadsheetColumn,
-    rows: Sequence[SpreadsheetRow],
-    language: Language,
-    lists: _Lists,
-) -> None:
-    """Add drop-down lists, one for all rows with the same choices."""
-    question = column.question
-    groups: dict[tuple[str, ...], list[str]] = {}
-    for at, row in enumerate(rows, _FIRST_ROW):
-        if question is None or question.form == "labels":
-            choices: tuple[str, ...] = (interface_text("yes" if question else "skip_yes", language),)
-        else:
-            choices = tuple(item_choices(question, row.item.labels, language).values())
-        groups.setdefault(choices, []).append(f"{letter}{at}")
-    title = label_text(question.name, column.label, language) if question and column.label else column.heading
-    for choices, cells in groups.items():
-        rule = DataValidation(
-            type="list" if choices else None,
-            formula1=lists.range_of(choices) if choices else None,
-            allow_blank=True,
-            showInputMessage=True,
-            prompt=column.help[:MAX_PROMPT],
-            promptTitle=title.split("\n")[0][:MAX_PROMPT_TITLE],
-            sqref=" ".join(cells) if len(groups) > 1 else f"{cells[0]}:{cells[-1]}",
-        )
-        if choices:
-            rule.showErrorMessage, rule.errorStyle = True, "stop"
-            rule.error = rule.errorTitle = interface_text("choose", language)
-        sheet.add_data_validation(rule)
-
-
-class _Lists:
-    """Lists of choices in a hidden sheet, each once: a list inside a validation is limited to 255 characters."""
-
-    def __init__(self, sheet: Worksheet) -> None:
-        self._sheet = sheet
-        sheet.sheet_state = "hidden"
-        _finish_sheet(sheet, landscape=False)
-        self._ranges: dict[tuple[str, ...], str] = {}
-
-    def range_of(self, choices: tuple[str, ...]) -> str:
-        """Return the range of cells with these choices, as a validation names it."""
-        if choices not in self._ranges:
-            at = len(self._ranges) + 1
-            for number, choice in enumerate(choices, 1):
-                write_cell(self._sheet, number, at, choice, "plain")
-            letter = get_column_letter(at)
-            self._ranges[choices] = f"'{LISTS}'!${letter}$1:${letter}${len(choices)}"
-        return self._ranges[choices]
 
 
 # --- Cells ------------------------------------------------------------------------------------------------------------

@@ -22,7 +22,7 @@ from h2htalk.rounds.argilla.client import ArgillaClient, connect
 from h2htalk.rounds.argilla.platform import ArgillaPlatform
 from h2htalk.rounds.lifecycle import open_round, remove_annotator, reopen_round, round_status
 from h2htalk.rounds.questions import QUESTIONS
-from h2htalk.rounds.round_state import read_state
+from h2htalk.rounds.round_folder import read_state
 
 pytestmark = [pytest.mark.live, pytest.mark.timeout(600), pytest.mark.usefixtures("signed_in")]
 

@@ -134,10 +134,9 @@ def test_seconds_per_item(gaps: list[float], seconds: float | None) -> None:
     assert (timed(gaps).seconds, timed(gaps).warnings) == (seconds, ())
 
 
-def test_later_changes_and_invalid_times_are_ignored() -> None:
+def test_later_changes_do_not_count_as_time() -> None:
     answers = [answer("a", n, "keep", "keep", at(30 * n)) for n in range(13)]
-    answers += [answer("a", 3, "quality", 4, at(5000)), answer("a", 20, "keep", "keep", "yesterday")]
-    answers.append(answer("a", 13, "keep", "keep", at(390).removesuffix("+00:00")))
+    answers += [answer("a", 3, "quality", 4, at(5000))]
     assert annotator_statistics(ITEMS, CROWD, answers, "a")[0].seconds == 30
 
 

@@ -13,8 +13,7 @@ from h2htalk.errors import RoundError
 from h2htalk.rounds.argilla.platform import DISCARDS, ArgillaPlatform
 from h2htalk.rounds.argilla.record_publishing import AdvanceDiscards
 from h2htalk.rounds.lifecycle import close_round, open_round, reopen_round, round_status
-from h2htalk.rounds.round_folder import RoundFolder
-from h2htalk.rounds.round_state import read_state
+from h2htalk.rounds.round_folder import RoundFolder, read_state
 
 CHOSEN = (("c </script>", "ann"), ("c </script>", "cem"))
 

@@ -13,8 +13,7 @@ from h2htalk.errors import RoundError
 from h2htalk.rounds.argilla.platform import ArgillaPlatform
 from h2htalk.rounds.lifecycle import open_round, reopen_round, round_status
 from h2htalk.rounds.questions import SKIPPED
-from h2htalk.rounds.round_folder import RoundFolder
-from h2htalk.rounds.round_state import read_state
+from h2htalk.rounds.round_folder import RoundFolder, read_state
 
 
 def test_publish_a_round(server: ArgillaDouble, tmp_path: Path) -> None:

@@ -11,9 +11,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from h2htalk.data.languages import LANGUAGES, Language
-from h2htalk.rounds.argilla.dataset_settings import MAX_DESCRIPTION, MAX_TITLE, plain_name, question_for
+from h2htalk.rounds.argilla.dataset_settings import (
+    MAX_DESCRIPTION,
+    MAX_TITLE,
+    PAGE_TEXTS,
+    inert_json,
+    page,
+    plain_name,
+    question_for,
+    record_ids,
+)
 from h2htalk.rounds.argilla.record_publishing import batches
-from h2htalk.rounds.argilla.records import PAGE_TEXTS, inert_json, page, record_ids
 from h2htalk.rounds.questions import QUESTIONS, Kind
 from h2htalk.rounds.texts.interface import interface_text
 

@@ -14,8 +14,7 @@ from h2htalk.rounds.argilla.read_annotations import ArgillaResponse, read_respon
 from h2htalk.rounds.items import Item
 from h2htalk.rounds.platforms import Collected
 from h2htalk.rounds.questions import QUESTIONS, SKIPPED, Question, questions_for
-from h2htalk.rounds.round_folder import RoundFolder
-from h2htalk.rounds.round_state import RoundState
+from h2htalk.rounds.round_folder import RoundFolder, RoundState
 from h2htalk.rounds.settings import RoundSpec
 
 ITEM = Item("a", "en", (Turn("user", "hi"),), response="hello")

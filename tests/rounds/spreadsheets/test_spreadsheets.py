@@ -29,8 +29,7 @@ from spreadsheet_rounds import (
 from h2htalk.errors import MissingExtraError, RoundError
 from h2htalk.rounds.lifecycle import close_round, open_round, reopen_round, round_status
 from h2htalk.rounds.questions import questions_for
-from h2htalk.rounds.round_folder import now
-from h2htalk.rounds.round_state import read_state
+from h2htalk.rounds.round_folder import now, read_state
 from h2htalk.rounds.spreadsheets import platform
 from h2htalk.rounds.spreadsheets.platform import SpreadsheetPlatform
 from h2htalk.rounds.texts.interface import interface_text, label_text, rating_text
