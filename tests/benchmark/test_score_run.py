@@ -232,6 +232,11 @@ def test_an_edited_answer_has_no_score(run: Path) -> None:
         assert f"1 item with answers that are not those that were scored ('{edited['id']}')" in refusal(read, run)
     score(run)
     report(run)
+    *lines, last = path.read_text().splitlines(keepends=True)
+    path.write_text("".join(lines))
+    score(run)
+    path.write_text("".join(lines) + last)  # it came after scoring
+    assert "1 item with answers that are not those that were scored" in refusal(lambda: load_run(run), run)
 
 
 # --- Links -------------------------------------------------------------------------------------------------------

@@ -96,6 +96,11 @@ def test_what_scoring_alone_decides_can_be_scored_anew(
     assert (f"h2htalk score {folder.path}" in str(raised.value)) == rescored
 
 
+def test_a_look_beforehand_compares_neither_model_nor_revision_of_the_embedder(folder: RunFolder, split: Split) -> None:
+    open_writer(folder, split, replace(SIGNATURE, protocol={**SIGNATURE.protocol, "embedder": "minilm@1"})).close()
+    folder.require_usable(Signature({**SIGNATURE.protocol, "embedder": "minilm"}, {"seed": "0"}), partial=True)
+
+
 def test_a_run_that_another_process_begins_meanwhile_is_not_written_over(
     folder: RunFolder, split: Split, monkeypatch: pytest.MonkeyPatch
 ) -> None:
