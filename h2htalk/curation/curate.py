@@ -17,7 +17,7 @@ from pathlib import Path
 from h2htalk.chat.engines import parse_model
 from h2htalk.chat.store.model_calls import CallSettings, check_model
 from h2htalk.curation.erase import finish_erasure
-from h2htalk.curation.gather.stage import read_sources, update_sources
+from h2htalk.curation.gather.stage import update_sources
 from h2htalk.curation.run import adopt_parts, require_finished, run_stage
 from h2htalk.curation.stage_folder import RecordCounts
 from h2htalk.curation.stages import STAGES, CurateSpec, find_stage, read_spec, stage_before, stages_from
@@ -177,9 +177,9 @@ def _remove(workspace: Workspace, stages: Sequence[str]) -> None:
 
 def _update(spec: CurateSpec, workspace: Workspace) -> None:
     """Prepare the stages for what is new in the sources: their parts stay, up to the first that compares records."""
-    if not update_sources(spec, workspace):
+    source, (new, sources) = "raw files", update_sources(spec, workspace)
+    if not new:
         print("gather: nothing is new in the sources", file=sys.stderr, flush=True)
-    source, sources = "raw files", read_sources(workspace)
     for name, stage in STAGES.items():
         if not (folder := workspace.stage(name)).begun:
             return

@@ -85,7 +85,7 @@ def erase(workspace: Workspace, source_id: str, also: Sequence[Path] = ()) -> Er
         if new := ids - workspace.erased():
             lines = _tombstone_lines(workspace, new, asked, index, key)
             mark_folders(workspace.path, also)
-            write_tombstones(workspace.tombstones_path, [*workspace.tombstones().lines, *lines])
+            write_tombstones(workspace.tombstones_path, [*workspace.tombstones(), *lines])
         removed = _apply(workspace)
         folders = _sweep(workspace, ids, also)
         of, copied, similar, places = (tuple(sorted(names)) for names in (ids, copies, others, raw))
@@ -99,7 +99,7 @@ def finish_erasure(workspace: Workspace) -> None:
     Raises DataError.
     """
     _finish_stages(workspace)
-    pending = len(workspace.tombstones().lines) != workspace.facts().get("reached", 0)
+    pending = len(workspace.tombstones()) != workspace.facts().get("reached", 0)
     if pending or (workspace.path / MARK).exists():
         for one in _sweep(workspace):
             if one.unfinished:
@@ -112,7 +112,7 @@ def _sweep(workspace: Workspace, ids: Collection[str] = (), also: Sequence[Path]
     Item ids alone decide only for `ids` and for those whose erasure has not reached every folder yet: an item that lost
     a reference of an erased dialogue is made again, and its id may then be in new rounds and runs.
     """
-    lines, facts = workspace.tombstones().lines, workspace.facts()
+    lines, facts = workspace.tombstones(), workspace.facts()
     new = [line for at, line in enumerate(lines) if at >= facts.get("reached", 0) or line["id"] in ids]
     items = frozenset(item for line in new for item in line.get("items", ()))
     folders = list(sweep(workspace.path, ErasedIds(workspace.erased(), items), also))
@@ -125,7 +125,7 @@ def _sweep(workspace: Workspace, ids: Collection[str] = (), also: Sequence[Path]
 
 
 def _finish_stages(workspace: Workspace) -> None:
-    if len(workspace.tombstones().lines) != workspace.facts().get("erased", 0):
+    if len(workspace.tombstones()) != workspace.facts().get("erased", 0):
         refuse_links(workspace.path)
         _apply(workspace)
         print("erase: an interrupted erasure was completed", file=sys.stderr, flush=True)
@@ -196,7 +196,7 @@ def _apply(workspace: Workspace) -> list[str]:
             _filter_parts(folder, stage, gone)
     if workspace.index_path.exists():
         filter_file(workspace.index_path, lambda line: not gone.covers(line))
-    write_json(workspace.path / "workspace.json", {**facts, "erased": len(workspace.tombstones().lines)})
+    write_json(workspace.path / "workspace.json", {**facts, "erased": len(workspace.tombstones())})
     return removed[::-1]
 
 
@@ -286,7 +286,7 @@ def resolve_ids(workspace: Workspace, asked: str, index: Index, key: bytes) -> f
             shown = shorten(" or ".join(choices), 400)
             raise ConfigError(f"{quoted(asked)} is an id of several people or dialogues; choose one: {shown}")
         ids = set().union(*(same for found in raw.values() for same in found.values()))
-    for line in () if ids else workspace.tombstones().lines:
+    for line in () if ids else workspace.tombstones():
         source = source_of(line["id"])
         if (sought("id", source) | sought("person", source)).intersection(line.get("marks", ())):
             ids.add(line["id"])

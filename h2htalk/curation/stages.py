@@ -39,9 +39,7 @@ _NAME = re.compile(r"\w[\w.-]{0,59}")
 def resolve_path(path: str, folder: Path) -> Path:
     """Fill in the environment variables of a path; a relative path is relative to `folder`.
 
-    Raises:
-        KeyError: a variable is not set; the argument is its name.
-        ValueError: the text cannot be a path.
+    Raises KeyError, with its name, where a variable is not set, ValueError where the text cannot be a path.
     """
     filled = "/".join(os.environ[part[1:]] if part.startswith("$") else part for part in path.split("/"))
     try:

@@ -111,16 +111,19 @@ class Workspace:
         """The content of `workspace.json`; empty before the first stage."""
         return read_json_object(self.path / "workspace.json", missing_ok=True)
 
-    def tombstones(self) -> Tombstones:
+    def tombstones(self) -> list[Record]:
         """Who was erased; nobody without the file."""
         path = self.tombstones_path
-        return Tombstones(tuple(record for _, record in read_jsonl(path)) if path.exists() else ())
+        return [record for _, record in read_jsonl(path)] if path.exists() else []
 
     def erased(self) -> frozenset[str]:
         """Ids of erased dialogues and persons, as the sources number them now."""
-        files = self.source_files()
-        lines = self.tombstones().lines
+        files, lines = self.source_files(), self.tombstones()
         return frozenset(one["id"] for one in lines if one.get("of") in (None, files.get(source_of(one["id"]))))
+
+    def erased_from(self, source: str) -> bool:
+        """Whether anybody was erased from a source."""
+        return any(source_of(line["id"]) == source for line in self.tombstones())
 
     def source_files(self) -> dict[str, str]:
         """What numbers the items of each gathered source: its format and the SHA-256 of its file."""
@@ -168,20 +171,6 @@ def _read_key(path: Path) -> bytes:
 
 
 # --- Tombstones -----------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Tombstones:
-    """The lines of `tombstones.jsonl`."""
-
-    lines: tuple[Record, ...]
-
-    def marks(self) -> frozenset[str]:
-        return frozenset(mark for line in self.lines for mark in line.get("marks", ()))
-
-    def of_source(self, source: str) -> bool:
-        """Whether anybody was erased from a source."""
-        return any(source_of(line["id"]) == source for line in self.lines)
 
 
 def write_tombstones(path: Path, lines: Iterable[Record]) -> None:

@@ -97,6 +97,11 @@ class SourcePlan:
         """Of the files, in bytes."""
         return sum(file.end - file.start for file in self.files)
 
+    @property
+    def sha256(self) -> str:
+        """Of all its files."""
+        return _combined([file.sha256 for file in self.files] or [f"{MOCK}-{mock_dialogues.VERSION}"])
+
     def to_settings(self) -> dict[str, Any]:
         """What changes its dialogues; the place of the files does not."""
         source = self.source
@@ -108,7 +113,7 @@ class SourcePlan:
             "limit": self.limit,
             "roles": dict(source.roles),
             "columns": dict(source.columns),
-            "sha256": combined_sha256([file.sha256 for file in self.files] or [f"{MOCK}-{mock_dialogues.VERSION}"]),
+            "sha256": self.sha256,
         }
 
     def items(self, on_read: OnRead) -> Iterator[Item]:
@@ -273,7 +278,7 @@ def is_pattern(name: str) -> bool:
     return not set("*?[").isdisjoint(name)
 
 
-def combined_sha256(hashes: Sequence[str]) -> str:
+def _combined(hashes: Sequence[str]) -> str:
     """The hash of the one file, or of the hashes of several."""
     return hashes[0] if len(hashes) == 1 else hashlib.sha256("".join(hashes).encode()).hexdigest()
 
@@ -290,7 +295,7 @@ def _hashed(path: Path, name: str, start: int = 0, end: int | None = None, updat
     """Some bytes of a file, all of them, or a saved data set."""
     end = _size(path) if end is None else end
     hashes = [_sha256(part, start, end) for part in _parts(path)]
-    return SourceFile(path, name, start, end, combined_sha256(hashes), update)
+    return SourceFile(path, name, start, end, _combined(hashes), update)
 
 
 def _sha256(path: Path, start: int, end: int) -> str:

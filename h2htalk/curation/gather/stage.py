@@ -24,7 +24,6 @@ from h2htalk.curation.gather.source_files import (
     Item,
     SourceFile,
     SourcePlan,
-    combined_sha256,
     find_earlier_states,
     is_pattern,
     plan_source,
@@ -34,7 +33,7 @@ from h2htalk.curation.outcomes import EARLIER_STATE, Kept, Outcome, Outcomes, Re
 from h2htalk.curation.run import StageRun, raise_incomplete, require_finished
 from h2htalk.curation.stage_folder import RecordCounts, StageFolder, part_name
 from h2htalk.curation.stages import SIMULATED, AnonymizeSettings, CurateSpec, GatherSettings, Source
-from h2htalk.curation.workspace import Tombstones, Workspace, erasure_key, marks_of
+from h2htalk.curation.workspace import Workspace, erasure_key, marks_of
 from h2htalk.data.files import read_json_object, write_json
 from h2htalk.data.scenario import Dialogue
 from h2htalk.errors import ConfigError, DataError, IncompleteError
@@ -44,7 +43,6 @@ from h2htalk.text.escaping import printable
 VERSION = 3
 STAGE = "gather"
 FILES = "sources.json"
-_MEGABYTE = 1 << 20
 T = TypeVar("T")
 # Reason -> advice where all items of a source were rejected for it.
 _ADVICE = {
@@ -98,14 +96,13 @@ def _plans(spec: CurateSpec, workspace: Workspace, update: int = 0) -> tuple[lis
     settings, name_keys = spec.section(GatherSettings), spec.section(AnonymizeSettings).name_keys
     folder = workspace.stage(STAGE)
     gathered = _read_files(folder).get("sources", {})
-    finished = (folder.path / "summary.json").exists()
     plans, messages, changed = [], [], []
     for source in settings.sources:
         try:
             plan = plan_source(source, spec.folder, settings.mock_dialogues, gathered.get(source.name) or None, update)
         except ChangedSourceError as error:
             plan = plan_source(source, spec.folder, settings.mock_dialogues)
-            if not finished or not workspace.tombstones().of_source(source.name):
+            if not folder.finished or not workspace.erased_from(source.name):
                 changed.append(str(error))
             else:  # its owner may have deleted the lines of the erased, which changes nothing for the others
                 plan = replace(plan, files=tuple(SourceFile(Path(), **file) for file in gathered[source.name]))
@@ -123,10 +120,11 @@ def _read_files(folder: StageFolder) -> dict[str, Any]:
     return read_json_object(folder.path / FILES, missing_ok=True)
 
 
-def update_sources(spec: CurateSpec, workspace: Workspace) -> bool:
-    """List what is new in the sources of a finished stage, which the next run reads; returns whether there is anything.
+def update_sources(spec: CurateSpec, workspace: Workspace) -> tuple[bool, dict[str, str]]:
+    """List what is new in the sources of a finished stage, which the next run reads.
 
-    Raises ConfigError where the stage is not finished, or a gathered file has changed, which it names.
+    Returns whether there is anything, and the SHA-256 of the listed files of each source. Raises ConfigError where the
+    stage is not finished, or a gathered file has changed, which it names.
     """
     folder = workspace.stage(STAGE)
     known = _read_files(folder)
@@ -134,18 +132,11 @@ def update_sources(spec: CurateSpec, workspace: Workspace) -> bool:
     if changed:
         raise ConfigError("; ".join(changed))
     files = _files_of(plans)
-    if files == known.get("sources"):
-        return False
-    require_finished(folder)
-    first = 1 + max(int(part.rpartition("-")[2]) for part in folder.parts())
-    write_json(folder.path / FILES, {"sources": files, "first_parts": [*known["first_parts"], first]})
-    return True
-
-
-def read_sources(workspace: Workspace) -> dict[str, str]:
-    """The SHA-256 of the listed files of each source."""
-    listed = _read_files(workspace.stage(STAGE))["sources"]
-    return {name: combined_sha256([file["sha256"] for file in files]) for name, files in listed.items() if files}
+    if new := files != known.get("sources"):
+        require_finished(folder)
+        first = 1 + max(int(part.rpartition("-")[2]) for part in folder.parts())
+        write_json(folder.path / FILES, {"sources": files, "first_parts": [*known["first_parts"], first]})
+    return new, {plan.source.name: plan.sha256 for plan in plans}
 
 
 def _files_of(plans: Sequence[SourcePlan]) -> dict[str, list[dict[str, Any]]]:
@@ -162,24 +153,21 @@ def _gather(
 ) -> None:
     """Write the parts that are missing.
 
-    Raises:
-        DataError: the items of a file cannot be counted, or it gives no dialogue; names file and line.
-        IncompleteError: calls of the simulation failed.
+    Raises DataError where the items of a file cannot be counted, or it gives no dialogue, IncompleteError where calls
+    of the simulation failed.
     """
-    tombstones = workspace.tombstones()
-    erased = _Erased(tombstones, tombstones.marks(), workspace.erased(), key)
+    marks = frozenset(mark for line in workspace.tombstones() for mark in line.get("marks", ()))
+    erased = _Erased(workspace, workspace.erased(), marks, key)
     first_parts = _read_files(folder).get("first_parts", [0])
     write_json(folder.path / FILES, {"sources": _files_of(plans), "first_parts": first_parts})
-    read = shown = 0
+    read = 0
     # Each file is read twice: an item may be an earlier state of one far behind it.
-    with Progress(f"{STAGE} (MB read)", 2 * sum(plan.size for plan in plans) // _MEGABYTE) as progress:
+    with Progress(f"{STAGE} (MB read)", 2 * sum(plan.size for plan in plans) >> 20) as progress:
 
         def on_read(size: int) -> None:
-            nonlocal read, shown
+            nonlocal read
             read += size
-            if read // _MEGABYTE > shown:
-                progress.advance(count=read // _MEGABYTE - shown)
-                shown = read // _MEGABYTE
+            progress.advance(count=(read >> 20) - (read - size >> 20))
 
         for update, (first, end) in enumerate(pairwise([*first_parts, None])):
             if end is not None and all(folder.done(part_name(part)) for part in range(first, end)):
@@ -217,18 +205,18 @@ class _Parts:
 class _Erased:
     """Who was erased, and the key that identifies an item whatever its row is now."""
 
-    known: Tombstones
-    known_marks: frozenset[str]
+    workspace: Workspace
     ids: frozenset[str]
+    known: frozenset[str]  # marks
     key: bytes
 
     def holds(self, item: Item, source: Source) -> bool:
         if {item.id, item.person} & self.ids:
             return True
         raw = item.content
-        if not self.known_marks or not isinstance(raw, RawDialogue):
+        if not self.known or not isinstance(raw, RawDialogue):
             return False
-        return not self.known_marks.isdisjoint(self.marks(raw, source, raw.raw_id))
+        return not self.known.isdisjoint(self.marks(raw, source, raw.raw_id))
 
     def marks(self, raw: RawDialogue, source: Source, raw_id: str | None = None) -> frozenset[str]:
         """The marks of a dialogue's person and words, and of an id."""
@@ -256,7 +244,7 @@ def _gather_source(
     if left_out:
         message = f"gather: left out {left_out:,} erased items of source {source.name!r}"
         print(printable(message), file=sys.stderr, flush=True)
-    elif not update and not counts.kept and not erased.known.of_source(source.name):
+    elif not update and not counts.kept and not erased.workspace.erased_from(source.name):
         raise DataError(_no_dialogue(plan, counts))
 
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
-from curation_made import run_one
+from curation_made import all_files, run_one
 
 from h2htalk.chat.protocol import Reply, Request
 from h2htalk.curation.gather.simulation import END, Simulation, grid, open_simulation
@@ -17,6 +16,7 @@ from h2htalk.curation.outcomes import Kept, Outcome, Rejected
 from h2htalk.curation.stage_folder import RecordCounts
 from h2htalk.curation.stages import CurateSpec, GatherSettings, SimulateSettings
 from h2htalk.curation.workspace import Workspace
+from h2htalk.data.files import write_jsonl
 from h2htalk.data.languages import LANGUAGES
 from h2htalk.data.scenario import Dialogue, bundled_personas
 from h2htalk.errors import ConfigError
@@ -72,17 +72,12 @@ def texts(outcome: Outcome) -> list[str]:
     return [turn.content for turn in Dialogue.from_dict(outcome.record).messages]
 
 
-def test_all_dialogues_of_a_part_make_a_turn_together() -> None:
+def test_all_dialogues_of_a_part_make_a_turn_together_and_each_model_is_the_assistant_of_its_own() -> None:
     user, companion = Speaker(), Speaker()
     outcomes = talk(simulation(), user, companion)
     assert [len(requests) for requests in user.asked + companion.asked] == [4] * 4
     assert [request.sample for requests in user.asked for request in requests] == [0] * 4 + [2] * 4
     assert texts(outcomes[0]) == [f"Line {number} of simulated-000001." for number in range(4)]
-
-
-def test_each_model_is_the_assistant_of_its_conversation() -> None:
-    user, companion = Speaker(), Speaker()
-    talk(simulation(), user, companion)
     mine = user.asked[1][0].messages
     theirs = companion.asked[1][0].messages
     assert [message.role for message in mine] == ["system", "user", "assistant", "user"]
@@ -148,14 +143,10 @@ def test_replies_that_reject_a_dialogue(reply: Reply, reason: str) -> None:
 # --- In a workspace -----------------------------------------------------------------------------------------------
 
 
-def script(path: Path, dialogues: int, turns: int, without: tuple[str, int] | None = None) -> None:
-    lines = [
-        {"id": f"simulated-{row:06}", "sample": number, "text": f"Line {number}."}
-        for row in range(1, dialogues + 1)
-        for number in range(turns)
-        if (f"simulated-{row:06}", number) != without
-    ]
-    path.write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
+def script(path: Path, turns: int) -> None:
+    """Replies of six dialogues."""
+    keys = ((f"simulated-{row:06}", number) for row in range(1, 7) for number in range(turns))
+    write_jsonl(path, ({"id": name, "sample": number, "text": f"Line {number}."} for name, number in keys))
 
 
 def gather(tmp_path: Path, workspace: str = "work", **settings: Any) -> RecordCounts:
@@ -171,30 +162,28 @@ def calls(tmp_path: Path) -> int:
 
 def test_an_edited_script_is_another_setting_and_a_moved_one_is_not(tmp_path: Path) -> None:
     """Records held the absolute path of the script, and the settings nothing of its content."""
-    script(tmp_path / "script.jsonl", 6, 4)
+    script(tmp_path / "script.jsonl", 4)
     gather(tmp_path)
     (tmp_path / "moved").mkdir()
     (tmp_path / "script.jsonl").rename(tmp_path / "moved/script.jsonl")
     model = f"scripted:{tmp_path / 'moved/script.jsonl'}"
     assert gather(tmp_path, user=model, companion=model).kept == 6
-    assert str(tmp_path) not in "".join(
-        path.read_text() for path in (tmp_path / "work").rglob("*.json*") if path.is_file()
-    )
-    script(tmp_path / "moved/script.jsonl", 6, 5)
+    assert not any(str(tmp_path).encode() in data for data in all_files(tmp_path / "work").values())
+    script(tmp_path / "moved/script.jsonl", 5)
     with pytest.raises(ConfigError, match="another setting of simulate"):
         gather(tmp_path, user=model, companion=model)
 
 
 @pytest.mark.parametrize("licence", ["CC-BY-NC-4.0", "my own"])
 def test_the_licence_must_allow_the_release(tmp_path: Path, licence: str) -> None:
-    script(tmp_path / "script.jsonl", 6, 4)
+    script(tmp_path / "script.jsonl", 4)
     with pytest.raises(ConfigError, match=r"source 'simulated' cannot enter a release under CC-BY-4\.0"):
         gather(tmp_path, licence=licence)
     assert not (tmp_path / "work/gather").exists()
 
 
 def test_a_kill_repeats_no_call_and_gives_the_same_bytes(tmp_path: Path) -> None:
-    script(tmp_path / "script.jsonl", 6, 4)
+    script(tmp_path / "script.jsonl", 4)
     gather(tmp_path)
     folder = tmp_path / "work/gather"
     before = (folder / "kept/part-00001.jsonl").read_bytes(), calls(tmp_path)
