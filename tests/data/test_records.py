@@ -231,6 +231,8 @@ READERS: dict[str, tuple[Any, dict[str, Any], str]] = {
             {"points": [{**POINT, "check": "says:cat"}]},
             "point stays: no check 'says:cat'; choose from mentions, omits",
         ),
+        ("case", {"points": [{**POINT, "check": "help_lines:x"}]}, "point stays: no check 'help_lines:x'"),
+        ("case", {"facts": [{**FACT, "replaced_by": "dog"}]}, "fact cat: a corrected fact, and no other"),
         ("case", {"state": "worn-out"}, "state: must match pattern"),
         ("case", {"sessions": [{"gap_days": 2, "turns": [{"user": "hi"}]}]}, "the first session follows none"),
         ("case", {"sessions": [{"turns": [{"user": "hi", "reference": " "}]}]}, "sessions.1.turns.1.reference"),

@@ -23,7 +23,7 @@ from h2htalk.data.splits import Split, load_split, stratified_sample, with_refer
 from h2htalk.data.subtasks import SUBTASKS
 from h2htalk.errors import ConfigError, DataError
 
-ADA = 'id = "ada"\nrelation = "friend"\n[en]\nname = "Ada"\ndescription = "You mend clocks."\n'
+ADA = 'id = "ada"\nrelation = "friend"\n[en]\nname = "Ada"\ndescription = "You mend clocks.\\n"\n'
 
 
 @pytest.fixture(scope="module")
@@ -130,7 +130,8 @@ def test_a_persona_must_speak_the_scenarios_language(tmp_path: Path, records: li
     (tmp_path / "personas" / "ada.toml").write_text(ADA)
     en = records[0] | {"persona": "ada"}
     zh = next(r for r in scenario_records(200) if r["language"] == "zh") | {"persona": "ada"}
-    assert load_split(str(write(tmp_path, [en]))).personas["ada"].names == {"en": "Ada"}
+    ada = load_split(str(write(tmp_path, [en]))).personas["ada"]
+    assert (ada.names, ada.descriptions) == ({"en": "Ada"}, {"en": "You mend clocks."})
     with pytest.raises(DataError, match=r"persona 'ada' has no zh description; add it to .*personas"):
         load_split(str(write(tmp_path, [en, zh])))
 

@@ -151,8 +151,9 @@ def test_without_a_file_nothing_is_drawn_and_pilot_labels_say_how_many(run: Path
 
 
 def test_what_cannot_be_planned_is_refused(run: Path) -> None:
-    with pytest.raises(ConfigError, match="name one of --half-width"):
-        plan_labels(run)
+    for options in ({}, {"half_width": 0.2, "labels": 9}):
+        with pytest.raises(ConfigError, match="name one of --half-width"):
+            plan_labels(run, **options)  # type: ignore[arg-type]
     with pytest.raises(ConfigError, match="--labels is 13; it must be 8 to 12"):
         plan_labels(run, labels=13)
 
@@ -243,6 +244,7 @@ def test_labels_that_cannot_be_are_refused(run: Path, tmp_path: Path) -> None:
         ("id,rating\nITEM,5.5\n", "rating is '5.5'; write a number from 0 to 5"),
         ("id,rating\nITEM,4\nITEM,3\n", "l.csv:3: a second label of this answer"),
         ("id,contextual_awareness\nITEM,4\n", "personality_authenticity is ''"),
+        ("id,rating\nITEM,\n", "holds no rating of an item that has a judge's score"),
     ):
         (tmp_path / "l.csv").write_text(text.replace("ITEM", ids_of(run)[0]))
         with pytest.raises((ConfigError, DataError), match=message):

@@ -85,6 +85,7 @@ def test_the_rating_is_the_plain_mean_of_the_qualities_and_reasoning_is_left_out
 
 BAD: dict[str, tuple[str | Reply | Failure, str]] = {
     "a quality is missing": (edited(lambda r: r.pop("plan_feasibility")), "malformed_output"),
+    "a key too many inside": (edited(lambda r: r["plan_feasibility"].update(weight=2)), "malformed_output"),
     "above the scale": (edited(lambda r: r["plan_feasibility"].update(score=6)), "out_of_range"),
     "a score in words": (edited(lambda r: r["plan_feasibility"].update(score="5")), "malformed_output"),
     "half a score": (edited(lambda r: r["plan_feasibility"].update(score=4.5)), "malformed_output"),

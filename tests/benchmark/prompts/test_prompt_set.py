@@ -291,6 +291,7 @@ def task(body: str) -> str:
         ("{{ range(10 ** 9) | list }}", r":4: Range too big"),
         # On a machine that has the memory these would fill it, or never end.
         ("{{ 'a' * (10 ** 11) }}", r":4: the result of \* is too large"),
+        ("{{ 10 ** (10 ** 9) }}", r":4: the result of \*\* is too large"),
         # The system refuses this much by itself.
         ("{{ persona.ljust(9 * 10 ** 17) }}", r":4: MemoryError"),
         ("{{ ('y' * 999999) ~ persona }}", r": gives more than the 1,000,000 characters"),

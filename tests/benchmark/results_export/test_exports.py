@@ -139,11 +139,14 @@ def test_a_bundle_holds_no_folder_no_message_and_no_costs_and_a_run_with_failure
             lambda rows: rows[3].update(bleu_2=rows[3]["bleu_2"] + 1e-8),
             "differs: bleu_2: 1 of 154 values, by up to 1e-08",
         ),
+        (lambda rows: rows[3].update(violations=["x"]), "differs: violations:"),
         (lambda rows: rows[3].update(bleu_1=10**400), "differs: bleu_1:"),
+        (lambda rows: rows[3].update(accuracy=1.0), "differs: the columns:"),
         (lambda rows: rows[3].update(rating=5.0, j=5.0), "differs: rating:"),  # nobody judged
         (lambda rows: rows[3].update(text="We sit by the kiln and talk."), "differs: lexical:"),
         (lambda rows: rows.append(rows[0] | {"text": "Better."}), "error: samples.jsonl:155: a second line of 'mini-"),
         (lambda rows: rows.append(rows[0] | {"id": "other"}), "1 item that its split lacks: 'other'"),
+        (lambda rows: rows[0].update(id=[1]), "samples.jsonl:1: id: must be"),
         (lambda rows: rows.clear(), "0 lines of 1 samples an item"),
     ],
 )

@@ -405,3 +405,7 @@ def test_edited_results_are_refused(tmp_path: Path) -> None:
         load_study(path)
     assert h2htalk_here("study", "score", path).returncode == 0
     assert load_study(path).observations
+    cases = path / "inputs" / "split" / "cases.jsonl"
+    cases.write_text("\n".join(cases.read_text().splitlines()[1:]) + "\n")
+    with pytest.raises(DataError, match="signature"):
+        load_study(path)

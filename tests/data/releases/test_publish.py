@@ -196,8 +196,10 @@ def test_a_token_that_no_header_can_hold_is_not_shown(
     [
         ("create", 401, "made up (401): HF_TOKEN is refused: it is expired, revoked or mistyped"),
         ("commit", 403, "made up (403): check that HF_TOKEN may write there, and the storage"),
+        ("preupload", 429, "wait some minutes and run the same command again"),
         ("batch", 413, "the storage that its owner has left"),
         ("put", 507, "made up (507): run the same command again later"),
+        ("tag", 409, "made up (409): the Hub refuses"),
     ],
 )
 def test_errors_say_what_to_do_and_leave_no_tag(
