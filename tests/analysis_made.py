@@ -11,8 +11,7 @@ from h2htalk.analysis.measures.lengths import measure_lengths
 from h2htalk.analysis.measures.log_odds import comparison
 from h2htalk.analysis.measures.scenario_texts import SIDES, side_texts
 from h2htalk.analysis.measures.words import WordCount, count_words
-from h2htalk.analysis.verb_nouns.pair_counting import ParserModel
-from h2htalk.analysis.verb_nouns.pairs import VerbNounPair, count_pairs
+from h2htalk.analysis.verb_nouns.pairs import ParserModel, VerbNounPair, count_pairs
 from h2htalk.data.languages import Language
 from h2htalk.data.splits import load_split
 

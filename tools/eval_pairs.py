@@ -15,8 +15,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from h2htalk.analysis.verb_nouns.pair_counting import iter_pairs
-from h2htalk.analysis.verb_nouns.pairs import VerbNounPair
+from h2htalk.analysis.verb_nouns.pairs import VerbNounPair, iter_pairs
 from h2htalk.cli.options import say
 
 FLOORS = {"en": 0.87, "zh": 0.75}

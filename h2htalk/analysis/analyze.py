@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Annotated
 
@@ -17,21 +17,21 @@ from h2htalk.analysis.measures.lengths import Lengths, measure_lengths
 from h2htalk.analysis.measures.log_odds import Comparison, comparison
 from h2htalk.analysis.measures.scenario_texts import SIDES, Side, SideText, side_texts
 from h2htalk.analysis.measures.words import WordCount, comparable_counts, count_words
-from h2htalk.analysis.verb_nouns.pair_counting import (
+from h2htalk.analysis.verb_nouns.pairs import (
+    PairCount,
     PairJob,
     ParserModel,
     choose_models,
     choose_processes,
-    counting_pairs,
+    count_texts,
 )
-from h2htalk.analysis.verb_nouns.pairs import PairCount
 from h2htalk.data.languages import LANGUAGES, Language
 from h2htalk.data.records import NOT_EMPTY, PathText, check_fields
 from h2htalk.data.scenario import Scenario
 from h2htalk.data.splits import Split, load_split
 from h2htalk.errors import ConfigError, quoted
 from h2htalk.text.embeddings.vectors import Embedder
-from h2htalk.text.token_counts import NamedCounter, open_token_counter
+from h2htalk.text.token_counts import open_token_counter
 from h2htalk.text.tokens import tokenize
 from h2htalk.version import __version__
 
@@ -164,15 +164,27 @@ def analyze(spec: AnalyzeSpec) -> Analysis:
         for part in of_split
         for side in SIDES
     ]
-    with counting_pairs(jobs, choose_processes(jobs, spec.processes)) as counting:
-        counted = _count(parts, counter, embedder, spec.seed)
-        pairs = iter(counting())
-    languages = [
-        [replace(part, pairs={side: tuple(next(pairs)) for side in SIDES}) for part in of_split] for of_split in counted
-    ]
+    pairs = iter(count_texts(jobs, choose_processes(jobs, spec.processes)))
+    cut = lru_cache(maxsize=REMEMBERED_TEXTS)(tokenize)  # three measures use a text's tokens
+    texts = [[text for part in of_split for text in part.texts] for of_split in parts]
+    diversity = measure_diversity(*texts, embedder=embedder, seed=spec.seed, split=cut)
     splits = [
-        SplitAnalysis(_facts(*names), tuple(of_split))
-        for names, of_split in zip(zip(whole, chosen, strict=True), languages, strict=True)
+        SplitAnalysis(
+            _facts(*names),
+            tuple(
+                LanguageAnalysis(
+                    language=part.language,
+                    scenarios=len(part.scenarios),
+                    lengths=measure_lengths(part.texts, counter, cut),
+                    words={side: tuple(count_words(part.side(side), part.language, cut)) for side in SIDES},
+                    pairs={side: tuple(next(pairs)) for side in SIDES},
+                    diversity=tuple(row for row in rows if row.language == part.language),
+                    coverage=coverage(part.scenarios),
+                )
+                for part in of_split
+            ),
+        )
+        for names, of_split, rows in zip(zip(whole, chosen, strict=True), parts, diversity, strict=True)
     ]
     compare_with = splits[1] if len(splits) > 1 else None
     return Analysis(
@@ -219,30 +231,6 @@ def _open_embedder(name: str, languages: Sequence[Language], unmeasured: list[st
         if language not in embedder.languages
     ]
     return embedder
-
-
-def _count(
-    parts: Sequence[Sequence[_Part]], counter: NamedCounter | None, embedder: Embedder | None, seed: int
-) -> list[list[LanguageAnalysis]]:
-    """Measure everything but the pairs. Three measures use a text's tokens: each text is tokenized once."""
-    split = lru_cache(maxsize=REMEMBERED_TEXTS)(tokenize)
-    texts = [[text for part in of_split for text in part.texts] for of_split in parts]
-    diversity = measure_diversity(*texts, embedder=embedder, seed=seed, split=split)
-    return [
-        [
-            LanguageAnalysis(
-                language=part.language,
-                scenarios=len(part.scenarios),
-                lengths=measure_lengths(part.texts, counter, split),
-                words={side: tuple(count_words(part.side(side), part.language, split)) for side in SIDES},
-                pairs={},
-                diversity=tuple(row for row in rows if row.language == part.language),
-                coverage=coverage(part.scenarios),
-            )
-            for part in of_split
-        ]
-        for of_split, rows in zip(parts, diversity, strict=True)
-    ]
 
 
 def _facts(whole: Split, chosen: Split) -> SplitFacts:

@@ -1,15 +1,14 @@
-"""Draw how varied the texts are: distinct-n as lines; self-BLEU and embedding spread as points."""
+"""Draw how varied the texts are: distinct-n as lines; self-BLEU and embedding spread as bars."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from h2htalk.analysis.figures.labels import label, replaced_note, row_labels, write
+from h2htalk.analysis.figures.labels import label, replaced_note, row_labels
 from h2htalk.analysis.figures.style import (
-    LINE,
+    INK,
     PAPER,
-    QUIET,
     SIDE_COLOURS,
     SMALL,
     draw_sentence,
@@ -81,15 +80,11 @@ def draw_diversity(
 
 def _points(axes: Axes, series: Sequence[Series], values: Sequence[float | None], title: str) -> None:
     right = 1.0 if max([value for value in values if value is not None], default=0) <= 1 else 2.0  # the spread's bound
-    for row, ((_, _, marks), value) in enumerate(zip(series, values, strict=True)):
-        if value is None:
-            write(axes, 0.03 * right, row, "not measured", 6, va="center_baseline", color=QUIET)
-            continue
-        axes.axhline(row, color=LINE, linewidth=0.4)
-        axes.plot([value], [row], clip_on=False, zorder=3, **{**marks, "linestyle": "none"})
-        late = value > 0.7 * right
-        axes.annotate(f"{value:.3f}", (value, row), (-7 if late else 7, 0), textcoords="offset points", size=SMALL,
-                      ha="right" if late else "left", va="center_baseline",
-                      bbox={"facecolor": PAPER, "edgecolor": "none", "pad": 0.6})  # fmt: skip
+    bars = axes.barh(range(len(series)), [value or 0 for value in values], 0.5)
+    for bar, (_, _, marks) in zip(bars, series, strict=True):
+        hollow = marks.get("markerfacecolor")
+        bar.set(facecolor=hollow or marks["color"], edgecolor=marks["color"])
+    labels = ["not measured" if value is None else f"{value:.3f}" for value in values]
+    axes.bar_label(bars, labels, padding=3, size=SMALL, color=INK)
     axes.set(xlim=(0, right), xticks=[0, right / 2, right])
     axes.set_title(title, loc="left")

@@ -43,13 +43,13 @@ def draw_coverage(coverage: Coverage) -> Figure:
     """
     if not coverage.emotions:
         return draw_sentence("no scenarios, so nothing is covered")
-    counts = {(c.emotion, c.interaction, c.complexity): c.count for c in coverage.cells}
     emotions, columns = list(coverage.emotions)[:MOST_ROWS], list(product(INTERACTIONS, COMPLEXITIES))
+    largest = max(coverage.cells.values())
     figure, (axes,) = new_panels(13 * len(emotions) + 50)
     row_labels([axes], [emotion.replace("_", " ") for emotion in emotions], 120)
-    for (row, emotion), (column, pair) in product(enumerate(emotions), enumerate(columns)):
-        count = counts.get((emotion, *pair), 0)
-        share = 0.1 + 0.9 * math.sqrt(count / max(counts.values())) if count else None
+    for (row, emotion), (column, (interaction, complexity)) in product(enumerate(emotions), enumerate(columns)):
+        count = coverage.cells[emotion, complexity, interaction]
+        share = 0.1 + 0.9 * math.sqrt(count / largest) if count else None
         _cell(axes, column, row, share, PALETTE[0], f"{count:,}")
     middle, last = COMPLEXITIES[len(COMPLEXITIES) // 2], COMPLEXITIES[-1]
     heads = [f"{one.replace('_', ' ') if complexity == middle else ''}\n{complexity}" for one, complexity in columns]

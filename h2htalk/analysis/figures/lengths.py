@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from h2htalk.analysis.figures.labels import row_labels
 from h2htalk.analysis.figures.style import (
@@ -82,12 +82,8 @@ def _histogram(axes: Axes, histogram: Histogram, total: LengthSummary) -> None:
 
 
 @figure_style()
-def draw_length_deciles(
-    summaries: Sequence[LengthSummary],
-    measure: str = "words",
-    group: Literal["subtask", "language", "emotion"] = "subtask",
-) -> Figure:
-    """Draw deciles by subtask (or language, or emotion): a strip from 10 % to 90 %, darker inwards, and the median.
+def draw_length_deciles(summaries: Sequence[LengthSummary], measure: str = "words", group: str = "subtask") -> Figure:
+    """Draw deciles by subtask or emotion: a strip from 10 % to 90 %, darker inwards, and the median.
 
     Rows are in the order of the summaries, first on top, at most the 40 largest groups of five texts or more. The
     axis is logarithmic, and labelled so, where a row's 90 % mark is over 30 times another's median.

@@ -12,40 +12,33 @@ from h2htalk.data.scenario import COMPLEXITIES, INTERACTIONS, Scenario
 
 
 @dataclass(frozen=True, slots=True)
-class TagCombination:
-    """The number of scenarios with one combination of tags."""
-
-    emotion: str
-    complexity: str
-    interaction: str
-    count: int
-
-
-@dataclass(frozen=True, slots=True)
 class Coverage:
-    """The grid of tag combinations. `cells` holds every combination, empty ones too, in the order of the three lists.
+    """The grid of tag combinations.
 
-    `emotions`: those present, with their scenarios, descending, then by name. `filled` of `total` cells hold one.
+    `cells`: (emotion, complexity, interaction) -> scenarios, empty ones too, in the order of the three lists.
+    `emotions`: those present, with their scenarios, descending, then by name.
     """
 
     emotions: Mapping[str, int]
-    cells: tuple[TagCombination, ...]
-    filled: int
-    total: int
+    cells: Mapping[tuple[str, str, str], int]
+
+    @property
+    def filled(self) -> int:
+        """Cells that hold a scenario."""
+        return sum(count > 0 for count in self.cells.values())
 
     @property
     def evenness(self) -> float | None:
         """How evenly the scenarios fill the grid, 0 (all in one cell) to 1 (equal cells).
 
-        Shannon entropy of the cells by its largest possible value: J = -sum p log p / log(total) (Pielou 1966).
-        `total` counts empty cells too, so gaps lower it. It cannot reach 1 with fewer scenarios than cells. None
-        without a scenario.
+        Shannon entropy of the cells by its largest possible value: J = -sum p log p / log(cells) (Pielou 1966). Empty
+        cells count, so gaps lower it. It cannot reach 1 with fewer scenarios than cells. None without a scenario.
         """
         if not self.emotions:
             return None
-        shares = [cell.count / sum(self.emotions.values()) for cell in self.cells if cell.count]
+        shares = [count / sum(self.emotions.values()) for count in self.cells.values() if count]
         # Rounding must not raise an even grid above 1, nor give -0.
-        return min(1.0, abs(sum(p * math.log(p) for p in shares)) / math.log(self.total))
+        return min(1.0, abs(sum(p * math.log(p) for p in shares)) / math.log(len(self.cells)))
 
 
 def coverage(scenarios: Sequence[Scenario]) -> Coverage:
@@ -58,5 +51,4 @@ def coverage(scenarios: Sequence[Scenario]) -> Coverage:
     counts = Counter((s.tags.emotion, s.tags.complexity, s.tags.interaction) for s in scenarios)
     by_emotion = Counter(s.tags.emotion for s in scenarios)
     emotions = dict(sorted(by_emotion.items(), key=lambda item: (-item[1], item[0])))
-    cells = tuple(TagCombination(*tags, counts[tags]) for tags in product(emotions, COMPLEXITIES, INTERACTIONS))
-    return Coverage(emotions, cells, sum(cell.count > 0 for cell in cells), len(cells))
+    return Coverage(emotions, {tags: counts[tags] for tags in product(emotions, COMPLEXITIES, INTERACTIONS)})

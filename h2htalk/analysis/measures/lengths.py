@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import count
 
 from h2htalk.analysis.measures.scenario_texts import SIDES, Side, SideText
-from h2htalk.data.languages import Language
 from h2htalk.data.subtasks import SUBTASKS
 from h2htalk.text.token_counts import TokenCounter
 from h2htalk.text.tokens import Tokenize, tokenize
@@ -21,7 +20,7 @@ from h2htalk.text.tokens import Tokenize, tokenize
 # The units, with their names.
 MEASURES = {"characters": "characters", "words": "words", "tokens": "model tokens", "pieces": "whitespace pieces"}
 FEWEST_BINS, MOST_BINS = 20, 60
-_GROUPS = ("all", "subtask", "language", "emotion")
+GROUPS = ("all", "subtask", "emotion")
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +28,7 @@ class LengthSummary:
     """The lengths of one side's texts in one group.
 
     Attributes:
-        group: `all`, `subtask`, `language` or `emotion`; `name` is which one (`all` in group `all`).
+        group: one of GROUPS; `name` is which one (`all` in group `all`).
         measure: one of MEASURES, also the unit of the numbers.
         n: texts, at least 1.
         median, deciles: linearly interpolated (numpy's default); nine deciles, 10 % to 90 %.
@@ -72,9 +71,9 @@ class Lengths:
 
 
 def text_lengths(
-    texts: Sequence[str], language: str, count_tokens: TokenCounter | None, split: Tokenize = tokenize
+    texts: Sequence[SideText], count_tokens: TokenCounter | None = None, split: Tokenize = tokenize
 ) -> dict[str, list[int]]:
-    """Measure n texts of one language: for each measure n numbers, in the texts' order.
+    """Measure n texts: for each measure n numbers, in the texts' order.
 
     characters: code points, without white space at both ends. words: the package's tokens (`text.tokens`) that hold a
     letter or digit of any script. tokens: a model's, only where `count_tokens` is given. pieces: stretches between
@@ -83,14 +82,14 @@ def text_lengths(
     Raises:
         ConfigError: a language without a tokenizer.
     """
-    lengths = {
-        "characters": [len(text.strip()) for text in texts],
-        "words": [sum(any(map(str.isalnum, token)) for token in split(text, language)) for text in texts],
+    plain = [one.text for one in texts]
+    tokens = (split(one.text, one.language) for one in texts)
+    return {
+        "characters": [len(text.strip()) for text in plain],
+        "words": [sum(any(map(str.isalnum, token)) for token in of_text) for of_text in tokens],
+        **({} if count_tokens is None else {"tokens": count_tokens(plain)}),
+        "pieces": [len(text.split()) for text in plain],
     }
-    if count_tokens is not None:
-        lengths["tokens"] = count_tokens(texts)
-    lengths["pieces"] = [len(text.split()) for text in texts]
-    return lengths
 
 
 def measure_lengths(
@@ -98,41 +97,32 @@ def measure_lengths(
 ) -> Lengths:
     """Compute summaries and histograms of both sides, words by each text's own language.
 
-    Summaries are ordered by side, group (all, subtasks as in Table 1, languages and emotions by name) and measure.
-    A side without texts has none.
-
-    Raises:
-        ConfigError: a language without a tokenizer.
+    Summaries are ordered by side, group (all, subtasks as in Table 1, emotions by name) and measure. A side without
+    texts has none. Raises as `text_lengths`.
     """
-    by_language: dict[Language, list[int]] = defaultdict(list)
-    for place, text in enumerate(texts):
-        by_language[text.language].append(place)
-    measured: dict[str, dict[int, int]] = defaultdict(dict)  # measure -> place of a text -> length
-    for language, places in by_language.items():
-        of_language = text_lengths([texts[place].text for place in places], language, count_tokens, split)
-        for measure, lengths in of_language.items():
-            measured[measure].update(zip(places, lengths, strict=True))
-    summaries: list[LengthSummary] = []
-    histograms: list[Histogram] = []
-    for side in SIDES:
-        places = [place for place, text in enumerate(texts) if text.side == side]
-        for group, name, members in _groups(texts, places):
-            for measure, of in measured.items():
-                summaries.append(_summary(side, group, name, measure, [of[place] for place in members]))
-        if places:
-            histograms += [_histogram(side, measure, [of[n] for n in places]) for measure, of in measured.items()]
-    return Lengths(tuple(summaries), tuple(histograms))
-
-
-def _groups(texts: Sequence[SideText], places: Sequence[int]) -> Iterator[tuple[str, str, list[int]]]:
-    """Yield each group's kind, name and the indices of its texts."""
+    measured = text_lengths(texts, count_tokens, split)
     order = {name: number for number, name in enumerate(SUBTASKS)}
-    for group in _GROUPS:
-        members: dict[str, list[int]] = defaultdict(list)
-        for place in places:
-            members["all" if group == "all" else getattr(texts[place], group)].append(place)
-        for name in sorted(members, key=lambda name: (order.get(name, len(order)), name)):
-            yield group, name, members[name]
+    members: dict[tuple[Side, str, str], list[int]] = defaultdict(list)
+    for place, text in enumerate(texts):
+        for group, name in (("all", "all"), ("subtask", text.subtask), ("emotion", text.emotion)):
+            members[text.side, group, name].append(place)
+
+    def rank(key: tuple[Side, str, str]) -> tuple[int, int, int, str]:
+        side, group, name = key
+        return SIDES.index(side), GROUPS.index(group), order.get(name, len(order)), name
+
+    summaries = [
+        _summary(*key, measure, [of[place] for place in members[key]])
+        for key in sorted(members, key=rank)
+        for measure, of in measured.items()
+    ]
+    histograms = [
+        _histogram(side, measure, [of[place] for place in places])
+        for side in SIDES
+        if (places := members.get((side, "all", "all")))
+        for measure, of in measured.items()
+    ]
+    return Lengths(tuple(summaries), tuple(histograms))
 
 
 def _summary(side: Side, group: str, name: str, measure: str, lengths: Sequence[int]) -> LengthSummary:

@@ -8,7 +8,7 @@ sizes of the sides (Sweeting, Sutton and Lambert 2004).
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -100,14 +100,16 @@ def log_odds(a: Mapping[str, int], b: Mapping[str, int]) -> list[LogOdds]:
     Returns:
         Rows by z descending (what a has more of first), then by item.
     """
+    from scipy.stats import false_discovery_control
+
     totals = (sum(a.values()), sum(b.values()))
     counts = {item: (a.get(item, 0), b.get(item, 0)) for item in a.keys() | b.keys()}
     rows = sorted(
         (_row(item, both, totals) for item, both in counts.items() if any(both)), key=lambda row: (-row.z, row.item)
     )
     tested = [row for row in rows if row.count_a + row.count_b >= TESTED_FROM]
-    rejected = false_discoveries_bounded([math.erfc(abs(row.z) / math.sqrt(2)) for row in tested])
-    clear = {row.item for row, is_rejected in zip(tested, rejected, strict=True) if is_rejected}
+    adjusted = false_discovery_control([math.erfc(abs(row.z) / math.sqrt(2)) for row in tested]) if tested else ()
+    clear = {row.item for row, p_value in zip(tested, adjusted, strict=True) if p_value <= CHANCE}
     return [replace(row, clear=row.item in clear) for row in rows]
 
 
@@ -123,14 +125,3 @@ def _row(item: str, counts: tuple[int, int], totals: tuple[int, int]) -> LogOdds
     estimate, margin = omegas[0] - omegas[1], Z_95 * math.sqrt(variance)
     z = math.copysign(math.sqrt(max(0.0, ratio)), estimate)
     return LogOdds(item, *counts, estimate, estimate - margin, estimate + margin, z)
-
-
-def false_discoveries_bounded(p_values: Sequence[float], rate: float = CHANCE) -> list[bool]:
-    """Select the hypotheses to reject so that at most `rate` of the rejected are expected to be true.
-
-    The step-up procedure of Benjamini and Hochberg (1995): the k smallest p, for the largest k with
-    p_(k) <= rate * k / m.
-    """
-    in_order = sorted(p_values)
-    passed = [p for rank, p in enumerate(in_order, 1) if p <= rate * rank / len(in_order)]
-    return [bool(passed) and p <= passed[-1] for p in p_values]

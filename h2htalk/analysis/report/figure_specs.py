@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import astuple, dataclass, replace
 from functools import partial
 from itertools import islice, pairwise
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from h2htalk.analysis import figures
 from h2htalk.analysis.analyze import Analysis, LanguageAnalysis
-from h2htalk.analysis.measures.lengths import MEASURES
+from h2htalk.analysis.measures.lengths import GROUPS, MEASURES
 from h2htalk.analysis.measures.log_odds import Comparison
 from h2htalk.analysis.measures.scenario_texts import SIDES, Side
 from h2htalk.analysis.verb_nouns.pairs import top_verbs
@@ -81,36 +81,31 @@ def _lengths(part: LanguageAnalysis) -> Iterator[FigureSpec]:
             for s in lengths.summaries
         ),
     )
-    columns = ("side", "name", "texts", "mean", "median", "d10", "d90", "minimum", "maximum")
-
-    def make_spec(
-        suffix: str, group: str, measure: str, title: str, note: str, draw: Callable[[], Figure]
-    ) -> FigureSpec:
+    for group, measure in [
+        *(("all", measure) for measure in MEASURE_ORDER),
+        *((group, "words") for group in GROUPS[1:]),
+    ]:
         rows = [row for row in table.rows if (row[1], row[3]) == (group, measure)]
-        totals = [s for s in lengths.summaries if (s.group, s.measure) == ("all", measure)]
-        return FigureSpec(
-            name=f"lengths_{language}{suffix}",
-            part=language,
-            group="Lengths",
-            title=title,
-            note=note,
-            content=" ".join(f"{s.side.title()}s: mean {s.mean:,.2f}, median {s.median:,.2f}." for s in totals),
-            table=table,
-            shown=_columns(replace(table, rows=rows), [one for one in columns if one != "name" or group != "all"]),
-            total=len(rows),
-            draw=draw,
-        )
-
-    for measure in MEASURE_ORDER:
-        if any(histogram.measure == measure for histogram in lengths.histograms):
+        name = ["name"] if group != "all" else []
+        columns = ("side", *name, "texts", "mean", "median", "d10", "d90", "minimum", "maximum")
+        suffix, draw = f"_{group}", partial(figures.draw_length_deciles, lengths.summaries, measure, group)
+        if group == "all":
             suffix = "" if measure == "words" else f"_{measure}"
             draw = partial(figures.draw_lengths, lengths.histograms, lengths.summaries, measure)
-            note = _PIECES if measure == "pieces" else ""
-            yield make_spec(suffix, "all", measure, f"Lengths in {MEASURES[measure]}", note, draw)
-    groups: tuple[Literal["subtask", "emotion"], ...] = ("subtask", "emotion")
-    for group in groups:
-        draw = partial(figures.draw_length_deciles, lengths.summaries, "words", group)
-        yield make_spec(f"_{group}", group, "words", f"Lengths in words by {group}", "", draw)
+        totals = [s for s in lengths.summaries if (s.group, s.measure) == ("all", measure)]
+        if rows:
+            yield FigureSpec(
+                name=f"lengths_{language}{suffix}",
+                part=language,
+                group="Lengths",
+                title=f"Lengths in {MEASURES[measure]}" + (f" by {group}" if group != "all" else ""),
+                note=_PIECES if measure == "pieces" else "",
+                content=" ".join(f"{s.side.title()}s: mean {s.mean:,.2f}, median {s.median:,.2f}." for s in totals),
+                table=table,
+                shown=_columns(replace(table, rows=rows), columns),
+                total=len(rows),
+                draw=draw,
+            )
 
 
 def histograms_table(part: LanguageAnalysis) -> Table:
@@ -168,7 +163,7 @@ def _pairs(part: LanguageAnalysis, side: Side) -> FigureSpec:
 
 def _coverage(part: LanguageAnalysis) -> FigureSpec:
     grid = part.coverage
-    rows = [(cell.emotion, cell.complexity, cell.interaction, cell.count) for cell in grid.cells]
+    rows = [(*cell, count) for cell, count in grid.cells.items()]
     table = _table(f"coverage_{part.language}", ("emotion", "complexity", "interaction", "scenarios"), rows)
     ordered = sorted(rows, key=lambda row: -row[3])
     cells = ((f"{emotion} ({interaction}, {complexity})", n) for emotion, complexity, interaction, n in ordered if n)
@@ -179,11 +174,11 @@ def _coverage(part: LanguageAnalysis) -> FigureSpec:
         part=part.language,
         group="Coverage",
         title="Emotion, interaction and complexity",
-        note=f"{grid.filled:,} of {grid.total:,} cells hold a scenario{evenness}.",
+        note=f"{grid.filled:,} of {len(grid.cells):,} cells hold a scenario{evenness}.",
         content=fullest,
         table=table,
         shown=_top(replace(table, rows=ordered)),
-        total=grid.total,
+        total=len(rows),
         draw=partial(figures.draw_coverage, grid),
     )
 

@@ -50,7 +50,7 @@ def _language(part: LanguageAnalysis) -> Iterator[str]:
         spread = "" if row.spread is None else f", spread {row.spread:.3f}"
         variety = f"distinct-2 {_value(row.distinct_sampled[1])}, self-BLEU {_value(row.self_bleu)}{spread}"
         yield f"  {f'variety, {row.side}s':<20} {variety}"
-    yield f"  {'grid':<20} {part.coverage.filled:,} of {part.coverage.total:,} cells hold a scenario"
+    yield f"  {'grid':<20} {part.coverage.filled:,} of {len(part.coverage.cells):,} cells hold a scenario"
 
 
 def _comparison(compared: Comparison) -> str:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import logging
 import os
-import re
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -19,6 +18,8 @@ from itertools import groupby, repeat
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
+
+from pydantic_core import to_jsonable_python
 
 from h2htalk.analysis.analyze import Analysis, LanguageAnalysis, SplitFacts
 from h2htalk.analysis.figures import save_figure
@@ -42,7 +43,6 @@ _MOST_FREQUENT = 20  # words and pairs that the summary names
 _NEW = ".analysis"  # of the folder and the lock of an unfinished or killed write
 _PARTS = {"diversity": "Diversity", "differences": "Differences"}
 _HEADING = 40  # characters
-_OURS = re.compile(r"(?:tables|figures)/[a-z0-9_]+\.(?:csv|svg|pdf|png)|index\.html")
 
 
 def require_output(folder: Path) -> None:
@@ -59,7 +59,7 @@ def require_output(folder: Path) -> None:
             raise ConfigError(f"--out {folder}: {nearest} cannot be written to; name another one")
     except OSError as error:
         raise ConfigError(f"--out {folder}: {error.strerror or error}; name another one") from error
-    if nearest == folder and others and not _earlier(folder):
+    if nearest == folder and others and not _is_analysis(folder):
         advice = "name a new folder, or that of an earlier analysis"
         raise ConfigError(f"--out {folder} holds other things ({listed(others, 3)}); {advice}")
     if not all(map(find_spec, ("matplotlib", "wordcloud"))):
@@ -69,7 +69,7 @@ def require_output(folder: Path) -> None:
 def write_analysis(analysis: Analysis, folder: Path, processes: int = 1) -> Path:
     """Write tables, figures, `summary.json` and `index.html`; return the page, which is written last.
 
-    An earlier analysis in the folder is replaced file by file; a reader never sees half a file.
+    An earlier analysis in the folder is replaced; a reader never sees half a file.
 
     Args:
         processes: that draw. With more than one, a script must call this under `if __name__ == "__main__":`.
@@ -86,7 +86,7 @@ def write_analysis(analysis: Analysis, folder: Path, processes: int = 1) -> Path
         pictures = _draw_all(shown, new / "figures", min(processes, usable_cores()))
         made = made_with(analysis)
         write_text(new / PAGE, page_text(analysis, shown, pictures, made))
-        write_json(new / SUMMARY, _summary(analysis, made, _files(new)))
+        write_json(new / SUMMARY, _summary(analysis, made))
     return folder / PAGE
 
 
@@ -94,9 +94,9 @@ def write_analysis(analysis: Analysis, folder: Path, processes: int = 1) -> Path
 def replaced(folder: Path) -> Iterator[Path]:
     """Create a folder inside `folder` to write an analysis into; it replaces the old analysis when the block ends.
 
-    The files move one by one, `summary.json` first, the page last: a killed move leaves a folder that is known as
-    an analysis, and a complete page. Files that only the earlier analysis wrote are removed; other files stay. When
-    the block fails, nothing has changed. Raises what `write_analysis` does.
+    `tables` and `figures` move whole, then `summary.json`, the page last: a killed move leaves a folder that is known
+    as an analysis, and a complete page. Other files stay. When the block fails, nothing has changed. Raises what
+    `write_analysis` does.
     """
     require_output(folder)
     new = folder / _NEW
@@ -110,26 +110,16 @@ def replaced(folder: Path) -> Iterator[Path]:
         stack.callback(shutil.rmtree, new, ignore_errors=True)
         new.mkdir()
         yield new
-        written = _files(new)
-        for name in {*map(str, _earlier(folder).get("files") or ())} - {*written}:
-            if _OURS.fullmatch(name):
-                (folder / name).unlink(missing_ok=True)
-        for name in sorted(written, key=lambda name: (name == PAGE, name != SUMMARY)):
-            (folder / name).parent.mkdir(exist_ok=True)
+        for name in ("tables", "figures", SUMMARY, PAGE):
+            shutil.rmtree(folder / name, ignore_errors=True)
             os.replace(new / name, folder / name)
 
 
-def _earlier(folder: Path) -> dict[str, Any]:
-    """The summary of the analysis in `folder`; empty where it holds none."""
+def _is_analysis(folder: Path) -> bool:
     try:
-        summary = read_json_object(folder / SUMMARY)
+        return read_json_object(folder / SUMMARY).get("made_by") == MADE_BY
     except (FileNotFoundError, H2HTalkError):
-        return {}
-    return summary if summary.get("made_by") == MADE_BY else {}
-
-
-def _files(folder: Path) -> list[str]:
-    return sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
+        return False
 
 
 def _draw_all(shown: Sequence[FigureSpec], folder: Path, processes: int) -> dict[str, str]:
@@ -195,8 +185,8 @@ def _tiles(part: LanguageAnalysis) -> list[dict[str, str]]:
     for s in part.lengths.summaries:
         if (s.group, s.measure) == ("all", "words"):
             tiles.append((f"{name} {s.side}s", f"{s.median:,.0f}", f"words, median; mean {s.mean:,.1f}"))
-    share = f"{100 * grid.filled / max(1, grid.total):.0f} %"
-    tiles.append((f"{name} grid", share, f"{grid.filled:,} of {grid.total:,} cells hold a scenario"))
+    share = f"{100 * grid.filled / max(1, len(grid.cells)):.0f} %"
+    tiles.append((f"{name} grid", share, f"{grid.filled:,} of {len(grid.cells):,} cells hold a scenario"))
     return [dict(zip(("label", "value", "note"), tile, strict=True)) for tile in tiles]
 
 
@@ -222,45 +212,38 @@ def _figure(spec: FigureSpec, picture: str, names: tuple[str, str]) -> dict[str,
 # --- The summary ------------------------------------------------------------------------------------------------------
 
 
-def _summary(analysis: Analysis, made: dict[str, str], files: list[str]) -> dict[str, Any]:
-    return {
+def _summary(analysis: Analysis, made: dict[str, str]) -> dict[str, Any]:
+    comparisons = [
+        {"kind": one.kind, "language": one.language, "side": one.side, "items": len(one.rows), "clear": one.clear}
+        for one in analysis.comparisons
+    ]
+    summary = {
         "made_by": MADE_BY,
         "made_with": made,
         "splits": [one.facts.fingerprint for one in (analysis.split, analysis.compare_with) if one],
-        "not_measured": list(analysis.unmeasured),
+        "not_measured": analysis.unmeasured,
         "languages": {part.language: _language(part) for part in analysis.split.languages},
-        "comparisons": [
-            _fields(one, "kind", "language", "side")
-            | {"items": len(one.rows), "clear": one.clear, "total_a": one.a_total, "total_b": one.b_total}
-            for one in analysis.comparisons
-        ],
-        "files": files,
+        "comparisons": comparisons,
     }
+    return dict(to_jsonable_python(summary))
 
 
 def _language(part: LanguageAnalysis) -> dict[str, Any]:
-    summaries = [s for s in part.lengths.summaries if s.group == "all"]
-    lengths = [
-        {"side": s.side, "measure": s.measure, "texts": s.n, "mean": s.mean, "median": s.median} for s in summaries
-    ]
+    grid = part.coverage
     return {
         "scenarios": part.scenarios,
-        "lengths": lengths,
-        "words": {
-            side: {"distinct": len(words), "most": [[w.word, w.count] for w in words[:_MOST_FREQUENT]]}
-            for side, words in part.words.items()
+        "lengths": [
+            {"side": s.side, "measure": s.measure, "texts": s.n, "mean": s.mean, "median": s.median}
+            for s in part.lengths.summaries
+            if s.group == "all"
+        ],
+        **{
+            name: {side: {"distinct": len(rows), "most": rows[:_MOST_FREQUENT]} for side, rows in counts.items()}
+            for name, counts in (("words", part.words), ("pairs", part.pairs))
         },
-        "pairs": {
-            side: {"distinct": len(pairs), "most": [[p.verb, p.noun, p.count] for p in pairs[:_MOST_FREQUENT]]}
-            for side, pairs in part.pairs.items()
-        },
-        "diversity": [_fields(one, "side", "distinct_sampled", "self_bleu", "spread") for one in part.diversity],
-        "coverage": _fields(part.coverage, "filled", "total", "evenness"),
+        "diversity": part.diversity,
+        "coverage": {"filled": grid.filled, "total": len(grid.cells), "evenness": grid.evenness},
     }
-
-
-def _fields(record: object, *names: str) -> dict[str, Any]:
-    return {name: getattr(record, name) for name in names}
 
 
 # Packages whose version can change a figure.

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
-from h2htalk.analysis.measures.coverage import Coverage, TagCombination
+from h2htalk.analysis.measures.coverage import Coverage
 from h2htalk.analysis.measures.diversity import Diversity
 from h2htalk.analysis.measures.lengths import Histogram, Lengths, LengthSummary, measure_lengths
 from h2htalk.analysis.measures.log_odds import LogOdds, log_odds
@@ -86,13 +86,13 @@ def made_summary(n: int, mean: float, median: float) -> LengthSummary:
 
 def made_coverage(emotions: int, count: int = 1, name: str = "emotion") -> Coverage:
     names = tuple(f"{name}_{chr(97 + i % 26)}{'x' * (i // 26)}" for i in range(emotions))
-    cells = tuple(
-        TagCombination(name, complexity, interaction, count * row * (place % 3))
+    cells = {
+        (name, complexity, interaction): count * row * (place % 3)
         for row, name in enumerate(names)
         for complexity in COMPLEXITIES
         for place, interaction in enumerate(INTERACTIONS)
-    )
-    return Coverage(dict.fromkeys(names, 1), cells, sum(cell.count > 0 for cell in cells), len(cells))
+    }
+    return Coverage(dict.fromkeys(names, 1), cells)
 
 
 def made_odds(items: int = 40) -> list[LogOdds]:

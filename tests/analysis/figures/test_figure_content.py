@@ -87,7 +87,7 @@ def test_all_text_lies_on_the_page_and_none_is_too_small(language: Language) -> 
         (lambda: draw_length_deciles([]), "no subtask with 5 texts"),
         (lambda: draw_word_cloud([], "zh"), "no words"),
         (lambda: draw_sunburst([]), "no verb-noun pairs found"),
-        (lambda: draw_coverage(Coverage({}, (), 0, 0)), "no scenarios, so nothing is covered"),
+        (lambda: draw_coverage(Coverage({}, {})), "no scenarios, so nothing is covered"),
         (lambda: draw_log_odds([], "a", "b"), "nothing that one split has more of"),
         (lambda: draw_diversity([]), "no texts, so no diversity"),
     ],
@@ -148,9 +148,9 @@ def test_every_filled_cell_holds_its_count_and_every_empty_one_is_hatched() -> N
     coverage = made_coverage(3, count=1000)
     figure = draw_coverage(coverage)
     hatched = [patch for patch in figure.axes[0].patches if patch.get_hatch()]
-    assert len(hatched) == sum(cell.count == 0 for cell in coverage.cells)
+    assert len(hatched) == sum(count == 0 for count in coverage.cells.values())
     numbers = [said for said in words_of(figure) if said.replace(",", "").isdigit()]
-    assert sorted(numbers) == sorted(f"{cell.count:,}" for cell in coverage.cells if cell.count)
+    assert sorted(numbers) == sorted(f"{count:,}" for count in coverage.cells.values() if count)
     assert any(said == "Hatched: no scenario." for said in words_of(figure))
 
 

@@ -14,7 +14,6 @@ from h2htalk.analysis.measures.log_odds import (
     Comparison,
     LogOdds,
     comparison,
-    false_discoveries_bounded,
     log_odds,
 )
 
@@ -101,14 +100,6 @@ def test_between_two_halves_of_one_source_almost_nothing_is_clear() -> None:
 
 
 # --- Many intervals at once -------------------------------------------------------------------------------------
-
-
-def test_the_step_up_procedure_by_hand() -> None:
-    # Against 0.0125, 0.025, 0.0375, 0.05: the third passes by its own rank and takes the second along.
-    assert false_discoveries_bounded([0.3, 0.002, 0.036, 0.03]) == [False, True, True, True]
-    # The same 0.036 among twenty is more than 0.05 / 20.
-    assert not any(false_discoveries_bounded([0.036] + [0.9] * 19))
-    assert false_discoveries_bounded([]) == []
 
 
 def test_items_too_rare_to_be_clear_are_not_tested_and_hide_nothing() -> None:

@@ -14,8 +14,7 @@ from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
 from h2htalk.analysis.verb_nouns.chinese import bare_verb, chinese_pairs
-from h2htalk.analysis.verb_nouns.pair_counting import iter_pairs
-from h2htalk.analysis.verb_nouns.pairs import VerbNounPair
+from h2htalk.analysis.verb_nouns.pairs import VerbNounPair, iter_pairs
 
 TAGS = dict(zip("NVRADPMUX", ["NOUN", "VERB", "PRON", "ADJ", "ADV", "ADP", "NUM", "PART", "AUX"], strict=True))
 

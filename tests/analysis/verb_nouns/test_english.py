@@ -16,7 +16,7 @@ from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
 from h2htalk.analysis.verb_nouns.english import english_pairs, noun_lemma, verb_lemma
-from h2htalk.analysis.verb_nouns.pair_counting import iter_pairs
+from h2htalk.analysis.verb_nouns.pairs import iter_pairs
 
 VOCAB = Vocab()
 KINDS = {"NN": "NOUN", "NNP": "PROPN", "VB": "VERB", "PR": "PRON", "DT": "DET", "IN": "ADP", "RP": "ADP", "JJ": "ADJ"}

@@ -4,13 +4,31 @@ from __future__ import annotations
 
 import json
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from h2htalk.analysis.verb_nouns.pair_counting import iter_pairs
-from h2htalk.analysis.verb_nouns.pairs import PairCount, VerbGroup, VerbNounPair, count_pairs, top_verbs
+from h2htalk.analysis.verb_nouns.pairs import (
+    BUNDLED,
+    CHUNK_CHARACTERS,
+    CHUNK_PIECES,
+    Chunk,
+    PairCount,
+    PairJob,
+    VerbGroup,
+    VerbNounPair,
+    choose_models,
+    count_pairs,
+    count_texts,
+    iter_pairs,
+    make_chunks,
+    top_verbs,
+)
+from h2htalk.errors import ConfigError
 
 sys.path.insert(0, str(Path(__file__).parents[3] / "tools"))
 from eval_pairs import main
@@ -75,3 +93,106 @@ class TestScoring:
         printed = capsys.readouterr().out
         assert ("missed  feed dog" in printed) == bool(status)
         assert "1 sentences, 1 pairs" in printed
+
+
+# --- Counters that stand in for the parser; the processes import them from here --------------------------------
+
+
+def first_two_words(chunk: Chunk) -> Counter[VerbNounPair]:
+    pairs = [VerbNounPair(*piece.split()[:2]) for piece in chunk.pieces if len(piece.split()) > 1]
+    return Counter({pair: n * chunk.times for pair, n in Counter(pairs).items()})
+
+
+# --- What goes to a process at once -----------------------------------------------------------------------------
+
+
+@given(st.lists(st.sampled_from(["a b", "c d", "e", "f g h", "", "i j"]), max_size=30))
+def test_every_occurrence_of_a_text_is_in_one_chunk_once(texts: list[str]) -> None:
+    chunks = list(make_chunks([PairJob(tuple(texts), "en")]))
+    seen = Counter({piece: chunk.times for chunk in chunks for piece in chunk.pieces})
+    assert seen == Counter(text for text in texts if text)
+    assert sum(len(chunk.pieces) for chunk in chunks) == len(seen)
+
+
+def test_chunks_are_small_in_texts_and_in_characters() -> None:
+    many = tuple(f"text {n}" for n in range(5 * CHUNK_PIECES))
+    long = tuple(f"{n} {'word ' * 380}" for n in range(100))
+    chunks = list(make_chunks([PairJob(many, "en"), PairJob(long, "zh", "model")]))
+    assert [len(chunk.pieces) for chunk in chunks if chunk.job == 0] == [CHUNK_PIECES] * 5
+    assert all(sum(map(len, chunk.pieces)) < CHUNK_CHARACTERS + 2_000 for chunk in chunks)
+    assert {(chunk.job, chunk.language, chunk.model) for chunk in chunks} == {
+        (0, "en", None),
+        (1, "zh", "model"),
+    }
+
+
+# --- Counting ---------------------------------------------------------------------------------------------------
+
+JOBS = [
+    PairJob(("make tea", "make tea", "take walk", "hm"), "en"),
+    PairJob((), "zh"),
+    PairJob(tuple(f"read book{n % 7} now" for n in range(900)), "en"),
+]
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+def test_the_counts_are_those_of_each_job(processes: int) -> None:
+    first, empty, books = count_texts(JOBS, processes, first_two_words)
+    assert first == [PairCount("make", "tea", 2), PairCount("take", "walk", 1)]
+    assert empty == []
+    assert [(pair.noun, pair.count) for pair in books] == [
+        *((f"book{n}", 129) for n in range(4)),
+        *((f"book{n}", 128) for n in range(4, 7)),
+    ]
+
+
+# --- Which pipeline parses which language ------------------------------------------------------------------------
+
+
+def pipeline(folder: Path, meta: object) -> str:
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "meta.json").write_text(meta if isinstance(meta, str) else json.dumps(meta))
+    return str(folder)
+
+
+def test_the_bundled_pipelines_parse_what_nobody_named(tmp_path: Path) -> None:
+    named = pipeline(tmp_path / "m", {"lang": "zh", "name": "core_web_sm", "version": "3.8.0", "more": []})
+    models = choose_models([named], ["en", "zh"])
+    assert (models["en"].source, models["en"].name) == (None, BUNDLED)
+    assert (models["zh"].source, models["zh"].name, models["zh"].version) == (
+        named,
+        "zh_core_web_sm",
+        "3.8.0",
+    )
+
+
+def test_an_installed_package_is_found_by_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pipeline(tmp_path / "en_made_sm", {"lang": "en", "name": "made_sm", "version": "1"})
+    (tmp_path / "en_made_sm" / "__init__.py").write_text("raise RuntimeError('read, not run')")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    assert choose_models(["en_made_sm"], ["en"])["en"].name == "en_made_sm"
+
+
+def test_a_pipeline_of_a_language_that_the_split_lacks_is_refused(tmp_path: Path) -> None:
+    german = pipeline(tmp_path / "de", {"lang": "de", "name": "n", "version": "1"})
+    with pytest.raises(ConfigError, match="is a pipeline for 'de'; the texts analysed are en and zh"):
+        choose_models([german], ["en", "zh"])
+    chinese = pipeline(tmp_path / "zh", {"lang": "zh", "name": "n", "version": "1"})
+    with pytest.raises(ConfigError, match="'zh'; the texts analysed are en"):
+        choose_models([chinese], ["en"])
+
+
+@pytest.mark.parametrize(
+    "source", ["en_core_web_nowhere", "no such", "../nowhere", "", "json.decoder", "typing", "x" * 5000, "\0"]
+)
+def test_a_name_that_is_no_pipeline_is_an_error(source: str) -> None:
+    with pytest.raises(ConfigError, match=r"no spaCy pipeline .*python -m spacy download"):
+        choose_models([source], ["en"])
+
+
+@pytest.mark.parametrize("meta", ["not JSON", "[]", {"lang": "en"}, {"lang": 3, "name": "n", "version": "1"}])
+def test_a_folder_that_is_no_pipeline_is_an_error(tmp_path: Path, meta: object) -> None:
+    with pytest.raises(ConfigError, match=r"meta\.json"):
+        choose_models([pipeline(tmp_path / "m", meta)], ["en"])
+    with pytest.raises(ConfigError, match=r"no readable meta\.json"):
+        choose_models([str(tmp_path)], ["en"])
