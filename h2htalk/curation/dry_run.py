@@ -10,6 +10,9 @@ from collections.abc import Sequence
 from decimal import Decimal
 from pathlib import Path
 
+import numpy as np
+from numpy.typing import NDArray
+
 from h2htalk.chat.engines import parse_model
 from h2htalk.chat.prices import add, dollars_text, load_prices
 from h2htalk.chat.store.model_calls import CallSettings
@@ -32,7 +35,7 @@ from h2htalk.curation.stages import (
 from h2htalk.data.responses import Usage
 
 # Candidates of a dialogue: likely, and at most (what is extracted, and four proposals).
-_LIKELY_CANDIDATES, _MOST_CANDIDATES = 3, MOST_DRAFTS + 1 + 4
+_CANDIDATES = np.array([3, MOST_DRAFTS + 1 + 4])
 _GUARDED = 0.2  # share of the dialogues that a guard is asked about, the undecided ones: an estimate
 
 
@@ -44,13 +47,9 @@ _PROPOSALS, _REFERENCE = (1650, 400, 2400), (850, 120, 600)
 _RUBRIC, _COMPARISON = (1150, 350, 1200), (800, 110, 600)
 _USER_TURN, _COMPANION_TURN = (600, 40, 120), (700, 60, 200)
 
-_Count = tuple[float, float]  # of records that a stage reads, or of calls: likely, and at most
+_Count = NDArray[np.float64]  # of records that a stage reads, or of calls: likely, and at most
 _Calls = list[tuple[_Kind, _Count]]
 _Cost = tuple[Decimal | None, Decimal | None]  # US dollars likely, and at most; None where the price is unknown
-
-
-def _times(count: _Count, likely: float, most: float) -> _Count:
-    return count[0] * likely, count[1] * most
 
 
 def estimate_run(
@@ -66,15 +65,14 @@ def estimate_run(
     finished = [n for n in STAGES if n not in chosen.renewed and place.stage(n).finished]
     lines: list[str] = []
     costs: list[_Cost] = []
-    given, where = _raw_items(spec) if FIRST_STAGE not in finished else ((0, 0), "")
+    given, where = _raw_items(spec) if FIRST_STAGE not in finished else (np.zeros(2), "")
     for name in names:
         folder, before = place.stage(name), stage_before(name)
         run: StageRun = find_stage(name).make(spec, place, bytes(32))
         source = "raw files"
         if before and (before in finished or before not in names):
             source = require_finished(place.stage(before))
-            written = place.stage(before).total().written
-            given, where = (written, written), before
+            given, where = np.full(2, float(place.stage(before).total().written)), before
         if name not in chosen.renewed and (not before or before in finished):
             is_made(folder, run, source)
         if name in finished:
@@ -89,7 +87,7 @@ def estimate_run(
             lines.append(f"{'':10} {settings.model}: {text}")
             costs.append(cost)
         if name == "compose":
-            given = _times(given, _LIKELY_CANDIDATES, _MOST_CANDIDATES)
+            given = given * _CANDIDATES
         where = name
     if any(likely is None or likely for likely, _ in costs):
         known = [cost for cost in costs if None not in cost]
@@ -115,7 +113,7 @@ def _raw_items(spec: CurateSpec) -> tuple[_Count, str]:
         simulated = settings.simulate.dialogues * len(settings.simulate.languages)
         count += simulated
         places.append(f"simulation ({simulated:,})")
-    return (count, count), ", ".join(places)
+    return np.full(2, float(count)), ", ".join(places)
 
 
 def _calls(name: str, run: StageRun, spec: CurateSpec, given: _Count) -> list[tuple[CallSettings, _Calls]]:
@@ -126,28 +124,26 @@ def _calls(name: str, run: StageRun, spec: CurateSpec, given: _Count) -> list[tu
         simulate = spec.section(GatherSettings).simulate
         turns = simulate.dialogues * len(simulate.languages) * simulate.turns / 2
         kinds = (_USER_TURN, _COMPANION_TURN)
-        return [(one, [(kind, (turns, turns))]) for one, kind in zip(run.calls, kinds, strict=True)]
+        return [(one, [(kind, np.full(2, turns))]) for one, kind in zip(run.calls, kinds, strict=True)]
     (settings,), references = run.calls, spec.section(ComposeSettings).references
     if name == "safety":
-        return [(settings, [(_GUARD, _times(given, _GUARDED, 1))])]
+        return [(settings, [(_GUARD, given * (_GUARDED, 1))])]
     if name == "compose":
-        written = (_REFERENCE, _times(given, _LIKELY_CANDIDATES * references, _MOST_CANDIDATES * references))
-        return [(settings, [(_PROPOSALS, given), written])]
+        return [(settings, [(_PROPOSALS, given), (_REFERENCE, given * _CANDIDATES * references)])]
     review = spec.section(ReviewSettings)
     asked = len(ORDERS) * review.samples
     # The reply of a dialogue is a reference beside those of the model, of every other candidate.
-    likely, most = (n * (n - 1) / 2 for n in (min(references + 0.5, 4), min(references + 1, 4)))
-    compared = _times(given, likely * asked, most * asked)
+    replies = np.minimum([references + 0.5, references + 1], 4)
+    compared = given * replies * (replies - 1) / 2 * asked
     if review.gold:
-        gold = len(read_gold(Path(review.gold)).candidates) * asked
-        compared = compared[0] + gold, compared[1] + gold
+        compared = compared + len(read_gold(Path(review.gold)).candidates) * asked
     return [(settings, [(_RUBRIC, given), (_COMPARISON, compared)])]
 
 
 def _cost(settings: CallSettings, calls: _Calls) -> tuple[str, _Cost]:
     """The number and the cost of a model's calls."""
-    likely, most = (round(sum(counts)) for counts in zip(*(count for _, count in calls), strict=True))
-    numbers = f"likely {likely:,}, at most {most:,} calls"
+    likely, most = np.sum([count for _, count in calls], axis=0)
+    numbers = f"likely {likely:,.0f}, at most {most:,.0f} calls"
     engine, _ = parse_model(settings.model)
     if engine.local:
         return f"{numbers}; costs nothing but time", (Decimal(0), Decimal(0))

@@ -140,6 +140,13 @@ MEMORY_BANK, QUESTION_ANSWERS = "memory_bank", "question_answers"
 # Name -> reader of a record, with the names of roles where its messages name them.
 WITH_ROLES: Mapping[str, Callable[..., RawDialogue]] = {"messages": read_messages, "dialogues": read_dialogue}
 READERS: Mapping[str, Callable[..., Any]] = {**WITH_ROLES, QUESTION_ANSWERS: read_answer, MEMORY_BANK: read_days}
+# Our names of the keys that a format reads, for `columns`.
+COLUMNS: Mapping[str, str] = {
+    "messages": "id messages person name system",
+    "dialogues": "id messages name language licence",
+    QUESTION_ANSWERS: "person name question title answer question_id",
+    MEMORY_BANK: "none",
+}
 
 
 def read_user_names(record: Any, keys: Iterable[str] = ()) -> dict[str, str | list[str]]:

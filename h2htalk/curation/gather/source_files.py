@@ -13,6 +13,7 @@ from typing import Any
 
 from h2htalk.curation.gather import mock_dialogues
 from h2htalk.curation.gather.formats import (
+    COLUMNS,
     MEMORY_BANK,
     QUESTION_ANSWERS,
     READERS,
@@ -91,11 +92,6 @@ class SourcePlan:
     limit: int | None  # of dialogues
     message: str = ""  # says that mock dialogues replace files
     name_keys: tuple[str, ...] = ()  # of records, beside the usual ones, that hold the user's name
-
-    @property
-    def size(self) -> int:
-        """Of the files, in bytes."""
-        return sum(file.end - file.start for file in self.files)
 
     @property
     def sha256(self) -> str:
@@ -220,8 +216,8 @@ def plan_source(
     where, form = f"source {source.name!r}", source.format
     if source.roles and form not in WITH_ROLES:
         raise ConfigError(f"{where}: the format {form} names no roles; remove `roles`")
-    if source.columns and form == MEMORY_BANK:
-        raise ConfigError(f"{where}: the format {form} has no columns; remove `columns`")
+    if unread := [name for name in source.columns if name not in COLUMNS[form].split()]:
+        raise ConfigError(f"{where}: columns: the format {form} reads no {unread[0]}, but {COLUMNS[form]}")
     try:
         path = Path(source.path) if source.path.startswith("hub:") else resolve_path(source.path, folder)
     except KeyError as unset:

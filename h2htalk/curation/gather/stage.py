@@ -160,9 +160,9 @@ def _gather(
     erased = _Erased(workspace, workspace.erased(), marks, key)
     first_parts = _read_files(folder).get("first_parts", [0])
     write_json(folder.path / FILES, {"sources": _files_of(plans), "first_parts": first_parts})
-    read = 0
+    read, size = 0, sum(file.end - file.start for plan in plans for file in plan.files)
     # Each file is read twice: an item may be an earlier state of one far behind it.
-    with Progress(f"{STAGE} (MB read)", 2 * sum(plan.size for plan in plans) >> 20) as progress:
+    with Progress(f"{STAGE} (MB read)", 2 * size >> 20) as progress:
 
         def on_read(size: int) -> None:
             nonlocal read

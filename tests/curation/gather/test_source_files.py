@@ -140,8 +140,9 @@ def test_columns_map_keys_of_records(tmp_path: Path) -> None:
     for typo, message in (("Klient", "no record has Klient; did you mean 'Klientin'"), ("", "first record has Frage")):
         with pytest.raises(ConfigError, match=message):
             read_file(path, "question_answers", columns={**columns, "person": typo})
-    with pytest.raises(ConfigError, match="has no columns"):
-        read_file(path, "memory_bank", columns=columns)
+    for form, name in (("memory_bank", "question"), ("messages", "question"), ("dialogues", "person")):
+        with pytest.raises(ConfigError, match=f"columns: the format {form} reads no {name}"):
+            read_file(path, form, columns={name: "Frage"})
     path.write_text("Frage,Antwort,Frage,,\nWarum?,Darum.,Ann,,\n")
     with pytest.raises(DataError, match="Frage is the name of several columns"):
         read_file(path, "question_answers")
