@@ -69,17 +69,14 @@ def test_a_wrong_value_names_its_option(change: dict[str, Any], message: str) ->
     assert raised.value.exit_code == 2
 
 
-def test_minus_zero_is_zero() -> None:
-    """It signed as `-0`, and was another run than temperature 0."""
-    assert str(EvaluateSpec.from_dict({**WORK, "temperature": -0.0}, "command line").temperature) == "0.0"
-
-
 def test_options_win_over_the_file(tmp_path: Path) -> None:
     path = tmp_path / "eval.toml"
     path.write_text('model = "embedded"\nsplit = "mini@1"\nlimit = 5\nsubtasks = ["dialogue_base"]\nsamples = 2\n')
     spec = read_spec(path, {"out": "runs/b", "limit": 7, "temperature": 0.7})
     assert (spec.model, spec.out, spec.limit, spec.samples) == ("embedded", "runs/b", 7, 2)
     assert spec.subtasks == ("dialogue_base",)
+    # Minus zero signed as `-0`, and was another run than temperature 0.
+    assert str(read_spec(path, {"out": "runs/b", "samples": 1, "temperature": -0.0}).temperature) == "0.0"
 
 
 def test_the_spec_of_a_run_goes_on_in_the_folder_that_holds_it(tmp_path: Path) -> None:

@@ -190,9 +190,7 @@ def test_random_reference_is_another_items_of_the_same_subtask_and_language() ->
         own = BY_ID[item_id]
         others = [s for s in by_reference[text] if s.id != item_id]
         assert any((s.subtask, s.language) == (own.subtask, own.language) for s in others), item_id
-
-
-def test_an_item_without_a_neighbour_fails_and_is_not_scored() -> None:
+    # An item without a neighbour fails and is not scored.
     (answer,) = random_reference(ITEMS[:1], ITEMS[:1])
     assert isinstance(answer, FailedResponse)
     assert (answer.failure.reason, answer.failure.attempts) == ("no_neighbour", 0)

@@ -134,13 +134,11 @@ def alone(values: list[float], stratum: str = "x") -> list[Difference]:
     return [Difference(stratum, f"{stratum}{i}", v) for i, v in enumerate(values)]
 
 
-def test_all_flips_of_three_by_hand() -> None:
+def test_flips_by_hand() -> None:
     """Of the eight sums of +-1 +-2 +-3, two are at least 6 away from 0, and four at least 4."""
     assert sign_flip_p(np.array([1.0, 2.0, 3.0])) == 2 / 8
     assert sign_flip_p(np.array([-1.0, 2.0, 3.0])) == 4 / 8
-
-
-def test_drawn_flips_are_near_the_exact_ones_and_never_zero() -> None:
+    # Of more values flips are drawn: near the exact ones, and never zero.
     values = np.random.default_rng(0).normal(0.4, 1, 13)
     signs = np.array([[1 if k >> i & 1 else -1 for i in range(13)] for k in range(1 << 13)])
     exact = float((np.abs(signs @ values) >= abs(values.sum()) - 1e-12).mean())
