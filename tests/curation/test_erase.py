@@ -9,13 +9,12 @@ from pathlib import Path
 
 import pytest
 from command_line import h2htalk
-from curation_made import CRITERIA, all_files, dialogue, gathered, run_one, write_composer
+from curation_made import CRITERIA, all_files, dialogue, gathered, write_composer
 from kills import killed_at
 
 from h2htalk.curation.curate import curate, summaries
 from h2htalk.curation.erase import erase, purge
 from h2htalk.curation.history import explain
-from h2htalk.curation.stages import GatherSettings, Source
 from h2htalk.curation.workspace import Workspace
 from h2htalk.data.files import read_jsonl, write_jsonl
 from h2htalk.errors import ConfigError, DataError
@@ -282,21 +281,6 @@ def test_without_its_key_nothing_is_erased(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"secret\.key: is missing, .* put it back"):
         erase(workspace, EMILY)
     assert all_files(workspace.path) == before
-
-
-def test_a_raw_id_of_several_dialogues_is_an_error(tmp_path: Path) -> None:
-    """Files that number their dialogues in every session gave the same id to several people."""
-    messages = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello."}]
-    write_jsonl(tmp_path / "raw.jsonl", [{"messages": messages, "id": 7}] * 3)
-    place = Workspace(tmp_path / "work")
-    source = Source("chat", "raw.jsonl", "messages", "en", "CC0-1.0")
-    run_one("gather", place, GatherSettings((source,)), folder=tmp_path)
-    for asked in ("7", "chat:7"):
-        with pytest.raises(ConfigError, match="choose one: chat-000001 or chat-000002 or chat-000003"):
-            erase(place, asked)
-    assert erase(place, "chat-000002").ids == ("chat-000002",)
-    with pytest.raises(ConfigError, match="choose one: chat-000001 or chat-000003"):
-        erase(place, "7")
 
 
 @pytest.mark.parametrize("linked", ["compose", "anonymize/kept/part-00000.jsonl"])

@@ -14,7 +14,6 @@ from h2htalk.curation.compose.generation import Composer
 from h2htalk.curation.curate import curate
 from h2htalk.curation.prompts.templates import Prompts
 from h2htalk.curation.stages import STAGES
-from h2htalk.curation.workspace import Workspace
 from h2htalk.data.files import write_jsonl
 
 SPEC = """
@@ -93,8 +92,10 @@ def made(folder: Path) -> Path:
     return folder / "curate.toml"
 
 
-def test_a_project_in_another_folder_gives_the_same_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Simulated records held the absolute path of their script."""
+def test_a_project_in_another_folder_gives_the_same_bytes_and_can_be_moved(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Simulated records held the absolute path of their script, and that of the guard's was a setting."""
     found = []
     for place in (tmp_path / "a", tmp_path / "Eine Forscherin" / "tief" / "b"):
         spec = made(place)
@@ -107,20 +108,13 @@ def test_a_project_in_another_folder_gives_the_same_bytes(tmp_path: Path, monkey
                 assert str(tmp_path).encode() not in path.read_bytes(), path
                 assert b"Forscherin" not in path.read_bytes(), path
     assert found[0] == found[1]
-    kept = [record["id"] for record in Workspace(tmp_path / "a/work").stage("review").records()]
-    assert any(name.startswith("simulated-") for name in kept)
-    assert any(name.startswith("chat-") for name in kept)
-
-
-def test_a_finished_project_can_be_moved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The path of the guard's script was a setting."""
-    spec = made(tmp_path / "a")
-    monkeypatch.setenv("MODELS", str(tmp_path / "a/models"))
-    before = {name: all_bytes(curate(spec).stage(name)) for name in STAGES}
     (tmp_path / "a").rename(tmp_path / "moved")
     monkeypatch.setenv("MODELS", str(tmp_path / "moved/models"))
     workspace = curate(tmp_path / "moved/curate.toml")
-    assert {name: all_bytes(workspace.stage(name)) for name in STAGES} == before
+    assert {name: all_bytes(workspace.stage(name)) for name in STAGES} == found[0]
+    kept = [record["id"] for record in workspace.stage("review").records()]
+    assert any(name.startswith("simulated-") for name in kept)
+    assert any(name.startswith("chat-") for name in kept)
 
 
 @pytest.mark.parametrize(

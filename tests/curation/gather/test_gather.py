@@ -157,6 +157,7 @@ def test_a_raw_name_is_one_person_or_one_dialogue(tmp_path: Path) -> None:
         {**talk("Ho", 2), "person": "8"},
         {**talk("Ha", 3), "id": "8", "person": "9"},
         {**talk("He", 4), "person": "Ame\u0301lie"},
+        *({**talk("Hm", 5), "id": 9} for _ in range(3)),  # numbered anew in every session
     ]
     write(tmp_path / "raw.jsonl", *records)
     write(tmp_path / "other.jsonl", {**talk("He", 1), "id": 7}, talk("Hu", 2))
@@ -168,6 +169,10 @@ def test_a_raw_name_is_one_person_or_one_dialogue(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="choose one: chat-p0001 or chat-000003"):
         erase(place, "8")
     assert erase(place, "chat-p0001").ids == ("chat-000002", "chat-p0001")
+    assert erase(place, "chat-000006").ids == ("chat-000006",)
+    for asked in ("9", "chat:9"):
+        with pytest.raises(ConfigError, match="choose one: chat-p0002 or chat-000005 or chat-000007"):
+            erase(place, asked)
     assert erase(place, "Am\u00e9lie").ids == ("chat-000004", "chat-p0003")
 
 
