@@ -39,10 +39,7 @@ Annotations = Mapping[tuple[str, str, str], Annotation]
 
 
 def latest(annotations: Iterable[Annotation]) -> dict[tuple[str, str, str], Annotation]:
-    """Return the valid annotation of each (item, annotator, question): the last line, unless it is withdrawn.
-
-    The order of lines decides, not `when`: clocks may be wrong, and a line is written when a change is seen.
-    """
+    """Return the valid annotation of each (item, annotator, question): the last line, unless it is withdrawn."""
     last = {annotation.key: annotation for annotation in annotations}
     return {key: annotation for key, annotation in last.items() if annotation.value is not None}
 

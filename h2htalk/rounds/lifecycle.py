@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import NamedTuple
 
 from h2htalk.data.erasure.folder_kinds import remove_for_good
 from h2htalk.data.files import json_line, write_json, write_jsonl, write_text
@@ -383,32 +382,40 @@ def reopen_round(
         now = [] if closed else [one for one in new if one.annotator in state.active]
         late = [one for one in new if one.annotator in returning or (closed and one.annotator in state.active)]
         state = state.add(now)
-        requests = _compute_requests(state.add(late, store=False), changed, collected.offered, platform.assigns_items)
-        reopens = closed and bool(late or requests.items)
-        if not requests.items and not reopens and not (now or late) and changed == state.annotators:
+        counts = state.add(late, store=False)
+        needed = counts.requests(changed, ties=True)
+        items = [item for item in state.items if item.id in needed]
+        pending = pending_annotations(
+            items, state.sets, changed, counts.annotations, counts.completed, collected.offered
+        )
+        requested, exhausted = annotations_to_request(needed, pending, replace=not platform.assigns_items)
+        reopens = closed and bool(late or needed)
+        if not needed and not reopens and not (now or late) and changed == state.annotators:
             raise RoundError(f"{path}: every item already has enough annotators; nothing to hand out")
         unchanged = closed or changed == state.annotators
-        if requests.exhausted and unchanged and not requests.requested and not late:
+        if exhausted and unchanged and not requested and not late:
             raise RoundError(
-                f"{path}: {counted(requests.exhausted, 'item needs', 'items need')} more annotators, but no eligible "
+                f"{path}: {counted(exhausted, 'item needs', 'items need')} more annotators, but no eligible "
                 "annotator is left; add some with --annotators, or close the round and open an adjudication of its "
                 "ties; nothing was changed"
             )
-        messages = [requests.describe(), *(state.describe_removed() if annotators else ())]
+        waiting = sum(one.pending for one in pending.values())
+        messages = [_describe_requests(requested, exhausted, waiting)]
+        messages += state.describe_removed() if annotators else []
         sets = state.sets
-        if requests.requested:
+        if requested:
             assigned = {(one.item, one.annotator) for earlier in sets for one in earlier.assignments}
             assigned |= {(item, annotator) for item, annotator, _ in state.annotations}
             sets += (make_assignment_set(
-                state.spec, len(sets) + 1, state.items, requests.requested, changed, assigned, platform.assigns_items
+                state.spec, len(sets) + 1, state.items, requested, changed, assigned, platform.assigns_items
             ),)  # fmt: skip
         renamed: list[str] = []
-        if requests.requested or reopens:
+        if requested or reopens:
             # The event comes first: interrupted after any later write, the round is open, so that closing it again
             # misses nothing that was published or collected.
             renamed = folder.archive_outcome()
-            assignments = sum(requests.requested.values())
-            folder.add_event("reopened", items=len(requests.requested), assignments=assignments, left=len(without))
+            assignments = sum(requested.values())
+            folder.add_event("reopened", items=len(requested), assignments=assignments, left=len(without))
         folder.add_annotations(late)
         messages += _write_annotators(state, changed)
         folder.write_records(ASSIGNMENT_SETS, sets)
@@ -417,9 +424,8 @@ def reopen_round(
         if renamed:
             messages.append(f"the round is open again; earlier results were renamed to {', '.join(renamed)}")
         if late:
-            items = counted(len({one.key[:2] for one in late}), "item")
             by = "that came after closing" if closed else "by returning annotators"
-            messages.append(f"annotations of {items} {by} count now")
+            messages.append(f"annotations of {counted(len({one.key[:2] for one in late}), 'item')} {by} count now")
         folder.protect()
         return status_of(state, Collected()), messages
 
@@ -433,36 +439,24 @@ def _changed_annotators(state: RoundState, without: Sequence[str], path: Path | 
     return tuple(replace(v, active=False) if v.name in without or v.id in gone else v for v in known.values())
 
 
-class _Requests(NamedTuple):
-    """What a round needs."""
+def _describe_requests(requested: Mapping[str, int], exhausted: int, waiting: int) -> str:
+    """Return what is handed out, or why nothing is.
 
-    items: int  # that need more annotators
-    requested: Mapping[str, int]  # item -> number of annotators to request now
-    exhausted: int  # items for which too few annotators are available
-    pending: int  # assignments of the items that need more
-
-    def describe(self) -> str:
-        nobody = f"no eligible annotator is left for {counted(self.exhausted, 'item')}"
-        if self.requested:
-            assignments = counted(sum(self.requested.values()), "assignment")
-            rest = f"; {nobody}" if self.exhausted else ""
-            return f"handed out {assignments} of {counted(len(self.requested), 'item')}{rest}"
-        if self.pending:
-            return (
-                f"nothing new to hand out: {counted(self.pending, 'assignment is', 'assignments are')} still pending; "
-                "wait, or name annotators who left with --without"
-            )
-        return f"nothing to hand out: {nobody if self.exhausted else 'every item already has enough annotators'}"
-
-
-def _compute_requests(
-    state: RoundState, annotators: Sequence[Annotator], offered: Mapping[str, int] | None, assigns_items: bool
-) -> _Requests:
-    needed = state.requests(annotators, ties=True)
-    items = [item for item in state.items if item.id in needed]
-    pending = pending_annotations(items, state.sets, annotators, state.annotations, state.completed, offered)
-    requested, exhausted = annotations_to_request(needed, pending, replace=not assigns_items)
-    return _Requests(len(needed), requested, exhausted, sum(one.pending for one in pending.values()))
+    Args:
+        requested: item -> number of annotators that are requested now.
+        exhausted: items for which too few annotators are available.
+        waiting: pending assignments of the items that need more.
+    """
+    nobody = f"no eligible annotator is left for {counted(exhausted, 'item')}"
+    if requested:
+        assignments = counted(sum(requested.values()), "assignment")
+        return f"handed out {assignments} of {counted(len(requested), 'item')}{f'; {nobody}' if exhausted else ''}"
+    if waiting:
+        return (
+            f"nothing new to hand out: {counted(waiting, 'assignment is', 'assignments are')} still pending; wait, or "
+            "name annotators who left with --without"
+        )
+    return f"nothing to hand out: {nobody if exhausted else 'every item already has enough annotators'}"
 
 
 def _write_annotators(state: RoundState, annotators: Sequence[Annotator]) -> list[str]:

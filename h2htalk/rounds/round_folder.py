@@ -318,9 +318,7 @@ class RoundState:
         manifest: content of `round.json`.
         items: items sorted by id.
         annotators: all that the round ever had; those who left or were removed are inactive.
-        sets: assignment sets in the order in which they were made.
-        stored: the valid annotations of all annotators, removed ones included.
-        annotations: those that count.
+        stored, annotations: the valid annotations of all annotators, and those that count.
         completed: item -> annotators who completed it, by the annotations that count.
     """
 

@@ -27,9 +27,7 @@ PLACEHOLDERS: Mapping[Kind, int] = {"crowd": 20, "expert": 20, "adjudication": 1
 class Adaptive:
     """Adaptive overlap: stop requesting annotators for an item once its votes are clear.
 
-    An item is clear when it has `minimum` annotators and one label leads by `lead` votes.
-    On two public sets a lead of 4 saves 31 to 54 % of the votes, for 0.1 to 1.1 points of a majority's accuracy and 0.5
-    to 1.4 of Dawid-Skene's (docs/measurements.md).
+    An item is clear when it has `minimum` annotators and one label leads by `lead` votes (docs/measurements.md).
     """
 
     on: bool = False

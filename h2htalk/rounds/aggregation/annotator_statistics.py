@@ -12,7 +12,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import pairwise, product
-from typing import Any
 
 from h2htalk.data.languages import find_language
 from h2htalk.distributions import Interval, binomial_tail, wilson_interval
@@ -40,10 +39,8 @@ HEADINGS = (
     "gold accuracy", "gold low", "gold high", "gold answers", "qualified", "seconds per item", "warnings",
 )  # fmt: skip
 
-# Annotator -> item -> question -> value.
-Given = Mapping[str, Mapping[str, Mapping[str, Value]]]
 # Item -> annotator -> answer to one question.
-Answers = Mapping[Any, Mapping[str, Value]]
+Answers = Mapping[str, Mapping[str, Value]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,16 +85,15 @@ def annotator_statistics(
 ) -> list[AnnotatorStatistics]:
     """Return the statistics of annotators (ids), in their order; consensus counts all label questions together."""
     by_key = {annotation.key: annotation for annotation in annotations}
-    given = _given(by_key.values())
-    consensus = _consensus([_answers(q.name, given) for q in questions if q.form == "label"])
-    gold = _gold({item.id: item.gold for item in items}, [q.name for q in questions if q.form != "text"], given)
-    seconds = _seconds_per_item(by_key.values())
-    warnings = annotator_warnings(items, questions, by_key.values())
-    skipped = Counter(annotator for _, annotator in skips(by_key))
+    found, skipped = list(by_key.values()), Counter(annotator for _, annotator in skips(by_key))
+    answered = Counter(annotator for _, annotator in {one.key[:2] for one in found if one.question != SKIPPED})
+    consensus = _consensus([_answers(question.name, found) for question in questions if question.form == "label"])
+    gold = _gold(items, [question.name for question in questions if question.form != "text"], found)
+    seconds, warnings = _seconds_per_item(found), annotator_warnings(items, questions, found)
     return [
         AnnotatorStatistics(
             annotator=one,
-            annotated=sum(theirs.keys() != {SKIPPED} for theirs in given.get(one, {}).values()),
+            annotated=answered[one],
             skipped=skipped[one],
             consensus=consensus.get(one),
             gold=gold.get(one),
@@ -140,20 +136,11 @@ def _cells(share: Share | None) -> tuple[float | None, float | None, float | Non
     return round(share.value, 4), round(low, 4), round(high, 4), share.of
 
 
-def _given(annotations: Iterable[Annotation]) -> Given:
-    given: dict[str, dict[str, dict[str, Value]]] = {}
-    for one in annotations:
-        if one.value is not None:
-            given.setdefault(one.annotator, {}).setdefault(one.item, {})[one.question] = one.value
-    return given
-
-
-def _answers(question: str, given: Given) -> Answers:
+def _answers(question: str, annotations: Iterable[Annotation]) -> Answers:
     by_item: dict[str, dict[str, Value]] = {}
-    for annotator, items in given.items():
-        for item, values in items.items():
-            if question in values:
-                by_item.setdefault(item, {})[annotator] = values[question]
+    for one in annotations:
+        if one.question == question and one.value is not None:
+            by_item.setdefault(one.item, {})[one.annotator] = one.value
     return by_item
 
 
@@ -178,18 +165,19 @@ def _consensus(questions: Sequence[Answers]) -> dict[str, Share]:
     return _shares(results)
 
 
-def _gold(right: Mapping[str, Mapping[str, Value]], questions: Sequence[str], given: Given) -> dict[str, Share]:
+def _gold(items: Iterable[Item], questions: Sequence[str], annotations: Iterable[Annotation]) -> dict[str, Share]:
     def is_right(value: Value, gold: Value) -> bool:
         if isinstance(gold, int) and isinstance(value, int):
             return abs(value - gold) <= 1
         return set(value) == set(gold) if isinstance(gold, tuple) and isinstance(value, tuple) else value == gold
 
+    right = {
+        (item.id, question): item.gold[question] for item in items for question in questions if question in item.gold
+    }
     return _shares(
-        (annotator, is_right(values[question], right[item][question]))
-        for annotator, items in given.items()
-        for item, values in items.items()
-        for question in questions
-        if question in values and question in right[item]
+        (one.annotator, is_right(one.value, right[one.item, one.question]))
+        for one in annotations
+        if (one.item, one.question) in right and one.value is not None
     )
 
 
@@ -221,15 +209,17 @@ def annotator_warnings(
     items: Iterable[Item], questions: Sequence[Question], annotations: Iterable[Annotation]
 ) -> dict[str, tuple[str, ...]]:
     """Return annotator -> warnings: too fast, agreement hardly above chance, equal ratings; of those who have some."""
-    found = list(annotations)
-    by_id, given, seconds = {item.id: item for item in items}, _given(found), _seconds_per_item(found)
-    warnings: dict[str, list[str]] = {}
-    for annotator, theirs in given.items():
-        timed = {item: gap for item, gap in seconds.get(annotator, {}).items() if theirs[item].keys() != {SKIPPED}}
-        warnings[annotator] = [*_too_fast(timed, by_id), *_equal_ratings(annotator, given, questions)]
+    found, by_id = list(annotations), {item.id: item for item in items}
+    warnings: dict[str, list[str]] = {one.annotator: [] for one in found}
+    read = {(one.annotator, one.item) for one in found if one.question != SKIPPED}
+    for annotator, gaps in _seconds_per_item(found).items():
+        timed = {item: gap for item, gap in gaps.items() if (annotator, item) in read}
+        warnings[annotator] += _too_fast(timed, by_id)
+    for annotator, warning in _equal_ratings([question.name for question in questions if question.ratings], found):
+        warnings[annotator].append(warning)
     for question in questions:
         if question.decided:
-            for annotator, warning in _slight_agreement(question.name, _answers(question.name, given)):
+            for annotator, warning in _slight_agreement(question.name, _answers(question.name, found)):
                 warnings[annotator].append(warning)
     return {annotator: tuple(theirs) for annotator, theirs in warnings.items() if theirs}
 
@@ -252,33 +242,32 @@ def _too_fast(timed: Mapping[str, float], items: Mapping[str, Item]) -> Iterator
         )
 
 
-def _equal_ratings(annotator: str, given: Given, questions: Sequence[Question]) -> Iterator[str]:
-    """Yield a warning if all ratings of nearly all items are equal, and those of the others are not.
+def _equal_ratings(names: Sequence[str], annotations: Iterable[Annotation]) -> Iterator[tuple[str, str]]:
+    """Yield annotators all of whose ratings of nearly all items are equal, while those of the others are not.
 
     The others' share counts one more case of each, so that it is not 0.
     """
-    names = [question.name for question in questions if question.form == "rating"]
-
-    def equal(who: str) -> dict[str, bool]:
-        """Item of the annotator -> whether all ratings of it are equal."""
-        rated = {item: given[who].get(item, {}) for item in given[annotator]}
-        return {
-            item: len({values[name] for name in names}) == 1
-            for item, values in rated.items()
-            if all(name in values for name in names)
-        }
-
-    mine = equal(annotator)
-    count = sum(mine.values())
-    if len(names) < 2 or len(mine) < MIN_ITEMS or count < MIN_SHARE * len(mine):
-        return
-    others = [same for who in given if who != annotator for item, same in equal(who).items() if item in mine]
-    probability = binomial_tail(count, len(mine), (sum(others) + 1) / (len(others) + 2))
-    if others and probability < MAX_PROBABILITY:
-        yield (
-            f"straight-lining: all {len(names)} ratings are equal on {count} of {len(mine)} items, other annotators on "
-            f"{sum(others) / len(others):.0%} of them (probability {max(probability, 1e-9):.0e} or less)"
-        )
+    ratings: dict[tuple[str, str], list[Value | None]] = {}
+    for one in annotations:
+        if one.question in names:
+            ratings.setdefault((one.annotator, one.item), []).append(one.value)
+    equal: dict[str, dict[str, bool]] = {}
+    for (annotator, item), values in ratings.items():
+        if len(values) == len(names) > 1:
+            equal.setdefault(annotator, {})[item] = len(set(values)) == 1
+    for annotator, mine in equal.items():
+        count = sum(mine.values())
+        if len(mine) < MIN_ITEMS or count < MIN_SHARE * len(mine):
+            continue
+        others = [same for who in equal.keys() - {annotator} for item, same in equal[who].items() if item in mine]
+        probability = binomial_tail(count, len(mine), (sum(others) + 1) / (len(others) + 2))
+        if others and probability < MAX_PROBABILITY:
+            yield (
+                annotator,
+                f"straight-lining: all {len(names)} ratings are equal on {count} of {len(mine)} items, other "
+                f"annotators on {sum(others) / len(others):.0%} of them (probability {max(probability, 1e-9):.0e} or "
+                "less)",
+            )
 
 
 def _slight_agreement(question: str, answers: Answers) -> Iterator[tuple[str, str]]:

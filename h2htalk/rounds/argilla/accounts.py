@@ -34,11 +34,7 @@ def make_workspaces(client: ArgillaClient, names: Iterable[str]) -> dict[str, st
 
 
 def visible_workspaces(client: ArgillaClient, names: Iterable[str]) -> dict[str, str]:
-    """Return name -> id of those of the workspaces that exist.
-
-    Raises:
-        RoundError: an admin's key may not see all of them: annotations there would be left out silently.
-    """
+    """Return name -> id of those of the workspaces that exist; raise RoundError if an admin's key may not see all."""
     required, ids = set(names), workspaces(client)
     if hidden := sorted(required - ids.keys()):
         client.require_owner(
@@ -111,11 +107,7 @@ def read_accounts(client: ArgillaClient, state: RoundState, workspace_ids: Itera
 def add_annotators(
     client: ArgillaClient, state: RoundState, workspace_ids: Mapping[str, str]
 ) -> tuple[Accounts, list[str]]:
-    """Give every active annotator an account, and add it to the workspaces of their languages.
-
-    Args:
-        client, state: server and round.
-        workspace_ids: workspace name -> id, of all the round's languages.
+    """Give every active annotator an account, and add it to the workspaces (name -> id) of their languages.
 
     Returns:
         The accounts, and messages for the manager. Existing accounts keep their passwords; the passwords of new ones

@@ -83,8 +83,7 @@ def ensure_dataset(
 ) -> dict[str, Any]:
     """Return a published dataset of the round; create it if necessary, and replace what an interruption left.
 
-    Raises:
-        RoundError: the dataset has other settings, or its name is in use.
+    Raise RoundError if it has other settings, or its name is in use.
     """
     dataset = datasets.find(planned)
     if dataset is not None and dataset["status"] != "draft":
@@ -185,13 +184,7 @@ def describe_missing(planned: RoundDataset, due: Collection[str], existing: Coll
 def describe_edited(
     planned: RoundDataset, content: RoundContent, records: Iterable[Mapping[str, Any]], items: Mapping[str, str]
 ) -> list[Message]:
-    """Return a message on items whose text was edited on the server: nobody knows who read what.
-
-    Args:
-        planned, content: dataset and round.
-        records: of the dataset.
-        items: record id -> item id; other records are ignored.
-    """
+    """Return a message on items whose text was edited on the server; `items`: record id -> item id."""
     shown = {items[one["external_id"]]: one["fields"].get(FIELD) for one in records if one["external_id"] in items}
     edited = sorted(name for name, field in shown.items() if field != displayed(content.items[name]))
     if not edited:

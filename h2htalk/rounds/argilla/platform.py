@@ -69,11 +69,7 @@ class ArgillaPlatform:
         return self._client
 
     def check(self, state: RoundState) -> None:
-        """Check server, key, version, guidelines, and that no other round uses the workspaces; change nothing.
-
-        Raises:
-            RoundError: one of these is not as required.
-        """
+        """Check server, key, version, guidelines, and that no other round uses the workspaces; change nothing."""
         client, content = self._connect(), round_content(state)
         require_search_engine(client)
         ids, names = workspaces(client), []
@@ -85,12 +81,7 @@ class ArgillaPlatform:
             make_workspaces(client, names)
 
     def publish(self, state: RoundState) -> list[str]:
-        """Create missing workspaces, accounts, datasets and records; return messages for the manager.
-
-        Raises:
-            RoundError: the server fails or refuses, another round's data is in the way, or annotators would not see
-                what is published.
-        """
+        """Create missing workspaces, accounts, datasets and records; return messages for the manager."""
         client, content = self._connect(), round_content(state)
         planned_datasets = round_datasets(content)
         all_ids = make_workspaces(client, [one.workspace for one in planned_datasets])
@@ -117,11 +108,7 @@ class ArgillaPlatform:
         return messages
 
     def collect(self, state: RoundState) -> Collected:
-        """Return all responses, from the server's database and not from its search index.
-
-        Raises:
-            RoundError: the server does not answer, or the key does not see all of the round.
-        """
+        """Return all responses, from the server's database and not from its search index."""
         client, content = self._connect(), round_content(state)
         planned_datasets = round_datasets(content)
         ids = visible_workspaces(client, [planned.workspace for planned in planned_datasets])

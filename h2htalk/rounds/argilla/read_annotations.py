@@ -44,13 +44,7 @@ class ArgillaResponse:
 
 
 def responses_of(dataset: str, records: Iterable[Mapping[str, Any]], items: Mapping[str, str]) -> list[ArgillaResponse]:
-    """Return the responses to a dataset's records.
-
-    Args:
-        dataset: the name that the round gave it.
-        records: as the server lists them, with responses.
-        items: record id -> item id; other records are ignored.
-    """
+    """Return the responses to a dataset's records; `items`: record id -> item id, without which one is ignored."""
     return [
         ArgillaResponse(
             dataset=dataset,
@@ -80,15 +74,12 @@ def read_responses(
     If an annotator got an item in two assignment sets, the last submitted response counts.
 
     Args:
-        state: the round.
-        responses: of all its datasets.
-        annotators: user id -> annotator, without other users.
-        names: user id -> user name, of all users.
+        state, responses: the round, and the responses of all its datasets.
+        annotators: user id -> annotator. `names`: user id -> name, of all users.
         discarded: (dataset, item, annotator id) discarded in advance: no skips unless the annotator has responded.
 
     Returns:
-        What was read; and those of `discarded` to which the annotator has responded since: a later discard there is
-        their own.
+        What was read, and those of `discarded` that were answered since: a later discard is the annotator's own.
     """
     items = {item.id: item for item in state.items}
     mistakes: list[Message] = []

@@ -44,10 +44,7 @@ class AdvanceDiscards:
     def change(
         self, *, add: Collection[tuple[str, str, str]] = (), remove: Collection[tuple[str, str, str]] = ()
     ) -> None:
-        """Add rows before they are sent to the server, and remove rows after the server has deleted them.
-
-        Also remove what its annotator has answered: a later discard there is their own.
-        """
+        """Add rows before they are sent to the server, and remove those that were deleted there or answered."""
         known = self.all()
         rows = (known - set(remove)) | set(add)
         if rows != known:
@@ -63,13 +60,7 @@ def publish_records(
     needed: Collection[str],
     discards: AdvanceDiscards,
 ) -> tuple[int, list[str]]:
-    """Create missing records, and discard and restore items for annotators.
-
-    Args:
-        client, content, planned, dataset: server, round and dataset.
-        accounts: the annotators' accounts.
-        needed: items that need annotators: of those of its last assignment set, a missing record is created.
-        discards: file of the responses that were discarded in advance.
+    """Create missing records of items in `needed`, and discard and restore items for annotators.
 
     Returns:
         The number of new records, and messages for the manager.
@@ -158,9 +149,7 @@ def record_for(
     """Return a record as the server accepts it.
 
     Args:
-        id: `record_id`.
-        item: what it displays.
-        planned: its dataset.
+        id, item, planned: `record_id`, what it displays, and its dataset.
         question_ids: question name -> id on the server, of questions with choices.
         suggest: whether annotators see a model's suggestions and the proposed subtask.
         discarded: ids of users for whom the item is discarded in advance.

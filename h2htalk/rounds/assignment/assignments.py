@@ -81,15 +81,11 @@ def assign(
     """Assign items so that all annotators have about as many items, and about as many items about crises.
 
     Args:
-        spec: specification of the round: seed, session size and share of crises.
+        spec, items, annotators: those of the round.
         number: number of the assignment set, from 1.
-        items, annotators: those of the round; inactive annotators get nothing.
         requested: item -> number of annotators, at most those who are eligible and have not got it.
         assigned: (item, annotator) pairs of earlier sets: nobody gets an item twice.
-        allow_single: as in `sessions`.
-
-    Raises:
-        RoundError: there are too many crises.
+        allow_single: as in `sessions`, which raises RoundError if there are too many crises.
     """
     seed, given = spec.seed, dict[str, list[Item]]((annotator.id, []) for annotator in annotators)
     crises = Counter[str]()
@@ -125,9 +121,8 @@ def group_items(
 ) -> AssignmentSet:
     """Make an assignment set for a server that hands out items: sessions of one language, crises spread over them.
 
-    A server has one number of annotators for a whole session, so all items of a session request the same number. Not
-    if `mixed` (a pilot or a first set): fewer annotators read crises, which is no reason to put crises into one
-    session. The session's number is the largest then; nobody else gets its crises.
+    All items of a session request the same number of annotators, which a server has for the whole. Not if `mixed` (a
+    pilot or a first set): then it is the largest, so that crises, which fewer annotators read, are not put together.
     """
     by_session: dict[tuple[Language, int], list[Item]] = {}
     for item in items:
@@ -181,14 +176,10 @@ def sessions(spec: RoundSpec, items: Sequence[Item], name: str, *, allow_single:
     """Return item ids in random order, divided into sessions that respect the share of crises.
 
     Args:
-        spec: specification of the round: seed, session size and share of crises.
-        items: items of one annotator, or of one language.
-        name: name of the annotator or language; determines the order together with the seed.
-        allow_single: whether crises that fit into no session become sessions of one item at the end. A later
-            assignment set may consist of crises alone, which others skipped.
-
-    Raises:
-        RoundError: there are more crises than the sessions may hold; the message names what marks them.
+        spec: specification of the round.
+        items, name: those of one annotator, or of one language; the name determines the order with the seed.
+        allow_single: whether crises that fit into no session become sessions of one item at the end; else they are
+            a RoundError. A later assignment set may consist of crises alone, which others skipped.
     """
     care, seed = spec.care, spec.seed
     order = sorted(items, key=lambda item: seeded_number(seed, "order", name, item.id))

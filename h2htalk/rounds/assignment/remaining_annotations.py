@@ -57,10 +57,7 @@ def make_assignment_set(
     assigned: Collection[tuple[str, str]],
     assigns_items: bool,
 ) -> AssignmentSet:
-    """Return an assignment set for `requested` (item -> annotators); nobody gets an item that is `assigned` to them.
-
-    With `assigns_items`, items are given to annotators by name; else a server hands them out.
-    """
+    """Return an assignment set for `requested` (item -> annotators), with assignments by name if `assigns_items`."""
     # The manager cannot choose the items of an adjudication or of a later set, and experts review sets that are about
     # crises: what does not fit becomes sessions of one item.
     single = number > 1 or spec.kind in ("adjudication", "expert")
@@ -74,10 +71,7 @@ def make_assignment_set(
 
 
 def below_overlap(spec: RoundSpec, items: Sequence[Item], annotators: Mapping[str, int]) -> dict[int, int]:
-    """Return the number of items by their number of annotators, of those below the overlap; a pilot has none.
-
-    `annotators`: item -> number of its eligible annotators, or of those who annotated it; other items are left out.
-    """
+    """Return number of annotators (item -> number) -> items that have it, below the overlap; a pilot has none."""
     if is_pilot(spec, items):
         return {}
     fewer = Counter(count for count in annotators.values() if count < spec.annotators_per_item)
@@ -179,9 +173,7 @@ def pending_annotations(
 
     Args:
         items: some items of the round.
-        sets: assignment sets of the round. Without assignments, a server hands out the items.
-        annotators: annotators of the round; inactive ones are neither pending nor available.
-        annotations: annotations of the round, with skips.
+        sets, annotators, annotations: those of the round.
         completed: item -> annotators who completed it.
         offered: item -> annotators that a server still offers it to, by its own count.
     """

@@ -104,8 +104,7 @@ def read_xlsx(path: Path, shown: str, required: Sequence[str], mistakes: list[Me
     """Read a workbook; its code is empty if it has none.
 
     Args:
-        path: the file.
-        shown: its name in messages.
+        path, shown: the file, and its name in messages.
         required: keys of columns that a sheet of a session must have.
         mistakes: gets a message for each sheet that is not read completely.
 
@@ -204,14 +203,10 @@ def _value(cell: Any) -> CellValue | None:
 
 
 def check_archive(path: Path) -> None:
-    """Reject files that are no workbooks or would need too much memory, before anything is parsed.
+    """Raise RoundError, OSError for a file that is no workbook or would need too much memory, before it is parsed.
 
     Every part is unpacked once, in chunks; zipfile reads no more than the central directory states. Tags are counted
     as bytes, so that neither encoding nor prefix hides them.
-
-    Raises:
-        RoundError: the file is rejected; the message does not name it.
-        OSError: the file cannot be read.
     """
     size = path.stat().st_size
     if not size:
@@ -252,14 +247,9 @@ def read_answers(
     mistakes: list[Message],
     notes: list[Message],
 ) -> RowAnnotations:
-    """Read the answers of a row.
+    """Read the answers of a row; mistakes and notes get messages, with the choices in `language`.
 
-    Args:
-        row, item: the row and its item.
-        given: column key -> value, of answer columns that are not empty.
-        questions: of the round.
-        language: of the choices in messages.
-        mistakes, notes: get a message for each mistake or note.
+    `given`: column key -> value, of answer columns that are not empty.
     """
     if not given:
         return RowAnnotations("empty")
