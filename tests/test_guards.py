@@ -124,7 +124,7 @@ BUDGETS = {
     "cli": 1133,
     "curation": 18186,
     "data": 3983,
-    "rounds": 6841,
+    "rounds": 6806,
     "text": 3232,
 }
 

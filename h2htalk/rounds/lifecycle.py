@@ -375,7 +375,11 @@ def reopen_round(
         platform.check(state)
         closed = state.phase == "closed"
         collected = platform.collect(state)
-        changed = _changed_annotators(state, without, annotators)
+        known = state.require_annotators(without)
+        if annotators is not None:
+            known = merge_annotators(state.annotators, read_annotators(annotators, folder.salt()), annotators)
+        gone = {annotator.id for annotator in known.values() if annotator.name in without} | state.removed.keys()
+        changed = tuple(replace(one, active=False) if one.id in gone else one for one in known.values())
         new = [one for one in changes(state.stored, collected.annotations) if one.annotator not in state.removed]
         # The decisions of a closed round stand until it is open again. Annotations by those who left wait for them.
         returning = {annotator.id for annotator in changed if annotator.active} - state.active
@@ -428,15 +432,6 @@ def reopen_round(
             messages.append(f"annotations of {counted(len({one.key[:2] for one in late}), 'item')} {by} count now")
         folder.protect()
         return status_of(state, Collected()), messages
-
-
-def _changed_annotators(state: RoundState, without: Sequence[str], path: Path | None) -> tuple[Annotator, ...]:
-    """Return a round's annotators after those in `without` left and those listed in `path` joined."""
-    known = state.require_annotators(without)
-    if path is not None:
-        known = merge_annotators(state.annotators, read_annotators(path, state.folder.salt()), path)
-    gone = state.removed
-    return tuple(replace(v, active=False) if v.name in without or v.id in gone else v for v in known.values())
 
 
 def _describe_requests(requested: Mapping[str, int], exhausted: int, waiting: int) -> str:

@@ -34,7 +34,6 @@ class ArgillaDouble(HttpServer):
         asking: id of the user of the current request's key.
         before: called with number, method and path of a request before it is processed; a ConnectionError closes the
             connection. `after`: the same after it is processed and before the reply.
-        heard: called with every request's headers.
     """
 
     def __init__(self, *, version: str = "2.8.0", role: str = "owner") -> None:
@@ -45,7 +44,6 @@ class ArgillaDouble(HttpServer):
         self.asking = ""
         self.before: Callable[[int, str, str], None] = lambda number, method, path: None
         self.after = self.before
-        self.heard: Callable[[Message], object] = lambda headers: None
         self.requests: list[tuple[str, str]] = []
         self.users: dict[str, dict[str, Any]] = {}
         self.workspaces: dict[str, dict[str, Any]] = {}
@@ -102,7 +100,6 @@ class ArgillaDouble(HttpServer):
     def serve(self, method: str, target: str, headers: Message, body: bytes) -> Answer | str:
         url = urlsplit(target)
         self.requests.append((method, url.path))
-        self.heard(headers)
         try:
             self.before(len(self.requests), method, url.path)
             if url.path not in ("/api/v1/version", "/api/v1/status"):

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from h2htalk.distributions import CONFIDENCE, Interval, t_quantile
 from h2htalk.rounds.aggregation.dawid_skene import dawid_skene
@@ -84,13 +85,20 @@ def decide(
                 decision = _label_decision(item, question.name, result, modelled[item], overlap, threshold)
                 made[item, question.name] = decision
             continue
-        values: dict[str, list[object]] = {}
+        values: dict[str, list[Any]] = {}
         for one in annotations:
             if one.question == question.name and one.value is not None:
                 values.setdefault(one.item, []).append(one.value)
         for item, given in values.items() if question.form != "text" else ():
-            decided_by = _rating_decision if question.form == "rating" else _labels_decision
-            made[item, question.name] = decided_by(item, question, given)
+            if question.form == "rating":
+                mean, interval = mean_of(given, (question.ratings[0], question.ratings[-1]))
+                decision = Decision(item, question.name, mean, MEAN, len(given), len(given), interval=interval)
+            else:  # the labels that more than half of the annotators chose
+                counts = {label: sum(label in chosen for chosen in given) for label in question.labels}
+                labels = tuple(label for label, count in counts.items() if 2 * count > len(given))
+                support = min((counts[label] for label in labels), default=0)
+                decision = Decision(item, question.name, labels, MAJORITY, support, len(given))
+            made[item, question.name] = decision
     decided = []
     for item in sorted(one.id for one in items if not one.gold):
         for question in questions:
@@ -116,20 +124,6 @@ def _label_decision(
     if threshold is not None and modelled.label in counted.tied and modelled.posterior >= threshold:
         return replace(decision, label=modelled.label, rule=DAWID_SKENE)
     return replace(decision, rule=TIE, tied=counted.tied)
-
-
-def _rating_decision(item: str, question: Question, ratings: Sequence[object]) -> Decision:
-    numbers = [rating for rating in ratings if isinstance(rating, int)]
-    mean, interval = mean_of(numbers, (question.ratings[0], question.ratings[-1]))
-    return Decision(item, question.name, mean, MEAN, len(numbers), len(numbers), interval=interval)
-
-
-def _labels_decision(item: str, question: Question, chosen: Sequence[object]) -> Decision:
-    """Return the labels that more than half of the annotators chose."""
-    counts = {label: sum(isinstance(one, tuple) and label in one for one in chosen) for label in question.labels}
-    labels = tuple(label for label, count in counts.items() if 2 * count > len(chosen))
-    support = min((counts[label] for label in labels), default=0)
-    return Decision(item, question.name, labels, MAJORITY, support, len(chosen))
 
 
 def mean_of(values: Sequence[int], scale: tuple[int, int]) -> tuple[float, Interval | None]:

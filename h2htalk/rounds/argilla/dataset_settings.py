@@ -122,11 +122,6 @@ def workspace_name(state: RoundState, language: Language) -> str:
     return f"{plain_name(f'{prefix}-{state.name}' if prefix else state.name)}-{language}"
 
 
-def dataset_names(name: str, language: Language) -> re.Pattern[str]:
-    """Return a pattern of the names of a round's datasets in one language (`RoundDataset.name`)."""
-    return re.compile(rf"{re.escape(plain_name(name))}-set\d+-{language}-\d+")
-
-
 def plain_name(name: str) -> str:
     """Return a name that URLs allow: the name itself, or its plain part with a hash of the whole."""
     if re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]{0,79}", name):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -15,8 +16,8 @@ from h2htalk.rounds.argilla.dataset_settings import (
     FIELD,
     RoundContent,
     RoundDataset,
-    dataset_names,
     displayed,
+    plain_name,
     settings_for,
     workspace_name,
 )
@@ -63,7 +64,7 @@ def datasets_in(client: ArgillaClient, workspace_id: str | None, marker: str) ->
 
 def require_free(client: ArgillaClient, content: RoundContent, datasets: WorkspaceDatasets, language: Language) -> None:
     """Raise RoundError if the workspace contains another round's dataset, or another one with a name of ours."""
-    names = dataset_names(content.state.name, language)
+    names = re.compile(rf"{re.escape(plain_name(content.state.name))}-set\d+-{language}-\d+")  # `RoundDataset.name`
     for name, dataset in datasets.by_name.items():
         data = _marker_data(dataset)
         if data.get("round") != content.marker and (data.get("round") or names.fullmatch(name)):

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import datetime
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 
 from h2htalk.errors import RoundError, counted, quoted
@@ -14,7 +14,7 @@ from h2htalk.rounds.annotators import Annotator
 from h2htalk.rounds.items import Item
 from h2htalk.rounds.platforms import Collected, Message
 from h2htalk.rounds.questions import SKIPPED, Question, Value
-from h2htalk.rounds.round_folder import RoundState, now
+from h2htalk.rounds.round_folder import RoundState
 
 # Responses of a user who is no annotator that a note names.
 _MAX_NAMED = 3
@@ -52,7 +52,8 @@ def responses_of(dataset: str, records: Iterable[Mapping[str, Any]], items: Mapp
             user=str(response["user_id"]),
             status=str(response["status"]),
             values={name: one.get("value") for name, one in (response.get("values") or {}).items()},
-            when=_utc(response.get("updated_at")),
+            # The server writes UTC without a time zone.
+            when=datetime.fromisoformat(response["updated_at"]).replace(tzinfo=UTC).isoformat(timespec="milliseconds"),
             id=str(response.get("id", "")),
         )
         for record in records
@@ -166,14 +167,3 @@ def _describe_other(name: str, responses: Sequence[ArgillaResponse]) -> str:
         f"({'; '.join(listed)}). The server counts them: an owner can delete one with DELETE /api/v1/responses/ID. To "
         "count them here, give the user an annotator's account and add them with `h2htalk round reopen --annotators`"
     )
-
-
-def _utc(text: object) -> str:
-    """Return a time of the server, which writes UTC without a time zone."""
-    try:
-        when = datetime.datetime.fromisoformat(str(text))
-    except ValueError:
-        return now()
-    if when.tzinfo is None:
-        when = when.replace(tzinfo=datetime.UTC)
-    return when.astimezone(datetime.UTC).isoformat(timespec="milliseconds")

@@ -152,24 +152,21 @@ def _rebalance_crises(
         new = (item.id, annotator.id) not in assigned and item not in given[annotator.id]
         return new and is_eligible(annotator, item)
 
-    def move(one: Annotator, item: Item) -> None:
-        others = [v for v in order if v is not one and can_take(v, item)]
-        for other in sorted(others, key=lambda v: held(v)[1]):
-            count, crises = held(other)
-            exchange = next((i for i in given[other.id] if not i.crisis and can_take(one, i)), None)
-            if session_sizes(count + (exchange is None), crises + 1, spec.care) is not None:
-                given[one.id].remove(item)
-                given[other.id].append(item)
-                if exchange is not None:
-                    given[other.id].remove(exchange)
-                    given[one.id].append(exchange)
-                return
-
     for one in order:
         for item in [item for item in given[one.id] if item.crisis]:
             if session_sizes(*held(one), spec.care) is not None:
                 break
-            move(one, item)
+            others = [v for v in order if v is not one and can_take(v, item)]
+            for other in sorted(others, key=lambda v: held(v)[1]):
+                count, crises = held(other)
+                exchange = next((i for i in given[other.id] if not i.crisis and can_take(one, i)), None)
+                if session_sizes(count + (exchange is None), crises + 1, spec.care) is not None:
+                    given[one.id].remove(item)
+                    given[other.id].append(item)
+                    if exchange is not None:
+                        given[other.id].remove(exchange)
+                        given[one.id].append(exchange)
+                    break
 
 
 def sessions(spec: RoundSpec, items: Sequence[Item], name: str, *, allow_single: bool = False) -> list[tuple[str, ...]]:

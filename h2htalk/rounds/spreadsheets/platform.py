@@ -152,13 +152,13 @@ class SpreadsheetPlatform:
         remove_file(state.folder.private / STORED_READINGS)  # they hold comments
         folder, spreadsheets, left = _folder(state), spreadsheets_of(state), list[str]()
         for path in sorted(path for path in folder.rglob("*") if path.is_file()):
-            if path.suffix.lower() == ".xlsx":
-                try:
+            try:
+                if path.suffix.lower() == ".xlsx":
                     _without_erased(state, spreadsheets, path)
-                except (RoundError, OSError) as error:
-                    left.append(f"{path} ({error})")
-            elif not path.name.startswith((".~", "~$")):
-                left.append(str(path))
+                elif not path.name.startswith((".~", "~$")):
+                    left.append(str(path))
+            except (RoundError, OSError) as error:
+                left.append(f"{path} ({error})")
         if folder.is_dir():
             protect_folder(folder)
         if left:

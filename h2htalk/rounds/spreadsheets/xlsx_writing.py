@@ -66,12 +66,9 @@ _ROTATED_HEIGHT = 170
 _IGNORED = re.compile(r"(?:_x005[Ff])?_x[0-9A-Fa-f]{4}_|\W+")
 # In a workbook `_x000D_` means a character (ECMA-376, ST_Xstring): in such a text the first underscore is escaped.
 _LOOKS_ESCAPED = re.compile("_(?=x[0-9A-Fa-f]{4}_)")
-# Markdown: headings, bullets, links; bold, italic and code; rules.
+# Headings and bullets of Markdown: the package's guidelines have no other markup.
 _HEADING = re.compile(r"(#{1,6})\s+(.*?)\s*#*$")
 _BULLET = re.compile(r"^(\s*)[-*+]\s+")
-_LINK = re.compile(r"\[([^\]]+)\]\((?:mailto:)?([^)\s]+)\)")
-_MARKS = re.compile(r"(\*\*|__|\*|`)(?=\S)(.+?)(?<=\S)\1")
-_RULE = re.compile(r"(-{3,}|\*{3,}|_{3,})$")
 
 # Answers to write into a workbook: item number -> column key -> value of the cell.
 TypedAnswers = Mapping[int, Mapping[str, Any]]
@@ -255,16 +252,12 @@ def split_text(text: str) -> Iterator[str]:
 
 
 def guideline_lines(text: str) -> Iterator[tuple[str, str]]:
-    """Yield the lines of Markdown as (`title`, `heading` or `plain`, text without markup)."""
-    for raw in text.splitlines():
-        line = raw.rstrip()
+    """Yield the lines of Markdown as (`title`, `heading` or `plain`, text without marks of headings and lists)."""
+    for line in map(str.rstrip, text.splitlines()):
         if heading := _HEADING.fullmatch(line):
-            style, line = ("title" if len(heading[1]) == 1 else "heading"), heading[2]
-        elif _RULE.fullmatch(line):
-            continue
+            yield "title" if len(heading[1]) == 1 else "heading", heading[2]
         else:
-            style, line = "plain", _BULLET.sub(r"\1• ", line, count=1)
-        yield style, _MARKS.sub(r"\2", _LINK.sub(r"\1 (\2)", line)).removeprefix("> ")
+            yield "plain", _BULLET.sub(r"\1• ", line, count=1)
 
 
 # --- Sheets -----------------------------------------------------------------------------------------------------------

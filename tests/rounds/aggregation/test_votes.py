@@ -89,14 +89,6 @@ def test_chances_equal_those_of_a_plain_implementation(votes: list[Vote], rounds
 # --- Ties, and what there is nothing to learn from --------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("iterations", [20, None])
-@pytest.mark.parametrize("table", ["a a b b\nb b a a", "a b c\nb c a\nc a b"])
-def test_symmetric_votes_stay_tied(table: str, iterations: int | None) -> None:
-    decision = dawid_skene(votes_of(table), iterations=iterations)["item-00"]
-    assert decision.label is None
-    assert decision.tied == tuple(sorted(set(table.splitlines()[0].split()) - {"."}))
-
-
 @given(vote_lists(labels="ab"), ITERATIONS)
 def test_ties_do_not_depend_on_rounding_errors(votes: list[Vote], iterations: int | None) -> None:
     # Every vote has a mirror image: neighbouring annotators and the labels are exchanged on a mirrored item. Then

@@ -35,21 +35,6 @@ def test_publish_a_round(server: ArgillaDouble, tmp_path: Path) -> None:
     assert names == {"round-en": {"ann", "ben", "cem"}, "round-zh": {"ann", "cem"}}
 
 
-def test_a_pilot_is_for_everybody(server: ArgillaDouble, tmp_path: Path) -> None:
-    opened(tmp_path, items=[{**item, "gold": {"keep": "drop"}} for item in ITEMS], overlap=0)
-    for name, everybody in ((DATASET, 3), ("round-set1-zh-01", 2)):
-        assert server.dataset(name)["distribution"]["min_submitted"] == everybody
-        assert "gold" not in str(server.dataset(name)["records"])
-
-
-def test_texts_of_items_stay_text_in_the_page(server: ArgillaDouble, tmp_path: Path) -> None:
-    round = opened(tmp_path)
-    records = server.dataset(DATASET)["records"]
-    text = records[named(round, ITEMS[2]["id"])]["fields"]["item"]["data"]
-    assert not set("<>$#&") & set(text)
-    assert json.loads(text)["turns"][0]["content"] == ITEMS[2]["prompt"]
-
-
 def test_characters_that_act_are_shown_in_the_page(server: ArgillaDouble, tmp_path: Path) -> None:
     """A right-to-left override, which makes one sentence look like another, reached the annotators' page."""
     text = "Do \u202eton\u202c go.\u200b\x07\r\nBye\u2028\tnow\ufeff\U000e0041\ufffe"

@@ -14,7 +14,6 @@ from h2htalk.rounds.annotators import Annotator
 from h2htalk.rounds.assignment.assignments import Assignment, AssignmentSet
 from h2htalk.rounds.assignment.remaining_annotations import (
     PendingAnnotations,
-    annotations_to_request,
     initial_requests,
     is_pilot,
     needs_more,
@@ -150,21 +149,3 @@ def test_pending_annotators_of_a_server() -> None:
     sets, anna = [AssignmentSet(1, {ITEM.id: 3})], {ITEM.id: {"anna"}}
     result = pending_annotations([ITEM], sets, [ANNA, BO], annotated("anna"), anna, {ITEM.id: 3})
     assert result == {ITEM.id: PendingAnnotations(1, 0)}
-
-
-@pytest.mark.parametrize(
-    ("needs", "pending", "replaces", "requested", "exhausted"),
-    [
-        (2, (0, 3), True, 2, 0),
-        # A server's new assignment set replaces the pending one.
-        (3, (1, 2), True, 3, 0),
-        (3, (1, 2), False, 2, 0),
-        (5, (1, 0), True, 0, 1),
-        (1, (0, 0), False, 0, 1),
-    ],
-)
-def test_requests_of_a_new_assignment_set(
-    needs: int, pending: tuple[int, int], replaces: bool, requested: int, exhausted: int
-) -> None:
-    result = annotations_to_request({"a": needs}, {"a": PendingAnnotations(*pending)}, replace=replaces)
-    assert result == ({"a": requested} if requested else {}, exhausted)
