@@ -40,22 +40,6 @@ class ItemText:
         return self.split, self.item, self.on
 
 
-@dataclass(frozen=True, slots=True)
-class Contamination:
-    """The item that a dialogue contains, and the similarity of the two (0 to 1)."""
-
-    of: ItemText
-    similarity: float
-
-    def evidence(self) -> dict[str, object]:
-        return {
-            "of": self.of.item,
-            "split": self.of.split,
-            "on": self.of.on,
-            "similarity": round(self.similarity, 4),
-        }
-
-
 class SplitIndex:
     """The texts of splits by their words and by their shingles, for one least similarity."""
 
@@ -84,18 +68,22 @@ class SplitIndex:
                     if held:
                         self._postings.append((language, role, _Postings(held, scale.width)))
 
-    def find(self, dialogues: Sequence[Dialogue]) -> list[Contamination | None]:
-        """The most similar item in each dialogue; ties by split and id."""
-        return [min(self._held(d), key=lambda one: (-one.similarity, one.of.key), default=None) for d in dialogues]
+    def find(self, dialogues: Sequence[Dialogue]) -> list[dict[str, object] | None]:
+        """The most similar item in each dialogue as evidence; ties by split and id."""
+        best = [min(self._held(d), key=lambda one: (-one[0], one[1].key), default=None) for d in dialogues]
+        return [
+            one and {"of": one[1].item, "split": one[1].split, "on": one[1].on, "similarity": round(one[0], 4)}
+            for one in best
+        ]
 
-    def _held(self, dialogue: Dialogue) -> list[Contamination]:
-        """The items in a dialogue; exact copies are found without shingles."""
+    def _held(self, dialogue: Dialogue) -> list[tuple[float, ItemText]]:
+        """The similarities (0 to 1) and items in a dialogue; exact copies are found without shingles."""
         language = dialogue.language
         spoken: dict[Role, list[str]] = {role: [] for role in ROLES}
         for role, line in _lines(dialogue.messages, language):
             spoken[role].append(line)
         found = [
-            Contamination(text, 1.0)
+            (1.0, text)
             for role, turns in self._runs[language]
             for run in _runs(spoken[role], turns)
             if (text := self._equal[language].get((role, turns, run)))
@@ -109,7 +97,7 @@ class SplitIndex:
                     1.0 if text.text in run else similarity(text.text, run, self._least)
                     for run in _runs(spoken[role], text.turns)
                 )
-                found += [Contamination(text, similar)] if similar >= self._least else []
+                found += [(similar, text)] if similar >= self._least else []
         return found
 
 

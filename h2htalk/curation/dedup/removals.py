@@ -6,7 +6,6 @@ cluster have a best one of their own, and so on. Every choice is by quality or c
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -145,7 +144,7 @@ def find_removals(
     ]
     best, copies = _best(mapped)
     links: dict[int, dict[int, Match]] = {}
-    for first, second in _numbers(pairs):
+    for first, second in (map(int, pair) for pair in zip(*pairs, strict=True)):  # not `tolist`: memory
         a, b = (mapped.sides(int(mapped.first[node])) for node in (first, second))
         if found := match(a, b, threshold):
             links.setdefault(first, {})[second] = found
@@ -157,13 +156,6 @@ def find_removals(
         why = gone.get(node) or Removal(kept, "duplicate", {"of": kept, "on": "both", "similarity": 1.0})
         removals += [replace(why, id=mapped.id(number)) for number in numbers]
     return sorted(removals, key=lambda removal: removal.id)
-
-
-def _numbers(pairs: tuple[NDArray[np.int64], NDArray[np.int64]]) -> Iterator[tuple[int, int]]:
-    """The pairs as Python's numbers, some at a time, as they take much memory."""
-    for start in range(0, len(pairs[0]), 1 << 16):
-        first, second = (nodes[start : start + (1 << 16)].tolist() for nodes in pairs)
-        yield from zip(first, second, strict=True)
 
 
 def _best(mapped: MappedDialogues) -> tuple[NDArray[np.int64], dict[int, list[int]]]:

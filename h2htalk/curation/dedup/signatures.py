@@ -129,7 +129,7 @@ def map_part(records: Sequence[Record], index: SplitIndex) -> MappedPart:
         for text in (dialogue.id, *texts)
     ]
     found = enumerate(index.find(dialogues))
-    notes = "".join(json.dumps([number, item.evidence()]) + "\n" for number, item in found if item)
+    notes = "".join(json.dumps([number, item]) + "\n" for number, item in found if item)
     rows = [
         (number, *view)
         for number, (dialogue, texts) in enumerate(zip(dialogues, sides, strict=True))

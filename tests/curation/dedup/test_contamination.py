@@ -18,7 +18,7 @@ INDEX = SplitIndex([("mini@1", MINI)], 0.8)
 
 
 def found(*dialogues):
-    return [f and f.evidence() for f in INDEX.find(dialogues)]
+    return INDEX.find(dialogues)
 
 
 def holding(scenario, share=0.0, reference="nothing of it"):
@@ -54,7 +54,7 @@ def test_every_reference_is_searched():
     scenario = replace(CHATS[0], references=("Yes.", second))
     (one,) = SplitIndex([("mini@1", replace(MINI, scenarios=(scenario,)))], 0.8).find([dialogue("d", "Hello.", second)])
     assert one is not None
-    assert one.evidence() == {"of": scenario.id, "split": "mini@1", "on": "reference", "similarity": 1.0}
+    assert one == {"of": scenario.id, "split": "mini@1", "on": "reference", "similarity": 1.0}
 
 
 def test_a_reference_is_searched_in_replies_alone():
@@ -101,7 +101,7 @@ def test_an_input_of_many_items_is_found(count):
         dialogue("b", edited(text, 0.1), "No."),
         dialogue("c", "Well. " + text),
     ]
-    found = [held and held.evidence() for held in index.find(copies)]
+    found = index.find(copies)
     assert [held and held["of"] for held in found] == ["i0000"] * 3
     assert [held["similarity"] for held in found if held][::2] == [1.0, 1.0]
 
