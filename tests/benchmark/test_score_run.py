@@ -173,9 +173,6 @@ def refusal(read: Callable[[], object], path: Path) -> str:
     return text
 
 
-# --- summary.json -----------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("place", "value"),
     [
@@ -190,9 +187,6 @@ def test_an_edited_summary_is_refused(run: Path, place: Sequence[str], value: ob
         assert "was edited, or is of another version; run `h2htalk score` again" in refusal(read, run / "summary.json")
 
 
-# --- run.json ---------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("place", "value"),
     [
@@ -204,9 +198,6 @@ def test_an_edited_summary_is_refused(run: Path, place: Sequence[str], value: ob
 def test_a_run_json_that_no_run_wrote_is_refused(run: Path, place: Sequence[str], value: object) -> None:
     change(run / "run.json", place, value)
     refusal(lambda: read_run_data(run).folder.signature(), run / "run.json")
-
-
-# --- Answers, scores and inputs ----------------------------------------------------------------------------------
 
 
 def test_edited_scores_are_refused(run: Path) -> None:
@@ -237,9 +228,6 @@ def test_an_edited_answer_has_no_score(run: Path) -> None:
     score(run)
     path.write_text("".join(lines) + last)  # it came after scoring
     assert "1 item with answers that are not those that were scored" in refusal(lambda: load_run(run), run)
-
-
-# --- Links -------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", ["calls.jsonl", "tables"])

@@ -39,9 +39,6 @@ def english() -> Summary:
     return summary_of(MINI, reference_answers(MINI), Metrics(FirstLetters()))
 
 
-# --- Rows -------------------------------------------------------------------------------------------------------
-
-
 def test_the_references_themselves_score_the_most_and_break_no_contract() -> None:
     summary = lexical()
     assert (summary.rows.lexical["overall"].value or 0) > 98  # a reference of fewer than four tokens has no BLEU-4 of 1
@@ -61,9 +58,6 @@ def test_an_english_embedder_gives_s_to_english_items_and_says_so() -> None:
         assert rows.s is not None
         totals = [row["overall"].total for row in (rows.s, rows.lexical, rows.compliance)]
         assert totals == [count, len(MINI.scenarios), len(MINI.scenarios)]
-
-
-# --- Fates ------------------------------------------------------------------------------------------------------
 
 
 def test_empty_and_refused_replies_are_scored_and_failed_ones_make_the_run_incomplete() -> None:
@@ -129,9 +123,6 @@ def test_the_constant_baseline_on_the_authors_share_of_nulls_and_a_model_below_i
         "not shown to be above an answer that needs no model in 1 subtask: RecollectionSynthesis",
         "RecollectionSynthesis: not shown to be above printing the null line every time",
     )
-
-
-# --- summary.json -----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("summarized", [lexical, english])

@@ -56,9 +56,6 @@ def test_keys_of_six_characters_and_more_are_masked() -> None:
     assert masked("not abc12", "abc12", "*") == "not abc12"
 
 
-# --- Lines of responses -------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("text", "opened", "answer", "thinking"),
     [

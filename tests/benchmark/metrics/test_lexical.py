@@ -44,8 +44,6 @@ def largest_difference(ours: Sequence[Sequence[float]], theirs: Sequence[Sequenc
     return max(abs(a - b) for x, y in zip(ours, theirs, strict=True) for a, b in zip(x, y, strict=True))
 
 
-# --- Equal to the peers -----------------------------------------------------------------------------------------
-
 ODD = [
     *["😭 👩\u200d👧 ❤️", "ＡＢＣ ｈｅｌｌｏ １２３", "半角ｶﾅ ！", "\u3000", "café é ﬁ \u200b", "OK好 3点 �"],
     "the " * 60,
@@ -77,9 +75,6 @@ def test_any_token_lists_agree_and_stay_in_range(response: Tokens, reference: To
     ours = scores_of_tokens(response, reference, rouge)
     assert largest_difference([ours], [peers(response, reference, rouge)]) < 1e-12
     assert all(0 <= value <= 1 for value in ours)
-
-
-# --- Values by hand ---------------------------------------------------------------------------------------------
 
 
 def test_a_pair_by_hand() -> None:
