@@ -37,7 +37,7 @@ WINDOWS = (
     Window("a cell of Table 2, from scores to tables", {"summarize"}, {"write_tables"}, 6),
     Window("a decision of a round, from annotations to decisions.jsonl", {"decide"}, {"write_jsonl"}, 7),
     Window("a phone number, from a dialogue to its surrogate", {"anonymize_dialogue"}, {"anonymize_dialogue"}, 15),
-    Window("a near duplicate, from the band that it shares to its removal", {"bucket_pairs"}, {"find_removals"}, 4),
+    Window("a near duplicate, from the band that it shares to its removal", {"band_pairs"}, {"find_removals"}, 4),
     Window("an erased person, from the id to the last folder", {"erase"}, {"erase"}, 7),
     Window("all of calibrate", {"calibrate_judge"}, {"calibrate_judge"}),
     Window("all of evaluate", {"evaluate"}, {"evaluate"}, 60),

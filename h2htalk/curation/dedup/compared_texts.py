@@ -7,7 +7,7 @@ import re
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from h2htalk.data.languages import Language, find_language
@@ -70,18 +70,13 @@ def plain_side(contents: Sequence[str], language: Language) -> str:
     return "\n".join(filter(None, (plain(content, language) for content in contents)))
 
 
-@dataclass(frozen=True)  # no slots, for the cached property
+@dataclass(frozen=True, slots=True)
 class Sides:
     """A dialogue in its compared form: the text of each side, a message a line (`plain_side`)."""
 
     language: Language
     user: str
     companion: str
-
-    @cached_property
-    def rest(self) -> str:
-        """The user's side after the opening message."""
-        return self.user.partition("\n")[2]
 
 
 def similarity(a: str, b: str, least: float = 0.0) -> float:

@@ -43,13 +43,13 @@ class ItemText:
 class SplitIndex:
     """The texts of splits by their words and by their shingles, for one least similarity."""
 
-    def __init__(self, splits: Iterable[tuple[str, Split]], least: float) -> None:
-        """`splits`: each with its name; `least`: the least similarity (0 to 1) to an item."""
+    def __init__(self, splits: Iterable[Split], least: float) -> None:
+        """`least`: the least similarity (0 to 1) to an item."""
         self._least = least
         # Equal texts are stored once, for the first item by split and id.
         self._equal: dict[Language, dict[tuple[Role, int, str], ItemText]] = {name: {} for name in LANGUAGES}
         all_texts = [
-            text for name, split in splits for scenario in split.scenarios for text in item_texts(name, scenario)
+            text for split in splits for scenario in split.scenarios for text in item_texts(split.name, scenario)
         ]
         for text in sorted(all_texts, key=lambda text: text.key):
             self._equal[text.language].setdefault((text.role, text.turns, text.text), text)
@@ -69,15 +69,11 @@ class SplitIndex:
                         self._postings.append((language, role, _Postings(held, scale.width)))
 
     def find(self, dialogues: Sequence[Dialogue]) -> list[dict[str, object] | None]:
-        """The most similar item in each dialogue as evidence; ties by split and id."""
-        best = [min(self._held(d), key=lambda one: (-one[0], one[1].key), default=None) for d in dialogues]
-        return [
-            one and {"of": one[1].item, "split": one[1].split, "on": one[1].on, "similarity": round(one[0], 4)}
-            for one in best
-        ]
+        """The evidence of the most similar item in each dialogue (ties by split and id); None without any."""
+        return [self._best(dialogue) for dialogue in dialogues]
 
-    def _held(self, dialogue: Dialogue) -> list[tuple[float, ItemText]]:
-        """The similarities (0 to 1) and items in a dialogue; exact copies are found without shingles."""
+    def _best(self, dialogue: Dialogue) -> dict[str, object] | None:
+        """Exact copies are found without shingles."""
         language = dialogue.language
         spoken: dict[Role, list[str]] = {role: [] for role in ROLES}
         for role, line in _lines(dialogue.messages, language):
@@ -89,16 +85,17 @@ class SplitIndex:
             if (text := self._equal[language].get((role, turns, run)))
         ]
         for wanted, role, postings in self._postings:
-            if wanted != language:
-                continue
-            for text in postings.likely(spoken[role]):
+            for text in postings.likely(spoken[role]) if wanted == language else ():
                 similar = max(
                     # A message may contain the text and more.
                     1.0 if text.text in run else similarity(text.text, run, self._least)
                     for run in _runs(spoken[role], text.turns)
                 )
                 found += [(similar, text)] if similar >= self._least else []
-        return found
+        if not found:
+            return None
+        similar, of = min(found, key=lambda one: (-one[0], one[1].key))
+        return {"of": of.item, "split": of.split, "on": of.on, "similarity": round(similar, 4)}
 
 
 def item_texts(split: str, scenario: Scenario) -> list[ItemText]:

@@ -6,16 +6,14 @@ cluster have a best one of their own, and so on. Every choice is by quality or c
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from h2htalk.curation.dedup.candidate_pairs import MappedDialogues
 from h2htalk.curation.dedup.compared_texts import Sides, lengths, similarity
 from h2htalk.data.languages import Language
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+    from h2htalk.curation.dedup.candidate_pairs import MappedDialogues, Pairs
 
 On = Literal["inputs", "references", "both"]
 # The least similarity after the openings, and of the inputs of similar replies: unrelated texts reach 0.35.
@@ -60,7 +58,7 @@ def match(a: Sides, b: Sides, threshold: float) -> Match | None:
         return Match(user, "inputs", user == 1.0)
     long_references = min(len(a.companion), len(b.companion)) >= least.least_references
     replied_alike = companion >= alone and long_references and not _reframed(a, b, companion, "references")
-    if replied_alike and _asked_alike(a, b):
+    if replied_alike and similarity(a.user, b.user, _LEAST_REST) >= _LEAST_REST and _goes_on_alike(a, b):
         return Match(companion, "references", companion == 1.0)
     return None
 
@@ -101,17 +99,12 @@ def _in_blocks(a: str, b: str, language: Language) -> int:
     return total + (block if block >= least.block else 0)
 
 
-def _asked_alike(a: Sides, b: Sides) -> bool:
-    """Whether the two users say something more similar than by chance, from beginning to end."""
-    return similarity(a.user, b.user, _LEAST_REST) >= _LEAST_REST and _goes_on_alike(a, b)
-
-
 def _goes_on_alike(a: Sides, b: Sides) -> bool:
     """Whether the users' messages after the opening are similar; true where they are no more than a phrase."""
-    longest = max(len(a.rest), len(b.rest))
-    if longest < lengths(a.language).least_inputs / 2:
+    first, second = (side.user.partition("\n")[2] for side in (a, b))
+    if max(len(first), len(second)) < lengths(a.language).least_inputs / 2:
         return True
-    return similarity(a.rest, b.rest, _LEAST_REST) >= _LEAST_REST
+    return similarity(first, second, _LEAST_REST) >= _LEAST_REST
 
 
 # --- Clusters ---
@@ -125,79 +118,38 @@ class Removal:
     reason: str
     evidence: dict[str, Any]
 
-    def to_dict(self) -> dict[str, Any]:
-        return {"id": self.id, "reason": self.reason, "evidence": self.evidence}
 
-
-def find_removals(
-    mapped: MappedDialogues, pairs: tuple[NDArray[np.int64], NDArray[np.int64]], threshold: float
-) -> list[Removal]:
-    """The removed dialogues, by id.
+def find_removals(mapped: MappedDialogues, pairs: Pairs, threshold: float) -> list[Removal]:
+    """The removed dialogues, by id: each for a better one, to which duplicates of the same one link it.
 
     Args:
         mapped: all dialogues.
-        pairs: nodes that may be duplicates.
+        pairs: dialogues that may be duplicates.
         threshold: the similarity (0 to 1) of duplicates, see `match`.
     """
-    removals = [
-        Removal(mapped.id(number), "contaminated", evidence) for number, evidence in mapped.contaminated.items()
-    ]
-    best, copies = _best(mapped)
+    removals = [Removal(name, "contaminated", evidence) for name, evidence in mapped.contaminated.items()]
     links: dict[int, dict[int, Match]] = {}
-    for first, second in (map(int, pair) for pair in zip(*pairs, strict=True)):  # not `tolist`: memory
-        a, b = (mapped.sides(int(mapped.first[node])) for node in (first, second))
-        if found := match(a, b, threshold):
+    for first, second in zip(*(map(int, numbers) for numbers in pairs), strict=True):
+        if found := match(mapped.sides(first), mapped.sides(second), threshold):
             links.setdefault(first, {})[second] = found
             links.setdefault(second, {})[first] = found
-    gone = _removed_nodes(links, best, mapped, threshold)
-    removals += gone.values()
-    for node, numbers in copies.items():
-        kept = mapped.id(best[node])
-        why = gone.get(node) or Removal(kept, "duplicate", {"of": kept, "on": "both", "similarity": 1.0})
-        removals += [replace(why, id=mapped.id(number)) for number in numbers]
-    return sorted(removals, key=lambda removal: removal.id)
-
-
-def _best(mapped: MappedDialogues) -> tuple[NDArray[np.int64], dict[int, list[int]]]:
-    """The best dialogue of each node, and the others of nodes with several."""
-    import numpy as np
-
-    best = mapped.first.copy()
-    members = np.flatnonzero(mapped.node >= 0)
-    sizes = np.bincount(mapped.node[members], minlength=len(best))
-    crowded = members[sizes[mapped.node[members]] > 1]
-    groups: dict[int, list[int]] = {}
-    for number, node in zip(crowded.tolist(), mapped.node[crowded].tolist(), strict=True):
-        groups.setdefault(node, []).append(number)
-    for node, numbers in groups.items():
-        best[node] = min(numbers, key=mapped.quality_of)
-        numbers.remove(best[node])
-    return best, groups
-
-
-def _removed_nodes(
-    links: dict[int, dict[int, Match]], best: NDArray[np.int64], mapped: MappedDialogues, threshold: float
-) -> dict[int, Removal]:
-    """The nodes that are removed for a better one, to which they are linked directly or by others of the same kind."""
-    gone: dict[int, Removal] = {}
-    stays: set[int] = set()
-    for kept in sorted(links, key=lambda node: mapped.quality_of(int(best[node]))):
-        if kept in gone:
+    decided: set[int] = set()
+    for kept in sorted(links, key=mapped.quality_of):
+        if kept in decided:
             continue
-        stays.add(kept)
-        sides, evidence = mapped.sides(int(best[kept])), {"of": mapped.id(int(best[kept]))}
-        waiting = [kept]
-        seen = {kept}
+        decided.add(kept)
+        sides, kept_id = mapped.sides(kept), mapped.id(kept)
+        waiting, seen = [kept], {kept}
         while waiting:
-            near = {other for node in waiting for other in links[node]} - seen
+            near = {other for number in waiting for other in links[number]} - seen
             seen |= near
             waiting = []
-            for other in sorted(near - gone.keys() - stays):
-                # Of nodes with one equal side only neighbours were compared.
-                found = links[other].get(kept) or match(sides, mapped.sides(int(best[other])), threshold)
-                if found:
+            for other in sorted(near - decided):
+                # Of dialogues with one equal side only neighbours were compared.
+                if found := links[other].get(kept) or match(sides, mapped.sides(other), threshold):
+                    evidence = {"of": kept_id, "on": found.on, "similarity": round(found.similarity, 4)}
                     reason = "duplicate" if found.exact else "near_duplicate"
-                    details = {**evidence, "on": found.on, "similarity": round(found.similarity, 4)}
-                    gone[other] = Removal(mapped.id(int(best[other])), reason, details)
+                    removals.append(Removal(mapped.id(other), reason, evidence))
                     waiting.append(other)
-    return gone
+            decided.update(waiting)
+    return sorted(removals, key=lambda removal: removal.id)

@@ -1,4 +1,4 @@
-"""The map step of dedup: the compared texts, hashes and MinHash signatures of a part, in two files.
+"""The map step of dedup: the compared texts, hashes and MinHash signatures of a part.
 
 The result for a dialogue depends on it and the splits alone, so parts can be mapped anywhere, in any order.
 """
@@ -7,22 +7,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from h2htalk.curation.dedup.compared_texts import (
-    lengths,
-    mixed,
-    plain_side,
-    shingle_hashes,
-    text_hash,
-    unique_values,
-)
+from h2htalk.curation.dedup.compared_texts import lengths, plain_side, shingle_hashes, text_hash, unique_values
 from h2htalk.curation.dedup.contamination import SplitIndex
 from h2htalk.curation.outcomes import Record, read_dialogue
-from h2htalk.data.files import replacing
 from h2htalk.data.languages import LANGUAGES, Language
 from h2htalk.data.scenario import Dialogue
 from h2htalk.data.splits import load_split
@@ -70,92 +60,55 @@ def is_complete(dialogue: Dialogue) -> bool:
     return last.role == "companion" and (end in _ENDS or (not end.isalnum() and end not in ",，、;；:：-"))
 
 
-@dataclass(frozen=True, slots=True)
-class MappedPart:
-    """The data of a part for comparisons. Arrays by dialogue (n), by text of a view (rows), and bytes.
+def map_part(records: Sequence[Record], index: SplitIndex) -> dict[str, Any]:
+    """Map a part. Records that are no dialogues are left out; the stage's rule rejects them.
 
-    `texts` holds for each dialogue its id, the user's side and the companion's side in UTF-8 (with lone surrogates),
-    and `ends` (n, 3) their ends. `quality` (n, 4) is `Quality` without the id. `contaminated` holds JSON lines of
-    [number, evidence]. `row_*`: the dialogue of a row, the hash of its text and kind, and 8 bits of each value
-    of its signature (Li and König 2010). `bands`: `key` and `row` of each band, by key.
+    Returns:
+        Arrays by name. `contaminated`: a JSON line of [id, evidence] for each dialogue with an item of a split.
+        Of each other dialogue: `language`, `hashes` (n, 2) of the user's and the companion's text, `quality` (n, 4)
+        without the id, and `bounds` (n, 4) in `texts` (UTF-8, with lone surrogates): where its id and the two texts
+        begin, and the end. Of each text by which one is compared: `dialogue`, its number; `kind`, texts of another
+        kind are not compared; `key`, a hash of text and kind; `values` (texts, 128), 8 bits of each value of the
+        signature (Li and König 2010).
     """
-
-    language: NDArray[np.uint8]
-    hashes: NDArray[np.uint64]
-    quality: NDArray[np.int64]
-    ends: NDArray[np.int64]
-    texts: NDArray[np.uint8]
-    contaminated: NDArray[np.uint8]
-    row_dialogue: NDArray[np.int64]
-    row_hash: NDArray[np.uint64]
-    row_values: NDArray[np.uint8]
-    bands: NDArray[np.void]
-
-    def save(self, path: Path) -> None:
-        """Write the bands, then the other arrays; each file completely or not at all."""
-        import numpy as np
-
-        with replacing(bands_file(path)) as temporary, temporary.open("wb") as file:
-            np.save(file, self.bands)
-        with replacing(path) as temporary, temporary.open("wb") as file:
-            np.savez(file, **{name: getattr(self, name) for name in self.__slots__ if name != "bands"})
-
-
-def bands_file(part: Path) -> Path:
-    """The file of a mapped part's bands."""
-    return part.with_suffix(".bands.npy")
-
-
-def read_arrays(part: Path | MappedPart, *names: str) -> list[Any]:
-    """Get arrays of a mapped part, or its file, by their names."""
     import numpy as np
 
-    if isinstance(part, MappedPart):
-        return [getattr(part, name) for name in names]
-    with np.load(part, allow_pickle=False) as file:
-        return [file[name] for name in names]
-
-
-def map_part(records: Sequence[Record], index: SplitIndex) -> MappedPart:
-    """Map a part. Records that are no dialogues are left out; the stage's rule rejects them."""
-    import numpy as np
-
-    read = (read_dialogue(record) for record in records)
-    dialogues = [dialogue for dialogue in read if isinstance(dialogue, Dialogue)]
+    read = [dialogue for record in records if isinstance(dialogue := read_dialogue(record), Dialogue)]
+    found = list(zip(read, index.find(read), strict=True))
+    notes = "".join(json.dumps([dialogue.id, evidence]) + "\n" for dialogue, evidence in found if evidence)
+    dialogues = [dialogue for dialogue, evidence in found if not evidence]
     sides = [[_side(dialogue, role) for role in ("user", "companion")] for dialogue in dialogues]
     blobs = [
         text.encode("utf-8", "surrogatepass")
         for dialogue, texts in zip(dialogues, sides, strict=True)
         for text in (dialogue.id, *texts)
     ]
-    found = enumerate(index.find(dialogues))
-    notes = "".join(json.dumps([number, item]) + "\n" for number, item in found if item)
+    ends = np.cumsum([len(blob) for blob in blobs], dtype=np.int64).reshape(-1, 3)
     rows = [
         (number, *view)
         for number, (dialogue, texts) in enumerate(zip(dialogues, sides, strict=True))
         for view in _views(dialogue.language, *texts)
     ]
-    kinds = mixed(np.array([row[1] + 1 for row in rows], np.uint64))
-    signatures = np.array([signature(text, width) for _, _, width, text in rows], np.uint32).reshape(-1, VALUES)
-    return MappedPart(
-        language=np.array([LANGUAGES.index(d.language) for d in dialogues], np.uint8),
-        hashes=np.array([[text_hash(t) for t in texts] for texts in sides], np.uint64).reshape(-1, 2),
-        quality=np.array([tuple(map(int, quality(d)[:4])) for d in dialogues], np.int64).reshape(-1, 4),
-        ends=np.cumsum([len(blob) for blob in blobs], dtype=np.int64).reshape(-1, 3),
-        texts=np.frombuffer(b"".join(blobs), np.uint8),
-        contaminated=np.frombuffer(notes.encode(), np.uint8),
-        row_dialogue=np.array([row[0] for row in rows], np.int64),
-        row_hash=np.array([text_hash(row[3]) for row in rows], np.uint64) ^ kinds,
-        row_values=(signatures >> np.uint32(8)).astype(np.uint8),
-        bands=_bands(signatures, kinds),
-    )
+    return {
+        "contaminated": np.frombuffer(notes.encode(), np.uint8),
+        "language": np.array([LANGUAGES.index(d.language) for d in dialogues], np.uint8),
+        "hashes": np.array([[text_hash(t) for t in texts] for texts in sides], np.uint64).reshape(-1, 2),
+        "quality": np.array([tuple(map(int, quality(d)[:4])) for d in dialogues], np.int64).reshape(-1, 4),
+        "bounds": np.column_stack([np.append(0, ends[:, 2])[:-1], ends]),
+        "texts": np.frombuffer(b"".join(blobs), np.uint8),
+        "dialogue": np.array([row[0] for row in rows], np.int64),
+        "kind": np.array([row[1] for row in rows], np.uint8),
+        "key": np.array([text_hash(f"{kind} {text}") for _, kind, _, text in rows], np.uint64),
+        "values": np.array([signature(text, width) for *_, width, text in rows], np.uint32)
+        .astype(np.uint8)
+        .reshape(-1, VALUES),
+    }
 
 
 @lru_cache(maxsize=1)
 def open_index(names: tuple[str, ...], least: float) -> SplitIndex:
     """Index the texts of splits, once a process; raises what `load_split` raises."""
-    splits = [load_split(name) for name in names]
-    return SplitIndex([(split.name, split) for split in splits], least)
+    return SplitIndex([load_split(name) for name in names], least)
 
 
 def _side(dialogue: Dialogue, role: str) -> str:
@@ -194,17 +147,3 @@ def signature(text: str, width: int) -> NDArray[np.uint32]:
         minhash.update_batch(hashes[start : start + _BATCH].tolist())
     found: NDArray[np.uint32] = minhash.digest()
     return found
-
-
-def _bands(signatures: NDArray[np.uint32], kinds: NDArray[np.uint64]) -> NDArray[np.void]:
-    """The key of each band of each row: a hash of its kind, its number and its values."""
-    import numpy as np
-
-    values = signatures[:, : BANDS * VALUES_OF_BAND].reshape(-1, BANDS, VALUES_OF_BAND).astype(np.uint64)
-    keys: Any = kinds[:, None] + np.arange(BANDS, dtype=np.uint64)
-    for place in range(VALUES_OF_BAND):
-        keys = mixed(keys ^ values[:, :, place])
-    found = np.empty(keys.size, [("key", np.uint64), ("row", np.uint32)])
-    found["key"] = keys.reshape(-1)
-    found["row"] = np.repeat(np.arange(len(keys)), BANDS)
-    return found[np.argsort(found["key"], kind="stable")]

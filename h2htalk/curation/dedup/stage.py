@@ -4,7 +4,7 @@ Map: each part to hashes and signatures (`signatures`). Group: pairs that may be
 the removed dialogues (`removals`), and the replies that a dialogue gets from removed ones (`fold`), two tables in
 which the stage then looks up each dialogue. The files of the steps are removed when the stage is finished:
 
-work/                     map/part-00000.npz and .bands.npy, texts.bin, values.npy, replies.jsonl
+work/                     map/part-00000.npz, texts.bin, values.npy, replies.jsonl
 duplicates.jsonl          {"id", "reason", "evidence"}, by id; written when the reduce step is done
 """
 
@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from contextlib import closing
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -27,7 +27,7 @@ from h2htalk.curation.run import RuleFactory, StageRun, in_processes
 from h2htalk.curation.stage_folder import StageFolder
 from h2htalk.curation.stages import STAGES, CurateSpec, DedupSettings, stage_before
 from h2htalk.curation.workspace import Workspace
-from h2htalk.data.files import read_jsonl, write_jsonl
+from h2htalk.data.files import read_jsonl, replacing, write_jsonl
 from h2htalk.data.scenario import Dialogue
 from h2htalk.data.splits import load_split
 from h2htalk.errors import ConfigError
@@ -108,17 +108,27 @@ def _make_tables(before: StageFolder, settings: DedupSettings, processes: int | 
     with Progress(f"{STAGE}: signatures", total) as progress, closing(sizes):
         for size in sizes:
             progress.advance(count=size)
-    mapped = MappedDialogues(list(paths.values()), work / "texts.bin")
-    pairs = find_pairs(list(paths.values()), mapped, work, processes)
-    removals = fold(find_removals(mapped, pairs, threshold), before.records(), threshold, work / REPLIES)
-    write_jsonl(folder.path / DUPLICATES, (removal.to_dict() for removal in removals))
+    mapped = MappedDialogues(map(_read_mapped, paths.values()), work)
+    removals = find_removals(mapped, find_pairs(mapped, processes), threshold)
+    removals = fold(removals, before.records(), threshold, work / REPLIES)
+    write_jsonl(folder.path / DUPLICATES, map(asdict, removals))
 
 
 def _map_one(before: StageFolder, part: str, path: Path, split_index: tuple[tuple[str, ...], float]) -> int:
-    """Map a part into its files; returns the number of its records."""
+    """Map a part into its file; returns the number of its records."""
+    import numpy as np
+
     records = list(before.part_records(part))
-    map_part(records, open_index(*split_index)).save(path)
+    with replacing(path) as temporary, temporary.open("wb") as file:
+        np.savez(file, **map_part(records, open_index(*split_index)))
     return len(records)
+
+
+def _read_mapped(path: Path) -> dict[str, Any]:
+    import numpy as np
+
+    with np.load(path) as arrays:
+        return {**arrays}
 
 
 # --- Reply folding ---

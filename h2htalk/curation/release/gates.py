@@ -335,21 +335,15 @@ def near_duplicates(content: ReleaseContent, context: GateContext) -> Iterator[F
     import numpy as np
 
     part = map_part([dialogue.to_dict() for dialogue in dialogues], open_index(context.spec.other_splits, THRESHOLD))
-    mapped = MappedDialogues([part], None)  # a kill leaves no text in a temporary file
-    found = find_pairs([part], mapped)
+    mapped = MappedDialogues([part])  # in memory: a kill leaves no text in a temporary file
     sides = cache(mapped.sides)
-    names = [dialogue.id for dialogue in dialogues]
-    for number, evidence in mapped.contaminated.items():
+    for name, evidence in mapped.contaminated.items():
         of = f"{evidence['of']} of the split {evidence['split']}"
-        yield names[number], f"{evidence['similarity']:.2f} similar to {of}"
-    # Of equal texts one stands for all: those of other families are found already.
-    first = mapped.first.tolist()
-    pairs = [(first[node], number) for number, node in enumerate(mapped.node.tolist()) if node >= 0]
-    pairs += [(first[one], first[other]) for one, other in zip(*map(np.ndarray.tolist, found), strict=True)]
-    for one, other in pairs:
-        if family[names[one]] != family[names[other]] and (same := match(sides(one), sides(other), THRESHOLD)):
-            first_name, second_name = sorted((names[one], names[other]))
-            yield second_name, f"{same.similarity:.2f} similar to {first_name}"
+        yield name, f"{evidence['similarity']:.2f} similar to {of}"
+    for one, other in zip(*map(np.ndarray.tolist, find_pairs(mapped)), strict=True):
+        first, second = sorted((mapped.id(one), mapped.id(other)))
+        if family[first] != family[second] and (same := match(sides(one), sides(other), THRESHOLD)):
+            yield second, f"{same.similarity:.2f} similar to {first}"
 
 
 def splits(content: ReleaseContent, context: GateContext) -> Iterator[Found]:

@@ -47,7 +47,7 @@ def test_hashes_and_signatures_never_change():
 def test_many_texts_with_one_phrase_give_few_pairs_each():
     made = [dialogue(f"d{n}", f"{words('frame', 60)} {n:05}", words(n, 9)) for n in range(600)]
     part = map_part([one.to_dict() for one in made], SplitIndex([], 0.8))
-    first, second = find_pairs([part], MappedDialogues([part], None))
+    first, second = find_pairs(MappedDialogues([part]))
     assert (first < second).all()
     assert 0 < len(first) <= 64 * len(made)
 
