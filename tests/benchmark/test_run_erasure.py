@@ -134,10 +134,6 @@ def test_private_references_of_the_items_that_are_left(tmp_path: Path) -> None:
     left = replace(before_erasure, scenarios=public[1:], references_sha256=sha256_of(new))
     shutil.rmtree(tmp_path / "split")
     export_split(left, tmp_path / "split")
-    forged = tmp_path / "forged.jsonl"
-    forged.write_text(new.read_text().replace("That", "This"))
-    with pytest.raises(DataError, match=f"is not the file of references: .* {digest} or {sha256_of(new)}"):
-        score(path, references=forged)
     after = score(path, references=new)
     assert (before.counts.scored, after.counts.scored, after.counts.erased) == (3, 2, 1)
     assert after.signature.protocol["references_sha256"] == hashlib.sha256(new.read_bytes()).hexdigest()[:16]

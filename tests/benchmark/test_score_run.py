@@ -1,4 +1,4 @@
-"""Scoring and reporting a run folder alone: what somebody edited, or a disk damaged, is refused in one line."""
+"""Scoring and reporting a run folder alone: damaged folders, people's replies, private references."""
 
 from __future__ import annotations
 

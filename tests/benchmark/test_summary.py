@@ -1,4 +1,4 @@
-"""From answers to a summary: rows, baselines, slices, counts, warnings; and what a missing S does to each."""
+"""From answers to a summary: rows, slices, counts, warnings, what a missing S does; the baselines."""
 
 from __future__ import annotations
 

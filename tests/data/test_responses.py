@@ -1,4 +1,4 @@
-"""What a run stores: responses as they came, typed failures, and the answer that is scored."""
+"""What a run stores: responses, typed failures, the answer that is scored; records in Parquet."""
 
 from __future__ import annotations
 

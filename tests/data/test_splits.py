@@ -1,4 +1,4 @@
-"""A split is loaded whole or not at all; its fingerprint says what it holds, however it is written down."""
+"""A split is loaded whole or not at all, has a fingerprint, is exported as it was; its references may be private."""
 
 from __future__ import annotations
 

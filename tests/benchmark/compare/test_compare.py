@@ -1,4 +1,4 @@
-"""`compare` of runs, studies and logs of other harnesses, and `plan`: what is paired, refused and shown."""
+"""`compare` of runs, studies and logs of other harnesses, `plan`, `correlate`: what is paired, refused and shown."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Judges: what they are asked, how replies are read and stored, J in figures; forged verdicts, kills and costs."""
+"""Judges: prompts, replies, J in figures, forged verdicts, kills, costs; and the probe, which measures judges."""
 
 from __future__ import annotations
 

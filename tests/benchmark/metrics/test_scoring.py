@@ -1,4 +1,4 @@
-"""Several references: the one that an answer agrees with best counts, with all its values; SS as a cosine."""
+"""S of an answer (Eq. 2): several references, of which the best counts; SS as a cosine; items of several samples."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a model sees: eleven subtasks in two languages, SAP, folders, fingerprints, `prompts show`."""
+"""What a model sees: eleven subtasks in two languages, SAP, folders, fingerprints; templates of one's own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cells, averages and their intervals; paired comparisons beside their formulas; Holm; ranks as scipy's."""
+"""Cells, averages, intervals; paired comparisons; Holm; ranks; the null class; distributions; stored oracles."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Logs of other harnesses: of the real Inspect and lm-eval in `fixtures/` (tools/harness_logs), and damaged ones."""
+"""Files of other tools: logs of other harnesses (real ones in `fixtures/`), responses, the authors' released files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A release as a split: parts by name, files held against the manifest, erased items left out."""
+"""A release as a split: parts by name, files held against the manifest; items are erased from it."""
 
 from __future__ import annotations
 
