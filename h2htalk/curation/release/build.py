@@ -23,6 +23,7 @@ from h2htalk.curation.release.card import write_card
 from h2htalk.curation.release.content import ReleaseContent, read_content, write_data
 from h2htalk.curation.release.gates import (
     GATES,
+    USER_HATE,
     Finding,
     GateContext,
     hash_allowed,
@@ -91,6 +92,7 @@ class Release:
     Attributes:
         path: its folder; None where it was not written.
         findings: what gates found; a release with findings is not written.
+        reported: what is printed for people to read, and stops nothing.
         accepted: what people kept; None where a release or split was checked.
         notes: what was left out, for whoever builds or checks.
         unchecked: the gates that could not run over a copy, and what they need.
@@ -103,6 +105,7 @@ class Release:
     accepted: Accepted | None = None
     notes: tuple[str, ...] = ()
     unchecked: tuple[str, ...] = ()
+    reported: tuple[Finding, ...] = ()
 
 
 def build_release(
@@ -148,18 +151,20 @@ def _build(spec: ReleaseSpec, workspace: Workspace, out: Path, allow: Sequence[s
     known = InventedValues.of_workspace(workspace, accepted.items)
     context = GateContext(spec, known, history, allowed=allowed)
     accepted, content, findings = _choose(accepted, context, cases, personas)
+    reported = tuple(run_gates(content, context, [USER_HATE]))
+    made = Release(None, findings, content, accepted=accepted, notes=notes, reported=reported)
     if findings:
-        return Release(None, findings, content, accepted=accepted, notes=notes)
+        return made
     hashed = hash_allowed(allowed, content, context)
     if dry_run:
-        return Release(None, (), content, accepted=accepted, notes=notes)
+        return made
     facts = {**release_facts(spec, workspace, rounds, accepted, content), "allowed": hashed}
     events = [event for one in rounds for event in RoundFolder(one.path).events() if event["event"] == "closed"]
     date = spec.date or max(str(event["when"])[:10] for event in events)
     # Before the text is written: an erasure after a kill finds what the build left.
     add_link(workspace.path, "release", out)
     _write(out, context, content, facts, tombstones, rounds, date)
-    return Release(out, (), content, release_hash(out), accepted, notes)
+    return replace(made, path=out, hash=release_hash(out))
 
 
 def _round_folders(spec: ReleaseSpec, workspace: Workspace) -> tuple[list[Path], tuple[str, ...]]:
@@ -320,9 +325,10 @@ def release_lines(release: Release, most: int | None = 20) -> Iterator[str]:
         rows = {name: {split: own[name] for split, own in chosen.items()} for name in names} | rows
     for name, counts in rows.items():
         yield f"{name}: {', '.join(f'{split} {count:,}' for split, count in counts.items())}"
-    for gate in GATES.values():
-        if found := [one for one in release.findings if one.gate == gate.name]:
-            yield f"gate {gate.name}: {gate.stops}: {counted(len(found), 'finding')}"
+    for gate in (*GATES.values(), USER_HATE):
+        if found := [one for one in (*release.findings, *release.reported) if one.gate == gate.name]:
+            kind = "report" if gate is USER_HATE else "gate"
+            yield f"{kind} {gate.name}: {gate.stops}: {counted(len(found), 'finding')}"
             shown = (f"{one.item}: {one.detail}" if one.item else one.detail for one in found[:most])
             yield from (f"  {printable(line)}" for line in shown)  # votes may be anybody's
             if most is not None and len(found) > most:
@@ -482,7 +488,8 @@ def _run(release: Release, context: GateContext, left_out: Collection[str]) -> R
     found = run_gates(release.content, context, [gate for gate in GATES.values() if gate.name not in left_out])
     lacking = {"personal data": "personal_data" in left_out, "private references": context.unread}
     unchecked = tuple(f"{name}: not checked, needs the private folder" for name, lacks in lacking.items() if lacks)
-    return replace(release, findings=tuple(found), unchecked=unchecked)
+    reported = tuple(run_gates(release.content, context, [USER_HATE]))
+    return replace(release, findings=tuple(found), unchecked=unchecked, reported=reported)
 
 
 def _spec_of_manifest(manifest: Manifest, folder: Path) -> ReleaseSpec:

@@ -43,6 +43,9 @@ from h2htalk.text.record_diff import RecordDiff, diff_records
 _NUMBER = re.compile("[0-9]+([.][0-9]+)?", re.ASCII)
 # Keys of provenance that lead to a private reference in a public source.
 _PLACES = ("row", "turn", "question")
+# Fields whose texts are those of `item_texts`, and the persona, which is a record of its own.
+_SAID = ("inputs", "reference", "references", "sessions", "history", "persona")
+_LONG = 1_000_000  # a number with the digits of a telephone's
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,14 +155,14 @@ def rendered_messages(scenario: Scenario, persona: Persona) -> list[dict[str, st
     A chat is its history; other inputs are one message of the user, each passage under its heading.
     """
     messages = [{"role": "system", "content": persona.descriptions[scenario.language]}]
-    passages = [f"{passage_title(name, scenario.language)}\n{text}" for name, text in _passages(scenario).items()]
+    passages = [f"{passage_title(name, scenario.language)}\n{text}" for name, text in input_passages(scenario).items()]
     if passages:
         messages.append({"role": "user", "content": "\n\n".join(passages)})
     roles = {"user": "user", "companion": "assistant"}
     return messages + [{"role": roles[turn.role], "content": turn.content} for turn in scenario.turns]
 
 
-def _passages(scenario: Scenario) -> dict[str, str]:
+def input_passages(scenario: Scenario) -> dict[str, str]:
     """The inputs that are no conversation, without empty ones."""
     texts = {name: input_text(value) for name, value in scenario.inputs.items() if name != "history"}
     return {name: text for name, text in texts.items() if text}
@@ -167,7 +170,7 @@ def _passages(scenario: Scenario) -> dict[str, str]:
 
 def scenario_texts(scenario: Scenario) -> list[Turn]:
     """Every text of a scenario with the role of its speaker: inputs, then references."""
-    passages = [Turn("user", text) for text in _passages(scenario).values()]
+    passages = [Turn("user", text) for text in input_passages(scenario).values()]
     return [*scenario.turns, *passages, *(Turn("companion", text) for text in scenario.references)]
 
 
@@ -181,23 +184,33 @@ def case_texts(case: Case) -> list[Turn]:
     return turns
 
 
+def item_texts(one: Scenario | Case) -> list[Turn]:
+    """Every text of an item that somebody says or that is an input, with the role of its speaker."""
+    return scenario_texts(one) if isinstance(one, Scenario) else case_texts(one)
+
+
 def item_notes(one: Scenario | Case) -> Iterator[tuple[str, str]]:
-    """Every text of an item that nobody says, after the name of its field: with the turns all that readers get."""
-    if isinstance(one, Case):
-        yield from (("points", point.text) for point in one.points)
-        yield from (("facts", text) for fact in one.facts for text in (fact.text, *fact.forms))
-        yield from (("request", text) for text in (one.state, one.request_type) if text)
-    else:
-        yield from (("metadata", text) for text in _strings(one.metadata))
-    yield from (("provenance", text) for text in _strings(one.provenance))
+    """Every other text of an item once, after the name of its field; with the persona's, all that readers get.
+
+    Keys and long numbers of provenance and metadata count as texts.
+    """
+    said = {turn.content for turn in item_texts(one)}
+    for name, value in one.to_dict().items():
+        if name not in _SAID:
+            texts = dict.fromkeys(_strings(value, name in ("metadata", "provenance")))
+            yield from ((name, text) for text in texts if text and text not in said)
 
 
-def _strings(value: object) -> Iterator[str]:
+def _strings(value: object, keys: bool) -> Iterator[str]:
     if isinstance(value, str):
         yield value
     elif isinstance(value, Mapping | Sequence):
+        if isinstance(value, Mapping) and keys:
+            yield from map(str, value)
         for one in value.values() if isinstance(value, Mapping) else value:
-            yield from _strings(one)
+            yield from _strings(one, keys)
+    elif isinstance(value, int | float) and abs(value) >= _LONG:
+        yield f"{value:.15g}"
 
 
 def _read_vote(row: Mapping[str, Any], where: str) -> VoteRow:

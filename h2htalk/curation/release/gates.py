@@ -18,7 +18,13 @@ from h2htalk.curation.dedup.candidate_pairs import MappedDialogues, find_pairs
 from h2htalk.curation.dedup.removals import match
 from h2htalk.curation.dedup.signatures import map_part, open_index
 from h2htalk.curation.licences import refusal
-from h2htalk.curation.release.content import ReleaseContent, case_texts, item_notes, scenario_texts
+from h2htalk.curation.release.content import (
+    ReleaseContent,
+    case_texts,
+    input_passages,
+    item_notes,
+    scenario_texts,
+)
 from h2htalk.curation.release.invented_values import InventedValues
 from h2htalk.curation.release.items import families
 from h2htalk.curation.release.selection import History, contract_violations, objections
@@ -27,11 +33,13 @@ from h2htalk.curation.safety.companion import EXPLICIT, HARM, REVIEW, companion_
 from h2htalk.curation.safety.content_rules import find_prompt_leak
 from h2htalk.curation.safety.crisis import FAINT, MINOR, SURE, TAGS, find_crisis, find_in_context, read_kinds
 from h2htalk.curation.safety.evidence import Evidence
+from h2htalk.curation.safety.lexicons import find_listed
+from h2htalk.curation.safety.stage import assess
 from h2htalk.data.case import Case
 from h2htalk.data.languages import Language
 from h2htalk.data.records import read_record, strict_record
 from h2htalk.data.releases.release_folder import DEV, TEST
-from h2htalk.data.scenario import Dialogue, Scenario, Turn
+from h2htalk.data.scenario import Dialogue, Persona, Scenario, Turn
 from h2htalk.data.subtasks import SUBTASKS
 from h2htalk.errors import ConfigError, DataError, quoted, shorten
 from h2htalk.rounds.aggregation.decisions import TIE
@@ -55,6 +63,7 @@ GATE_KINDS = ("romance", "young", "leak")
 # The author of a case says that its user is an adult.
 ADULT = "adult"
 REVIEWED = "risk_reviewed"
+_NO_NAME = re.compile("[0-9@]")
 # A given name that is a month's says nothing of a person; "Will August" begins a question.
 _MONTHS = re.compile("(?:will |did )?(?:april|may|june|august)", re.IGNORECASE)
 
@@ -142,21 +151,36 @@ def _items(content: ReleaseContent) -> Iterator[_Texts]:
 
 
 def personal_data(content: ReleaseContent, context: GateContext) -> Iterator[Found]:
-    """Personal data in any text, but for surrogates, personas and allowed names."""
-    from h2htalk.curation.anonymize.engine.analyzer import find_in_dialogue
-
+    """Personal data in any text of an item or a persona, but for surrogates, companions' names and allowed names."""
     for one in _items(content):
-        names = companion_names(content.personas[one.record.persona].names.values())
+        names = _names(content.personas[one.record.persona])
         texts = [*(turn.content for turn in one.dialogue.messages), *(text for _, text in item_notes(one.record))]
-        data = find_in_dialogue(texts, one.dialogue.language, allow=(*context.spec.allow, *names))
-        for text, spans in zip(texts, data.spans, strict=True):
-            for span in spans:
-                value = text[span.start : span.end]
-                invented = span.type in _INVENTED and shorten(value, 40) in context.invented
-                if not (invented or context.surrogates.hold(one.family, value) or _MONTHS.fullmatch(value)):
-                    yield one.dialogue.id, f"{span.type}: {shorten(value, 40)}"
+        for kind, value in _personal_values(tuple(texts), one.dialogue.language, (*context.spec.allow, *names)):
+            invented = kind in _INVENTED and shorten(value, 40) in context.invented
+            if not (invented or context.surrogates.hold(one.family, value) or _MONTHS.fullmatch(value)):
+                yield one.dialogue.id, f"{kind}: {shorten(value, 40)}"
         if number := _split_phone([turn.content for turn in one.dialogue.messages if turn.role == "user"]):
             yield one.dialogue.id, f"PHONE_NUMBER in two messages: {number}"
+    for name, persona in content.personas.items():
+        allow = (*context.spec.allow, *_names(persona, persona.id))
+        for language, description in persona.descriptions.items():
+            texts = [persona.id, persona.relation, persona.names[language], description]
+            found = _personal_values(tuple(texts), language, allow)
+            yield from ((name, f"{kind}: {shorten(value, 40)}") for kind, value in found)
+
+
+@lru_cache(maxsize=1024)  # items share personas
+def _personal_values(texts: tuple[str, ...], language: Language, allow: tuple[str, ...]) -> list[tuple[str, str]]:
+    """The type and the text of each piece of personal data in the texts of one item or persona."""
+    from h2htalk.curation.anonymize.engine.analyzer import find_in_dialogue
+
+    spans = find_in_dialogue(texts, language, allow=allow).spans
+    return [(span.type, text[span.start : span.end]) for text, own in zip(texts, spans, strict=True) for span in own]
+
+
+def _names(persona: Persona, *others: str) -> list[str]:
+    """How a companion is called; a number or an address is no name."""
+    return [name for name in companion_names([*persona.names.values(), *others]) if not _NO_NAME.search(name)]
 
 
 def _split_phone(texts: Sequence[str]) -> str | None:
@@ -209,6 +233,10 @@ def leaked_prompts(content: ReleaseContent, context: GateContext) -> Iterator[Fo
                 yield dialogue.id, f"prompt: {shorten(' '.join(marker.split()), 40)}"
             elif is_reply and find_repeated_run(text.splitlines(), language, description, ""):
                 yield dialogue.id, "repeats the persona's description"
+        for where, text in item_notes(one.record):
+            leak = next(find_prompt_leak(Turn("user", text), dialogue), None) or patterns["anywhere"].search(text)
+            if leak and where != "points":  # points tell a judge what a reply must not say
+                yield dialogue.id, f"prompt in {where}: {shorten(' '.join(text.split()), 40)}"
 
 
 def _companion(content: ReleaseContent, context: GateContext, code: str) -> Iterator[Found]:
@@ -217,7 +245,11 @@ def _companion(content: ReleaseContent, context: GateContext, code: str) -> Iter
     The classifier knows no instructions: what a persona says of a crisis is harm until its owner allows it.
     """
     for name, language, where, said, answer in _answers(content):
-        if code == EXPLICIT and where in ("points", "facts"):  # 13 of 5,000 harmless ones of the bundled cases
+        if code == EXPLICIT and where in (
+            "points",
+            "facts",
+            "inputs",
+        ):  # 21 of 6,000 harmless ones of ours
             continue
         found = [one.category == code and one.score >= REVIEW for one in _read_answer(said, answer, language)]
         if code == HARM and where.startswith("the persona's"):
@@ -238,6 +270,8 @@ def _answers(content: ReleaseContent) -> Iterator[tuple[str, Language, str, str,
         turns = list(scenario.turns) or [turn for turn in scenario_texts(scenario) if turn.role == "user"]
         for at, said, answer in companion_turns(turns):
             yield scenario.id, scenario.language, f"turn {at + 1}", said, answer
+        for text in input_passages(scenario).values():
+            yield scenario.id, scenario.language, "inputs", "", text
         for number, reference in enumerate(scenario.references, 1):
             *_, (_, said, answer) = companion_turns([*turns, Turn("companion", reference)])
             yield scenario.id, scenario.language, f"reference {number}", said, answer
@@ -254,11 +288,11 @@ def _answers(content: ReleaseContent) -> Iterator[tuple[str, Language, str, str,
 
 
 def minors(content: ReleaseContent, context: GateContext) -> Iterator[Found]:
-    """An apparent minor with a romantic companion or romantic talk: one of age and romance is sure, the other faint.
+    """An apparent minor with a romantic companion, or in romantic or sexual talk, or as a romantic persona.
 
-    A case that is tagged `minor` passes if a point of it forbids romance and its references are not romantic. Where the
-    author says that the user is an adult (the tag `adult` of a case, `age` in a scenario's metadata), faint signs of
-    age are not looked for; a plain one counts all the same.
+    One of age and romance is sure, the other faint. A case that is tagged `minor` passes if a point of it forbids
+    romance and its references are not romantic. Where the author says that the user is an adult (the tag `adult` of a
+    case, `age` in a scenario's metadata), faint signs of age are not looked for; a plain one counts all the same.
     """
     for one in _items(content):
         dialogue, language, messages = one.dialogue, one.dialogue.language, one.dialogue.messages
@@ -266,16 +300,13 @@ def minors(content: ReleaseContent, context: GateContext) -> Iterator[Found]:
         partner = patterns["relation"].search(content.personas[one.record.persona].relation) is not None
         romance = {"user": 0, "companion": 0}
         for turn in messages:
-            sign = SURE if patterns["talk"].search(turn.content) else 0
-            if turn.role == "companion" and not sign:
-                sign = read_kinds(turn.content, language, GATE_KINDS)["romance"][0]
+            sign = _romance(turn, language) or (_sexual(turn, language) if turn.content in one.talk else 0)
             romance[turn.role] = max(romance[turn.role], sign)
         if not partner and not any(romance.values()):
             continue
         plain = MINOR in one.tags or MINOR in _codes(messages, language)
         said = [turn.content for turn in messages if turn.role == "user" and not plain and ADULT not in one.tags]
-        age = max((read_kinds(text, language, GATE_KINDS)["young"][0] for text in said), default=SURE if plain else 0)
-        age = age or (FAINT if any(map(patterns["young"].search, said)) else 0)
+        age = max((_age(text, language) for text in said), default=SURE if plain else 0)
         spoken = {role for role, strength in romance.items() if strength and age and strength + age > SURE}
         if not spoken and not (partner and plain):
             continue
@@ -288,6 +319,43 @@ def minors(content: ReleaseContent, context: GateContext) -> Iterator[Found]:
             guarded = any(point.kind == "must_not" and patterns["point"].search(point.text) for point in case.points)
             if not (guarded and MINOR in one.tags):
                 yield case.id, "an apparent minor in a romantic setting: needs the tag minor and a must_not on romance"
+    for name, persona in content.personas.items():
+        for language, description in persona.descriptions.items():
+            patterns = language_patterns("curation/release/romance", language)
+            romantic = any(patterns["relation"].search(text) for text in (persona.relation, description))
+            if romantic and patterns["persona"].search(description):
+                yield name, "a romantic persona that is an apparent minor"
+
+
+def _romance(turn: Turn, language: Language) -> int:
+    """How surely a message is romantic: SURE, FAINT or 0."""
+    if language_patterns("curation/release/romance", language)["talk"].search(turn.content):
+        return SURE
+    return read_kinds(turn.content, language, GATE_KINDS)["romance"][0] if turn.role == "companion" else 0
+
+
+def _sexual(turn: Turn, language: Language) -> int:
+    """How surely a user's message is sexual: SURE, FAINT or 0. The companion's are read with what they answer."""
+    if turn.role == "companion":
+        return 0
+    if any(one.category.startswith("sexual.") and one.score >= REVIEW for one in find_listed(turn.content, language)):
+        return SURE
+    scores = (one.score for one in _read_answer("", turn.content, language) if one.category == EXPLICIT)
+    return FAINT if max(scores, default=0) >= REVIEW else 0
+
+
+def _age(text: str, language: Language) -> int:
+    """How surely the speaker of a text is below 18: SURE, FAINT or 0."""
+    young = language_patterns("curation/release/romance", language)["young"]
+    return read_kinds(text, language, GATE_KINDS)["young"][0] or (FAINT if young.search(text) else 0)
+
+
+def user_hate(content: ReleaseContent, context: GateContext) -> Iterator[Found]:
+    """Hate in what a user says."""
+    for one in _items(content):
+        said = tuple(turn for turn in one.dialogue.messages if turn.role == "user" and turn.content in one.talk)
+        if said and "offensive.hate" in assess(replace(one.dialogue, messages=said)).reasons:
+            yield one.dialogue.id, "seems hateful"
 
 
 # --- Contracts, licences, votes, duplicates, quotas -------------------------------------------------------------------
@@ -421,6 +489,8 @@ _GATES = (
     Gate("splits", "records", "release", splits, "a dialogue or person in two splits"),
     Gate("quotas", "records", "release", quotas, "fewer items than asked for"),
 )
+# Printed for people, who decide; it stops nothing.
+USER_HATE = Gate("user_hate", "texts", "item", user_hate, "hate in a user's words, for people to read")
 GATES: Mapping[str, Gate] = {gate.name: gate for gate in _GATES}
 MAY_ALLOW = [gate.name for gate in _GATES if gate.may_allow]
 

@@ -140,6 +140,19 @@ def test_rounds_must_be_there(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    "settings",
+    ['colour = "red"', "dev = -1", "dev = 'two'", "leave_out = ['ties_']", "date = '2026-02-30'", "exclude = ['x']"],
+)
+def test_wrong_settings_are_one_line_and_a_failed_build_leaves_nothing(folder: Path, settings: str) -> None:
+    spec = write_spec(folder, settings)
+    before = sorted(folder.rglob("*"))
+    done = h2htalk_here("release", "build", spec, "--out", folder / "release")
+    assert (done.returncode, len(done.stderr.splitlines())) == (2, 1), done.stderr
+    assert settings.split(" ")[0] in done.stderr
+    assert [path for path in sorted(folder.rglob("*")) if path not in before and path.suffix != ".lock"] == []
+
+
+@pytest.mark.parametrize(
     ("name", "says"),
     [("release", "release: exists already"), ("release.private", "private: exists already")],
 )

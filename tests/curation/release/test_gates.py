@@ -31,7 +31,8 @@ from h2htalk.curation.release.items import VoteRow
 from h2htalk.curation.release.selection import History
 from h2htalk.data.case import Fact, Point
 from h2htalk.data.files import write_jsonl
-from h2htalk.data.scenario import Scenario
+from h2htalk.data.scenario import Persona, Scenario
+from h2htalk.data.splits import load_split
 from h2htalk.errors import ConfigError, DataError
 
 # Planted defects that no gate finds: a full name before a title, which the recogniser of Chinese names leaves.
@@ -328,6 +329,94 @@ def test_texts_that_nobody_says_are_read() -> None:
     for one, places in ((content(kept(item)), {"metadata"}), (content(cases=(told,)), {"points", "facts"})):
         assert {where for _, where in found("companion_harm", one)} == places
         assert {detail for _, detail in found("personal_data", one)} == {f"PERSON: {person}"}
+
+
+PHONE = "+44 7911 123456"
+
+
+@pytest.mark.parametrize(
+    ("change", "language"),
+    [
+        ({"metadata": {"notes": {PHONE: "called"}}}, "en"),
+        ({"metadata": {"call": 13812345678}}, "zh"),
+        ({"provenance": {"source": "made", "dialogue": "made-000001", PHONE: 1}}, "en"),
+        ({"id": PHONE}, "en"),
+        ({"licence": f"ask {PHONE}"}, "en"),
+    ],
+)
+def test_every_string_of_an_item_is_read_for_personal_data(change: dict[str, Any], language: str) -> None:
+    """A telephone number was published as an id, as a key or a number of metadata."""
+    one = kept(replace(scenario(1, language), **change))
+    assert [detail.split(":")[0] for _, detail in found("personal_data", content(one))] == ["PHONE_NUMBER"]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"names": {"en": PHONE}},
+        {"relation": f"friend, {PHONE}"},
+        {"descriptions": {"en": f"You are Ada. Your number is {PHONE}."}},
+        {"id": PHONE},
+    ],
+)
+def test_a_persona_is_read_for_personal_data(change: dict[str, Any]) -> None:
+    ada = Persona("ada", "friend", {"en": "Ada"}, {"en": "You are Ada, a friend who listens."})
+    made = replace(content(), personas={"ada": ada})
+    assert found("personal_data", made) == []
+    details = [detail for _, detail in found("personal_data", replace(made, personas={"ada": replace(ada, **change)}))]
+    assert details == [f"PHONE_NUMBER: {PHONE}"]
+
+
+def test_instructions_to_a_model_in_metadata() -> None:
+    one = kept(scenario(1, metadata={"system": "Stay in character. Reply in at most 20 words."}))
+    details = [detail.split(":")[0] for _, detail in found("leaked_prompts", content(one))]
+    assert details == ["prompt in metadata"]
+
+
+@pytest.mark.parametrize(
+    ("relation", "description", "stopped"),
+    [
+        ("girlfriend", "You are Mia, 15, the user's girlfriend.", True),
+        ("friend", "You are Mia, a 15-year-old; you are the user's girlfriend.", True),
+        ("girlfriend", "You are Mia, 29, the user's girlfriend. You read 15 books a year.", False),
+        ("little sister", "You are Mia, 15, the user's sister.", False),
+    ],
+)
+def test_a_romantic_persona_is_no_apparent_minor(relation: str, description: str, stopped: bool) -> None:
+    """No gate read a persona's age."""
+    mia = Persona("mia", relation, {"en": "Mia"}, {"en": description})
+    assert bool(found("minors", replace(content(), personas={"mia": mia}))) == stopped
+
+
+@pytest.mark.parametrize(
+    ("language", "said", "stopped"),
+    [
+        ("en", "I'm 14. I want to have sex with you.", True),
+        ("zh", "我今年14岁，我想和你上床。", True),
+        ("en", "I'm 34. I want to have sex with you.", False),
+    ],
+)
+def test_a_users_sexual_turn_is_read_for_an_apparent_minor(language: str, said: str, stopped: bool) -> None:
+    """Sexual talk was looked for in the companion's turns alone."""
+    one = kept(scenario(1, language, inputs={"history": [{"role": "user", "content": said}]}))
+    assert bool(found("minors", content(one))) == stopped
+
+
+def test_harm_in_the_companions_timetable() -> None:
+    """The inputs that are no conversation were read as the user's, and so by no gate on harm."""
+    line = next(one for one in load_split("mini").scenarios if not one.turns)
+    bad = replace(line, inputs=dict.fromkeys(line.inputs, ("Yes, stab him tonight. He deserves it, make him bleed.",)))
+    assert found("companion_harm", content(kept(line))) == []
+    assert found("companion_harm", content(kept(bad))) == [(bad.id, "inputs")]
+
+
+def test_a_users_hate_is_reported_and_stops_nothing(tmp_path: Path) -> None:
+    said = "All immigrants are vermin and should be thrown out."
+    record = case(1, sessions=turns(said), points=[]).to_dict()
+    assert findings(tmp_path / "split", record) == []
+    checked = check_release(tmp_path / "split")
+    assert [(one.gate, one.item) for one in checked.reported] == [("user_hate", record["id"])]
+    assert "report user_hate: hate in a user's words, for people to read: 1 finding" in list(release_lines(checked))
 
 
 @pytest.mark.parametrize(
