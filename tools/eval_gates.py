@@ -20,9 +20,8 @@ from pathlib import Path
 
 from eval_safety import esconv_rows, smilechat
 
-from h2htalk.curation.release.content import ReleaseContent
+from h2htalk.curation.release.content import ReleaseContent, ReleaseItem
 from h2htalk.curation.release.gates import GATES, GateContext
-from h2htalk.curation.release.items import ReleaseItem
 from h2htalk.curation.release.settings import ReleaseSpec
 from h2htalk.data.languages import LANGUAGES
 from h2htalk.data.scenario import Dialogue, Scenario, bundled_personas

@@ -24,9 +24,8 @@ from typing import Any
 
 from train_companion import dialogues, is_even, turns_of
 
-from h2htalk.curation.release.content import ReleaseContent
+from h2htalk.curation.release.content import ReleaseContent, ReleaseItem
 from h2htalk.curation.release.gates import GATES, GateContext
-from h2htalk.curation.release.items import ReleaseItem
 from h2htalk.curation.release.settings import ReleaseSpec
 from h2htalk.curation.safety.companion import LAYER, REMOVE, REVIEW
 from h2htalk.curation.safety.lexicons import mask_groups, offence

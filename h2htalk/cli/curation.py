@@ -25,7 +25,6 @@ with options.lazy_imports():
     from h2htalk.curation import show as records
     from h2htalk.curation import workspace as workspaces
     from h2htalk.curation.release import build, content, invented_values
-    from h2htalk.curation.release import items as release_items
     from h2htalk.data import split_output, splits
     from h2htalk.data.imports import response_files
     from h2htalk.data.releases import hub, release_folder
@@ -105,7 +104,7 @@ def split_export(name: options.Split, out: options.Out, format: FileFormat = "js
     """Write a split as a folder that can be edited and evaluated."""
     split = splits.load_split(name)
     say(*map(str, split_output.export_split(split, out, format)))
-    items = tuple(map(release_items.ReleaseItem, split.scenarios)) if split.surrogates else ()
+    items = tuple(map(content.ReleaseItem, split.scenarios)) if split.surrogates else ()
     if items and (known := invented_values.InventedValues.find(name, items)):
         say(f"{known.write(release_folder.private_folder(out), items)}: never publish it")
 

@@ -12,8 +12,8 @@ from scipy.sparse import csr_matrix
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GroupKFold
 
-from h2htalk.curation.safety import political
 from h2htalk.curation.safety.crisis import signals
+from h2htalk.curation.safety.lexicons import find_signal
 from h2htalk.curation.safety.ngram_classifier import SMOOTH, Features, NgramClassifier
 from h2htalk.curation.safety.text_folding import fold_spelling
 from h2htalk.data.languages import Language
@@ -107,4 +107,4 @@ def marked(task: str, folded: str, model: NgramClassifier) -> bool:
     """Whether the layer sees a sign in a message of the seeker's."""
     if task == "crisis":
         return any(True for _ in signals(folded, model))
-    return political.find_signal(folded, model) is not None
+    return find_signal(folded, model) is not None

@@ -20,7 +20,7 @@ from h2htalk.curation.candidates import ANSWER
 from h2htalk.curation.curate import summaries
 from h2htalk.curation.licences import find_licence, mixture
 from h2htalk.curation.release.card import write_card
-from h2htalk.curation.release.content import ReleaseContent, read_content, write_data
+from h2htalk.curation.release.content import REFERENCES, ReleaseContent, ReleaseItem, read_content, write_data
 from h2htalk.curation.release.gates import (
     GATES,
     USER_HATE,
@@ -32,7 +32,6 @@ from h2htalk.curation.release.gates import (
     run_gates,
 )
 from h2htalk.curation.release.invented_values import InventedValues
-from h2htalk.curation.release.items import REFERENCES, ReleaseItem
 from h2htalk.curation.release.selection import (
     CROWD,
     EXPERT,
@@ -43,7 +42,7 @@ from h2htalk.curation.release.selection import (
     require_persona,
     select,
 )
-from h2htalk.curation.release.settings import TOTAL, ReleaseSpec, read_release_spec, read_stored_spec, spec_of
+from h2htalk.curation.release.settings import TOTAL, Acceptance, ReleaseSpec, read_release_spec, read_stored_spec
 from h2htalk.curation.stage_folder import StageFolder
 from h2htalk.curation.workspace import Workspace
 from h2htalk.data.case import Case
@@ -87,15 +86,10 @@ from h2htalk.version import __version__
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """A release, built or checked.
+    """A release, built or checked; one with findings is not written, and has no path.
 
-    Attributes:
-        path: its folder; None where it was not written.
-        findings: what gates found; a release with findings is not written.
-        reported: what is printed for people to read, and stops nothing.
-        accepted: what people kept; None where a release or split was checked.
-        notes: what was left out, for whoever builds or checks.
-        unchecked: the gates that could not run over a copy, and what they need.
+    `accepted`: what people kept, where it was built; `notes`: what was left out; `unchecked`: the gates that could not
+    run over a copy, and what they need; `reported`: what people should read, which stops nothing.
     """
 
     path: Path | None
@@ -472,8 +466,7 @@ def _check_split(name: str) -> Release:
     licence = named.id if named else mixture(licences) or "CC0-1.0"
     known = InventedValues.find(name, items) if split.surrogates else InventedValues()
     allow += known.allow if known else ()
-    raw: dict[str, Any] = {"name": "split", "version": "1.0.0", "licence": licence, "workspace": ".", "cases": "."}
-    spec = spec_of(raw | {"other_splits": [], "quotas": {TOTAL: 0}, "allow": allow}, Path(), name)
+    spec = ReleaseSpec("split", "1.0.0", licence, ".", quotas={TOTAL: 0}, allow=tuple(allow), other_splits=())
     notes = (f"licences: the split names none; its items may be released under {mixed}",) if mixed else ()
     content = ReleaseContent({TEST: items}, split.cases, split.personas)
     private = bool(split.references_sha256)
@@ -494,8 +487,8 @@ def _run(release: Release, context: GateContext, left_out: Collection[str]) -> R
 
 def _spec_of_manifest(manifest: Manifest, folder: Path) -> ReleaseSpec:
     """What is known of the specification where the private folder is not at hand."""
-    quotas = read_record(dict[str, int], manifest.facts.get("quotas", {}), f"{folder / MANIFEST}: facts.quotas")
-    raw = {name: getattr(manifest, name) for name in ("name", "version", "licence")}
-    raw |= {"workspace": ".", "cases": ".", "other_splits": [], "acceptance": manifest.facts.get("acceptance", {})}
-    raw |= {"dev": quotas.get(DEV, 0), "quotas": {TOTAL: 0, **{name: n for name, n in quotas.items() if name != DEV}}}
-    return spec_of(raw, folder, str(folder / MANIFEST))
+    known, where = manifest.facts, f"{folder / MANIFEST}: facts"
+    quotas = {TOTAL: 0} | read_record(dict[str, int], known.get("quotas", {}), f"{where}.quotas")
+    acceptance = read_record(Acceptance, known.get("acceptance", {}), f"{where}.acceptance")
+    given = (manifest.name, manifest.version, manifest.licence, ".")
+    return ReleaseSpec(*given, quotas=quotas, dev=quotas.pop(DEV, 0), other_splits=(), acceptance=acceptance)

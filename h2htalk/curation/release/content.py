@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from itertools import product
 from pathlib import Path
 from typing import Any
 
-from h2htalk.curation.release.items import ReleaseItem, VoteRow
 from h2htalk.data.case import STUDIES, Case
 from h2htalk.data.erasure.folder_kinds import read_erased
 from h2htalk.data.files import write_jsonl
 from h2htalk.data.languages import LANGUAGES
-from h2htalk.data.records import read_record
+from h2htalk.data.records import read_record, strict_record
 from h2htalk.data.releases.release_folder import (
-    MANIFEST,
     PRIVATE_REFERENCES,
     SPLITS,
     TEST,
@@ -31,7 +30,7 @@ from h2htalk.data.releases.release_folder import (
     scenario_row,
     write_rows,
 )
-from h2htalk.data.scenario import Persona, Scenario, Turn, personas_of, read_personas
+from h2htalk.data.scenario import Persona, Scenario, Turn, personas_of
 from h2htalk.data.split_output import write_personas
 from h2htalk.data.splits import read_private_references
 from h2htalk.errors import DataError, quoted
@@ -45,7 +44,58 @@ _NUMBER = re.compile("[0-9]+([.][0-9]+)?", re.ASCII)
 _PLACES = ("row", "turn", "question")
 # Fields whose texts are those of `item_texts`, and the persona, which is a record of its own.
 _SAID = ("inputs", "reference", "references", "sessions", "history", "persona")
+_NOBODY = Persona("", "", {}, {})
 _LONG = 1_000_000  # a number with the digits of a telephone's
+
+
+# The key of a scenario's metadata with what is known of each reference.
+REFERENCES = "references"
+
+
+@strict_record
+class VoteRow:
+    """The votes on one question of one item in a round of a kind (`round`), and what was decided.
+
+    `form` is `label` or `rating`; `annotators` are salted hashes, one a vote. `decision` is the decided label or the
+    mean as text, empty for a tie or without votes, by a rule of `rounds.aggregation.decisions.RULES`. `agreement` is
+    the share of pairs of votes that are equal, 0 to 1; None below two votes.
+    """
+
+    item: str
+    round: str
+    question: str
+    form: str
+    annotators: tuple[str, ...]
+    values: tuple[str, ...]
+    decision: str
+    rule: str
+    agreement: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ReleaseItem:
+    """A scenario with the votes on it."""
+
+    scenario: Scenario
+    votes: tuple[VoteRow, ...] = ()
+
+    @property
+    def id(self) -> str:
+        return self.scenario.id
+
+    def licences(self) -> list[str]:
+        """The licence of the item, and those of references from other dialogues."""
+        notes = self.scenario.metadata.get(REFERENCES, ())
+        own = [str(note["licence"]) for note in notes if isinstance(note, Mapping) and "licence" in note]
+        return [self.scenario.licence, *own]
+
+    def family(self) -> frozenset[str]:
+        """The ids that items of one family share: of the dialogue, its duplicates, the person, other replies."""
+        provenance = self.scenario.provenance
+        notes = self.scenario.metadata.get(REFERENCES, ())
+        ids = {provenance.get("dialogue") or self.id, provenance.get("person"), *provenance.get("merged", ())}
+        ids.update(note.get("dialogue") for note in notes if isinstance(note, Mapping))
+        return frozenset(str(one) for one in ids if one)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +110,10 @@ class ReleaseContent:
         """The items of all splits."""
         for items in self.splits.values():
             yield from items
+
+    def records(self) -> list[Scenario | Case]:
+        """The scenarios of all splits, then the cases."""
+        return [*(item.scenario for item in self.items()), *self.cases]
 
     def parts(self) -> dict[tuple[str, str], list[Scenario | Case | VoteRow]]:
         """(config, split) -> its records; languages first, `votes` last."""
@@ -109,43 +163,30 @@ def read_content(folder: Path, private: Path | None = None) -> tuple[Manifest, R
     references: dict[str, tuple[str, ...]] = {}
     if private is not None and manifest.references_sha256 and private.is_file():
         references = read_private_references(private, manifest.references_sha256)
-    splits = {}
+    splits: dict[str, tuple[ReleaseItem, ...]] = {}
     for split in SPLITS:
-        scenarios = [one for one in read_items(folder, manifest, "", split) if isinstance(one, Scenario)]
-        votes: dict[str, dict[tuple[str, str], VoteRow]] = {one.id: {} for one in scenarios}
+        votes: dict[str, list[VoteRow]] = defaultdict(list)
         for where, row in read_rows(folder, manifest, VOTES, split):
-            vote = _read_vote(row, where)
-            if vote.item not in votes:
-                raise DataError(f"{where}: votes on {quoted(vote.item)}, which is no item of the split {split}")
-            if votes[vote.item].setdefault((vote.round, vote.question), vote) is not vote:
-                raise DataError(f"{where}: {vote.item}: a second row for {vote.question} of {vote.round}")
-        if scenarios:
-            full = [replace(one, references=one.references or references.get(one.id, ())) for one in scenarios]
-            splits[split] = tuple(ReleaseItem(one, tuple(votes[one.id].values())) for one in full)
+            votes[(vote := _read_vote(row, where)).item].append(vote)
+        scenarios = [one for one in read_items(folder, manifest, "", split) if isinstance(one, Scenario)]
+        full = [replace(one, references=one.references or references.get(one.id, ())) for one in scenarios]
+        splits |= {split: tuple(ReleaseItem(one, tuple(votes[one.id])) for one in full)} if full else {}
     items = (one for study in STUDIES for one in read_items(folder, manifest, study, TEST))
-    cases = tuple(one for one in items if isinstance(one, Case))
-    content = ReleaseContent(splits, cases, personas_of(folder))
-    _require_whole(content, manifest, folder)
+    content = ReleaseContent(splits, tuple(one for one in items if isinstance(one, Case)), personas_of(folder))
+    _require_shown(content, manifest, folder)
     return manifest, content
 
 
-def _require_whole(content: ReleaseContent, manifest: Manifest, folder: Path) -> None:
-    """Raise DataError unless ids differ, personas are there, and rows are as many as the manifest says."""
-    own = read_personas(folder / "personas")
-    seen: set[str] = set()
-    records: list[Scenario | Case] = [*(item.scenario for item in content.items()), *content.cases]
-    for one in records:
-        if one.id in seen:
-            raise DataError(f"{folder}: the id {quoted(one.id)} is there twice")
-        if one.persona not in own or one.language not in own[one.persona].names:
+def _require_shown(content: ReleaseContent, manifest: Manifest, folder: Path) -> None:
+    """Raise DataError unless personas are there, and the column for readers shows what gates read."""
+    rendered = {}
+    for one in content.records():
+        if one.language not in content.personas.get(one.persona, _NOBODY).names:
             raise DataError(f"{folder}: {one.id}: personas/ lacks {quoted(one.persona)} in its language")
-        seen.add(one.id)
-    if (found := content.configs()) != manifest.configs:
-        raise DataError(f"{folder}: holds the rows {found}, {MANIFEST} says {dict(manifest.configs)}")
-    rendered = {one.id: _row(one, content.personas, "")["messages"] for one in records}
+        rendered[one.id] = _row(one, content.personas, "")["messages"]
     for config, split in content.parts():
         for where, row in read_rows(folder, manifest, config, split) if config != VOTES else ():
-            if row.get("messages") != rendered.get(row["id"]):
+            if row.get("messages") != rendered[row["id"]]:
                 raise DataError(f"{where}: the column `messages` is not what the inputs of the row say")
 
 

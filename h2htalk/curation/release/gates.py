@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import re
-import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -26,8 +25,7 @@ from h2htalk.curation.release.content import (
     scenario_texts,
 )
 from h2htalk.curation.release.invented_values import InventedValues
-from h2htalk.curation.release.items import families
-from h2htalk.curation.release.selection import History, contract_violations, objections
+from h2htalk.curation.release.selection import History, contract_violations, families, objections
 from h2htalk.curation.release.settings import ReleaseSpec
 from h2htalk.curation.safety.companion import EXPLICIT, HARM, REVIEW, companion_turns, find_in_answer
 from h2htalk.curation.safety.content_rules import find_prompt_leak
@@ -44,6 +42,7 @@ from h2htalk.data.subtasks import SUBTASKS
 from h2htalk.errors import ConfigError, DataError, quoted, shorten
 from h2htalk.rounds.aggregation.decisions import TIE
 from h2htalk.text.contracts.prompt_leakage import find_marker, find_repeated_run
+from h2htalk.text.escaping import printable
 from h2htalk.text.language_data import language_patterns
 
 # (item, what was found there), of gates with `may_allow` the text's hash; the item is empty for the release as a whole.
@@ -96,15 +95,10 @@ class Allowed:
 
 @dataclass(frozen=True, slots=True)
 class GateContext:
-    """What gates know beside the content.
+    """What gates know beside the content: `surrogates` is what anonymisation put into dialogues.
 
-    Attributes:
-        spec: the specification of the release.
-        surrogates: the invented values that anonymisation put into dialogues.
-        history: the splits of earlier releases.
-        invented: of a split, the names, dates of birth and addresses of nobody, as findings print them.
-        allowed: what the owner publishes although a gate finds it.
-        unread: whether private references are not at hand.
+    `invented`: of a split, the names, dates of birth and addresses of nobody, as findings print them; `allowed`: what
+    the owner publishes although a gate finds it; `unread`: whether private references are not at hand.
     """
 
     spec: ReleaseSpec
@@ -239,23 +233,30 @@ def leaked_prompts(content: ReleaseContent, context: GateContext) -> Iterator[Fo
                 yield dialogue.id, f"prompt in {where}: {shorten(' '.join(text.split()), 40)}"
 
 
-def _companion(content: ReleaseContent, context: GateContext, code: str) -> Iterator[Found]:
-    """Evidence of a code in what a companion says, in a persona, or in texts that nobody says.
+def companion_harm(content: ReleaseContent, context: GateContext) -> Iterator[Found]:
+    """Harm in what a companion says, in a persona, or in texts that nobody says.
 
     The classifier knows no instructions: what a persona says of a crisis is harm until its owner allows it.
     """
     for name, language, where, said, answer in _answers(content):
-        if code == EXPLICIT and where in (
-            "points",
-            "facts",
-            "inputs",
-        ):  # 21 of 6,000 harmless ones of ours
-            continue
-        found = [one.category == code and one.score >= REVIEW for one in _read_answer(said, answer, language)]
-        if code == HARM and where.startswith("the persona's"):
-            found += [one.startswith(TAGS) for one in _codes((Turn("user", answer),), language)]
-        if any(found):
-            yield name, where, hashlib.sha256(f"{said}\0{answer}".encode(errors="surrogatepass")).hexdigest()[:16]
+        crisis = where.startswith("the persona's") and _codes((Turn("user", answer),), language)
+        if _seems(HARM, said, answer, language) or any(code.startswith(TAGS) for code in crisis or ()):
+            yield name, where, _hash(said, answer)
+
+
+def explicit_content(content: ReleaseContent, context: GateContext) -> Iterator[Found]:
+    """Sexual content in the same texts, but for points, facts and inputs: 21 of 6,000 harmless ones of ours."""
+    for name, language, where, said, answer in _answers(content):
+        if where not in ("points", "facts", "inputs") and _seems(EXPLICIT, said, answer, language):
+            yield name, where, _hash(said, answer)
+
+
+def _seems(code: str, said: str, answer: str, language: Language) -> bool:
+    return any(one.category == code and one.score >= REVIEW for one in _read_answer(said, answer, language))
+
+
+def _hash(said: str, answer: str) -> str:
+    return hashlib.sha256(f"{said}\0{answer}".encode(errors="surrogatepass")).hexdigest()[:16]
 
 
 @lru_cache(maxsize=16_384)  # two gates ask
@@ -278,8 +279,7 @@ def _answers(content: ReleaseContent) -> Iterator[tuple[str, Language, str, str,
     for case in content.cases:
         for at, said, answer in companion_turns(case_texts(case)):
             yield case.id, case.language, f"turn {at + 1}", said, answer
-    records: list[Scenario | Case] = [*(item.scenario for item in content.items()), *content.cases]
-    for one in records:
+    for one in content.records():
         yield from ((one.id, one.language, where, "", text) for where, text in item_notes(one))
     for name, persona in content.personas.items():
         for language, description in persona.descriptions.items():
@@ -340,8 +340,7 @@ def _sexual(turn: Turn, language: Language) -> int:
         return 0
     if any(one.category.startswith("sexual.") and one.score >= REVIEW for one in find_listed(turn.content, language)):
         return SURE
-    scores = (one.score for one in _read_answer("", turn.content, language) if one.category == EXPLICIT)
-    return FAINT if max(scores, default=0) >= REVIEW else 0
+    return FAINT if _seems(EXPLICIT, "", turn.content, language) else 0
 
 
 def _age(text: str, language: Language) -> int:
@@ -444,23 +443,14 @@ def quotas(content: ReleaseContent, context: GateContext) -> Iterator[Found]:
 
 @dataclass(frozen=True, slots=True)
 class Gate:
-    """A gate.
-
-    Attributes:
-        name: in messages, in `leave_out` and on the card.
-        reads: what it reads; splits have no votes.
-        level: whether a finding depends on one item alone, or on the release as a whole.
-        find: yields what it finds.
-        stops: what it stops, for the card.
-        may_allow: whether an owner may allow what it finds in an item, with a reason that the card prints.
-    """
+    """A gate; `stops` says on the card what it stops."""
 
     name: str
-    reads: Literal["texts", "records", "votes"]
-    level: Literal["item", "release"]
+    reads: Literal["texts", "records", "votes"]  # splits have no votes
+    level: Literal["item", "release"]  # whether a finding depends on one item alone
     find: Callable[[ReleaseContent, GateContext], Iterator[Found]]
     stops: str
-    may_allow: bool = False
+    may_allow: bool = False  # with a reason that the card prints
 
     def run(self, content: ReleaseContent, context: GateContext) -> list[Finding]:
         """The findings, sorted, each once."""
@@ -473,14 +463,8 @@ _GATES = (
     Gate("crisis_care", "texts", "item", crisis_care, "a crisis without a tag of its risk"),
     Gate("leaked_prompts", "texts", "item", leaked_prompts, "instructions to a model"),
     Gate("minors", "texts", "item", minors, "an apparent minor in a romantic setting"),
-    Gate(
-        *("companion_harm", "texts", "item", partial(_companion, code=HARM)),
-        *("a companion's turn that seems to do harm", True),
-    ),
-    Gate(
-        *("explicit_content", "texts", "item", partial(_companion, code=EXPLICIT)),
-        *("a companion's turn that seems sexual", True),
-    ),
+    Gate("companion_harm", "texts", "item", companion_harm, "a companion's turn that seems to do harm", True),
+    Gate("explicit_content", "texts", "item", explicit_content, "a companion's turn that seems sexual", True),
     Gate("contracts", "records", "item", contracts, "a reference that breaks its subtask's contract"),
     Gate("licences", "records", "item", licences, "a licence that does not allow the release's"),
     Gate("ties", "votes", "item", ties, "an open tie"),
@@ -493,6 +477,7 @@ _GATES = (
 USER_HATE = Gate("user_hate", "texts", "item", user_hate, "hate in a user's words, for people to read")
 GATES: Mapping[str, Gate] = {gate.name: gate for gate in _GATES}
 MAY_ALLOW = [gate.name for gate in _GATES if gate.may_allow]
+LEAST_LETTERS = 8  # of an owner's reason
 
 
 def run_gates(content: ReleaseContent, context: GateContext, gates: Sequence[Gate] = _GATES) -> list[Finding]:
@@ -519,14 +504,12 @@ def read_allowed(texts: Sequence[str]) -> tuple[Allowed, ...]:
     for text in texts:
         place, _, reason = text.partition("=")
         gate, _, item = place.partition(":")
-        seen = "".join(sign for sign in " ".join(reason.split()) if unicodedata.category(sign)[0] != "C").strip()
-        letters = [sum(s.isalpha() and "FILLER" not in unicodedata.name(s, "") for s in word) for word in seen.split()]
-        if gate not in MAY_ALLOW or not item or (sum(map(bool, letters)) < 2 and sum(letters) < 8):
+        if gate not in MAY_ALLOW or not item or sum(map(str.isalpha, reason)) < LEAST_LETTERS:
             raise ConfigError(
                 f"--allow {quoted(text)}: write GATE:ITEM=REASON; gates: {', '.join(MAY_ALLOW)}; the card prints the "
-                "reason: at least two words or eight letters"
+                f"reason: at least {LEAST_LETTERS} letters"
             )
-        found.append(Allowed(gate, item, seen))
+        found.append(Allowed(gate, item, printable(" ".join(reason.split()))))
     return tuple(found)
 
 

@@ -15,7 +15,7 @@ from typing import Self
 
 from h2htalk.curation.anonymize.normalization import plain
 from h2htalk.curation.anonymize.values.name_parts import name_parts
-from h2htalk.curation.release.items import ReleaseItem
+from h2htalk.curation.release.content import ReleaseItem
 from h2htalk.curation.stage_folder import AUDIT, KEPT
 from h2htalk.curation.workspace import Workspace, mark
 from h2htalk.data.files import read_json_object, reading, write_json

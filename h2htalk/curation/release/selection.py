@@ -8,11 +8,12 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
 
-from h2htalk.curation.release.items import REFERENCES, ReleaseItem, VoteRow, families, scenario_of_record
+from h2htalk.curation.candidates import Candidate
+from h2htalk.curation.release.content import REFERENCES, ReleaseItem, VoteRow
 from h2htalk.curation.release.settings import Acceptance, ReleaseSpec
 from h2htalk.data.erasure.folder_kinds import ErasedIds
 from h2htalk.data.releases.release_folder import DEV, TEST
-from h2htalk.data.scenario import Persona, Scenario
+from h2htalk.data.scenario import MOST_REFERENCES, Persona, Scenario
 from h2htalk.data.subtasks import SUBTASKS
 from h2htalk.errors import ConfigError, DataError, quoted
 from h2htalk.rounds.aggregation.decisions import TIE
@@ -86,6 +87,28 @@ def accept(
         else:
             items.append(item)
     return Accepted(tuple(items), refused)
+
+
+def scenario_of_record(record: Mapping[str, Any], where: str) -> Scenario:
+    """The scenario of a round's source record, with all its references. Raises DataError.
+
+    `metadata.references` has origin and licence of each reference, `metadata.review` the reviewing model's scores.
+    """
+    if "messages" in record:
+        raise DataError(f"{where} is a dialogue; a release is made of scenarios")
+    if "scenario" not in record:
+        return Scenario.from_dict(record, where)
+    candidate = Candidate.from_dict(record, where)
+    references = candidate.references[:MOST_REFERENCES]
+    notes = [
+        {"origin": one.origin}
+        | {key: one.provenance[key] for key in ("dialogue", "source", "licence") if key in one.provenance}
+        for one in references
+    ]
+    metadata = {**candidate.scenario.metadata, REFERENCES: notes}
+    if review := candidate.review:
+        metadata["review"] = {"status": review.get("status"), "scores": review.get("rubric", {}).get("scores", {})}
+    return replace(candidate.scenario, references=tuple(one.text for one in references), metadata=metadata)
 
 
 def objections(item: ReleaseItem, acceptance: Acceptance) -> Iterator[str]:
@@ -170,6 +193,24 @@ def _vote_rows(outcome: RoundOutcome) -> Iterator[VoteRow]:
 
 
 # --- Quotas and splits ------------------------------------------------------------------------------------------------
+
+
+def families(items: Iterable[ReleaseItem]) -> dict[str, str]:
+    """Item -> a name of its family: items that share an id, directly or by way of others, are of one family."""
+    parent: dict[str, str] = {}
+
+    def root(name: str) -> str:
+        while parent.setdefault(name, name) != name:
+            parent[name] = parent[parent[name]]
+            name = parent[name]
+        return name
+
+    ids = {item.id: sorted(item.family()) for item in items}
+    for first, *others in ids.values():
+        for other in others:
+            one, two = sorted((root(first), root(other)))
+            parent[two] = one
+    return {name: root(first) for name, (first, *_) in ids.items()}
 
 
 @dataclass(frozen=True, slots=True)

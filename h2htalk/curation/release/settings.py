@@ -108,7 +108,7 @@ class ReleaseSpec:
 
 def read_release_spec(path: Path) -> ReleaseSpec:
     """Read a specification; paths in it are relative to the file. Raises ConfigError, which names the setting."""
-    return spec_of(read_toml(path, 1 << 22), path.resolve().parent, str(path))
+    return _spec_of(read_toml(path, 1 << 22), path.resolve().parent, str(path))
 
 
 def read_stored_spec(path: Path) -> ReleaseSpec:
@@ -124,10 +124,10 @@ def read_stored_spec(path: Path) -> ReleaseSpec:
         return now if os.path.isabs(text) and os.path.exists(now) else text
 
     splits = [moved(one) for one in stored["other_splits"]]
-    return spec_of(stored | {"other_splits": splits}, path.parent, str(path))
+    return _spec_of(stored | {"other_splits": splits}, path.parent, str(path))
 
 
-def spec_of(raw: Mapping[str, Any], folder: Path, where: str) -> ReleaseSpec:
+def _spec_of(raw: Mapping[str, Any], folder: Path, where: str) -> ReleaseSpec:
     """Validate a specification as JSON holds it. Raises ConfigError."""
     spec = read_section(ReleaseSpec, json.loads(json.dumps(raw, default=str)), folder, where, "docs/releases.md")
     for name in spec.quotas:

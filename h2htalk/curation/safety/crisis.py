@@ -164,19 +164,12 @@ class Hit(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class CrisisCues:
-    """The cues of a language.
+    """The cues of a language."""
 
-    Attributes:
-        cues: of one message.
-        harmless: phrases that contain the words of a cue.
-        words: tells words of the language in other texts.
-        signs: patterns of `find_in_context` by name, of the seeker's messages and the companion's answers.
-    """
-
-    cues: tuple[CrisisCue, ...]
-    harmless: re.Pattern[str]
-    words: re.Pattern[str]
-    signs: Mapping[str, re.Pattern[str]]
+    cues: tuple[CrisisCue, ...]  # of one message
+    harmless: re.Pattern[str]  # phrases that contain the words of a cue
+    words: re.Pattern[str]  # tells words of the language in other texts
+    signs: Mapping[str, re.Pattern[str]]  # of `find_in_context`, of the seeker's messages and the companion's answers
 
     def hits(self, folded: str) -> list[Hit]:
         """Every cue in a folded text, in order, outside harmless phrases."""

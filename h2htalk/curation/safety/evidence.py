@@ -8,22 +8,14 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """One observation.
+    """One observation, at characters `start` to `end` (exclusive) of the original text; both 0: the whole text."""
 
-    Attributes:
-        layer: what made it: `crisis`, `lexicon`, `classifier`, `rules`, `political`, `companion`, ...
-        category: a code of the taxonomy (`offensive.hate`, `spam.advert`), or a finer one of the layer.
-        score: how sure the layer is, in [0, 1].
-        start, end: the characters of the span (`end` exclusive) in the original text; both 0: the whole text.
-        turn: the message, counted from 0; -1: the dialogue as a whole.
-    """
-
-    layer: str
-    category: str
-    score: float
+    layer: str  # what made it: `crisis`, `lexicon`, `classifier`, `rules`, `political`, `companion`, ...
+    category: str  # a code of the taxonomy (`offensive.hate`, `spam.advert`), or a finer one of the layer
+    score: float  # how sure the layer is, in [0, 1]
     start: int = 0
     end: int = 0
-    turn: int = -1
+    turn: int = -1  # the message, counted from 0; -1: the dialogue as a whole
 
     def to_dict(self) -> dict[str, Any]:
         """The record, without text."""

@@ -13,19 +13,22 @@ from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from hashlib import sha256
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 from zlib import crc32
 
 from h2htalk.curation.safety.evidence import Evidence
-from h2htalk.curation.safety.ngram_classifier import load_classifier, read_together
-from h2htalk.curation.safety.text_folding import fold, original_places
+from h2htalk.curation.safety.ngram_classifier import NgramClassifier, Reading, load_classifier, read_together
+from h2htalk.curation.safety.text_folding import fold, fold_spelling, original_places, spelling_place
 from h2htalk.data.languages import Language, find_language
+from h2htalk.errors import ConfigError
 from h2htalk.text.language_data import language_data, language_patterns
 
 LAYER = "lexicon"
+POLITICAL = "political.sensitive"
 # Evidence of one category, by score and place; a message of 2 MB would otherwise give a hundred thousand.
 MOST_A_CATEGORY = 8
 # Signs between the characters of a word that hide it.
@@ -41,8 +44,13 @@ _SIGN = re.compile(r"[a-z][0-9@$!|*]|[0-9@$|*][a-z]")
 _STRETCHED = re.compile(r"(.)\1{2,}")
 _NOTHING = "(?!)"
 OFFENSIVE = "safety_data"  # folder of the classifier of offensive language
+POLITICAL_DATA = "political_data"
 MASKED = "masked_data"  # of the one that reads texts without names of groups
 INSULTS = f"curation/safety/{OFFENSIVE}/insults"
+# Scores of politics: the rules and the classifier agree, or one of them alone; and the score of the classifier from
+# which on a message is political although no word of it names a public matter.
+AGREED, EITHER, NO_SUBJECT = 0.95, 0.6, 0.3
+_CLAUSE = re.compile(r"[^.!?;]+")
 # A sentence that names a group is offensive from this part of `low` on, if its message is.
 NAMING = 0.25
 _SENTENCES = re.compile(r"[^.!?\n。！？]+[.!?\n。！？]*")
@@ -115,29 +123,17 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class SafetyLexicon:
-    """The compiled lists of a language.
+    """The compiled lists of a language."""
 
-    Attributes:
-        chinese: matches at each place the longest Chinese word that starts there.
-        classes: of each word: Chinese ones as `bare` returns them, Latin ones with single spaces.
-        longest: words of the longest Latin phrase.
-        patterns: further expressions, each with its class.
-        rules: over the classes.
-        hidden: hash of a hidden word -> its class.
-        sieve: CRC-32 of the hidden words modulo 4,096, which avoids a SHA-256 of nearly every other word.
-        lengths: of hidden Chinese words; hidden Latin words are compared as whole words.
-        everyday: everyday phrases that contain a word of the lists (taking out the rubbish).
-    """
-
-    chinese: re.Pattern[str]
-    classes: Mapping[str, Sequence[str]]
-    longest: int
-    patterns: Sequence[tuple[str, re.Pattern[str]]]
+    chinese: re.Pattern[str]  # matches at each place the longest Chinese word that starts there
+    classes: Mapping[str, Sequence[str]]  # of each word: Chinese ones as `bare` returns them, Latin ones single-spaced
+    longest: int  # words of the longest Latin phrase
+    patterns: Sequence[tuple[str, re.Pattern[str]]]  # further expressions, each with its class
     rules: Sequence[Rule]
-    hidden: Mapping[str, str]
-    sieve: frozenset[int]
-    lengths: Sequence[int]
-    everyday: re.Pattern[str]
+    hidden: Mapping[str, str]  # hash of a hidden word -> its class
+    sieve: frozenset[int]  # CRC-32 of the hidden words modulo 4,096, which avoids a SHA-256 of nearly every other word
+    lengths: Sequence[int]  # of hidden Chinese words; hidden Latin words are compared as whole words
+    everyday: re.Pattern[str]  # everyday phrases that contain a word of the lists (taking out the rubbish)
 
     def hits(self, folded: str) -> dict[str, list[Place]]:
         """The places of the words of each class in a folded text, in order."""
@@ -318,3 +314,66 @@ def find_report(text: str, language: Language) -> Evidence | None:
     folded = fold(text).replace("'", "").replace("’", "")
     reported = language_patterns(INSULTS, language)["reports"].search(folded)
     return Evidence("report", "reported.insult", 1.0) if reported else None
+
+
+# --- Politics: a public matter and a stance on it in one sentence, by rules and by a classifier -----------------------
+#
+# The classifier counts where the message names a public matter, or where it is far surer than by chance. Both together
+# are sure; one alone is for a person or a guard model to decide. For a companion, whose long kind replies mislead the
+# classifier, it counts only with a rule.
+
+
+def find_political(
+    text: str, language: Language, terms: frozenset[str] = frozenset(), seeker: bool = True
+) -> Evidence | None:
+    """The evidence of politics in one message of the seeker's or the companion's; None for none.
+
+    `terms`: folded terms of the user's own (`read_terms`); each counts as a rule.
+    """
+    folded = fold_spelling(text, language)
+    signal = find_signal(folded, load_classifier(POLITICAL_DATA, language), terms, seeker)
+    if signal is None:
+        return None
+    place = spelling_place(text, language, signal.start, signal.end)
+    return Evidence("political", POLITICAL, signal.score, *place)
+
+
+def find_signal(
+    folded: str, model: NgramClassifier, terms: frozenset[str] = frozenset(), seeker: bool = True
+) -> Reading | None:
+    """As `find_political`, for a folded text: AGREED or EITHER, and the place in that text."""
+    rules = language_patterns(f"curation/safety/{POLITICAL_DATA}/rules", model.language)
+    ruled = _find_statement(folded, rules)
+    if ruled is None and terms:
+        ruled = next(((at, at + len(t)) for t in sorted(terms) if (at := folded.find(t)) >= 0), None)
+    if ruled is None and not seeker:
+        return None
+    score, start, end = model.score(folded)
+    if ruled is not None:
+        return Reading(AGREED if score >= model.low() else EITHER, *ruled)
+    public = rules["public"].search(folded, start, end) is not None
+    subject = language_data(f"curation/safety/{POLITICAL_DATA}/rules", model.language)["subject"]
+    return Reading(EITHER, start, end) if score >= (subject if public else NO_SUBJECT) else None
+
+
+def _find_statement(folded: str, rules: Mapping[str, re.Pattern[str]]) -> tuple[int, int] | None:
+    """The first sentence that names a public matter and takes a stance on it."""
+    if rules["matter"].search(folded) is None:
+        return None
+    for sentence in _CLAUSE.finditer(folded):
+        text = sentence[0]
+        if all(rules[name].search(text) for name in ("matter", "stance")) and not rules["everyday"].search(text):
+            return sentence.span()
+    return None
+
+
+@lru_cache(maxsize=8)
+def read_terms(path: str, language: Language) -> frozenset[str]:
+    """Read the user's own terms, one a line (`#` opens a comment), folded; empty for no path. Raises ConfigError."""
+    if not path:
+        return frozenset()
+    try:
+        lines = Path(path).read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path}: the list of sensitive terms cannot be read as UTF-8 text: {error}") from error
+    return frozenset(fold_spelling(line, language) for line in lines if line.strip() and not line.startswith("#"))

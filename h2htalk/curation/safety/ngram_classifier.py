@@ -55,24 +55,15 @@ class Reading(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Features:
-    """The n-grams that a classifier reads, and the readings of a text.
+    """The n-grams that a classifier reads, and the readings of a text."""
 
-    Attributes:
-        hashing: how n-grams are hashed; weights belong to one way.
-        bits: there are 2 ** bits buckets.
-        characters, words: lengths of the n-grams of characters and of words.
-        gaps: whether pairs of units (words, or characters where there are none) with one or two between them count.
-        window: characters of a reading at most.
-        sentences: whether readings are the start of a text and each sentence; else consecutive windows.
-    """
-
-    hashing: Literal["splitmix", "fibonacci"]
-    bits: int
-    characters: tuple[int, ...]
-    words: tuple[int, ...]
-    gaps: bool
-    window: int
-    sentences: bool
+    hashing: Literal["splitmix", "fibonacci"]  # weights belong to one way
+    bits: int  # there are 2 ** bits buckets
+    characters: tuple[int, ...]  # lengths of the n-grams of characters
+    words: tuple[int, ...]  # and of words
+    gaps: bool  # whether pairs of units (words, or characters) with one or two between them count
+    window: int  # characters of a reading at most
+    sentences: bool  # whether readings are the start of a text and each sentence; else consecutive windows
 
     def readings(self, folded: str) -> list[tuple[int, int]]:
         """The places of the readings of a folded text; none for an empty text. Linear in the text."""

@@ -14,6 +14,7 @@ from typing import Any, Literal
 from h2htalk.curation.safety.companion import EXPLICIT, HARM, LAYER, REMOVE, REVIEW
 from h2htalk.curation.safety.crisis import MINOR, POSSIBLE, TAGS
 from h2htalk.curation.safety.evidence import Evidence
+from h2htalk.curation.safety.lexicons import POLITICAL
 from h2htalk.data.scenario import Dialogue
 
 Action = Literal["keep", "keep_tag", "review", "remove"]
@@ -26,7 +27,7 @@ Explicit = Literal["remove", "tag"]
 ALONE, SECOND = 0.8, 0.5
 # From this score on the rules and the classifier of the political layer agree, and a crisis is said in plain words.
 SURE = 0.9
-MINORS, POLITICAL = "sexual.minors", "political.sensitive"
+MINORS = "sexual.minors"
 # Removed even in a crisis, and never stored as text.
 HARD = (MINORS, "crisis.method_instructions")
 # The seeker reports insults of others; a message names a group of people (`insults`).
@@ -44,20 +45,13 @@ _GRAVE = ("crisis.attempt", "crisis.plan", "crisis.means", "crisis.ideation")
 
 @dataclass(frozen=True, slots=True)
 class Assessment:
-    """The decision on a dialogue.
+    """The decision on a dialogue."""
 
-    Attributes:
-        action: `keep`, `keep_tag` (kept with its reasons as tags), `review` (kept, undecided), `remove`.
-        reasons: codes of the taxonomy, sorted (`crisis.ideation`, `offensive.hate`); empty for `keep`.
-        risk: of a crisis: `high` for plain words about wanting to die, a plan or an attempt; else `elevated`.
-        evidence: all evidence, by turn; `explicit`: the setting by which it was weighed.
-    """
-
-    action: Action
-    reasons: tuple[str, ...]
-    risk: Risk
-    evidence: tuple[Evidence, ...]
-    explicit: Explicit = "remove"
+    action: Action  # `keep_tag`: kept with its reasons as tags; `review`: kept, undecided
+    reasons: tuple[str, ...]  # codes of the taxonomy, sorted (`crisis.ideation`, `offensive.hate`); empty for `keep`
+    risk: Risk  # of a crisis: `high` for plain words about wanting to die, a plan or an attempt; else `elevated`
+    evidence: tuple[Evidence, ...]  # by turn
+    explicit: Explicit = "remove"  # the setting by which it was weighed
 
     @property
     def remove(self) -> bool:

@@ -13,17 +13,21 @@ from h2htalk.chat.protocol import Message, Reply, Request, Sampling
 from h2htalk.chat.store.model_calls import CallSettings, ModelCalls
 from h2htalk.curation.outcomes import Kept, Outcome, Outcomes, PartRule, Record, Rejected, each_dialogue, read_dialogue
 from h2htalk.curation.run import RuleFactory, StageRun
-from h2htalk.curation.safety import companion, crisis, political
+from h2htalk.curation.safety import companion, crisis
 from h2htalk.curation.safety.content_rules import READ, find_unusable_content
 from h2htalk.curation.safety.evidence import Evidence
 from h2htalk.curation.safety.lexicons import (
     INSULTS,
     MASKED,
     OFFENSIVE,
+    POLITICAL,
+    POLITICAL_DATA,
     find_contempt,
     find_listed,
+    find_political,
     find_report,
     offences,
+    read_terms,
     without_everyday,
 )
 from h2htalk.curation.safety.ngram_classifier import load_classifier
@@ -41,7 +45,7 @@ Terms = Mapping[Language, frozenset[str]]
 def assess(dialogue: Dialogue, terms: frozenset[str] = frozenset(), explicit: Explicit = "remove") -> Assessment:
     """Decide on a dialogue: keep it, keep it with tags, keep it for a person to decide, or remove it.
 
-    `terms`: politically sensitive terms of the user's own (`political.read_terms`); `explicit`: whether a companion's
+    `terms`: politically sensitive terms of the user's own (`lexicons.read_terms`); `explicit`: whether a companion's
     sexual content between adults removes the dialogue or tags it. The decision depends on this dialogue alone.
     """
     language = dialogue.language
@@ -60,7 +64,7 @@ def assess(dialogue: Dialogue, terms: frozenset[str] = frozenset(), explicit: Ex
         text, seeker = turn.content, turn.role == "user"
         listed = find_listed(text, language)
         offensive = score >= thresholds["low"]
-        found = [*listed, political.find_political(text, language, terms, seeker)]
+        found = [*listed, find_political(text, language, terms, seeker)]
         if offensive:
             found.append(Evidence("classifier", "offensive", score))
         if offensive or any(one.category.startswith("offensive.") for one in listed):
@@ -127,7 +131,7 @@ def read_verdict(reply: Reply) -> Verdict:
 def make_stage(spec: CurateSpec, workspace: Workspace, key: bytes) -> StageRun:
     """The stage as a specification sets it; `key` is not used. Raises ConfigError."""
     settings = spec.section(SafetySettings)
-    folders = (OFFENSIVE, MASKED, crisis.DATA, *crisis.KIND_FOLDERS, political.DATA)
+    folders = (OFFENSIVE, MASKED, crisis.DATA, *crisis.KIND_FOLDERS, POLITICAL_DATA)
     values = {
         "guard": model_identity(settings.guard),
         "terms": sorted(set().union(*_read_terms(settings.sensitive).values())),
@@ -149,7 +153,7 @@ def make_stage(spec: CurateSpec, workspace: Workspace, key: bytes) -> StageRun:
 
 
 def _read_terms(path: str) -> Terms:
-    return {language: political.read_terms(path, language) for language in LANGUAGES}
+    return {language: read_terms(path, language) for language in LANGUAGES}
 
 
 def open_rule(guard: CallSettings | None, sensitive: str, explicit: Explicit, folder: str) -> PartRule:
@@ -185,7 +189,7 @@ class _GuardedRule:
 def _is_undecided(assessment: Assessment) -> bool:
     """Whether the guard decides: on dialogues for review, on those removed for politics alone, and on faint harm."""
     faint = not assessment.remove and any(one.layer == companion.LAYER for one in assessment.evidence)
-    return faint or assessment.action == "review" or assessment.reasons == (political.CATEGORY,)
+    return faint or assessment.action == "review" or assessment.reasons == (POLITICAL,)
 
 
 def outcome(dialogue: Dialogue, assessment: Assessment, verdict: Verdict | None = None) -> Outcome:

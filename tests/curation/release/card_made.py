@@ -11,9 +11,8 @@ from releases_made import case, scenario
 
 from h2htalk.curation.release.build import content_facts
 from h2htalk.curation.release.card import write_card
-from h2htalk.curation.release.content import ReleaseContent, write_data
+from h2htalk.curation.release.content import ReleaseContent, ReleaseItem, VoteRow, write_data
 from h2htalk.curation.release.gates import GATES
-from h2htalk.curation.release.items import ReleaseItem, VoteRow
 from h2htalk.curation.release.settings import CardSettings
 from h2htalk.data.case import Case
 from h2htalk.data.files import sha256_of, write_jsonl, write_text

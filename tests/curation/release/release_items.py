@@ -12,9 +12,8 @@ from typing import Any
 
 from releases_made import scenario
 
-from h2htalk.curation.release.content import ReleaseContent
+from h2htalk.curation.release.content import ReleaseContent, ReleaseItem, VoteRow
 from h2htalk.curation.release.gates import GateContext
-from h2htalk.curation.release.items import ReleaseItem, VoteRow
 from h2htalk.curation.release.settings import ReleaseSpec
 from h2htalk.data.case import Case
 from h2htalk.data.scenario import Scenario, bundled_personas

@@ -16,6 +16,7 @@ from releases_made import case, scenario
 
 from h2htalk.cli.curation import print_release
 from h2htalk.curation.release.build import Release, check_release, release_lines
+from h2htalk.curation.release.content import VoteRow
 from h2htalk.curation.release.gates import (
     GATES,
     Allowed,
@@ -27,7 +28,6 @@ from h2htalk.curation.release.gates import (
     run_gates,
 )
 from h2htalk.curation.release.invented_values import InventedValues
-from h2htalk.curation.release.items import VoteRow
 from h2htalk.curation.release.selection import History
 from h2htalk.data.case import Fact, Point
 from h2htalk.data.files import write_jsonl
@@ -432,10 +432,10 @@ def test_a_users_hate_is_reported_and_stops_nothing(tmp_path: Path) -> None:
 )
 def test_what_is_allowed_has_a_gate_an_item_and_a_reason(text: str) -> None:
     """Zero-width signs or a full stop were a reason."""
-    with pytest.raises(ConfigError, match=r"write GATE:ITEM=REASON.*two words or eight letters"):
+    with pytest.raises(ConfigError, match=r"write GATE:ITEM=REASON.*8 letters"):
         read_allowed([text])
-    for reason in ("of refusals", "refusals", "研究模型是否会拒绝"):
-        assert read_allowed([f"companion_harm:a=\u200b {reason}\u00ad"]) == (Allowed("companion_harm", "a", reason),)
+    for reason in ("of refusals", "研究模型是否会拒绝"):
+        assert read_allowed([f"companion_harm:a= {reason}"]) == (Allowed("companion_harm", "a", reason),)
 
 
 # --- A split that nobody voted on -------------------------------------------------------------------------------------

@@ -26,8 +26,7 @@ from h2htalk.analysis.report.figure_specs import figure_specs
 from h2htalk.analysis.report.write_analysis import page_text
 from h2htalk.benchmark.summary import Summary
 from h2htalk.curation.licences import LICENCES
-from h2htalk.curation.release.card import front_matter, read_results
-from h2htalk.curation.release.croissant import GAP
+from h2htalk.curation.release.card import GAP, front_matter, read_results
 from h2htalk.curation.release.gates import GATES
 from h2htalk.curation.release.settings import CardSettings
 from h2htalk.data.files import write_json, write_text

@@ -1,5 +1,6 @@
 """Word lists as weak evidence: what they find, what they must not find, and disguised words."""
 
+import json
 import re
 from pathlib import Path
 
@@ -99,3 +100,31 @@ def test_the_files_name_their_licence_and_show_no_slur() -> None:
         entries = re.findall(r'"([^"]+)"', hidden)
         assert len(entries) > 400
         assert all(re.fullmatch(r"\d{1,4}:[0-9a-f]{24}:\d", entry) for entry in entries)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_political_statements_are_found_and_mentions_of_the_same_words_are_not(language: Language) -> None:
+    path = Path(__file__).parent / f"dev_political_{language}.jsonl"
+    rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    found = {
+        kind: [lexicons.find_political(r["text"], language) for r in rows if r["kind"] == kind]
+        for kind in ("sensitive", "harmless")
+    }
+    assert sum(one is not None for one in found["sensitive"]) / len(found["sensitive"]) >= 0.85
+    assert sum(one is not None for one in found["harmless"]) / len(found["harmless"]) <= 0.2
+
+
+def test_terms_are_folded_and_comments_ignored(tmp_path: Path) -> None:
+    path = tmp_path / "terms.txt"
+    path.write_text("# ours\nBlue Lagoon\n\n", encoding="utf-8")
+    assert lexicons.read_terms(str(path), "en") == {"blue lagoon"}
+    assert lexicons.read_terms("", "en") == frozenset()
+
+
+def test_for_a_companion_the_classifier_alone_is_not_enough() -> None:
+    """Because of long kind replies more than half of a source's dialogues needed a decision by people."""
+    text = "If you don't vote blue this year you're part of the problem"
+    assert lexicons.find_political(text, "en") is not None
+    assert lexicons.find_political(text, "en", seeker=False) is None
+    assert lexicons.find_political("The government must be overthrown", "en", seeker=False) is not None
+    assert lexicons.find_political("We met at the summit", "en", frozenset({"summit"}), seeker=False) is not None

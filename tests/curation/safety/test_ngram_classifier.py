@@ -9,12 +9,12 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from h2htalk.curation.safety import crisis, ngram_classifier, political
-from h2htalk.curation.safety.lexicons import OFFENSIVE, offence
+from h2htalk.curation.safety import crisis, ngram_classifier
+from h2htalk.curation.safety.lexicons import OFFENSIVE, POLITICAL_DATA, offence
 from h2htalk.curation.safety.ngram_classifier import load_classifier
 from h2htalk.data.languages import LANGUAGES
 
-FOLDERS = (OFFENSIVE, crisis.DATA, political.DATA)
+FOLDERS = (OFFENSIVE, crisis.DATA, POLITICAL_DATA)
 
 
 def test_a_long_kind_message_does_not_hide_a_short_cruel_one() -> None:
