@@ -4,7 +4,6 @@ Nothing here counts, and nothing uses pyplot or a user's `matplotlibrc`. Figures
 a printed page (6.9 inches), text is 5 to 9 points.
 """
 
-from h2htalk.analysis.figures.diversity import draw_diversity as draw_diversity
 from h2htalk.analysis.figures.heat_maps import draw_correlations as draw_correlations
 from h2htalk.analysis.figures.heat_maps import draw_coverage as draw_coverage
 from h2htalk.analysis.figures.lengths import draw_length_deciles as draw_length_deciles

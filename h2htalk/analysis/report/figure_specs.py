@@ -31,8 +31,8 @@ class FigureSpec:
 
     `name` is its file's. `part` and `group` are where the page shows it. `note` is its caption, `content` what the
     picture shows in words, for the alternative text. `table` is the CSV, `shown` the columns and rows of it on the
-    page, of `total` rows. `draw` needs matplotlib. `language` is that of the words in the table; empty where they are
-    ours.
+    page, of `total` rows. `draw` needs matplotlib; without it there is the table alone. `language` is that of the words
+    in the table; empty where they are ours.
     """
 
     name: str
@@ -44,7 +44,7 @@ class FigureSpec:
     table: Table
     shown: Table
     total: int
-    draw: Callable[[], Figure]
+    draw: Callable[[], Figure] | None = None
     language: str = ""
 
 
@@ -213,11 +213,10 @@ def _diversity(analysis: Analysis) -> FigureSpec:
         title="How varied the texts are",
         note="Distinct-n falls as texts are added, so compare the sampled ones. Self-BLEU: how much a text is like the "
         "others.",
-        content="Distinct-n, self-BLEU and spread by language and side.",
+        content="",
         table=table,
         shown=_columns(table, columns),
         total=len(table.rows),
-        draw=partial(figures.draw_diversity, measured[0], *((measured[1], *names) if len(splits) > 1 else ())),
     )
 
 

@@ -124,11 +124,12 @@ def _is_analysis(folder: Path) -> bool:
 
 def _draw_all(shown: Sequence[FigureSpec], folder: Path, processes: int) -> dict[str, str]:
     """Draw and save the figures; return each one's SVG by its name."""
-    with Progress("drawing", len(shown)) as progress, ExitStack() as stack:
+    draw = {spec.name: spec.draw for spec in shown if spec.draw}
+    with Progress("drawing", len(draw)) as progress, ExitStack() as stack:
         mapped = stack.enter_context(ProcessPool(processes)).map if processes > 1 else map
-        for _ in mapped(_draw, (spec.draw for spec in shown), repeat(folder), (spec.name for spec in shown)):
+        for _ in mapped(_draw, draw.values(), repeat(folder), draw):
             progress.advance()
-    return {spec.name: (folder / f"{spec.name}.svg").read_text(encoding="utf-8") for spec in shown}
+    return {name: (folder / f"{name}.svg").read_text(encoding="utf-8") for name in draw}
 
 
 def _draw(draw: Callable[[], Figure], folder: Path, name: str) -> None:
@@ -161,7 +162,7 @@ def page_text(
             "id": part,
             "title": _PARTS.get(part) or find_language(part).name,
             "groups": [
-                {"title": group, "figures": [_figure(spec, pictures[spec.name], names) for spec in of_group]}
+                {"title": group, "figures": [_figure(spec, pictures.get(spec.name, ""), names) for spec in of_group]}
                 for group, of_group in groupby(of_part, key=lambda spec: spec.group)
             ],
         }
@@ -201,8 +202,8 @@ def _figure(spec: FigureSpec, picture: str, names: tuple[str, str]) -> dict[str,
         "note": printable(spec.note),
         "alt": printable(f"{spec.title}. {spec.content} {spec.note}".strip()),
         # A picture of its own, whose ids and styles stay within it. A line end in an address is three characters.
-        "source": "data:image/svg+xml," + quote(" ".join(picture.split()), safe=" !$()+*,-./:;=?@_~"),
-        "files": [(kind.upper(), f"figures/{spec.name}.{kind}") for kind in FORMATS],
+        "source": picture and "data:image/svg+xml," + quote(" ".join(picture.split()), safe=" !$()+*,-./:;=?@_~"),
+        "files": [(kind.upper(), f"figures/{spec.name}.{kind}") for kind in FORMATS if picture],
         "table": table.to_html(spec.language) if rows else "",
         "rows": f"{rows:,} of {spec.total:,} rows" if rows < spec.total else f"{spec.total:,} rows",
         "link": f"tables/{spec.table.name}.csv",

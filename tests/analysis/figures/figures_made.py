@@ -8,7 +8,6 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 
 from h2htalk.analysis.measures.coverage import Coverage
-from h2htalk.analysis.measures.diversity import Diversity
 from h2htalk.analysis.measures.lengths import Histogram, Lengths, LengthSummary, measure_lengths
 from h2htalk.analysis.measures.log_odds import LogOdds, log_odds
 from h2htalk.analysis.measures.scenario_texts import Side, SideText
@@ -97,9 +96,3 @@ def made_coverage(emotions: int, count: int = 1, name: str = "emotion") -> Cover
 
 def made_odds(items: int = 40) -> list[LogOdds]:
     return log_odds({f"w{i}": 100 + 9 * i for i in range(items)}, {f"w{i}": max(1, 300 - 5 * i) for i in range(items)})
-
-
-def made_diversity(side: Side = "instruction", language: str = "en", spread: float | None = None) -> Diversity:
-    values = (0.3, 0.7, 0.9, 0.95)
-    embedder = "minilm" if spread is not None else None
-    return Diversity(side, language, 50, values, 0.2, 50, spread, 50, embedder)  # type: ignore[arg-type]

@@ -9,7 +9,6 @@ import pytest
 from figures_made import (
     HOSTILE,
     made_coverage,
-    made_diversity,
     made_groups,
     made_histogram,
     made_lengths,
@@ -25,7 +24,6 @@ from matplotlib.text import Text
 from h2htalk.analysis.figures import (
     draw_correlations,
     draw_coverage,
-    draw_diversity,
     draw_length_deciles,
     draw_lengths,
     draw_log_odds,
@@ -43,7 +41,6 @@ pytestmark = pytest.mark.filterwarnings("error")
 
 def every_figure(language: Language) -> list[Figure]:
     lengths = made_lengths(language)
-    diversity = [made_diversity(language=language), made_diversity("response", language, spread=0.4)]
     return [
         draw_lengths(lengths.histograms, lengths.summaries),
         draw_length_deciles(lengths.summaries),
@@ -51,7 +48,6 @@ def every_figure(language: Language) -> list[Figure]:
         draw_sunburst(made_groups(language, verbs=25)),
         draw_coverage(made_coverage(40)),
         draw_log_odds(made_odds(), "mini", "另一个"),
-        draw_diversity(diversity, diversity, "mini", "other"),
         draw_correlations(
             {("人类", "S"): (0.5, 0.1, 0.8), ("a long name " * 9, "S"): (None, None, None)}, "over models"
         ),
@@ -89,7 +85,6 @@ def test_all_text_lies_on_the_page_and_none_is_too_small(language: Language) -> 
         (lambda: draw_sunburst([]), "no verb-noun pairs found"),
         (lambda: draw_coverage(Coverage({}, {})), "no scenarios, so nothing is covered"),
         (lambda: draw_log_odds([], "a", "b"), "nothing that one split has more of"),
-        (lambda: draw_diversity([]), "no texts, so no diversity"),
     ],
 )
 def test_nothing_to_draw_is_one_calm_sentence(figure: object, sentence: str) -> None:
@@ -104,7 +99,6 @@ def test_hostile_words_are_drawn_in_every_figure_that_shows_words() -> None:
     for figure in (
         draw_sunburst(top_verbs(pairs)),
         draw_log_odds(odds, "$a$", "🎉"),
-        draw_diversity([made_diversity()], [made_diversity()], "$a$", "\ud800"),
         draw_word_cloud([WordCount(word, 3, 1) for word in HOSTILE if word], "en"),
     ):
         render(figure)

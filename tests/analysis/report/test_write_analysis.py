@@ -51,7 +51,7 @@ def test_the_names_of_files_are_those_of_the_documentation(folder: Path) -> None
     }
     assert {path.suffix for path in (folder / "figures").iterdir()} == {".svg", ".pdf", ".png"}
     figures = {path.stem for path in (folder / "figures").iterdir()}
-    assert {"lengths_zh", "lengths_zh_pieces", "coverage_zh", "diversity"} <= figures
+    assert {"lengths_zh", "lengths_zh_pieces", "coverage_zh"} <= figures
     assert {f"{what}_zh_{side}" for what in ("words", "pairs") for side in sides} <= figures
 
 
