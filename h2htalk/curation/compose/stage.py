@@ -9,7 +9,7 @@ several references as a tag of its candidate.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -59,38 +59,26 @@ def make_stage(spec: CurateSpec, workspace: Workspace, key: bytes) -> StageRun:
     settings = spec.section(ComposeSettings)
     if not settings.model:
         raise ConfigError("compose.model is empty: name a model, such as anthropic:claude-sonnet-5, or embedded")
-    small = parse_model(settings.model)[0].small
-    subtasks, personas = _subtasks(settings, small), _personas(settings)
-    names = [f"{language}/{name}" for language in LANGUAGES for name in TEMPLATES]
+    small, personas = parse_model(settings.model)[0].small, _personas(settings)
+    prompts, subtasks = Prompts.load(spec.prompts), _subtasks(settings, small)
+    composer = Composer(settings.model, subtasks, settings.references, spec.seed, prompts, key)
     values: dict[str, Any] = {
         "model": model_identity(settings.model),
-        "personas": list(personas),
-        "persona_texts": fingerprint([persona.to_dict() for persona in personas.values()]),
+        "personas": [persona.id for persona in personas],
+        "persona_texts": fingerprint([persona.to_dict() for persona in personas]),
         "subtasks": list(subtasks),
         "references": settings.references,
         "seed": spec.seed,
-        "prompts": Prompts.load(spec.prompts).fingerprint(*names),
+        "prompts": prompts.fingerprint(*(f"{language}/{name}" for language in LANGUAGES for name in TEMPLATES)),
     }
     calls = CallSettings(settings.model, settings.max_cost, settings.batch, spec.prices, schema=not small)
-    folder = str(workspace.stage("compose").path)
-    arguments = (subtasks, tuple(personas), settings.references, spec.seed, spec.prompts, calls, folder, key)
+    arguments = (personas, composer, calls, workspace.stage("compose").path)
     return StageRun("compose", VERSION, values, RuleFactory(open_rule, arguments), (calls,))
 
 
-def open_rule(
-    subtasks: tuple[str, ...],
-    personas: tuple[str, ...],
-    references: int,
-    seed: int,
-    prompts: str,
-    calls: CallSettings,
-    folder: str,
-    key: bytes,
-) -> PartRule:
+def open_rule(personas: tuple[Persona, ...], composer: Composer, calls: CallSettings, folder: Path) -> PartRule:
     """The rule for a part of dialogues; replies are stored in `folder`, the stage's."""
-    composer = Composer(calls.model, subtasks, references, seed, Prompts.load(prompts), key)
-    chosen = tuple(bundled_personas()[name] for name in personas)
-    return _Rule(chosen, composer, ModelCalls(calls, Path(folder), "compose"))
+    return _Rule(personas, composer, ModelCalls(calls, folder, "compose"))
 
 
 def _subtasks(settings: ComposeSettings, small: bool) -> tuple[str, ...]:
@@ -106,14 +94,14 @@ def _subtasks(settings: ComposeSettings, small: bool) -> tuple[str, ...]:
     return names
 
 
-def _personas(settings: ComposeSettings) -> Mapping[str, Persona]:
+def _personas(settings: ComposeSettings) -> tuple[Persona, ...]:
     known = bundled_personas()
     for name in settings.personas:
         if name not in known:
             raise ConfigError(f"compose.personas: no persona {quoted(name)}; choose from {', '.join(known)}")
     if not settings.personas:
         raise ConfigError(f"compose.personas is empty; choose from {', '.join(known)}")
-    return {name: known[name] for name in sorted(set(settings.personas))}
+    return tuple(known[name] for name in sorted(set(settings.personas)))
 
 
 # --- The rule ---------------------------------------------------------------------------------------------------
