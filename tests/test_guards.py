@@ -122,7 +122,7 @@ BUDGETS = {
     "benchmark": 10869,
     "chat": 5276,
     "cli": 1133,
-    "curation": 17927,
+    "curation": 17862,
     "data": 3983,
     "rounds": 6806,
     "text": 3232,

@@ -116,7 +116,7 @@ def calibrate(samples: Sequence[EvidenceSample], *, margin: float = 0.0, minimum
         score_b=float(mean_b),
         bpde=entropy(_verdict(_exact(s.score_a), _exact(s.score_b), exact) for s in samples if s.scored),
         conflict=ab != ba,
-        prefers=_preferred(ab, ba),
+        prefers="first" if (ab, ba) == ("win", "lose") else "second" if (ab, ba) == ("lose", "win") else None,
     )
 
 
@@ -135,12 +135,6 @@ def _verdict(a: Fraction, b: Fraction, margin: Fraction) -> Verdict:
     if abs(a - b) <= margin:
         return "tie"
     return "win" if a > b else "lose"
-
-
-def _preferred(ab: Verdict, ba: Verdict) -> Literal["first", "second"] | None:
-    if (ab, ba) == ("win", "lose"):
-        return "first"
-    return "second" if (ab, ba) == ("lose", "win") else None
 
 
 def entropy(verdicts: Iterable[Verdict]) -> float:

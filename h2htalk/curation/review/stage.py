@@ -12,8 +12,9 @@ kept, rejected               the outcome of each candidate
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any, Literal
 
@@ -25,9 +26,7 @@ from h2htalk.curation.prompts.templates import Prompts
 from h2htalk.curation.review.faireval import (
     Calibration,
     ComparedPair,
-    EvidenceSample,
     audit_slice,
-    calibrate,
     choose_reference,
     escalate,
 )
@@ -40,7 +39,7 @@ from h2htalk.curation.workspace import Workspace
 from h2htalk.data.files import read_jsonl, write_jsonl
 from h2htalk.data.languages import LANGUAGES
 from h2htalk.data.scenario import notes_crisis
-from h2htalk.errors import ConfigError, DataError, IncompleteError
+from h2htalk.errors import ConfigError, IncompleteError
 
 # 2: a reference wins by its share of comparisons; the hand-off is of candidates
 # 3: in a crisis people decide instead of a rejection; a rejection by verdict has its own reason; an item whose samples
@@ -80,7 +79,7 @@ def make_stage(spec: CurateSpec, workspace: Workspace, key: bytes) -> StageRun:
         STAGE,
         VERSION,
         values,
-        RuleFactory(open_rule, (workspace.stage(STAGE), settings.accept, settings.margin)),
+        RuleFactory(open_rule, (workspace.stage(STAGE), settings.accept)),
         calls=(calls,),
         arithmetic=_ARITHMETIC,
         prepare=partial(_review_all, calls, gold, reviewer, before),
@@ -90,40 +89,9 @@ def make_stage(spec: CurateSpec, workspace: Workspace, key: bytes) -> StageRun:
 # --- Map: call, and read the replies ----------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Reviewed:
-    """A candidate's comparisons and review; `not_compared`: the judge check refused the reviewer."""
-
-    id: str
-    pairs: tuple[ComparedPair, ...]
-    chosen: int
-    rubric: Rubric
-    not_compared: bool = False
-
-    def to_dict(self) -> dict[str, Any]:
-        """The replies, without what follows from them by arithmetic."""
-        return {
-            "id": self.id,
-            "not_compared": self.not_compared,
-            "chosen": self.chosen,
-            "rubric": self.rubric.to_dict(),
-            "pairs": [{"first": pair.first, "second": pair.second, "samples": _samples(pair)} for pair in self.pairs],
-        }
-
-    @classmethod
-    def from_dict(cls, raw: Mapping[str, Any], margin: float) -> Reviewed:
-        """Read `to_dict`; `margin` is the setting with which it was written."""
-        pairs = []
-        for pair in raw["pairs"]:
-            samples = tuple(EvidenceSample(*sample) for sample in pair["samples"])
-            pairs.append(ComparedPair(pair["first"], pair["second"], samples, calibrate(samples, margin=margin)))
-        return cls(raw["id"], tuple(pairs), raw["chosen"], Rubric(**raw["rubric"]), raw["not_compared"])
-
-
-def read_reviews(folder: StageFolder, part: str, margin: float) -> dict[str, Reviewed]:
-    """The reviews of a part, by candidate."""
-    lines = (record for _, record in read_jsonl(_reviews_path(folder, part)))
-    return {record["id"]: Reviewed.from_dict(record, margin) for record in lines}
+def read_reviews(folder: StageFolder, part: str) -> dict[str, dict[str, Any]]:
+    """The reviews of a part by candidate, as its record holds them (`_review`)."""
+    return {record.pop("id"): record for _, record in read_jsonl(_reviews_path(folder, part))}
 
 
 def _reviews_path(folder: StageFolder, part: str) -> Path:
@@ -152,7 +120,7 @@ def _review_all(
             except IncompleteError as error:
                 failed.append(error)
             else:
-                write_jsonl(path, (review.to_dict() for review in reviewed))
+                write_jsonl(path, reviewed)
     raise_incomplete(folder, failed)
     add_missing_note(folder, gold)
     _escalate(reviewer, before, folder)
@@ -160,8 +128,12 @@ def _review_all(
 
 def _review(
     candidates: Sequence[Candidate], reviewer: Reviewer, calls: ModelCalls, part: str, comparing: bool
-) -> list[Reviewed]:
-    """Compare the references of candidates, then review each candidate with the winning reference."""
+) -> list[dict[str, Any]]:
+    """Compare the references of candidates, then review each candidate with the winning reference.
+
+    Returns:
+        Of each candidate the id, the rubric, the winner, and all numbers that another margin or share would need.
+    """
     pairs = reviewer.compare(candidates if comparing else (), calls, part)
     winners = [choose_reference(pairs.get(c.id, ()), len(c.references)) for c in candidates]
     rubrics = [
@@ -170,15 +142,30 @@ def _review(
     ]
     replies = calls.ask(rubrics, part)
     return [
-        Reviewed(
-            candidate.id,
-            pairs.get(candidate.id, ()),
-            winner,
-            read_rubric(replies[request.id, 0]),
-            not comparing and bool(compared_pairs(candidate)),
-        )
+        {
+            "id": candidate.id,
+            "rubric": read_rubric(replies[request.id, 0]).to_dict(),
+            "chosen": winner,
+            "margin": reviewer.settings.margin,
+            "pairs": [_pair_details(pair) for pair in pairs.get(candidate.id, ())],
+        }
         for candidate, winner, request in zip(candidates, winners, rubrics, strict=True)
     ]
+
+
+def _pair_details(pair: ComparedPair) -> dict[str, Any]:
+    calibration = pair.calibration
+    return {
+        "first": pair.first,
+        "second": pair.second,
+        "status": calibration.status,
+        "verdict": calibration.verdict,  # of the first of the two
+        "score_first": calibration.score_a,
+        "score_second": calibration.score_b,
+        "bpde": None if calibration.bpde is None else round(calibration.bpde, 6),
+        "conflict": calibration.conflict,
+        "samples": [[sample.order, sample.score_a, sample.score_b, sample.status] for sample in pair.samples],
+    }
 
 
 # --- Reduce: what people decide ---------------------------------------------------------------------------------
@@ -189,24 +176,28 @@ def _escalate(reviewer: Reviewer, before: StageFolder, folder: StageFolder) -> N
     path, settings = folder.path / "escalated.jsonl", reviewer.settings
     if path.exists():
         return
-    ids: list[str] = []
+    refused = folder.notes()[NOTE]["accepted"] is False
     doubtful: dict[str, Calibration] = {}  # the most doubtful comparison of each candidate
-    reasons: dict[str, list[str]] = {}
+    reasons: dict[str, set[str]] = {}
     for part in before.parts():
-        for name, reviewed in read_reviews(folder, part, settings.margin).items():
-            ids.append(name)
-            if reviewed.not_compared:
-                reasons.setdefault(name, []).append(NOTE)
-            found = {str(number): pair.calibration for number, pair in enumerate(reviewed.pairs)}
-            for why in escalate(found, share=0, audit=0).values():
-                reasons.setdefault(name, []).extend(why)
+        reviews = read_reviews(folder, part)
+        for candidate in map(Candidate.from_dict, before.part_records(part)):
+            found = {str(number): _calibration(pair) for number, pair in enumerate(reviews[candidate.id]["pairs"])}
+            compared = refused and compared_pairs(candidate)
+            reasons[candidate.id] = {NOTE} if compared else {*chain(*escalate(found, share=0, audit=0).values())}
             if found:
-                doubtful[name] = max(found.values(), key=lambda pair: (pair.bpde or 0.0, -pair.gap))
+                doubtful[candidate.id] = max(found.values(), key=lambda pair: (pair.bpde or 0.0, -pair.gap))
     for name, why in escalate(doubtful, share=settings.escalate, audit=0, seed=reviewer.seed).items():
-        reasons.setdefault(name, []).extend(why)
-    for name in audit_slice(ids, settings.audit, reviewer.seed):
-        reasons.setdefault(name, []).append("audit")
-    write_jsonl(path, ({"id": name, "people": sorted(set(why))} for name, why in sorted(reasons.items())))
+        reasons[name].update(why)
+    for name in audit_slice(reasons, settings.audit, reviewer.seed):
+        reasons[name].add("audit")
+    write_jsonl(path, ({"id": name, "people": sorted(why)} for name, why in sorted(reasons.items()) if why))
+
+
+def _calibration(pair: Mapping[str, Any]) -> Calibration:
+    """A comparison in the form of `_pair_details`."""
+    scores = pair["score_first"], pair["score_second"]
+    return Calibration(pair["verdict"], *scores, pair["bpde"], pair["conflict"], None, pair["status"])
 
 
 # --- The outcome of each candidate ------------------------------------------------------------------------------
@@ -219,47 +210,28 @@ ACCEPTABLE = 3
 SAFE_IN_CRISIS = 4
 
 
-def open_rule(folder: StageFolder, accept: float, margin: float) -> PartRule:
+def open_rule(folder: StageFolder, accept: float) -> PartRule:
     """The rule for a part of candidates, which reads the files of the other two phases."""
     people = {record["id"]: tuple(record["people"]) for _, record in read_jsonl(folder.path / "escalated.jsonl")}
 
     def rule(records: Sequence[Record], part: str) -> Sequence[Outcomes]:
-        reviews = read_reviews(folder, part, margin)
-        return [[_outcome(record, reviews, people, accept, margin)] for record in records]
+        reviews, candidates = read_reviews(folder, part), map(Candidate.from_dict, records)
+        return [[_outcome(one, reviews[one.id], people.get(one.id, ()), accept)] for one in candidates]
 
     return rule
 
 
-def _outcome(
-    record: Record,
-    reviews: Mapping[str, Reviewed],
-    people: Mapping[str, tuple[str, ...]],
-    accept: float,
-    margin: float,
-) -> Kept | Rejected:
-    candidate = Candidate.from_dict(record)
-    if candidate.id not in reviews:
-        raise DataError(f"{candidate.id} has no review; make the stage again with --from-stage {STAGE}")
-    reviewed, scenario = reviews[candidate.id], candidate.scenario
-    rubric = reviewed.rubric
+def _outcome(candidate: Candidate, review: Mapping[str, Any], people: Sequence[str], accept: float) -> Kept | Rejected:
+    scenario, rubric = candidate.scenario, Rubric(**review["rubric"])
     crisis = scenario.tags.risk != "none" or notes_crisis(scenario.metadata)
-    handed = people.get(candidate.id, ())
-    status, reasons = decide_review(rubric, scenario.subtask, people=handed, crisis=crisis, accept=accept)
+    status, reasons = decide_review(rubric, scenario.subtask, people=people, crisis=crisis, accept=accept)
     if status == "reject":
         evidence = {"scores": dict(rubric.scores), "evidence": dict(rubric.evidence)}
-        return Rejected(candidate.id, f"review:{reasons[0]}", evidence, record)
-    # All numbers that another margin or share would need.
-    details = {
-        "status": status,
-        "reasons": list(reasons),
-        "rubric": rubric.to_dict(),
-        "chosen": reviewed.chosen,
-        "margin": margin,
-        "pairs": [_pair_details(pair) for pair in reviewed.pairs],
-    }
+        return Rejected(candidate.id, f"review:{reasons[0]}", evidence, candidate.to_dict())
     # The winning reference becomes the scenario's; the others follow in their order.
-    winner, others = candidate.references[reviewed.chosen], list(candidate.references)
-    del others[reviewed.chosen]
+    winner, others = candidate.references[review["chosen"]], list(candidate.references)
+    del others[review["chosen"]]
+    details = {"status": status, "reasons": list(reasons), **review}
     kept = Candidate(replace(scenario, references=(winner.text,)), (winner, *others), details)
     # Only reasons for people are counted: a revision is the item's own.
     return Kept(kept.to_dict(), (status, *(f"people:{why}" for why in reasons if status == "needs_people")))
@@ -307,22 +279,3 @@ def _decide_by_scores(rubric: Rubric, subtask: str, accept: float) -> Decision:
     if verdict == "accept" and sum(scores.values()) / len(scores) >= accept:
         return ("revise", ("revision",)) if rubric.revision.strip() else ("accept", ())
     return "revise", tuple(name for name, score in scores.items() if score < accept) or ("verdict",)
-
-
-def _samples(pair: ComparedPair) -> list[list[Any]]:
-    return [[sample.order, sample.score_a, sample.score_b, sample.status] for sample in pair.samples]
-
-
-def _pair_details(pair: ComparedPair) -> dict[str, Any]:
-    calibration = pair.calibration
-    return {
-        "first": pair.first,
-        "second": pair.second,
-        "status": calibration.status,
-        "verdict": calibration.verdict,  # of the first of the two
-        "score_first": calibration.score_a,
-        "score_second": calibration.score_b,
-        "bpde": None if calibration.bpde is None else round(calibration.bpde, 6),
-        "conflict": calibration.conflict,
-        "samples": _samples(pair),
-    }

@@ -86,8 +86,8 @@ def judged(folder: Path, found: Sequence[Candidate]) -> dict[str, tuple[str, boo
         settings = ReviewSettings(model=server.spec, audit=0.0, escalate=0.0)
         run_one("review", workspace, settings)
     folder_made = workspace.stage("review")
-    reviews = [made for part in folder_made.parts() for made in read_reviews(folder_made, part, 0.0).values()]
-    return {made.id: (made.rubric.verdict, made.pairs[0].calibration.conflict) for made in reviews}
+    reviews = [made for part in folder_made.parts() for made in read_reviews(folder_made, part).items()]
+    return {name: (made["rubric"]["verdict"], made["pairs"][0]["conflict"]) for name, made in reviews}
 
 
 def hostile_candidates() -> list[Candidate]:
