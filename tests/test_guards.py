@@ -124,7 +124,7 @@ BUDGETS = {
     "cli": 1133,
     "curation": 17862,
     "data": 3983,
-    "rounds": 6806,
+    "rounds": 6784,
     "text": 3232,
 }
 

@@ -249,9 +249,9 @@ def round_status(path: Path) -> Status:
     if items and (platform := open_platform(state.spec.where)).assigns_items:
         with folder.locked():
             try:
-                notes = platform.erase(state, items)
+                notes += platform.erase(state, items)
             except RoundError as error:
-                notes = [str(error)]
+                notes.append(str(error))
     return status_of(state, Collected(notes=tuple(notes)), quality=True)
 
 

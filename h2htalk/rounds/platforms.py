@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Protocol, Self, cast
 
@@ -79,8 +79,8 @@ class Platform(Protocol):
     def close(self, state: RoundState) -> list[str]:
         """Stop accepting annotations where the platform can; return messages for the manager."""
 
-    def erase(self, state: RoundState, items: Collection[str]) -> list[str]:
-        """Remove items, with their answers, that the round does not contain any more; return what is out of reach.
+    def erase(self, state: RoundState, items: Collection[str]) -> Iterable[str]:
+        """Remove items, with their answers, that the round does not contain any more; yield what is out of reach.
 
         Called again, also after a kill, it removes what is still there. Raise RoundError if the platform cannot be
         reached, or some of it could not be searched.

@@ -10,25 +10,18 @@ import datetime
 import hashlib
 import shutil
 import unicodedata
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from h2htalk.data.files import reading, remove_file, replacing, sha256_of, write_jsonl
-from h2htalk.errors import DataError, RoundError, counted, listed
+from h2htalk.errors import ConfigError, DataError, RoundError, counted, listed
 from h2htalk.progress import Progress
 from h2htalk.rounds.annotations import Annotation
 from h2htalk.rounds.platforms import Collected, Message
 from h2htalk.rounds.questions import SKIPPED
 from h2htalk.rounds.round_folder import RoundState, protect_folder, read_record_lines
-from h2htalk.rounds.spreadsheets.xlsx_reading import (
-    CellValue,
-    ReturnedWorkbook,
-    RowAnnotations,
-    check_archive,
-    read_answers,
-    read_xlsx,
-)
+from h2htalk.rounds.spreadsheets.xlsx_reading import CellValue, RowAnnotations, check_archive, read_answers, read_xlsx
 from h2htalk.rounds.spreadsheets.xlsx_writing import (
     Spreadsheet,
     TypedAnswers,
@@ -147,7 +140,7 @@ class SpreadsheetPlatform:
         """Return a message: files cannot be closed."""
         return [f"later changes in {_folder(state)} are not read unless the round is reopened; tell the annotators"]
 
-    def erase(self, state: RoundState, items: Collection[str]) -> list[str]:
+    def erase(self, state: RoundState, items: Collection[str]) -> Iterator[str]:
         """Remove erased items from all files; raise RoundError, naming them, if some could not be searched."""
         remove_file(state.folder.private / STORED_READINGS)  # they hold comments
         folder, spreadsheets, left = _folder(state), spreadsheets_of(state), list[str]()
@@ -161,17 +154,17 @@ class SpreadsheetPlatform:
                 left.append(f"{path} ({error})")
         if folder.is_dir():
             protect_folder(folder)
+        given = {annotator for gone in state.folder.erased_items() for annotator in gone.given_to}
+        if names := sorted(annotator.name for annotator in state.annotators if annotator.id in given):
+            yield (
+                f"spreadsheets with erased items were sent to {', '.join(names)}: ask them to delete their copies; a "
+                f"file that comes back loses these items with the next `h2htalk round status {state.folder.path}`"
+            )
         if left:
             raise RoundError(
                 f"not searched for erased items: {'; '.join(left)}: delete these files, or remove the items by hand "
                 "and move the files away"
             )
-        given = {annotator for gone in state.folder.erased_items() for annotator in gone.given_to}
-        names = sorted(annotator.name for annotator in state.annotators if annotator.id in given)
-        return [
-            f"spreadsheets with erased items were sent to {', '.join(names)}: ask them to delete their copies; a file "
-            f"that comes back loses these items with the next `h2htalk round status {state.folder.path}`"
-        ] * bool(names)
 
 
 def _folder(state: RoundState) -> Path:
@@ -301,12 +294,8 @@ class _ReturnedFiles:
                 if not path.exists():
                     return
             file = file or self._parse(path, shown)
-        except RoundError as error:
+        except (RoundError, ConfigError, OSError) as error:
             self.mistakes.append(Message(shown, str(error)))
-            return
-        except OSError as error:
-            problem = f"cannot be read: {error.strerror or error}; close it if it is open in another program"
-            self.mistakes.append(Message(shown, problem))
             return
         self.files.setdefault(file.code, []).append(file)
         self.notes += [Message(*message) for message in file.notes]
@@ -328,45 +317,24 @@ class _ReturnedFiles:
         return filled[0] if len(filled) == 1 else None
 
     def _key(self, path: Path) -> str:
-        changed = path.stat().st_mtime_ns
-        text = f"{self._context}\n{sha256_of(path)}\n{changed}\n{path.name}"
+        text = f"{self._context}\n{sha256_of(path)}\n{path.stat().st_mtime_ns}\n{path.name}"
         return hashlib.sha256(text.encode(errors="surrogateescape")).hexdigest()
 
     def _parse(self, path: Path, shown: str) -> FileReading:
         """Read a workbook. Raise RoundError if nothing can be read, OSError."""
         mistakes: list[Message] = []
         notes: list[Message] = []
-        book = read_xlsx(path, shown, self._required, mistakes)
+        book, state = read_xlsx(path, shown, self._required, mistakes), self._state
         spreadsheet = self.spreadsheets.get(book.code)
         if spreadsheet is None:
             raise RoundError(
-                f"it is no spreadsheet of the round {self._state.name!r}, so nothing is read; is the file from another "
+                f"it is no spreadsheet of the round {state.name!r}, so nothing is read; is the file from another "
                 "round, or were its hidden sheets deleted?"
             )
-        answers = self._answers(spreadsheet, book, shown, mistakes, notes)
-        # A wrong clock sets no time in the future.
-        now = datetime.datetime.now(datetime.UTC)
-        when = min(datetime.datetime.fromtimestamp(path.stat().st_mtime, datetime.UTC), now)
-        return FileReading(
-            key=self._key(path),
-            code=book.code,
-            rows=answers,
-            mistakes=tuple((one.place, one.problem, one.kind) for one in mistakes),
-            notes=tuple((one.place, one.problem, one.kind) for one in notes),
-            shown=shown,
-            when=when.isoformat(timespec="seconds"),
+        items, places = (
+            {item.id: item for item in state.items},
+            {one.place: one.item for one in spreadsheet.assignments},
         )
-
-    def _answers(
-        self,
-        spreadsheet: Spreadsheet,
-        book: ReturnedWorkbook,
-        shown: str,
-        mistakes: list[Message],
-        notes: list[Message],
-    ) -> dict[str, RowAnnotations]:
-        items, questions = {item.id: item for item in self._state.items}, self._state.questions
-        places = {one.place: one.item for one in spreadsheet.assignments}
         answers: dict[str, RowAnnotations] = {}
         typed: dict[str, Mapping[str, CellValue]] = {}
         for row in book.rows:
@@ -388,9 +356,19 @@ class _ReturnedFiles:
                 answers |= {item: RowAnnotations("unread")} if item else {}
             else:
                 language = spreadsheet.language
-                answers[item] = read_answers(row, given, items[item], questions, language, mistakes, notes)
+                answers[item] = read_answers(row, given, items[item], state.questions, language, mistakes, notes)
             typed[item] = given
         if missing := [place for place, item in places.items() if item not in answers]:
             problem = f"the row of item {listed(missing)} is missing; undo the change, or use a new file"
             mistakes.append(Message(shown, problem, "missing rows"))
-        return answers
+        # A wrong clock sets no time in the future.
+        changed = datetime.datetime.fromtimestamp(path.stat().st_mtime, datetime.UTC)
+        return FileReading(
+            key=self._key(path),
+            code=book.code,
+            rows=answers,
+            mistakes=tuple((one.place, one.problem, one.kind) for one in mistakes),
+            notes=tuple((one.place, one.problem, one.kind) for one in notes),
+            shown=shown,
+            when=min(changed, datetime.datetime.now(datetime.UTC)).isoformat(timespec="seconds"),
+        )
