@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from h2htalk.text.tokens import tokenize, tokenizer_signature
+from h2htalk.text.tokens import cache_folder, tokenize, tokenizer_signature
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -101,3 +101,16 @@ def test_jiebas_table_lies_in_the_users_cache_and_not_in_the_shared_temporary_fo
     assert (done.stdout, done.stderr) == (CUT, "")
     assert (home / ".cache" / "h2htalk" / "jieba.cache").is_file()
     assert {p.name: p.read_bytes() for p in shared.iterdir()} == {"jieba.cache": b"laid ready by somebody else"}
+
+
+def test_the_cache_folder_is_the_users_own(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
+    monkeypatch.setenv("H2HTALK_CACHE", str(tmp_path / "own"))
+    assert cache_folder() == tmp_path / "own"
+    monkeypatch.setenv("H2HTALK_CACHE", "~/own")  # jieba's table went to a folder called `~`
+    assert cache_folder() == tmp_path / "home" / "own"
+    monkeypatch.delenv("H2HTALK_CACHE")
+    assert cache_folder() == tmp_path / "xdg" / "h2htalk"
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    assert cache_folder() == tmp_path / "home" / ".cache" / "h2htalk"

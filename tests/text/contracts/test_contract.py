@@ -6,12 +6,15 @@ import re
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from h2htalk.data.languages import RECORDS
+from h2htalk.data.languages import LANGUAGES, RECORDS, find_language
 from h2htalk.data.scenario import Scenario
 from h2htalk.data.subtasks import SUBTASKS
 from h2htalk.errors import DataError
 from h2htalk.text.contracts.contract import check, check_scenario, contract_of, inputs_of
+from h2htalk.text.contracts.memory_blocks import parse_memory
 from h2htalk.text.contracts.violations import RULES
 
 NAMES = ("Nora Vale", "苏晚", "Ren Calloway", "顾言")
@@ -258,3 +261,192 @@ def test_check_scenario_takes_risk_and_material_from_the_scenario() -> None:
     reply = "I opens the shop and counts the till with Ana Lucia. Yes. And? Tea?"
     assert check_scenario(reply, scenario, NAMES, prompt) == ()
     assert check(reply, "dialogue_schedule", "en", risk="high", prompt=prompt)[0].rule == "prompt_leak"
+
+
+# --- Timetables: `HH:MM Activity` lines and numbered sub-schedules ---------------------------------------------
+
+DAY = [
+    ("the form", "08:00 Opens the shop\n23:00 Sleep", "en", set()),
+    ("five lines", "06:00 Runs\n07:00 Eats\n08:00 Reads\n09:00 Works\n20:00 Goes to bed", "en", set()),
+    ("full-width digits and colon", "０８：００ 开门\n２３：００ 睡觉", "zh", set()),
+    ("Chinese without a space", "08:00开门\n23:00熄灯", "zh", set()),
+    ("empty lines and line ends", "08:00 Opens the shop  \r\n\r\n 23:00 Lights out \n", "en", set()),
+    ("parentheses are words", "08:00 Opens the shop (with the old cat)\n23:00 Sleep", "en", {"too_long"}),
+    ("one line", "23:00 Sleep", "en", {"activity_count"}),
+    (
+        "six lines",
+        "\n".join(f"{h}:00 Reads" for h in range(10, 15)) + "\n23:00 Sleep",
+        "en",
+        {"activity_count"},
+    ),
+    ("hour 25", "08:00 Opens the shop\n25:00 Sleep", "en", {"time"}),
+    ("hour 24", "08:00 Opens the shop\n24:00 Sleep", "en", {"time"}),
+    ("minute 60", "08:60 Opens the shop\n23:00 Sleep", "en", {"time"}),
+    ("one-digit hour", "8:00 Opens the shop\n23:00 Sleep", "en", {"time"}),
+    ("unsorted", "12:00 Eats\n08:00 Opens the shop\n23:00 Sleep", "en", {"time_order"}),
+    ("the same time twice", "12:00 Eats\n12:00 Reads\n23:00 Sleep", "en", {"time_order"}),
+    ("after midnight", "12:00 Eats\n00:30 Sleep", "en", {"time_order", "sleep"}),
+    ("early sleep", "12:00 Eats\n19:59 Sleep", "en", {"sleep"}),
+    ("no sleep", "12:00 Eats\n23:00 Reads", "en", {"sleep"}),
+    ("sleep not last", "21:00 Sleep\n23:00 Reads", "en", {"sleep"}),
+    ("bullets", "- 08:00 Opens the shop\n- 23:00 Sleep", "en", {"line_form", "sleep"}),
+    ("a range", "08:00-09:00 Opens the shop\n23:00 Sleep", "en", {"line_form"}),
+    ("a dash after the time", "08:00 - Opens the shop\n23:00 Sleep", "en", {"line_form"}),
+    ("no space in English", "08:00Opens the shop\n23:00 Sleep", "en", {"line_form"}),
+    ("cut off after the time", "08:00 Opens the shop\n22:00 Sleep\n23:", "en", {"line_form", "sleep"}),
+    ("no activity", "08:00\n23:00 Sleep", "en", {"line_form"}),
+    ("a bracketed narrator", "08:00 开门\n23:00 睡觉\n（晚安）", "zh", {"line_form", "sleep"}),
+    ("first person", "08:00 I open the shop\n23:00 Sleep", "en", {"third_person"}),
+    ("first person in Chinese", "08:00 我去开门\n23:00 睡觉", "zh", {"third_person"}),
+    ("seven words", "08:00 Opens the shop on the old quay\n23:00 Sleep", "en", {"too_long"}),
+    ("nine characters", "08:00 慢慢地走去书店开门\n23:00 睡觉", "zh", {"too_long"}),
+]
+
+
+@pytest.mark.parametrize(("case", "text", "language", "expected"), DAY, ids=[case for case, *_ in DAY])
+def test_a_day(case: str, text: str, language: str, expected: set[str]) -> None:
+    assert {v.rule for v in check(text, "itinerary_middle", language)} == expected  # type: ignore[arg-type]
+
+
+STEPS = [
+    ("the form", "1. At 15:00, meets the client.\n2. At 15:40, walks the garden.", "en", set()),
+    ("the Chinese form", "1. 15:00，等客人。\n2. 15:40，看花境。", "zh", set()),
+    ("other number marks", "1、15:00，等客人。\n2) 15:40，看花境。", "zh", set()),
+    ("full width", "１．１５：００，等客人。\n２．１５：４０，看花境。", "zh", set()),
+    ("a range counts from its start", "1. 15:00-15:30 tea\n2. 15:30-16:00 walk", "en", set()),
+    ("blank lines between", "1. At 15:00, tea.\n\n2. At 15:40, walk.\n", "en", set()),
+    ("one line", "1. At 15:00, meets the client.", "en", {"activity_count"}),
+    ("no time", "1. At 15:00, tea.\n2. Then a walk.", "en", {"time"}),
+    ("hour 25", "1. At 15:00, tea.\n2. At 25:00, walk.", "en", {"time"}),
+    ("one-digit hour", "1. At 9:00, tea.\n2. At 15:00, walk.", "en", {"time"}),
+    ("unsorted", "1. At 15:00, tea.\n2. At 14:00, walk.", "en", {"time_order"}),
+    ("duplicate number", "1. At 15:00, tea.\n1. At 15:40, walk.", "en", {"numbering"}),
+    ("numbered from 0", "0. At 15:00, tea.\n1. At 15:40, walk.", "en", {"numbering"}),
+    ("a gap", "1. At 15:00, tea.\n3. At 15:40, walk.", "en", {"numbering"}),
+    ("a heading", "The afternoon\n1. At 15:00, tea.\n2. At 15:40, walk.", "en", {"line_form"}),
+    ("not numbered", "At 15:00, tea.\nAt 15:40, walk.", "en", {"line_form"}),
+    ("cut off after the number", "1. At 15:00, tea.\n2. At 15:40, walk.\n3.", "en", {"line_form"}),
+    ("bold", "**1. At 15:00, tea.**\n**2. At 15:40, walk.**", "en", {"line_form"}),
+    ("a name", "1. At 15:00, Ren meets the client.\n2. At 15:40, they walk.", "en", set()),
+    ("a quotation", '1. At 15:00, says "I am late".\n2. At 15:40, walks.', "en", set()),
+    ("first person", "1. At 15:00, meets the client.\n2. At 15:40, my walk.", "en", {"third_person"}),
+    ("first person in Chinese", "1. 15:00，他等客人。\n2. 15:40，我看店。", "zh", {"third_person"}),
+    ("a huge number", "9" * 5000 + ". At 15:00, tea.\n2. At 15:40, walk.", "en", {"numbering"}),
+]
+
+
+@pytest.mark.parametrize(("case", "text", "language", "expected"), STEPS, ids=[case for case, *_ in STEPS])
+def test_a_sub_schedule(case: str, text: str, language: str, expected: set[str]) -> None:
+    assert {v.rule for v in check(text, "itinerary_advanced", language)} == expected  # type: ignore[arg-type]
+
+
+def test_times_out_of_order_are_one_fault() -> None:
+    found = check("12:00 Eats\n11:00 Reads\n10:00 Walks\n23:00 Sleep", "itinerary_middle", "en")
+    assert [(v.rule, v.detail) for v in found] == [("time_order", "11:00 comes after 12:00")]
+
+
+# --- Properties over generated text -----------------------------------------------------------------------------
+
+subtasks = st.sampled_from(list(SUBTASKS))
+languages = st.sampled_from(LANGUAGES)
+# Any text, and text of the marks that the rules look at.
+MARKS = """( ) （ ） ... … 。 ! 1. 25:00 ２ ² ٣ I 我 苏晚 Nora 睡 a.m. </think> " ” 😊 \0"""
+LINES = ["\n", "\n\n", " ", ". ", "08:00 ", "Memory Content: ", "记忆类别：", "记忆重要性："]
+marks = st.lists(st.sampled_from([*MARKS.split(" "), *LINES]), max_size=30).map("".join)
+any_text = st.text(max_size=120) | marks
+
+
+@given(any_text, subtasks, languages, st.sampled_from(["none", "high"]), any_text, any_text)
+def test_check_never_raises_and_names_known_rules(
+    text: str, subtask: str, language: str, risk: str, prompt: str, inputs: str
+) -> None:
+    found = check(
+        text,
+        subtask,
+        language,  # type: ignore[arg-type]
+        risk=risk,  # type: ignore[arg-type]
+        persona_names=NAMES,
+        prompt=prompt,
+        inputs_text=inputs,
+    )
+    assert {violation.rule for violation in found} <= set(RULES)
+    assert all(violation.detail and "\n" not in violation.detail for violation in found)
+
+
+EN_WORDS = st.sampled_from(["I", "the", "harbour", "train", "finally", "you", "bread", "Ana's", "half-day"])
+ZH_WORDS = st.sampled_from(["我", "今天", "港口", "火车", "安静", "你", "面包", "阿珊", "十二点"])
+CLOCK = st.builds("{:02d}:{:02d}".format, st.integers(0, 23), st.integers(0, 59))
+
+
+def phrase(language: str, low: int, high: int) -> st.SearchStrategy[str]:
+    """`low` to `high` words of English, or of Chinese (at most three characters each)."""
+    source, gap = (EN_WORDS, " ") if language == "en" else (ZH_WORDS, "")
+    return st.lists(source, min_size=low, max_size=high).map(gap.join)
+
+
+@st.composite
+def dialogue_reply(draw: st.DrawFn, language: str) -> str:
+    stops = ["." , "!", "?", "…", "?!"] if language == "en" else ["。", "！", "？", "……", "？！"]  # fmt: skip
+    high = 10 if language == "en" else 5
+    sentences = [draw(phrase(language, 1, high)) + draw(st.sampled_from(stops)) for _ in range(draw(st.integers(1, 2)))]
+    if language == "en":
+        sentences = [sentence[0].upper() + sentence[1:] for sentence in sentences]
+    action = draw(
+        st.sampled_from(["", "(nods. slowly) ", "（smiles) "] if language == "en" else ["", "（点头。）", "(笑）"])
+    )
+    return action + (" " if language == "en" else "").join(sentences)
+
+
+@st.composite
+def memory_answer(draw: st.DrawFn, language: str) -> str:
+    labels = find_language(language).memory_labels
+    names = list(find_language(language).memory_categories)
+    colon = draw(st.sampled_from([": ", "：", " :", "： "]))
+    blocks = []
+    for _ in range(draw(st.integers(1, 4))):
+        values = (
+            draw(phrase(language, 1, 14 if language == "en" else 6)),
+            draw(st.sampled_from(names)),
+            draw(st.sampled_from("012")),
+        )
+        blocks.append("\n".join(f"{label}{colon}{value}" for label, value in zip(labels, values, strict=True)))
+    return "\n\n".join(blocks)
+
+
+@st.composite
+def timetable(draw: st.DrawFn, language: str, numbered: bool) -> str:
+    times = sorted(draw(st.sets(CLOCK, min_size=2, max_size=4)))
+    if numbered:
+        form = "{}. At {}, Ren {}." if language == "en" else "{}. {}，他{}。"
+        steps = phrase(language, 1, 9).map(lambda text: text.replace("我", "她").replace("I", "she"))
+        return "\n".join(form.format(i, t, draw(steps)) for i, t in enumerate(times, 1))
+    words = ["opens", "the", "shop"] if language == "en" else ["去", "书店"]
+    activity = st.lists(st.sampled_from(words), min_size=1, max_size=4)
+    gap = " " if language == "en" else ""
+    lines = [f"{time} {gap.join(draw(activity))}" for time in times if time < "20:00"] or ["08:00 " + words[0]]
+    return "\n".join([*lines, draw(st.sampled_from(["20:00", "23:59"])) + (" Sleep" if language == "en" else " 睡觉")])
+
+
+@given(languages.flatmap(lambda language: st.tuples(st.just(language), dialogue_reply(language))))
+def test_a_dialogue_reply_of_valid_parts_passes(case: tuple[str, str]) -> None:
+    language, text = case
+    for subtask in ("dialogue_base", "dialogue_emotion", "dialogue_schedule"):
+        assert check(text, subtask, language, persona_names=NAMES) == ()  # type: ignore[arg-type]
+
+
+@given(languages.flatmap(lambda language: st.tuples(st.just(language), memory_answer(language))))
+def test_memory_blocks_of_valid_parts_pass_and_are_all_read(case: tuple[str, str]) -> None:
+    language, text = case
+    assert check(text, "recollection_synthesis", language) == ()  # type: ignore[arg-type]
+    assert len(parse_memory(text, language).blocks) == text.count("\n\n") + 1  # type: ignore[arg-type]
+
+
+@given(
+    st.tuples(languages, st.booleans()).flatmap(
+        lambda kind: st.tuples(st.just(kind), timetable(kind[0], numbered=kind[1]))
+    )
+)
+def test_a_timetable_of_valid_parts_passes(case: tuple[tuple[str, bool], str]) -> None:
+    (language, numbered), text = case
+    subtask = "itinerary_advanced" if numbered else "itinerary_middle"
+    assert check(text, subtask, language) == ()  # type: ignore[arg-type]

@@ -143,8 +143,3 @@ def test_content_has_a_limit_and_a_language() -> None:
     assert found("Starts a new job on Monday", "zh") == {"language"}
     assert found("周一去港务局上班", "en") == {"language"}
     assert found("MBTI是INFJ", "zh") == set()
-
-
-def test_an_empty_line_inside_a_block_is_one_fault() -> None:
-    parse = parse_memory(EN.replace("\n", "\n\n", 1), "en")
-    assert [v.detail for v in parse.violations] == ["an empty line inside a block"]

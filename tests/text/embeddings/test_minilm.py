@@ -74,13 +74,6 @@ def test_half_of_a_surrogate_pair_is_read_as_a_question_mark(minilm: MiniLM) -> 
     assert (broken == marked).all()
 
 
-def test_it_says_what_it_is(minilm: MiniLM) -> None:
-    assert minilm.name == "minilm"
-    assert minilm.languages == ("en",)
-    assert not minilm.comparable
-    assert minilm.revision == f"sha256:{MINILM_WEIGHTS.sha256}"
-
-
 def test_batches_hold_every_text_once_and_stay_within_their_size() -> None:
     lengths = [random.Random(i).randint(2, 256) for i in range(500)]
     found = batches(lengths)

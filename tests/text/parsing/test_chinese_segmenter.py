@@ -2,7 +2,6 @@
 
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise, product
-from pathlib import Path
 from threading import Barrier
 
 import numpy as np
@@ -108,15 +107,6 @@ def test_a_word_has_its_class_and_another_none() -> None:
     assert lexicon.class_of("美丽") == "a"
     assert lexicon.class_of("咖") is None
     assert lexicon.class_of("") is None
-
-
-def test_what_was_stored_is_what_is_loaded(tmp_path: Path) -> None:
-    lexicon = WordClassLexicon.build(WORDS)
-    lexicon.save(tmp_path / "lexicon.npz")
-    again = WordClassLexicon.load(tmp_path / "lexicon.npz")
-    assert again.names == lexicon.names
-    assert np.array_equal(again.hashes, lexicon.hashes)
-    assert np.array_equal(again.classes, lexicon.classes)
 
 
 @given(st.text(min_size=1, max_size=12))
