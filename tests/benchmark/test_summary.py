@@ -52,6 +52,8 @@ def test_an_english_embedder_gives_s_to_english_items_and_says_so() -> None:
     assert (summary.measure, summary.languages, summary.s_languages) == ("s", ("en", "zh"), ("en",))
     assert summary.warnings == ("no S on zh items: the embedder is not made for them; see their lexical mean",)
     assert not summary.incomplete
+    assert all("ss" in cells for cells in summary.metrics.values())
+    assert not any("ss" in cells for cells in lexical().metrics.values())
     count = len(MINI.select("en").scenarios)
     assert {sum(cell.total for cell in cells.values()) for cells in summary.slices.values()} == {count}
     for rows in (summary.rows, *summary.baselines.values()):
@@ -184,4 +186,4 @@ def test_random_reference_is_another_items_of_the_same_subtask_and_language() ->
     # An item without a neighbour fails and is not scored.
     (answer,) = random_reference(ITEMS[:1], ITEMS[:1])
     assert isinstance(answer, FailedResponse)
-    assert (answer.failure.reason, answer.failure.attempts) == ("no_neighbour", 0)
+    assert (answer.sample, answer.failure.reason, answer.failure.attempts) == (0, "no_neighbour", 0)
