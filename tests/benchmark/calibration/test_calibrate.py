@@ -471,5 +471,6 @@ def test_a_cluster_is_left_out_at_a_time() -> None:
     half = [(one.high or 0) - (one.value or 0) for one in found]
     assert half == pytest.approx((2.446912 * changes**0.5).tolist(), rel=1e-5)  # t with 6 degrees of freedom
     assert {one.method for one in found} == {"jackknife, t(6)"}
+    assert error_effects(items[:9])[0].method == "jackknife, t(1)"  # three clusters are the fewest
     for few in ([replace(one, length=1.0) for one in items], items[:2]):
         assert {(one.value, one.method) for one in error_effects(few)} == {(None, "too few items decide it")}
