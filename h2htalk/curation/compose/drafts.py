@@ -147,10 +147,6 @@ class References:
     def refuse(self, origin: str, reason: str, detail: str) -> None:
         self.refused.append((origin, reason, shorten(detail, 400)))
 
-    def model_reasons(self) -> list[str]:
-        """Why references of a model were refused, each reason once."""
-        return sorted({reason for origin, reason, _ in self.refused if origin.startswith(MODEL)})
-
     def refused_records(self) -> list[dict[str, str]]:
         """The refused references for audit and evidence; those of a model, which should replace the original, first."""
         ordered = sorted(self.refused, key=lambda one: not one[0].startswith(MODEL))

@@ -8,7 +8,7 @@ subtask before a reference is written for it.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal, cast
 
@@ -210,7 +210,7 @@ class Composer:
         """The call that proposes scenarios of a dialogue besides the extracted ones; its id is `DIALOGUE/proposals`."""
         name = f"{dialogue.id}/proposals"
         values = {
-            "dialogue": self._fence(name).around(shown(dialogue), "conversation"),
+            "dialogue": Fence.of(self.secret, name, 0).around(shown(dialogue), "conversation"),
             "taken": [f"{draft.turn} ({draft.subtask})" for draft in extracted],
             "small_talk": random_bytes(self.seed, dialogue.id, "small talk")[0] % SMALL_TALK_EVERY == 0,
             "subtasks": list(self.subtasks),
@@ -230,7 +230,7 @@ class Composer:
             temperature = _REFERENCE_TEMPERATURE if sample else 0.0
             sampling = sampling_of(self.model, temperature, tokens, self.seed, name, sample)
             return Request(name, (Message("system", system, shared=len(system)), *turns), sampling, sample)
-        fence = self._fence(name, sample)
+        fence = Fence.of(self.secret, name, sample)
         values = {
             "scenario": fence.around(material(scenario), "scenario"),
             "original": fence.around(shorten(original, LONGEST_SHOWN), "old answer") if original else "",
@@ -253,12 +253,15 @@ class Composer:
             scenario = scenario_of(draft, dialogue, persona, dialogue.id)
         except DataError as error:
             raise RefusedDraft("inputs:form", str(error)) from error
-        texts = [*written_inputs(draft)]
+        # All that a model wrote: everything except the history.
+        values = [value for name, value in draft.inputs.items() if name != "history"]
+        items = [item for value in values for item in ([value] if isinstance(value, str) else value)]
+        texts = [item if isinstance(item, str) else item["activity"] for item in items]
         if not is_in_language("\n".join(texts), dialogue.language):
             raise RefusedDraft("inputs:language", shorten(inputs_of(scenario), 200))
         rules = self._propose_rules(dialogue, persona)
         own = "\n".join(turn.content for turn in dialogue.messages) + persona.descriptions[dialogue.language]
-        marker = self._fence(f"{dialogue.id}/proposals").marker
+        marker = Fence.of(self.secret, f"{dialogue.id}/proposals", 0).marker
         for text in texts:
             if marker in text or find_marker(text, own):
                 raise RefusedDraft("inputs:prompt_leak", shorten(text, 200))
@@ -272,10 +275,12 @@ class Composer:
         Raises:
             RefusedDraft: `unwritten` (the reply cannot be read) or `contract:RULE` (it breaks the subtask's contract).
         """
-        text = self._plain(reply) if self.small else read_reference(reply)
+        text = reply.text.strip() if self.small else read_reference(reply)
         if isinstance(text, Failure):
             raise RefusedDraft("unwritten", format_failure(text))
-        if self._fence(f"{scenario.id}/reference", sample).marker in text:
+        if self.small and (reply.finish_reason != "stop" or not text):
+            raise RefusedDraft("unwritten", f"the reply is empty or did not end by itself ({reply.finish_reason})")
+        if Fence.of(self.secret, f"{scenario.id}/reference", sample).marker in text:
             raise RefusedDraft("contract:prompt_leak", "the marker of a fence")
         rules = self._write_rules(scenario, persona)
         # To repeat the help lines of the prompt is no leak.
@@ -284,13 +289,6 @@ class Composer:
         if broken:
             raise RefusedDraft(f"contract:{broken[0].rule}", "; ".join(rule.detail for rule in broken))
         return text
-
-    @staticmethod
-    def _plain(reply: Reply) -> str | Failure:
-        """A reply as it came, or why it cannot be used."""
-        if reply.finish_reason != "stop" or not reply.text.strip():
-            return Failure("truncated", f"the reply is empty or did not end by itself ({reply.finish_reason})")
-        return reply.text.strip()
 
     def _propose_rules(self, dialogue: Dialogue, persona: Persona) -> str:
         values = {"persona": persona.descriptions[dialogue.language], "subtasks": list(self.subtasks)}
@@ -315,9 +313,6 @@ class Composer:
             "help_rows": help_rows(language) if in_danger else (),
         }
         return self.prompts.render(f"{language}/{REPLY if self.small else WRITE}", values)
-
-    def _fence(self, name: str, sample: int = 0) -> Fence:
-        return Fence.of(self.secret, name, sample)
 
     def _request(
         self,
@@ -412,12 +407,3 @@ def _remembering(proposal: SynthesisProposal, dialogue: Dialogue) -> Draft:
     null = None if proposal.memorable else find_language(dialogue.language).null_memory
     inputs = {"history": [turn.to_dict() for turn in turns]}
     return Draft(proposal.subtask, inputs, tags_of(dialogue, turns), last + 1, fixed=null)
-
-
-def written_inputs(draft: Draft) -> Iterator[str]:
-    """The texts of a draft that a model wrote: all except the history."""
-    for name, value in draft.inputs.items():
-        if name == "history":
-            continue
-        for item in [value] if isinstance(value, str) else value:
-            yield item if isinstance(item, str) else item["activity"]

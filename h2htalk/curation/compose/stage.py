@@ -17,7 +17,7 @@ from typing import Any
 from h2htalk.chat.engines import model_identity, parse_model
 from h2htalk.chat.protocol import Request
 from h2htalk.chat.store.model_calls import CallSettings, ModelCalls, Replies
-from h2htalk.curation.candidates import Candidate, Reference
+from h2htalk.curation.candidates import MODEL, Candidate, Reference
 from h2htalk.curation.compose.drafts import (
     Draft,
     References,
@@ -37,7 +37,7 @@ from h2htalk.curation.stages import ComposeSettings, CurateSpec
 from h2htalk.curation.workspace import Workspace
 from h2htalk.data.languages import LANGUAGES
 from h2htalk.data.responses import Failure
-from h2htalk.data.scenario import Dialogue, Persona, Scenario, bundled_personas
+from h2htalk.data.scenario import Dialogue, Persona, bundled_personas
 from h2htalk.data.subtasks import SUBTASKS, find_subtask
 from h2htalk.errors import ConfigError, quoted
 from h2htalk.text.contracts.memory_blocks import is_null_memory
@@ -209,8 +209,15 @@ class _Rule:
             noted = {"risk": "none", **scenario.metadata.get("safety", {}), "action": "review"}
             noted["tags"] = sorted(found.codes.union(noted.get("tags", ())))
             scenario = replace(scenario, metadata={**scenario.metadata, "safety": noted})
-        refused = [REFUSED + reason for reason in found.model_reasons()]
-        tags = (draft.subtask, *_tags(scenario, draft, references), *refused)
+        is_null = find_subtask(draft.subtask).has_null_line and is_null_memory(references[0].text, scenario.language)
+        holding = {
+            draft.subtask: True,
+            NULL_CLASS: is_null,
+            "crisis": draft.tags.risk != "none",
+            "review": scenario.metadata.get("safety", {}).get("action") == "review",
+        }
+        refused = sorted({REFUSED + reason for origin, reason, _ in found.refused if origin.startswith(MODEL)})
+        tags = (*(tag for tag, holds in holding.items() if holds), *refused)
         return Kept(Candidate(scenario, references).to_dict(), tags, {"refused": records} if records else None)
 
     def _references(self, work: _Work, name: str, draft: Draft, written: Replies) -> References:
@@ -237,18 +244,6 @@ class _Rule:
             except RefusedDraft as error:
                 found.refuse(origin, error.reason, error.detail)
         return found
-
-
-def _tags(scenario: Scenario, draft: Draft, references: Sequence[Reference]) -> list[str]:
-    """The tags of a candidate besides its subtask: the null class, a crisis, what safety did not decide."""
-    tags = []
-    if find_subtask(draft.subtask).has_null_line and is_null_memory(references[0].text, scenario.language):
-        tags.append(NULL_CLASS)
-    if draft.tags.risk != "none":
-        tags.append("crisis")
-    if scenario.metadata.get("safety", {}).get("action") == "review":
-        tags.append("review")
-    return tags
 
 
 def _rejected(work: _Work, record_id: str, reason: str, **evidence: object) -> Rejected:
