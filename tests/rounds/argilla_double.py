@@ -33,7 +33,7 @@ class ArgillaDouble(HttpServer):
         unseen: names of workspaces that the key's owner does not see (admins see their own).
         asking: id of the user of the current request's key.
         before: called with number, method and path of a request before it is processed; a ConnectionError closes the
-            connection. `after`: the same after it is processed and before the reply.
+            connection.
     """
 
     def __init__(self, *, version: str = "2.8.0", role: str = "owner") -> None:
@@ -43,7 +43,6 @@ class ArgillaDouble(HttpServer):
         self.unseen: set[str] = set()
         self.asking = ""
         self.before: Callable[[int, str, str], None] = lambda number, method, path: None
-        self.after = self.before
         self.requests: list[tuple[str, str]] = []
         self.users: dict[str, dict[str, Any]] = {}
         self.workspaces: dict[str, dict[str, Any]] = {}
@@ -105,7 +104,6 @@ class ArgillaDouble(HttpServer):
             if url.path not in ("/api/v1/version", "/api/v1/status"):
                 self.asking = self.whose(headers.get("X-Argilla-Api-Key"))
             said = self.do(method, url.path, parse_qs(url.query), json.loads(body or b"null"))
-            self.after(len(self.requests), method, url.path)
         except Refused as refused:
             return Answer({"detail": "refused"}, refused.args[0])
         except ConnectionError:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from contextlib import AbstractContextManager
 from functools import partial
 from pathlib import Path
@@ -199,30 +198,21 @@ def test_responses_to_judge_are_required(tmp_path: Path, kind: str, fields: dict
 # --- Changes by another process -----------------------------------------------------------------------------------
 
 
-def before_the_lock(monkeypatch: pytest.MonkeyPatch, other: Callable[[], object]) -> None:
-    """Let another process act once, just before a call locks the round."""
-    real, due = RoundFolder.locked, [other]
-
-    def locked(folder: RoundFolder) -> AbstractContextManager[None]:
-        if due:
-            due.pop()()
-        return real(folder)
-
-    monkeypatch.setattr(RoundFolder, "locked", locked)
-
-
 def test_a_round_that_is_closed_before_status_locks_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """`status` had read that the round was open, and stored annotations after its closing."""
     path = begin(tmp_path, count=2, overlap=2)
     answer(path, lambda *_: expert())
     round_status(path)
+    real, due = RoundFolder.locked, [True]
 
-    def closed_and_changed() -> None:
-        close_round(path)
-        file = path / "spreadsheets" / "annalena.xlsx"
-        write_rows(file, [row | {"keep": "drop"} for row in rows_of(file)])
+    def locked(folder: RoundFolder) -> AbstractContextManager[None]:
+        if due and due.pop():
+            close_round(path)
+            file = path / "spreadsheets" / "annalena.xlsx"
+            write_rows(file, [row | {"keep": "drop"} for row in rows_of(file)])
+        return real(folder)
 
-    before_the_lock(monkeypatch, closed_and_changed)
+    monkeypatch.setattr(RoundFolder, "locked", locked)
     status = round_status(path)
     assert (status.state, status.new) == ("closed", 0)
     close_round(path)

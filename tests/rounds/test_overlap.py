@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from chain_made import items_of
 from command_line import h2htalk_here
-from rounds_made import Typist, answer, begin, crowd, decisions, events, expert
+from rounds_made import answer, begin, crowd, decisions, events, expert
 from spreadsheet_rounds import item, rows_of, spreadsheets, workbook_path, write_rows
 
 from h2htalk.data.files import write_jsonl
@@ -20,15 +20,10 @@ from h2htalk.rounds.settings import make_spec
 from h2htalk.rounds.status import status_lines
 
 
-def skipping(name: str, *annotators: str, otherwise: Typist = lambda *_: expert()) -> Typist:
-    """Everybody annotates, and some skip one item."""
-    return lambda one, who: {"skip": "yes"} if one == name and who in annotators else otherwise(one, who)
-
-
 def test_a_skip_does_not_prevent_closing_if_everybody_annotates(tmp_path: Path) -> None:
     """One skip blocked closing, because there was nobody else to ask."""
     path = begin(tmp_path, overlap=4, people=4)
-    answer(path, skipping("en-item-1", "bogumil"))
+    answer(path, lambda *pair: {"skip": "yes"} if pair == ("en-item-1", "bogumil") else expert())
     status = round_status(path)
     assert (status.missing, status.exhausted, status.items_done) == ({}, {"en-item-1": 1}, 4)
     assert "1 item cannot reach the overlap: no further eligible annotator is left" in list(status_lines(status))

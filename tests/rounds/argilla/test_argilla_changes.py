@@ -243,13 +243,6 @@ def test_an_edited_text_is_a_mistake(server: ArgillaDouble, round: RoundFolder) 
     assert round.events()[-1]["mistakes"] == 1
 
 
-def test_an_edited_text_of_an_item_that_moved(server: ArgillaDouble, round: RoundFolder) -> None:
-    add_second_set(round)
-    ArgillaPlatform().publish(read_state(round))
-    server.dataset(DATASET)["records"][named(round, "a")]["fields"]["item"] = {"data": "{}"}
-    assert [one.startswith(f"{DATASET}: ") for one in round_status(round.path).mistakes] == [True]
-
-
 def test_an_unpublished_assignment_set_is_published_by_the_same_command(
     server: ArgillaDouble, round: RoundFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -11,7 +11,7 @@ from argilla_double import OWNER_KEY, ArgillaDouble
 from argilla_made import DATASET, SAYS, named, opened, running, spec_in
 
 from h2htalk.errors import RoundError
-from h2htalk.rounds.argilla import client, dataset_settings
+from h2htalk.rounds.argilla import client
 from h2htalk.rounds.lifecycle import close_round, open_round, reopen_round, round_status
 from h2htalk.rounds.settings import ArgillaSettings
 
@@ -69,15 +69,6 @@ def test_changed_texts_are_noted(server: ArgillaDouble, tmp_path: Path) -> None:
     one, other = round_status(round.path).notes
     assert f"{DATASET}: changed on the server: questions: keep was changed" in one
     assert f"{CHINESE}: changed on the server: metadata: mm was added" in other
-
-
-def test_other_texts_in_a_later_release_are_no_change(
-    server: ArgillaDouble, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    round = opened(tmp_path)
-    monkeypatch.setattr(dataset_settings, "question_title", lambda name, language: f"{name}, asked otherwise")
-    open_round(round.spec(), round.path)
-    assert round_status(round.path).notes == ()
 
 
 def test_an_admin_s_key_must_see_all_workspaces(server: ArgillaDouble, tmp_path: Path) -> None:

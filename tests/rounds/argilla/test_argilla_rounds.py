@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 
 import pytest
-from argilla_double import OWNER_KEY, ArgillaDouble
-from argilla_made import DATASET, ITEMS, SAYS, named, opened, spec_in
+from argilla_double import ArgillaDouble
+from argilla_made import DATASET, SAYS, named, opened, spec_in
 
 from h2htalk.errors import RoundError
 from h2htalk.rounds.argilla.platform import ArgillaPlatform
@@ -82,47 +82,6 @@ def test_passwords_are_in_one_private_file(server: ArgillaDouble, tmp_path: Path
     before = logins.read_bytes()
     open_round(spec_in(tmp_path), round.path)
     assert logins.read_bytes() == before
-
-
-@pytest.mark.slow
-def test_opening_interrupted_at_any_request_can_be_repeated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """After the n-th writing request, for every n, the server does not answer any more."""
-    monkeypatch.setattr("h2htalk.rounds.argilla.platform.RETRY_SECONDS", 0.0)
-    for nth in range(1, 200):
-        with ArgillaDouble() as server:
-            monkeypatch.setenv("ARGILLA_API_URL", server.url)
-            monkeypatch.setenv("ARGILLA_API_KEY", OWNER_KEY)
-            server.after = DeadAfter(nth)
-            spec, folder = spec_in(tmp_path / str(nth), ITEMS[:3]), tmp_path / str(nth) / "round"
-            try:
-                open_round(spec, folder)
-                break
-            except RoundError:
-                server.after = server.before
-            open_round(spec, folder)
-            dataset = server.dataset(DATASET)
-            assert (len(server.datasets), len(dataset["records"]), dataset["status"]) == (1, 3, "ready")
-            round = RoundFolder(folder)
-            assert dataset["records"].keys() == {named(round, item["id"]) for item in ITEMS[:3]}
-            assert [one["name"] for one in dataset["questions"]] == ["subtask", "keep", "quality"]
-            assert dataset["records"][named(round, "b")]["responses"].keys() == {server.user_id("ben")}
-            logins = (folder / "private" / "argilla_logins.csv").read_text().splitlines()[1:]
-            made = {user["username"]: user["password"] for user in server.users.values() if "password" in user}
-            assert dict(line.split(",") for line in logins) == made
-            assert made.keys() == {"ann", "ben", "cem"}
-    assert nth > 15
-
-
-class DeadAfter:
-    """Close every connection after a number of writing requests."""
-
-    def __init__(self, writes: int) -> None:
-        self.left = writes
-
-    def __call__(self, number: int, method: str, path: str) -> None:
-        self.left -= method != "GET"
-        if self.left <= 0:
-            raise ConnectionError
 
 
 def test_collect_responses_and_their_changes(server: ArgillaDouble, tmp_path: Path) -> None:
