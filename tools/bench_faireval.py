@@ -68,7 +68,7 @@ def read_gold(path: Path) -> dict[Item, Verdict]:
 
 def after_escalate(found: Mapping[str, Calibration], gold: Mapping[str, Verdict], share: float) -> float:
     """Accuracy when people decide the share with the highest entropy."""
-    people = escalate(found, share=share, audit=0, high=9)
+    people = escalate(found, share=share, high=9)
     given = {name for name, why in people.items() if "entropy" in why}
     pairs = [(gold[n] if n in given else found[n].verdict or "tie", gold[n]) for n in sorted(found)]
     return accuracy(pairs)

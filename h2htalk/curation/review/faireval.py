@@ -195,47 +195,34 @@ def _average(values: Sequence[float], otherwise: float) -> float:
 
 
 def escalate(
-    items: Mapping[str, Calibration],
-    *,
-    share: float = 0.2,
-    audit: float = 0.05,
-    seed: int = 0,
-    high: float = HIGH_ENTROPY,
+    items: Mapping[str, Calibration], *, share: float = 0.0, high: float = HIGH_ENTROPY
 ) -> dict[str, tuple[str, ...]]:
-    """The items that people decide, with the reasons: `unscored`, `conflict`, `entropy`, `audit`.
+    """The items that people decide, with the reasons: `unscored`, `conflict`, `entropy`.
 
     `entropy`: the `share` with the highest BPDE (of equals the one with the smaller |CS_a - CS_b|, then by id), and
-    all from `high` on; never an item whose samples all agree, so there may be fewer. `audit`: a random share
-    of all items, so that items of which the judge is sure are checked too.
+    all from `high` on; never an item whose samples all agree, so there may be fewer.
 
     Args:
         items: calibrations by id, in any order.
-        share, audit: of the items, 0 to 1; numbers are rounded to the nearest.
-        seed: of the audit.
+        share: of the items, 0 to 1; their number is rounded to the nearest.
         high: from this BPDE on people decide in any case.
     """
     divided = [name for name, item in items.items() if item.scored and (item.bpde or 0.0) > 0]
     ranked = sorted(divided, key=lambda name: (-(items[name].bpde or 0.0), items[name].gap, name))
     entropic = set(ranked[: _number(share, len(items))])
-    audited = set(audit_slice(items, audit, seed))
-    reasons = {
-        name: tuple(
-            reason
-            for reason, holds in (
-                ("unscored", not item.scored),
-                ("conflict", item.conflict),
-                ("entropy", name in entropic or (item.bpde or 0.0) >= high),
-                ("audit", name in audited),
-            )
-            if holds
-        )
-        for name, item in items.items()
-    }
-    return {name: why for name, why in sorted(reasons.items()) if why}
+    reasons: dict[str, tuple[str, ...]] = {}
+    for name, item in sorted(items.items()):
+        in_doubt = name in entropic or (item.bpde or 0.0) >= high
+        holding = {"unscored": not item.scored, "conflict": item.conflict, "entropy": in_doubt}
+        reasons[name] = tuple(reason for reason, holds in holding.items() if holds)
+    return {name: why for name, why in reasons.items() if why}
 
 
 def audit_slice(ids: Iterable[str], share: float, seed: int = 0) -> list[str]:
-    """A random share of ids, which depends on the ids and the seed alone; rounded to the nearest."""
+    """A random share of ids, which depends on the ids and the seed alone; rounded to the nearest.
+
+    People check it too, so that items of which the judge is sure are checked.
+    """
     ranked = sorted(ids, key=lambda name: hashlib.sha256(f"{seed}\0{name}".encode()).digest())
     return sorted(ranked[: _number(share, len(ranked))])
 

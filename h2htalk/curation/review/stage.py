@@ -184,10 +184,10 @@ def _escalate(reviewer: Reviewer, before: StageFolder, folder: StageFolder) -> N
         for candidate in map(Candidate.from_dict, before.part_records(part)):
             found = {str(number): _calibration(pair) for number, pair in enumerate(reviews[candidate.id]["pairs"])}
             compared = refused and compared_pairs(candidate)
-            reasons[candidate.id] = {NOTE} if compared else {*chain(*escalate(found, share=0, audit=0).values())}
+            reasons[candidate.id] = {NOTE} if compared else {*chain(*escalate(found).values())}
             if found:
                 doubtful[candidate.id] = max(found.values(), key=lambda pair: (pair.bpde or 0.0, -pair.gap))
-    for name, why in escalate(doubtful, share=settings.escalate, audit=0, seed=reviewer.seed).items():
+    for name, why in escalate(doubtful, share=settings.escalate).items():
         reasons[name].update(why)
     for name in audit_slice(reasons, settings.audit, reviewer.seed):
         reasons[name].add("audit")
