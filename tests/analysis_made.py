@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from h2htalk.analysis.analyze import Analysis, AnalyzeSpec, LanguageAnalysis, SplitAnalysis, SplitFacts
-from h2htalk.analysis.measures.coverage import coverage
-from h2htalk.analysis.measures.diversity import measure_diversity
+from h2htalk.analysis.measures.diversity import coverage, measure_diversity
 from h2htalk.analysis.measures.lengths import measure_lengths
 from h2htalk.analysis.measures.log_odds import comparison
 from h2htalk.analysis.measures.scenario_texts import SIDES, side_texts

@@ -118,7 +118,7 @@ def test_no_folder_holds_more_than_20_files() -> None:
 # Lines of Python by folder: a ratchet. A change may lower a number; none is raised without saying why.
 BUDGETS = {
     "": 483,
-    "analysis": 3131,
+    "analysis": 3102,
     "benchmark": 10869,
     "chat": 5276,
     "cli": 1133,

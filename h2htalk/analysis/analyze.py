@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Annotated
 
-from h2htalk.analysis.measures.coverage import Coverage, coverage
-from h2htalk.analysis.measures.diversity import Diversity, measure_diversity
+from h2htalk.analysis.measures.diversity import Coverage, Diversity, coverage, measure_diversity
 from h2htalk.analysis.measures.lengths import Lengths, measure_lengths
 from h2htalk.analysis.measures.log_odds import Comparison, comparison
 from h2htalk.analysis.measures.scenario_texts import SIDES, Side, SideText, side_texts

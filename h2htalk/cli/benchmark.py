@@ -23,7 +23,7 @@ from h2htalk.text.escaping import printable_lines
 with options.lazy_imports():
     from h2htalk import parallel
     from h2htalk.analysis import figures
-    from h2htalk.analysis.report import terminal, write_analysis
+    from h2htalk.analysis.report import write_analysis
     from h2htalk.benchmark import evaluate as evaluation
     from h2htalk.benchmark import score_run
     from h2htalk.benchmark.calibration import calibrate
@@ -235,7 +235,7 @@ def analyze(
     spec = h2htalk.AnalyzeSpec(split, compare_with, language, limit, tokenizer, models, embedder, processes)
     analysis = h2htalk.analyze(spec)
     page = write_analysis.write_analysis(analysis, out, processes or parallel.usable_cores())
-    say(f"{terminal.overview(analysis)}\n\npage: {page.resolve()}")
+    say(f"{write_analysis.overview(analysis)}\n\npage: {page.resolve()}")
 
 
 @options.with_options(JudgeSpec)

@@ -14,7 +14,7 @@ import pytest
 from h2htalk.analysis.analyze import Analysis, AnalyzeSpec, analyze
 from h2htalk.analysis.measures.scenario_texts import SIDES, side_texts
 from h2htalk.analysis.measures.words import count_words
-from h2htalk.analysis.report.terminal import overview
+from h2htalk.analysis.report.write_analysis import overview
 from h2htalk.analysis.verb_nouns.pairs import count_pairs, iter_pairs
 from h2htalk.data.files import write_jsonl
 from h2htalk.data.splits import load_split

@@ -11,5 +11,5 @@ from h2htalk.analysis.figures.lengths import draw_lengths as draw_lengths
 from h2htalk.analysis.figures.log_odds import draw_log_odds as draw_log_odds
 from h2htalk.analysis.figures.style import draw_sentence as draw_sentence
 from h2htalk.analysis.figures.style import save_figure as save_figure
-from h2htalk.analysis.figures.sunburst import draw_sunburst as draw_sunburst
-from h2htalk.analysis.figures.word_cloud import draw_word_cloud as draw_word_cloud
+from h2htalk.analysis.figures.words_and_pairs import draw_sunburst as draw_sunburst
+from h2htalk.analysis.figures.words_and_pairs import draw_word_cloud as draw_word_cloud

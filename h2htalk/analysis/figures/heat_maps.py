@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
-from h2htalk.analysis.figures.labels import label, replaced_note, row_labels, shortened, width_of, write
 from h2htalk.analysis.figures.style import (
     INK,
     LINE,
@@ -17,10 +16,16 @@ from h2htalk.analysis.figures.style import (
     SMALL,
     draw_sentence,
     figure_style,
+    label,
     new_panels,
     not_drawn,
     notes,
+    replaced_note,
+    row_labels,
+    shortened,
     tint,
+    width_of,
+    write,
 )
 from h2htalk.data.scenario import COMPLEXITIES, INTERACTIONS
 
@@ -28,7 +33,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from h2htalk.analysis.measures.coverage import Coverage
+    from h2htalk.analysis.measures.diversity import Coverage
 
 Estimate = tuple[float | None, float | None, float | None]  # a correlation, and the ends of its interval
 _DARK = 0.8  # above this share of a cell's colour, white numbers are easier to read

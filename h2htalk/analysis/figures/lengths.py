@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from h2htalk.analysis.figures.labels import row_labels
 from h2htalk.analysis.figures.style import (
     INK,
     MOST_ROWS,
@@ -16,6 +15,7 @@ from h2htalk.analysis.figures.style import (
     new_panels,
     not_drawn,
     notes,
+    row_labels,
     thousands,
     tint,
 )

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from h2htalk.analysis.figures.labels import label, replaced_note, row_labels, shortened, width_of
 from h2htalk.analysis.figures.style import (
     BODY,
     PALETTE,
@@ -14,8 +13,13 @@ from h2htalk.analysis.figures.style import (
     SMALL,
     draw_sentence,
     figure_style,
+    label,
     new_panels,
     notes,
+    replaced_note,
+    row_labels,
+    shortened,
+    width_of,
 )
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""Write an analysis as a folder: tables, figures, the page, and a summary for other programs.
+"""Write an analysis as a folder (tables, figures, the page, a summary for other programs) and as a screen of text.
 
 The page is one HTML file that needs no network, no server and no script. Its policy is that of
 `h2htalk.text.html_pages`; the pictures are SVG in image elements, where neither scripts nor links work.
@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import os
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from importlib.resources import files
@@ -24,11 +24,20 @@ from pydantic_core import to_jsonable_python
 from h2htalk.analysis.analyze import Analysis, LanguageAnalysis, SplitFacts
 from h2htalk.analysis.figures import save_figure
 from h2htalk.analysis.figures.style import FORMATS, find_font
-from h2htalk.analysis.report.figure_specs import FigureSpec, figure_specs, histograms_table, split_names
+from h2htalk.analysis.measures.lengths import MEASURES
+from h2htalk.analysis.measures.log_odds import Comparison
+from h2htalk.analysis.measures.scenario_texts import SIDES
+from h2htalk.analysis.report.figure_specs import (
+    MEASURE_ORDER,
+    FigureSpec,
+    figure_specs,
+    histograms_table,
+    split_names,
+)
 from h2htalk.data.files import read_json_object, remove_file, write_json, write_text, writer_lock, writing
 from h2htalk.data.languages import find_language
 from h2htalk.data.run_folder import MADE_BY, PAGE, SUMMARY
-from h2htalk.errors import ConfigError, H2HTalkError, MissingExtraError, counted, listed, quoted
+from h2htalk.errors import ConfigError, H2HTalkError, MissingExtraError, counted, listed, quoted, shorten
 from h2htalk.parallel import ProcessPool, usable_cores
 from h2htalk.progress import Progress
 from h2htalk.text.escaping import printable
@@ -40,6 +49,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _MOST_FREQUENT = 20  # words and pairs that the summary names
+_MOST = 8  # words or pairs in a line
+_LONGEST = 40  # characters of one: text labelled with the wrong language has no short words
 _NEW = ".analysis"  # of the folder and the lock of an unfinished or killed write
 _PARTS = {"diversity": "Diversity", "differences": "Differences"}
 _HEADING = 40  # characters
@@ -279,3 +290,63 @@ def _split_text(facts: SplitFacts) -> str:
     analysed = sum(facts.scenarios.values())
     whole = "whole" if analysed == facts.total else f"{analysed:,} of {facts.total:,} scenarios, {facts.analysed}"
     return f"{facts.name} {facts.version}, fingerprint {facts.fingerprint}, {whole}"
+
+
+# --- The terminal -----------------------------------------------------------------------------------------------------
+
+
+def overview(analysis: Analysis) -> str:
+    """List scenarios, lengths, frequent words and pairs, diversity, coverage, and what was not measured."""
+    facts = analysis.split.facts
+    whole = "" if sum(facts.scenarios.values()) == facts.total else f", of {facts.total:,} in the split"
+    lines = [f"{facts.name} {facts.version}: {counted(sum(facts.scenarios.values()), 'scenario')}{whole}"]
+    for part in analysis.split.languages:
+        lines += ["", *_overview_of(part)]
+    if analysis.compare_with is not None:
+        a, b = split_names(analysis)
+        lines += ["", f"{a} compared with {b}", *(_compared(compared) for compared in analysis.comparisons)]
+    if analysis.unmeasured:
+        lines += ["", *(f"not measured: {text}" for text in analysis.unmeasured)]
+    return "\n".join(lines)
+
+
+def _overview_of(part: LanguageAnalysis) -> Iterator[str]:
+    yield f"{find_language(part.language).name}, {counted(part.scenarios, 'scenario')}"
+    for measure in MEASURE_ORDER:
+        lengths = [
+            f"{s.side}s mean {s.mean:,.2f}, median {s.median:,.2f}"
+            for s in part.lengths.summaries
+            if (s.group, s.measure) == ("all", measure)
+        ]
+        if lengths:
+            yield f"  {MEASURES[measure]:<20} {'; '.join(lengths)}"
+    for side in SIDES:
+        yield f"  {f'words, {side}s':<20} {_listed(f'{w.word} {w.count:,}' for w in part.words[side][:_MOST])}"
+    for side in SIDES:
+        pairs = [(shorten(f"{p.verb} {p.noun}", _LONGEST), p.count) for p in part.pairs[side][:_MOST]]
+        yield f"  {f'pairs, {side}s':<20} {_listed(f'{pair} {count:,}' for pair, count in pairs)}"
+    for row in part.diversity:
+        spread = "" if row.spread is None else f", spread {row.spread:.3f}"
+        variety = f"distinct-2 {_value(row.distinct_sampled[1])}, self-BLEU {_value(row.self_bleu)}{spread}"
+        yield f"  {f'variety, {row.side}s':<20} {variety}"
+    yield f"  {'grid':<20} {part.coverage.filled:,} of {len(part.coverage.cells):,} cells hold a scenario"
+
+
+def _compared(compared: Comparison) -> str:
+    """Count the differences that are clear with all tested at once, and name the strongest of each direction."""
+    side = f", {compared.side}s" if compared.side else ""
+    what = f"  {find_language(compared.language).name} {compared.kind}{side}"
+    rows = [row for row in compared.rows if row.clear]
+    if not rows:
+        return f"{what}: {len(compared.rows):,} compared, no clear difference"
+    more = _listed([shorten(row.item, _LONGEST) for row in rows if row.log_odds > 0][: _MOST // 2])
+    less = _listed([shorten(row.item, _LONGEST) for row in reversed(rows) if row.log_odds < 0][: _MOST // 2])
+    return f"{what}: {len(rows):,} of {len(compared.rows):,} differ; more {more}; less {less}"
+
+
+def _listed(items: Iterable[str]) -> str:
+    return ", ".join(items) or "none"
+
+
+def _value(value: float | None) -> str:
+    return "not measured" if value is None else f"{value:.3f}"

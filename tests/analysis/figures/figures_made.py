@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
-from h2htalk.analysis.measures.coverage import Coverage
+from h2htalk.analysis.measures.diversity import Coverage
 from h2htalk.analysis.measures.lengths import Histogram, Lengths, LengthSummary, measure_lengths
 from h2htalk.analysis.measures.log_odds import LogOdds, log_odds
 from h2htalk.analysis.measures.scenario_texts import Side, SideText

@@ -31,7 +31,7 @@ from h2htalk.analysis.figures import (
     draw_word_cloud,
 )
 from h2htalk.analysis.figures.style import TINY, figure_style
-from h2htalk.analysis.measures.coverage import Coverage
+from h2htalk.analysis.measures.diversity import Coverage
 from h2htalk.analysis.measures.words import WordCount
 from h2htalk.analysis.verb_nouns.pairs import PairCount, top_verbs
 from h2htalk.data.languages import Language

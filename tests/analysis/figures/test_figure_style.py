@@ -15,8 +15,7 @@ from PIL import Image
 
 from h2htalk.analysis import figures
 from h2htalk.analysis.figures import draw_log_odds, draw_sunburst, save_figure
-from h2htalk.analysis.figures.labels import STAND_IN, label, shortened, width_of
-from h2htalk.analysis.figures.style import find_font
+from h2htalk.analysis.figures.style import STAND_IN, find_font, label, shortened, width_of
 from h2htalk.analysis.verb_nouns.pairs import PairCount, top_verbs
 
 pytestmark = pytest.mark.filterwarnings("error")  # matplotlib warns of a missing glyph

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -16,6 +18,7 @@ from h2htalk.analysis.measures.diversity import (
     SELF_BLEU_TEXTS,
     SPREAD_TEXTS,
     Diversity,
+    coverage,
     distinct,
     measure_diversity,
     self_bleu,
@@ -24,6 +27,7 @@ from h2htalk.analysis.measures.diversity import (
 )
 from h2htalk.analysis.measures.scenario_texts import Side, SideText, side_texts
 from h2htalk.data.languages import Language
+from h2htalk.data.scenario import Complexity, Interaction, Scenario, Tags
 from h2htalk.data.splits import load_split
 from h2htalk.text.embeddings.vectors import Vectors, unit_rows
 from h2htalk.text.tokens import tokenize
@@ -165,3 +169,42 @@ def test_equal_to_nltk_on_the_bundled_references(language: str) -> None:
 def test_fewer_than_two_texts_have_no_self_bleu(texts: list[Tokens]) -> None:
     assert self_bleu(texts) is None
     assert self_bleu_scores(texts) == []
+
+
+# --- Coverage: the grid emotion x complexity x interaction -------------------------------------------------------
+
+ANY = load_split("mini@1").scenarios[0]
+Three = tuple[str, Complexity, Interaction]
+
+
+def tagged(*tags: Three) -> list[Scenario]:
+    return [replace(ANY, id=f"s{n}", tags=Tags(*three, risk="none")) for n, three in enumerate(tags)]
+
+
+def test_every_combination_of_the_emotions_present_has_a_cell() -> None:
+    found = coverage(tagged(("calm", "basic", "casual"), ("calm", "basic", "casual"), ("sad", "advanced", "memory")))
+    assert found.emotions == {"calm": 2, "sad": 1}
+    assert len(found.cells) == 2 * 3 * 3
+    assert found.filled == 2
+    held = {cell: count for cell, count in found.cells.items() if count}
+    assert held == {("calm", "basic", "casual"): 2, ("sad", "advanced", "memory"): 1}
+    assert list(found.cells)[1] == ("calm", "basic", "emotional_support")
+
+
+def test_the_frequent_emotion_comes_first_and_equal_ones_by_name() -> None:
+    found = coverage(
+        tagged(
+            ("sad", "basic", "casual"),
+            ("calm", "basic", "casual"),
+            ("proud", "basic", "memory"),
+            ("proud", "basic", "casual"),
+        )
+    )
+    assert list(found.emotions) == ["proud", "calm", "sad"]
+
+
+def test_evenness_by_hand() -> None:
+    # Shares 1/2, 1/4, 1/4 over a grid of 9: 1.5 ln 2 / ln 9.
+    tags: list[Three] = [("calm", "basic", "casual")] * 2
+    tags += [("calm", "basic", "memory"), ("calm", "advanced", "memory")]
+    assert coverage(tagged(*tags)).evenness == pytest.approx(1.5 * math.log(2) / math.log(9), abs=1e-12)

@@ -1,4 +1,4 @@
-"""Draw Fig. 5 of the paper: verbs in the inner ring, the nouns they act on in the outer one."""
+"""Draw Fig. 4 and 5 of the paper: a word cloud, by `wordcloud`, and rings of verbs and the nouns they act on."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from h2htalk.analysis.figures.labels import label, replaced_note, shortened, write
 from h2htalk.analysis.figures.style import (
     BODY,
     INK,
@@ -18,22 +17,92 @@ from h2htalk.analysis.figures.style import (
     WIDTH,
     draw_sentence,
     figure_style,
+    find_font,
+    label,
     new_panels,
     notes,
+    replaced_note,
+    shortened,
     tint,
+    write,
 )
-from h2htalk.errors import counted
+from h2htalk.data.languages import Language, find_language
+from h2htalk.errors import MissingExtraError, counted
+from h2htalk.text.parsing.parsing import INSTALL
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+    from h2htalk.analysis.measures.words import WordCount
     from h2htalk.analysis.verb_nouns.pairs import VerbGroup
+
+WORDS = 150
+PIXELS = (1600, 900)  # 230 an inch
+LARGEST_SPACED, LARGEST_UNSPACED = 120, 170  # pixels a word is high: 150 words fill the picture
+SMALLEST = 22  # 7 points
+MARGIN = 14  # pixels between words: two that touch look like one
+
+
+@figure_style()
+def draw_word_cloud(counts: Sequence[WordCount], language: Language, *, seed: int = 0) -> Figure:
+    """Draw the 150 most frequent words, larger if more frequent, one colour for each fifth of them.
+
+    Args:
+        counts: as `count_words` gives them.
+
+    Words that the font lacks or that do not fit are counted below. Equal counts and seed give an equal figure.
+
+    Raises:
+        MissingExtraError: `wordcloud` or matplotlib is not installed.
+    """
+    font = find_font(language)
+    taken = counts[:WORDS]
+    drawn = [count for count in taken if font.covers.issuperset(map(ord, count.word))]
+    lacking = [f"{counted(len(taken) - len(drawn), 'word')} without glyphs"] if len(drawn) < len(taken) else []
+    if not drawn:
+        return draw_sentence(f"no words ({lacking[0]})" if lacking else "no words")
+    largest = LARGEST_SPACED if find_language(language).spaced else LARGEST_UNSPACED
+    for share in (1.0, 0.7, 0.5):  # until all words fit
+        cloud = _cloud(drawn, language, str(font.path), seed, round(share * largest))
+        if (placed := len(cloud.layout_)) == len(drawn):
+            break
+    crowded = [f"{counted(len(drawn) - placed, 'word')} that do not fit"] if placed < len(drawn) else []
+    figure, (axes,) = new_panels(WIDTH * POINTS * PIXELS[1] / PIXELS[0])
+    axes.imshow(cloud.to_array(), interpolation="none")
+    axes.set_axis_off()
+    notes(figure, [f"Not drawn: {', '.join([*lacking, *crowded])}; see the table."] if lacking or crowded else [])
+    return figure
+
+
+def _cloud(counts: Sequence[WordCount], language: Language, font: str, seed: int, largest: int) -> Any:
+    try:
+        from wordcloud import WordCloud
+    except ImportError:
+        raise MissingExtraError("a word cloud", INSTALL) from None
+    colours = {count.word: PALETTE[rank * 5 // len(counts)] for rank, count in enumerate(counts)}
+    return WordCloud(
+        font_path=font,
+        width=PIXELS[0],
+        height=PIXELS[1],
+        margin=MARGIN,
+        max_words=len(counts),
+        max_font_size=largest,
+        min_font_size=SMALLEST,
+        relative_scaling=0.5,
+        prefer_horizontal=0.9 if find_language(language).spaced else 1.0,  # turned Chinese is hard to read
+        random_state=seed,
+        background_color=PAPER,
+        color_func=lambda word, **_: colours[word],
+    ).generate_from_frequencies({count.word: count.count for count in counts})
+
+
+# --- Verbs and nouns --------------------------------------------------------------------------------------------------
 
 VERBS = 20  # of the inner ring, as Self-Instruct draws it (Wang et al. 2023, Fig. 3)
 RIM, MIDDLE, HOLE = 237.0, 123.0, 41.0  # points: of the rim, between the rings, of the hole
 PAD = 3.0  # points between a label and its ring
-LARGEST = 9.0  # points a label is high
+LARGEST_LABEL = 9.0  # points a label is high
 LINE_HEIGHT = 1.15  # of a label's size
 
 
@@ -91,7 +160,7 @@ def _ring(
         frame=True,  # else pie() changes the limits of the axes
     )
     for wedge, text in zip(wedges, texts, strict=True):
-        size = min(LARGEST, middle * math.radians(wedge.theta2 - wedge.theta1) / LINE_HEIGHT)
+        size = min(LARGEST_LABEL, middle * math.radians(wedge.theta2 - wedge.theta1) / LINE_HEIGHT)
         text.set(text=shortened(text.get_text(), width, size), size=size, visible=size >= TINY, ha="center")
         text.set_color(PAPER if outer < RIM else INK)
     return [text.get_text() for text in texts if text.get_visible()]
