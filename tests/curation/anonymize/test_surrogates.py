@@ -18,7 +18,7 @@ from h2htalk.curation.anonymize.spans import TYPES, Span
 from h2htalk.curation.anonymize.surrogates.dialogue_surrogates import Surrogates, birth_date, normalized_value
 from h2htalk.curation.anonymize.surrogates.names_and_places import chinese_names, latin_names
 from h2htalk.curation.anonymize.surrogates.numbers import has_valid_check_digit, keyed_random, number
-from h2htalk.curation.anonymize.values.dialogue_values import DialogueData, KnownValues
+from h2htalk.curation.anonymize.values.dialogue_values import DialogueData, KnownValues, home_number
 from h2htalk.curation.anonymize.values.name_parts import name_parts
 
 KEY = b"k" * 32
@@ -95,18 +95,39 @@ def test_surrogates_are_of_the_dialogue_and_the_key_alone(language: str) -> None
     assert once[0] != replaced(language, texts[0], "another dialogue")[0]
 
 
-def test_the_same_value_in_another_dress_is_the_same() -> None:
-    texts = replaced(
-        "zh",
-        "电话13812345678",
-        "电话１３８１２３４５６７８",
-        "电话 138-1234-5678",
-        "电话一三八一二三四五六七八",
-    )
-    digits = texts[0].removeprefix("电话")
-    assert len(digits) == 11
-    assert texts[2] == f"电话 {digits[:3]}-{digits[3:7]}-{digits[7:]}"
-    assert texts[1] == texts[3] == texts[0]
+@pytest.mark.parametrize(
+    ("language", "written"),
+    [
+        ("zh", ["13812345678", "１３８１２３４５６７８", "138-1234-5678", "一三八一二三四五六七八"]),
+        ("zh", ["13812345678", "+86 138 1234 5678", "0086 13812345678"]),
+        ("zh", ["010-62345678", "(010)62345678", "+86 10 6234 5678"]),
+        ("en", ["415-555-2671", "(415) 555-2671", "+1 415 555 2671", "1-415-555-2671"]),
+        ("en", ["07700 912345", "+44 7700 912345", "00447700912345", "+44 (0)7700 912345"]),
+        ("en", ["0412 345 678", "+61 412 345 678"]),
+    ],
+)  # fmt: skip
+def test_a_telephone_number_in_several_formats_got_several_surrogates(language: str, written: list[str]) -> None:
+    made = [text.removeprefix("phone ") for text in replaced(language, *(f"phone {number}" for number in written))]
+    assert len({home_number(number) for number in made}) == 1
+    assert home_number(made[0]) != home_number(written[0])
+    for given_number, other in zip(written[1:], made[1:], strict=True):
+        if given_number.isascii():
+            assert re.sub("[0-9]", "0", other) == re.sub("[0-9]", "0", given_number)
+
+
+def test_an_address_in_several_formats_got_several_surrogates() -> None:
+    texts = replaced("en", "at 12 Maple Street", "at 12 Maple St", "at 12, Maple Street", "at 12 Maple Street, Boston")
+    road = texts[0].removesuffix("Street")
+    assert "Maple" not in road
+    assert texts[1:3] == [f"{road}St", texts[0].replace(" ", ", ", 2).replace(",", "", 1)]
+    assert texts[3].startswith(f"{texts[0]}, ")
+    full, spaced, short = replaced("zh", "我住清泉路18号2单元301", "我住清泉路 18号 2单元 301", "我住清泉路１８号")
+    assert spaced.replace(" ", "") == full
+    assert full.startswith(short)
+
+
+def test_an_address_of_kinds_alone_became_a_placeholder() -> None:
+    assert re.fullmatch("at [0-9]{2} [A-Z][a-z]+ Road", replaced("en", "at 12 Hill Road")[0])
 
 
 KINDS = [kind for kind in TYPES if kind not in ("PERSON", "HANDLE", "DATE_OF_BIRTH")]
@@ -181,13 +202,6 @@ def test_surrogates_are_written_as_their_values_were_and_belong_to_nobody() -> N
 def test_two_spellings_of_one_name_never_came_to_an_end() -> None:
     first, second = replaced("en", "I'm dating Emily O'Brien. I'm dating Emily O’Brien.")[0].split(". ")
     assert first + "." == second
-
-
-def test_one_telephone_number_with_and_without_its_country_got_two_surrogates() -> None:
-    assert normalized_value("PHONE_NUMBER", "+86 138 1234 5678") == normalized_value("PHONE_NUMBER", "13812345678")
-    text = replaced("zh", "电话13812345678，+86 138 1234 5678")[0]
-    first, second = text.removeprefix("电话").split("，+86 ")
-    assert second.replace(" ", "") == first
 
 
 # --- Numbers ---

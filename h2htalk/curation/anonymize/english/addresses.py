@@ -62,8 +62,12 @@ def find_addresses(text: str) -> list[Span]:
 def _pieces(text: str) -> list[_Piece]:
     patterns = _patterns()
     pieces = [_Piece(*m.span(), "street") for m in patterns["street"].finditer(text) if _is_street(text, m)]
+    sentence_words = (_lists()["no_name"] & hint("not_names")) - {"the"}  # "My House"
     for m in patterns["building"].finditer(text):
-        pieces.append(_Piece(m.start(), m.end("kind"), "lane" if m["kind"].lower() in hint("lanes") else "building"))
+        start = m.start()
+        while (word := text[start : m.start("kind")].partition(" ")[0]).lower() in sentence_words:
+            start += len(word) + 1
+        pieces.append(_Piece(start, m.end("kind"), "lane" if m["kind"].lower() in hint("lanes") else "building"))
     for name, kind in (("typed", "street"), ("unit", "unit"), ("code", "code"), ("box", "box")):
         pieces += [_Piece(*m.span(), kind) for m in patterns[name].finditer(text)]
     return sorted(pieces)
@@ -119,12 +123,17 @@ def _counts(chain: Sequence[_Piece]) -> bool:
     return "building" in kinds and "lane" in kinds
 
 
+def _begins_sentence(city: str) -> bool:
+    """Whether an everyday word begins it, as in "45 Elm Street, Thanks"."""
+    return city.split()[0].lower().rstrip(".,") in hint("stop") | _lists()["no_name"] - {"new", "old", "the"}
+
+
 def _with_tail(text: str, end: int) -> int:
     """Where the address ends with its town, state and post code."""
     for _ in range(4):
         for tail in _TAILS:
             match = _patterns()[tail].match(text, end)
-            if match:
+            if match and not (tail == "tail_e" and _begins_sentence(match["city"])):
                 end = match.end()
                 break
         else:

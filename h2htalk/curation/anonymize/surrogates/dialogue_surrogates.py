@@ -12,7 +12,7 @@ from functools import partial
 from random import Random
 
 from h2htalk.curation.anonymize.allow_list import find_allowed, to_lower
-from h2htalk.curation.anonymize.normalization import plain, value_shape
+from h2htalk.curation.anonymize.normalization import normalize_text, plain, value_shape
 from h2htalk.curation.anonymize.spans import TYPES
 from h2htalk.curation.anonymize.surrogates.names_and_places import (
     address,
@@ -21,7 +21,7 @@ from h2htalk.curation.anonymize.surrogates.names_and_places import (
     person_surrogates,
 )
 from h2htalk.curation.anonymize.surrogates.numbers import NUMBERS, dialogue_secret, keyed_random, number, scramble
-from h2htalk.curation.anonymize.values.dialogue_values import LEAKING, DialogueData, national_format, visible_value
+from h2htalk.curation.anonymize.values.dialogue_values import LEAKING, DialogueData, home_number, visible_value
 from h2htalk.data.languages import find_language
 
 # So many draws without a free one (a four-digit number in a dialogue full of them): then a name of the type.
@@ -91,24 +91,37 @@ class Surrogates:
             return _MAKERS[kind](draw, visible_value(raw))
         if kind in ("ADDRESS", "ORGANIZATION"):
             make = address if kind == "ADDRESS" else organization
-            place = partial(keyed_random, self._secret, "place", str(attempt))
-            return make(lambda word: place(word.lower()), visible_value(raw))
+            return make(partial(self._draw_place, attempt), visible_value(raw))
         shape = value_shape(raw)
         if not any(map(str.isdigit, shape.compact)) and kind not in NUMBERS:
             return f"[{kind} {attempt + 1}]"  # of a user's own type
         if not shape.compact:
             return f"[{kind}]"
         rules = find_language(self._language).number_rules
-        made = shape.reformatted(number(kind, draw, shape.compact, rules, attempt))
+        home = value if kind == "PHONE_NUMBER" else shape.compact
+        # A country's code in front stays; the rest is as in the number that is dialled at home.
+        code = len(shape.compact) - len(home.lstrip("0")) if home != shape.compact else 0
+        rest = number(kind, draw, home, rules, attempt)[code - len(shape.compact) :]
+        made = shape.reformatted(shape.compact[:code] + rest)
         return re.sub(f"[{_PROVINCES}]", draw.choice(_PROVINCES), made, count=1) if kind == "LICENSE_PLATE" else made
+
+    def _draw_place(self, attempt: int, part: str) -> Random:
+        """A generator for a word or a number of a place: the same in every address of the dialogue that names it.
+
+        Later attempts change its numbers first.
+        """
+        tried = attempt if part.isdigit() else attempt // 20
+        return keyed_random(self._secret, "place", str(tried), part.lower())
 
 
 def normalized_value(kind: str, value: str) -> str:
     """What two spellings of one value have in common: digits without marks, words in lower case without spaces."""
     if kind == "PHONE_NUMBER":
-        return national_format(value_shape(value).compact) or value
+        return home_number(value) or value
     if kind in NUMBERS or kind == "IP_ADDRESS":
         return value_shape(value).compact or value
+    if kind == "ADDRESS":
+        return _SPACE.sub("", normalize_text(value).digits)
     seen = to_lower(visible_value(value))
     if kind == "HANDLE":
         return seen.removeprefix("u/").lstrip("@")

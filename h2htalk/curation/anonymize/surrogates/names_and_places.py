@@ -209,12 +209,11 @@ def address(draws: Draws, value: str) -> str:
     """An address of the same make."""
     if not _HAN.search(value):
         return _english(draws, value, "kept")
-    numbers = draws(value)
 
     def other(found: re.Match[str]) -> str:
         if found["count"]:
             figures = found["figures"] or found["count"]
-            return _renumbered(numbers, figures) + found["count"][len(figures) :]
+            return _renumbered(draws, figures) + found["count"][len(figures) :]
         if found["latin"]:
             return _word(draws, found["latin"])
         name, tail = found["head"] or found["rest"], found["tail"] or ""
@@ -239,7 +238,7 @@ def _any_of(*sections: str) -> str:
 
 @cache
 def _chinese_parts() -> re.Pattern[str]:
-    counted = rf"(?P<figures>[0-9a-zA-Z〇零一二三四五六七八九十百]+(?:[-—~之\s][0-9]+)*)(?:{_any_of('tail_count')})"
+    counted = rf"(?P<figures>[0-9a-zA-Z〇零一二三四五六七八九十百]+(?:[-—~之\s][0-9]+)*)\s?(?:{_any_of('tail_count')})"
     tails = _any_of("tail_area", "tail_road", "tail_estate")
     return re.compile(
         rf"(?P<count>{counted}|[0-9]+)|(?P<head>[\u4e00-\u9fff]{{1,8}}?)(?P<tail>(?:{tails})"
@@ -260,9 +259,10 @@ def _chinese_name(draw: Random, name: str, section: str) -> str:
     return "".join(draw.choice([c for c in chinese_names()["neutral"] if c != char]) for char in name)
 
 
-def _renumbered(draw: Random, written: str) -> str:
+def _renumbered(draws: Draws, written: str) -> str:
     """Other digits and letters, as many; none is 0, which no number begins with."""
     shape = value_shape(written)
+    draw = draws(shape.compact)
     made = [draw.choice([c for c in ("123456789" if old.isdigit() else ascii_lowercase[:12]) if c != old])
             for old in shape.compact]  # fmt: skip
     return shape.reformatted("".join(made))
@@ -271,7 +271,7 @@ def _renumbered(draw: Random, written: str) -> str:
 def _word(draws: Draws, written: str) -> str:
     """A building's letter, another; a state's abbreviation or name, another; any other word, a surname."""
     if len(written) == 1:
-        return _renumbered(draws(written), written)
+        return _renumbered(draws, written)
     own = next((places()[kind] for kind in ("state_code", "state") if written in places()[kind]), None)
     draw, other = draws(written), written
     while other.lower() == written.lower():
@@ -281,19 +281,20 @@ def _word(draws: Draws, written: str) -> str:
 
 def _english(draws: Draws, value: str, section: str) -> str:
     """Other numbers, and other words for all that do not say what kind of place it is (`section` of `words.toml`)."""
-    numbers, kept = draws(value), places()[section]
+    kept = {*places()[section]}
+    spoken = [found[0].lower() for found in _ENGLISH.finditer(value) if found[0][0].isalpha() and not found["postcode"]]
+    if kept.issuperset(spoken):  # all of it says what kind it is ("the Community College", "12 Hill Road")
+        kept -= {*(spoken[-2:-1] or spoken)}
 
     def other(found: re.Match[str]) -> str:
         written = found[0]
         if found["postcode"]:
-            return match_case(written[0], "Q") + scramble(numbers, written[1:])
+            return match_case(written[0], "Q") + scramble(draws(re.sub(r"\s", "", written)), written[1:])
         if found["zip"]:
-            return "000" + scramble(numbers, written[3:])
+            return "000" + scramble(draws(written[:5]), written[3:])
         if written[0].isdigit():
             digits = found["number"] or written
-            return _renumbered(numbers, digits) + written[len(digits) :]
+            return _renumbered(draws, digits) + written[len(digits) :]
         return written if written.lower() in kept else _word(draws, written)
 
-    made = _ENGLISH.sub(other, value)
-    # All of it says what kind it is ("the Community College"): a name in front makes it another.
-    return made if made != value else f"{match_case(value, numbers.choice(latin_names()['surname']))} {made}"
+    return _ENGLISH.sub(other, value)

@@ -261,7 +261,7 @@ def _other_variants(written: str, span: Span) -> list[KnownValue]:
         compact = value_shape(written).compact
         compact = compact if any(map(str.isdigit, compact)) else ""
         values = [KnownValue(to_lower(written), kind, score, compact=compact)]
-        home = national_format(compact).removeprefix("0") if kind == "PHONE_NUMBER" else compact
+        home = home_number(written).removeprefix("0") if kind == "PHONE_NUMBER" else compact
         return values if home == compact or len(home) < 9 else [*values, KnownValue(home, kind, score, compact=home)]
     forms = [to_lower(written)]
     if kind == "HANDLE" and len(written.lstrip("@")) > LEAKING:
@@ -345,11 +345,22 @@ def postcodes(written: str) -> list[str]:
     return british or _RE["zip"].findall(written)
 
 
-def national_format(digits: str) -> str:
-    """A telephone number as it is dialled at home: without the code of China or Britain."""
-    bare = digits.removeprefix("00")
-    if len(bare) == 13 and bare.startswith("861"):
-        return bare[2:]
-    if len(bare) == 12 and bare.startswith("44"):
-        return "0" + bare[2:]
-    return digits
+# Codes of countries and the numbers that follow them, each with what is dialled before it at home.
+_ABROAD = (
+    (re.compile(r"(?:00)?86(1[3-9][0-9]{9})"), ""),
+    (re.compile(r"(?:00)?860?([1-9][0-9]{9,10})"), "0"),
+    (re.compile(r"(?:00)?440?([1-9][0-9]{8,9})"), "0"),
+    (re.compile(r"(?:00)?610?([2-478][0-9]{8})"), "0"),
+)
+_NORTH_AMERICAN = re.compile(r"\(?(?:\+1|1(?=[) .-]))[) .(-]*(?=[2-9])")
+
+
+def home_number(written: str) -> str:
+    """The digits of a telephone number as it is dialled at home in China, Britain, Australia or North America."""
+    compact = value_shape(written).compact
+    if len(compact) == 11 and _NORTH_AMERICAN.match(visible_value(written)):
+        return compact[1:]
+    for form, front in _ABROAD:
+        if match := form.fullmatch(compact):
+            return front + match[1]
+    return compact
