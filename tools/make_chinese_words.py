@@ -14,8 +14,8 @@ import sys
 import textwrap
 from pathlib import Path
 
-from h2htalk.curation.anonymize.chinese.jieba_dictionary import usual
 from h2htalk.curation.anonymize.chinese.name_segmenter import listed_characters, surnames
+from h2htalk.curation.anonymize.chinese.words import usual
 
 TARGET = Path(__file__).parent.parent / "h2htalk/curation/anonymize/chinese/words/cedict.txt"
 NOTE = """# From CC-CEDICT (https://cc-cedict.org), CC BY-SA 4.0, by tools/make_chinese_words.py: words that could be

@@ -1,7 +1,7 @@
 """What stays: names of companions, people and figures whom everybody knows, titles of works between 《》.
 
 They are marked before anything is looked for, so that no part of them is taken for somebody private. (Help lines stay
-too: `phones.is_hotline` knows them.) A figure's name that somebody says is theirs ("my name is") is a person's.
+too: `numbers.is_public` knows them.) A figure's name that somebody says is theirs ("my name is") is a person's.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from functools import cache, lru_cache
 from importlib import import_module
 from pathlib import Path
 
-from h2htalk.curation.anonymize.chinese.jieba_dictionary import usual
-from h2htalk.curation.anonymize.english.word_lists import words
+from h2htalk.curation.anonymize.chinese.words import usual
+from h2htalk.curation.anonymize.english.tokens import words
 from h2htalk.curation.anonymize.normalization import plain
 from h2htalk.curation.anonymize.spans import Span
-from h2htalk.curation.anonymize.structured.patterns import patterns
+from h2htalk.curation.anonymize.structured.reading import patterns
 from h2htalk.data.languages import find_language
 from h2htalk.data.scenario import bundled_personas
 from h2htalk.text.language_data import read_lines

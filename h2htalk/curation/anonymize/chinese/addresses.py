@@ -7,9 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 
-from h2htalk.curation.anonymize.chinese.jieba_dictionary import tags
 from h2htalk.curation.anonymize.chinese.name_segmenter import Segment
-from h2htalk.curation.anonymize.chinese.words import patterns, sections, words
+from h2htalk.curation.anonymize.chinese.words import patterns, sections, tags, words
 
 _RE, _PART = map(patterns, ("addresses", "address_parts"))
 

@@ -12,8 +12,7 @@ from functools import cache
 from math import log
 from typing import Any
 
-from h2htalk.curation.anonymize.chinese.jieba_dictionary import dictionary, tags, usual
-from h2htalk.curation.anonymize.chinese.words import sections, table, words
+from h2htalk.curation.anonymize.chinese.words import dictionary, sections, table, tags, usual, words
 from h2htalk.text.chinese_characters import TRANSLITERATION, looks_foreign
 
 # Of a thousand characters, a handful belong to names, in chat; each shape has its share.

@@ -12,8 +12,18 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-from h2htalk.curation.anonymize.english.token_features import CAPITAL, INITIAL, LOWER, UPPER, Tokens
-from h2htalk.curation.anonymize.english.word_lists import COMMON, folded, hint, is_word, words
+from h2htalk.curation.anonymize.english.tokens import (
+    CAPITAL,
+    COMMON,
+    INITIAL,
+    LOWER,
+    UPPER,
+    Tokens,
+    folded,
+    hint,
+    is_word,
+    words,
+)
 from h2htalk.curation.anonymize.spans import Span
 from h2htalk.text.language_data import compile_patterns, read_data
 

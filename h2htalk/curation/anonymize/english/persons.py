@@ -10,8 +10,19 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from h2htalk.curation.anonymize.english.token_features import CAPITAL, INITIAL, LOWER, UPPER, Tokens
-from h2htalk.curation.anonymize.english.word_lists import COMMON, RARE, WORD_NAME, hint, is_word, words
+from h2htalk.curation.anonymize.english.tokens import (
+    CAPITAL,
+    COMMON,
+    INITIAL,
+    LOWER,
+    RARE,
+    UPPER,
+    WORD_NAME,
+    Tokens,
+    hint,
+    is_word,
+    words,
+)
 from h2htalk.curation.anonymize.spans import Span
 
 # Announced, in a list, likely.

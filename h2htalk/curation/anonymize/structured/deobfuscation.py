@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from h2htalk.curation.anonymize.normalization import HAN, HAN_DIGITS, NormalizedText, normalize_text
-from h2htalk.curation.anonymize.structured.patterns import patterns, read_table, rewrites
+from h2htalk.curation.anonymize.structured.reading import patterns, read_table, rewrites
 
 # A stretch of a text, and what it means.
 Edit = tuple[int, int, str]

@@ -16,11 +16,18 @@ from stdnum import iban
 
 from h2htalk.curation.anonymize.normalization import NormalizedText, normalize_text
 from h2htalk.curation.anonymize.spans import Span, TakenCharacters
-from h2htalk.curation.anonymize.structured import accounts, identity_numbers, phones, web
+from h2htalk.curation.anonymize.structured import numbers, web
 from h2htalk.curation.anonymize.structured.deobfuscation import deobfuscate
-from h2htalk.curation.anonymize.structured.digit_runs import Group, Window, runs, windows
-from h2htalk.curation.anonymize.structured.patterns import internet_words, patterns
-from h2htalk.curation.anonymize.structured.reading import Hit, Reading
+from h2htalk.curation.anonymize.structured.reading import (
+    Group,
+    Hit,
+    Reading,
+    Window,
+    internet_words,
+    patterns,
+    runs,
+    windows,
+)
 from h2htalk.data.languages import find_language
 
 _GATES, _ID, _PLATE, _BIRTH, _DIGITS = map(
@@ -251,28 +258,28 @@ class NumberRule:
 
 # The surest counts; of two that are equally sure the first.
 NUMBERS = (
-    NumberRule("card", "CREDIT_CARD", identity_numbers.card, bare=False),
-    NumberRule("cued_card", "CREDIT_CARD", identity_numbers.cued_card, bare=False),
-    NumberRule("resident_id", "NATIONAL_ID", identity_numbers.resident_id, ("zh",), bare=False),
-    NumberRule("national_id", "NATIONAL_ID", identity_numbers.national_id, ("en",), bare=False),
-    NumberRule("cued_qq", "QQ", identity_numbers.qq),
-    NumberRule("qq", "QQ", identity_numbers.qq_without_cue, ("zh",)),
-    NumberRule("account", "ACCOUNT_NUMBER", identity_numbers.account),
-    NumberRule("plus", "PHONE_NUMBER", phones.with_plus),
-    NumberRule("mobile", "PHONE_NUMBER", phones.mobile, ("zh",)),
-    NumberRule("beyond_the_mainland", "PHONE_NUMBER", phones.beyond_the_mainland, ("zh",)),
-    NumberRule("landline", "PHONE_NUMBER", phones.landline, ("zh",)),
-    NumberRule("north_american", "PHONE_NUMBER", phones.north_american, ("en",)),
-    NumberRule("trunk", "PHONE_NUMBER", phones.trunk, ("en",)),
-    NumberRule("local", "PHONE_NUMBER", phones.local, ("en",)),
-    NumberRule("abroad", "PHONE_NUMBER", phones.abroad, ("en",)),
-    NumberRule("countries", "PHONE_NUMBER", phones.of_countries),
-    NumberRule("told_phone", "PHONE_NUMBER", phones.told),
+    NumberRule("card", "CREDIT_CARD", numbers.card, bare=False),
+    NumberRule("cued_card", "CREDIT_CARD", numbers.cued_card, bare=False),
+    NumberRule("resident_id", "NATIONAL_ID", numbers.resident_id, ("zh",), bare=False),
+    NumberRule("national_id", "NATIONAL_ID", numbers.national_id, ("en",), bare=False),
+    NumberRule("cued_qq", "QQ", numbers.qq),
+    NumberRule("qq", "QQ", numbers.qq_without_cue, ("zh",)),
+    NumberRule("account", "ACCOUNT_NUMBER", numbers.account),
+    NumberRule("plus", "PHONE_NUMBER", numbers.with_plus),
+    NumberRule("mobile", "PHONE_NUMBER", numbers.mobile, ("zh",)),
+    NumberRule("beyond_the_mainland", "PHONE_NUMBER", numbers.beyond_the_mainland, ("zh",)),
+    NumberRule("landline", "PHONE_NUMBER", numbers.landline, ("zh",)),
+    NumberRule("north_american", "PHONE_NUMBER", numbers.north_american, ("en",)),
+    NumberRule("trunk", "PHONE_NUMBER", numbers.trunk, ("en",)),
+    NumberRule("local", "PHONE_NUMBER", numbers.local, ("en",)),
+    NumberRule("abroad", "PHONE_NUMBER", numbers.abroad, ("en",)),
+    NumberRule("countries", "PHONE_NUMBER", numbers.of_countries),
+    NumberRule("told_phone", "PHONE_NUMBER", numbers.told),
 )
 # In this order, each finds what no rule before it took. Mentions come before mail: "follow @name" is no address with
 # spaces in it.
 RULES = (
-    Rule("mention", "HANDLE", accounts.mentions, "at"),
+    Rule("mention", "HANDLE", web.mentions, "at"),
     Rule("email", "EMAIL_ADDRESS", web.emails, "at"),
     Rule("url", "URL", web.urls, "web"),
     Rule("domain", "URL", web.domains, "web"),
@@ -288,15 +295,15 @@ RULES = (
     Rule("passport", "ACCOUNT_NUMBER", passports, "number"),
     Rule("cued_paper", "NATIONAL_ID", papers, "number", ("en",)),
     Rule("wxid", "WECHAT", matches("messenger_ids", "wxid", 0.98), "latin", ("zh",)),
-    Rule("cued_wechat", "WECHAT", accounts.wechat_behind_cue, "latin", ("zh",)),
-    Rule("wechat", "WECHAT", accounts.wechat_about, "latin", ("zh",)),
+    Rule("cued_wechat", "WECHAT", web.wechat_behind_cue, "latin", ("zh",)),
+    Rule("wechat", "WECHAT", web.wechat_about, "latin", ("zh",)),
 )
 # These find only what the digits leave.
 LATE_RULES = (
     Rule("account_form", "HANDLE", matches("handles", "own_form", 0.95), "account_sign"),
-    Rule("marked_name", "HANDLE", accounts.marked_names),
-    Rule("han_name", "HANDLE", accounts.han_names, "han_text", ("zh",)),
-    Rule("han_mention", "HANDLE", accounts.han_mentions, "at"),
+    Rule("marked_name", "HANDLE", web.marked_names),
+    Rule("han_name", "HANDLE", web.han_names, "han_text", ("zh",)),
+    Rule("han_mention", "HANDLE", web.han_mentions, "at"),
     Rule("birth_date", "DATE_OF_BIRTH", birth_dates),
 )
 
@@ -367,7 +374,7 @@ def digit_spans(reading: Reading, taken: list[tuple[int, int]]) -> list[Span]:
     spans: list[Span] = []
     barrier = 0
     for run in runs(reading, taken):
-        formed = reading.language == "zh" and phones.has_form("".join(group.digits for group in run))
+        formed = reading.language == "zh" and numbers.has_form("".join(group.digits for group in run))
         near = reading.cues.near(run[0].start, run[-1].end, barrier, formed=formed)
         spans += _choose_windows(run, reading, [*windows(run, reading.text, near)])
         barrier = run[-1].end
@@ -411,7 +418,7 @@ def _identify(window: Window, reading: Reading) -> tuple[str, str, float]:
     """The type of a window, its rule, and how sure. A public line has the empty type: taken, and then left in."""
     if reading.language == "zh":
         window = replace(window, near=window.near.fitting(len(window.digits)))
-    if phones.is_public(window, reading.language):
+    if numbers.is_public(window, reading.language):
         return "", "public line", 1.0
     amount = _DIGITS["unit"].match(reading.text, window.end) is not None
     rules = [r for r in NUMBERS if reading.language in r.languages and not (amount and r.bare)]

@@ -14,13 +14,17 @@ from random import Random
 from h2htalk.curation.anonymize.allow_list import find_allowed, to_lower
 from h2htalk.curation.anonymize.normalization import normalize_text, plain, value_shape
 from h2htalk.curation.anonymize.spans import TYPES
-from h2htalk.curation.anonymize.surrogates.names_and_places import (
+from h2htalk.curation.anonymize.surrogates.makers import (
+    NUMBERS,
     address,
     chinese_names,
+    dialogue_secret,
+    keyed_random,
+    number,
     organization,
     person_surrogates,
+    scramble,
 )
-from h2htalk.curation.anonymize.surrogates.numbers import NUMBERS, dialogue_secret, keyed_random, number, scramble
 from h2htalk.curation.anonymize.values.dialogue_values import LEAKING, DialogueData, home_number, visible_value
 from h2htalk.data.languages import find_language
 

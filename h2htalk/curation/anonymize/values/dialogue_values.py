@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from h2htalk.curation.anonymize.allow_list import COMPANION, FIGURE, find_allowed, is_whole_word, to_lower
-from h2htalk.curation.anonymize.english.word_lists import words
+from h2htalk.curation.anonymize.english.tokens import words
 from h2htalk.curation.anonymize.normalization import HAN_DIGITS, normalize_text, plain, value_shape
 from h2htalk.curation.anonymize.spans import Span, resolve_overlaps
 from h2htalk.curation.anonymize.values.name_parts import NameParts, name_parts, name_words
@@ -313,7 +313,7 @@ def _latin_variant(word: str, score: float, *, surname: bool) -> list[KnownValue
 
 def _is_word(name: str) -> bool:
     """Whether Chinese says it as a word too: 明天, 美丽, 文静."""
-    from h2htalk.curation.anonymize.chinese.jieba_dictionary import tags
+    from h2htalk.curation.anonymize.chinese.words import tags
 
     tag = tags().get(name)
     return tag is not None and not tag.startswith("nr")

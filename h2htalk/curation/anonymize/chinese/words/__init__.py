@@ -1,10 +1,11 @@
-"""Word files of the Chinese recognisers, each with its source in its first lines, and their reader."""
+"""Word files of the Chinese recognisers with their sources, their reader, and jieba's dictionary."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
 from functools import cache
+from math import log
 from pathlib import Path
 from typing import Any
 
@@ -43,3 +44,31 @@ def words(name: str, section: str, key: str) -> frozenset[str]:
 def patterns(module: str) -> dict[str, re.Pattern[str]]:
     """The regular expressions of a module of the Chinese rules."""
     return pattern_table(_FOLDER / "patterns.toml", module)
+
+
+# --- jieba's dictionary: how often words are used, and of which class they are ---
+
+
+@cache
+def dictionary() -> tuple[dict[str, int], float]:
+    """Occurrences of each word (0: only the start of words), and the logarithm of their sum."""
+    import jieba
+
+    jieba.setLogLevel(60)  # it greets on stderr
+    jieba.initialize()
+    return jieba.dt.FREQ, log(jieba.dt.total)
+
+
+@cache
+def tags() -> dict[str, str]:
+    """jieba's word classes: n, v, a, ns, nr ..."""
+    import jieba.posseg
+
+    dictionary()
+    found: dict[str, str] = jieba.posseg.dt.word_tag_tab
+    return found
+
+
+def usual(word: str, least: int = 400) -> bool:
+    """Whether a word is one of everyday language (some ten thousand are), or as frequent as `least`."""
+    return (dictionary()[0].get(word) or 0) >= least
