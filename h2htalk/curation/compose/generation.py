@@ -217,27 +217,24 @@ class Composer:
         }
         system = self._propose_rules(dialogue, persona)
         user = self.prompts.render(f"{dialogue.language}/compose_dialogue.j2", values)
-        return self._request(name, 0, (system, user), 0.0, PROPOSAL_TOKENS, PROPOSALS)
+        return self._request(name, 0, system, [Message("user", user)], 0.0, PROPOSAL_TOKENS, PROPOSALS)
 
     def reference(self, scenario: Scenario, persona: Persona, original: str | None, sample: int) -> Request:
         """The call that writes the sample-th reference of a scenario; its id is `CANDIDATE/reference`."""
         name = f"{scenario.id}/reference"
-        system = self._write_rules(scenario, persona)
+        system, tokens = self._write_rules(scenario, persona), find_subtask(scenario.subtask).max_tokens
         if self.small:
             roles: dict[str, Literal["user", "assistant"]] = {"user": "user", "companion": "assistant"}
-            turns = (Message(roles[turn.role], turn.content) for turn in scenario.turns)
-            tokens = find_subtask(scenario.subtask).max_tokens
-            temperature = _REFERENCE_TEMPERATURE if sample else 0.0
-            sampling = sampling_of(self.model, temperature, tokens, self.seed, name, sample)
-            return Request(name, (Message("system", system, shared=len(system)), *turns), sampling, sample)
+            turns = [Message(roles[turn.role], turn.content) for turn in scenario.turns]
+            return self._request(name, sample, system, turns, _REFERENCE_TEMPERATURE if sample else 0.0, tokens)
         fence = Fence.of(self.secret, name, sample)
         values = {
             "scenario": fence.around(material(scenario), "scenario"),
             "original": fence.around(shorten(original, LONGEST_SHOWN), "old answer") if original else "",
         }
-        user = self.prompts.render(f"{scenario.language}/compose_scenario.j2", values)
-        tokens = find_subtask(scenario.subtask).max_tokens * 2 + EVIDENCE_TOKENS
-        return self._request(name, sample, (system, user), _REFERENCE_TEMPERATURE, tokens, REFERENCE)
+        asked = [Message("user", self.prompts.render(f"{scenario.language}/compose_scenario.j2", values))]
+        tokens = tokens * 2 + EVIDENCE_TOKENS
+        return self._request(name, sample, system, asked, _REFERENCE_TEMPERATURE, tokens, REFERENCE)
 
     def draft(self, proposal: AnyProposal, dialogue: Dialogue, persona: Persona) -> Draft:
         """The draft of a proposal.
@@ -318,16 +315,15 @@ class Composer:
         self,
         name: str,
         sample: int,
-        texts: tuple[str, str],
+        rules: str,
+        asked: Sequence[Message],
         temperature: float,
         tokens: int,
-        form: ResponseSchema,
+        form: ResponseSchema | None = None,
     ) -> Request:
         sampling = sampling_of(self.model, temperature, tokens, self.seed, name, sample)
-        rules, asked = texts
         # Many calls have the same rules: engines that cache prefixes read them once.
-        messages = (Message("system", rules, shared=len(rules)), Message("user", asked))
-        return Request(name, messages, sampling, sample, form)
+        return Request(name, (Message("system", rules, shared=len(rules)), *asked), sampling, sample, form)
 
 
 def _unquoted(rules: str) -> str:

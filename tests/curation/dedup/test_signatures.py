@@ -61,14 +61,12 @@ REVIEW = {"safety": {"action": "review"}}
         (dialogue("b", "Hi.", "Yes."), dialogue("a", "Hi.", "Yes.", "And?", "No.", metadata=REVIEW)),
         (dialogue("b", "Hi.", "Yes", "And?", "No"), dialogue("a", "Hi.", "A much longer reply is here.")),
         (dialogue("b", "Hi.", "Yes."), dialogue("a", "Hi.", "Yes, I have been meaning to")),
-        (dialogue("b", "Hi.", "Yes."), dialogue("a", "Hi, this is how it all began, listen.", "No.")),
+        (dialogue("b", "Hi.", "Yes, go on."), dialogue("a", "Hi, this is how it all began, listen.", "No.")),
         (dialogue("a", "Hi.", "Yes."), dialogue("b", "Hi.", "Yes.")),
     ],
     ids=["decided by safety", "more turns", "complete", "longer reply", "smallest id"],
 )
 def test_the_better_of_two(better, worse):
-    if better.id == "b" and len(better.messages[1].content) == len(worse.messages[1].content):
-        better = dialogue("b", "Hi.", "Yes, tell me more.")
     assert quality(better) < quality(worse)
 
 
