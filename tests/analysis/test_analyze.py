@@ -166,6 +166,7 @@ def test_a_named_pipeline_parses_in_the_place_of_the_bundled_one(tmp_path: Path)
     ("changes", "message"),
     [
         ({"split": "nowhere"}, "no split 'nowhere'"),
+        ({"compare_with": ""}, "compare.with: must be text that is not empty"),
         ({"language": "fr"}, "--language 'fr': choose from en, zh"),
         ({"limit": 0}, "--limit is 0"),
         ({"processes": 0}, "--processes is 0"),

@@ -21,25 +21,11 @@ def test_a_split_becomes_a_page_and_a_screenful(tmp_path: Path) -> None:
     assert list(json.loads((out / "summary.json").read_text())["languages"]) == ["en"]
 
 
-@pytest.mark.slow
-def test_two_splits_are_set_side_by_side(tmp_path: Path) -> None:
-    words = ("--language", "en", "--limit", "3", "--processes", "1", "--out", tmp_path)
-    done = h2htalk_here("analyze", "mini@1", "--compare-with", "mini@1", *words)
-    assert (done.returncode, "mini (a) compared with mini (b)" in done.stdout) == (0, True), done.stderr
-    for file in ("tables/compare_words_en_instruction.csv", "figures/compare_emotions_en.svg"):
-        assert (tmp_path / file).is_file()
-
-
 @pytest.mark.parametrize(
     ("words", "message"),
     [
         (("nowhere",), "no split 'nowhere'"),
-        (("mini@1", "--compare-with", ""), "--compare-with: must be text that is not empty"),
-        (("mini@1", "--language", "fr"), "choose from en, zh"),
-        (("mini@1", "--limit", "0"), "--limit is 0"),
-        (("mini@1", "--tokenizer", "nowhere.json"), "No such file"),
         (("mini@1", "--spacy-model", "en_nowhere"), "no spaCy pipeline 'en_nowhere'"),
-        (("mini@1", "--embedder", "/nowhere"), "nowhere"),
         (("mini@1", "--out", "file/below"), "Not a directory"),
         (("mini@1", "--out", "thesis"), "holds other things ('chapter.tex')"),
         (("mini@1", "--out", ""), "--out is empty"),

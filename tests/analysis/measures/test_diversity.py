@@ -30,7 +30,6 @@ from h2htalk.data.languages import Language
 from h2htalk.data.scenario import Complexity, Interaction, Scenario, Tags
 from h2htalk.data.splits import load_split
 from h2htalk.text.embeddings.vectors import Vectors, unit_rows
-from h2htalk.text.tokens import tokenize
 
 
 class LetterEmbedder:
@@ -154,12 +153,6 @@ TEXTS = st.lists(st.lists(st.sampled_from("abc"), max_size=9), min_size=2, max_s
 
 @given(TEXTS)
 def test_equal_to_nltk_on_any_texts(texts: list[Tokens]) -> None:
-    assert self_bleu_scores(texts) == pytest.approx(nltk_scores(texts), abs=1e-12)
-
-
-@pytest.mark.parametrize("language", ["en", "zh"])
-def test_equal_to_nltk_on_the_bundled_references(language: str) -> None:
-    texts = [tokenize(s.reference, language) for s in load_split("mini@1").scenarios if s.language == language]
     theirs = nltk_scores(texts)
     assert self_bleu_scores(texts) == pytest.approx(theirs, abs=1e-12)
     assert self_bleu(texts) == pytest.approx(sum(theirs) / len(theirs), abs=1e-12)

@@ -12,9 +12,7 @@ import pytest
 from analysis_made import made_analysis
 
 from h2htalk.analysis.analyze import Analysis
-from h2htalk.analysis.measures.words import WordCount
 from h2htalk.analysis.report.write_analysis import replaced, require_output, write_analysis
-from h2htalk.analysis.verb_nouns.pairs import VerbNounPair
 from h2htalk.data.run_folder import MADE_BY
 from h2htalk.errors import ConfigError, DataError, MissingExtraError
 
@@ -91,17 +89,6 @@ def test_the_same_analysis_gives_the_same_bytes_in_any_number_of_processes(
     for path in folder.rglob("*"):
         if path.is_file():
             assert (tmp_path / path.relative_to(folder)).read_bytes() == path.read_bytes(), path.name
-
-
-@pytest.mark.usefixtures("no_pdf")
-def test_hostile_words_stay_text_in_every_file(tmp_path: Path) -> None:
-    word = "=cmd|' /C calc'!A0</script>\x00$\\frac{1}{2}$"
-    made = made_analysis(("en",), limit=2, words=[WordCount(word, 3, 2)], pairs=[VerbNounPair("+run", "@noun")])
-    write_analysis(made, tmp_path)
-    (row,) = rows(tmp_path / "tables" / "words_en_response.csv")
-    assert row["word"].startswith("'=cmd")
-    assert rows(tmp_path / "tables" / "pairs_en_response.csv") == [{"verb": "'+run", "noun": "'@noun", "count": "1"}]
-    assert "</script>" not in (tmp_path / "index.html").read_text(encoding="utf-8")
 
 
 def test_a_missing_library_is_known_before_the_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
