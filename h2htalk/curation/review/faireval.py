@@ -272,7 +272,7 @@ def check_judge(
     scored = [(verdict, truth) for name, truth in gold.items() if (verdict := verdicts[name]) is not None]
     value = (_right(scored) + (len(gold) - len(scored)) / 2) / len(gold)
     least = max(chance, accuracy([("tie", truth) for truth in gold.values()]))
-    low, high = wilson_interval(value, len(gold))
+    low, high = (min(1.0, max(0.0, end)) for end in wilson_interval(value, len(gold)))  # rounding errors
     reason = ""
     if value <= least:
         reason = f"at or below chance ({value:.3f} of {least:.3g})"

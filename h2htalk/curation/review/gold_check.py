@@ -16,7 +16,7 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -166,20 +166,10 @@ def _check(gold: Gold, reviewer: Reviewer, calls: ModelCalls) -> dict[str, Any]:
     languages = sorted({candidate.scenario.language for candidate in gold.candidates})
     undecided = Counter(verdicts.values())[None]
     check = check_judge(verdicts, gold.verdicts)
-    low, high = (min(1.0, max(0.0, end)) for end in (check.low, check.high))  # rounding errors
     message = f"judge check: {'passed' if check.accepted else 'refused'}: accuracy {check.accuracy:.3f} (95 % interval "
-    message += f"{low:.3f} to {high:.3f}) on {check.n:,} gold comparisons ({', '.join(languages)})"
+    message += f"{check.low:.3f} to {check.high:.3f}) on {check.n:,} gold comparisons ({', '.join(languages)})"
     if undecided:
         message += f", {undecided:,} of them without a verdict"
     if not check.accepted:
         message += f"; {check.reason}; people decide candidates with several references, which keep the first"
-    return {
-        "accepted": check.accepted,
-        "accuracy": round(check.accuracy, 6),
-        "low": round(low, 6),
-        "high": round(high, 6),
-        "n": check.n,
-        "undecided": undecided,
-        "reason": check.reason,
-        "message": message,
-    }
+    return asdict(check) | {"undecided": undecided, "message": message}
