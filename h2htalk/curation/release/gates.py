@@ -22,6 +22,7 @@ from h2htalk.curation.release.content import (
     case_texts,
     input_passages,
     item_notes,
+    item_texts,
     scenario_texts,
 )
 from h2htalk.curation.release.invented_values import InventedValues
@@ -32,6 +33,7 @@ from h2htalk.curation.safety.content_rules import find_prompt_leak
 from h2htalk.curation.safety.crisis import FAINT, MINOR, SURE, TAGS, find_crisis, find_in_context, read_kinds
 from h2htalk.curation.safety.evidence import Evidence
 from h2htalk.curation.safety.lexicons import find_listed
+from h2htalk.curation.safety.policy import ALONE, MINORS
 from h2htalk.curation.safety.stage import assess
 from h2htalk.data.case import Case
 from h2htalk.data.languages import Language
@@ -297,6 +299,9 @@ def minors(content: ReleaseContent, context: GateContext) -> Iterator[Found]:
     for one in _items(content):
         dialogue, language, messages = one.dialogue, one.dialogue.language, one.dialogue.messages
         patterns = language_patterns("curation/release/romance", language)
+        listed = [found for turn in messages for found in find_listed(turn.content, language)]
+        if any(found.category == MINORS and found.score >= ALONE for found in listed):
+            yield dialogue.id, "sexual content with an apparent minor"
         partner = patterns["relation"].search(content.personas[one.record.persona].relation) is not None
         romance = {"user": 0, "companion": 0}
         for turn in messages:
@@ -335,12 +340,11 @@ def _romance(turn: Turn, language: Language) -> int:
 
 
 def _sexual(turn: Turn, language: Language) -> int:
-    """How surely a user's message is sexual: SURE, FAINT or 0. The companion's are read with what they answer."""
+    """How surely a user's message is sexual: SURE where lists and classifier agree. The companion's have their gate."""
     if turn.role == "companion":
         return 0
-    if any(one.category.startswith("sexual.") and one.score >= REVIEW for one in find_listed(turn.content, language)):
-        return SURE
-    return FAINT if _seems(EXPLICIT, "", turn.content, language) else 0
+    listed = (one.category.startswith("sexual.") and one.score >= REVIEW for one in find_listed(turn.content, language))
+    return any(listed) * FAINT + _seems(EXPLICIT, "", turn.content, language) * FAINT
 
 
 def _age(text: str, language: Language) -> int:
@@ -397,8 +401,8 @@ def near_duplicates(content: ReleaseContent, context: GateContext) -> Iterator[F
     """Items and cases of different families that say nearly the same, and those that another split holds."""
     items = sorted(content.items(), key=lambda item: item.id)
     family = families(items) | {case.id: f"case {case.family}" for case in content.cases}
-    dialogues = [Dialogue(item.id, item.scenario.language, tuple(scenario_texts(item.scenario))) for item in items]
-    dialogues += [Dialogue(case.id, case.language, tuple(case_texts(case))) for case in content.cases]
+    records: list[Scenario | Case] = [*(item.scenario for item in items), *content.cases]
+    dialogues = [Dialogue(one.id, one.language, tuple(item_texts(one))) for one in records]
     import numpy as np
 
     part = map_part([dialogue.to_dict() for dialogue in dialogues], open_index(context.spec.other_splits, THRESHOLD))

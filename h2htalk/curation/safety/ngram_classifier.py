@@ -86,7 +86,8 @@ class Features:
         owners = np.repeat(np.arange(len(texts)), [len(text) for text in marked])
         found = self._runs(units, owners, self.characters, 1)
         if self.words:
-            words = [[2, *map(_checksum, _WORDS[self.hashing].findall(text)), 3] for text in texts]
+            found_words = (_WORDS[self.hashing].findall(text) for text in texts)
+            words = [[2, *(zlib.crc32(w.encode("utf-8", "surrogatepass")) for w in line), 3] for line in found_words]
             units = np.array([code for line in words for code in line], np.uint64)
             owners = np.repeat(np.arange(len(texts)), [len(line) for line in words])
             found += self._runs(units, owners, self.words, 2)
@@ -238,10 +239,6 @@ def windows(folded: str, limit: int) -> Iterator[tuple[int, int]]:
         yield start, start + cut
         start += cut
     yield start, len(folded)
-
-
-def _checksum(word: str) -> int:
-    return zlib.crc32(word.encode("utf-8", "surrogatepass"))
 
 
 def _mixed(hashes: NDArray[np.uint64]) -> NDArray[np.uint64]:

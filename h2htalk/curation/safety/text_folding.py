@@ -16,6 +16,8 @@ from h2htalk.text.chinese_characters import simplified
 
 # Scripts whose accents are removed; elsewhere (Japanese, Korean, Indic) marks are part of the letter.
 _ACCENTED = ("LATIN", "GREEK", "CYRILLIC")
+# Accents that combine, and signs that choose a variant.
+_REMOVED = re.compile("[\u0300-\u036f\ufe00-\ufe0f\U000e0100-\U000e01ef\u115f]")
 # "don't", "dont" and "don’t" are one word; no cue reaches over the end of a sentence.
 _SPELLING = str.maketrans(
     dict.fromkeys("'`´‘’ʼ＇", "")
@@ -91,7 +93,7 @@ def _fold_character(character: str) -> str:
         return "\ufffd"
     if category == "Cc":
         return " "
-    if category == "Cf" or _is_variation_or_accent(ord(character)):
+    if category == "Cf" or _REMOVED.match(character):
         return ""
     if character.isascii():
         return character.lower()
@@ -100,7 +102,3 @@ def _fold_character(character: str) -> str:
         plain = "".join(c for c in unicodedata.normalize("NFKD", character) if not unicodedata.combining(c))
         spelled = plain or spelled
     return simplified(spelled).lower()
-
-
-def _is_variation_or_accent(code: int) -> bool:
-    return 0x0300 <= code <= 0x036F or 0xFE00 <= code <= 0xFE0F or 0xE0100 <= code <= 0xE01EF or code == 0x115F

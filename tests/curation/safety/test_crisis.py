@@ -24,8 +24,6 @@ TAGS = ("crisis.", *OTHER_CODES)
         ("ＩＷＡＮＴ ｔｏ ｄｉｅ but also: kms", "en", "crisis.ideation"),
         ("My friend said she wants to die", "en", None),
         ("我不想活了" + "。" + "哈哈" * 300, "zh", "crisis.ideation"),
-        ("我不\u200b想\u200b活了", "zh", "crisis.ideation"),
-        ("我又自残了", "zh", "crisis.self_harm"),
         ("I want to die", "zh", "crisis.ideation"),
         ("我不想活了", "en", "crisis.ideation"),
         ("我想杀了我爸", "zh", "threat_to_others"),
@@ -45,7 +43,6 @@ def test_plain_words_in_any_spelling(text: str, language: Language, category: st
     ("text", "language"),
     [
         ("I'm dying of laughter at this video", "en"),
-        ("笑死我了，这视频", "zh"),
         ("狗子扑过来的那一下，我说想死你了，它尿了一地", "zh"),
         ("第三章法医要判断是自杀还是他杀", "zh"),
         ("儿子不善表达，性格温和，上高二", "zh"),

