@@ -54,7 +54,7 @@ FUNCTIONS: dict[str, Any] = {
     "english.recognizer:find_addresses": [],
     "english.recognizer:find_organizations": [],
     "english.recognizer:find_persons": [],
-    "english.organizations:_cued": [],
+    "english.recognizer:_cued": [],
     "english.persons:_pets": set(),
     "english.persons:_is_told": False,
     "english.persons:_after_title": 0.0,

@@ -73,12 +73,6 @@ def test_hardly_a_harmless_sentence_is_marked(language: str, most: float) -> Non
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_a_text_is_read_alike_alone_and_among_others(language: str) -> None:
-    for row, spans in named(language)[::9]:
-        assert list(find_names([row["text"]], language)) == [spans]
-
-
-@pytest.mark.parametrize("language", LANGUAGES)
 def test_structured_data_keep_their_floor(language: str) -> None:
     """Recall by exact span, and what touches nothing that is labelled."""
     gold: Counter[str] = Counter()

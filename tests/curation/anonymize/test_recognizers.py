@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import time
 from collections.abc import Callable
 from itertools import pairwise
@@ -15,7 +16,7 @@ from hypothesis import strategies as st
 from h2htalk.curation.anonymize.chinese import recognizer as chinese
 from h2htalk.curation.anonymize.engine.analyzer import find_spans
 from h2htalk.curation.anonymize.english import recognizer as english
-from h2htalk.curation.anonymize.spans import Span
+from h2htalk.curation.anonymize.spans import TYPES, Span, resolve_overlaps
 from h2htalk.curation.anonymize.structured.rules import find_in_text
 
 # By what `by` of a case says; `all` is the whole of `find_spans`.
@@ -100,3 +101,34 @@ def test_time_grows_with_the_length_alone(by: str) -> None:
         if spent[1] > 20 * spent[0] + 0.5:
             slow.append((piece, spent))
     assert slow == []
+
+
+# --- Spans that overlap are settled: nothing that was found shows again ---
+
+SPANS = st.builds(
+    lambda at, length, kind, score: Span(at, at + length, kind, score),
+    st.integers(0, 40),
+    st.integers(1, 9),
+    st.sampled_from(TYPES),
+    st.sampled_from([0.5, 0.6, 0.9]),
+)
+
+
+@given(st.lists(SPANS, max_size=12))
+def test_every_character_stays_marked_and_once(found: list[Span]) -> None:
+    settled = resolve_overlaps(found)
+    marked = [at for span in settled for at in range(span.start, span.end)]
+    assert sorted(marked) == sorted({at for span in found for at in range(span.start, span.end)})
+    assert settled == sorted(settled)
+
+
+@given(st.lists(SPANS, max_size=8), st.integers(0, 99))
+def test_the_order_of_finding_does_not_matter(found: list[Span], seed: int) -> None:
+    shuffled = random.Random(seed).sample(found, len(found))
+    assert resolve_overlaps(shuffled) == resolve_overlaps(found)
+
+
+def test_the_surer_stays_then_the_longer_then_the_type_that_stands_first() -> None:
+    assert resolve_overlaps([Span(0, 5, "PERSON", 0.6), Span(0, 5, "QQ", 0.9)]) == [Span(0, 5, "QQ", 0.9)]
+    assert resolve_overlaps([Span(0, 5, "PERSON", 0.6), Span(0, 3, "ADDRESS", 0.6)]) == [Span(0, 5, "PERSON", 0.6)]
+    assert resolve_overlaps([Span(0, 5, "PERSON", 0.6), Span(0, 5, "ADDRESS", 0.6)]) == [Span(0, 5, "ADDRESS", 0.6)]

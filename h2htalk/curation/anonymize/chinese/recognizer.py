@@ -219,8 +219,6 @@ def _is_word(text: str, segment: Segment) -> bool:
         return right_cue(text, end) < 1
     if shape != "full":
         return False
-    if start and usual(text[start - 1 : start + 1]) and surnames().get(word[0], -99.0) < _FREQUENT_SURNAME:
-        return True  # 有钱|可挣
     rare = surnames().get(word[:2], surnames().get(word[0], -99.0)) < _RARE_SURNAME
     if not listed_characters(word) and (rare or len(word) == 2) and word[0] != word[1]:
         return True
@@ -245,17 +243,9 @@ def _known(text: str, segment: Segment) -> bool:
     """Whether a public or fictional figure is meant: by the list, or by what is said of the work."""
     if segment.cue < STRONG and _listed(text, segment.start, segment.end):
         return True
+    if segment.cue >= KIN or "+" in segment.shape or segment.shape in ("title", "nick"):
+        return False
     before = text[max(0, segment.start - 8) : segment.start]
-    if before.endswith("叫"):
-        return _PERSON["famous"].search(before[:-1]) is not None
-    if _PERSON["law"].match(text, segment.end):
-        return True
-    if segment.cue >= KIN:
-        return False
-    if _PERSON["theory"].match(text, segment.end):
-        return True
-    if "+" in segment.shape or segment.shape in ("title", "nick"):
-        return False
     return _PERSON["work"].match(text, segment.end) is not None or _PERSON["famous"].search(before) is not None
 
 

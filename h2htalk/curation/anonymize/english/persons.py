@@ -216,7 +216,7 @@ def _in_lower_case(tokens: Tokens, index: int, word: str, kind: int) -> float:
     """A frequent given name says enough by itself; a rarer one needs a verb of people or a surname at its side."""
     hints = words().hints
     before = tokens.word(index - 1)
-    if kind < RARE or before in hint("before_a_type") or tokens.foreign(index):
+    if kind < RARE or before in hint("before_a_type"):
         return 0.0
     shown = acts_as_person(tokens, index) or (before in hints["person_before"] and not tokens.opens[index])
     if kind == COMMON and len(word) > 3:

@@ -152,10 +152,6 @@ class Tokens:
         """No mark and no line end stands between the word and the one before it."""
         return 0 < index < len(self.words) and not self.opens[index] and "," not in self.gap(index)
 
-    def foreign(self, index: int) -> bool:
-        """Whether the words around are Spanish or French: then small words are no evidence."""
-        return sum(word in hint("foreign") for word in self.words[max(0, index - 8) : index + 9]) > 2
-
     def block(self, spans: Iterable[Span]) -> None:
         """Words that lie in a span are nobody's name from now on. Spans in any order."""
         ordered = sorted(spans)

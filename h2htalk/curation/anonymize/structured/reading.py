@@ -61,8 +61,6 @@ _RE = patterns("number_cues")
 _NUMBERED = frozenset(["account", "id", "card", "plate", "qq", "wechat", "other"])
 # Kinds that name a situation, not a value: they count only as what a message is about.
 _SITUATIONS = frozenset(["vehicle", "adding", "profile", "counter"])
-# Kinds whose values are no bare digits.
-_NO_DIGITS = frozenset(["email", "url", "ip"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,11 +84,6 @@ class Near:
     def nearest(self) -> str:
         """The kind of the nearest cue, or ''."""
         return self.kinds[0][0] if self.kinds else ""
-
-    def fitting(self, length: int) -> Near:
-        """These cues without those that cannot be meant: no bare number of `length` digits is such a thing."""
-        out = _NO_DIGITS | ({"plate"} if length > 6 else set()) | ({"id"} if length not in (15, 17, 18) else set())
-        return Near(tuple(kind for kind in self.kinds if kind[0] not in out), self.around)
 
     def nearest_is_impersonal(self, reach: int) -> bool:
         """Whether the nearest cue is one of nobody's numbers, at most `reach` characters away."""

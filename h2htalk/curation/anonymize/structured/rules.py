@@ -416,8 +416,6 @@ def _start(window: Window, text: str, kind: str) -> int:
 
 def _identify(window: Window, reading: Reading) -> tuple[str, str, float]:
     """The type of a window, its rule, and how sure. A public line has the empty type: taken, and then left in."""
-    if reading.language == "zh":
-        window = replace(window, near=window.near.fitting(len(window.digits)))
     if numbers.is_public(window, reading.language):
         return "", "public line", 1.0
     amount = _DIGITS["unit"].match(reading.text, window.end) is not None
