@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, Field, PlainSerializer
 
 from h2htalk.data.languages import Language
-from h2htalk.data.records import Id, Text, adapter, read_record, strict_record
+from h2htalk.data.records import Id, adapter, read_record, strict_record
 from h2htalk.data.scenario import Turn
 from h2htalk.errors import DataError, RoundError, quoted
 from h2htalk.rounds.questions import Question, Value
@@ -48,7 +48,7 @@ class Item:
     context: Annotated[tuple[tuple[str, str], ...], BeforeValidator(_passages), PlainSerializer(dict)] = ()
     response: str = ""
     reference: str = ""
-    labels: tuple[Text, ...] = ()
+    labels: tuple[Id, ...] = ()
     crisis: bool = False
     explicit: bool = False
     tags: tuple[str, ...] = ()
