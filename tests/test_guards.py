@@ -122,7 +122,7 @@ BUDGETS = {
     "benchmark": 10869,
     "chat": 5276,
     "cli": 1133,
-    "curation": 17760,
+    "curation": 17765,
     "data": 3983,
     "rounds": 6784,
     "text": 3232,

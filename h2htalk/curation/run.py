@@ -19,12 +19,12 @@ from typing import Any, TypeVar
 
 from h2htalk.chat.store.model_calls import CallSettings
 from h2htalk.curation.outcomes import PartRule
-from h2htalk.curation.stage_folder import RecordCounts, StageFolder
+from h2htalk.curation.stage_folder import KEPT, RecordCounts, StageFolder
 from h2htalk.curation.stages import find_stage, stage_before
 from h2htalk.curation.workspace import Workspace
 from h2htalk.data.erasure.folder_kinds import remove_for_good, remove_partial_files
 from h2htalk.data.files import read_json_object, remove_file, write_json
-from h2htalk.errors import ConfigError, IncompleteError
+from h2htalk.errors import ConfigError, DataError, IncompleteError
 from h2htalk.parallel import ProcessPool, usable_cores
 from h2htalk.progress import Progress
 from h2htalk.text.escaping import printable
@@ -150,7 +150,12 @@ def in_processes(
 def _make(
     rule: PartRule, before: StageFolder, folder: StageFolder, part: str, stage: str
 ) -> RecordCounts | IncompleteError:
-    records = list(before.part_records(part))
+    records, written = list(before.part_records(part)), before.counts(part).written
+    if len(records) != written:
+        raise DataError(
+            f"{before.file(KEPT, part)}: has {len(records):,} records, but {written:,} were written; put the file back "
+            "as it was, or make its stage again with --from-stage"
+        )
     try:
         outcomes = rule(records, part)
     except IncompleteError as error:

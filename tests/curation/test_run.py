@@ -56,6 +56,17 @@ def test_other_settings_are_an_error_that_names_them(tmp_path: Path) -> None:
         run_stage(stage("anonymize", KEEPING, 2, operators={}, allow=["Nora"]), workspace, processes=1)
 
 
+@pytest.mark.parametrize("left", ["lines", "nothing"])
+def test_missing_records_of_the_stage_before_are_an_error(tmp_path: Path, left: str) -> None:
+    workspace = gathered(tmp_path, MADE)
+    path = workspace.stage("gather").file("kept", "part-00001")
+    lines = path.read_text().splitlines(keepends=True)
+    path.unlink() if left == "nothing" else path.write_text("".join(lines[:-1]))
+    with pytest.raises(DataError, match=r"part-00001\.jsonl: has [02] records, but 3 were written"):
+        run_stage(stage("anonymize", KEEPING), workspace, processes=1)
+    assert not workspace.stage("anonymize").finished
+
+
 # --- Removal ------------------------------------------------------------------------------------------------------
 
 
