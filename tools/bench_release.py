@@ -2,27 +2,31 @@
 
     python tools/bench_release.py [FOLDER]
 
-Makes a workspace of mock dialogues and two closed rounds in FOLDER (default: a temporary one; kept if named, so that a
-second call measures alone), then runs `release build` and `release check`, and prints CPU seconds and peak memory of
-each. The results are in docs/measurements.md.
+Makes a workspace of invented dialogues and two closed rounds in FOLDER (default: a temporary one; kept if named, so
+that a second call measures alone), then runs `release build` and `release check`, and prints CPU seconds and peak
+memory of each. The results are in docs/measurements.md.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import random
+import re
 import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
+from itertools import cycle
 from pathlib import Path
 
 from h2htalk.curation.candidates import Candidate, Reference
-from h2htalk.curation.gather.mock_dialogues import PERSONAL_EVERY, mock_dialogues
 from h2htalk.curation.outcomes import Kept
 from h2htalk.curation.run import StageRun, claim
 from h2htalk.curation.stage_folder import part_name
 from h2htalk.curation.workspace import Workspace
+from h2htalk.data.languages import LANGUAGES, Language
 from h2htalk.data.scenario import Dialogue, Scenario, bundled_personas
 from h2htalk.rounds.annotations import Annotation
 from h2htalk.rounds.lifecycle import close_round, open_round
@@ -32,6 +36,7 @@ from h2htalk.rounds.settings import make_spec
 from h2htalk.rounds.spreadsheets.platform import SpreadsheetPlatform
 from h2htalk.text.contracts.contract import check_scenario
 
+EXAMPLES = Path(__file__).parents[1] / "examples"
 CANDIDATES, CROWD, EXPERTS = 20_000, 4, 3  # 20 instead of 4: 1.4 million votes
 TAGS = {"complexity": "basic", "interaction": "casual", "risk": "none"}
 EMOTIONS = ("joy", "sadness", "hope", "anger")
@@ -48,14 +53,26 @@ dialogue_emotion = 4650
 """
 
 
+def dialogues() -> Iterator[tuple[Language, list[dict[str, str]]]]:
+    """Dialogues of two exchanges, whose messages are sentences of the example's, drawn at random; without an end."""
+    said: dict[tuple[Language, str], list[str]] = {}
+    for language in LANGUAGES:
+        lines = (EXAMPLES / f"raw_{language}.jsonl").read_text(encoding="utf-8").splitlines()
+        # Every third dialogue has planted personal data.
+        for message in (one for row, line in enumerate(lines, 1) if row % 3 for one in json.loads(line)["messages"]):
+            said.setdefault((language, message["role"]), []).extend(
+                re.findall(r"[^.?!。？！]+[.?!。？！]", message["content"])
+            )
+    rng = random.Random(5)
+    for language in cycle(LANGUAGES):
+        roles = ("user", "companion") * 2
+        yield language, [{"role": one, "content": "".join(rng.sample(said[language, one], 3)).strip()} for one in roles]
+
+
 def candidates() -> list[Candidate]:
-    """Candidates of as many dialogues, in both languages; those with planted personal data are left out."""
+    """Candidates of as many dialogues, in both languages."""
     persona, found = bundled_personas()["nora"], []
-    for row, dialogue in enumerate(mock_dialogues(10 * CANDIDATES, seed=5), 1):
-        turns = [turn.to_dict() for turn in dialogue.messages]
-        language = dialogue.language
-        if row % PERSONAL_EVERY == 0 or len(turns) < 4:
-            continue
+    for row, (language, turns) in enumerate(dialogues(), 1):
         name = f"bench-{row:06}"
         record = {
             "id": f"{name}:dialogue_emotion",

@@ -102,13 +102,13 @@ def _raw_items(spec: CurateSpec) -> tuple[_Count, str]:
     settings = spec.section(GatherSettings)
     count, places = 0, []
     for source in settings.sources:
-        plan = plan_source(source, spec.folder, settings.mock_dialogues)
+        plan = plan_source(source, spec.folder)
         if source.path.startswith("hub:"):
             places.append(f"{source.name} ({source.path}, not counted)")
             continue
         items = sum(1 for _ in plan.items(lambda size: None))
         count += items
-        places.append(f"{source.name} ({plan.place or 'mock dialogues'}, {items:,})")
+        places.append(f"{source.name} ({plan.place}, {items:,})")
     if settings.simulate.dialogues:
         simulated = settings.simulate.dialogues * len(settings.simulate.languages)
         count += simulated

@@ -28,7 +28,6 @@ from h2htalk.errors import ConfigError, quoted, suggest
 
 T = TypeVar("T")
 SIMULATED = "simulated"  # the name of the source of simulated dialogues
-_MOST_DIALOGUES = 10_000_000
 _EMOTIONS = ("joy", "sadness", "loneliness", "anxiety", "anger", "calm")
 _NAME = re.compile(r"\w[\w.-]{0,59}")
 
@@ -142,7 +141,7 @@ class SimulateSettings:
     user: ModelName = ""  # as in `h2htalk evaluate` (`embedded`, `openai:gpt-4o`, `scripted:FILE`)
     companion: ModelName = ""
     # Of each language; every interaction x emotion x complexity gets the same number.
-    dialogues: Annotated[int, Field(ge=0, le=_MOST_DIALOGUES)] = 0
+    dialogues: Annotated[int, Field(ge=0, le=10_000_000)] = 0
     turns: Annotated[int, Field(ge=2, le=1000)] = 6  # messages of a dialogue at most
     languages: Annotated[tuple[_LanguageCode, ...], Field(min_length=1), AfterValidator(_unique)] = LANGUAGES
     personas: Annotated[tuple[str, ...], AfterValidator(_unique)] = ()  # of the companion; empty: all bundled ones
@@ -158,8 +157,6 @@ class GatherSettings:
     sources: Annotated[tuple[Source, ...], AfterValidator(_unique_sources)] = ()
     simulate: SimulateSettings = field(default_factory=SimulateSettings)
     licence: str = "CC-BY-4.0"  # of the release; a source that it does not allow is refused before anything is read
-    # For a source whose path names an unset environment variable; with 0 such a path is an error.
-    mock_dialogues: Annotated[int, Field(ge=0, le=_MOST_DIALOGUES)] = 0
 
 
 # --- The other stages -----------------------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ from h2htalk.curation.stages import ComposeSettings
 from h2htalk.curation.workspace import Workspace
 from h2htalk.data.scenario import Dialogue, Turn
 
+EXAMPLES = Path(__file__).parents[2] / "examples"
 NOTHING = '{"evidence": "Greetings only.", "proposals": []}'
 PLANS = [{"time": "09:00", "activity": "Opens the bookshop"}, {"time": "17:30", "activity": "Closes up"}]
 TAGS = {
@@ -67,6 +68,23 @@ def talk(number: int = 1, **changes: object) -> Dialogue:
     turns = tuple(Turn("companion" if at % 2 else "user", text) for at, text in enumerate(texts))
     record = Dialogue(f"made-{number:06}", "en", turns, {"source": "made", "row": number}, "CC0-1.0", {})
     return Dialogue.from_dict(record.to_dict() | changes)
+
+
+def raw_dialogues(count: int) -> list[Dialogue]:
+    """The first dialogues of the example in each language, so many of each."""
+    found = []
+    for language in ("en", "zh"):
+        lines = (EXAMPLES / f"raw_{language}.jsonl").read_text(encoding="utf-8").splitlines()[:count]
+        for row, line in enumerate(lines, 1):
+            provenance = {"source": "made", "row": row}
+            record = {
+                "id": f"{language}-{row:06}",
+                "language": language,
+                "provenance": provenance,
+                "licence": "CC0-1.0",
+            }
+            found.append(Dialogue.from_dict(record | json.loads(line)))
+    return found
 
 
 def proposal(subtask: str, **changes: object) -> dict[str, Any]:

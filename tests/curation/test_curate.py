@@ -18,27 +18,26 @@ from h2htalk.curation.erase import erase
 from h2htalk.curation.stages import STAGES
 from h2htalk.errors import ConfigError
 
+RAW = Path(__file__).parents[2] / "examples" / "raw_en.jsonl"
 SPEC = """
 workspace = "work"
 part = 4
 processes = 1
 
-[gather]
-mock_dialogues = 8
-
 [[gather.sources]]
 name = "made"
-path = "$H2HTALK_NO_SUCH_FOLDER/en.jsonl"
-format = "messages"
+path = "RAW"
+format = "dialogues"
 language = "en"
 licence = "CC0-1.0"
+limit = 8
 
 [compose]
 model = "scripted:composer.jsonl"
 
 [review]
 model = "scripted:reviewer.jsonl"
-"""
+""".replace("RAW", str(RAW))
 
 
 def verdict(score: int = 5) -> str:
@@ -78,7 +77,7 @@ def curated(spec: Path, finished: Path) -> Path:
 @pytest.mark.parametrize(
     ("old", "new", "stages", "from_stage", "message"),
     [
-        ("$H2HTALK_NO_SUCH_FOLDER/en.jsonl", "gone.jsonl", (), "gather", "gone.jsonl: no such file"),
+        (str(RAW), "gone.jsonl", (), "gather", "gone.jsonl: no such file"),
         ("scripted:reviewer.jsonl", "", (), "review", "review.model is empty"),
         ("part = 4", "part = 5", (), "review", "another setting of part; .* --from-stage gather"),
         ("", "", ("review",), "gather", "--from-stage gather would remove it .* only review would be made"),
@@ -144,7 +143,7 @@ def test_a_dry_run_estimates_every_stage_and_writes_nothing(spec: Path, monkeypa
     assert done.returncode == 0
     assert all_files(spec.parent) == before
     lines = done.stdout.splitlines()
-    assert lines[0] == "gather     to make: reads 8 items from made (mock dialogues, 8)"
+    assert lines[0] == f"gather     to make: reads 8 items from made ({RAW}, 8)"
     assert "anonymize  to make: reads at most 8 dialogues from gather" in lines
     # Of each dialogue one call for proposals, and a reference for each of eight candidates.
     assert "openai:gpt-4o: likely 32, at most 72 calls; likely " in done.stdout
@@ -162,7 +161,7 @@ def test_a_dry_run_knows_what_is_finished(spec: Path) -> None:
     with pytest.raises(ConfigError, match="the stage is not finished"):
         estimate_run(spec, ["dedup"])
     assert all_files(spec.parent) == before
-    spec.write_text(SPEC.replace("= 8", "= 9"))
+    spec.write_text(SPEC.replace("limit = 8", "limit = 9"))
     with pytest.raises(ConfigError, match="another setting of sources"):
         estimate_run(spec)
 

@@ -28,22 +28,21 @@ part = 8
 processes = 2
 prices = "prices.toml"
 
-[gather]
-mock_dialogues = 60
-
 [[gather.sources]]
 name = "made_en"
-path = "$H2HTALK_NO_SUCH_FOLDER/en.jsonl"
-format = "messages"
+path = "RAW/raw_en.jsonl"
+format = "dialogues"
 language = "en"
 licence = "CC0-1.0"
+limit = 60
 
 [[gather.sources]]
 name = "made_zh"
-path = "$H2HTALK_NO_SUCH_FOLDER/zh.jsonl"
-format = "messages"
+path = "RAW/raw_zh.jsonl"
+format = "dialogues"
 language = "zh"
 licence = "CC0-1.0"
+limit = 60
 
 [compose]
 model = "openai:gpt-test"
@@ -52,7 +51,7 @@ references = 1
 [review]
 model = "anthropic:claude-test"
 samples = 2
-"""
+""".replace("RAW", str(Path(__file__).parents[2] / "examples"))
 
 
 def made(folder: Path) -> Path:

@@ -23,9 +23,6 @@ processes = 1
 prompts = "prompts"
 prices = "prices.toml"
 
-[gather]
-mock_dialogues = 4
-
 [gather.simulate]
 user = "scripted:models/user.jsonl"
 companion = "scripted:$MODELS/companion.jsonl"
@@ -38,13 +35,6 @@ name = "chat"
 path = "raw/chat.jsonl"
 format = "messages"
 language = "en"
-licence = "CC0-1.0"
-
-[[gather.sources]]
-name = "made"
-path = "$H2HTALK_NO_SUCH_FOLDER/made.jsonl"
-format = "messages"
-language = "zh"
 licence = "CC0-1.0"
 
 [safety]

@@ -13,7 +13,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from h2htalk.curation.gather.mock_dialogues import mock_dialogues
 from h2htalk.curation.safety.crisis import crisis_cues
 from h2htalk.curation.safety.text_folding import fold_spelling
 from h2htalk.data.languages import Language
@@ -96,14 +95,12 @@ def harmless(language: Language, data: Path) -> list[Text]:
 
 
 def everyday(language: Language) -> Iterator[Text]:
-    """Small concrete things of ordinary days, which people in a crisis speak of too: generated dialogues, and of the
+    """Small concrete things of ordinary days, which people in a crisis speak of too: generated lines, and of the
     bundled split every other scenario whose risk is none (the others are for measuring), turns and references."""
-    for dialogue in mock_dialogues(400, 1, language):
-        for turn in dialogue.messages:
-            if turn.role == "user":
-                yield Text(turn.content, False, 0.5, "own harmless generated")
-                for sentence in _sentences(turn.content):
-                    yield Text(sentence, False, 0.3, "own harmless generated")
+    for line in (CRISIS / f"generated_{language}.txt").read_text(encoding="utf-8").splitlines():
+        yield Text(line, False, 0.5, "own harmless generated")
+        for sentence in _sentences(line):
+            yield Text(sentence, False, 0.3, "own harmless generated")
     for scenario in everyday_scenarios(language)[::2]:
         said = [turn.content for turn in scenario.turns] + [scenario.reference]
         for text in said:

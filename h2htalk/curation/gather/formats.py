@@ -66,7 +66,7 @@ class RawDialogue:
     metadata: Mapping[str, str | list[str]] = field(default_factory=dict)
     language: Language | None = None  # of the record, where it has its own
     licence: str | None = None
-    tags: tuple[str, ...] = ()  # counted in the summary (`undated`, `mock`)
+    tags: tuple[str, ...] = ()  # counted in the summary (`undated`)
 
 
 def read_messages(record: Any, roles: RoleNames = ROLE_NAMES) -> RawDialogue:

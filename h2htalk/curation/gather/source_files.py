@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import zlib
 from array import array
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -11,7 +10,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from h2htalk.curation.gather import mock_dialogues
 from h2htalk.curation.gather.formats import (
     COLUMNS,
     MEMORY_BANK,
@@ -39,8 +37,6 @@ from h2htalk.curation.stages import Source, resolve_path
 from h2htalk.data.files import is_whole
 from h2htalk.errors import ConfigError, listed, quoted, suggest
 
-# The tag and the format of mock dialogues.
-MOCK = "mock"
 # Two strangers begin with the same words; where the file names no person, fewer characters are no conversation.
 LEAST_CHARACTERS = 40
 
@@ -88,25 +84,23 @@ class SourcePlan:
 
     source: Source
     place: str  # for messages
-    files: tuple[SourceFile, ...]  # in the order in which they are read; without any it has mock dialogues
-    limit: int | None  # of dialogues
-    message: str = ""  # says that mock dialogues replace files
+    files: tuple[SourceFile, ...]  # in the order in which they are read
     name_keys: tuple[str, ...] = ()  # of records, beside the usual ones, that hold the user's name
 
     @property
     def sha256(self) -> str:
         """Of all its files."""
-        return _combined([file.sha256 for file in self.files] or [f"{MOCK}-{mock_dialogues.VERSION}"])
+        return _combined([file.sha256 for file in self.files])
 
     def to_settings(self) -> dict[str, Any]:
         """What changes its dialogues; the place of the files does not."""
         source = self.source
         return {
             "name": source.name,
-            "format": source.format if self.files else MOCK,
+            "format": source.format,
             "language": source.language,
             "licence": source.licence,
-            "limit": self.limit,
+            "limit": source.limit,
             "roles": dict(source.roles),
             "columns": dict(source.columns),
             "sha256": self.sha256,
@@ -120,16 +114,15 @@ class SourcePlan:
         name, before, count = self.source.name, 0, 0
         person, question = _numbers(f"{name}-p"), _numbers(f"{name}-q")
         unseen, keys = set(self.source.columns.values()), dict[str, None]()
-        for file in self.files or (None,):
-            last, skipped = 0, None if file and file.start else 0
+        for file in self.files:
+            last, skipped = 0, None if file.start else 0
             for row, line, content in self._contents(file, on_read, unseen, keys):
                 skipped = row - 1 if skipped is None else skipped
                 last = row - skipped
                 named = (person(content.person), question(content.question)) if isinstance(content, RawDialogue) else ()
-                where = (file.name, file.update) if file else ("", 0)
-                yield Item(f"{name}-{before + last:06}", before + last, line, content, *where, *named)
+                yield Item(f"{name}-{before + last:06}", before + last, line, content, file.name, file.update, *named)
                 count += 1
-                if count == self.limit:
+                if count == self.source.limit:
                     return
             before += last
         if unseen and keys:
@@ -139,18 +132,10 @@ class SourcePlan:
             )
 
     def _contents(
-        self, file: SourceFile | None, on_read: OnRead, unseen: set[str], keys: dict[str, None]
+        self, file: SourceFile, on_read: OnRead, unseen: set[str], keys: dict[str, None]
     ) -> Iterator[tuple[int, int | None, RawDialogue | RefusedItem]]:
         """Row, line and dialogue of each item of a file; removes from `unseen` what a record has."""
-        source = self.source
-        if file is None:
-            seed = zlib.crc32(source.name.encode())  # different dialogues for each source
-            made = mock_dialogues.mock_dialogues(self.limit or 0, seed, source.language)
-            for row, dialogue in enumerate(made, 1):
-                turns = tuple((turn.role, turn.content) for turn in dialogue.messages)
-                metadata = {key: str(value) for key, value in dialogue.metadata.items()}
-                yield row, row, RawDialogue(turns, metadata=metadata, licence=mock_dialogues.LICENCE, tags=(MOCK,))
-        elif source.format == MEMORY_BANK:
+        if self.source.format == MEMORY_BANK:
             days = (day for key, user in json_members(file.path, on_read) for day in read_days(key, user))
             yield from ((row, None, content) for row, content in enumerate(days, 1))
         else:
@@ -199,16 +184,12 @@ def _numbers(prefix: str) -> Callable[[str | None], str | None]:
 
 
 def plan_source(
-    source: Source, folder: Path, mock: int, gathered: Sequence[Mapping[str, Any]] | None = None, update: int = 0
+    source: Source, folder: Path, gathered: Sequence[Mapping[str, Any]] | None = None, update: int = 0
 ) -> SourcePlan:
-    """Find the files of a source; where a variable in its path is not set, use `mock` generated dialogues instead.
+    """Find the files of a source, whose relative path is relative to `folder`.
 
-    Args:
-        source: its settings.
-        folder: relative paths are relative to it.
-        mock: number of dialogues; with 0 such a variable is an error.
-        gathered: the files that the stage has read (`SourceFile.to_dict`); None: nothing was.
-        update: number of an update, which reads new files and new lines too; 0: there is none.
+    `gathered`: the files that the stage has read (`SourceFile.to_dict`); None: nothing was. `update`: the number of an
+    update, which reads new files and new lines too; 0: there is none.
 
     Raises ConfigError where there is no such file or the format cannot be read from it, and ChangedSourceError, which
     names it, where a gathered file has changed, or there is something new and no `update`.
@@ -221,15 +202,7 @@ def plan_source(
     try:
         path = Path(source.path) if source.path.startswith("hub:") else resolve_path(source.path, folder)
     except KeyError as unset:
-        variable = f"${unset.args[0]}"
-        if not mock:
-            raise ConfigError(
-                f"{where}: {variable} is not set; set it to the folder of the data, or set "
-                "gather.mock_dialogues to a number of dialogues to generate instead"
-            ) from None
-        count = min(mock, source.limit or mock)
-        message = f"gather: {variable} is not set; {where} gets {count} mock dialogues instead"
-        return SourcePlan(source, "", (), count, message)
+        raise ConfigError(f"{where}: ${unset.args[0]} is not set; set it to the folder of the data") from None
     except ValueError as error:
         raise ConfigError(f"{where}: {error}") from error
     named = {"": path} if source.path.startswith("hub:") else _files(path)
@@ -243,7 +216,7 @@ def plan_source(
         files = tuple(_hashed(file, name) for name, file in named.items())
     else:
         files = _gathered_and_new(named, gathered, f"gather: {where}: the", form, update)
-    return SourcePlan(source, str(path), files, source.limit)
+    return SourcePlan(source, str(path), files)
 
 
 def _hub_dataset(path: str) -> SourceFile:

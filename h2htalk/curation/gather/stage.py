@@ -19,7 +19,6 @@ from h2htalk.curation.gather.cleaning import clean
 from h2htalk.curation.gather.formats import RawDialogue, RefusedItem
 from h2htalk.curation.gather.simulation import PlannedDialogue, Simulation, open_simulation
 from h2htalk.curation.gather.source_files import (
-    MOCK,
     ChangedSourceError,
     Item,
     SourceFile,
@@ -99,9 +98,9 @@ def _plans(spec: CurateSpec, workspace: Workspace, update: int = 0) -> tuple[lis
     plans, messages, changed = [], [], []
     for source in settings.sources:
         try:
-            plan = plan_source(source, spec.folder, settings.mock_dialogues, gathered.get(source.name) or None, update)
+            plan = plan_source(source, spec.folder, gathered.get(source.name) or None, update)
         except ChangedSourceError as error:
-            plan = plan_source(source, spec.folder, settings.mock_dialogues)
+            plan = plan_source(source, spec.folder)
             if not folder.finished or not workspace.erased_from(source.name):
                 changed.append(str(error))
             else:  # its owner may have deleted the lines of the erased, which changes nothing for the others
@@ -110,7 +109,6 @@ def _plans(spec: CurateSpec, workspace: Workspace, update: int = 0) -> tuple[lis
                     f"gather: the file of source {source.name!r} has changed since somebody was erased from it; the "
                     "gathered dialogues stay as they are; to read the file again: --from-stage gather"
                 )
-        messages += [plan.message] if plan.message else []
         plans.append(replace(plan, name_keys=name_keys))
     return plans, messages, changed
 
@@ -287,8 +285,6 @@ def _raw_index(item: Item, source: Source) -> dict[str, Any]:
     index: dict[str, Any] = {"file": "/".join(filter(None, (*place, item.file))), "row": item.row, "line": item.line}
     if isinstance(raw := item.content, RawDialogue):
         index |= {"id": raw.raw_id, "person": raw.person, "known_as": item.person}
-        if MOCK in raw.tags:
-            index["file"] = "generated"
     return {key: value for key, value in index.items() if value is not None}
 
 

@@ -8,7 +8,18 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from compose_made import NOTHING, PROPOSALS, REFERENCES, compose, proposal, proposals, reference, script, talk
+from compose_made import (
+    NOTHING,
+    PROPOSALS,
+    REFERENCES,
+    compose,
+    proposal,
+    proposals,
+    raw_dialogues,
+    reference,
+    script,
+    talk,
+)
 from curation_made import finished, run_one
 
 from h2htalk.chat.protocol import Reply, Request
@@ -19,7 +30,6 @@ from h2htalk.curation.compose.generation import (
     read_proposals,
     read_reference,
 )
-from h2htalk.curation.gather.mock_dialogues import mock_dialogues
 from h2htalk.curation.prompts.templates import Prompts
 from h2htalk.curation.safety.evidence import Evidence
 from h2htalk.curation.stages import ComposeSettings
@@ -57,8 +67,8 @@ def test_extracted_candidates_have_the_reply_of_the_dialogue(tmp_path: Path) -> 
     assert (counts.read, counts.kept, counts.written, counts.rejected) == (1, 1, 2, 0)
 
 
-def test_candidates_of_mock_dialogues_keep_their_contracts(tmp_path: Path) -> None:
-    workspace, counts = compose(tmp_path, list(mock_dialogues(60, 1)))
+def test_extracted_candidates_keep_their_contracts(tmp_path: Path) -> None:
+    workspace, counts = compose(tmp_path, raw_dialogues(30))
     found = read(workspace)
     assert counts.kept + counts.rejected == counts.read == 60
     assert counts.kept >= 40
@@ -261,7 +271,7 @@ def test_failed_calls_leave_the_part_unwritten(tmp_path: Path) -> None:
 
 
 def test_results_do_not_depend_on_parts_or_processes(tmp_path: Path) -> None:
-    dialogues = list(mock_dialogues(30, 2))
+    dialogues = raw_dialogues(15)
     found = []
     for part, processes in ((30, 1), (7, 2)):
         workspace = finished(tmp_path / str(part), "dedup", [d.to_dict() for d in dialogues], part)

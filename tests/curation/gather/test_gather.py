@@ -265,25 +265,6 @@ def test_all_states_of_a_conversation_are_erased_together(tmp_path: Path, asked:
     assert [record["id"] for record in again.stage("gather").records()] == ["log-000002"]
 
 
-# --- Mock dialogues --------------------------------------------------------------------------------------
-
-
-def test_mock_dialogues_replace_missing_data(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.delenv("NO_DATA", raising=False)
-    sources = (source(path="$NO_DATA/a"), source("zh", path="$NO_DATA/b", language="zh", limit=3))
-    counts = gather(tmp_path, *sources, mock_dialogues=8)
-    assert capsys.readouterr().err.splitlines()[:2] == [
-        "gather: $NO_DATA is not set; source 'chat' gets 8 mock dialogues instead",
-        "gather: $NO_DATA is not set; source 'zh' gets 3 mock dialogues instead",
-    ]
-    assert (counts.kept, counts.tags) == (11, {"mock": 11})
-    assert [d.language for d in kept(tmp_path)] == ["en"] * 8 + ["zh"] * 3
-    with pytest.raises(ConfigError, match=r"\$NO_DATA is not set; set it to the folder"):
-        gather(tmp_path, *sources, workspace="other")
-
-
 # --- Real data ----------------------------------------------------------------------------------------------------
 
 

@@ -80,6 +80,8 @@ def test_a_folder_and_a_pattern_are_read_in_the_order_of_names(tmp_path: Path) -
     assert read(tmp_path, limit=3) == items[:3]
     with pytest.raises(ConfigError, match="no such file"):
         read(tmp_path / "*.csv")
+    with pytest.raises(ConfigError, match=r"\$NO_SUCH is not set; set it to the folder"):
+        read(Path("$NO_SUCH/a.jsonl"))
     (tmp_path / "empty").mkdir()
     with pytest.raises(ConfigError, match="the folder holds no file to read"):
         read(tmp_path / "empty")
@@ -114,7 +116,7 @@ def test_a_saved_data_set_is_read_by_its_split(tmp_path: Path) -> None:
 def test_a_data_set_of_the_hub_needs_its_commit() -> None:
     with pytest.raises(ConfigError, match="40 digits"):
         read("hub:owner/name@main")
-    plan = plan_source(Source("s", f"hub:owner/name@{COMMIT}:en#train", "messages", "en", "MIT"), Path("/"), 0)
+    plan = plan_source(Source("s", f"hub:owner/name@{COMMIT}:en#train", "messages", "en", "MIT"), Path("/"))
     assert plan.to_settings()["sha256"] == f"hub:owner/name@{COMMIT}:en#train"
 
 
