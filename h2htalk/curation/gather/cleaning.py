@@ -21,13 +21,12 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from h2htalk.curation.gather.formats import RawDialogue, RefusedItem
+from h2htalk.curation.gather.formats import SURROGATE, RawDialogue, RefusedItem
 from h2htalk.data.languages import Language
 from h2htalk.data.scenario import Role, Turn
 from h2htalk.text.language_data import language_patterns
 
 LONGEST_MESSAGE = 100_000  # characters
-_SURROGATE = re.compile("[\ud800-\udfff]")
 # Marks, embeddings, overrides and isolates that change the direction of text.
 _DIRECTION = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 _CONTROL = re.compile("[\x01-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
@@ -61,7 +60,8 @@ def clean(raw: RawDialogue, language: Language) -> Cleaned:
         raise RefusedItem("one_speaker")
     messages = tuple(Turn(role, "\n".join(texts)) for role, texts in turns)
     for number, turn in enumerate(messages, 1):
-        _require_size(turn.content, message=number)
+        if len(turn.content) > LONGEST_MESSAGE:
+            raise RefusedItem("too_long", message=number, characters=len(turn.content))
     if breaks_off(messages, language):
         raise RefusedItem("truncated")
     metadata = {
@@ -71,15 +71,11 @@ def clean(raw: RawDialogue, language: Language) -> Cleaned:
     return Cleaned(messages, metadata, dict(sorted(removed.items())))
 
 
-def _require_size(text: str, **where: int) -> None:
-    if len(text) > LONGEST_MESSAGE:
-        raise RefusedItem("too_long", **where, characters=len(text))
-
-
 def _readable(text: str, removed: Counter[str], **where: int) -> str:
     """The text without control characters, which act on a reader's screen."""
-    _require_size(text, **where)
-    if not text.isascii() and _SURROGATE.search(text):
+    if len(text) > LONGEST_MESSAGE:
+        raise RefusedItem("too_long", **where, characters=len(text))
+    if not text.isascii() and SURROGATE.search(text):
         raise RefusedItem("encoding", **where)
     if _UNWANTED.search(text) is None:
         return text
@@ -102,6 +98,7 @@ _COMMAS = frozenset(",，、")
 _SHORT_LINE = 12  # characters
 _SENTENCE_END = re.compile(r"[.!?…][\"')\]]*\s|[。！？…]")
 _CLOSING = frozenset(".!?…。！？．~～)）]】》\"'”’」』*")
+_EMOJI = frozenset(("So", "Sk", "Mn", "Cf", "Co"))
 
 
 def breaks_off(messages: Sequence[Turn], language: Language) -> bool:
@@ -131,10 +128,8 @@ def _punctuates(messages: Sequence[Turn]) -> bool:
     if "\n" in last[-_SHORT_LINE:]:
         return False
     others = [turn.content.rstrip() for turn in messages[:-1] if turn.role == messages[-1].role]
-    closed = sum(map(_closes, others)) if others else _SENTENCE_END.search(last) is not None
-    return closed >= 0.8 * max(1, len(others))
-
-
-def _closes(text: str) -> bool:
-    """Whether a text ends like a sentence: with a mark, a closing bracket or quote, or an emoji."""
-    return text[-1] in _CLOSING or unicodedata.category(text[-1]) in ("So", "Sk", "Mn", "Cf", "Co")
+    if not others:
+        return _SENTENCE_END.search(last) is not None
+    # Emoji end a sentence too.
+    closed = sum(text[-1] in _CLOSING or unicodedata.category(text[-1]) in _EMOJI for text in others)
+    return closed >= 0.8 * len(others)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import html
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import date
 from typing import Any
 
-from h2htalk.curation.gather.html_text import plain_text
 from h2htalk.data.languages import Language
 from h2htalk.data.scenario import COMPLEXITIES, INTERACTIONS, Role
 
@@ -96,11 +96,13 @@ def read_dialogue(record: Any, roles: RoleNames = ROLE_NAMES) -> RawDialogue:
     provenance, metadata = (
         value if isinstance(value := record.get(key), Mapping) else {} for key in ("provenance", "metadata")
     )
+    # Other metadata than later stages read may be personal data that no stage would find.
+    texts = ((key, metadata.get(key)) for key in _METADATA)
     return replace(
         raw,
         person=read_name(provenance.get("person")),
         question=read_name(provenance.get("question")),
-        metadata=_known_metadata(metadata),
+        metadata={key: text for key, text in texts if isinstance(text, str) and _METADATA[key].fullmatch(text)},
         language=record.get("language"),
         licence=None if licence == "unknown" else licence,
     )
@@ -185,6 +187,42 @@ def _first(record: Mapping[str, Any], keys: tuple[str, ...]) -> Any:
     return next((record[key] for key in keys if key in record), None)
 
 
+# --- HTML ---------------------------------------------------------------------------------------------------------
+
+_INLINE = """a abbr acronym b big cite code del dfn em font i img ins kbd mark q s samp small span strike strong sub sup
+tt u"""
+_BLOCKS = """article aside blockquote body br center dd div dl dt figure footer form h1 h2 h3 h4 h5 h6 head header hr
+html li main nav ol p pre section table tbody td tfoot th thead tr ul"""
+_HIDDEN = "script style title noscript iframe"
+# Known names only: `<3` and `x < y` are text.
+_BREAKING = re.compile(rf"</?(?:{'|'.join(_BLOCKS.split())})(?:\s[^<>]*)?/?>[ \t]*", re.IGNORECASE)
+_OTHER = re.compile(rf"</?(?:{'|'.join((_INLINE + ' ' + _HIDDEN).split())})(?:\s[^<>]*)?/?>|<!--", re.IGNORECASE)
+SURROGATE = re.compile("[\ud800-\udfff]")
+_BLANK_LINES = re.compile(r"\n[ \t]*(?:\n[ \t]*)+")
+
+
+def plain_text(text: str) -> str:
+    """The text without tags of HTML and with its entities decoded; linear in its length.
+
+    A text without any, or with bytes that were not UTF-8, is unchanged.
+    """
+    if not text.isascii() and SURROGATE.search(text):
+        return text
+    bare, breaks = _BREAKING.subn("\n", text)
+    if _OTHER.search(bare):
+        from selectolax.lexbor import LexborHTMLParser
+
+        tree = LexborHTMLParser(bare)
+        for node in tree.css(_HIDDEN.replace(" ", ",")):
+            node.decompose()
+        bare = tree.text()
+    elif not breaks:
+        return html.unescape(text)
+    else:
+        bare = html.unescape(bare)
+    return _BLANK_LINES.sub("\n\n", bare).strip()
+
+
 # --- Messages -----------------------------------------------------------------------------------------------------
 
 
@@ -197,11 +235,17 @@ def _turns(messages: object, roles: RoleNames) -> tuple[Turns, str | None]:
     for number, message in enumerate(_messages(messages), 1):
         if not isinstance(message, Mapping):
             raise RefusedItem("broken", message=number)
-        role = _role(message, number, roles)
-        if role is not None:
-            turns.append((role, _content(message, number)))
-        elif turns:
+        name = _first(message, _ROLE_KEYS)
+        if not isinstance(name, str):
             raise RefusedItem("role", message=number)
+        name = name.strip().lower()
+        if name not in roles or name in ROLE_NAMES:
+            if name in _TOOLS or message.get("tool_calls") or message.get("function_call"):
+                raise RefusedItem("tool", message=number)
+            if name not in roles and (turns or name not in _INSTRUCTIONS):
+                raise RefusedItem("role", message=number)
+        if name in roles:
+            turns.append((roles[name], _content(message, number)))
         else:
             instructions.append(_content(message, number))
     return tuple(turns), "\n".join(instructions) or None
@@ -222,43 +266,21 @@ def _messages(messages: list[Any]) -> Iterator[Any]:
             yield {"role": role, "content": one.get(key)}
 
 
-def _role(message: Mapping[str, Any], number: int, roles: RoleNames) -> Role | None:
-    """The role of a message; None for instructions."""
-    name = _first(message, _ROLE_KEYS)
-    if not isinstance(name, str):
-        raise RefusedItem("role", message=number)
-    name = name.strip().lower()
-    if name in roles and name not in ROLE_NAMES:
-        return roles[name]
-    if name in _TOOLS or message.get("tool_calls") or message.get("function_call"):
-        raise RefusedItem("tool", message=number)
-    if name not in roles and name not in _INSTRUCTIONS:
-        raise RefusedItem("role", message=number)
-    return roles.get(name)
-
-
 def _content(message: Mapping[str, Any], number: int) -> str:
     content = _first(message, _CONTENT_KEYS)
     if content is None:
         raise RefusedItem("empty", message=number)
-    parts = content if isinstance(content, list) else [content]
-    return "\n".join(_part(part, number) for part in parts)
-
-
-def _part(part: object, number: int) -> str:
-    if isinstance(part, Mapping):
-        kind = part.get("type", "text")
-        if kind in ("tool_use", "tool_result", "tool_call"):
-            raise RefusedItem("tool", message=number)
-        if isinstance(kind, str) and kind not in _TEXT_PARTS:
-            raise RefusedItem("not_text", message=number)
-        part = part.get("text") if isinstance(kind, str) else None
-    if not isinstance(part, str):
-        raise RefusedItem("broken", message=number)
-    return part
-
-
-def _known_metadata(metadata: Mapping[str, Any]) -> dict[str, str]:
-    """The metadata that later stages read; anything else may be personal data that no stage would find."""
-    texts = ((key, metadata.get(key)) for key in _METADATA)
-    return {key: text for key, text in texts if isinstance(text, str) and _METADATA[key].fullmatch(text)}
+    texts = []
+    for part in content if isinstance(content, list) else [content]:
+        text = part
+        if isinstance(part, Mapping):
+            kind = part.get("type", "text")
+            if kind in ("tool_use", "tool_result", "tool_call"):
+                raise RefusedItem("tool", message=number)
+            if isinstance(kind, str) and kind not in _TEXT_PARTS:
+                raise RefusedItem("not_text", message=number)
+            text = part.get("text") if isinstance(kind, str) else None
+        if not isinstance(text, str):
+            raise RefusedItem("broken", message=number)
+        texts.append(text)
+    return "\n".join(texts)

@@ -106,7 +106,9 @@ def _lines(path: Path, on_read: OnRead, start: int, end: int) -> Iterator[Record
     """The values of lines; an empty line has none. A line longer than 64 MiB is refused."""
     compressed = infer_compression(str(path)) is not None
     with _opened(path) as file:
-        number = sum(chunk.count(b"\n") for chunk in _chunks(file, start))
+        number = 0
+        for at in range(0, start, _CHUNK):
+            number += file.read(min(_CHUNK, start - at)).count(b"\n")
         while (compressed or start < end) and (line := file.readline(MAX_LINE)):
             number, too_long = number + 1, False
             while len(line) == MAX_LINE and not line.endswith(b"\n"):
@@ -118,24 +120,13 @@ def _lines(path: Path, on_read: OnRead, start: int, end: int) -> Iterator[Record
             if too_long:
                 yield number, number, RefusedItem("too_long")
             elif line.strip():
-                yield number, number, _parsed(line.removeprefix(codecs.BOM_UTF8 if number == 1 else b""))
-
-
-def _chunks(file: IO[bytes], size: int) -> Iterator[bytes]:
-    """The next `size` bytes, in pieces."""
-    while size > 0 and (chunk := file.read(min(size, _CHUNK))):
-        size -= len(chunk)
-        yield chunk
-
-
-def _parsed(line: bytes) -> Any:
-    """The JSON value of a line."""
-    try:
-        return _DECODER.decode(line.decode())
-    except UnicodeDecodeError as error:
-        return RefusedItem("encoding", byte=error.start)
-    except (ValueError, RecursionError):
-        return RefusedItem("broken")
+                try:
+                    value = _DECODER.decode(line.removeprefix(codecs.BOM_UTF8 if number == 1 else b"").decode())
+                except UnicodeDecodeError as error:
+                    value = RefusedItem("encoding", byte=error.start)
+                except (ValueError, RecursionError):
+                    value = RefusedItem("broken")
+                yield number, number, value
 
 
 def json_members(path: Path, on_read: OnRead) -> Iterator[tuple[str, Any]]:
@@ -256,11 +247,6 @@ def _parquet(path: Path, on_read: OnRead) -> Iterator[Record]:
             for value in batch.to_pylist():
                 number += 1
                 yield number, number, value
-
-
-def is_saved_dataset(folder: Path) -> bool:
-    """Whether a folder was written by `save_to_disk` of a `Dataset` or a `DatasetDict`."""
-    return any((folder / name).is_file() for name in ("state.json", "dataset_dict.json"))
 
 
 def dataset_records(place: str, split: str | None) -> Iterator[Record]:

@@ -114,11 +114,6 @@ class _Conversation:
     refused: str = ""
     closing: bool = False  # the user has ended it; the companion replies once more
 
-    def needs_turn(self, role: Role) -> bool:
-        if self.refused or (self.closing and role == "user"):
-            return False
-        return not (self.closing and self.turns[-1][0] == "companion")
-
     def add(self, role: Role, reply: Reply) -> None:
         """Add a model's reply as a turn."""
         text = strip_thinking(reply.text).strip()
@@ -192,7 +187,9 @@ class Simulation:
         talks = [self._begin(plan) for plan in plans]
         for number in range(self.settings.turns):
             role = ROLES[number % 2]
-            waiting = [talk for talk in talks if talk.needs_turn(role)]
+            # Where the user has ended the conversation, the companion replies once more.
+            over = [talk.closing and (role == "user" or talk.turns[-1][0] == role) for talk in talks]
+            waiting = [talk for talk, ended in zip(talks, over, strict=True) if not (ended or talk.refused)]
             if not waiting:
                 break
             replies = models[role].ask([self._request(talk, role, number) for talk in waiting], part)

@@ -30,7 +30,6 @@ from h2htalk.curation.gather.records import (
     dataset_records,
     file_records,
     has_lines,
-    is_saved_dataset,
     json_members,
 )
 from h2htalk.curation.stages import Source, resolve_path
@@ -94,17 +93,9 @@ class SourcePlan:
 
     def to_settings(self) -> dict[str, Any]:
         """What changes its dialogues; the place of the files does not."""
-        source = self.source
-        return {
-            "name": source.name,
-            "format": source.format,
-            "language": source.language,
-            "licence": source.licence,
-            "limit": source.limit,
-            "roles": dict(source.roles),
-            "columns": dict(source.columns),
-            "sha256": self.sha256,
-        }
+        values = {name: getattr(self.source, name) for name in ("name", "format", "language", "licence", "limit")}
+        roles, columns = dict(self.source.roles), dict(self.source.columns)
+        return values | {"roles": roles, "columns": columns, "sha256": self.sha256}
 
     def items(self, on_read: OnRead) -> Iterator[Item]:
         """Its items, with ids that do not depend on the size of parts.
@@ -116,7 +107,11 @@ class SourcePlan:
         unseen, keys = set(self.source.columns.values()), dict[str, None]()
         for file in self.files:
             last, skipped = 0, None if file.start else 0
-            for row, line, content in self._contents(file, on_read, unseen, keys):
+            for row, line, value in self._records(file, on_read):
+                if unseen and isinstance(value, dict):
+                    unseen.difference_update(value)
+                    keys.update(dict.fromkeys(() if keys else value))
+                content = self._read(value)
                 skipped = row - 1 if skipped is None else skipped
                 last = row - skipped
                 named = (person(content.person), question(content.question)) if isinstance(content, RawDialogue) else ()
@@ -131,40 +126,29 @@ class SourcePlan:
                 f"{suggest(min(unseen), keys)}the first record has {listed(list(keys))}"
             )
 
-    def _contents(
-        self, file: SourceFile, on_read: OnRead, unseen: set[str], keys: dict[str, None]
-    ) -> Iterator[tuple[int, int | None, RawDialogue | RefusedItem]]:
-        """Row, line and dialogue of each item of a file; removes from `unseen` what a record has."""
-        if self.source.format == MEMORY_BANK:
-            days = (day for key, user in json_members(file.path, on_read) for day in read_days(key, user))
-            yield from ((row, None, content) for row, content in enumerate(days, 1))
-        else:
-            for row, line, value in self._records(file, on_read):
-                if unseen and isinstance(value, dict):
-                    unseen.difference_update(value)
-                    keys.update(dict.fromkeys(() if keys else value))
-                yield row, line, self._read(value)
-
     def _records(self, file: SourceFile, on_read: OnRead) -> Iterator[Record]:
         place, _, split = self.source.path.partition("#")
+        if self.source.format == MEMORY_BANK:
+            days = (day for key, user in json_members(file.path, on_read) for day in read_days(key, user))
+            return ((row, None, day) for row, day in enumerate(days, 1))
         if HUB_DATASET.fullmatch(place) or file.path.is_dir():
             return dataset_records(str(file.path), split or None)
         return file_records(file.path, on_read, (file.start, file.end), self.source.format == QUESTION_ANSWERS)
 
     def _read(self, value: Any) -> RawDialogue | RefusedItem:
         """The dialogue of a record, with the user's names in it."""
+        if isinstance(value, RawDialogue | RefusedItem):
+            return value
         form = self.source.format
         if isinstance(value, dict):
             mapped = {ours: value[theirs] for ours, theirs in self.source.columns.items() if theirs in value}
             value = {**value, **mapped}
         options = {"roles": {**ROLE_NAMES, **self.source.roles}} if form in WITH_ROLES else {}
         try:
-            raw = value if isinstance(value, RefusedItem) else READERS[form](value, **options)
+            raw: RawDialogue = READERS[form](value, **options)
         except RefusedItem as refused:
             return refused
-        if isinstance(raw, RawDialogue):
-            return replace(raw, metadata={**raw.metadata, **read_user_names(value, self.name_keys)})
-        return raw
+        return replace(raw, metadata={**raw.metadata, **read_user_names(value, self.name_keys)})
 
 
 def _numbers(prefix: str) -> Callable[[str | None], str | None]:
@@ -199,41 +183,40 @@ def plan_source(
         raise ConfigError(f"{where}: the format {form} names no roles; remove `roles`")
     if unread := [name for name in source.columns if name not in COLUMNS[form].split()]:
         raise ConfigError(f"{where}: columns: the format {form} reads no {unread[0]}, but {COLUMNS[form]}")
+    on_hub = source.path.startswith("hub:")
     try:
-        path = Path(source.path) if source.path.startswith("hub:") else resolve_path(source.path, folder)
+        path = Path(source.path) if on_hub else resolve_path(source.path, folder)
     except KeyError as unset:
         raise ConfigError(f"{where}: ${unset.args[0]} is not set; set it to the folder of the data") from None
     except ValueError as error:
         raise ConfigError(f"{where}: {error}") from error
-    named = {"": path} if source.path.startswith("hub:") else _files(path)
+    named = {"": path} if on_hub else _files(path)
     if not named:
         raise ConfigError(f"{where}: {path}: {'the folder holds no file to read' if path.is_dir() else 'no such file'}")
     if form == MEMORY_BANK and not all(file.is_file() and file.suffix != PARQUET for file in named.values()):
         raise ConfigError(f"{where}: the format {form} is read from a JSON file, not from a table")
-    if source.path.startswith("hub:"):
-        files: tuple[SourceFile, ...] = (_hub_dataset(source.path),)
+    if on_hub:
+        place, _, split = source.path.partition("#")
+        if HUB_DATASET.fullmatch(place) is None:
+            raise ConfigError(
+                f"{quoted(source.path)} is not of the form hub:OWNER/NAME@COMMIT[:CONFIG][#SPLIT]; write all 40 digits "
+                "of the commit, as a branch may change"
+            )
+        files = [SourceFile(Path(place), "", 0, 0, f"{place}#{split}")]
     elif gathered is None:
-        files = tuple(_hashed(file, name) for name, file in named.items())
+        files = [_hashed(file, name) for name, file in named.items()]
     else:
         files = _gathered_and_new(named, gathered, f"gather: {where}: the", form, update)
-    return SourcePlan(source, str(path), files)
-
-
-def _hub_dataset(path: str) -> SourceFile:
-    place, _, split = path.partition("#")
-    if HUB_DATASET.fullmatch(place) is None:
-        raise ConfigError(
-            f"{quoted(path)} is not of the form hub:OWNER/NAME@COMMIT[:CONFIG][#SPLIT]; write all 40 digits of the "
-            "commit, as a branch may change"
-        )
-    return SourceFile(Path(place), "", 0, 0, f"{place}#{split}")
+    return SourcePlan(source, str(path), tuple(files))
 
 
 def _files(place: Path) -> dict[str, Path]:
     """The files of a source by name: the file or the saved data set itself, or a folder's in the order of paths."""
     if place.is_file():
         return {"": place}
-    if is_saved_dataset(saved := place.with_name(place.name.partition("#")[0])):
+    saved = place.with_name(place.name.partition("#")[0])
+    # What `save_to_disk` of a `Dataset` or a `DatasetDict` writes.
+    if any((saved / name).is_file() for name in ("state.json", "dataset_dict.json")):
         return {"": saved}
     if not place.is_dir() and not is_pattern(place.name):
         return {}
@@ -262,24 +245,20 @@ def _size(path: Path) -> int:
 
 def _hashed(path: Path, name: str, start: int = 0, end: int | None = None, update: int = 0) -> SourceFile:
     """Some bytes of a file, all of them, or a saved data set."""
-    end = _size(path) if end is None else end
-    hashes = [_sha256(part, start, end) for part in _parts(path)]
+    end, hashes = _size(path) if end is None else end, []
+    for part in _parts(path):
+        digest = hashlib.sha256()
+        with part.open("rb") as file:
+            file.seek(start)
+            while chunk := file.read(min(1 << 20, max(end - file.tell(), 0))):
+                digest.update(chunk)
+        hashes.append(digest.hexdigest())
     return SourceFile(path, name, start, end, _combined(hashes), update)
-
-
-def _sha256(path: Path, start: int, end: int) -> str:
-    digest = hashlib.sha256()
-    with path.open("rb") as file:
-        file.seek(start)
-        while start < end and (chunk := file.read(min(1 << 20, end - start))):
-            digest.update(chunk)
-            start += len(chunk)
-    return digest.hexdigest()
 
 
 def _gathered_and_new(
     named: Mapping[str, Path], gathered: Sequence[Mapping[str, Any]], where: str, form: str, update: int
-) -> tuple[SourceFile, ...]:
+) -> list[SourceFile]:
     """The gathered files as they were, and in an update new lines and files after them."""
     files = [SourceFile(named.get(one["name"], Path()), **one) for one in gathered]
     again = "to read all files again, with other ids: --from-stage gather"
@@ -290,34 +269,25 @@ def _gathered_and_new(
             raise ChangedSourceError(f"{where} file {known.path} has changed since it was gathered; {again}")
     ends = {known.name: known.end for known in files}
     for name, path in named.items():
-        start, lines = ends.get(name, 0), form != MEMORY_BANK and has_lines(path)
-        end = _end_of_lines(path, start) if lines else _size(path)
+        start, end, grown = ends.get(name, 0), _size(path), False
+        if form != MEMORY_BANK and has_lines(path):
+            with path.open("rb") as file:
+                file.seek(max(start - 1, 0))
+                # The line before is whole where its end is before or at `start`.
+                grown = file.read(1) == b"\n" or file.read(2).startswith((b"\n", b"\r\n"))
+                file.seek(start)
+                tail = b"".join(deque(file, 1))
+                # A last line without an end is being written, unless it parses.
+                end = file.tell() - (0 if tail.endswith(b"\n") or is_whole(tail) else len(tail))
         if name in ends and start == end:
             continue
         if not update:
             what = f"has {end - start:,} new bytes" if start else "is new"
             raise ChangedSourceError(f"{where} file {path} {what}; to read what is new: --update; {again}")
-        if start and not (lines and _begins_a_line(path, start)):
+        if start and not grown:
             raise ChangedSourceError(f"{where} file {path} has grown, but not by lines of JSON; {again}")
         files.append(_hashed(path, name, start, end, update))
-    return tuple(files)
-
-
-def _begins_a_line(path: Path, start: int) -> bool:
-    """Whether the line before a byte is whole: its end is before or at the byte."""
-    with path.open("rb") as file:
-        file.seek(start - 1)
-        before, here = file.read(1), file.read(2)
-    return before == b"\n" or here.startswith((b"\n", b"\r\n"))
-
-
-def _end_of_lines(path: Path, start: int) -> int:
-    """Where the last whole line from a byte on ends: one without a line end is being written, unless it parses."""
-    with path.open("rb") as file:
-        file.seek(start)
-        tail = b"".join(deque(file, 1))
-        size = file.tell()
-    return size if tail.endswith(b"\n") or is_whole(tail) else size - len(tail)
+    return files
 
 
 # --- Earlier states -----------------------------------------------------------------------------------------------
@@ -333,11 +303,16 @@ def find_earlier_states(items: Iterable[Item]) -> dict[str, str]:
     whole, starts, beginnings = array("Q"), array("Q", [0]), array("Q")
     names: list[str] = []
     for item in items:
-        if not isinstance(item.content, RawDialogue) or not item.content.messages:
+        if not isinstance(raw := item.content, RawDialogue) or not raw.messages:
             continue
-        states = _states(item.content)
-        whole.append(states[-1])
-        beginnings.extend(states[:-1])
+        # A hash of the conversation after each message; 0 for a beginning that may be anybody's.
+        digest, characters = hashlib.blake2b(repr(raw.person).encode("utf-8", "surrogatepass"), digest_size=8), 0
+        for role, text in raw.messages:
+            digest.update(f"{role}\0{text.strip()}\0".encode("utf-8", "surrogatepass"))
+            characters += len(text)
+            known = raw.person is not None or characters >= LEAST_CHARACTERS
+            beginnings.append(int.from_bytes(digest.digest(), "big") if known else 0)
+        whole.append(beginnings.pop())
         starts.append(len(beginnings))
         names.append(item.id)
     lengths = np.diff(np.asarray(starts))
@@ -349,15 +324,3 @@ def find_earlier_states(items: Iterable[Item]) -> dict[str, str]:
         longest[beginnings[place]] = max(candidate, longest.get(beginnings[place], candidate))
     later = ((name, longest.get(state)) for name, state in zip(names, whole, strict=True) if state)
     return {name: names[-best[1]] for name, best in later if best is not None}
-
-
-def _states(raw: RawDialogue) -> list[int]:
-    """A hash of the conversation after each message; 0 for a beginning that may be anybody's."""
-    digest = hashlib.blake2b(repr(raw.person).encode("utf-8", "surrogatepass"), digest_size=8)
-    states, characters = [], 0
-    for role, text in raw.messages:
-        digest.update(f"{role}\0{text.strip()}\0".encode("utf-8", "surrogatepass"))
-        characters += len(text)
-        known = raw.person is not None or characters >= LEAST_CHARACTERS
-        states.append(int.from_bytes(digest.digest(), "big") if known else 0)
-    return states

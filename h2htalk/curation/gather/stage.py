@@ -1,4 +1,4 @@
-"""Gather: read raw conversations, and simulate others, as dialogues with ids, provenance and a licence.
+"""Read raw conversations, and simulate others, as dialogues with ids, provenance and a licence.
 
 A dialogue's id is its source's name and its row there (`smile-000123`); a person's id is its source and the order in
 which the file first names people (`bank-p0003`), so no name of the raw data is passed on. Of a rejected item only the
@@ -8,8 +8,8 @@ id and the reason are kept. The audit is a private index of the raw files, which
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import islice, pairwise
 from pathlib import Path
@@ -54,11 +54,7 @@ _ADVICE = {
 
 
 def make_stage(spec: CurateSpec, workspace: Workspace, key: bytes) -> StageRun:
-    """The stage as a specification sets it.
-
-    Raises ConfigError where there is nothing to gather, a licence does not allow the release, a file is missing, or the
-    simulation cannot be run.
-    """
+    """The stage as a specification sets it. Raises ConfigError where it cannot run, such as for a missing file."""
     settings = spec.section(GatherSettings)
     simulated = bool(settings.simulate.dialogues)
     if not settings.sources and not simulated:
@@ -151,8 +147,7 @@ def _gather(
 ) -> None:
     """Write the parts that are missing.
 
-    Raises DataError where the items of a file cannot be counted, or it gives no dialogue, IncompleteError where calls
-    of the simulation failed.
+    Raises DataError where a file gives no dialogue or is broken, IncompleteError where calls of the simulation failed.
     """
     marks = frozenset(mark for line in workspace.tombstones() for mark in line.get("marks", ()))
     erased = _Erased(workspace, workspace.erased(), marks, key)
@@ -177,22 +172,31 @@ def _gather(
                 _simulate(simulation, parts, erased.ids)
 
 
+@dataclass(slots=True)
 class _Parts:
     """Writes parts of one size, numbered through all sources; complete parts are skipped."""
 
-    def __init__(self, folder: StageFolder, size: int, first: int) -> None:
-        self.folder, self.size, self._number = folder, size, first
+    folder: StageFolder
+    size: int
+    number: int  # of the next part
+    failed: list[IncompleteError] = field(default_factory=list)
 
     def write(self, items: Iterable[T], rule: Callable[[Sequence[T], str], Sequence[Outcomes]]) -> RecordCounts:
-        """Write the parts of some items; a part holds items of one call only. Returns the counts of all of them."""
+        """Write the parts of some items; a part holds items of one call only. Returns the counts of all of them.
+
+        Where the calls of a part fail, the others are still written.
+        """
         counts = []
         waiting = iter(items)
         while chunk := list(islice(waiting, self.size)):
-            part = part_name(self._number)
-            self._number += 1
-            if not self.folder.done(part):
-                self.folder.write(part, rule(chunk, part), STAGE)
-            counts.append(self.folder.counts(part))
+            part = part_name(self.number)
+            self.number += 1
+            try:
+                if not self.folder.done(part):
+                    self.folder.write(part, rule(chunk, part), STAGE)
+                counts.append(self.folder.counts(part))
+            except IncompleteError as error:
+                self.failed.append(error)
         return RecordCounts.total(counts)
 
 
@@ -243,61 +247,46 @@ def _gather_source(
         message = f"gather: left out {left_out:,} erased items of source {source.name!r}"
         print(printable(message), file=sys.stderr, flush=True)
     elif not update and not counts.kept and not erased.workspace.erased_from(source.name):
-        raise DataError(_no_dialogue(plan, counts))
+        if not counts.read:
+            raise DataError(f"{plan.place}: source {source.name!r} holds no item")
+        advice = _ADVICE.get(next(iter(counts.reasons), ""), "see the rejected records of the stage")
+        raise DataError(
+            f"{plan.place}: source {source.name!r} gives no dialogue: all {counts.read:,} items were rejected "
+            f"({_format_reasons(counts)}); {advice.format(format=source.format)}"
+        )
 
 
 def _outcome(item: Item, source: Source, release: str, later: str | None, erased: _Erased) -> Outcome:
     """A dialogue, or id and reason: raw text is stored nowhere else. `later`: the item whose earlier state it is."""
-    content, index = item.content, _raw_index(item, source)
-    evidence = {"line": item.line}
-    try:
-        if isinstance(content, RefusedItem):
-            raise content
-        if later is None:
-            return _kept(item, content, source, release, index)
-    except RefusedItem as refused:
-        return Rejected(item.id, refused.reason, evidence | refused.evidence, audit={"raw": index})
-    # Marks of its words, so that `erase` finds it with the later one.
-    index["marks"] = sorted(erased.marks(content, source))
-    return Rejected(item.id, EARLIER_STATE, evidence | {"of": later}, audit={"raw": index})
-
-
-def _kept(item: Item, raw: RawDialogue, source: Source, release: str, index: Mapping[str, Any]) -> Kept:
-    if raw.language not in (None, source.language):
-        raise RefusedItem("language")
-    licence = raw.licence or source.licence
-    if refusal(licence, release) is not None:
-        raise RefusedItem("licence")
-    cleaned = clean(raw, source.language)
-    provenance: dict[str, Any] = {"source": source.name, "row": item.row}
-    linked = {"person": item.person, "question": item.question}
-    provenance |= {key: value for key, value in linked.items() if value is not None}
-    dialogue = Dialogue(item.id, source.language, cleaned.messages, provenance, licence_id(licence), cleaned.metadata)
-    removed = {"removed": dict(cleaned.removed)} if cleaned.removed else {}
-    tags = raw.tags + (("cleaned",) if removed else ())
-    return Kept(dialogue.to_dict(), tags, {"raw": index, **removed})
-
-
-def _raw_index(item: Item, source: Source) -> dict[str, Any]:
-    """The place in the raw file, of a rejected item too: `erase` must find a person by it."""
+    raw = item.content
+    # The place in the raw file, of a rejected item too: `erase` must find a person by it.
     folder, _, name = source.path.rpartition("/")  # as in the settings
     place = [folder] * bool(folder) if item.file and is_pattern(name) else [source.path]
     index: dict[str, Any] = {"file": "/".join(filter(None, (*place, item.file))), "row": item.row, "line": item.line}
-    if isinstance(raw := item.content, RawDialogue):
+    if isinstance(raw, RawDialogue):
         index |= {"id": raw.raw_id, "person": raw.person, "known_as": item.person}
-    return {key: value for key, value in index.items() if value is not None}
-
-
-def _no_dialogue(plan: SourcePlan, counts: RecordCounts) -> str:
-    """Why a source gave no dialogue, and what to do."""
-    source = plan.source
-    if not counts.read:
-        return f"{plan.place}: source {source.name!r} holds no item"
-    advice = _ADVICE.get(next(iter(counts.reasons), ""), "see the rejected records of the stage")
-    return (
-        f"{plan.place}: source {source.name!r} gives no dialogue: all {counts.read:,} items were rejected "
-        f"({_format_reasons(counts)}); {advice.format(format=source.format)}"
-    )
+    index = {key: value for key, value in index.items() if value is not None}
+    try:
+        if isinstance(raw, RefusedItem):
+            raise raw
+        if later is not None:
+            # Marks of its words, so that `erase` finds it with the later one.
+            index["marks"] = sorted(erased.marks(raw, source))
+            return Rejected(item.id, EARLIER_STATE, {"line": item.line, "of": later}, audit={"raw": index})
+        if raw.language not in (None, source.language):
+            raise RefusedItem("language")
+        licence = raw.licence or source.licence
+        if refusal(licence, release) is not None:
+            raise RefusedItem("licence")
+        cleaned = clean(raw, source.language)
+    except RefusedItem as refused:
+        return Rejected(item.id, refused.reason, {"line": item.line} | refused.evidence, audit={"raw": index})
+    linked = {"person": item.person, "question": item.question}
+    provenance: dict[str, Any] = {"source": source.name, "row": item.row}
+    provenance |= {key: value for key, value in linked.items() if value is not None}
+    dialogue = Dialogue(item.id, source.language, cleaned.messages, provenance, licence_id(licence), cleaned.metadata)
+    removed = {"removed": dict(cleaned.removed)} if cleaned.removed else {}
+    return Kept(dialogue.to_dict(), raw.tags + (("cleaned",) if removed else ()), {"raw": index, **removed})
 
 
 def _format_reasons(counts: RecordCounts) -> str:
@@ -308,24 +297,17 @@ def _format_reasons(counts: RecordCounts) -> str:
 
 
 def _simulate(simulation: Simulation, parts: _Parts, erased: frozenset[str]) -> None:
-    """Write the parts of the simulation; where the calls of a part fail, the others are still written."""
-    failed: list[IncompleteError] = []
-    counts = []
+    """Write the parts of the simulation."""
     with simulation.open_models(parts.folder.path) as models:
 
         def rule(chunk: Sequence[PlannedDialogue], part: str) -> list[Outcomes]:
             plans = [plan for plan in chunk if plan.id not in erased]
             return [[outcome] for outcome in simulation.talk(plans, models, part)]
 
-        for start in range(0, len(simulation.plans), parts.size):
-            try:
-                counts.append(parts.write(simulation.plans[start : start + parts.size], rule))
-            except IncompleteError as error:
-                failed.append(error)
-    raise_incomplete(parts.folder, failed)
-    total = RecordCounts.total(counts)
-    if total.read and not total.kept:
+        counts = parts.write(simulation.plans, rule)
+    raise_incomplete(parts.folder, parts.failed)
+    if counts.read and not counts.kept:
         raise DataError(
-            f"{parts.folder.path}: all {total.read:,} simulated dialogues were rejected ({_format_reasons(total)}); "
+            f"{parts.folder.path}: all {counts.read:,} simulated dialogues were rejected ({_format_reasons(counts)}); "
             "use other models, and --from-stage gather"
         )

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from h2htalk.curation.gather.html_text import plain_text
+from h2htalk.curation.gather.formats import plain_text
 from h2htalk.curation.safety.evidence import Evidence
 from h2htalk.curation.safety.text_folding import fold
 from h2htalk.data.languages import Language

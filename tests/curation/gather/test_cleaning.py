@@ -7,8 +7,7 @@ import time
 import pytest
 
 from h2htalk.curation.gather.cleaning import LONGEST_MESSAGE, breaks_off, clean
-from h2htalk.curation.gather.formats import RawDialogue, RefusedItem
-from h2htalk.curation.gather.html_text import plain_text
+from h2htalk.curation.gather.formats import RawDialogue, RefusedItem, plain_text
 from h2htalk.data.languages import Language
 from h2htalk.data.scenario import Role, Turn
 
