@@ -12,12 +12,11 @@ from __future__ import annotations
 import json
 import os
 import random
-import re
 import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections import defaultdict
 from itertools import cycle
 from pathlib import Path
 
@@ -26,7 +25,7 @@ from h2htalk.curation.outcomes import Kept
 from h2htalk.curation.run import StageRun, claim
 from h2htalk.curation.stage_folder import part_name
 from h2htalk.curation.workspace import Workspace
-from h2htalk.data.languages import LANGUAGES, Language
+from h2htalk.data.languages import LANGUAGES
 from h2htalk.data.scenario import Dialogue, Scenario, bundled_personas
 from h2htalk.rounds.annotations import Annotation
 from h2htalk.rounds.lifecycle import close_round, open_round
@@ -53,26 +52,16 @@ dialogue_emotion = 4650
 """
 
 
-def dialogues() -> Iterator[tuple[Language, list[dict[str, str]]]]:
-    """Dialogues of two exchanges, whose messages are sentences of the example's, drawn at random; without an end."""
-    said: dict[tuple[Language, str], list[str]] = {}
+def candidates() -> list[Candidate]:
+    """Candidates of as many dialogues, in both languages: messages of the example's at random."""
+    persona, found, said, draw = bundled_personas()["nora"], [], defaultdict(list), random.Random(5)
     for language in LANGUAGES:
         lines = (EXAMPLES / f"raw_{language}.jsonl").read_text(encoding="utf-8").splitlines()
-        # Every third dialogue has planted personal data.
-        for message in (one for row, line in enumerate(lines, 1) if row % 3 for one in json.loads(line)["messages"]):
-            said.setdefault((language, message["role"]), []).extend(
-                re.findall(r"[^.?!。？！]+[.?!。？！]", message["content"])
-            )
-    rng = random.Random(5)
-    for language in cycle(LANGUAGES):
-        roles = ("user", "companion") * 2
-        yield language, [{"role": one, "content": "".join(rng.sample(said[language, one], 3)).strip()} for one in roles]
-
-
-def candidates() -> list[Candidate]:
-    """Candidates of as many dialogues, in both languages."""
-    persona, found = bundled_personas()["nora"], []
-    for row, (language, turns) in enumerate(dialogues(), 1):
+        for line in (one for row, one in enumerate(lines, 1) if row % 3):  # every third has planted personal data
+            for message in json.loads(line)["messages"]:
+                said[language, message["role"]].append(message)
+    for row, language in enumerate(cycle(LANGUAGES), 1):
+        turns = [draw.choice(said[language, role]) for role in ("user", "companion") * 2]
         name = f"bench-{row:06}"
         record = {
             "id": f"{name}:dialogue_emotion",
