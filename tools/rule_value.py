@@ -25,7 +25,7 @@ from unittest.mock import patch
 
 from h2htalk.curation.anonymize.engine import analyzer
 from h2htalk.curation.anonymize.spans import Span
-from h2htalk.curation.anonymize.structured import rules
+from h2htalk.curation.anonymize.structured import numbers, rules
 
 ROOT = Path(__file__).parents[1] / "tests/curation"
 # Sets with labels, and whether their author knew no rules; sets of which every line must stay.
@@ -143,9 +143,9 @@ def without(name: str) -> Iterator[None]:
             target = f"h2htalk.curation.anonymize.{module}.{function}"
             patches.enter_context(patch(target, lambda *_, **__: FUNCTIONS[name]))
         else:
-            for table in ("RULES", "LATE_RULES", "NUMBERS"):
-                others = tuple(rule for rule in getattr(rules, table) if rule.name != name)
-                patches.enter_context(patch.object(rules, table, others))
+            for home, table in ((rules, "RULES"), (rules, "LATE_RULES"), (numbers, "NUMBERS")):
+                others = tuple(rule for rule in getattr(home, table) if rule.name != name)
+                patches.enter_context(patch.object(home, table, others))
         yield
 
 
@@ -190,7 +190,7 @@ def main() -> None:
     if options.data is None:
         parser.error("name the data's folder with --data or H2HTALK_DATA")
     every = read_with_all_rules(options.data)
-    tables = [rule.name for rule in (*rules.RULES, *rules.NUMBERS, *rules.LATE_RULES)]
+    tables = [rule.name for rule in (*rules.RULES, *numbers.NUMBERS, *rules.LATE_RULES)]
     print(f"{'rule':40} {'worth':>6} {'leaks':>5} {'stay':>5} {'chat':>5} {'fires':>6}  most in")
     for name in options.only or [*tables, *FUNCTIONS]:
         print(value(name, every, show=options.show), "(exempt)" if name in EXEMPT else "", flush=True)

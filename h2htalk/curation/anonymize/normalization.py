@@ -24,7 +24,6 @@ _PAIRS = (
 _MARKS = {ord(a): b for given, meant in _PAIRS for a, b in zip(given, meant, strict=True)}
 # Letters in filled circles and squares, and those that flags are made of.
 _MARKS |= {first + i: chr(65 + i) for first in (0x1F150, 0x1F170, 0x1F1E6) for i in range(26)}
-_UNCHANGED = set("。｡《》〈〉“”‘’「」『』")
 HAN_DIGITS = dict(
     zip("〇零一二三四五六七八九幺壹贰叁肆伍陆柒捌玖貳參陸弌弍弎", "001234567891123456789236123", strict=True)
 )
@@ -45,24 +44,22 @@ _O_AMONG_DIGITS = re.compile(
 
 
 class _Table(dict[int, str]):
-    """What each character reads as, worked out when it is met first."""
+    """What each character reads as, worked out when it is met first: a mark of the tables, the ASCII character that it
+    is a shape of (full-width, circled, bold, of another script), or itself."""
 
     def __missing__(self, code: int) -> str:
         char = chr(code)
-        known = None if char in _UNCHANGED else _MARKS.get(code)
-        return self.setdefault(code, known or _ascii_equivalent(char) or char)
+        digit, shape = unicodedata.digit(char, None), unicodedata.normalize("NFKC", char)
+        if code in _MARKS:
+            read = _MARKS[code]
+        elif digit is not None:
+            read = str(digit)
+        else:
+            read = shape if len(shape) == 1 and shape.isascii() and shape.isprintable() else char
+        return self.setdefault(code, read)
 
 
-def _ascii_equivalent(char: str) -> str:
-    """The ASCII character that another one is a shape of (full-width, circled, bold, of another script), or ''."""
-    decimal = unicodedata.digit(char, None)
-    if decimal is not None:
-        return str(decimal)
-    shape = unicodedata.normalize("NFKC", char)
-    return shape if len(shape) == 1 and shape.isascii() and shape.isprintable() else ""
-
-
-_TABLE = _Table()
+_TABLE = _Table({ord(char): char for char in "。｡《》〈〉“”‘’「」『』"})
 
 
 def plain(text: str) -> str:

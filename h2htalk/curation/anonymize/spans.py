@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 # Presidio's names where it has one. PHONE_NUMBER is mobile and landline; NATIONAL_ID every number that a state gives
@@ -27,6 +28,7 @@ TYPES = (
 # Which of two spans stays where both cover a character and are equally sure: what is checked by a rule before what is
 # guessed, what names a person's place before what names a firm.
 _RANK = {name: len(TYPES) - place for place, name in enumerate(TYPES)}
+_FREE = re.compile(b"\0+")
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -53,54 +55,11 @@ def resolve_overlaps(spans: Iterable[Span]) -> list[Span]:
     surer one whole is not lost: what sticks out on either side stays marked, so that nothing found shows again.
     Neighbours of one type stay apart ("Tom Ann" are two people).
     """
-    settled: list[Span] = []
-    group: list[Span] = []
-    reach = 0
-    # Group by group of spans that touch: a long text has many, and each looks at those of its group alone.
-    for span in sorted(spans):
-        if group and span.start >= reach:
-            settled += _resolve_group(group)
-            group, reach = [], 0
-        group.append(span)
-        reach = max(reach, span.end)
-    return settled + _resolve_group(group)
-
-
-def _resolve_group(group: list[Span]) -> list[Span]:
-    if len(group) < 2:
-        return group
+    ordered = sorted(spans, key=lambda s: (-s.score, s.start - s.end, -_RANK.get(s.type, 0), s.start))
+    taken = bytearray(max((span.end for span in ordered), default=0))
     kept: list[Span] = []
-    for span in sorted(group, key=lambda s: (-s.score, s.start - s.end, -_RANK.get(s.type, 0), s.start)):
-        kept.extend(uncovered(span, [other for other in kept if other.overlaps(span)]))
+    for span in ordered:
+        free = [found.span() for found in _FREE.finditer(taken, span.start, span.end)]
+        kept += [replace(span, start=start, end=end) for start, end in free]
+        taken[span.start : span.end] = b"\x01" * (span.end - span.start)
     return sorted(kept)
-
-
-def uncovered(span: Span, taken: Sequence[Span]) -> list[Span]:
-    """The stretches of a span that no taken one covers; the taken ones do not overlap each other."""
-    ordered = sorted(taken)
-    starts = [span.start, *(max(other.end, span.start) for other in ordered)]
-    ends = [*(min(other.start, span.end) for other in ordered), span.end]
-    return [replace(span, start=a, end=b) for a, b in zip(starts, ends, strict=True) if a < b]
-
-
-class TakenCharacters:
-    """The characters that spans found so far cover."""
-
-    def __init__(self, size: int) -> None:
-        self._marks = bytearray(size)
-
-    def mark(self, start: int, end: int) -> None:
-        self._marks[start:end] = b"\x01" * (end - start)
-
-    def free(self, start: int, end: int) -> bool:
-        """Whether no character from `start` to `end` is taken."""
-        return self._marks.find(1, start, end) < 0
-
-    def keep(self, spans: Iterable[Span]) -> list[Span]:
-        """The spans that are free, each taken as it comes."""
-        kept = []
-        for span in spans:
-            if self.free(span.start, span.end):
-                self.mark(span.start, span.end)
-                kept.append(span)
-        return kept

@@ -1,9 +1,16 @@
-"""Which windows of digits are national ids, bank cards, accounts, QQ numbers, WeChat ids and telephone numbers."""
+"""Which digits are national ids, bank cards, accounts, QQ numbers and telephone numbers.
+
+`find_numbers` reads runs: rows of groups of digits with short gaps. A window is a stretch of whole groups of a run;
+each rule of `NUMBERS` says how sure it is of a window.
+"""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from dataclasses import dataclass
 from datetime import datetime
+from itertools import pairwise
 
 import phonenumbers
 import stdnum.luhn
@@ -11,24 +18,123 @@ from stdnum.au import tfn
 from stdnum.cn import ric
 from stdnum.gb import nhs
 
-from h2htalk.curation.anonymize.structured.reading import Reading, Window, patterns, read_table
+from h2htalk.curation.anonymize.normalization import HAN
+from h2htalk.curation.anonymize.spans import Span
+from h2htalk.curation.anonymize.structured.reading import Near, Reading, Rule, patterns, read_table
 
-_RE = patterns("identity_numbers")
+_RE, _DIGITS = map(patterns, ("identity_numbers", "digit_spans"))
 # Further off than this, a cue only says what a message is about.
 _FAR = 70
 # Provinces of a Chinese resident id; 81-83 are Hong Kong, Macau and Taiwan.
 PROVINCE = re.compile("1[1-5]|2[1-3]|3[1-7]|4[1-6]|5[0-4]|6[1-5]|71|8[1-3]")
 
 
+# --- Runs and windows ---
+
+_RUN = patterns("digit_runs")
+_FEWEST_DIGITS, _MOST_DIGITS = 5, 20
+_LONGEST_GAP = 4
+# In a row of more groups (a table, a count) a number has few.
+_LONG_ROW, _FEW = 80, 5
+Group = tuple[int, int]  # start and end of digits without a gap
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """Neighbouring groups of a run, as one number, perhaps with the `X` that closes a Chinese resident id.
+
+    `shape`: digits a group. `gaps`: between them. `whole`: nothing says that it is a piece of a longer row: there is no
+    neighbour, or one that stands further off. `lead`: the three characters before it, `tail`: the three behind it.
+    `near`: its cues.
+    """
+
+    start: int
+    end: int
+    digits: str
+    shape: tuple[int, ...]
+    gaps: tuple[str, ...]
+    whole: bool
+    lead: str
+    tail: str
+    near: Near
+
+    @property
+    def glued(self) -> bool:
+        """It stands at a Latin letter, as the digits of a code do."""
+        return self.lead[-1:].isascii() and self.lead[-1:].isalpha()
+
+
+def _runs(reading: Reading) -> Iterator[list[Group]]:
+    """The runs of a reading with five digits or more, outside of what is taken; days and times part them."""
+    text = reading.text
+    if text.isascii():
+        token, source = _RUN["token"], reading.digits
+    else:  # Han digits are left, while every `o` that reads as a zero is one
+        pairs = zip(text, reading.digits, strict=True)
+        token, source = _RUN["token_han"], "".join("0" if pair == ("o", "0") else pair[0] for pair in pairs)
+    rows: list[list[Group]] = [[]]
+    for match in token.finditer(source):
+        start, end = match.span()
+        is_free = reading.is_free(start, end)
+        if rows[-1]:
+            begin, stop = rows[-1][-1]
+            # A lone Han digit behind a mark begins a clause (二十年).
+            other = (match.group() in HAN) != (text[begin] in HAN)
+            lone = other and stop < start and 1 in (end - start, stop - begin)
+            if lone or start - stop > _LONGEST_GAP or not (is_free and _RUN["gap"].fullmatch(text, stop, start)):
+                rows.append([])
+        if is_free:
+            rows[-1].append((start, end))
+    for row in filter(None, rows):
+        dates = [match.span() for match in _RUN["date"].finditer(text, row[0][0], row[-1][1])]
+        pieces: list[list[Group]] = [[]]
+        for group in row:
+            if len(row) > 1 and any(a <= group[0] < b for a, b in dates):
+                pieces.append([])
+            else:
+                pieces[-1].append(group)
+        yield from (piece for piece in pieces if sum(end - start for start, end in piece) >= _FEWEST_DIGITS)
+
+
+def _windows(run: list[Group], reading: Reading, near: Near) -> Iterator[Window]:
+    """Every stretch of whole groups with 5 to 20 digits; of a long row, of few groups."""
+    text = reading.text
+    gaps = [text[a:b] for (_, a), (b, _) in pairwise(run)]
+    most = _FEW if len(run) > _LONG_ROW else len(run)
+    for first in range(len(run)):
+        for last in range(first, min(first + most, len(run))):
+            groups = run[first : last + 1]
+            digits = "".join(reading.digits[start:end] for start, end in groups)
+            if len(digits) > _MOST_DIGITS:
+                break
+            if len(digits) < _FEWEST_DIGITS:
+                continue
+            start, end = groups[0][0], groups[-1][1]
+            inner = {gap.strip() or gap for gap in gaps[first:last]}
+            starts = first == 0 or _parts(gaps[first - 1], inner)
+            ends = last == len(gaps) or _parts(gaps[last], inner)
+            forms = [(digits, end, starts and ends)]
+            closing = _DIGITS["closing_x"].match(text, end)
+            if reading.language == "zh" and len(digits) == 17 and closing:
+                forms.append((f"{digits}X", closing.end(), starts))
+            shape = tuple(stop - begin for begin, stop in groups)
+            around = text[max(0, start - 3) : start], text[end : end + 3]
+            for signs, stop, whole in forms:
+                yield Window(start, stop, signs, shape, tuple(gaps[first:last]), whole, *around, near)
+
+
+def _parts(gap: str, inner: set[str]) -> bool:
+    """Whether a gap parts two numbers: another one than those inside, and a mark for it, a bracket or a space."""
+    mark = gap.strip()
+    return (mark or gap) not in inner and (mark in ("", *"()[]:") or _RUN["strong_gap"].search(gap) is not None)
+
+
+# --- Identity, bank and QQ numbers ---
+
+
 def luhn(digits: str) -> bool:
     """Cards and Canadian SINs: the Luhn check, not passed by one digit repeated."""
     return len(set(digits)) > 1 and stdnum.luhn.is_valid(digits)
-
-
-def social_security(digits: str) -> bool:
-    """Ranges of US social security numbers that are given out; stdnum also refuses three published ones, which people
-    may still write as theirs."""
-    return _RE["ssn"].fullmatch(digits) is not None
 
 
 def resident(value: str) -> bool:
@@ -40,11 +146,6 @@ def resident(value: str) -> bool:
     return 1900 <= born <= 2035 and PROVINCE.match(value) is not None
 
 
-def resident_check(value: str) -> bool:
-    """The check digit of a resident id of 18 characters (GB 11643)."""
-    return ric.calc_check_digit(value) == value[17].upper()
-
-
 def medicare(digits: str) -> bool:
     """An Australian Medicare number of ten digits, or eleven with the person's: mod 10."""
     weights = (1, 3, 7, 9, 1, 3, 7, 9)
@@ -53,10 +154,10 @@ def medicare(digits: str) -> bool:
 
 
 def resident_id(window: Window, _: Reading) -> float:
-    """A Chinese resident id of 18 characters (the window's digits with a closing `X` added by the caller) or 15."""
+    """A Chinese resident id of 18 characters (GB 11643) or 15."""
     value = window.digits
     cued = window.near.distance("id") is not None
-    if len(value) == 18 and resident(value) and resident_check(value):
+    if len(value) == 18 and resident(value) and ric.calc_check_digit(value) == value[17]:
         return 0.99 if cued else 0.96 if window.near.nearest != "other" else 0.0
     return 0.95 if len(value) == 15 and cued and resident(f"{value[:6]}19{value[6:]}") else 0.0
 
@@ -65,7 +166,9 @@ def national_id(window: Window, reading: Reading) -> float:
     """SSN, NHS number, SIN, TFN, Medicare; the cue around it names the country."""
     words = reading.text[max(0, window.start - 60) : window.end + 30]
     digits, near, distance = window.digits, window.near, window.near.distance("id")
-    if len(digits) == 9 and window.shape == (3, 2, 4) and social_security(digits):
+    # Ranges that are given out; stdnum also refuses three published numbers, which people may still write as theirs.
+    social_security = _RE["ssn"].fullmatch(digits) is not None
+    if window.shape == (3, 2, 4) and social_security:
         if distance is not None:
             return 0.97
         alike = len({gap.strip() for gap in window.gaps}) == 1
@@ -77,7 +180,7 @@ def national_id(window: Window, reading: Reading) -> float:
     if len(digits) == 10 and "nhs" in words and nhs.is_valid(digits):
         return 0.97
     if len(digits) == 9:
-        return 0.97 if luhn(digits) or tfn.is_valid(digits) else 0.85 if social_security(digits) else 0.0
+        return 0.97 if luhn(digits) or tfn.is_valid(digits) else 0.85 if social_security else 0.0
     return 0.97 if len(digits) in (10, 11) and "medicare" in words and medicare(digits) else 0.0
 
 
@@ -179,7 +282,6 @@ def _is_amount(window: Window) -> bool:
 # `phonenumbers` where a source names its countries ---
 
 _PHONE = patterns("phones")
-_WORD = patterns("digit_spans")["phone_word"]
 _CUES = ("phone", "landline")
 _SHAPES_EN = {(3, 3, 4), (1, 3, 3, 4), (3, 7), (1, 3, 7), (6, 4), (3, 4, 3)}
 _ANYWHERE = 1000
@@ -194,12 +296,6 @@ def is_public(window: Window, language: str) -> bool:
     if (service or window.digits in _HOTLINES) and not claimed:
         return window.whole or len(window.digits) >= 8
     return window.whole and _PHONE[f"toll_free_{language}"].fullmatch(window.digits) is not None
-
-
-def has_form(digits: str) -> bool:
-    """Whether digits are a Chinese phone's or a bank card's, whatever stands beside them."""
-    card = _PHONE["card_form"].fullmatch(digits) is not None and luhn(digits)
-    return card or _PHONE["phone_form"].fullmatch(digits) is not None
 
 
 def _may_be_phone(window: Window, reading: Reading) -> bool:
@@ -238,16 +334,16 @@ def with_plus(window: Window, _: Reading) -> float:
     return 0.97 if known else 0.0
 
 
-def mobile(window: Window, reading: Reading) -> float:
+def mobile(window: Window, _: Reading) -> float:
     """A mobile of the mainland."""
-    if not _PHONE["mobile"].fullmatch(window.digits) or not _may_be_phone(window, reading):
+    if not _PHONE["mobile"].fullmatch(window.digits):
         return 0.0
     return 0.97 if _cued(window) else 0.9 if window.whole and not window.glued else 0.0
 
 
-def beyond_the_mainland(window: Window, reading: Reading) -> float:
+def beyond_the_mainland(window: Window, _: Reading) -> float:
     """A number of Taiwan, Hong Kong or Macau: its own form, surer with a cue."""
-    if not _stands_alone(window) or not _may_be_phone(window, reading):
+    if not _stands_alone(window):
         return 0.0
     if _PHONE["taiwan"].fullmatch(window.digits) or _PHONE["from_abroad"].fullmatch(window.digits):
         alone = 0.7 if window.digits.startswith("09") else 0.0
@@ -255,10 +351,8 @@ def beyond_the_mainland(window: Window, reading: Reading) -> float:
     return 0.7 if _PHONE["hong_kong"].fullmatch(window.digits) and _cued(window, 6) else 0.0
 
 
-def landline(window: Window, reading: Reading) -> float:
+def landline(window: Window, _: Reading) -> float:
     """A Chinese landline with its area code, perhaps an extension behind; a local number near a word for one."""
-    if not _may_be_phone(window, reading):
-        return 0.0
     digits, near = window.digits, window.near
     extension = len(window.shape) > 2 and window.shape[-1] <= 5 and window.gaps[-1] == "-" and window.whole
     if _PHONE["landline"].fullmatch(digits):
@@ -273,11 +367,11 @@ def landline(window: Window, reading: Reading) -> float:
     return 0.0
 
 
-def north_american(window: Window, reading: Reading) -> float:
+def north_american(window: Window, _: Reading) -> float:
     """Ten digits of the North American plan, with its 1 or without."""
     digits = window.digits
     ten = digits[1:] if len(digits) == 11 and digits[0] == "1" else digits
-    if len(ten) != 10 or ten[0] not in "23456789" or not _may_be_phone(window, reading):
+    if len(ten) != 10 or ten[0] not in "23456789":
         return 0.0
     grouped = window.shape in _SHAPES_EN
     if _cued(window) and (window.whole or grouped):
@@ -290,9 +384,9 @@ def north_american(window: Window, reading: Reading) -> float:
     return 0.65 if indian or (_stands_alone(window) and _is_valid(ten, "US")) else 0.0
 
 
-def trunk(window: Window, reading: Reading) -> float:
+def trunk(window: Window, _: Reading) -> float:
     """A number that begins with 0 at home."""
-    if not _PHONE["trunk"].fullmatch(window.digits) or not _may_be_phone(window, reading):
+    if not _PHONE["trunk"].fullmatch(window.digits):
         return 0.0
     if _cued(window):
         return 0.93 if window.whole or len(window.shape) <= 4 else 0.75
@@ -300,35 +394,100 @@ def trunk(window: Window, reading: Reading) -> float:
     return 0.75 if alone and _stands_alone(window) else 0.0
 
 
-def local(window: Window, reading: Reading) -> float:
+def local(window: Window, _: Reading) -> float:
     """Seven digits right behind a word for a phone."""
     seven = len(window.digits) == 7 and window.digits[0] in "23456789" and window.shape in ((3, 4), (7,))
-    near = seven and window.whole and _cued(window, 30 if window.gaps == ("-",) else 12)
-    return 0.7 if near and _may_be_phone(window, reading) else 0.0
+    return 0.7 if seven and window.whole and _cued(window, 30 if window.gaps == ("-",) else 12) else 0.0
 
 
-def abroad(window: Window, reading: Reading) -> float:
+def abroad(window: Window, _: Reading) -> float:
     """An international number without its `+`."""
     digits, cued = window.digits, _cued(window)
     bare = digits.removeprefix("011").removeprefix("00")
-    if len(bare) < 11 or digits[0] == "1" or not _may_be_phone(window, reading):
-        return 0.0
-    if not _is_valid(f"+{bare}", None, possible=cued):
+    if len(bare) < 11 or digits[0] == "1" or not _is_valid(f"+{bare}", None, possible=cued):
         return 0.0
     return 0.9 if cued else 0.85 if window.whole and bare != digits and len(window.shape) > 1 else 0.0
 
 
 def of_countries(window: Window, reading: Reading) -> float:
     """A number of a source's countries, in groups where no cue stands beside it."""
-    may_be = reading.countries and window.whole and not window.glued and _may_be_phone(window, reading)
-    if not may_be or not (_cued(window) or (len(window.shape) > 1 and _stands_alone(window))):
+    cued = _cued(window) and window.whole and not window.glued
+    if not cued and not (len(window.shape) > 1 and _stands_alone(window)):
         return 0.0
     known = any(_is_valid(window.digits, country) for country in reading.countries)
-    return (0.9 if _cued(window) else 0.7) if known else 0.0
+    return (0.9 if cued else 0.7) if known else 0.0
 
 
 def told(window: Window, reading: Reading) -> float:
     """Digits of any country right behind a word for a phone."""
-    said = _WORD.search(reading.text[max(0, window.start - 30) : window.start])
-    possible = said and window.whole and 7 <= len(window.digits) <= 12
-    return 0.7 if possible and _may_be_phone(window, reading) else 0.0
+    said = _DIGITS["phone_word"].search(reading.text[max(0, window.start - 30) : window.start])
+    return 0.7 if said and window.whole and 7 <= len(window.digits) <= 12 else 0.0
+
+
+# --- The table and the finder ---
+
+# The surest counts; of two that are equally sure the first. Gates: `bare`, no unit stands behind, which makes an
+# amount; `phone`, no word for other numbers stands nearer either.
+NUMBERS = (
+    Rule("card", "CREDIT_CARD", card),
+    Rule("cued_card", "CREDIT_CARD", cued_card),
+    Rule("resident_id", "NATIONAL_ID", resident_id, languages=("zh",)),
+    Rule("national_id", "NATIONAL_ID", national_id, languages=("en",)),
+    Rule("cued_qq", "QQ", qq, "bare"),
+    Rule("qq", "QQ", qq_without_cue, "bare", ("zh",)),
+    Rule("account", "ACCOUNT_NUMBER", account, "bare"),
+    Rule("plus", "PHONE_NUMBER", with_plus, "bare"),
+    Rule("mobile", "PHONE_NUMBER", mobile, "phone", ("zh",)),
+    Rule("beyond_the_mainland", "PHONE_NUMBER", beyond_the_mainland, "phone", ("zh",)),
+    Rule("landline", "PHONE_NUMBER", landline, "phone", ("zh",)),
+    Rule("north_american", "PHONE_NUMBER", north_american, "phone", ("en",)),
+    Rule("trunk", "PHONE_NUMBER", trunk, "phone", ("en",)),
+    Rule("local", "PHONE_NUMBER", local, "phone", ("en",)),
+    Rule("abroad", "PHONE_NUMBER", abroad, "phone", ("en",)),
+    Rule("countries", "PHONE_NUMBER", of_countries, "phone"),
+    Rule("told_phone", "PHONE_NUMBER", told, "phone"),
+)
+
+
+def find_numbers(reading: Reading) -> Iterator[Span]:
+    """Spans of everything that is written in digits alone."""
+    barrier = 0
+    for run in _runs(reading):
+        end = run[-1][1]
+        digits = "".join(reading.digits[start:stop] for start, stop in run)
+        # A Chinese phone's or a bank card's, whatever stands beside them.
+        card_form = _PHONE["card_form"].fullmatch(digits) and luhn(digits)
+        formed = reading.language == "zh" and bool(card_form or _PHONE["phone_form"].fullmatch(digits))
+        near = reading.near(run[0][0], end, barrier, formed=formed)
+        barrier = end
+        found = []
+        for window in _windows(run, reading, near):
+            name, kind, score = _identify(window, reading)
+            if score >= 0.5:
+                found.append((score, len(window.digits), -window.start, window, kind, name))
+        # The surest and longest first, none over another.
+        taken = bytearray(end + 4)
+        for score, *_, window, kind, name in sorted(found, key=lambda item: item[:3], reverse=True):
+            if taken.find(1, window.start, window.end) >= 0:
+                continue
+            taken[window.start : window.end] = b"\x01" * (window.end - window.start)
+            if not kind:
+                continue
+            start = window.start
+            if kind == "PHONE_NUMBER":  # its `+` and the bracket of its area belong to it
+                edge = _DIGITS["plus_edge"].search(reading.text, max(0, start - 3), start)
+                bracketed = not {*")]"}.isdisjoint(reading.text[start : window.end])
+                start = edge.start() if edge and (bracketed or edge.group()[0] == "+") else start
+            reading.take(start, window.end)
+            yield Span(start, window.end, kind, score, name)
+
+
+def _identify(window: Window, reading: Reading) -> tuple[str, str, float]:
+    """A window's rule, its type, and how sure. A public line has the empty type: taken, and then left in."""
+    if is_public(window, reading.language):
+        return "public line", "", 1.0
+    gates = {""}
+    if not _DIGITS["unit"].match(reading.text, window.end):
+        gates |= {"bare", "phone"} if _may_be_phone(window, reading) else {"bare"}
+    rules = [rule for rule in NUMBERS if rule.gate in gates and reading.language in rule.languages]
+    return max(((rule.name, rule.type, rule.find(window, reading)) for rule in rules), key=lambda one: one[2])

@@ -1,32 +1,34 @@
-"""A text as the rules of structured data read it, with what was found so far and the words beside its numbers.
+"""A text as the rules of structured data read it, with the words beside its numbers, and what it means in disguise.
 
 A number alone is often ambiguous (an 11-digit mobile is a legal QQ number, one order number in ten passes Luhn), so the
 nearest cue decides ("my number is", 身份证, 加我微信, "order no."). Which words are cues of what stands in
 `words/cues_en.toml` and `words/cues_zh.toml`.
+
+People also write so that no filter reads it: dots and digits as words or look-alikes, fillers, letters spelt out.
+`deobfuscate` rewrites a text into what it means and remembers where each character came from; the same rules then read
+it a second time. Only what holds a rewritten stretch counts there, so a plain text is never read differently.
 """
 
 from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
-from itertools import pairwise, product
+from itertools import product
+from operator import attrgetter
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from h2htalk.curation.anonymize.normalization import HAN, NormalizedText
-from h2htalk.curation.anonymize.spans import TakenCharacters
+from h2htalk.curation.anonymize.normalization import HAN, HAN_DIGITS, NormalizedText, normalize_text
 from h2htalk.text.language_data import compile_patterns, read_data
 from h2htalk.text.phrases import PhraseIndex
-
-_FOLDER = Path(__file__).parent / "words"
 
 
 def read_table(name: str) -> Mapping[str, Any]:
     """A file of `words`."""
-    return read_data(_FOLDER / f"{name}.toml")
+    return read_data(Path(__file__).parent / "words" / f"{name}.toml")
 
 
 @cache
@@ -45,31 +47,44 @@ def patterns(table: str) -> dict[str, re.Pattern[str]]:
     return compile_patterns(tables[table], {"han": HAN, **tables["shared"]})
 
 
-@cache
-def rewrites(name: str) -> list[tuple[re.Pattern[str], str]]:
-    """A list of `words/deobfuscation.toml`: expressions, which may name those of `[deobfuscation]`, and meanings."""
-    parts = {"han": HAN, **read_table("patterns")["shared"]}
-    parts |= {key: pattern.pattern for key, pattern in patterns("deobfuscation").items()}
-    entries = read_table("deobfuscation")[name]
-    return [(compile_patterns({"": one["pattern"]}, parts)[""], one["meant"]) for one in entries]
+Hit = tuple[int, int, float]  # start, end, score
 
 
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A rule: its name, the type of what it finds, and its function.
+
+    In `rules` it gives start, end and score of each place of a reading (`Hit`); in `numbers` it says how sure it is of
+    a window. `gate` names what a text must hold for the rule; `languages`: those whose rules of numbers it belongs to.
+    """
+
+    name: str
+    type: str
+    find: Callable[..., Any]
+    gate: str = ""
+    languages: tuple[str, ...] = ("en", "zh")
+
+
+# --- Cues: the words beside a number ---
+
+_CUE = patterns("number_cues")
 _NEW_SENTENCE = 12
 _NOT_LED_BACK = 18
-_RE = patterns("number_cues")
 # Kinds that 编号 and "number" may be the number of.
 _NUMBERED = frozenset(["account", "id", "card", "plate", "qq", "wechat", "other"])
 # Kinds that name a situation, not a value: they count only as what a message is about.
 _SITUATIONS = frozenset(["vehicle", "adding", "profile", "counter"])
 
 
-@dataclass(frozen=True, slots=True)
-class Cue:
+class Cue(NamedTuple):
     """A cue word at `start` to `end` of a reading, for a `kind` of number (`phone`, `qq`, ..., `other`)."""
 
     start: int
     end: int
     kind: str
+
+
+_START = attrgetter("start")
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,124 +102,32 @@ class Near:
 
     def nearest_is_impersonal(self, reach: int) -> bool:
         """Whether the nearest cue is one of nobody's numbers, at most `reach` characters away."""
-        return bool(self.kinds) and self.kinds[0][0] == "other" and self.kinds[0][1] <= reach
+        return self.nearest == "other" and self.kinds[0][1] <= reach
 
     def distance(self, *kinds: str) -> int | None:
         """Characters to the nearest cue of one of the kinds, if no cue of `other` stands nearer."""
-        for kind, distance in self.kinds:
-            if kind in kinds:
-                return distance
-            if kind == "other":
-                return None
-        return None
-
-
-@dataclass(frozen=True, slots=True)
-class Cues:
-    """All cues of a text, in its order."""
-
-    found: tuple[Cue, ...]
-    starts: tuple[int, ...]
-    text: str
-    language: str
-    reach: Mapping[str, int]
-    generic: str
-
-    def near(self, start: int, end: int, barrier: int = 0, *, formed: bool = False) -> Near:
-        """Cues of the value at `start` to `end`. None before `barrier` (the end of a value before) counts.
-
-        `formed`: it has a phone's or a bank card's form, of which the words of an errand say nothing; beside any other
-        value they are words for nobody's numbers.
-        """
-        kinds: list[tuple[str, int]] = []
-        at = bisect_right(self.starts, start)
-        for cue in reversed(self.found[max(0, at - 12) : at]):
-            gap = start - cue.end
-            if gap > self.reach["before"] or cue.start < barrier:
-                break
-            if gap < 0 or cue.kind in _SITUATIONS or (formed and cue.kind == "errand"):
-                continue
-            kind = self._kind(cue)
-            if kind == "other" and (
-                gap > self.reach["impersonal"] or _RE["apart"].fullmatch(self.text, cue.end, start)
-            ):
-                continue
-            ended = _RE["sentence_end"].search(self.text, cue.end, start) is not None
-            kinds.append((kind, gap + (_NEW_SENTENCE if ended else 0)))
-        kinds += self._behind(end, formed)
-        return Near(tuple(sorted(kinds, key=lambda kind: kind[1])), self.around(start, end))
-
-    def _kind(self, cue: Cue) -> str:
-        """What a cue is of. 编号 or "number": of what was named just before; else nobody's in Chinese, a phone's in
-        English."""
-        if cue.kind != "generic":
-            return "other" if cue.kind == "errand" else cue.kind
-        at = bisect_left(self.starts, cue.start)
-        for other in reversed(self.found[max(0, at - 3) : at]):
-            if other.kind in _NUMBERED and cue.start - other.end <= self.reach["antecedent"]:
-                return other.kind
-        return self.generic
-
-    def around(self, start: int, end: int) -> frozenset[str]:
-        """The kinds of the cues within a few sentences of a value."""
-        first = bisect_left(self.starts, start - self.reach["around"])
-        last = bisect_right(self.starts, end + self.reach["around"])
-        return frozenset(cue.kind for cue in self.found[first : min(last, first + 40)])
-
-    def _behind(self, end: int, formed: bool) -> list[tuple[str, int]]:
-        """Cues behind a value. They weigh less than those before it: the next value's cue stands there too."""
-        found = []
-        at = bisect_right(self.starts, end - 1)
-        for cue in self.found[at : at + 4]:
-            gap = cue.start - end
-            if gap > self.reach["behind"]:
-                break
-            between = self.text[end : cue.start]
-            if cue.kind in _SITUATIONS or _RE["digits"].search(between) or (formed and cue.kind == "errand"):
-                continue
-            leads = _RE["leads_back"].match(between)
-            direct = leads is not None and leads.group().strip(" ，,。.!~)]'\"-\n") != ""
-            kind = self._kind(cue)
-            ended = _RE["sentence_end"].search(between) is not None
-            if (direct or gap <= 1) and not ended:
-                found.append((kind, gap + (4 if direct else 10)))
-            elif kind != "other":
-                found.append((kind, gap + _NOT_LED_BACK + (_NEW_SENTENCE if ended else 0)))
-        return found
-
-
-def find_cues(text: str, language: str) -> Cues:
-    """The cues of a reading's `text` (lower case). A Chinese text is also searched for English ones."""
-    own = read_table(f"cues_{language}")
-    found = tuple(Cue(start, end, kind) for start, end, kind in _index(language).find(text))
-    return Cues(found, tuple(cue.start for cue in found), text, language, own["reach"], own["bare_number"])
-
-
-def _words(language: str) -> dict[str, str]:
-    """The kind of each cue word; the table that stands first wins."""
-    tables = read_table(f"cues_{language}")
-    lists = {kind: words for kind, words in tables.items() if isinstance(words, list) and kind != "spellings"}
-    spelt = {
-        a + b: parts["kind"]
-        for parts in reversed(tables.get("spellings", []))
-        for a, b in product(parts["first"], parts["second"])
-    }
-    return spelt | {word.lower(): kind for kind, words in reversed(lists.items()) for word in words}
+        kind, distance = next((one for one in self.kinds if one[0] in (*kinds, "other")), ("", 0))
+        return distance if kind in kinds else None
 
 
 @cache
-def _index(language: str) -> PhraseIndex[str]:
-    return PhraseIndex({**_words("en"), **_words(language)}.items(), _stands_apart)
+def _cue_index(language: str) -> PhraseIndex[str]:
+    """The kind of each cue word; the table that stands first wins. A Chinese text is also searched for English ones."""
+    kinds: dict[str, str] = {}
+    for tables in (read_table("cues_en"), read_table(f"cues_{language}")):
+        for parts in reversed(tables.get("spellings", [])):
+            kinds |= {a + b: parts["kind"] for a, b in product(parts["first"], parts["second"])}
+        for kind, words in reversed(tables.items()):
+            if isinstance(words, list) and kind != "spellings":
+                kinds |= {word.lower(): kind for word in words}
 
+    def stands_apart(text: str, start: int, end: int) -> bool:
+        """Whether a cue that begins and ends in Latin letters is no part of a longer word."""
+        if not ("a" <= text[start] <= "z" and text[end - 1].isascii()):
+            return True
+        return not ("a" <= text[start - 1 : start] <= "z" or "a" <= text[end : end + 1] <= "z")
 
-def _stands_apart(text: str, start: int, end: int) -> bool:
-    """Whether a cue that begins and ends in Latin letters is no part of a longer word."""
-    if not ("a" <= text[start] <= "z" and text[end - 1].isascii()):
-        return True
-    return not ("a" <= text[start - 1 : start] <= "z" or "a" <= text[end : end + 1] <= "z")
-
-
-Hit = tuple[int, int, float]  # start, end, score
+    return PhraseIndex(kinds.items(), stands_apart)
 
 
 class Reading:
@@ -213,149 +136,237 @@ class Reading:
     def __init__(self, normalized: NormalizedText, language: str, countries: Sequence[str] = ()) -> None:
         self.text, self.digits, self.visible = normalized.text, normalized.digits, normalized.visible
         self.language, self.countries = language, countries
-        self.taken = TakenCharacters(len(self.text))
-        self._gates: dict[re.Pattern[str], bool] = {}
+        self._taken = bytearray(len(self.text))
+
+    def take(self, start: int, end: int) -> None:
+        """Mark characters as found."""
+        self._taken[start:end] = b"\x01" * (end - start)
+
+    def is_free(self, start: int, end: int) -> bool:
+        """Whether no character from `start` to `end` was found."""
+        return self._taken.find(1, start, end) < 0
 
     @cached_property
-    def cues(self) -> Cues:
-        """The words in it that say what a number is."""
-        return find_cues(self.text, self.language)
+    def cues(self) -> list[Cue]:
+        """The words in it that say what a number is, in its order."""
+        return [Cue(*found) for found in _cue_index(self.language).find(self.text)]
 
-    def near(self, start: int, end: int) -> Near:
-        """The cues of the value at `start` to `end`."""
-        return self.cues.near(start, end)
+    def near(self, start: int, end: int, barrier: int = 0, *, formed: bool = False) -> Near:
+        """Cues of the value at `start` to `end`. None before `barrier` (the end of a value before) counts.
 
-    def may_hold(self, gate: re.Pattern[str]) -> bool:
-        """Whether an expression matches anywhere; each is searched once."""
-        if gate not in self._gates:
-            self._gates[gate] = gate.search(self.text) is not None
-        return self._gates[gate]
-
-
-# --- Runs of digits: rows of groups with short gaps; a window is a stretch of whole groups ---
-
-_RUN = patterns("digit_runs")
-_FEWEST_DIGITS, _MOST_DIGITS = 5, 20
-_LONGEST_GAP = 4
-# In a row of more groups (a table, a count) a number has few.
-_LONG_ROW, _FEW = 80, 5
-
-
-@dataclass(frozen=True, slots=True)
-class Group:
-    """Digits without a gap, at `start` to `end` of a reading."""
-
-    start: int
-    end: int
-    digits: str
-
-
-@dataclass(frozen=True, slots=True)
-class Window:
-    """Neighbouring groups of a run, as one number.
-
-    `shape`: digits a group. `gaps`: between them. `before`, `after`: the gap to the neighbour groups, None at the end
-    of the run. `lead`: the three characters before it, `tail`: the three behind it. `near`: its cues.
-    """
-
-    start: int
-    end: int
-    digits: str
-    shape: tuple[int, ...]
-    gaps: tuple[str, ...]
-    before: str | None
-    after: str | None
-    lead: str
-    tail: str
-    near: Near
-
-    @property
-    def whole(self) -> bool:
-        """Nothing says that it is a piece of a longer row: no neighbour, or one that stands further off."""
-        inner = {gap.strip() or gap for gap in self.gaps}
-        return all(gap is None or _parts(gap, inner) for gap in (self.before, self.after))
-
-    @property
-    def glued(self) -> bool:
-        """It stands at a Latin letter, as the digits of a code do."""
-        return self.lead[-1:].isascii() and self.lead[-1:].isalpha()
-
-
-def _parts(gap: str, inner: set[str]) -> bool:
-    """Whether a gap parts two numbers: another one than those inside, and a mark for it, a bracket or a space."""
-    mark = gap.strip()
-    return (mark or gap) not in inner and (mark in ("", *"()[]:") or _RUN["strong_gap"].search(gap) is not None)
-
-
-def runs(reading: Reading, taken: list[tuple[int, int]]) -> Iterator[list[Group]]:
-    """The runs of a reading with five digits or more, outside of what is taken (ordered stretches)."""
-    text = reading.text
-    token, source = (_RUN["token"], reading.digits) if text.isascii() else (_RUN["token_han"], _zeroed(reading))
-    groups: list[Group] = []
-    at = 0
-    for match in token.finditer(source):
-        start, end = match.span()
-        while at < len(taken) and taken[at][1] <= start:
-            at += 1
-        covered = at < len(taken) and taken[at][0] < end
-        if covered or (groups and not _joins(text, groups[-1], start, match.group())):
-            yield from _run(groups, text)
-            groups = []
-        if not covered:
-            groups.append(Group(start, end, reading.digits[start:end]))
-    yield from _run(groups, text)
-
-
-def _zeroed(reading: Reading) -> str:
-    """The text with every `o` that reads as a zero as one, Han digits left."""
-    pairs = zip(reading.text, reading.digits, strict=True)
-    return "".join(["0" if a == "o" and b == "0" else a for a, b in pairs]) if "o" in reading.text else reading.text
-
-
-def _joins(text: str, last: Group, start: int, token: str) -> bool:
-    """Whether a token goes on with the row. A lone Han digit behind a mark begins a clause (二十年)."""
-    if start - last.end > _LONGEST_GAP or _RUN["gap"].fullmatch(text, last.end, start) is None:
-        return False
-    other = (token in HAN) != (text[last.start] in HAN)
-    return start == last.end or not other or min(len(token), last.end - last.start) > 1
-
-
-def _run(groups: list[Group], text: str) -> Iterator[list[Group]]:
-    """The groups as runs, where they are enough; days and times part them."""
-    if not groups:
-        return
-    dates = [match.span() for match in _RUN["date"].finditer(text, groups[0].start, groups[-1].end)]
-    pieces: list[list[Group]] = [[]]
-    for group in groups:
-        if len(groups) > 1 and any(a <= group.start < b for a, b in dates):
-            pieces.append([])
-        else:
-            pieces[-1].append(group)
-    yield from (piece for piece in pieces if sum(len(group.digits) for group in piece) >= _FEWEST_DIGITS)
-
-
-def windows(run: list[Group], text: str, near: Near) -> Iterator[Window]:
-    """Every stretch of whole groups with 5 to 20 digits; of a long row, of few groups."""
-    gaps = [text[a.end : b.start] for a, b in pairwise(run)]
-    most = _FEW if len(run) > _LONG_ROW else len(run)
-    for first in range(len(run)):
-        for last in range(first, min(first + most, len(run))):
-            groups = run[first : last + 1]
-            digits = "".join(group.digits for group in groups)
-            if len(digits) > _MOST_DIGITS:
+        `formed`: it has a phone's or a bank card's form, of which the words of an errand say nothing; beside any other
+        value they are words for nobody's numbers.
+        """
+        reach = read_table(f"cues_{self.language}")["reach"]
+        silent = {*_SITUATIONS, "errand"} if formed else _SITUATIONS
+        kinds: list[tuple[str, int]] = []
+        at = bisect_right(self.cues, start, key=_START)
+        for cue in reversed(self.cues[max(0, at - 12) : at]):
+            gap = start - cue.end
+            if gap > reach["before"] or cue.start < barrier:
                 break
-            if len(digits) < _FEWEST_DIGITS:
+            kind = self._kind_of(cue)
+            between = (self.text, cue.end, start)
+            impersonal = kind == "other" and (gap > reach["impersonal"] or _CUE["apart"].fullmatch(*between))
+            if gap >= 0 and cue.kind not in silent and not impersonal:
+                kinds.append((kind, gap + (_NEW_SENTENCE if _CUE["sentence_end"].search(*between) else 0)))
+        # Cues behind a value weigh less than those before it: the next value's cue stands there too.
+        at = bisect_right(self.cues, end - 1, key=_START)
+        for cue in self.cues[at : at + 4]:
+            gap, text = cue.start - end, self.text[end : cue.start]
+            if gap > reach["behind"]:
+                break
+            if cue.kind in silent or _CUE["digits"].search(text):
                 continue
-            start, end = groups[0].start, groups[-1].end
-            yield Window(
-                start,
-                end,
-                digits,
-                shape=tuple(len(group.digits) for group in groups),
-                gaps=tuple(gaps[first:last]),
-                before=gaps[first - 1] if first else None,
-                after=gaps[last] if last < len(gaps) else None,
-                lead=text[max(0, start - 3) : start],
-                tail=text[end : end + 3],
-                near=near,
-            )
+            leads = _CUE["leads_back"].match(text)
+            direct = leads is not None and leads.group().strip(" ，,。.!~)]'\"-\n") != ""
+            ended = _CUE["sentence_end"].search(text) is not None
+            if (direct or gap <= 1) and not ended:
+                kinds.append((self._kind_of(cue), gap + (4 if direct else 10)))
+            elif (kind := self._kind_of(cue)) != "other":
+                kinds.append((kind, gap + _NOT_LED_BACK + (_NEW_SENTENCE if ended else 0)))
+        first = bisect_left(self.cues, start - reach["around"], key=_START)
+        last = bisect_right(self.cues, end + reach["around"], key=_START)
+        around = frozenset(cue.kind for cue in self.cues[first : min(last, first + 40)])
+        return Near(tuple(sorted(kinds, key=lambda kind: kind[1])), around)
+
+    def _kind_of(self, cue: Cue) -> str:
+        """What a cue is of. 编号 or "number": of what was named just before; else nobody's in Chinese, a phone's in
+        English."""
+        if cue.kind != "generic":
+            return "other" if cue.kind == "errand" else cue.kind
+        table = read_table(f"cues_{self.language}")
+        at = bisect_left(self.cues, cue.start, key=_START)
+        for other in reversed(self.cues[max(0, at - 3) : at]):
+            if other.kind in _NUMBERED and cue.start - other.end <= table["reach"]["antecedent"]:
+                return other.kind
+        return str(table["bare_number"])
+
+
+# --- Disguises ---
+
+# A stretch of a text, and what it means.
+Edit = tuple[int, int, str]
+_RE = patterns("deobfuscation")
+_TABLES = read_table("deobfuscation")
+_ONES, _TEENS, _TENS, _TIMES = (_TABLES[name] for name in ("ones", "teens", "tens", "times"))
+_NATO, _SOUNDS, _RADIO = _TABLES["nato"], _TABLES["sounds"], _TABLES["radio"]
+_ROUNDS = 3
+_AS_DIGIT = str.maketrans("lio|szb", "1101528")
+
+
+class Sign(NamedTuple):
+    """A character of what a text means: in lower case and as shown, the places of the text that it stands for, and
+    whether it was rewritten."""
+
+    text: str
+    shown: str
+    start: int
+    end: int
+    edited: bool = False
+
+
+def deobfuscate(normalized: NormalizedText, language: str) -> tuple[NormalizedText, list[Sign]] | None:
+    """What a text means, and whence each of its characters is; None where nothing in it is disguised."""
+    text = normalized.text
+    web = _RE["letter"].search(text) is not None and _RE["web_gate"].search(text) is not None
+    if not web and not _RE[f"gate_{language}"].search(text) and not _RE["gate"].search(text):
+        return None
+    pairs = zip(text, normalized.visible, strict=True)
+    signs = [Sign(char, shown, at, at + 1) for at, (char, shown) in enumerate(pairs)]
+    signs = _rewrite(signs, _RE["apart"], _joined)
+    if web:
+        signs = _replace(signs, "web")
+    if language == "en":
+        signs = _rewrite(signs, _RE["spelt_row"], _spelt_letters)
+    signs = _replace(signs, language)
+    if language == "zh":
+        signs = _rewrite(signs, _RE["han_row"], _digits_of_homophones)
+    else:
+        signs = _rewrite(signs, _RE["spoken_digits"], _digits_of_words)
+    signs = _rewrite(signs, _RE["colon"], lambda m: [(*m.span(), m.group().count(":") * ":")])
+    signs = _rewrite(signs, _RE["odd"], _without_fillers)
+    signs = _rewrite(signs, _RE["lookalike"], _digits_of_lookalikes)
+    if not any(sign.edited for sign in signs):
+        return None
+    meant = normalize_text("".join(sign.shown for sign in signs))
+    return (meant, signs) if len(meant.text) == len(signs) else None
+
+
+@cache
+def _replacements(name: str) -> list[tuple[re.Pattern[str], str]]:
+    """A list of `words/deobfuscation.toml`: expressions, which may name those of `[deobfuscation]`, and meanings."""
+    parts = {"han": HAN, **read_table("patterns")["shared"]} | {key: found.pattern for key, found in _RE.items()}
+    return [(compile_patterns({"": one["pattern"]}, parts)[""], one["meant"]) for one in _TABLES[name]]
+
+
+def _replace(signs: list[Sign], name: str) -> list[Sign]:
+    """Replace what each expression finds, or its group `cut`; again, as what is replaced may complete a match."""
+    for pattern, meant in _replacements(name):
+        group = "cut" if "cut" in pattern.groupindex else 0
+        for _ in range(_ROUNDS):
+            before = signs
+            signs = _rewrite(signs, pattern, lambda m, group=group, meant=meant: [(*m.span(group), meant)])  # type: ignore[misc]
+            if signs is before:
+                break
+    return signs
+
+
+def _rewrite(
+    signs: list[Sign], pattern: re.Pattern[str], function: Callable[[re.Match[str]], list[Edit]]
+) -> list[Sign]:
+    """Replace what a function says of each match: stretches of the text and what they mean."""
+    text = "".join(sign.text for sign in signs)
+    made: list[Sign] = []
+    at = 0
+    for start, end, meant in (edit for match in pattern.finditer(text) for edit in function(match)):
+        if text[start:end] == meant:
+            continue
+        made += signs[at:start]
+        if not meant and made:  # what was left out shows on its neighbours
+            made[-1] = made[-1]._replace(edited=True)
+        for char in meant:  # what is put in between two characters stands for the second
+            made.append(Sign(char.lower(), char, signs[start].start, signs[max(start, end - 1)].end, edited=True))
+        at = end
+    return made + signs[at:] if at else signs
+
+
+def _joined(match: re.Match[str]) -> list[Edit]:
+    """p l a t e, F G Z 1 0 R: what stands between the signs goes, unless all are digits, which are read anyhow."""
+    return _each(match, match["s"], "") if _RE["letter"].search(match.group()) else []
+
+
+def _each(match: re.Match[str], filler: str, meant: str) -> list[Edit]:
+    """Every place of a filler in a match."""
+    found = re.compile(re.escape(filler)).finditer(match.string, *match.span())
+    return [(*place.span(), meant) for place in found]
+
+
+def _without_fillers(match: re.Match[str]) -> list[Edit]:
+    """138哈2736哈4512, lin❤88: fillers between letters go, between digits they are spaces."""
+    odd, whole = match["odd"], match.group()
+    lettered = _RE["letter"].search(whole) is not None
+    if _RE["units"].search(odd) and not (lettered and odd == "/" and whole.count("/") > 1):
+        return []
+    weak = not lettered or odd.strip() in {*",;!?、)-'\""} or "\u4e00" <= odd[0] <= "\u9fff" or odd[0] in HAN
+    return [] if weak and whole.count(odd) == 1 else _each(match, odd, "" if lettered else " ")
+
+
+def _digits_of_lookalikes(match: re.Match[str]) -> list[Edit]:
+    """I3786O2O589: letters among more digits."""
+    signs = list(enumerate(match.group(), match.start()))
+    if 2 * sum(char.isdigit() or char == "o" for _, char in signs) < len(signs):
+        return []
+    return [(at, at + 1, char.translate(_AS_DIGIT)) for at, char in signs if not char.isdigit()]
+
+
+def _digits_of_words(match: re.Match[str]) -> list[Edit]:
+    """ "double seven", "forty two", "oh": as digits, where two or more stand in a row."""
+    spoken = _RE["spoken"].finditer(match.string, *match.span())
+    found = [(*words.span(), _figures(words.group())) for words in spoken]
+    said = "".join(meant for _, _, meant in found)
+    if sum(map(str.isdigit, match.group())) + len(said) < 2 or "12345" in said:  # somebody counts
+        return []
+    edits: list[Edit] = []
+    for edit in found:  # "one forty two": what a space alone parts is one number
+        if edits and match.string[edits[-1][1] : edit[0]] == " ":
+            edits.append((edits[-1][1], edit[0], ""))
+        edits.append(edit)
+    return edits
+
+
+def _figures(said: str) -> str:
+    first, *more = re.split(r"[ -]", said)
+    if first in _TIMES:
+        return str(_ONES.get(more[0], more[0])) * int(_TIMES[first])
+    if first in _TENS:
+        return str(_TENS[first]) + (_ONES[more[0]] if more else "0")
+    return str(_TEENS.get(first) or _ONES[first]) + ("00" if more else "")
+
+
+def _spelt_letters(match: re.Match[str]) -> list[Edit]:
+    """Letters by their names, joined: only where two names or "as in" show that somebody spells."""
+    edits: list[Edit] = []
+    names = others = 0
+    last = match.start()
+    for sign in _RE["spelt"].finditer(match.string, *match.span()):
+        said = sign.group()
+        spoken = len(said) > 1 and _RE["spoken"].fullmatch(said) is not None
+        names += len(said) > 2 and not spoken and not said[0].isdigit()
+        others += spoken or said.isdigit()
+        edits += [(last, sign.start(), "")] if sign.start() > last else []
+        letter = _NATO.get(said, said[0]).upper()
+        edits.append((*sign.span(), _figures(said) if spoken else said if said.isdigit() else letter))
+        last = sign.end()
+    return edits if names > 1 or (names and others) else []
+
+
+def _digits_of_homophones(match: re.Match[str]) -> list[Edit]:
+    """幺三八洞两拐, 1三8林: Han characters that are said for digits, among digits."""
+    found = match.group()
+    strange = any(char in _SOUNDS for char in found)
+    certain = sum(map(str.isdecimal, found)) > 1 or sum(char in HAN_DIGITS for char in found) > 4
+    if (strange and not certain) or not (strange or any(char in _RADIO for char in found)):
+        return []
+    table = HAN_DIGITS | _SOUNDS | _RADIO
+    return [(at, at + 1, table[char]) for at, char in enumerate(found, match.start()) if char in table]

@@ -1,60 +1,29 @@
 """The table of the rules of structured personal data, and the finder that applies them.
 
 A rule is called by its name in `found_by`, which `curate explain` prints. To switch one off, take its line out of
-`RULES` (rules of a form) or `NUMBERS` (rules of digits). To add a format, add an expression to
-`words/patterns.toml` (of a plate: `known` in `[licence_plates]`) or a line here with `matches`.
+`RULES` (rules of a form) or `NUMBERS` (rules of digits, in `numbers`). To add a format, add an expression to
+`words/patterns.toml` (of a plate: `known` in `[licence_plates]`) or a line here with `_matches`.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from itertools import pairwise
 
 from stdnum import iban
 
-from h2htalk.curation.anonymize.normalization import NormalizedText, normalize_text
-from h2htalk.curation.anonymize.spans import Span, TakenCharacters
-from h2htalk.curation.anonymize.structured import numbers, web
-from h2htalk.curation.anonymize.structured.deobfuscation import deobfuscate
-from h2htalk.curation.anonymize.structured.reading import (
-    Group,
-    Hit,
-    Reading,
-    Window,
-    internet_words,
-    patterns,
-    runs,
-    windows,
-)
+from h2htalk.curation.anonymize.normalization import NormalizedText
+from h2htalk.curation.anonymize.spans import Span
+from h2htalk.curation.anonymize.structured import web
+from h2htalk.curation.anonymize.structured.numbers import find_numbers
+from h2htalk.curation.anonymize.structured.reading import Hit, Reading, Rule, deobfuscate, internet_words, patterns
 from h2htalk.data.languages import find_language
 
-_GATES, _ID, _PLATE, _BIRTH, _DIGITS = map(
-    patterns, ("structured", "alphanumeric_ids", "licence_plates", "birth_dates", "digit_spans")
-)
+_GATES, _ID, _PLATE, _BIRTH = map(patterns, ("structured", "alphanumeric_ids", "licence_plates", "birth_dates"))
 # A word rewritten so near may be the cue of what is found.
 _BESIDE = 24
-
-
-@dataclass(frozen=True, slots=True)
-class Rule:
-    """A rule: its name, the type of what it finds, and a function that gives start, end and score of each.
-
-    Places count characters of the reading; `gate` names an expression without which a text holds nothing for the rule,
-    `languages` those whose rules of numbers it belongs to.
-    """
-
-    name: str
-    type: str
-    find: Callable[[Reading], Iterable[Hit]]
-    gate: str = ""
-    languages: tuple[str, ...] = ("en", "zh")
-
-
-def matches(table: str, name: str, score: float) -> Callable[[Reading], Iterable[Hit]]:
-    """A rule's function that gives all that an expression of `words/patterns.toml` matches, each with one score."""
-    return lambda reading: ((*m.span(), score) for m in patterns(table)[name].finditer(reading.text))
 
 
 # --- Ids of letters and digits: IBAN, UK National Insurance, passports, papers of a state ---
@@ -86,7 +55,7 @@ def national_insurance(reading: Reading) -> Iterator[Hit]:
 def accounts_behind_cue(reading: Reading) -> Iterator[Hit]:
     """Ids behind a cue of an account, or of a member's card (卡号VIP022767)."""
     text = reading.text
-    for cue in reading.cues.found:
+    for cue in reading.cues:
         card = cue.kind == "card" and text.endswith(("卡号", "number", "no"), cue.start, cue.end)
         if cue.kind != "account" and not card:
             continue
@@ -110,7 +79,7 @@ def chinese_passports(reading: Reading) -> Iterator[Hit]:
 
 def passports(reading: Reading) -> Iterator[Hit]:
     """A letter or two and digits, in a message that speaks of a passport or an account."""
-    if any(cue.kind in ("account", "id") for cue in reading.cues.found):
+    if any(cue.kind in ("account", "id") for cue in reading.cues):
         for match in _ID["passport"].finditer(reading.digits):
             near = reading.near(*match.span())
             if near.around & {"account", "id"} and near.nearest not in _ELSEWHERE:
@@ -135,33 +104,29 @@ _LONGEST_PLATE = 8
 
 
 def plates_behind_cue(reading: Reading) -> Iterator[Hit]:
-    """Plates right behind a word for one, whatever their shape."""
-    for cue in (cue for cue in reading.cues.found if cue.kind == "plate"):
-        lead = _PLATE["lead"].match(reading.digits, cue.end)
-        start = lead.end() if lead else cue.end
-        if end := _end_behind(reading.digits, start):
-            yield start, end, 0.9
-
-
-def _end_behind(text: str, start: int) -> int:
-    """Where the plate at a place ends, whatever its shape: letters and figures, five to eight; 0 for none."""
-    whole, best, end = "", 0, start
-    for piece in _PLATE["piece"].finditer(text, start, start + 3 * _LONGEST_PLATE):
-        spelt = len(whole) == len(piece.group()) == 1
-        apart = whole and not _PLATE["separator"].fullmatch(text, end, piece.start())
-        if apart or (not whole and piece.start() > start) or (piece.group() in _NO_PART and not spelt):
-            break
-        whole, end = whole + piece.group(), piece.end()
-        figures = sum(map(str.isdigit, whole))
-        mixed = 2 <= figures < len(whole) or (figures == len(whole) > 5)
-        if 5 <= len(whole) <= _LONGEST_PLATE and mixed and not _PLATE["no_direct"].fullmatch(whole):
-            best = end
-    return 0 if best and _PLATE["digits_behind"].match(text, best) else best
+    """Plates right behind a word for one, whatever their shape: letters and figures, five to eight."""
+    text = reading.digits
+    for cue in (cue for cue in reading.cues if cue.kind == "plate"):
+        lead = _PLATE["lead"].match(text, cue.end)
+        start = end = lead.end() if lead else cue.end
+        whole, best = "", 0
+        for piece in _PLATE["piece"].finditer(text, start, start + 3 * _LONGEST_PLATE):
+            spelt = len(whole) == len(piece.group()) == 1
+            apart = whole and not _PLATE["separator"].fullmatch(text, end, piece.start())
+            if apart or (not whole and piece.start() > start) or (piece.group() in _NO_PART and not spelt):
+                break
+            whole, end = whole + piece.group(), piece.end()
+            figures = sum(map(str.isdigit, whole))
+            mixed = 2 <= figures < len(whole) or (figures == len(whole) > 5)
+            if 5 <= len(whole) <= _LONGEST_PLATE and mixed and not _PLATE["no_direct"].fullmatch(whole):
+                best = end
+        if best and not _PLATE["digits_behind"].match(text, best):
+            yield start, best, 0.9
 
 
 def plates_by_shape(reading: Reading) -> Iterator[Hit]:
     """Plates in a message that speaks of a car or a plate; Britain's and California's in capitals anywhere."""
-    about = any(cue.kind in _ABOUT for cue in reading.cues.found)
+    about = any(cue.kind in _ABOUT for cue in reading.cues)
     if not about and not _PLATE["own_form"].search(reading.visible):
         return
     text = reading.digits if reading.text.isascii() else reading.text
@@ -169,41 +134,37 @@ def plates_by_shape(reading: Reading) -> Iterator[Hit]:
     last = 0
     for first in range(len(pieces)):
         for row in (pieces[first : first + 3], pieces[first : first + 2], pieces[first : first + 1]):
-            if row[0].start() >= last and _has_shape(text, row):
-                score = _plate_score(text, row[0].start(), row[-1].end(), reading)
-                if score:
-                    last = row[-1].end()
-                    yield row[0].start(), last, score
+            score = _plate_score(text, row, reading) if row[0].start() >= last else 0.0
+            if score:
+                last = row[-1].end()
+                yield row[0].start(), last, score
 
 
-def _has_shape(text: str, row: list[re.Match[str]]) -> bool:
-    """Whether neighbouring pieces have together a shape that plates have."""
+def _plate_score(text: str, row: list[re.Match[str]], reading: Reading) -> float:
+    """How sure we are that neighbouring pieces are a plate together, by their shape."""
     start, end = row[0].start(), row[-1].end()
     parts = [piece.group() for piece in row]
     whole = "".join(parts)
     if not 5 <= len(whole) <= _LONGEST_PLATE or whole.isalpha() or not _NO_PART.isdisjoint(parts):
-        return False
+        return 0.0
     if len(whole) == 7 and not _PLATE["known"].fullmatch(whole):
         whole = whole[:2] + whole[2:4].translate(_AS_DIGIT) + whole[4:]  # ABI2 CDE
-    return (
-        _PLATE["known"].fullmatch(whole) is not None
-        and not _PLATE["no_plate"].fullmatch(whole)
-        and all(_PLATE["separator"].fullmatch(text, a.end(), b.start()) for a, b in pairwise(row))
-        and not (start and text[start - 1] in "@/_.")
-        and text[end : end + 1] not in ("@", "_")
-        and not _PLATE["digits_behind"].match(text, end)
-        and not _PLATE["digits_before"].search(text, max(0, start - 4), start)
-    )
-
-
-def _plate_score(text: str, start: int, end: int, reading: Reading) -> float:
-    """How sure we are of a plate's shape."""
+    if (
+        not _PLATE["known"].fullmatch(whole)
+        or _PLATE["no_plate"].fullmatch(whole)
+        or not all(_PLATE["separator"].fullmatch(text, a.end(), b.start()) for a, b in pairwise(row))
+        or text[start - 1 : start] in ("@", "/", "_", ".")
+        or text[end : end + 1] in ("@", "_")
+        or _PLATE["digits_behind"].match(text, end)
+        or _PLATE["digits_before"].search(text, max(0, start - 4), start)
+    ):
+        return 0.0
     near = reading.near(start, end)
     shown = reading.visible[start:end]
-    elsewhere = near.nearest in _NO_CAR
+    elsewhere, about = near.nearest in _NO_CAR, not _ABOUT.isdisjoint(near.around)
     if _PLATE["own_form"].fullmatch(shown) and shown[-3:] not in internet_words("no_plate_letters") and not elsewhere:
-        return 0.85 if near.around & _ABOUT else 0.7
-    if not near.around & _ABOUT or elsewhere:
+        return 0.85 if about else 0.7
+    if not about or elsewhere:
         return 0.0
     if shown.upper() == shown:
         return 0.85 if "plate" in near.around else 0.75
@@ -223,59 +184,27 @@ def birth_dates(reading: Reading) -> Iterator[Hit]:
     cues = [found.span() for found in _BIRTH[f"cue_{language}"].finditer(text)]
     for found in _BIRTH[f"date_{language}"].finditer(text):
         start, end = found.span()
-        near = any(_is_near(text, start, end, cue, _REACH[language]) for cue in cues)
-        if near or (language == "zh" and _is_of_somebody(text, start, end)):
+        between = [text[stop:start] if stop <= start else text[end:begin] for begin, stop in cues]
+        counts = any(
+            len(words) <= _REACH[language]
+            and (not _BIRTH["sentence_end"].search(words) or _BIRTH["lead"].fullmatch(words))
+            for words in between
+        )
+        if not counts and language == "zh" and _BIRTH["birth_year"].search(text, start, end):
+            of_somebody = _BIRTH["of_somebody"].search(text, max(start - 6, 0), start)
+            counts = bool(of_somebody and _BIRTH["of"].match(text, end))
+        if counts:
             yield start + (4 if found.group().startswith("the ") else 0), end, 0.85
-
-
-def _is_of_somebody(text: str, start: int, end: int) -> bool:
-    dated = _BIRTH["birth_year"].search(text, start, end) and _BIRTH["of"].match(text, end)
-    return bool(dated and _BIRTH["of_somebody"].search(text, max(start - 6, 0), start))
-
-
-def _is_near(text: str, start: int, end: int, cue: tuple[int, int], reach: int) -> bool:
-    between = text[cue[1] : start] if cue[1] <= start else text[end : cue[0]]
-    parted = _BIRTH["sentence_end"].search(between) and not _BIRTH["lead"].fullmatch(between)
-    return len(between) <= reach and not parted
 
 
 # --- The tables ---
 
 
-@dataclass(frozen=True, slots=True)
-class NumberRule:
-    """A rule of digits: its name, the type of what it finds, and a function that says how sure it is of a window.
-
-    `bare`: it does not believe digits with a unit behind, which are an amount.
-    """
-
-    name: str
-    type: str
-    score: Callable[[Window, Reading], float]
-    languages: tuple[str, ...] = ("en", "zh")
-    bare: bool = True
+def _matches(table: str, name: str, score: float) -> Callable[[Reading], Iterator[Hit]]:
+    """A rule's function that gives all that an expression of `words/patterns.toml` matches, each with one score."""
+    return lambda reading: ((*m.span(), score) for m in patterns(table)[name].finditer(reading.text))
 
 
-# The surest counts; of two that are equally sure the first.
-NUMBERS = (
-    NumberRule("card", "CREDIT_CARD", numbers.card, bare=False),
-    NumberRule("cued_card", "CREDIT_CARD", numbers.cued_card, bare=False),
-    NumberRule("resident_id", "NATIONAL_ID", numbers.resident_id, ("zh",), bare=False),
-    NumberRule("national_id", "NATIONAL_ID", numbers.national_id, ("en",), bare=False),
-    NumberRule("cued_qq", "QQ", numbers.qq),
-    NumberRule("qq", "QQ", numbers.qq_without_cue, ("zh",)),
-    NumberRule("account", "ACCOUNT_NUMBER", numbers.account),
-    NumberRule("plus", "PHONE_NUMBER", numbers.with_plus),
-    NumberRule("mobile", "PHONE_NUMBER", numbers.mobile, ("zh",)),
-    NumberRule("beyond_the_mainland", "PHONE_NUMBER", numbers.beyond_the_mainland, ("zh",)),
-    NumberRule("landline", "PHONE_NUMBER", numbers.landline, ("zh",)),
-    NumberRule("north_american", "PHONE_NUMBER", numbers.north_american, ("en",)),
-    NumberRule("trunk", "PHONE_NUMBER", numbers.trunk, ("en",)),
-    NumberRule("local", "PHONE_NUMBER", numbers.local, ("en",)),
-    NumberRule("abroad", "PHONE_NUMBER", numbers.abroad, ("en",)),
-    NumberRule("countries", "PHONE_NUMBER", numbers.of_countries),
-    NumberRule("told_phone", "PHONE_NUMBER", numbers.told),
-)
 # In this order, each finds what no rule before it took. Mentions come before mail: "follow @name" is no address with
 # spaces in it.
 RULES = (
@@ -285,7 +214,7 @@ RULES = (
     Rule("domain", "URL", web.domains, "web"),
     Rule("ip6", "IP_ADDRESS", web.ip6, "number"),
     Rule("ip4", "IP_ADDRESS", web.ip4, "number"),
-    Rule("chinese_plate", "LICENSE_PLATE", matches("licence_plates", "chinese", 0.95), "han_text"),
+    Rule("chinese_plate", "LICENSE_PLATE", _matches("licence_plates", "chinese", 0.95), "han_text"),
     Rule("cued_plate", "LICENSE_PLATE", plates_behind_cue, "number"),
     Rule("plate_shape", "LICENSE_PLATE", plates_by_shape, "number"),
     Rule("iban", "ACCOUNT_NUMBER", ibans, "number"),
@@ -294,13 +223,13 @@ RULES = (
     Rule("chinese_passport", "ACCOUNT_NUMBER", chinese_passports, "number", ("zh",)),
     Rule("passport", "ACCOUNT_NUMBER", passports, "number"),
     Rule("cued_paper", "NATIONAL_ID", papers, "number", ("en",)),
-    Rule("wxid", "WECHAT", matches("messenger_ids", "wxid", 0.98), "latin", ("zh",)),
+    Rule("wxid", "WECHAT", _matches("messenger_ids", "wxid", 0.98), "latin", ("zh",)),
     Rule("cued_wechat", "WECHAT", web.wechat_behind_cue, "latin", ("zh",)),
     Rule("wechat", "WECHAT", web.wechat_about, "latin", ("zh",)),
 )
 # These find only what the digits leave.
 LATE_RULES = (
-    Rule("account_form", "HANDLE", matches("handles", "own_form", 0.95), "account_sign"),
+    Rule("account_form", "HANDLE", _matches("handles", "own_form", 0.95), "account_sign"),
     Rule("marked_name", "HANDLE", web.marked_names),
     Rule("han_name", "HANDLE", web.han_names, "han_text", ("zh",)),
     Rule("han_mention", "HANDLE", web.han_mentions, "at"),
@@ -317,40 +246,31 @@ def find_structured(normalized: NormalizedText, language: str, countries: Sequen
     """
     language = find_language(language).number_rules
     kept = _apply_rules(Reading(normalized, language, countries))
-    meant = deobfuscate(normalized, language)
+    meant, signs = deobfuscate(normalized, language) or (None, [])
     if meant is not None:
         # What shows where a disguise is taken off; a span that holds a plainer one takes its place.
-        for found in _apply_rules(Reading(meant.normalized, language, countries)):
-            if not meant.rewritten(max(0, found.start - _BESIDE), found.end + _BESIDE):
+        for found in _apply_rules(Reading(meant, language, countries)):
+            if not any(sign.edited for sign in signs[max(0, found.start - _BESIDE) : found.end + _BESIDE]):
                 continue
-            span = replace(found, start=meant.starts[found.start], end=meant.ends[found.end - 1])
+            span = replace(found, start=signs[found.start].start, end=signs[found.end - 1].end)
             under = [other for other in kept if other.overlaps(span)]
             if all(span.start <= other.start and other.end <= span.end for other in under):
                 kept = [other for other in kept if other not in under] + [span]
     return [_with_brackets(span, normalized.text) for span in sorted(kept)]
 
 
-def find_in_text(text: str, language: str) -> list[Span]:
-    """`find_structured` of a text as given."""
-    normalized = normalize_text(text)
-    places = ((span, normalized.original_span(span.start, span.end)) for span in find_structured(normalized, language))
-    return [replace(span, start=start, end=end) for span, (start, end) in places]
-
-
 def _apply_rules(reading: Reading) -> list[Span]:
-    spans = [span for rule in RULES for span in _found(rule, reading)]
-    if reading.may_hold(_GATES["five_digits"]):
-        spans += digit_spans(reading, sorted((span.start, span.end) for span in spans))
-    return sorted([*spans, *(span for rule in LATE_RULES for span in _found(rule, reading))])
+    gates = {"", *(name for name, gate in _GATES.items() if gate.search(reading.text))}
 
+    def found(rules: Sequence[Rule]) -> Iterator[Span]:
+        for rule in rules:
+            if reading.language in rule.languages and rule.gate in gates:
+                for start, end, score in rule.find(reading):
+                    if reading.is_free(start, end):
+                        reading.take(start, end)
+                        yield Span(start, end, rule.type, score, rule.name)
 
-def _found(rule: Rule, reading: Reading) -> Iterator[Span]:
-    if reading.language in rule.languages and (not rule.gate or reading.may_hold(_GATES[rule.gate])):
-        yield from reading.taken.keep(Span(*hit, found_by=rule.name) for hit in _typed(rule, reading))
-
-
-def _typed(rule: Rule, reading: Reading) -> Iterator[tuple[int, int, str, float]]:
-    return ((start, end, rule.type, score) for start, end, score in rule.find(reading))
+    return sorted([*found(RULES), *(find_numbers(reading) if "five_digits" in gates else ()), *found(LATE_RULES)])
 
 
 def _with_brackets(span: Span, text: str) -> Span:
@@ -364,61 +284,3 @@ def _with_brackets(span: Span, text: str) -> Span:
         if lacking < 0 and text.startswith(closing, span.end):
             return _with_brackets(replace(span, end=span.end + 1), text)
     return span
-
-
-# --- Which stretches of a row of digits are whose ---
-
-
-def digit_spans(reading: Reading, taken: list[tuple[int, int]]) -> list[Span]:
-    """Spans of everything that is written in digits alone."""
-    spans: list[Span] = []
-    barrier = 0
-    for run in runs(reading, taken):
-        formed = reading.language == "zh" and numbers.has_form("".join(group.digits for group in run))
-        near = reading.cues.near(run[0].start, run[-1].end, barrier, formed=formed)
-        spans += _choose_windows(run, reading, [*windows(run, reading.text, near)])
-        barrier = run[-1].end
-    return spans
-
-
-def _choose_windows(run: list[Group], reading: Reading, candidates: list[Window]) -> Iterator[Span]:
-    """The windows of a run that are something, the surest and longest first, none over another."""
-    found: list[tuple[float, int, int, Window, str, str]] = []
-    for window in candidates:
-        for shaped in _with_x(window, reading):
-            kind, name, score = _identify(shaped, reading)
-            if score >= 0.5:
-                found.append((score, len(shaped.digits), -shaped.start, shaped, kind, name))
-    taken = TakenCharacters(run[-1].end + 4)
-    for score, *_, window, kind, name in sorted(found, key=lambda item: item[:3], reverse=True):
-        if taken.free(window.start, window.end):
-            taken.mark(window.start, window.end)
-            if kind:
-                span = Span(_start(window, reading.text, kind), window.end, kind, score, name)
-                reading.taken.mark(span.start, span.end)
-                yield span
-
-
-def _with_x(window: Window, reading: Reading) -> Iterator[Window]:
-    """The window, and with the X behind it that closes a Chinese resident id."""
-    yield window
-    closing = _DIGITS["closing_x"].match(reading.text, window.end)
-    if reading.language == "zh" and len(window.digits) == 17 and closing:
-        yield replace(window, digits=window.digits + "X", end=closing.end(), after=None)
-
-
-def _start(window: Window, text: str, kind: str) -> int:
-    """Where a number begins: a phone's `+` and the bracket of its area belong to it."""
-    edge = _DIGITS["plus_edge"].search(text, max(0, window.start - 3), window.start) if kind == "PHONE_NUMBER" else None
-    bracketed = ")" in text[window.start : window.end] or "]" in text[window.start : window.end]
-    return edge.start() if edge and (bracketed or edge.group()[0] == "+") else window.start
-
-
-def _identify(window: Window, reading: Reading) -> tuple[str, str, float]:
-    """The type of a window, its rule, and how sure. A public line has the empty type: taken, and then left in."""
-    if numbers.is_public(window, reading.language):
-        return "", "public line", 1.0
-    amount = _DIGITS["unit"].match(reading.text, window.end) is not None
-    rules = [r for r in NUMBERS if reading.language in r.languages and not (amount and r.bare)]
-    best = max(rules, key=lambda rule: rule.score(window, reading))
-    return best.type, best.name, best.score(window, reading)

@@ -10,7 +10,7 @@ from functools import cache
 
 from h2htalk.curation.anonymize.english.tokens import is_word, words
 from h2htalk.curation.anonymize.normalization import HAN
-from h2htalk.curation.anonymize.structured.reading import Cue, Hit, Reading, internet_words, patterns
+from h2htalk.curation.anonymize.structured.reading import Hit, Reading, internet_words, patterns
 
 _WEB, _IP = map(patterns, ("web", "ip_addresses"))
 _ANYWHERE = 1000
@@ -33,11 +33,17 @@ def urls(reading: Reading) -> Iterator[Hit]:
 
 
 def domains(reading: Reading) -> Iterator[Hit]:
-    """Addresses without a scheme, but those of organisations that help."""
+    """Addresses without a scheme, but those of organisations that help, typing slips ("ok.thanks") and files."""
     for match in _WEB["host"].finditer(reading.text):
-        path = len(match["rest"]) > 1
-        if _is_domain(reading, match, path=path) and not _is_of_help(match.group()):
-            yield match.start(), _end(match), 0.95 if path or match.group().startswith("www.") else 0.8
+        labels = reading.text[match.start() : match.start("rest")].split(".")
+        last, sure = labels[-1], len(match["rest"]) > 1 or labels[0] == "www"
+        if not is_ending(last) or _is_of_help(match.group()):
+            continue
+        if not sure and (last in internet_words("weak") or len(last) > 3 or last in internet_words("words_as_endings")):
+            told = len(labels) > 2 or reading.near(*match.span()).distance("url") is not None
+            if len(labels[-2]) <= 3 or not (told or any(map(str.isdigit, labels[-2]))):
+                continue
+        yield match.start(), _end(match), 0.95 if sure else 0.8
 
 
 def _end(match: re.Match[str]) -> int:
@@ -60,20 +66,6 @@ def _is_of_help(url: str) -> bool:
     return any(".".join(labels[at:]) in internet_words("help") for at in range(len(labels)))
 
 
-def _is_domain(reading: Reading, match: re.Match[str], *, path: bool) -> bool:
-    """Whether words with dots in between are a domain, and not a typing slip ("ok.thanks") or a file."""
-    labels = reading.text[match.start() : match.start("rest")].split(".")
-    last = labels[-1]
-    if not is_ending(last):
-        return False
-    if path or labels[0] == "www":
-        return True
-    if last in internet_words("weak") or len(last) > 3 or last in internet_words("words_as_endings"):
-        told = len(labels) > 2 or reading.near(*match.span()).distance("url") is not None
-        return len(labels[-2]) > 3 and (told or any(map(str.isdigit, labels[-2])))
-    return True
-
-
 def ip6(reading: Reading) -> Iterator[Hit]:
     """IP addresses, version 6."""
     for six in _IP["six"].finditer(reading.digits) if ":" in reading.digits else ():
@@ -90,7 +82,7 @@ def ip4(reading: Reading) -> Iterator[Hit]:
     """IP addresses, version 4."""
     at = 0
     while four := _IP["four"].search(reading.digits, at):
-        score = _score(four, reading) if reading.taken.free(*four.span()) else 0.0
+        score = _score(four, reading) if reading.is_free(*four.span()) else 0.0
         if score:
             yield *four.span(), score
         first = _IP["octet"].match(reading.digits, four.start())
@@ -208,65 +200,50 @@ def wechat_behind_cue(reading: Reading) -> Iterator[Hit]:
     """Ids right behind a cue."""
     text = _with_han_digits(reading)
     glued = [cue.end() for cue in _WECHAT["glued"].finditer(text)] if reading.language == "zh" else []
-    for end in (*(cue.end for cue in reading.cues.found if cue.kind == "wechat"), *glued):
-        yield from _behind(text, end)
+    for cue_end in (*(cue.end for cue in reading.cues if cue.kind == "wechat"), *glued):
+        lead = _WECHAT["lead"].match(text, cue_end)
+        start = lead.end() if lead else cue_end
+        while start > cue_end and _WECHAT["piece"].match(text[start - 1]):
+            start -= 1  # a word of the lead that is the beginning of the id
+        piece = _WECHAT["piece"].match(text, start)
+        whole, end = "", start
+        while piece:
+            added = piece.group()
+            short = len(whole) < _SHORTEST
+            if whole and (len(whole) + len(added) > _LONGEST or not (short or added.isdigit() or len(added) < 3)):
+                break
+            whole, end = whole + added, piece.end()
+            further = _WECHAT["further"].match(text, end)
+            piece = _WECHAT["piece"].match(text, further.end()) if further else None
+        value = whole.rstrip("-_")
+        lettered = value[:1].isalpha() or (_is_marked(value) and not value.isdigit())
+        is_qq = value.startswith("qq") and value[2:].isdigit()
+        if _SHORTEST <= len(value) <= _LONGEST and lettered and not is_qq and value not in internet_words("no_wechat"):
+            yield start, end - (len(whole) - len(value)), 0.93 if _is_marked(value) else 0.8
 
 
 def wechat_about(reading: Reading) -> Iterator[Hit]:
     """Ids in a message that speaks of WeChat, or of adding somebody, wherever the cue stands."""
-    adding = [cue for cue in reading.cues.found if cue.kind == "adding"]
-    if not adding and not any(cue.kind == "wechat" for cue in reading.cues.found):
+    adding = [cue.start for cue in reading.cues if cue.kind == "adding"]
+    if not adding and not any(cue.kind == "wechat" for cue in reading.cues):
         return
     for match in _WECHAT["token"].finditer(_with_han_digits(reading)):
-        near = reading.near(*match.span())
-        if not _may_be_id(match.group()) or near.nearest in _ELSEWHERE:
+        value, (start, end) = match.group(), match.span()
+        if not (_SHORTEST <= len(value) <= _LONGEST and any("a" <= char <= "z" for char in value)):
+            continue
+        if value in internet_words("no_wechat") or _WECHAT["no_id"].match(value):
+            continue
+        near = reading.near(start, end)
+        if near.nearest in _ELSEWHERE or not (_is_marked(value) or "-" in value):
             continue
         direct = near.distance("wechat") is not None
+        beside = bisect_left(adding, start - 24) < bisect_right(adding, end + 20)
         if direct or "wechat" in near.around:
-            yield *match.span(), 0.85 if direct else 0.75
-        elif near.nearest in ("", "phone", "url", "qq") and _stands_beside(adding, match.start(), match.end()):
-            yield *match.span(), 0.65
-
-
-def _may_be_id(value: str) -> bool:
-    return (
-        _SHORTEST <= len(value) <= _LONGEST
-        and value not in internet_words("no_wechat")
-        and not _WECHAT["no_id"].match(value)
-        and any("a" <= char <= "z" for char in value)
-        and (_is_marked(value) or "-" in value)
-    )
+            yield start, end, 0.85 if direct else 0.75
+        elif near.nearest in ("", "phone", "url", "qq") and beside:
+            yield start, end, 0.65
 
 
 def _is_marked(value: str) -> bool:
     """Whether a figure or an underscore says that it is no word."""
     return any(char.isdigit() or char == "_" for char in value)
-
-
-def _stands_beside(adding: list[Cue], start: int, end: int) -> bool:
-    """Whether a word for adding somebody stands within a clause or two."""
-    starts = [cue.start for cue in adding]
-    return bisect_left(starts, start - 24) < bisect_right(starts, end + 20)
-
-
-def _behind(text: str, cue_end: int) -> Iterator[Hit]:
-    """The id behind a cue."""
-    lead = _WECHAT["lead"].match(text, cue_end)
-    start = lead.end() if lead else cue_end
-    while start > cue_end and _WECHAT["piece"].match(text[start - 1]):
-        start -= 1  # a word of the lead that is the beginning of the id
-    piece = _WECHAT["piece"].match(text, start)
-    whole, end = "", start
-    while piece:
-        added = piece.group()
-        short = len(whole) < _SHORTEST
-        if whole and (len(whole) + len(added) > _LONGEST or not (short or added.isdigit() or len(added) < 3)):
-            break
-        whole, end = whole + added, piece.end()
-        further = _WECHAT["further"].match(text, end)
-        piece = _WECHAT["piece"].match(text, further.end()) if further else None
-    value = whole.rstrip("-_")
-    lettered = value[:1].isalpha() or (_is_marked(value) and not value.isdigit())
-    is_qq = value.startswith("qq") and value[2:].isdigit()
-    if _SHORTEST <= len(value) <= _LONGEST and lettered and not is_qq and value not in internet_words("no_wechat"):
-        yield start, end - (len(whole) - len(value)), 0.93 if _is_marked(value) else 0.8
