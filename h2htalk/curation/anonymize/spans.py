@@ -6,25 +6,27 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
-# Presidio's names where it has one. PHONE_NUMBER is mobile and landline; NATIONAL_ID every number that a state gives
-# to a person; ACCOUNT_NUMBER of banks (IBAN too), insurances and services; ADDRESS leads to a door or a building.
-TYPES = (
-    "EMAIL_ADDRESS",
-    "PHONE_NUMBER",
-    "NATIONAL_ID",
-    "CREDIT_CARD",
-    "ACCOUNT_NUMBER",
-    "QQ",
-    "WECHAT",
-    "HANDLE",
-    "LICENSE_PLATE",
-    "DATE_OF_BIRTH",
-    "URL",
-    "IP_ADDRESS",
-    "ADDRESS",
-    "PERSON",
-    "ORGANIZATION",
-)
+# Each type, by Presidio's name where it has one, and our recogniser of it in Presidio's registry. PHONE_NUMBER is
+# mobile and landline; NATIONAL_ID every number that a state gives to a person; ACCOUNT_NUMBER of banks (IBAN too),
+# insurances and services; ADDRESS leads to a door or a building.
+RECOGNIZERS = {
+    "EMAIL_ADDRESS": "ChatWebRecognizer",
+    "PHONE_NUMBER": "ChatNumberRecognizer",
+    "NATIONAL_ID": "ChatNumberRecognizer",
+    "CREDIT_CARD": "ChatNumberRecognizer",
+    "ACCOUNT_NUMBER": "ChatNumberRecognizer",
+    "QQ": "ChatAccountRecognizer",
+    "WECHAT": "ChatAccountRecognizer",
+    "HANDLE": "ChatAccountRecognizer",
+    "LICENSE_PLATE": "ChatNumberRecognizer",
+    "DATE_OF_BIRTH": "ChatNumberRecognizer",
+    "URL": "ChatWebRecognizer",
+    "IP_ADDRESS": "ChatWebRecognizer",
+    "ADDRESS": "ChatAddressRecognizer",
+    "PERSON": "ChatPersonRecognizer",
+    "ORGANIZATION": "ChatOrganizationRecognizer",
+}
+TYPES = tuple(RECOGNIZERS)
 # Which of two spans stays where both cover a character and are equally sure: what is checked by a rule before what is
 # guessed, what names a person's place before what names a firm.
 _RANK = {name: len(TYPES) - place for place, name in enumerate(TYPES)}

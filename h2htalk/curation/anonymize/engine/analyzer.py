@@ -36,34 +36,15 @@ from presidio_anonymizer.entities import RecognizerResult as FoundSpan
 from h2htalk.curation.anonymize.allow_list import TITLE, find_allowed, longer_names
 from h2htalk.curation.anonymize.engine.user_recognizers import MODELS, UserRegistry, load_recognizers
 from h2htalk.curation.anonymize.normalization import NormalizedText, normalize_text, plain
-from h2htalk.curation.anonymize.spans import Span, resolve_overlaps
+from h2htalk.curation.anonymize.spans import RECOGNIZERS, Span, resolve_overlaps
 from h2htalk.curation.anonymize.structured.rules import find_structured
 from h2htalk.curation.anonymize.surrogates.dialogue_surrogates import Surrogates
 from h2htalk.curation.anonymize.values.dialogue_values import DialogueData, KnownValues, collect_values
 from h2htalk.data.languages import LANGUAGES, find_language
 from h2htalk.errors import ConfigError, quoted
 
-# Our recognisers, by their names in Presidio's registry: take one out, and its types are not found. The rules of the
-# first three are the tables of `structured/rules.py`; the others ask each language's `name_recognizer`.
-FAMILIES = {
-    "ChatWebRecognizer": ("EMAIL_ADDRESS", "URL", "IP_ADDRESS"),
-    "ChatNumberRecognizer": (
-        "PHONE_NUMBER",
-        "NATIONAL_ID",
-        "CREDIT_CARD",
-        "ACCOUNT_NUMBER",
-        "LICENSE_PLATE",
-        "DATE_OF_BIRTH",
-    ),
-    "ChatAccountRecognizer": ("WECHAT", "QQ", "HANDLE"),
-    "ChatAddressRecognizer": ("ADDRESS",),
-    "ChatOrganizationRecognizer": ("ORGANIZATION",),
-    "ChatPersonRecognizer": ("PERSON",),
-}
 _NAMED = frozenset({"ADDRESS", "ORGANIZATION", "PERSON"})
 THRESHOLD = 0.5
-SURROGATE = "surrogate"
-_MASK = {"masking_char": "*", "chars_to_mask": 1_000_000, "from_end": False}
 # What is left of an address beside a user's own type, and says nothing: ", staff ".
 _SCRAP = re.compile(r"\W*[^\d\u4e00-\u9fff]{0,7}\W*")
 SEPARATOR = "\n\n"
@@ -117,8 +98,8 @@ class DialogueText(NlpArtifacts):
         names: Sequence[int] = (),
     ) -> None:
         """Arguments as in `analyzer.find_in_dialogue`."""
-        self.countries, self._given = tuple(countries), tuple(names)
         self.texts, self.language, self.allow = tuple(texts), language, tuple(allow)
+        self.countries, self._given = tuple(countries), tuple(names)
         self.text = SEPARATOR.join(self.texts)
         # Where each message begins.
         self.offsets = [0, *accumulate(len(text) + len(SEPARATOR) for text in self.texts)][: len(self.texts)]
@@ -133,23 +114,24 @@ class DialogueText(NlpArtifacts):
     @cached_property
     def parts(self) -> list[MessagePart]:
         """Each message; a very long one in parts."""
-        return [
-            self._part(offset + start, (offset + first, offset + last), text[start:end])
-            for offset, text in zip(self.offsets, self.texts, strict=True)
-            for start, end, first, last in _stretches(len(text))
-        ]
-
-    def _part(self, offset: int, counting: tuple[int, int], text: str) -> MessagePart:
-        normalized = normalize_text(text)
-        plain_text = plain(normalized.visible)
-        allowed = tuple(find_allowed(plain_text, self.language, self.allow))
-        spans = find_structured(normalized, self.language, self.countries)
-        if find_language(self.language).script == "Chinese" and not _HAN.search(plain_text):
-            spans = resolve_overlaps([*spans, *find_structured(normalized, "en")])
-        stays = [a for a in allowed if a.type != TITLE]
-        # A companion's name is no account, whatever stands before it.
-        taken = tuple(s for s in spans if not any(a.start <= s.start and s.end <= a.end for a in stays))
-        return MessagePart(offset, *counting, normalized, plain_text, allowed, taken)
+        parts = []
+        for offset, text in zip(self.offsets, self.texts, strict=True):
+            size = len(text)
+            for start in range(0, size - 2 * MARGIN, WINDOW - 2 * MARGIN) if size > WINDOW else (0,):
+                end = min(start + WINDOW, size)
+                normalized = normalize_text(text[start:end])
+                plain_text = plain(normalized.visible)
+                allowed = tuple(find_allowed(plain_text, self.language, self.allow))
+                spans = find_structured(normalized, self.language, self.countries)
+                if find_language(self.language).script == "Chinese" and not _HAN.search(plain_text):
+                    spans = resolve_overlaps([*spans, *find_structured(normalized, "en")])
+                stays = [a for a in allowed if a.type != TITLE]
+                # A companion's name is no account, whatever stands before it.
+                taken = tuple(s for s in spans if not any(a.start <= s.start and s.end <= a.end for a in stays))
+                first = offset + (start + MARGIN if start else 0)
+                last = offset + (size if end == size else end - MARGIN)
+                parts.append(MessagePart(offset + start, first, last, normalized, plain_text, allowed, taken))
+        return parts
 
     @cached_property
     def structured(self) -> list[Span]:
@@ -167,38 +149,20 @@ class DialogueText(NlpArtifacts):
             found += [span for part, spans in zip(chosen, read, strict=True) for span in part.joined(spans)]
         return found + [span for part in self.parts for span in part.joined(longer_names(part.plain, self.allow))]
 
-    def blocked(self, *, by_models: bool) -> list[Span]:
-        """Names that stay, whoever finds them; where models find nothing also structured data and titles."""
+    def pieces(self, span: Span, *, of_model: bool) -> Iterator[Span]:
+        """A span of a user's recogniser without what it holds between two messages. None over names that stay; of a
+        model none over structured data and titles either."""
         blocked = [
-            (part, part.blocked() if by_models else [a for a in part.allowed if a.type != TITLE]) for part in self.parts
+            stays
+            for part in self.parts
+            for stays in part.joined(part.blocked() if of_model else [a for a in part.allowed if a.type != TITLE])
         ]
-        return sorted(span for part, spans in blocked for span in part.joined(spans))
-
-    def in_messages(self, span: Span) -> Iterator[Span]:
-        """A span without what it holds between two messages."""
         for n in range(bisect_right(self.offsets, span.start) - 1, bisect_right(self.offsets, span.end - 1)):
             start = max(span.start, self.offsets[n])
             end = min(span.end, self.offsets[n] + len(self.texts[n]))
-            if start < end:
-                yield replace(span, start=start, end=end)
-
-    def of_messages(self, spans: Iterable[Span]) -> list[list[Span]]:
-        """Spans of the joined text, each inside a message, as spans of each message."""
-        split: list[list[Span]] = [[] for _ in self.texts]
-        for span in spans:
-            n = bisect_right(self.offsets, span.start) - 1
-            split[n].append(replace(span, start=span.start - self.offsets[n], end=span.end - self.offsets[n]))
-        return split
-
-
-def _stretches(length: int) -> Iterator[tuple[int, int, int, int]]:
-    """What a message is read in: start and end, and from where to where what begins in it counts."""
-    if length <= WINDOW:
-        yield 0, length, 0, length
-        return
-    for start in range(0, length - 2 * MARGIN, WINDOW - 2 * MARGIN):
-        end = min(start + WINDOW, length)
-        yield start, end, start + MARGIN if start else 0, end if end == length else end - MARGIN
+            piece = replace(span, start=start, end=end)
+            if start < end and not any(piece.overlaps(stays) for stays in blocked):
+                yield piece
 
 
 class ChatNlpEngine(NoOpNlpEngine):
@@ -233,17 +197,6 @@ def _to_result(span: Span, recognizer: EntityRecognizer | None = None) -> Recogn
     return RecognizerResult(span.type, span.start, span.end, span.score, explanation, metadata)
 
 
-def _to_span(result: RecognizerResult) -> Span:
-    """A result as a span; `found_by` gives Presidio's decision process without the words of the text."""
-    explanation = result.analysis_explanation
-    found_by = str(result.recognition_metadata[RecognizerResult.RECOGNIZER_NAME_KEY])
-    if explanation and explanation.pattern_name:
-        found_by += f", pattern {explanation.pattern_name}"
-    if explanation and explanation.supportive_context_word:
-        found_by += f", context word {explanation.supportive_context_word}"
-    return Span(result.start, result.end, result.entity_type, round(float(result.score), 6), found_by)
-
-
 class DialogueEnhancer(LemmaContextAwareEnhancer):
     """Settles the results of a dialogue; `DialogueText.data` holds its values afterwards."""
 
@@ -251,31 +204,42 @@ class DialogueEnhancer(LemmaContextAwareEnhancer):
         self,
         text: str,
         raw_results: list[RecognizerResult],
-        nlp_artifacts: object,
+        nlp_artifacts: DialogueText,
         recognizers: Sequence[EntityRecognizer],
         context: Sequence[str] | None = None,
     ) -> list[RecognizerResult]:
         """Presidio's context words first, for a user's recognisers that name some; then the spans that stay."""
         dialogue = nlp_artifacts
-        if not isinstance(dialogue, DialogueText):
-            raise TypeError(f"the enhancer needs a DialogueText, not {type(dialogue).__name__}")
         if any(recognizer.context for recognizer in recognizers):
             raw_results = super().enhance_using_context(text, raw_results, dialogue, recognizers, context)
         by_id = {recognizer.id: recognizer for recognizer in recognizers}
         ours: list[Span] = []
         users: list[Span] = []
-        for span, result in ((_to_span(result), result) for result in raw_results):
-            recognizer = by_id[result.recognition_metadata[RecognizerResult.RECOGNIZER_IDENTIFIER_KEY]]
-            if span.score < THRESHOLD:
+        for result in raw_results:
+            score = round(float(result.score), 6)
+            if score < THRESHOLD:
                 continue
+            # Presidio's decision process without the words of the text.
+            explanation = result.analysis_explanation
+            found_by = str(result.recognition_metadata[RecognizerResult.RECOGNIZER_NAME_KEY])
+            if explanation and explanation.pattern_name:
+                found_by += f", pattern {explanation.pattern_name}"
+            if explanation and explanation.supportive_context_word:
+                found_by += f", context word {explanation.supportive_context_word}"
+            span = Span(result.start, result.end, result.entity_type, score, found_by)
+            recognizer = by_id[result.recognition_metadata[RecognizerResult.RECOGNIZER_IDENTIFIER_KEY]]
             if isinstance(recognizer, ChatRecognizer):
                 ours.append(span)
             elif isinstance(recognizer, MODELS):
-                ours += _outside(dialogue.blocked(by_models=True), dialogue.in_messages(span))
+                ours += dialogue.pieces(span, of_model=True)
             else:
-                users += _outside(dialogue.blocked(by_models=False), dialogue.in_messages(span))
-        spans_of_messages = dialogue.of_messages(_settle(dialogue.text, ours, users))
-        dialogue.data = collect_values(dialogue.texts, spans_of_messages, dialogue.language, dialogue.allow)
+                users += dialogue.pieces(span, of_model=False)
+        of_messages: list[list[Span]] = [[] for _ in dialogue.texts]
+        for span in _settle(dialogue.text, ours, users):
+            n = bisect_right(dialogue.offsets, span.start) - 1
+            offset = dialogue.offsets[n]
+            of_messages[n].append(replace(span, start=span.start - offset, end=span.end - offset))
+        dialogue.data = collect_values(dialogue.texts, of_messages, dialogue.language, dialogue.allow)
         return [
             _to_result(replace(span, start=span.start + offset, end=span.end + offset))
             for offset, spans in zip(dialogue.offsets, dialogue.data.spans, strict=True)
@@ -297,10 +261,6 @@ def _settle(text: str, ours: list[Span], users: list[Span]) -> list[Span]:
     return settled
 
 
-def _outside(taken: Sequence[Span], spans: Iterable[Span]) -> Iterator[Span]:
-    return (span for span in spans if not any(span.overlaps(other) for other in taken))
-
-
 NO_REGISTRY = UserRegistry()
 
 
@@ -313,7 +273,10 @@ def chat_analyzer(language: str, users: UserRegistry = NO_REGISTRY) -> AnalyzerE
     if language not in LANGUAGES:
         known = ", ".join(LANGUAGES)
         raise ConfigError(f"no recognisers of personal data for language {quoted(language)}; choose from {known}")
-    own = [ChatRecognizer(list(types), name=name, supported_language=language) for name, types in FAMILIES.items()]
+    own = [
+        ChatRecognizer([kind for kind in RECOGNIZERS if RECOGNIZERS[kind] == name], name, supported_language=language)
+        for name in dict.fromkeys(RECOGNIZERS.values())
+    ]
     recognizers = [*own, *load_recognizers(users, language)]
     registry = RecognizerRegistry(recognizers, supported_languages=[language])
     with warnings.catch_warnings():
@@ -382,13 +345,16 @@ def operator_configs(surrogates: Surrogates, operators: Mapping[str, str], key: 
     def hashed(value: str) -> str:
         return hashlib.sha256(salt + value.encode("utf-8", "surrogatepass")).hexdigest()
 
-    def config(kind: str) -> OperatorConfig:
-        name = operators.get(kind, operators.get("DEFAULT", SURROGATE))
-        if name in (SURROGATE, "hash"):
-            return OperatorConfig("custom", {"lambda": hashed if name == "hash" else partial(surrogates.of, kind)})
-        return OperatorConfig(name, dict(_MASK) if name == "mask" else {})
-
-    return {kind: config(kind) for kind in ("DEFAULT", *surrogates.types)}
+    mask = OperatorConfig("mask", {"masking_char": "*", "chars_to_mask": 1_000_000, "from_end": False})
+    made = {"mask": mask, "hash": OperatorConfig("custom", {"lambda": hashed})}
+    configs = {}
+    for kind in ("DEFAULT", *surrogates.types):
+        name = operators.get(kind, operators.get("DEFAULT", "surrogate"))
+        if name == "surrogate":
+            configs[kind] = OperatorConfig("custom", {"lambda": partial(surrogates.of, kind)})
+        else:
+            configs[kind] = made.get(name, OperatorConfig(name))
+    return configs
 
 
 def anonymize_text(text: str, spans: Sequence[Span], configs: dict[str, OperatorConfig]) -> tuple[str, list[Span]]:

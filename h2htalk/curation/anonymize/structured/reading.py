@@ -117,7 +117,7 @@ def _cue_index(language: str) -> PhraseIndex[str]:
     for tables in (read_table("cues_en"), read_table(f"cues_{language}")):
         for parts in reversed(tables.get("spellings", [])):
             kinds |= {a + b: parts["kind"] for a, b in product(parts["first"], parts["second"])}
-        for kind, words in reversed(tables.items()):
+        for kind, words in reversed([*tables.items()]):
             if isinstance(words, list) and kind != "spellings":
                 kinds |= {word.lower(): kind for word in words}
 
