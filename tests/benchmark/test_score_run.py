@@ -174,12 +174,7 @@ def refusal(read: Callable[[], object], path: Path) -> str:
 
 
 @pytest.mark.parametrize(
-    ("place", "value"),
-    [
-        (("rows", "lexical", "overall", "value"), 99.0),
-        (("rows",), None),
-        (("sha256",), None),
-    ],
+    ("place", "value"), [(("rows", "lexical", "overall", "value"), 99.0), (("rows",), None), (("sha256",), None)]
 )
 def test_an_edited_summary_is_refused(run: Path, place: Sequence[str], value: object) -> None:
     change(run / "summary.json", place, value)
@@ -188,12 +183,7 @@ def test_an_edited_summary_is_refused(run: Path, place: Sequence[str], value: ob
 
 
 @pytest.mark.parametrize(
-    ("place", "value"),
-    [
-        (("signature", "protocol"), {}),
-        (("spec", "limit"), True),
-        (("split",), ["source"]),
-    ],
+    ("place", "value"), [(("signature", "protocol"), {}), (("spec", "limit"), True), (("split",), ["source"])]
 )
 def test_a_run_json_that_no_run_wrote_is_refused(run: Path, place: Sequence[str], value: object) -> None:
     change(run / "run.json", place, value)

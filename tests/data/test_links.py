@@ -50,8 +50,7 @@ def test_runs_that_start_together_are_all_linked_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "target"),
-    [("rounds", "a"), ("round", 1), (["round"], "a"), ("hub", "nonsense"), ("run", "hub:a/b@c")],
+    ("kind", "target"), [("rounds", "a"), ("round", 1), (["round"], "a"), ("hub", "nonsense"), ("run", "hub:a/b@c")]
 )
 def test_a_line_that_is_no_link_is_named(tmp_path: Path, kind: object, target: object) -> None:
     add_link(tmp_path, "run", tmp_path / "run")

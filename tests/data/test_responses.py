@@ -154,8 +154,7 @@ def test_a_path_that_is_not_utf_8_is_as_good_as_any(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("note", "cell"),
-    [(b"PAR1", None), (b'["nope"]', "{}"), (b'["tags"]', 5), (b'["tags"]', '{"n":1,"n":2}')],
+    ("note", "cell"), [(b"PAR1", None), (b'["nope"]', "{}"), (b'["tags"]', 5), (b'["tags"]', '{"n":1,"n":2}')]
 )
 def test_a_foreign_file_that_is_broken_is_named(tmp_path: Path, note: bytes, cell: object) -> None:
     path = tmp_path / "x.parquet"

@@ -12,15 +12,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from h2htalk.text.escaping import (
-    Markdown,
-    code_block,
-    csv_text,
-    escape_markdown,
-    harmless_cell,
-    paragraphs,
-    printable,
-)
+from h2htalk.text.escaping import Markdown, code_block, csv_text, escape_markdown, harmless_cell, paragraphs, printable
 
 SIGNS = "=+-@＝＋－＠"
 

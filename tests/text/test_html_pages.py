@@ -80,9 +80,7 @@ def test_a_name_that_the_view_lacks_is_an_error_never_an_empty_place(tmp_path: P
         page(tmp_path, TEMPLATE.replace("view.name", "view.nam"))
 
 
-def test_the_own_sheet_comes_after_the_shared_one_and_the_keyboard_finds_the_way_past_the_head(
-    tmp_path: Path,
-) -> None:
+def test_the_own_sheet_comes_after_the_shared_one_and_the_keyboard_finds_the_way_past_the_head(tmp_path: Path) -> None:
     text = page(tmp_path)
     assert text.index("--paper:") < text.index("var(--own)")
     links = re.findall(r'href="(#\w+)"', text)

@@ -58,14 +58,7 @@ def test_counts_stand_in_the_texts_order_over_all_batches(write: Callable[..., P
     assert open_token_counter(str(write("second")))([]) == []
 
 
-@pytest.mark.parametrize(
-    ("content", "reason"),
-    [
-        (b"{", "EOF"),
-        (b"{}", "Model missing"),
-        (b"\xff\xfe\x00", ""),
-    ],
-)
+@pytest.mark.parametrize(("content", "reason"), [(b"{", "EOF"), (b"{}", "Model missing"), (b"\xff\xfe\x00", "")])
 def test_a_broken_file_is_one_error_that_says_why(tmp_path: Path, content: bytes, reason: str) -> None:
     (tmp_path / "tokenizer.json").write_bytes(content)
     with pytest.raises(ConfigError, match=rf"not a tokenizer\.json: .*{reason}.*; name a tokenizer\.json") as error:

@@ -80,11 +80,7 @@ print(tokens.tokenize("我来到北京清华大学", "zh"))
 """
     keep = {k: v for k, v in os.environ.items() if k not in ("H2HTALK_CACHE", "XDG_CACHE_HOME", "TMPDIR", "HOME")}
     return subprocess.run(
-        [sys.executable, "-c", code],
-        env={**keep, **environment},
-        capture_output=True,
-        text=True,
-        check=True,
+        [sys.executable, "-c", code], env={**keep, **environment}, capture_output=True, text=True, check=True
     )
 
 

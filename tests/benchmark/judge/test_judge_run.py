@@ -18,16 +18,7 @@ from unittest.mock import patch
 import pytest
 from byte_search import files_with
 from hosted_runs import MODELS, OPENAI_FIRST
-from judged_made import (
-    LEVELS,
-    answered_run,
-    command,
-    evaluated,
-    judge_file,
-    judging_of,
-    scripted_judge,
-    verdict,
-)
+from judged_made import LEVELS, answered_run, command, evaluated, judge_file, judging_of, scripted_judge, verdict
 from kills import kill_when, stored_replies
 from loopback import LoopbackServer
 from provider_model import Asked, Model

@@ -171,10 +171,7 @@ def test_a_text_that_fails_costs_its_own_items_only() -> None:
 
 def test_a_vector_of_nan_is_a_failure_and_not_a_zero() -> None:
     """S took the larger of 0 and NaN, which is 0."""
-    assert similarities(abcd(breaks="X"), ["a", "aX"], ["a", "a"]) == [
-        1.0,
-        "embedder: not a finite vector",
-    ]
+    assert similarities(abcd(breaks="X"), ["a", "aX"], ["a", "a"]) == [1.0, "embedder: not a finite vector"]
 
 
 def test_an_embedder_that_cannot_work_at_all_is_an_error_not_a_run_of_unscored_items() -> None:

@@ -25,17 +25,9 @@ def rules(text: str, subtask: str, language: str, **known: object) -> set[str]:
 
 
 COMPLIANT = [
-    (
-        "dialogue_base",
-        "en",
-        "You made it through Monday, then. (slides a mug over) Was the meeting as bad as feared?",
-    ),
+    ("dialogue_base", "en", "You made it through Monday, then. (slides a mug over) Was the meeting as bad as feared?"),
     ("dialogue_base", "zh", "（递给你一杯热茶）周一总算过去了，今天的会顺利吗？"),
-    (
-        "dialogue_emotion",
-        "en",
-        "I'm so sorry about Milo. Twelve years is a whole life together. Tell me about him?",
-    ),
+    ("dialogue_emotion", "en", "I'm so sorry about Milo. Twelve years is a whole life together. Tell me about him?"),
     ("dialogue_emotion", "zh", "我在。难过不用急着收起来。想说说它最调皮的一次吗？"),
     ("dialogue_schedule", "en", "I'm shelving until 17:30, then I'm all yours."),
     ("dialogue_schedule", "zh", "我17:30前在理书，之后就陪你。"),
@@ -164,16 +156,7 @@ def test_high_risk_relaxes_nothing_else() -> None:
         assert contract_of(subtask, "high") == contract_of(subtask)
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "去KTV吧，唱Hello。",
-        "你的MBTI是INFJ呀。",
-        "猫叫Biscuit。",
-        "20:00见。",
-        "😊",
-    ],
-)
+@pytest.mark.parametrize("text", ["去KTV吧，唱Hello。", "你的MBTI是INFJ呀。", "猫叫Biscuit。", "20:00见。", "😊"])
 def test_latin_names_and_signs_are_no_other_language(text: str) -> None:
     assert "language" not in rules(text, "dialogue_base", "zh")
 
@@ -273,12 +256,7 @@ DAY = [
     ("empty lines and line ends", "08:00 Opens the shop  \r\n\r\n 23:00 Lights out \n", "en", set()),
     ("parentheses are words", "08:00 Opens the shop (with the old cat)\n23:00 Sleep", "en", {"too_long"}),
     ("one line", "23:00 Sleep", "en", {"activity_count"}),
-    (
-        "six lines",
-        "\n".join(f"{h}:00 Reads" for h in range(10, 15)) + "\n23:00 Sleep",
-        "en",
-        {"activity_count"},
-    ),
+    ("six lines", "\n".join(f"{h}:00 Reads" for h in range(10, 15)) + "\n23:00 Sleep", "en", {"activity_count"}),
     ("hour 25", "08:00 Opens the shop\n25:00 Sleep", "en", {"time"}),
     ("hour 24", "08:00 Opens the shop\n24:00 Sleep", "en", {"time"}),
     ("minute 60", "08:60 Opens the shop\n23:00 Sleep", "en", {"time"}),

@@ -99,8 +99,7 @@ def test_a_broken_block_does_not_hide_the_next() -> None:
 
 
 @pytest.mark.parametrize(
-    ("category", "chinese"),
-    [*zip(RECORDS["en"].memory_categories, RECORDS["zh"].memory_categories, strict=True)],
+    ("category", "chinese"), [*zip(RECORDS["en"].memory_categories, RECORDS["zh"].memory_categories, strict=True)]
 )
 def test_all_24_categories_are_known_in_both_languages(category: str, chinese: str) -> None:
     assert parse_memory(EN.replace("work", category), "en").blocks[0].category == category

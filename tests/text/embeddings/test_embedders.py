@@ -13,16 +13,7 @@ from h2htalk.text.embeddings.embedders import open_embedder
 from h2htalk.text.embeddings.vectors import Vectors, encode_distinct, unit_rows
 from h2htalk.text.model_files import MINILM_WEIGHTS, find_packaged
 
-TEXTS = [
-    "",
-    "I like tea.",
-    "我喜欢下雨天。",
-    "tea 😀 雨",
-    "I like tea.",
-    "rain " * 400,
-    "\ud83d half",
-    "Tea?",
-]
+TEXTS = ["", "I like tea.", "我喜欢下雨天。", "tea 😀 雨", "I like tea.", "rain " * 400, "\ud83d half", "Tea?"]
 
 
 def make_tiny_bge(folder: Path) -> Path:

@@ -107,18 +107,7 @@ def test_threads_that_ask_together_share_one_pipeline() -> None:
 @pytest.mark.parametrize("language", ["en", "zh"])
 @pytest.mark.parametrize(
     "text",
-    [
-        "",
-        " ",
-        "😂😂",
-        "\u200b",
-        "好 good 好",
-        "a" + "!" * 1900 + "b",
-        "?." * 900 + "x",
-        "a" * 5000,
-        "哈" * 5000,
-        "\n",
-    ],
+    ["", " ", "😂😂", "\u200b", "好 good 好", "a" + "!" * 1900 + "b", "?." * 900 + "x", "a" * 5000, "哈" * 5000, "\n"],
 )
 def test_any_text_is_read_and_kept(language: str, text: str) -> None:
     (doc,) = parse([text], language)
