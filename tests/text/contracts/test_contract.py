@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from releases_made import TAGS
+from releases_made import scenario as made_scenario
 
 from h2htalk.data.languages import LANGUAGES, RECORDS, find_language
-from h2htalk.data.scenario import Scenario
 from h2htalk.data.subtasks import SUBTASKS
-from h2htalk.errors import DataError
 from h2htalk.text.contracts.contract import check, check_scenario, contract_of, inputs_of
 from h2htalk.text.contracts.memory_blocks import parse_memory
 from h2htalk.text.contracts.violations import RULES
@@ -39,10 +39,6 @@ COMPLIANT = [
     ("recollection_initialization", "zh", "你说过那片湖。五月的水还凉吗？"),
     ("itinerary_basic", "en", "A slow start with a crossword, then the shop, and an old film at night."),
     ("itinerary_basic", "zh", "早上慢慢做填字游戏，白天看店，晚上看一部老电影。"),
-    ("itinerary_middle", "en", "08:00 Opens the shop\n19:30 Watches an old film\n23:00 Goes to sleep"),
-    ("itinerary_middle", "zh", "08:00 去书店开门\n19:30 看老电影\n23:00 睡觉"),
-    ("itinerary_advanced", "en", "1. At 15:00, meets the client.\n2. At 15:40, walks the borders with her."),
-    ("itinerary_advanced", "zh", "1. 15:00，在门口等客人。\n2. 15:40，一起看花境。"),
     ("itinerary_response", "en", "I'm up a ladder with the poetry shelf, but send me that photo!"),
     ("itinerary_response", "zh", "我正在梯子上理诗集，照片快发来！"),
     ("itinerary_initialization", "en", "I'm reading letters on air tonight. Will you listen in?"),
@@ -60,32 +56,24 @@ BROKEN = [
     ("thinking", "dialogue_base", "en", "the user is sad</think>I am here."),
     ("language", "dialogue_base", "en", "我在，你慢慢说。"),
     ("language", "dialogue_base", "zh", "I'm here, take your time."),
-    ("language", "dialogue_base", "zh", "Привет, как прошёл твой день?"),
     ("language", "dialogue_base", "en", "Привет, как прошёл твой день?"),
     ("too_long", "dialogue_base", "en", "word " * 21),
     ("too_long", "dialogue_base", "zh", "我" * 31),
     ("too_many_sentences", "dialogue_base", "en", "I see. I do. I hear you."),
-    ("too_many_sentences", "dialogue_base", "zh", "我在。我听着。你说。"),
     ("too_few_sentences", "dialogue_base", "en", "(takes your hand)"),
     ("too_few_sentences", "dialogue_base", "zh", "……"),
     ("too_many_actions", "dialogue_base", "en", "(smiles) Good morning! (waves)"),
     ("too_many_actions", "dialogue_base", "zh", "（笑）早安！(挥手）"),
     ("persona_name", "dialogue_base", "en", "It's Nora, who else?"),
     ("persona_name", "dialogue_emotion", "en", "(Ren nods) I'm here."),
-    ("persona_name", "dialogue_schedule", "zh", "苏晚马上就来。"),
     ("persona_name", "recollection_initialization", "zh", "你说过喜欢顾言种的花。"),
     ("persona_name", "itinerary_initialization", "en", "I'm NORA VALE and I open the shop at nine."),
     ("one_line", "recollection_refinement", "en", "I remember the lake.\nI remember the boat."),
     ("first_person", "recollection_refinement", "en", "She remembers your window seat."),
     ("first_person", "recollection_refinement", "zh", "她记得你爱坐靠窗的位置。"),
-    ("too_long", "recollection_refinement", "zh", "我" * 51),
     ("one_paragraph", "recollection_initialization", "en", "You told me about the lake.\n\nIs it cold?"),
-    ("one_paragraph", "itinerary_basic", "zh", "早上看店。\n晚上看电影。"),
-    ("too_long", "itinerary_basic", "en", "shop " * 71),
     ("third_person", "itinerary_basic", "en", "A slow crossword, then my shop, and an old film at night."),
     ("third_person", "itinerary_basic", "zh", "早上他去晨跑，晚上陪我看一部老电影。"),
-    ("third_person", "itinerary_advanced", "en", "1. At 15:00, I meet the client.\n2. At 15:40, tea."),
-    ("third_person", "itinerary_advanced", "zh", "1. 15:00，等客人。\n2. 15:40，我们一起看花境。"),
     ("too_many_sentences", "itinerary_response", "en", "I'm on a ladder. Send it!"),
     ("first_person", "itinerary_response", "en", "Nora is on a ladder right now."),
     ("too_many_sentences", "itinerary_initialization", "zh", "我看店。我读信。我喂猫。你来吗？"),
@@ -138,10 +126,7 @@ def test_high_risk_gives_all_that_is_said_to_the_user_six_sentences(subtask: str
     assert rules(crisis, subtask, "en") == {"too_many_sentences"}
     assert not rules(crisis, subtask, "en", risk="high")
     assert rules(crisis + " Tell me.", subtask, "en", risk="high") == {"too_many_sentences"}
-
-
-@pytest.mark.parametrize("subtask", SPOKEN)
-def test_high_risk_raises_limits_on_length_and_sets_none(subtask: str) -> None:
+    # It raises limits on length, and sets none.
     limited = SUBTASKS[subtask].contract.length is not None
     assert not rules("I " * 80, subtask, "en", risk="high")
     assert not rules("我" * 120, subtask, "zh", risk="high")
@@ -188,11 +173,9 @@ def test_a_chinese_first_person_may_leave_the_subject_out() -> None:
     ("text", "is_first"),
     [
         ("Mine is the window seat.", True),
-        ("Late again? Mine too.", True),
         ("Ours was the first train.", True),
         ("The lemon one is mine!", True),
         ("Any friend of yours or mine.", True),
-        ("Old mine workings under the hill.", False),
         ("The Mine opens at ten.", False),
         ("Sends a card to the US office.", False),
     ],
@@ -206,7 +189,6 @@ def test_mine_and_ours_are_pronouns_where_no_noun_can_stand(text: str, is_first:
     ("text", "language"),
     [
         ('Nora chalks "I am at the pier" on the shop door and shuts at four.', "en"),
-        ("Nora chalks “we are shut” on the door.", "en"),
         ("他等在路边，喊一句“我在这儿”，就不再出声。", "zh"),
         ("他对着镜子练自我介绍。", "zh"),
     ],
@@ -215,30 +197,13 @@ def test_a_narrator_may_quote_the_first_person(text: str, language: str) -> None
     assert not rules(text, "itinerary_basic", language) - {"persona_name"}
 
 
-def test_unknown_subtask_and_language_say_what_there_is() -> None:
-    with pytest.raises(DataError, match="choose from dialogue_base"):
-        check("Hello.", "dialog", "en")
-    with pytest.raises(DataError, match="choose from en, zh"):
-        check("Hello.", "dialogue_base", "fr")  # type: ignore[arg-type]
-
-
 def test_check_scenario_takes_risk_and_material_from_the_scenario() -> None:
-    raw = {
-        "id": "x-1",
-        "subtask": "dialogue_schedule",
-        "language": "en",
-        "persona": "nora",
-        "inputs": {
-            "today_schedule": [{"time": "09:00", "activity": "Opens the shop and counts the till with Ana Lucia"}],
-            "current_activity": "Counting the till",
-            "history": [{"role": "user", "content": "What are you up to?"}],
-        },
-        "reference": "I'm counting the till.",
-        "tags": {"emotion": "calm", "complexity": "basic", "interaction": "casual", "risk": "high"},
-        "provenance": {},
-        "licence": "CC-BY-4.0",
+    inputs = {
+        "today_schedule": [{"time": "09:00", "activity": "Opens the shop and counts the till with Ana Lucia"}],
+        "current_activity": "Counting the till",
+        "history": [{"role": "user", "content": "What are you up to?"}],
     }
-    scenario = Scenario.from_dict(raw)
+    scenario = made_scenario(1, subtask="dialogue_schedule", inputs=inputs, tags={**TAGS, "risk": "high"})
     assert "09:00 Opens the shop" in inputs_of(scenario)
     prompt = "Your day:\n09:00 Opens the shop and counts the till with Ana Lucia\nWrite one short line."
     reply = "I opens the shop and counts the till with Ana Lucia. Yes. And? Tea?"
@@ -257,23 +222,19 @@ DAY = [
     ("parentheses are words", "08:00 Opens the shop (with the old cat)\n23:00 Sleep", "en", {"too_long"}),
     ("one line", "23:00 Sleep", "en", {"activity_count"}),
     ("six lines", "\n".join(f"{h}:00 Reads" for h in range(10, 15)) + "\n23:00 Sleep", "en", {"activity_count"}),
-    ("hour 25", "08:00 Opens the shop\n25:00 Sleep", "en", {"time"}),
     ("hour 24", "08:00 Opens the shop\n24:00 Sleep", "en", {"time"}),
     ("minute 60", "08:60 Opens the shop\n23:00 Sleep", "en", {"time"}),
     ("one-digit hour", "8:00 Opens the shop\n23:00 Sleep", "en", {"time"}),
     ("unsorted", "12:00 Eats\n08:00 Opens the shop\n23:00 Sleep", "en", {"time_order"}),
     ("the same time twice", "12:00 Eats\n12:00 Reads\n23:00 Sleep", "en", {"time_order"}),
-    ("after midnight", "12:00 Eats\n00:30 Sleep", "en", {"time_order", "sleep"}),
     ("early sleep", "12:00 Eats\n19:59 Sleep", "en", {"sleep"}),
     ("no sleep", "12:00 Eats\n23:00 Reads", "en", {"sleep"}),
     ("sleep not last", "21:00 Sleep\n23:00 Reads", "en", {"sleep"}),
     ("bullets", "- 08:00 Opens the shop\n- 23:00 Sleep", "en", {"line_form", "sleep"}),
     ("a range", "08:00-09:00 Opens the shop\n23:00 Sleep", "en", {"line_form"}),
-    ("a dash after the time", "08:00 - Opens the shop\n23:00 Sleep", "en", {"line_form"}),
     ("no space in English", "08:00Opens the shop\n23:00 Sleep", "en", {"line_form"}),
     ("cut off after the time", "08:00 Opens the shop\n22:00 Sleep\n23:", "en", {"line_form", "sleep"}),
     ("no activity", "08:00\n23:00 Sleep", "en", {"line_form"}),
-    ("a bracketed narrator", "08:00 开门\n23:00 睡觉\n（晚安）", "zh", {"line_form", "sleep"}),
     ("first person", "08:00 I open the shop\n23:00 Sleep", "en", {"third_person"}),
     ("first person in Chinese", "08:00 我去开门\n23:00 睡觉", "zh", {"third_person"}),
     ("seven words", "08:00 Opens the shop on the old quay\n23:00 Sleep", "en", {"too_long"}),
@@ -288,23 +249,18 @@ def test_a_day(case: str, text: str, language: str, expected: set[str]) -> None:
 
 STEPS = [
     ("the form", "1. At 15:00, meets the client.\n2. At 15:40, walks the garden.", "en", set()),
-    ("the Chinese form", "1. 15:00，等客人。\n2. 15:40，看花境。", "zh", set()),
     ("other number marks", "1、15:00，等客人。\n2) 15:40，看花境。", "zh", set()),
     ("full width", "１．１５：００，等客人。\n２．１５：４０，看花境。", "zh", set()),
     ("a range counts from its start", "1. 15:00-15:30 tea\n2. 15:30-16:00 walk", "en", set()),
     ("blank lines between", "1. At 15:00, tea.\n\n2. At 15:40, walk.\n", "en", set()),
     ("one line", "1. At 15:00, meets the client.", "en", {"activity_count"}),
     ("no time", "1. At 15:00, tea.\n2. Then a walk.", "en", {"time"}),
-    ("hour 25", "1. At 15:00, tea.\n2. At 25:00, walk.", "en", {"time"}),
     ("one-digit hour", "1. At 9:00, tea.\n2. At 15:00, walk.", "en", {"time"}),
     ("unsorted", "1. At 15:00, tea.\n2. At 14:00, walk.", "en", {"time_order"}),
     ("duplicate number", "1. At 15:00, tea.\n1. At 15:40, walk.", "en", {"numbering"}),
-    ("numbered from 0", "0. At 15:00, tea.\n1. At 15:40, walk.", "en", {"numbering"}),
     ("a gap", "1. At 15:00, tea.\n3. At 15:40, walk.", "en", {"numbering"}),
     ("a heading", "The afternoon\n1. At 15:00, tea.\n2. At 15:40, walk.", "en", {"line_form"}),
-    ("not numbered", "At 15:00, tea.\nAt 15:40, walk.", "en", {"line_form"}),
     ("cut off after the number", "1. At 15:00, tea.\n2. At 15:40, walk.\n3.", "en", {"line_form"}),
-    ("bold", "**1. At 15:00, tea.**\n**2. At 15:40, walk.**", "en", {"line_form"}),
     ("a name", "1. At 15:00, Ren meets the client.\n2. At 15:40, they walk.", "en", set()),
     ("a quotation", '1. At 15:00, says "I am late".\n2. At 15:40, walks.', "en", set()),
     ("first person", "1. At 15:00, meets the client.\n2. At 15:40, my walk.", "en", {"third_person"}),

@@ -54,9 +54,6 @@ def test_material_and_persona_may_be_repeated_when_they_are_passed() -> None:
     says = "我每周两晚在本地电台的深夜节目里读信。"
     assert leak(says, "zh", PROMPT_ZH)
     assert not leak(says, "zh", PROMPT_ZH, PERSONA_ZH)
-
-
-def test_material_does_not_excuse_instructions() -> None:
     both = "I keep a second-hand bookshop by the canal. You are chatting with the user. Reply to their last."
     assert leak(both, "en", PROMPT, PERSONA)
 
@@ -88,12 +85,9 @@ def test_labels_of_memory_blocks_are_no_leak_but_a_copied_example_is() -> None:
     ("text", "language"),
     [
         ("抱歉，这个输入与角色设定不符，请换一个。", "zh"),
-        ("检测到输入内容与角色设定不符。", "zh"),
         ("不符合角色设定，重新生成", "zh"),
         ("改写后：我记得你爱吃面。", "zh"),
-        ("重写记忆：我记得你爱吃面。", "zh"),
         ("我记得你爱吃面。（保持原意，用可爱的第一人称表达，简化到50字内）", "zh"),
-        ("我记得你爱吃面(20字以内)", "zh"),
         ("根据您提供的记忆，我们聊聊吧。", "zh"),
         ("助手：我在。", "zh"),
         ("系统提示词里没有这个。", "zh"),
@@ -102,10 +96,8 @@ def test_labels_of_memory_blocks_are_no_leak_but_a_copied_example_is() -> None:
         ("Sorry, this input does not match the character setting.", "en"),
         ("That isn't consistent with my persona description.", "en"),
         ("Rewritten memory: I remember you like noodles.", "en"),
-        ("Here is the rewritten memory:\nI remember.", "en"),
         ("Sure, here's your schedule for today:", "en"),
         ("I like noodles. (20 words)", "en"),
-        ("I like noodles (first person, keeps the original meaning)", "en"),
         ("Based on the provided persona, I like noodles.", "en"),
         ("Assistant: Hello.", "en"),
         ("My system prompt forbids it.", "en"),
@@ -122,20 +114,15 @@ def test_phrases_about_the_task_leak_without_a_prompt(text: str, language: str) 
     [
         ("Yes, I'm an AI, and I'm still glad you told me.", "en"),
         ("Snapping at Ana was out of character for you.", "en"),
-        ("Here's the thing: you were brave.", "en"),
         ("Here's my overview of the evening so far, in one word... cake.", "en"),
-        ("That role doesn't fit you any more.", "en"),
         ("Four words: I believe in you.", "en"),
-        ("(laughs at the characters in your story) Tell me more.", "en"),
         ("In your own words (the first that come), how was it?", "en"),
         ("The instructions say to bake it for an hour.", "en"),
         ("User manuals put me to sleep.", "en"),
         ("是的，我是AI，但我在认真听。", "zh"),
         ("这个角色的设定真有意思。", "zh"),
-        ("给她写三个字：我想你。", "zh"),
         ("（在纸上写了几个字）你看。", "zh"),
         ("这个输入法总猜错我的话。", "zh"),
-        ("根据你说的，周末更合适。", "zh"),
         ("密码重新生成了吗？", "zh"),
     ],
 )

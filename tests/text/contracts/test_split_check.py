@@ -81,7 +81,3 @@ def test_what_load_split_refuses_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="holds no scenario"):
         check_split(write(tmp_path))
     assert "this file has both" in check_split(write(tmp_path, raw(), case(1).to_dict()))[1][0]
-    write(tmp_path, raw())
-    (tmp_path / "split.toml").write_text("name = 3\n")
-    with pytest.raises(DataError, match="name"):
-        check_split(str(tmp_path))

@@ -80,7 +80,6 @@ DAMAGE = {
     "cut": "substr(vector, 1, 8)",
     "zeros": "zeroblob(12)",
     "not a number": "x'0000c07f0000000000000000'",
-    "text": "'not a vector'",
 }
 
 

@@ -17,23 +17,16 @@ pytestmark = pytest.mark.embedded
 WORDS = "I you remember rain tea exam mother walk sleep happy lonely naïve café don't re-read U.S.A. 3:30 $5 xylophone"
 ODD_TEXTS = [
     "",
-    " ",
     "\n\t",
     "\x00",
-    "\u200b",
-    "a",
-    "?!…",
     "😀",
     "I am 😀😭 today 🏳️‍🌈",
     "你好，今天过得怎么样？",
     "我今天 went to 学校 with mom",
-    "ｆｕｌｌ ｗｉｄｔｈ",
-    "ÀÉÎÕÜ ñ ß",
     "<|im_end|> [CLS] [SEP] [PAD]",
     "x" * 5000,
     "hello " * 1000,
     "你" * 5000,
-    "Ünïcödé " * 300,
 ]
 
 

@@ -1,21 +1,17 @@
 """Chinese words in the Universal Dependencies style. Figures on the test sets: tools/train_pipelines.py --check."""
 
-from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise, product
-from threading import Barrier
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from h2htalk.text.parsing import chinese_segmenter
 from h2htalk.text.parsing.chinese_segmenter import (
     BEGIN,
     END,
     MIDDLE,
     SINGLE,
-    Segmenter,
     WordClassLexicon,
     best_tags,
     bundled_segmenter,
@@ -50,20 +46,6 @@ def test_joined_the_words_are_the_text(text: str) -> None:
 def test_a_sentence_is_cut_alike_wherever_it_stands(text: str) -> None:
     """White space ends a sentence for the segmenter, so what stands before it changes nothing."""
     assert segment(f"你好 {text}") == segment("你好") + segment(text)
-
-
-def test_threads_that_ask_together_share_one_segmenter() -> None:
-    """Each of them loaded its own."""
-    chinese_segmenter._loaded.cache_clear()
-    together = Barrier(4)
-
-    def ask(_: int) -> Segmenter:
-        together.wait()
-        return bundled_segmenter()
-
-    with ThreadPoolExecutor(4) as threads:
-        found = list(threads.map(ask, range(4)))
-    assert all(one is found[0] for one in found)
 
 
 def allowed(tags: tuple[int, ...]) -> bool:
