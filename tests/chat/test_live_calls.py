@@ -135,7 +135,6 @@ def test_only_what_never_arrived_or_was_refused_is_asked_again_and_every_attempt
     ("answer", "reason", "billing"),
     [
         (Answer("<html>hello</html>"), "malformed_reply", "paid"),
-        (Answer("", 204), "malformed_reply", "paid"),
         (Answer("not gzip", headers={"content-encoding": "gzip"}), "malformed_reply", "paid"),
         ("giant", "malformed_reply", "paid"),
         (error(400), "bad_request", "free"),

@@ -55,13 +55,10 @@ ERROR = {"error": {"message": "no", "type": "invalid_request_error"}}
     [
         ("openai", {"response": {"status_code": 200, "request_id": "r", "body": {}}, "error": None}, "succeeded", 200),
         ("openai", {"response": {"status_code": 400, "body": ERROR}, "error": None}, "errored", 400),
-        ("openai", {"response": {"status_code": 500, "body": None}}, "errored", 500),
         ("openai", {"response": None, "error": {"code": "batch_expired", "message": "x"}}, "expired", 500),
-        ("openai", {"response": None, "error": {"code": "batch_cancelled", "message": "x"}}, "canceled", 500),
         ("openai", {"response": None, "error": {"code": "request_timeout", "message": "x"}}, "errored", 500),
         ("anthropic", {"result": {"type": "succeeded", "message": {"id": "m"}}}, "succeeded", 200),
         ("anthropic", {"result": {"type": "errored", "error": {"type": "error", "error": {}}}}, "errored", 0),
-        ("anthropic", {"result": {"type": "errored"}}, "errored", 0),
         ("anthropic", {"result": {"type": "canceled"}}, "canceled", 200),
         ("anthropic", {"result": {"type": "expired"}}, "expired", 200),
     ],

@@ -29,18 +29,15 @@ COUNTS = st.integers(0, 10**7)
     ("price", "usage", "batch", "dollars"),
     [
         (SONNET, Usage(1_000_000 // 5, 0), False, "0.6"),
-        (SONNET, Usage(1000, 100), False, "0.0045"),
         # 400 plain, 300 read, 200 written for minutes, 100 for an hour: each at its own price.
         (SONNET, Usage(1000, 0, 300, 200, 100), False, "0.00264"),
         (SONNET, Usage(1000, 100, reasoning_tokens=90), False, "0.0045"),  # reasoning is part of the output
         (BARE, Usage(1000, 100, 800), False, "0.0035"),  # no price for reading the cache: as any input
-        (BARE, Usage(0, 0, 0, 0, 0), False, "0"),
         # What is not known is unknown and not zero.
         (SONNET, Usage(None, 10), False, None),
         (SONNET, Usage(10, None), False, None),
         (SONNET, Usage(200_001, 1), False, None),  # beyond it another price holds
         (BARE, Usage(100, 1, 0, 5), False, None),  # written to a cache at a price that nobody named
-        (BARE, Usage(100, 1, 0, 0, 5), False, None),
         (BARE, Usage(100, 1), True, None),  # what a batch costs is not known
         (SONNET, Usage(100, 1, 60, 50), False, None),  # more from the cache than there is
     ],
@@ -100,11 +97,9 @@ ENTRY = HEAD + '[models."openai:m"]\ninput = "1"\noutput = "2"\n'
     [
         ("date = ", r"not a price file: "),
         ('currency = "USD"\nmodels = {}', r"date: is missing"),
-        ('date = "soon"\ncurrency = "USD"\nmodels = {}', r"date: .*not 'soon'"),
         ('date = "2026-11-20"\ncurrency = "EUR"\nmodels = {}', r"currency: .*not 'EUR'"),
         (HEAD + '[models."openai:m"]\ninput = "1"', r"openai:m.output: is missing"),
         (ENTRY.replace('"1"', '"-1"'), r"input: .*not '-1'"),
-        (ENTRY.replace('"1"', "nan"), r"input: "),
         (ENTRY.replace('"1"', "9" * 5000), r"not a price file: Exceeds the limit"),
         (ENTRY.replace('"1"', '"0.123456789"'), r"no more than 8 decimal places"),
         (ENTRY + 'batch = "0"', r"batch: must be above 0"),

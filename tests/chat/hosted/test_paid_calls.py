@@ -149,14 +149,3 @@ def test_whatever_happens_each_item_ends_once_and_the_books_cover_what_was_compu
     assert totals.usd_committed is not None
     assert totals.usd_committed <= limit
     assert set(reasons(outcomes)) <= {"ok", "malformed_reply", "connection", "http_504", "http_500", "max_cost"}
-
-
-@pytest.mark.parametrize("proxy", ["socks9://me:secret@10.0.0.1", "://", "ftp://me:secret@10.0.0.1:1"])
-def test_a_proxy_that_cannot_be_used_is_named_by_its_variable(
-    provider: Api, proxy: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("ALL_PROXY", proxy)
-    with pytest.raises(ConfigError, match="ALL_PROXY") as caught:
-        provider.open("https://api.example/v1").complete(requests_of("a"))
-    assert "secret" not in str(caught.value)
-    assert caught.value.__suppress_context__

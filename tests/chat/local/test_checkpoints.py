@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import re
 import socket
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tiny_llama import write_tiny_llama
 
-from h2htalk.chat.engines import ChatOptions, open_chat
+from h2htalk.chat.engines import open_chat
 from h2htalk.chat.local.checkpoints import describe_checkpoint
 from h2htalk.chat.protocol import Message, Request, Sampling
-from h2htalk.errors import ConfigError, MissingExtraError
+from h2htalk.errors import ConfigError
 
 pytestmark = pytest.mark.local
 pytest.importorskip("torch", reason="hf: needs torch")
@@ -55,19 +54,6 @@ def test_a_folder_is_read_without_the_network_and_without_a_word(tiny: Path, cap
 def test_a_model_that_is_not_there(name: str, advice: str) -> None:
     with pytest.raises(ConfigError, match=advice):
         open_chat(f"hf:{name}")
-
-
-def test_a_repository_is_fetched_on_demand(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
-    with pytest.raises(ConfigError, match=r"cannot be loaded.*name a folder"):
-        open_chat("hf:nobody/no-such-model", ChatOptions(download=True))
-
-
-@pytest.mark.parametrize("package", ["torch", "transformers"])
-def test_without_the_extra_the_error_says_what_to_type(package: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, package, None)
-    with pytest.raises(MissingExtraError, match=r"pip install 'h2htalk\[local\]'"):
-        open_chat("hf:some/model")
 
 
 # What happened to a file (None: it is gone) -> the one line of advice.

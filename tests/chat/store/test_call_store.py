@@ -181,12 +181,9 @@ RESERVED = '{"reserved": %d, "stage": "g", "asked": "m", "id": "b", "samples": [
     ("line", "said"),
     [
         (RESERVED % (3, "[1, 1]"), "call 3 cannot follow call 1"),
-        (RESERVED % (2, "[1, true]"), "must be a whole number, not True"),
         ('{"call": 2, "cost": "free"}', "call 2 is not open"),
         ('{"call": 1, "usd": "-1"}', "usd: must be"),
-        ('{"call": 1, "priced": "1"}', "call 1 is not open"),
         ('{"job": "ab", "event": "submitted", "provider_id": "x"}', "was never planned"),
-        ('{"job": "cd", "event": "zzz"}', "event is 'zzz'"),
         ('{"job": "cd", "event": "submitted"}', "provider_id is missing"),
         ('{"job": "cd", "event": "sending", "when": "x"}', "'x'"),
         ("{", "JSON"),

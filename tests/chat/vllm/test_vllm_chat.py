@@ -113,7 +113,6 @@ def test_sampling_that_vllm_would_not_follow_is_an_error(tiny: Path) -> None:
         ("trust_remote_code", "true", "trust_remote_code: no such field"),
         ("tensor_parallel_size", "0", "tensor_parallel_size: must be 1 or more"),
         ("gpu_memory_utilization", "nan", "gpu_memory_utilization: must be 1 or less, not 'nan'"),
-        ("lora", " ", "at least 1 character"),
     ],
 )
 def test_what_cannot_be_is_an_error_that_names_the_choices(key: str, value: str, message: str) -> None:
