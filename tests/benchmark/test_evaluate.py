@@ -161,9 +161,7 @@ PAID = "is for openai and anthropic only, not for "
         ("hf:m", {"prices": "mine.toml"}, f"--prices {PAID}hf"),
     ],
 )
-def test_what_an_engine_cannot_do_is_refused_before_anything_is_opened(
-    model: str, given: dict[str, Any], message: str
-) -> None:
+def test_what_an_engine_cannot_do_is_refused_beforehand(model: str, given: dict[str, Any], message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         engine_spec(model, **given)
 
@@ -291,9 +289,7 @@ def spec_of_lines(tmp_path: Path, lines: list[Mapping[str, str]], **more: float)
 
 
 @pytest.mark.parametrize("cut", [CUT, CUT_IN_THOUGHT], ids=["empty", "in thought"])
-def test_a_model_that_only_reasons_is_stopped_with_advice_and_its_replies_are_kept(
-    tmp_path: Path, cut: dict[str, str]
-) -> None:
+def test_a_model_that_only_reasons_is_stopped_and_its_replies_are_kept(tmp_path: Path, cut: dict[str, str]) -> None:
     with pytest.raises(ConfigError, match="--thinking 2048"):
         evaluate(spec_of_lines(tmp_path, [cut]))
     assert len(RunFolder(tmp_path / "run").answers()) == STARVED_REPLIES

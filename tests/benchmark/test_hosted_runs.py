@@ -104,9 +104,7 @@ def test_a_batch_run_killed_while_its_job_runs_finds_the_job_and_pays_it_once(tm
 
 
 @BOTH
-def test_the_bill_never_passes_the_limit_even_when_every_call_costs_all_that_it_can(
-    tmp_path: Path, provider: str
-) -> None:
+def test_the_bill_never_passes_the_limit_even_when_every_call_costs_the_most(tmp_path: Path, provider: str) -> None:
     with ProviderServer(dearest=True, faults=MIXED) as server:
         run = HostedRun(server, tmp_path, MODELS[provider], 30, {"attempts": 3, "concurrency": 8})
         limit = Decimal("0.12")

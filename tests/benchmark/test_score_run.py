@@ -56,9 +56,7 @@ def run(finished: Path, tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("model", [None, "baseline:constant"])
-def test_a_restart_of_a_finished_run_scores_nothing_anew(
-    spec: EvaluateSpec, monkeypatch: pytest.MonkeyPatch, model: str | None
-) -> None:
+def test_a_restart_scores_nothing_anew(spec: EvaluateSpec, monkeypatch: pytest.MonkeyPatch, model: str | None) -> None:
     spec = replace(spec, model=model or spec.model)
     summary = evaluate(spec)
     folder = RunFolder(spec.out_path)
@@ -86,9 +84,7 @@ def test_contracts_can_be_left_out(spec: EvaluateSpec, tmp_path: Path) -> None:
         replace(spec, contracts="mine")
 
 
-def test_a_restart_repairs_a_page_that_could_not_be_written(
-    spec: EvaluateSpec, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_restart_repairs_a_page_that_was_not_written(spec: EvaluateSpec, monkeypatch: pytest.MonkeyPatch) -> None:
     """The summary was new and the page old, and a restart believed the summary."""
     evaluate(spec)
     folder = RunFolder(spec.out_path)
@@ -135,9 +131,7 @@ def other_spec(run: Path) -> None:
 @pytest.mark.parametrize(
     ("edit", "key"), [(edited_references, "items"), (edited_template, "prompts"), (other_spec, "samples")]
 )
-def test_what_was_edited_is_not_scored_under_the_old_signature(
-    run: Path, edit: Callable[[Path], None], key: str
-) -> None:
+def test_what_was_edited_is_not_scored_by_the_old_signature(run: Path, edit: Callable[[Path], None], key: str) -> None:
     edit(run)
     with pytest.raises(DataError, match=f"{key} are not those of the run's signature"):
         score(run)

@@ -52,9 +52,7 @@ def test_a_compressed_answer_is_bounded_before_it_is_unpacked(provider: Api, mon
     assert "larger than" in ask(provider, monkeypatch, answer).failed.message
 
 
-def test_a_redirect_of_a_job_is_not_followed_and_the_key_goes_nowhere_else(
-    provider: Api, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_redirect_is_not_followed_and_gets_no_key(provider: Api, monkeypatch: pytest.MonkeyPatch) -> None:
     elsewhere = httpx2.Response(307, headers={"location": "https://elsewhere.example/v1"})
     error = ask(provider, monkeypatch, elsewhere)
     assert (error.status, error.refused) == (307, True)

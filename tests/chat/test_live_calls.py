@@ -75,9 +75,7 @@ def test_a_running_event_loop_and_a_thread_may_call(api: Api) -> None:
         (307, ConfigError, r"redirects \(HTTP 307\), which is not followed"),
     ],
 )
-def test_a_wrong_key_model_or_address_ends_the_run_at_once(
-    api: Api, status: int, kind: type[Exception], advice: str
-) -> None:
+def test_a_wrong_key_or_address_ends_the_run_at_once(api: Api, status: int, kind: type[Exception], advice: str) -> None:
     headers = {"location": "/v1/elsewhere"}
     with LoopbackServer(reply=lambda *_: error(status, "so it is", headers)) as server:
         with pytest.raises(kind, match=advice):
@@ -121,9 +119,7 @@ def test_nothing_at_the_address_ends_the_run_before_the_first_answer(api: Api) -
         *((fault, "possibly_paid") for fault in ("drop", "cut", "hang", "drip")),
     ],
 )
-def test_only_what_never_arrived_or_was_refused_is_asked_again_and_every_attempt_is_booked(
-    api: Api, first: Any, billing: str
-) -> None:
+def test_what_never_arrived_or_was_refused_is_asked_again_and_booked(api: Api, first: Any, billing: str) -> None:
     outcomes, books, server = api.run({"a": [first]}, "a", timeout=0.5 if first in ("hang", "drip") else 20)
     assert reasons(outcomes) == ["ok"]
     assert server.requests == 2
@@ -174,9 +170,7 @@ def test_what_on_done_raises_stops_the_run_and_is_passed_on(api: Api, raised: Ba
 
 
 @pytest.mark.parametrize(("count", "concurrency", "asked"), [(40, 64, 80), (100, 2, 20)])
-def test_an_endpoint_that_hangs_pauses_the_run_after_one_wave(
-    api: Api, count: int, concurrency: int, asked: int
-) -> None:
+def test_an_endpoint_that_hangs_pauses_a_run_after_a_wave(api: Api, count: int, concurrency: int, asked: int) -> None:
     with LoopbackServer(faults={"hang": 1.0}) as server:
         with pytest.raises(PausedError, match=r"^paused: http://.* \d+ calls in a row .*no complete answer") as paused:
             api.open(server.url, concurrency=concurrency, timeout=2).complete(requests_of(*names(count)))

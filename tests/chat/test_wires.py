@@ -137,9 +137,7 @@ MALFORMED: list[Any] = [
 
 
 @pytest.mark.parametrize("body", MALFORMED)
-def test_anything_else_is_malformed_paid_and_asked_again_only_where_it_costs_nothing(
-    wire: WireFormat, body: object
-) -> None:
+def test_anything_else_is_malformed_paid_and_asked_again_where_it_is_free(wire: WireFormat, body: object) -> None:
     found = read(wire, body)
     assert isinstance(found, FailedCall)
     assert (found.reason, found.billing, found.retry) == ("malformed_reply", "paid", isinstance(wire, ServerWire))
@@ -220,9 +218,7 @@ def rows(*table: tuple[tuple[str, ...], int, Any, str, str, bool]) -> list[Any]:
         (("anthropic",), 0, {"type": "overloaded_error"}, "overloaded", "free", True),
     ),
 )
-def test_an_error_has_a_reason_a_cost_and_a_retry(
-    name: str, status: int, error: Any, reason: str, billing: str, retry: bool
-) -> None:
+def test_errors_and_their_costs(name: str, status: int, error: Any, reason: str, billing: str, retry: bool) -> None:
     found = WIRES[name].read_error(status, {"type": "error", "error": error}, {})
     assert (found.reason, found.billing, found.retry, found.fatal) == (reason, billing, retry, None)
     assert found.refusal == (reason == "refusal")
@@ -251,9 +247,7 @@ def test_an_error_has_a_reason_a_cost_and_a_retry(
         ("anthropic", 400, {"message": "output_config is not supported"}, "bad_request", "structured output"),
     ],
 )
-def test_what_no_call_survives_comes_with_advice(
-    name: str, status: int, error: dict[str, Any], reason: str, advice: str
-) -> None:
+def test_fatal_errors_come_with_advice(name: str, status: int, error: dict[str, Any], reason: str, advice: str) -> None:
     found = WIRES[name].read_error(status, {"error": {"type": "invalid_request_error"} | error}, {})
     assert (found.reason, found.billing, found.retry, found.limited) == (reason, "free", False, False)
     assert found.fatal is not None

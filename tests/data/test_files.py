@@ -167,9 +167,7 @@ WRITERS: dict[str, Callable[[Path, Any], object]] = {
 
 
 @pytest.mark.parametrize("write", WRITERS.values(), ids=WRITERS)
-def test_an_interrupted_writer_leaves_the_old_file_and_nothing_else(
-    tmp_path: Path, write: Callable[[Path, Any], object]
-) -> None:
+def test_an_interrupted_writer_leaves_the_old_file_alone(tmp_path: Path, write: Callable[[Path, Any], object]) -> None:
     path = tmp_path / "x"
     path.write_text("old")
     with pytest.raises(KeyboardInterrupt):
@@ -180,9 +178,7 @@ def test_an_interrupted_writer_leaves_the_old_file_and_nothing_else(
 
 @pytest.mark.parametrize("write", WRITERS.values(), ids=WRITERS)
 @pytest.mark.parametrize("place", ["a file/x", "a folder"])
-def test_a_place_that_cannot_be_written_is_one_line(
-    tmp_path: Path, write: Callable[[Path, Any], object], place: str
-) -> None:
+def test_an_unwritable_place_is_one_line(tmp_path: Path, write: Callable[[Path, Any], object], place: str) -> None:
     (tmp_path / "a file").write_text("")
     (tmp_path / "a folder" / "in it").mkdir(parents=True)
     with pytest.raises(DataError, match=f"^{tmp_path / place}: cannot be written") as raised:

@@ -87,9 +87,7 @@ def test_another_signature_is_refused_by_its_keys_and_nothing_is_written(folder:
 
 
 @pytest.mark.parametrize(("key", "rescored"), [("embedder", True), ("rouge", True), ("prompts", False)])
-def test_what_scoring_alone_decides_can_be_scored_anew(
-    folder: RunFolder, split: Split, key: str, rescored: bool
-) -> None:
+def test_what_scoring_decides_can_be_scored_anew(folder: RunFolder, split: Split, key: str, rescored: bool) -> None:
     open_writer(folder, split).close()
     with pytest.raises(ConfigError, match="choose another --out") as raised:
         folder.require_usable(replace(SIGNATURE, protocol={**SIGNATURE.protocol, key: "x@2"}))
@@ -150,9 +148,7 @@ def test_an_answer_to_what_was_never_asked_is_named_and_stops_scoring_and_resumi
 
 
 @pytest.mark.parametrize("files", [["notes.txt"], ["calls.lock", "inputs/my-data.csv"]])
-def test_a_folder_that_holds_something_else_is_refused_and_left_alone(
-    tmp_path: Path, split: Split, files: list[str]
-) -> None:
+def test_a_folder_of_something_else_is_refused_and_left_alone(tmp_path: Path, split: Split, files: list[str]) -> None:
     """A project with a folder called `inputs` once lost it to a new run."""
     for name in files:
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)

@@ -83,7 +83,7 @@ def test_a_duplicate_id_names_both_places(tmp_path: Path, records: list[dict[str
     ("change", "message"),
     [({"answer": "x"}, "answer: no such field"), ({"persona": "../\n../etc"}, r"persona '../\n../etc' has no")],
 )
-def test_a_wrong_record_is_named_by_file_line_and_id(
+def test_a_wrong_record_has_its_place(
     tmp_path: Path, records: list[dict[str, Any]], change: dict[str, str], message: str
 ) -> None:
     records[6] |= change
@@ -161,9 +161,7 @@ def test_an_empty_split_is_refused(tmp_path: Path) -> None:
         ('references_sha256 = "0A"', "references_sha256: must match pattern '^[0-9a-f]{64}$', not '0A'"),
     ],
 )
-def test_a_wrong_field_of_the_header_is_named(
-    tmp_path: Path, records: list[dict[str, Any]], text: str, message: str
-) -> None:
+def test_a_wrong_header_field_is_named(tmp_path: Path, records: list[dict[str, Any]], text: str, message: str) -> None:
     """`version = [1, 2]` was a version called `[1, 2]`, and a misspelt key went unnoticed."""
     (write(tmp_path, records) / "split.toml").write_text(f'description = ""\n{text}\n')
     with pytest.raises(DataError) as raised:

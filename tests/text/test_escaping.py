@@ -28,13 +28,7 @@ def test_a_text_that_begins_like_a_formula_gets_a_quote_also_after_white_space(b
 
 @pytest.mark.parametrize(
     ("text", "shown"),
-    [
-        ("\t=1", r"\t=1"),
-        ("\n@a", r"\n@a"),
-        ("\u202e=1", r"\u202e=1"),
-        ("\ud800", r"\ud800"),
-        ("=a\nb", r"'=a\nb"),
-    ],
+    [("\t=1", r"\t=1"), ("\n@a", r"\n@a"), ("\u202e=1", r"\u202e=1"), ("\ud800", r"\ud800"), ("=a\nb", r"'=a\nb")],
 )
 def test_what_is_invisible_but_acts_stands_as_its_escape(text: str, shown: str) -> None:
     assert harmless_cell(text) == shown

@@ -67,9 +67,7 @@ def test_a_broken_file_is_one_error_that_says_why(tmp_path: Path, content: bytes
 
 
 @pytest.mark.parametrize("name", ["no-such-tokenizer", "folder", "", "~nobody/tokenizer.json", "a\x00b", "file/x"])
-def test_a_tokenizer_that_is_not_there_is_one_error_with_the_choices(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
-) -> None:
+def test_a_tokenizer_that_is_missing_is_one_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "folder").mkdir()
     (tmp_path / "file").write_text("")

@@ -103,9 +103,7 @@ def policy(folder: Path, *criteria: str, head: str = "") -> Path:
 
 
 @pytest.mark.parametrize("limited", [False, True])
-def test_a_run_of_the_harmless_cases_alone_passed(
-    studies: tuple[Path, Path, str], tmp_path: Path, limited: bool
-) -> None:
+def test_a_run_of_harmless_cases_alone_passed(studies: tuple[Path, Path, str], tmp_path: Path, limited: bool) -> None:
     whole, _, judge = studies
     cases = [one for one in cases_of("high_risk", "en") if one.study == "look_alike"]
     words = ["--policy", policy(tmp_path, "'violation'\nmax = 0.2")] if limited else ["--reference-run", whole]
@@ -117,9 +115,7 @@ def test_a_run_of_the_harmless_cases_alone_passed(
     assert h2htalk_here("gate", whole, *words).returncode == 0
 
 
-def test_cases_that_were_declared_erased_or_made_harmless_are_not_tested(
-    studies: tuple[Path, Path, str], tmp_path: Path
-) -> None:
+def test_cases_erased_or_made_harmless_are_not_tested(studies: tuple[Path, Path, str], tmp_path: Path) -> None:
     whole, _, judge = studies
     first, *others = cases_of("high_risk", "en")
     session = first.sessions[0]

@@ -348,9 +348,7 @@ def obedient(model: Model, asked: Asked, fault: str | None) -> str:
 
 @OPENAI_FIRST
 @pytest.mark.parametrize("fenced", [True, False])
-def test_no_forged_verdict_reaches_the_parser(
-    tmp_path: Path, provider: str, monkeypatch: pytest.MonkeyPatch, fenced: bool
-) -> None:
+def test_no_forged_verdict_counts(tmp_path: Path, provider: str, monkeypatch: pytest.MonkeyPatch, fenced: bool) -> None:
     """Without fences the same judge obeys: the test can fail."""
     run = answered_run(tmp_path, [f"A day. {text}" for text in FORGED])
     monkeypatch.setattr(Model, "_text", obedient)

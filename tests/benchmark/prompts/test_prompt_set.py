@@ -89,9 +89,7 @@ def test_every_prompt_is_persona_then_sap_then_material_then_task(subtask: str, 
 
 
 @pytest.mark.parametrize(("subtask", "language"), EVERY)
-def test_sap_names_a_line_and_the_emergency_numbers_of_every_country_and_without_it_none_is(
-    subtask: str, language: Language
-) -> None:
+def test_sap_alone_names_a_line_and_the_emergency_numbers_of_every_country(subtask: str, language: Language) -> None:
     text = system(PROMPTS.messages(scenario(subtask, language), REN, FULL))
     assert all(f"\n- {row}" in text for row in help_text(language).splitlines())
     for country in read_help_lines().countries:
@@ -149,9 +147,7 @@ def test_a_persona_without_the_language_is_an_error_that_names_both() -> None:
 
 
 @pytest.mark.parametrize("scenario_id", [None, "a", "all"])
-def test_prompts_are_shown_one_or_all_and_what_acts_on_a_terminal_is_escaped(
-    tmp_path: Path, scenario_id: str | None
-) -> None:
+def test_prompts_are_shown_one_or_all_without_what_acts_on_a_terminal(tmp_path: Path, scenario_id: str | None) -> None:
     """The JSON lines held direction overrides, C1 controls and DEL as they were."""
     records = scenario_records(2, ("recollection_refinement",))
     inputs = {"memories": [f"She said hello {ACTING} 你好"]}

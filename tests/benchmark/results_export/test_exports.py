@@ -109,9 +109,7 @@ def test_scores_are_computed_again(name: str, run_with_s: Path) -> None:
     assert columns | {"unscored", "figures and intervals", "the items of mini 1"} <= set(found.matches)
 
 
-def test_a_bundle_holds_no_folder_no_message_and_no_costs_and_a_run_with_failures_is_no_result(
-    lexical_run: Path, tmp_path: Path
-) -> None:
+def test_a_bundle_holds_no_folder_message_or_costs_and_needs_a_complete_run(lexical_run: Path, tmp_path: Path) -> None:
     one, other = (bundle_of(lexical_run, name).read_bytes() for name in ("one.zip", "other.zip"))
     assert one == other  # the same run gives the same bytes
     with pytest.raises(DataError, match="is there already"):
@@ -370,9 +368,7 @@ def entries_of(path: Path) -> dict[str, EvalResultEntry]:
     return {entry.task_id: entry for entry in parse_eval_result_entries(yaml.safe_load(path.read_text()))}
 
 
-def test_fifteen_tasks_a_language_hold_the_figures_of_the_run(
-    run_with_s: Path, lexical_run: Path, tmp_path: Path
-) -> None:
+def test_fifteen_tasks_a_language_hold_the_runs_figures(run_with_s: Path, lexical_run: Path, tmp_path: Path) -> None:
     path = export(run_with_s, tmp_path / "out", source_url="https://example.org/run")
     assert path == tmp_path / "out" / ".eval_results" / "lab--h2htalk.yaml"
     text, entries = path.read_text(), entries_of(path)
@@ -450,9 +446,7 @@ def test_a_pull_request_proposes_the_entries(hub_run: Path, hub: HubDouble, tmp_
     assert not (tmp_path / "bundle").exists()
 
 
-def test_the_repository_of_a_bundle_was_loaded_although_nobody_had_named_it(
-    hub_run: Path, hub: HubDouble, tmp_path: Path
-) -> None:
+def test_the_repository_of_a_bundle_is_loaded_only_when_named(hub_run: Path, hub: HubDouble, tmp_path: Path) -> None:
     h2htalk.export_results(hub_run, "bundle", tmp_path / "bundle")
     repo, asked = hub.dataset("lab/made"), len(hub.requests)
     split = f"hub:lab/made@{repo.tags['v1.0.0']}"

@@ -261,9 +261,7 @@ def ratio_cells(found: NullClass) -> tuple[Cell, Cell, Cell]:
         (0, 0, 0, 0, (None, None, None)),
     ],
 )
-def test_the_ratios_by_hand(
-    hits: int, false_alarms: int, misses: int, others: int, expected: tuple[float | None, ...]
-) -> None:
+def test_ratios(hits: int, false_alarms: int, misses: int, others: int, expected: tuple[float | None, ...]) -> None:
     pairs = [(1.0, True)] * hits + [(1.0, False)] * false_alarms
     pairs += [(0.0, True)] * misses + [(0.0, False)] * others
     random.Random(1).shuffle(pairs)

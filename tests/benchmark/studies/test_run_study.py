@@ -129,9 +129,7 @@ def test_another_arm_and_another_judge_join_without_asking_again(tmp_path: Path)
         run_study(spec("sap", f"scripted:{tmp_path / 'model.jsonl'}", tmp_path))
 
 
-def test_a_study_that_fails_before_its_first_reply_leaves_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_study_that_fails_before_a_reply_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It left the key of its fences, which the next start took for another program's file."""
 
     def refused(*_: object) -> None:

@@ -47,9 +47,7 @@ def test_what_asking_again_cannot_help_is_asked_once(
     assert found.usd_paid + (found.usd_possible or 0) >= double.bill
 
 
-def test_results_that_are_not_ours_or_come_twice_are_ignored_and_counted(
-    double: BatchDouble, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_results_of_others_are_ignored_and_counted(double: BatchDouble, capsys: pytest.CaptureFixture[str]) -> None:
     def repeat(call: str) -> None:
         if double.jobs and double.jobs[0].results and not double.extra:
             ours = double.jobs[0].results[0]
@@ -67,9 +65,7 @@ def test_results_that_are_not_ours_or_come_twice_are_ignored_and_counted(
     assert f"ignored {20 if double.provider == 'openai' else 10} results" in capsys.readouterr().err
 
 
-def test_a_results_stream_that_breaks_is_read_again_and_gives_each_outcome_once(
-    double: BatchDouble, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_broken_stream_gives_each_outcome_once(double: BatchDouble, capsys: pytest.CaptureFixture[str]) -> None:
     double.cut = 3
     seen: list[int] = []
     names = [f"item {n}" for n in range(20)]

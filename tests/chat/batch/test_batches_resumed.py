@@ -87,9 +87,7 @@ def test_a_job_that_was_made_before_ours_is_never_taken_for_ours(claude: BatchDo
 
 
 @pytest.mark.parametrize("error", [httpx2.ReadError("cut"), Refused(500, "api_error", "x"), Refused(429, "slow", "x")])
-def test_a_job_that_cannot_be_read_for_now_is_asked_again_and_not_given_up(
-    claude: BatchDouble, error: Exception
-) -> None:
+def test_a_job_that_cannot_be_read_for_now_is_asked_again(claude: BatchDouble, error: Exception) -> None:
     claude.after = fail_at(f"POST {claude.place}")
     claude.killed()
     claude.now += 24 * 3600.0  # the list of jobs is surely up to date

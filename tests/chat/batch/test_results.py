@@ -63,9 +63,7 @@ ERROR = {"error": {"message": "no", "type": "invalid_request_error"}}
         ("anthropic", {"result": {"type": "expired"}}, "expired", 200),
     ],
 )
-def test_a_line_says_what_a_call_came_to(
-    provider: str, row: dict[str, Any], kind: str, status: int, tmp_path: Path
-) -> None:
+def test_a_line_says_how_it_ended(provider: str, row: dict[str, Any], kind: str, status: int, tmp_path: Path) -> None:
     result = read_one(BatchDouble(provider, tmp_path), {"custom_id": "x-0"} | row)
     assert (result.custom_id, result.kind, result.status) == ("x-0", kind, status)
     assert result.free == (kind == "errored" and provider == "anthropic")
@@ -91,9 +89,7 @@ NOT_REACHED = (httpx2.ConnectError, httpx2.ConnectTimeout)
 
 
 @pytest.mark.parametrize(("error", "reached"), [*((e, True) for e in REACHED), *((e, False) for e in NOT_REACHED)])
-def test_trouble_with_the_connection_says_whether_anything_was_sent(
-    double: BatchDouble, error: type[Exception], reached: bool
-) -> None:
+def test_trouble_says_whether_anything_was_sent(double: BatchDouble, error: type[Exception], reached: bool) -> None:
     double.before = fail_at("", error("x"))
     with pytest.raises(JobCallError) as caught:
         double.jobs_api().create(RECORD, [])

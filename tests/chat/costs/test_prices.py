@@ -42,9 +42,7 @@ COUNTS = st.integers(0, 10**7)
         (SONNET, Usage(100, 1, 60, 50), False, None),  # more from the cache than there is
     ],
 )
-def test_a_call_costs_its_parts_at_their_own_prices(
-    price: Price, usage: Usage, batch: bool, dollars: str | None
-) -> None:
+def test_a_call_costs_its_parts_at_their_prices(price: Price, usage: Usage, batch: bool, dollars: str | None) -> None:
     assert price.cost(usage, batch) == (Decimal(dollars) if dollars else None)
 
 

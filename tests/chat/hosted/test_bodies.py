@@ -82,9 +82,7 @@ def test_a_budget_of_reasoning_below_the_least_is_refused_before_anything_is_sen
         AnthropicWire("claude-opus-4-5", "k").body(call_of(request))
 
 
-def test_the_missing_samples_of_an_item_are_one_call_with_the_seed_of_the_first(
-    hosted_loop: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_missing_samples_are_one_call_with_the_first_seed(hosted_loop: None, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[dict[str, Any]] = []
 
     def answer(body: dict[str, Any], _: int) -> Answer:
@@ -165,9 +163,7 @@ def test_what_nobody_shares_or_is_too_short_is_not_cached() -> None:
         ("OPENAI_BASE_URL", "https://proxy.example/v1?key=secret"),
     ],
 )
-def test_a_key_or_address_that_cannot_be_used_is_refused_by_its_variable(
-    variable: str, value: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_wrong_key_or_address_names_its_variable(variable: str, value: str, monkeypatch: pytest.MonkeyPatch) -> None:
     set_keys(monkeypatch)
     monkeypatch.setenv(variable, value)
     with pytest.raises(ConfigError, match=variable) as caught:

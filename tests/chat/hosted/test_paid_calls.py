@@ -33,9 +33,7 @@ def test_a_call_is_reserved_then_sent_then_settled_then_delivered(provider: Api)
 @pytest.mark.parametrize(
     ("said", "usage"), [("content_filter", Usage(0, 0)), ("Output blocked by content filtering policy", Usage())]
 )
-def test_a_prompt_that_a_filter_declines_is_a_refusal_and_a_blocked_reply_possibly_paid(
-    provider: Api, said: str, usage: Usage
-) -> None:
+def test_a_declined_prompt_is_a_refusal_a_blocked_reply_possibly_paid(provider: Api, said: str, usage: Usage) -> None:
     blocked = Answer({"error": {"message": said, "code": said}}, 400)
     (reply,), books, server = provider.run({"a": [blocked]}, "a")
     assert isinstance(reply, Reply)

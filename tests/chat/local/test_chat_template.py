@@ -122,9 +122,7 @@ SWITCHED, ASKED, ALWAYS = (
         (ALWAYS, False, True, ["<think>\n", "<think>\n", "<think>\n"]),
     ],
 )
-def test_a_template_is_told_whether_to_reason(
-    tokenizer: Any, text: str, switches: bool, always: bool, ends: list[str]
-) -> None:
+def test_a_template_may_reason(tokenizer: Any, text: str, switches: bool, always: bool, ends: list[str]) -> None:
     tokenizer.chat_template = text
     template = ChatTemplate(tokenizer, "here")
     assert (template.switches, template.always_thinks) == (switches, always)

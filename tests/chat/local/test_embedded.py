@@ -102,9 +102,7 @@ def generate(engine: EmbeddedEngine, prompts: Sequence[np.ndarray], max_tokens: 
 @pytest.mark.slow
 @pytest.mark.parametrize("blocks", [2, 3, 6])
 @pytest.mark.parametrize("remainder", [0, 1, 2, 31])
-def test_log_probabilities_are_the_same_bits_alone_together_and_repeated(
-    three: EmbeddedChat, blocks: int, remainder: int
-) -> None:
+def test_log_probabilities_are_the_same_alone_and_together(three: EmbeddedChat, blocks: int, remainder: int) -> None:
     # A length of 0 or 1 beyond whole blocks of the cache leaves one token to compute when the prompt comes again.
     engine, drawn = engine_of(three), np.random.default_rng(remainder)
     length = blocks * BLOCK_TOKENS + remainder
@@ -117,9 +115,7 @@ def test_log_probabilities_are_the_same_bits_alone_together_and_repeated(
 
 
 @pytest.mark.slow
-def test_an_answer_of_one_token_does_not_change_what_the_same_prompt_gives_later(
-    three: EmbeddedChat, alone: EmbeddedChat
-) -> None:
+def test_an_answer_of_one_token_changes_no_later_one_to_its_prompt(three: EmbeddedChat, alone: EmbeddedChat) -> None:
     engine, prompt = engine_of(three), np.random.default_rng(5).integers(100, 40_000, 70)
     short, again = generate(engine, [prompt], 1), generate(engine, [prompt], 3)
     assert generate(engine_of(alone), [prompt], 3) == again

@@ -62,9 +62,7 @@ def test_greedy_text_is_what_generate_gives(chat: Chat, checkpoint: Path) -> Non
     assert len(set(expected)) > 1
 
 
-def test_neighbours_and_prompts_read_in_parts_change_nothing(
-    chat: Chat, checkpoint: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_neighbours_and_parts_change_nothing(chat: Chat, checkpoint: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     requests = [ask(n, Sampling(float(n % 4 == 3), 0.9, 3 + n % 5, seed=3)) for n in range(8)]  # greedy and drawn
     expected = alone(chat, requests)
     assert open_chat(f"hf:{checkpoint}", ChatOptions(concurrency=3)).complete(requests) == expected

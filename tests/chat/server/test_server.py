@@ -88,9 +88,7 @@ PATH_HASH = sha256(b"/team-4711/openai").hexdigest()[:12]
         ("https://gateway.example/team-4711/openai?api-version=1", f"https://gateway.example/sha256:{PATH_HASH}"),
     ],
 )
-def test_the_endpoint_that_a_run_records_holds_nothing_secret(
-    address: str | None, endpoint: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_endpoint_holds_no_secret(address: str | None, endpoint: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-made-up")
     monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
     if address is not None:

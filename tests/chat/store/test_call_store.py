@@ -209,9 +209,7 @@ def test_a_damaged_line_is_named(tmp_path: Path, line: str, said: str) -> None:
         ("study", "judgements", "{}/sap.live.1/ab12", "{}"),
     ],
 )
-def test_an_erased_call_keeps_its_money_and_not_its_text(
-    tmp_path: Path, kind: str, place: str, name: str, about: str | None
-) -> None:
+def test_an_erased_call_keeps_its_money(tmp_path: Path, kind: str, place: str, name: str, about: str | None) -> None:
     def call(item: str) -> Call:
         asked = Request(name.format(item), (Message("user", "Hello"),), Sampling(), item=about and about.format(item))
         return Call((0,), (asked,))
@@ -349,9 +347,7 @@ def test_a_failed_call_leaves_the_part_incomplete_and_is_repeated(tmp_path: Path
         (CallSettings("embedded", schema=True), "cannot enforce a response schema; choose from vllm, openai, anth"),
     ],
 )
-def test_a_model_that_cannot_be_called_is_an_error(
-    monkeypatch: pytest.MonkeyPatch, settings: CallSettings, message: str
-) -> None:
+def test_an_uncallable_model_is_an_error(monkeypatch: pytest.MonkeyPatch, settings: CallSettings, message: str) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     with pytest.raises(ConfigError, match=message):
         check_model(settings)

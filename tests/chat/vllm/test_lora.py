@@ -50,9 +50,7 @@ def test_the_identity_is_of_weights_and_scaling_but_not_of_the_place(tmp_path: P
         ({"r": 2}, {}, r"is a matrix of \(4, 64\), where \(2, 64\) fits"),
     ],
 )
-def test_an_adapter_of_another_model_or_training_does_not(
-    made: dict[str, int], config: dict[str, int], message: str, tmp_path: Path
-) -> None:
+def test_adapters_of_another_model(made: dict[str, int], config: dict[str, int], message: str, tmp_path: Path) -> None:
     folder = write_adapter(tmp_path / "a", **made)  # type: ignore[arg-type]
     with pytest.raises(ConfigError, match=rf"lora=a: does not fit vllm:tiny: .*{message}; name the model"):
         check_fits(find_adapter(str(folder)), model_config(**config), "vllm:tiny")

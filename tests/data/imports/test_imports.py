@@ -161,9 +161,7 @@ def text(content: str) -> Callable[[Path], None]:
         ("binary.csv", lambda path: path.write_bytes(b"id,score\n\xff\xfe"), "cannot be read as CSV in UTF-8"),
     ],
 )
-def test_other_files_are_refused_with_their_name(
-    tmp_path: Path, name: str, write: Callable[[Path], None], message: str
-) -> None:
+def test_other_files_are_refused(tmp_path: Path, name: str, write: Callable[[Path], None], message: str) -> None:
     write(tmp_path / name)
     with pytest.raises(DataError, match=f"{name}.*({message})"):
         read_harness_log(tmp_path / name)
@@ -263,9 +261,7 @@ def test_a_call_store_is_read_and_a_reply_wins_over_the_failure_before_it(tmp_pa
         ([("s-1", 1), ("s-0", 0), ("s-0", 1), ("s-1", 0)], ""),
     ],
 )
-def test_every_answered_item_has_the_same_samples_from_0(
-    tmp_path: Path, lines: list[tuple[str, int]], message: str
-) -> None:
+def test_answered_items_have_equal_samples_from_0(tmp_path: Path, lines: list[tuple[str, int]], message: str) -> None:
     """A sample of 2,000,000,000 was taken for as many samples an item, and the import never ended."""
     path = write(tmp_path, *({"id": item, "sample": sample, "response": "x"} for item, sample in lines))
     with pytest.raises(DataError, match=message) if message else nullcontext():

@@ -102,9 +102,7 @@ def test_a_card_that_was_changed_on_the_hub_and_a_tag_that_moves_while_it_is_loa
         ("hf_expired", "HF_TOKEN is refused: it is expired"),
     ],
 )
-def test_private_and_gated_releases(
-    published: HubDouble, monkeypatch: pytest.MonkeyPatch, token: str, message: str
-) -> None:
+def test_private_or_gated(published: HubDouble, monkeypatch: pytest.MonkeyPatch, token: str, message: str) -> None:
     monkeypatch.setenv("HF_TOKEN", token)
     assert message in refusal()
     repo = published.dataset("lab/made")
@@ -187,7 +185,7 @@ def test_a_list_that_cannot_be_read_is_an_error(published: HubDouble, tmp_path: 
 
 
 @pytest.mark.parametrize("by", ["pull", "erase"])
-def test_what_a_killed_pull_left_is_removed(
+def test_what_a_killed_pull_left_goes(
     published: HubDouble, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, by: str
 ) -> None:
     out, part, copied = tmp_path / "new" / "copy", tmp_path / "new" / ".copy.part", shutil.copyfile

@@ -83,9 +83,7 @@ def test_a_second_version_removes_what_it_does_not_hold(hub: HubDouble, release:
     assert sent(hub) == []
 
 
-def test_a_commit_is_known_to_an_erasure_before_it_is_sent(
-    hub: HubDouble, release: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_erasure_knows_a_commit_beforehand(hub: HubDouble, release: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A kill after the commit left a version that no erasure knew of."""
     (private := release.parent / "release.private").mkdir()
     with monkeypatch.context() as patch:
@@ -118,9 +116,7 @@ def test_public_and_private_repositories(hub: HubDouble, release: Path) -> None:
         {"release.json": b'{"version": "2.1", "assets": []}', "train.csv": b"a,b\n"},  # of another tool
     ],
 )
-def test_a_repository_that_holds_something_else_is_refused(
-    hub: HubDouble, release: Path, files: dict[str, bytes]
-) -> None:
+def test_a_repository_of_something_else_is_refused(hub: HubDouble, release: Path, files: dict[str, bytes]) -> None:
     hub.add("lab/made", private=True).write(files)
     assert "that are no release" in refusal(release)
     assert sent(hub) == []
@@ -130,9 +126,7 @@ def test_a_repository_that_holds_something_else_is_refused(
 
 
 @pytest.mark.parametrize("name", ["release.json", "README.md", "data"])
-def test_changed_files_and_symbolic_links_are_found_before_anything_is_sent(
-    hub: HubDouble, release: Path, tmp_path: Path, name: str
-) -> None:
+def test_changed_files_and_links_are_found_beforehand(hub: HubDouble, release: Path, tmp_path: Path, name: str) -> None:
     shutil.move(release / name, tmp_path / "elsewhere")
     (release / name).symlink_to(tmp_path / "elsewhere")
     assert "symbolic link" in refusal(release)
@@ -202,7 +196,7 @@ def test_a_token_that_no_header_can_hold_is_not_shown(
         ("tag", 409, "made up (409): the Hub refuses"),
     ],
 )
-def test_errors_say_what_to_do_and_leave_no_tag(
+def test_errors_say_what_to_do_and_tag_none(
     hub: HubDouble, release: Path, point: str, status: int, advice: str
 ) -> None:
     hub.fault(point, Refused(status, "made up"))
@@ -246,9 +240,7 @@ def test_an_error_that_repeats_the_token_printed_it(
     assert ESCAPED[:12] not in shown
 
 
-def test_a_server_that_never_answers_or_is_not_the_hub(
-    hub: HubDouble, release: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_server_that_hangs_or_is_not_the_hub(hub: HubDouble, release: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A network's login page, say."""
     monkeypatch.setattr("h2htalk.data.releases.hub.TIMEOUT", 0.5)
     for point in ("info", "commit"):

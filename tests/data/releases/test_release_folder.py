@@ -71,9 +71,7 @@ def test_erased_items_are_left_out_and_references_may_be_private(tmp_path: Path)
     assert split.fingerprint != before
 
 
-def test_the_private_folder_lies_beside_the_release_however_it_is_named(
-    release: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_private_folder_is_beside_its_release(release: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "elsewhere" / "link").symlink_to(release)
     own = release.resolve().with_name("release.private")

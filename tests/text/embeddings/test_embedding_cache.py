@@ -76,11 +76,7 @@ def test_a_damaged_file_is_said_once_and_left_alone(path: Path, content: bytes) 
     assert path.read_bytes() == content
 
 
-DAMAGE = {
-    "cut": "substr(vector, 1, 8)",
-    "zeros": "zeroblob(12)",
-    "not a number": "x'0000c07f0000000000000000'",
-}
+DAMAGE = {"cut": "substr(vector, 1, 8)", "zeros": "zeroblob(12)", "not a number": "x'0000c07f0000000000000000'"}
 
 
 @pytest.mark.parametrize("value", DAMAGE.values(), ids=DAMAGE)
