@@ -7,7 +7,6 @@ import json
 import time
 from pathlib import Path
 from typing import Any
-from unittest.mock import Mock
 
 import pytest
 
@@ -65,14 +64,6 @@ def test_delays_pass_side_by_side_and_what_ends_first_is_handed_over_first(tmp_p
     assert outcomes == [Reply(item) for item in delays]
     assert list(done) == [1, 2, 3, 0]
     assert all(seconds >= ends for seconds, ends in zip(done.values(), (0.1, 0.1, 0.2, 0.3), strict=True))
-
-
-def test_what_on_done_raises_stops_the_batch(tmp_path: Path) -> None:
-    on_done = Mock(side_effect=[None, KeyboardInterrupt])
-    chat = chat_of(tmp_path, {"id": "*", "text": "x", "delay": 0.01}, concurrency=3)
-    with pytest.raises(KeyboardInterrupt):
-        chat.complete([request(str(number)) for number in range(9)], on_done)
-    assert on_done.call_count == 2
 
 
 @pytest.mark.parametrize(

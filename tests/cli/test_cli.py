@@ -37,14 +37,10 @@ def test_evaluate_prints_the_table_and_writes_a_run_that_stands_alone(tmp_path: 
         (("baseline:best",), "unknown baseline 'best'"),
         (("embedded:gpt",), "unknown embedded model 'gpt'"),
         (("scripted:missing.jsonl",), "missing.jsonl"),
-        (("embedded", "--split", "maxi"), "no split 'maxi'"),
         (("embedded", "--sap", "no-patience"), "patience"),
         (("embedded", "--embedder", "bge-m3"), "minilm"),
-        (("embedded", "--embedder", "word2vec"), "word2vec"),
-        (("",), "MODEL: must be text that is not empty"),
         (("embedded", "--engine-option", "dtype"), "--engine-option 'dtype': write KEY=VALUE, such as dtype=bfloat16"),
         (("vllm:m", *("--engine-option", "dtype=half") * 2), "--engine-option: dtype is given twice"),
-        (("embedded", "--batch"), "--batch is for openai and anthropic only, not for embedded"),
     ],
 )
 def test_wrong_input_is_one_line_exit_2_and_nothing_written(

@@ -17,7 +17,6 @@ from releases_made import case
 
 from h2htalk.benchmark.statistics import clusters_of
 from h2htalk.data.case import Case
-from h2htalk.data.files import json_line
 from h2htalk.data.languages import RECORDS
 from h2htalk.data.scenario import Dialogue, Persona, Scenario, bundled_personas
 from h2htalk.data.split_output import case_schema, scenario_schema
@@ -74,14 +73,11 @@ def test_every_subtask_survives_its_own_dict(subtask: str) -> None:
     [
         ("subtask", "dialog_base", "subtask: unknown subtask 'dialog_base'; did you mean 'dialogue_base'? choose from"),
         ("language", "de", "language: no language 'de'; choose from en, zh"),
-        ("licence", ..., "licence: is missing"),
         ("references", ["1", "2", "3", "4", "5", "6"], "references: must be a list of at most 5"),
         ("references", ["Hi.", "Yes.", "Hi."], "references: holds a text twice"),
         ("reference", " \n", "references.1: must be text that is not empty"),
-        ("metdata", {}, "metdata: no such field; did you mean 'metadata'?"),
         ("tags.emotoin", "joy", "tags.emotoin: no such field; did you mean 'emotion'?"),
         ("tags.emotion", "Joy!", "tags.emotion: must be one lower-case word, not 'Joy!'"),
-        ("tags.complexity", "hard", "tags.complexity: must be 'basic', 'intermediate' or 'advanced', not 'hard'"),
         ("inputs.history", ..., "inputs: of dialogue_schedule must be today_schedule, current_activity, history"),
         ("inputs.history.0.role", "system", "inputs.history.1.role: must be 'user' or 'companion', not 'system'"),
         ("inputs.history.0.role", "companion", "inputs: history must end with a user turn"),
@@ -182,13 +178,6 @@ def test_a_dialogue_survives_its_own_dict(turns: list[tuple[str, str]], metadata
     assert Dialogue.from_dict(dialogue.to_dict()) == dialogue
 
 
-@pytest.mark.parametrize("made", [Dialogue.from_dict(DIALOGUE), case(1)])
-def test_infinity_in_an_open_field_is_an_error_where_it_is_written(made: Dialogue | Case) -> None:
-    """It was written as null."""
-    with pytest.raises(DataError, match="holds NaN or infinity"):
-        json_line(replace(made, provenance={"x": float("inf")}).to_dict())
-
-
 # --- What is wrong with one of these --------------------------------------------------------------------------
 
 READERS: dict[str, tuple[Any, dict[str, Any], str]] = {
@@ -203,54 +192,25 @@ READERS: dict[str, tuple[Any, dict[str, Any], str]] = {
     [
         ("persona", {"relation": " "}, "relation: must be text that is not empty"),
         ("persona", {"en": {"name": "Ada"}}, "en.description: is missing"),
-        ("persona", {"fr": {}}, "fr: no such field"),
         ("persona", {"en": None}, "needs a table for at least one language: en, zh"),
         ("case", {"study": "other"}, "study: must be 'high_risk'"),
-        ("case", {"sessions": []}, "sessions"),
         ("case", {"sessions": [{"turns": [{"user": "hi", "points": ["other"]}]}]}, "names the point 'other'"),
         ("case", {"points": [POINT, POINT]}, "points: the id 'stays' occurs twice"),
         ("case", {"facts": [FACT, FACT]}, "facts: the id 'cat' occurs twice"),
-        (
-            "case",
-            {"facts": [{**FACT, "kind": "corrected"}]},
-            "fact cat: a corrected fact, and no other, names the right one",
-        ),
-        (
-            "case",
-            {"facts": [{**FACT, "kind": "forgotten"}]},
-            "fact cat: a forgotten fact, and no other, needs asked_in",
-        ),
+        ("case", {"facts": [{**FACT, "kind": "corrected"}]}, "fact cat: a corrected fact, and no other, names the"),
+        ("case", {"facts": [{**FACT, "kind": "forgotten"}]}, "fact cat: a forgotten fact, and no other, needs ask"),
         ("case", {"facts": [{**FACT, "session": 2}]}, "fact cat: there is no such session"),
-        (
-            "case",
-            {"points": [{**POINT, "check": "mentions:cat"}]},
-            "point stays: 'mentions:cat' needs a fact with forms",
-        ),
-        (
-            "case",
-            {"points": [{**POINT, "check": "says:cat"}]},
-            "point stays: no check 'says:cat'; choose from mentions, omits",
-        ),
-        ("case", {"points": [{**POINT, "check": "help_lines:x"}]}, "point stays: no check 'help_lines:x'"),
-        ("case", {"facts": [{**FACT, "replaced_by": "dog"}]}, "fact cat: a corrected fact, and no other"),
-        ("case", {"state": "worn-out"}, "state: must match pattern"),
+        ("case", {"points": [{**POINT, "check": "mentions:cat"}]}, "stays: 'mentions:cat' needs a fact with forms"),
+        ("case", {"points": [{**POINT, "check": "says:cat"}]}, "stays: no check 'says:cat'; choose from mentions"),
         ("case", {"sessions": [{"gap_days": 2, "turns": [{"user": "hi"}]}]}, "the first session follows none"),
         ("case", {"sessions": [{"turns": [{"user": "hi", "reference": " "}]}]}, "sessions.1.turns.1.reference"),
         ("case", {"history": [{"role": "user", "content": "hi"}]}, "history: user and companion take turns"),
         ("dialogue", {"id": 7}, "id: must be text, not 7"),
         # Two ids that look the same were two items, and an answer to one left the other unscored.
         ("dialogue", {"id": "d-1 "}, "without white space around it; it is 'd-1 '"),
-        (
-            "dialogue",
-            {"id": "cafe\u0301"},
-            "Unicode's form NFC, not empty, without white space around it; it is 'cafe\\u0301'",
-        ),
+        ("dialogue", {"id": "cafe\u0301"}, "Unicode's form NFC, not empty, without white space around it; it is 'cafe"),
         ("dialogue", {"messages": [*DIALOGUE["messages"], {"role": "user"}]}, "messages.3.content: is missing"),
-        (
-            "dialogue",
-            {"metadata": {"x": [b"y"]}},
-            "metadata: x.1: holds a bytes, which JSON cannot; write text instead",
-        ),
+        ("dialogue", {"metadata": {"x": [b"y"]}}, "metadata: x.1: holds a bytes, which JSON cannot; write text"),
         ("dialogue", {"metadata": {"x": {3: "y"}}}, "metadata: x: holds a key that is not text"),
     ],
 )

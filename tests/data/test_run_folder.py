@@ -159,14 +159,6 @@ def test_a_folder_of_something_else_is_refused_and_left_alone(tmp_path: Path, sp
     assert tree(tmp_path) == before
 
 
-@pytest.mark.parametrize("content", ["[]", '{"spec": {}}', '{"spec": "x", "signature": {}}'])
-def test_a_run_json_that_is_none_is_refused(tmp_path: Path, split: Split, content: str) -> None:
-    (tmp_path / "run.json").write_text(content)
-    with pytest.raises(DataError, match=r"^/.*/run\.json: "):
-        open_writer(RunFolder(tmp_path), split)
-    assert tree(tmp_path) == {"run.json": content.encode()}
-
-
 # --- Starts that did not come far -------------------------------------------------------------------------------
 
 

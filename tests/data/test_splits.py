@@ -169,22 +169,6 @@ def test_a_wrong_header_field_is_named(tmp_path: Path, records: list[dict[str, A
     assert str(raised.value).startswith(f"{tmp_path / 'split.toml'}: {message}")
 
 
-@pytest.mark.parametrize(
-    ("file_name", "name"),
-    [(b"b\xffd.jsonl", "b\ufffdd"), (b"release-1.2/scenarios.jsonl", "release-1.2"), (b" .jsonl", "split")],
-)
-def test_a_split_without_a_name_has_its_files_name_made_readable(
-    tmp_path: Path, records: list[dict[str, Any]], file_name: bytes, name: str
-) -> None:
-    """A byte that is no UTF-8 got into the run's split.toml, and no later step could read that."""
-    path = Path(os.fsdecode(os.fsencode(tmp_path) + b"/" + file_name))
-    write(path.parent, records, path.name)
-    split = load_split(str(path.parent if b"/" in file_name else path))
-    assert split.name == name
-    export_split(split, tmp_path / "out")
-    assert load_split(str(tmp_path / "out")) == split
-
-
 # --- Selection --------------------------------------------------------------------------------------------------
 
 

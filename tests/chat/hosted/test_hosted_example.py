@@ -7,14 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
 from providers import ProviderServer
-
-from h2htalk.chat.engines import ChatOptions
-from h2htalk.chat.hosted.hosted_chat import OpenAIChat
-from h2htalk.chat.protocol import Message, Reply, Request, Sampling
-from h2htalk.chat.wires import OpenAIWire
-from h2htalk.errors import ConfigError
 
 TUTORIAL = Path(__file__).parents[3] / "docs" / "tutorials" / "hosted.md"
 
@@ -33,23 +26,3 @@ def test_the_example_and_the_price_file_of_the_tutorial_fill_a_form_and_book_the
     assert done.stderr == ""
     assert re.fullmatch(r"evidence='.*' warmth=[0-5]\n", done.stdout)
     assert '"usd":"0.' in (tmp_path / "calls.jsonl").read_text()
-
-
-def test_a_provider_like_openai_is_two_subclasses(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As docs/architecture.md says: the engine's name gives the variables of key and address, and the subject."""
-
-    class MistralWire(OpenAIWire):
-        engine = "mistral"
-
-    class MistralChat(OpenAIChat):
-        wire, url = MistralWire, "https://api.mistral.test/v1"
-
-    with pytest.raises(ConfigError, match="MISTRAL_API_KEY"):
-        MistralChat("gpt-test", ChatOptions())
-    with ProviderServer() as server:
-        monkeypatch.setenv("MISTRAL_API_KEY", server.environment()["OPENAI_API_KEY"])
-        monkeypatch.setenv("MISTRAL_BASE_URL", server.environment()["OPENAI_BASE_URL"])
-        chat = MistralChat("gpt-test", ChatOptions())
-        (reply,) = chat.complete([Request("item-1", (Message("user", "Hello"),), Sampling(max_tokens=8))])
-    assert isinstance(reply, Reply)
-    assert chat.subject == {"engine": "mistral", "model": "gpt-test"}

@@ -6,12 +6,10 @@ import random
 import struct
 from array import array
 from collections.abc import Sequence
-from dataclasses import replace
 from unittest.mock import Mock
 
 import numpy as np
 import pytest
-from pydantic import BaseModel
 
 pytest.importorskip("openvino_genai", reason="the embedded extra is not installed")
 
@@ -19,9 +17,7 @@ from h2htalk.chat.engines import ChatOptions, open_chat
 from h2htalk.chat.local.chat_template import TokenRequest
 from h2htalk.chat.local.embedded import BLOCK_TOKENS, SPECIAL_TOKENS, EmbeddedChat, EmbeddedEngine
 from h2htalk.chat.protocol import Message, Outcome, Reply, Request, Sampling
-from h2htalk.chat.response_schema import ResponseSchema
 from h2htalk.data.responses import Failure
-from h2htalk.errors import ConfigError
 from h2htalk.text.model_files import SMOLLM2_GGUF, find_packaged
 
 pytestmark = pytest.mark.embedded
@@ -176,9 +172,3 @@ def test_the_subject_names_weights_engine_and_precision() -> None:
     assert (subject["engine"], subject["weights_sha256"]) == ("embedded", SMOLLM2_GGUF.sha256)
     assert "openvino-genai 20" in subject["engine_version"]
     assert "KV_CACHE_PRECISION=f32" in subject["precision"]
-
-
-def test_what_it_cannot_be_held_to_is_an_error(chat: EmbeddedChat) -> None:
-    request = replace(ask("x", "Hi"), response_schema=ResponseSchema("verdict", BaseModel))
-    with pytest.raises(ConfigError, match="embedded cannot enforce the response schema 'verdict'"):
-        chat.complete([request])

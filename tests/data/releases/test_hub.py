@@ -13,7 +13,6 @@ from pathlib import Path
 
 import pytest
 from byte_search import files_with
-from command_line import h2htalk
 from hub_double import HubDouble, Refused
 from hubs_made import MAIN, PATIENT, client_environment, h2htalk_there, python
 from huggingface_hub import constants
@@ -310,10 +309,3 @@ def test_an_upload_that_hangs_ends_when_told_and_resumes_to_one_complete_commit(
         assert repo.tags == {"v1.0.0": repo.head.sha}
         assert len(repo.commits) == 2
         assert repo.files().keys() == {".gitattributes", "release.json", *read_manifest(release).files}
-
-
-@pytest.mark.parametrize("address", ["http://[::1", "http://host:99999"])
-def test_an_address_of_the_hub_that_cannot_be_was_a_traceback(tmp_path: Path, address: str) -> None:
-    done = h2htalk("release", "pull", "hub:a/b@v1", "--out", tmp_path / "x", env=os.environ | {"HF_ENDPOINT": address})
-    assert (done.returncode, done.stderr.count("\n")) == (2, 1), done.stderr
-    assert done.stderr.startswith("error: HF_ENDPOINT has no usable URL (")

@@ -5,12 +5,11 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 from command_line import h2htalk_here
-from hub_double import Answer, Blob, HubDouble, Refused
+from hub_double import Answer, HubDouble, Refused
 from huggingface_hub import HfApi, logging
 from kills import KILLED, killed_in
 from releases_made import make_release, scenario
@@ -158,19 +157,6 @@ def test_somebody_elses_commit_or_tag_in_between_is_not_overwritten(hub: HubDoub
     assert repo.tags == {}
 
 
-def test_a_commit_that_differs_from_what_was_sent_is_not_tagged(hub: HubDouble, release: Path) -> None:
-    """A hook of the server lost a file; the tag would name no release."""
-    repo = hub.add("lab/made", private=True)
-    store = repo.store
-
-    def without(message: str, tree: Mapping[str, Blob]) -> str:
-        return store(message, {**tree, "README.md": Blob(b"")})
-
-    repo.store = without  # type: ignore[method-assign]
-    assert "is not what was sent, and is not tagged" in refusal(release)
-    assert repo.tags == {}
-
-
 # --- Errors of the Hub ------------------------------------------------------------------------------------------
 
 
@@ -191,9 +177,7 @@ def test_a_token_that_no_header_can_hold_is_not_shown(
         ("create", 401, "made up (401): HF_TOKEN is refused: it is expired, revoked or mistyped"),
         ("commit", 403, "made up (403): check that HF_TOKEN may write there, and the storage"),
         ("preupload", 429, "wait some minutes and run the same command again"),
-        ("batch", 413, "the storage that its owner has left"),
         ("put", 507, "made up (507): run the same command again later"),
-        ("tag", 409, "made up (409): the Hub refuses"),
     ],
 )
 def test_errors_say_what_to_do_and_tag_none(
