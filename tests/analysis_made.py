@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from h2htalk.analysis.analyze import Analysis, AnalyzeSpec, LanguageAnalysis, SplitAnalysis, SplitFacts
+from h2htalk.analysis.analyze import Analysis, AnalyzeSpec, LanguageAnalysis, SplitAnalysis
 from h2htalk.analysis.measures.diversity import coverage, measure_diversity
 from h2htalk.analysis.measures.lengths import measure_lengths
-from h2htalk.analysis.measures.log_odds import comparison
+from h2htalk.analysis.measures.log_odds import Comparison, log_odds
 from h2htalk.analysis.measures.scenario_texts import SIDES, side_texts
 from h2htalk.analysis.measures.words import WordCount, count_words
 from h2htalk.analysis.verb_nouns.pairs import ParserModel, VerbNounPair, count_pairs
@@ -32,14 +32,15 @@ def made_analysis(
 ) -> Analysis:
     """The first scenarios of `mini`. `words` and `pairs` stand in the place of those that are counted."""
     parts = tuple(_part(language, limit, words, pairs) for language in languages)
-    facts = SplitFacts(name, "1", "0123456789abcdef", 154, {p.language: p.scenarios for p in parts}, "fed")
-    split = SplitAnalysis(facts, parts)
+    split = SplitAnalysis(name, "1", "0123456789abcdef", 154, {p.language: p.scenarios for p in parts}, "fed", parts)
     return Analysis(
         spec=AnalyzeSpec(name),
         split=split,
         compare_with=split if compared else None,
         comparisons=tuple(
-            comparison("words", side, part.language, {w.word: w.count for w in part.words[side]}, {"other": 9})
+            Comparison(
+                "words", side, part.language, log_odds({w.word: w.count for w in part.words[side]}, {"other": 9})
+            )
             for part in parts
             for side in SIDES
             if compared

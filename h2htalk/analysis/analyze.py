@@ -13,7 +13,7 @@ from typing import Annotated
 
 from h2htalk.analysis.measures.diversity import Coverage, Diversity, coverage, measure_diversity
 from h2htalk.analysis.measures.lengths import Lengths, measure_lengths
-from h2htalk.analysis.measures.log_odds import Comparison, comparison
+from h2htalk.analysis.measures.log_odds import Comparison, log_odds
 from h2htalk.analysis.measures.scenario_texts import SIDES, Side, SideText, side_texts
 from h2htalk.analysis.measures.words import WordCount, comparable_counts, count_words
 from h2htalk.analysis.verb_nouns.pairs import (
@@ -68,18 +68,6 @@ class AnalyzeSpec:
 
 
 @dataclass(frozen=True, slots=True)
-class SplitFacts:
-    """A split and what was analysed of it: `scenarios` by language, `analysed` their fingerprint."""
-
-    name: str
-    version: str
-    fingerprint: str
-    total: int
-    scenarios: Mapping[Language, int]
-    analysed: str
-
-
-@dataclass(frozen=True, slots=True)
 class LanguageAnalysis:
     """The measures of one language of a split; words and pairs by side, most frequent first."""
 
@@ -94,9 +82,17 @@ class LanguageAnalysis:
 
 @dataclass(frozen=True, slots=True)
 class SplitAnalysis:
-    """A split and its languages, English first."""
+    """A split and its languages, English first.
 
-    facts: SplitFacts
+    Of `total` scenarios those of `scenarios`, counts by language, were analysed; `analysed` is their fingerprint.
+    """
+
+    name: str
+    version: str
+    fingerprint: str
+    total: int
+    scenarios: Mapping[Language, int]
+    analysed: str
     languages: tuple[LanguageAnalysis, ...]
 
 
@@ -167,30 +163,30 @@ def analyze(spec: AnalyzeSpec) -> Analysis:
     cut = lru_cache(maxsize=REMEMBERED_TEXTS)(tokenize)  # three measures use a text's tokens
     texts = [[text for part in of_split for text in part.texts] for of_split in parts]
     diversity = measure_diversity(*texts, embedder=embedder, seed=spec.seed, split=cut)
-    splits = [
-        SplitAnalysis(
-            _facts(*names),
-            tuple(
-                LanguageAnalysis(
-                    language=part.language,
-                    scenarios=len(part.scenarios),
-                    lengths=measure_lengths(part.texts, counter, cut),
-                    words={side: tuple(count_words(part.side(side), part.language, cut)) for side in SIDES},
-                    pairs={side: tuple(next(pairs)) for side in SIDES},
-                    diversity=tuple(row for row in rows if row.language == part.language),
-                    coverage=coverage(part.scenarios),
-                )
-                for part in of_split
-            ),
-        )
-        for names, of_split, rows in zip(zip(whole, chosen, strict=True), parts, diversity, strict=True)
-    ]
+    splits = []
+    for split, selected, of_split, rows in zip(whole, chosen, parts, diversity, strict=True):
+        languages = [
+            LanguageAnalysis(
+                language=part.language,
+                scenarios=len(part.scenarios),
+                lengths=measure_lengths(part.texts, counter, cut),
+                words={side: tuple(count_words(part.side(side), part.language, cut)) for side in SIDES},
+                pairs={side: tuple(next(pairs)) for side in SIDES},
+                diversity=tuple(row for row in rows if row.language == part.language),
+                coverage=coverage(part.scenarios),
+            )
+            for part in of_split
+        ]
+        about = (split.name, split.version, split.fingerprint, len(split.scenarios))
+        counts = Counter(scenario.language for scenario in selected.scenarios)
+        in_order = {language: counts[language] for language in LANGUAGES if counts[language]}
+        splits.append(SplitAnalysis(*about, in_order, selected.fingerprint, tuple(languages)))
     compare_with = splits[1] if len(splits) > 1 else None
     return Analysis(
         spec=spec,
         split=splits[0],
         compare_with=compare_with,
-        comparisons=tuple(_comparisons(splits[0], compare_with)) if compare_with else (),
+        comparisons=tuple(_comparisons(*splits)) if compare_with else (),
         parsers=tuple(models.values()),
         tokenizer=counter.name if counter else None,
         embedder=f"{embedder.name} {embedder.revision}" if embedder else None,
@@ -232,25 +228,15 @@ def _open_embedder(name: str, languages: Sequence[Language], unmeasured: list[st
     return embedder
 
 
-def _facts(whole: Split, chosen: Split) -> SplitFacts:
-    counts = Counter(scenario.language for scenario in chosen.scenarios)
-    return SplitFacts(
-        name=whole.name,
-        version=whole.version,
-        fingerprint=whole.fingerprint,
-        total=len(whole.scenarios),
-        scenarios={language: counts[language] for language in LANGUAGES if counts[language]},
-        analysed=chosen.fingerprint,
-    )
-
-
 def _comparisons(a: SplitAnalysis, b: SplitAnalysis) -> Iterator[Comparison]:
     """Compare words and pairs of each side, and emotions, in each language that both splits have."""
     peers = {part.language: part for part in b.languages}
     for ours, theirs in ((part, peers[part.language]) for part in a.languages if part.language in peers):
+        language = ours.language
         for side in SIDES:
-            words = comparable_counts(ours.words[side], theirs.words[side], ours.language)
-            yield comparison("words", side, ours.language, *words)
+            words = comparable_counts(ours.words[side], theirs.words[side], language)
+            yield Comparison("words", side, language, log_odds(*words))
             pairs = [{f"{p.verb} {p.noun}": p.count for p in part.pairs[side]} for part in (ours, theirs)]
-            yield comparison("pairs", side, ours.language, *pairs)
-        yield comparison("emotions", None, ours.language, ours.coverage.emotions, theirs.coverage.emotions)
+            yield Comparison("pairs", side, language, log_odds(*pairs))
+        emotions = log_odds(ours.coverage.emotions, theirs.coverage.emotions)
+        yield Comparison("emotions", None, language, emotions)

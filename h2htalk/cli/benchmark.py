@@ -22,7 +22,7 @@ from h2htalk.text.escaping import printable_lines
 
 with options.lazy_imports():
     from h2htalk import parallel
-    from h2htalk.analysis import figures
+    from h2htalk.analysis.figures import charts, style
     from h2htalk.analysis.report import write_analysis
     from h2htalk.benchmark import evaluate as evaluation
     from h2htalk.benchmark import score_run
@@ -152,7 +152,7 @@ def correlate(
         for level in dict.fromkeys(pair.level for pair in found.pairs):
             own = [pair for pair in found.pairs if pair.level == level]
             cells = {(titles.get(one.a, one.a), titles.get(one.b, one.b)): one[3:6] for one in own}
-            figures.save_figure(figures.draw_correlations(cells, f"over {level}s"), out, f"correlate-{level}s")
+            style.save_figure(charts.draw_correlations(cells, f"over {level}s"), out, f"correlate-{level}s")
     typer.echo(texts.get(format) or correlation.terminal_table(found).to_terminal() + "\n", nl=False)
 
 

@@ -56,7 +56,7 @@ def mini() -> Analysis:
 def test_each_language_of_a_split_is_analysed(mini: Analysis) -> None:
     assert [part.language for part in mini.split.languages] == ["en", "zh"]
     assert [part.scenarios for part in mini.split.languages] == [77, 77]
-    assert mini.split.facts.fingerprint == mini.split.facts.analysed == MINI.fingerprint
+    assert mini.split.fingerprint == mini.split.analysed == MINI.fingerprint
     for part in mini.split.languages:
         assert sum(part.coverage.emotions.values()) == 77
         assert {row.side for row in part.diversity} == set(SIDES)
@@ -106,9 +106,9 @@ def test_the_screen_says_what_was_found_and_what_was_not_measured(mini: Analysis
 def test_a_language_and_a_limit_choose_scenarios(tmp_path: Path) -> None:
     analysis = analyze(AnalyzeSpec("mini@1", language="zh", limit=11, processes=1))
     assert only(analysis).scenarios == 11
-    facts = analysis.split.facts
-    assert (facts.total, facts.scenarios) == (154, {"zh": 11})
-    assert facts.fingerprint == MINI.fingerprint != facts.analysed
+    split = analysis.split
+    assert (split.total, split.scenarios) == (154, {"zh": 11})
+    assert split.fingerprint == MINI.fingerprint != split.analysed
     assert "of 154 in the split" in overview(analysis)
 
 

@@ -39,31 +39,23 @@ class LogOdds:
     z: float
     clear: bool = False
 
-    @property
-    def excludes_zero(self) -> bool:
-        """Whether 0 is outside the interval."""
-        return self.low > 0 or self.high < 0
-
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """One table of differences between split a and split b.
+    """One table of differences between split a and split b, in the order of `log_odds`.
 
-    `side` is None for emotions, which belong to the scenario. `rows` are in the order of `log_odds`; `a_total` and
-    `b_total` are the sums of the counts.
+    `side` is None for emotions, which belong to the scenario.
     """
 
     kind: ComparisonKind
     side: Side | None
     language: Language
     rows: tuple[LogOdds, ...]
-    a_total: int
-    b_total: int
 
     @property
     def excluding_zero(self) -> int:
         """Rows whose interval excludes 0."""
-        return sum(row.excludes_zero for row in self.rows)
+        return sum(row.low > 0 or row.high < 0 for row in self.rows)
 
     @property
     def expected_by_chance(self) -> float:
@@ -76,14 +68,7 @@ class Comparison:
         return sum(row.clear for row in self.rows)
 
 
-def comparison(
-    kind: ComparisonKind, side: Side | None, language: Language, a: Mapping[str, int], b: Mapping[str, int]
-) -> Comparison:
-    """Compare the counts of two splits, item -> count; the items are words, pairs (`verb noun`) or emotions."""
-    return Comparison(kind, side, language, tuple(log_odds(a, b)), sum(a.values()), sum(b.values()))
-
-
-def log_odds(a: Mapping[str, int], b: Mapping[str, int]) -> list[LogOdds]:
+def log_odds(a: Mapping[str, int], b: Mapping[str, int]) -> tuple[LogOdds, ...]:
     """Compute the log-odds ratio of each item that a or b holds.
 
     With n_s a side's total, y_s its count and k_s = n_s / (n_a + n_b), the correction in proportion to the size:
@@ -94,11 +79,8 @@ def log_odds(a: Mapping[str, int], b: Mapping[str, int]) -> list[LogOdds]:
     and the interval is log_odds +- 1.96 * sqrt(variance). Words come in bursts, which no multinomial knows: a word that
     one text repeats looks surer than it is.
 
-    Args:
-        a, b: item -> count, 0 or more; what both count 0 times is no row. A side may be empty.
-
-    Returns:
-        Rows by z descending (what a has more of first), then by item.
+    Counts are 0 or more, and a side may be empty; what both count 0 times is no row. Rows are by z descending (what a
+    has more of first), then by item.
     """
     from scipy.stats import false_discovery_control
 
@@ -110,7 +92,7 @@ def log_odds(a: Mapping[str, int], b: Mapping[str, int]) -> list[LogOdds]:
     tested = [row for row in rows if row.count_a + row.count_b >= TESTED_FROM]
     adjusted = false_discovery_control([math.erfc(abs(row.z) / math.sqrt(2)) for row in tested]) if tested else ()
     clear = {row.item for row, p_value in zip(tested, adjusted, strict=True) if p_value <= CHANCE}
-    return [replace(row, clear=row.item in clear) for row in rows]
+    return tuple(replace(row, clear=row.item in clear) for row in rows)
 
 
 def _row(item: str, counts: tuple[int, int], totals: tuple[int, int]) -> LogOdds:

@@ -10,8 +10,7 @@ import logging
 import os
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
-from dataclasses import replace
+from contextlib import ExitStack, contextmanager, suppress
 from importlib.resources import files
 from importlib.util import find_spec
 from itertools import groupby, repeat
@@ -21,19 +20,12 @@ from urllib.parse import quote
 
 from pydantic_core import to_jsonable_python
 
-from h2htalk.analysis.analyze import Analysis, LanguageAnalysis, SplitFacts
-from h2htalk.analysis.figures import save_figure
-from h2htalk.analysis.figures.style import FORMATS, find_font
+from h2htalk.analysis.analyze import Analysis, SplitAnalysis
+from h2htalk.analysis.figures.style import FORMATS, find_font, save_figure
 from h2htalk.analysis.measures.lengths import MEASURES
 from h2htalk.analysis.measures.log_odds import Comparison
 from h2htalk.analysis.measures.scenario_texts import SIDES
-from h2htalk.analysis.report.figure_specs import (
-    MEASURE_ORDER,
-    FigureSpec,
-    figure_specs,
-    histograms_table,
-    split_names,
-)
+from h2htalk.analysis.report.figure_specs import MEASURE_ORDER, FigureSpec, figure_specs, histograms_table, split_names
 from h2htalk.data.files import read_json_object, remove_file, write_json, write_text, writer_lock, writing
 from h2htalk.data.languages import find_language
 from h2htalk.data.run_folder import MADE_BY, PAGE, SUMMARY
@@ -43,6 +35,7 @@ from h2htalk.progress import Progress
 from h2htalk.text.escaping import printable
 from h2htalk.text.html_pages import render_page
 from h2htalk.text.parsing.parsing import INSTALL
+from h2htalk.text.tables import Table
 from h2htalk.version import installed_versions
 
 if TYPE_CHECKING:
@@ -59,9 +52,8 @@ _HEADING = 40  # characters
 def require_output(folder: Path) -> None:
     """Refuse, before the work begins, a folder that `write_analysis` would refuse after it.
 
-    Raises:
-        ConfigError: it is neither new nor empty nor the folder of an earlier analysis, or cannot be written.
-        MissingExtraError: a package that draws is not installed.
+    Raises ConfigError where it is neither new nor empty nor the folder of an earlier analysis, or cannot be written,
+    MissingExtraError where a package that draws is not installed.
     """
     try:
         nearest = next(path for path in (folder, *folder.absolute().parents) if os.path.lexists(path))
@@ -70,9 +62,13 @@ def require_output(folder: Path) -> None:
             raise ConfigError(f"--out {folder}: {nearest} cannot be written to; name another one")
     except OSError as error:
         raise ConfigError(f"--out {folder}: {error.strerror or error}; name another one") from error
-    if nearest == folder and others and not _is_analysis(folder):
-        advice = "name a new folder, or that of an earlier analysis"
-        raise ConfigError(f"--out {folder} holds other things ({listed(others, 3)}); {advice}")
+    if nearest == folder and others:
+        made_by = None
+        with suppress(FileNotFoundError, H2HTalkError):
+            made_by = read_json_object(folder / SUMMARY).get("made_by")
+        if made_by != MADE_BY:
+            advice = "name a new folder, or that of an earlier analysis"
+            raise ConfigError(f"--out {folder} holds other things ({listed(others, 3)}); {advice}")
     if not all(map(find_spec, ("matplotlib", "wordcloud"))):
         raise MissingExtraError("drawing figures", INSTALL)
 
@@ -80,25 +76,32 @@ def require_output(folder: Path) -> None:
 def write_analysis(analysis: Analysis, folder: Path, processes: int = 1) -> Path:
     """Write tables, figures, `summary.json` and `index.html`; return the page, which is written last.
 
-    An earlier analysis in the folder is replaced; a reader never sees half a file.
-
-    Args:
-        processes: that draw. With more than one, a script must call this under `if __name__ == "__main__":`.
-
-    Raises:
-        ConfigError, MissingExtraError: as `require_output`.
-        DataError: the folder cannot be written, another process is writing it, or the disk is full.
+    An earlier analysis in the folder is replaced; a reader never sees half a file. With more than one process drawing,
+    a script must call this under `if __name__ == "__main__":`. Raises what `require_output` does, and DataError where
+    the folder cannot be written, another process is writing it, or the disk is full.
     """
     shown = figure_specs(analysis)
     tables = [*(spec.table for spec in shown), *(histograms_table(part) for part in analysis.split.languages)]
+    draw = {spec.name: spec.draw for spec in shown if spec.draw}
+    processes = min(processes, usable_cores())
     with replaced(folder) as new:
         for table in {table.name: table for table in tables}.values():
             write_text(new / "tables" / f"{table.name}.csv", table.to_csv())
-        pictures = _draw_all(shown, new / "figures", min(processes, usable_cores()))
+        with Progress("drawing", len(draw)) as progress, ExitStack() as stack:
+            mapped = stack.enter_context(ProcessPool(processes)).map if processes > 1 else map
+            for _ in mapped(_draw, draw.values(), repeat(new / "figures"), draw):
+                progress.advance()
+        pictures = {name: (new / "figures" / f"{name}.svg").read_text(encoding="utf-8") for name in draw}
         made = made_with(analysis)
         write_text(new / PAGE, page_text(analysis, shown, pictures, made))
         write_json(new / SUMMARY, _summary(analysis, made))
     return folder / PAGE
+
+
+def _draw(draw: Callable[[], Figure], folder: Path, name: str) -> None:
+    # With a read-only home matplotlib would warn in each process that its cache cannot be written.
+    logging.getLogger("matplotlib").setLevel(logging.ERROR)
+    save_figure(draw(), folder, name)
 
 
 @contextmanager
@@ -126,48 +129,30 @@ def replaced(folder: Path) -> Iterator[Path]:
             os.replace(new / name, folder / name)
 
 
-def _is_analysis(folder: Path) -> bool:
-    try:
-        return read_json_object(folder / SUMMARY).get("made_by") == MADE_BY
-    except (FileNotFoundError, H2HTalkError):
-        return False
-
-
-def _draw_all(shown: Sequence[FigureSpec], folder: Path, processes: int) -> dict[str, str]:
-    """Draw and save the figures; return each one's SVG by its name."""
-    draw = {spec.name: spec.draw for spec in shown if spec.draw}
-    with Progress("drawing", len(draw)) as progress, ExitStack() as stack:
-        mapped = stack.enter_context(ProcessPool(processes)).map if processes > 1 else map
-        for _ in mapped(_draw, draw.values(), repeat(folder), draw):
-            progress.advance()
-    return {name: (folder / f"{name}.svg").read_text(encoding="utf-8") for name in draw}
-
-
-def _draw(draw: Callable[[], Figure], folder: Path, name: str) -> None:
-    # With a read-only home matplotlib would warn in each process that its cache cannot be written.
-    logging.getLogger("matplotlib").setLevel(logging.ERROR)
-    save_figure(draw(), folder, name)
-
-
 # --- The page ---------------------------------------------------------------------------------------------------------
 
 
 def page_text(
     analysis: Analysis, shown: Sequence[FigureSpec], pictures: Mapping[str, str], made: Mapping[str, str]
 ) -> str:
-    """Render the page, every text made printable.
+    """Render the page of figures in this order, every text made printable.
 
-    Args:
-        shown: the figures in the page's order.
-        pictures: each figure's SVG, by its name.
-        made: the rows of "How it was made": the analysis's settings, texts by name.
+    `pictures` are the figures' SVGs by name, `made` the rows of "How it was made": settings as texts by name.
     """
-    facts = analysis.split.facts
-    counts = " and ".join(f"{n:,} {find_language(language).name}" for language, n in facts.scenarios.items())
-    subtitle = f"version {facts.version}: {counts} scenario{'' if sum(facts.scenarios.values()) == 1 else 's'}"
+    split, names = analysis.split, split_names(analysis)
+    counts = " and ".join(f"{n:,} {find_language(language).name}" for language, n in split.scenarios.items())
+    subtitle = f"version {split.version}: {counts} scenario{'' if sum(split.scenarios.values()) == 1 else 's'}"
     if analysis.compare_with:
-        subtitle += f", compared with {analysis.compare_with.facts.name} {analysis.compare_with.facts.version}"
-    names = split_names(analysis)
+        subtitle += f", compared with {analysis.compare_with.name} {analysis.compare_with.version}"
+    tiles: list[tuple[str, ...]] = []
+    for part in analysis.split.languages:
+        name, grid = find_language(part.language).name, part.coverage
+        tiles.append((name, *counted(part.scenarios, "scenario").split()))
+        for s in part.lengths.summaries:
+            if (s.group, s.measure) == ("all", "words"):
+                tiles.append((f"{name} {s.side}s", f"{s.median:,.0f}", f"words, median; mean {s.mean:,.1f}"))
+        share = f"{100 * grid.filled / max(1, len(grid.cells)):.0f} %"
+        tiles.append((f"{name} grid", share, f"{grid.filled:,} of {len(grid.cells):,} cells hold a scenario"))
     parts = [
         {
             "id": part,
@@ -180,9 +165,9 @@ def page_text(
         for part, of_part in groupby(shown, key=lambda spec: spec.part)
     ]
     view = {
-        "split": printable(facts.name),
+        "split": printable(split.name),
         "subtitle": printable(subtitle),
-        "tiles": [tile for part in analysis.split.languages for tile in _tiles(part)],
+        "tiles": [dict(zip(("label", "value", "note"), tile, strict=True)) for tile in tiles],
         "parts": parts,
         "unmeasured": [f"Not measured: {printable(text)}." for text in analysis.unmeasured],
         "made": [(printable(key), printable(value)) for key, value in made.items()],
@@ -190,23 +175,12 @@ def page_text(
     return render_page(files("h2htalk.analysis.report") / "page", view, pictures=True)
 
 
-def _tiles(part: LanguageAnalysis) -> list[dict[str, str]]:
-    """Summarise a language's figures."""
-    name, grid = find_language(part.language).name, part.coverage
-    tiles = [(name, *counted(part.scenarios, "scenario").split())]
-    for s in part.lengths.summaries:
-        if (s.group, s.measure) == ("all", "words"):
-            tiles.append((f"{name} {s.side}s", f"{s.median:,.0f}", f"words, median; mean {s.mean:,.1f}"))
-    share = f"{100 * grid.filled / max(1, len(grid.cells)):.0f} %"
-    tiles.append((f"{name} grid", share, f"{grid.filled:,} of {len(grid.cells):,} cells hold a scenario"))
-    return [dict(zip(("label", "value", "note"), tile, strict=True)) for tile in tiles]
-
-
 def _figure(spec: FigureSpec, picture: str, names: tuple[str, str]) -> dict[str, Any]:
     # A split's name over a column of numbers keeps both ends: two names may begin alike.
     short = [name if len(name) <= _HEADING else f"{name[:27].rstrip()}…{name[-12:].lstrip()}" for name in names]
-    rows, headings = len(spec.shown.rows), dict(zip(("count_a", "count_b"), short, strict=True))
-    table = replace(spec.shown, header=[headings.get(h, h.replace("_", " ")) for h in spec.shown.header])
+    headings = dict(zip(("count_a", "count_b"), short, strict=True))
+    header, total = [headings.get(h, h.replace("_", " ")) for h in spec.shown.header], len(spec.shown.rows)
+    rows = spec.shown.rows[: spec.most]
     return {
         "name": spec.name,
         "title": printable(spec.title),
@@ -215,8 +189,8 @@ def _figure(spec: FigureSpec, picture: str, names: tuple[str, str]) -> dict[str,
         # A picture of its own, whose ids and styles stay within it. A line end in an address is three characters.
         "source": picture and "data:image/svg+xml," + quote(" ".join(picture.split()), safe=" !$()+*,-./:;=?@_~"),
         "files": [(kind.upper(), f"figures/{spec.name}.{kind}") for kind in FORMATS if picture],
-        "table": table.to_html(spec.language) if rows else "",
-        "rows": f"{rows:,} of {spec.total:,} rows" if rows < spec.total else f"{spec.total:,} rows",
+        "table": Table("", header, rows).to_html(spec.language) if rows else "",
+        "rows": f"{len(rows):,} of {total:,} rows" if len(rows) < total else f"{total:,} rows",
         "link": f"tables/{spec.table.name}.csv",
     }
 
@@ -229,33 +203,32 @@ def _summary(analysis: Analysis, made: dict[str, str]) -> dict[str, Any]:
         {"kind": one.kind, "language": one.language, "side": one.side, "items": len(one.rows), "clear": one.clear}
         for one in analysis.comparisons
     ]
+    languages = {}
+    for part in analysis.split.languages:
+        grid = part.coverage
+        languages[part.language] = {
+            "scenarios": part.scenarios,
+            "lengths": [
+                {"side": s.side, "measure": s.measure, "texts": s.n, "mean": s.mean, "median": s.median}
+                for s in part.lengths.summaries
+                if s.group == "all"
+            ],
+            **{
+                name: {side: {"distinct": len(rows), "most": rows[:_MOST_FREQUENT]} for side, rows in counts.items()}
+                for name, counts in (("words", part.words), ("pairs", part.pairs))
+            },
+            "diversity": part.diversity,
+            "coverage": {"filled": grid.filled, "total": len(grid.cells), "evenness": grid.evenness},
+        }
     summary = {
         "made_by": MADE_BY,
         "made_with": made,
-        "splits": [one.facts.fingerprint for one in (analysis.split, analysis.compare_with) if one],
+        "splits": [one.fingerprint for one in (analysis.split, analysis.compare_with) if one],
         "not_measured": analysis.unmeasured,
-        "languages": {part.language: _language(part) for part in analysis.split.languages},
+        "languages": languages,
         "comparisons": comparisons,
     }
     return dict(to_jsonable_python(summary))
-
-
-def _language(part: LanguageAnalysis) -> dict[str, Any]:
-    grid = part.coverage
-    return {
-        "scenarios": part.scenarios,
-        "lengths": [
-            {"side": s.side, "measure": s.measure, "texts": s.n, "mean": s.mean, "median": s.median}
-            for s in part.lengths.summaries
-            if s.group == "all"
-        ],
-        **{
-            name: {side: {"distinct": len(rows), "most": rows[:_MOST_FREQUENT]} for side, rows in counts.items()}
-            for name, counts in (("words", part.words), ("pairs", part.pairs))
-        },
-        "diversity": part.diversity,
-        "coverage": {"filled": grid.filled, "total": len(grid.cells), "evenness": grid.evenness},
-    }
 
 
 # Packages whose version can change a figure.
@@ -271,8 +244,8 @@ def made_with(analysis: Analysis) -> dict[str, str]:
     versions = installed_versions(*_PACKAGES)
     fonts = {language: find_font(language) for language in parts}
     return {
-        "split": _split_text(analysis.split.facts),
-        **({"compared with": _split_text(analysis.compare_with.facts)} if analysis.compare_with else {}),
+        "split": _split_text(analysis.split),
+        **({"compared with": _split_text(analysis.compare_with)} if analysis.compare_with else {}),
         "languages": ", ".join(parts),
         "limit": "none" if spec.limit is None else f"{spec.limit:,} scenarios, stratified",
         "words": tokenizer_signature(),
@@ -286,10 +259,10 @@ def made_with(analysis: Analysis) -> dict[str, str]:
     }
 
 
-def _split_text(facts: SplitFacts) -> str:
-    analysed = sum(facts.scenarios.values())
-    whole = "whole" if analysed == facts.total else f"{analysed:,} of {facts.total:,} scenarios, {facts.analysed}"
-    return f"{facts.name} {facts.version}, fingerprint {facts.fingerprint}, {whole}"
+def _split_text(split: SplitAnalysis) -> str:
+    analysed = sum(split.scenarios.values())
+    whole = "whole" if analysed == split.total else f"{analysed:,} of {split.total:,} scenarios, {split.analysed}"
+    return f"{split.name} {split.version}, fingerprint {split.fingerprint}, {whole}"
 
 
 # --- The terminal -----------------------------------------------------------------------------------------------------
@@ -297,39 +270,37 @@ def _split_text(facts: SplitFacts) -> str:
 
 def overview(analysis: Analysis) -> str:
     """List scenarios, lengths, frequent words and pairs, diversity, coverage, and what was not measured."""
-    facts = analysis.split.facts
-    whole = "" if sum(facts.scenarios.values()) == facts.total else f", of {facts.total:,} in the split"
-    lines = [f"{facts.name} {facts.version}: {counted(sum(facts.scenarios.values()), 'scenario')}{whole}"]
+    split = analysis.split
+    whole = "" if sum(split.scenarios.values()) == split.total else f", of {split.total:,} in the split"
+    lines = [f"{split.name} {split.version}: {counted(sum(split.scenarios.values()), 'scenario')}{whole}"]
     for part in analysis.split.languages:
-        lines += ["", *_overview_of(part)]
+        rows = []
+        for measure in MEASURE_ORDER:
+            lengths = [
+                f"{s.side}s mean {s.mean:,.2f}, median {s.median:,.2f}"
+                for s in part.lengths.summaries
+                if (s.group, s.measure) == ("all", measure)
+            ]
+            rows += [(MEASURES[measure], "; ".join(lengths))] if lengths else []
+        for side in SIDES:
+            rows.append((f"words, {side}s", _listed(f"{w.word} {w.count:,}" for w in part.words[side][:_MOST])))
+        for side in SIDES:
+            pairs = [(shorten(f"{p.verb} {p.noun}", _LONGEST), p.count) for p in part.pairs[side][:_MOST]]
+            rows.append((f"pairs, {side}s", _listed(f"{pair} {count:,}" for pair, count in pairs)))
+        for row in part.diversity:
+            values = (row.distinct_sampled[1], row.self_bleu)
+            distinct, self_bleu = ("not measured" if value is None else f"{value:.3f}" for value in values)
+            spread = "" if row.spread is None else f", spread {row.spread:.3f}"
+            rows.append((f"variety, {row.side}s", f"distinct-2 {distinct}, self-BLEU {self_bleu}{spread}"))
+        rows.append(("grid", f"{part.coverage.filled:,} of {len(part.coverage.cells):,} cells hold a scenario"))
+        lines += ["", f"{find_language(part.language).name}, {counted(part.scenarios, 'scenario')}"]
+        lines += [f"  {name:<20} {text}" for name, text in rows]
     if analysis.compare_with is not None:
         a, b = split_names(analysis)
-        lines += ["", f"{a} compared with {b}", *(_compared(compared) for compared in analysis.comparisons)]
+        lines += ["", f"{a} compared with {b}", *map(_compared, analysis.comparisons)]
     if analysis.unmeasured:
         lines += ["", *(f"not measured: {text}" for text in analysis.unmeasured)]
     return "\n".join(lines)
-
-
-def _overview_of(part: LanguageAnalysis) -> Iterator[str]:
-    yield f"{find_language(part.language).name}, {counted(part.scenarios, 'scenario')}"
-    for measure in MEASURE_ORDER:
-        lengths = [
-            f"{s.side}s mean {s.mean:,.2f}, median {s.median:,.2f}"
-            for s in part.lengths.summaries
-            if (s.group, s.measure) == ("all", measure)
-        ]
-        if lengths:
-            yield f"  {MEASURES[measure]:<20} {'; '.join(lengths)}"
-    for side in SIDES:
-        yield f"  {f'words, {side}s':<20} {_listed(f'{w.word} {w.count:,}' for w in part.words[side][:_MOST])}"
-    for side in SIDES:
-        pairs = [(shorten(f"{p.verb} {p.noun}", _LONGEST), p.count) for p in part.pairs[side][:_MOST]]
-        yield f"  {f'pairs, {side}s':<20} {_listed(f'{pair} {count:,}' for pair, count in pairs)}"
-    for row in part.diversity:
-        spread = "" if row.spread is None else f", spread {row.spread:.3f}"
-        variety = f"distinct-2 {_value(row.distinct_sampled[1])}, self-BLEU {_value(row.self_bleu)}{spread}"
-        yield f"  {f'variety, {row.side}s':<20} {variety}"
-    yield f"  {'grid':<20} {part.coverage.filled:,} of {len(part.coverage.cells):,} cells hold a scenario"
 
 
 def _compared(compared: Comparison) -> str:
@@ -346,7 +317,3 @@ def _compared(compared: Comparison) -> str:
 
 def _listed(items: Iterable[str]) -> str:
     return ", ".join(items) or "none"
-
-
-def _value(value: float | None) -> str:
-    return "not measured" if value is None else f"{value:.3f}"

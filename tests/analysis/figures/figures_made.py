@@ -94,5 +94,5 @@ def made_coverage(emotions: int, count: int = 1, name: str = "emotion") -> Cover
     return Coverage(dict.fromkeys(names, 1), cells)
 
 
-def made_odds(items: int = 40) -> list[LogOdds]:
+def made_odds(items: int = 40) -> tuple[LogOdds, ...]:
     return log_odds({f"w{i}": 100 + 9 * i for i in range(items)}, {f"w{i}": max(1, 300 - 5 * i) for i in range(items)})

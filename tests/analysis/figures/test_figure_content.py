@@ -21,7 +21,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
-from h2htalk.analysis.figures import (
+from h2htalk.analysis.figures.charts import (
     draw_correlations,
     draw_coverage,
     draw_length_deciles,

@@ -13,9 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
-from h2htalk.analysis import figures
-from h2htalk.analysis.figures import draw_log_odds, draw_sunburst, save_figure
-from h2htalk.analysis.figures.style import STAND_IN, find_font, label, shortened, width_of
+from h2htalk.analysis.figures.charts import draw_lengths, draw_log_odds, draw_sunburst
+from h2htalk.analysis.figures.style import STAND_IN, find_font, label, save_figure, shortened, width_of
 from h2htalk.analysis.verb_nouns.pairs import PairCount, top_verbs
 
 pytestmark = pytest.mark.filterwarnings("error")  # matplotlib warns of a missing glyph
@@ -32,8 +31,8 @@ def test_a_readers_matplotlibrc_changes_nothing(tmp_path: Path) -> None:
     lengths = made_lengths()
 
     def files(folder: Path) -> list[bytes]:
-        drawn = figures.draw_lengths(lengths.histograms, lengths.summaries)
-        return [path.read_bytes() for path in figures.save_figure(drawn, folder, "lengths")]
+        drawn = draw_lengths(lengths.histograms, lengths.summaries)
+        return [path.read_bytes() for path in save_figure(drawn, folder, "lengths")]
 
     expected = files(tmp_path / "a")
     with mpl.rc_context(own):

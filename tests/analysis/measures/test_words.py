@@ -15,7 +15,7 @@ pytest.importorskip("wordcloud", reason="the analysis extra is not installed")
 
 from matplotlib.figure import Figure
 
-from h2htalk.analysis.figures import draw_word_cloud
+from h2htalk.analysis.figures.charts import draw_word_cloud
 from h2htalk.analysis.measures.scenario_texts import side_texts
 from h2htalk.analysis.measures.words import LONGEST_WORD, WordCount, comparable_counts, count_words, stop_words
 from h2htalk.data.languages import Language

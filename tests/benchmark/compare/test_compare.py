@@ -540,7 +540,7 @@ def test_the_tables_hold_every_pair_and_the_terminal_those_that_matter(folder: P
 
 
 def test_a_figure_marks_intervals_without_zero_and_hatches_what_is_not_computable() -> None:
-    from h2htalk.analysis.figures.heat_maps import draw_correlations
+    from h2htalk.analysis.figures.charts import draw_correlations
 
     cells = {("S", "人类"): (0.5, 0.1, 0.8), ("S", "b"): (-0.91, -1.0, 0.2), ("c", "b"): (None, None, None)}
     (axes,) = draw_correlations(cells, "over 9 models").axes
