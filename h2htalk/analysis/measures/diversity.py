@@ -62,14 +62,8 @@ def measure_diversity(
     1,000 texts for self-BLEU, at most 1,000 for the spread. The smallest split that has a side and language sets how
     many tokens and texts are sampled from the others.
 
-    Args:
-        splits: the texts of each, of both sides and languages.
-        embedder: for the spread; None leaves it out, as does a language that the embedder is not made for.
-        seed: which texts are sampled.
-        split: cuts a text of a language into tokens.
-
-    Raises:
-        ModelCallError: the embedder gave a vector that is zero or not finite.
+    No embedder leaves the spread out, as does a language that it is not made for. `split` cuts a text of a language
+    into tokens. Raises ModelCallError for a vector of the embedder that is zero or not finite.
     """
     groups = [_groups(texts, seed, split) for texts in splits]
     measured: list[list[Diversity]] = []
@@ -85,7 +79,11 @@ def measure_diversity(
 
 def _groups(texts: Iterable[SideText], seed: int, split: Tokenize) -> dict[tuple[Language, Side], list[_Text]]:
     """Group texts by language and side, in sampling order, each with its tokens."""
-    in_order = sorted(texts, key=lambda text: (_rank(text, seed), text.text))
+
+    def rank(text: SideText) -> tuple[bytes, str]:
+        return hashlib.sha256(f"{seed}:{text.scenario_id}".encode("utf-8", "replace")).digest(), text.text
+
+    in_order = sorted(texts, key=rank)
     groups: dict[tuple[Language, Side], list[_Text]] = {}
     for language, side in product(LANGUAGES, SIDES):
         members = [text.text for text in in_order if (text.language, text.side) == (language, side)]
@@ -93,10 +91,6 @@ def _groups(texts: Iterable[SideText], seed: int, split: Tokenize) -> dict[tuple
             tokens = ([token for token in split(text, language) if not token.isspace()] for text in members)
             groups[language, side] = list(zip(members, tokens, strict=True))
     return groups
-
-
-def _rank(text: SideText, seed: int) -> bytes:
-    return hashlib.sha256(f"{seed}:{text.scenario_id}".encode("utf-8", "replace")).digest()
 
 
 def _measure(
@@ -154,13 +148,7 @@ def spread(vectors: Vectors) -> float | None:
 
         spread = 1 - (|sum_i v_i|^2 - sum_i |v_i|^2) / (n (n - 1))
 
-    costs n additions instead of n^2 products.
-
-    Args:
-        vectors: float (n, d), rows of length 1.
-
-    Returns:
-        None for fewer than two rows.
+    costs n additions instead of n^2 products. `vectors` are float (n, d), rows of length 1; None for fewer than two.
     """
     import numpy as np
 

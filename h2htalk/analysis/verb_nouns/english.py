@@ -45,11 +45,8 @@ _ADVERBIAL_HEADS = _TIMES | _words("moment way reason place fact chance")
 def english_pairs(doc: Doc) -> list[VerbNounPair]:
     """Return the pairs of one parsed text, by the noun's position and then the verb's.
 
-    Args:
-        doc: parsed with the labels of Universal Dependencies or those of spaCy's official English models.
-
-    Raises:
-        MissingExtraError: lemminflect is not installed.
+    The labels are those of Universal Dependencies or of spaCy's official English models. Raises MissingExtraError
+    without lemminflect.
     """
     pairs = {}
     for verb in doc:
@@ -59,7 +56,9 @@ def english_pairs(doc: Doc) -> list[VerbNounPair]:
             particles = [child.text.lower() for child in verb.children if _is_particle(child)]
             name = " ".join([lemma, *particles[:1]])
             for noun in _objects(verb):
-                if noun.pos_ in ("NOUN", "PROPN") and not _is_pronoun_or_time(noun):
+                if noun.pos_ not in ("NOUN", "PROPN") or (bare := noun_lemma(noun.text).lower()) in _PRONOUNS:
+                    continue
+                if bare not in _TIMES or not any(child.text.lower() in _TIME_MARKS for child in noun.children):
                     pairs[noun.i, verb.i] = VerbNounPair(name, noun_lemma(noun.text, noun.pos_ == "PROPN"))
     return [pairs[place] for place in sorted(pairs)]
 
@@ -67,11 +66,6 @@ def english_pairs(doc: Doc) -> list[VerbNounPair]:
 def _is_particle(child: Token) -> bool:
     missed = child.dep_ == "advmod" and child.i > child.head.i and child.text.lower() in _PARTICLE_ADVERBS
     return child.dep_ in _PARTICLES or (missed and not child.n_lefts and not child.n_rights)
-
-
-def _is_pronoun_or_time(noun: Token) -> bool:
-    name = noun_lemma(noun.text).lower()
-    return name in _PRONOUNS or (name in _TIMES and any(child.text.lower() in _TIME_MARKS for child in noun.children))
 
 
 def _objects(verb: Token) -> list[Token]:
@@ -144,11 +138,9 @@ def noun_lemma(word: str, proper: bool = False) -> str:
 
 @lru_cache(REMEMBERED)
 def verb_lemma(word: str, finite_or_base: bool = False) -> str:
-    """Return the infinitive of a verb form, lower case.
+    """Return the infinitive of a verb form as written ("Fed", "lying"), lower case.
 
-    Args:
-        word: the form as written ("Fed", "lying").
-        finite_or_base: the tagger says infinitive or present (VB, VBP): then "saw" is to saw, not to see.
+    `finite_or_base`: the tagger says infinitive or present (VB, VBP); then "saw" is to saw, not to see.
     """
     word = word.lower()
     if word in _VERBS:

@@ -66,13 +66,8 @@ def count_pairs(pairs: Iterable[VerbNounPair] | Counter[VerbNounPair]) -> list[P
 def top_verbs(counts: Iterable[PairCount], pairs: int = 50) -> list[VerbGroup]:
     """Group the most frequent pairs (the paper shows 50) by verb, as Fig. 5 draws them.
 
-    Args:
-        counts: every pair once.
-        pairs: how many pairs are drawn.
-
-    Returns:
-        The verbs of those pairs by their total within them, descending, then ascending by name; each with its
-        nouns in the order of `count_pairs`. A pair that is not drawn does not count.
+    Verbs are by their total within those pairs, descending, then ascending by name; each with its nouns in the order of
+    `count_pairs`. A pair that is not drawn does not count.
     """
     nouns: dict[str, list[PairCount]] = {}
     for count in sorted(counts, key=_rank)[:pairs]:
@@ -101,13 +96,8 @@ class ParserModel:
 def choose_models(sources: Sequence[str], languages: Iterable[Language]) -> dict[Language, ParserModel]:
     """Choose the pipeline of each language: the one named for it, else the bundled one.
 
-    Args:
-        sources: packages or folders of spaCy pipelines; each names its language in `meta.json`.
-        languages: those of the split.
-
-    Raises:
-        MissingExtraError: spaCy is not installed.
-        ConfigError: no such pipeline, one of a language that the split does not have, or two of one language.
+    Sources are packages or folders of spaCy pipelines; each names its language in `meta.json`. Raises MissingExtraError
+    without spaCy, ConfigError for no such pipeline, one of another language, or two of one language.
     """
     for package in ("spacy", "lemminflect"):
         if find_spec(package) is None:
@@ -166,14 +156,7 @@ class Chunk:
 
 
 def choose_processes(jobs: Sequence[PairJob], processes: int | None) -> int:
-    """Choose how many processes parse the jobs.
-
-    Args:
-        processes: what the user asked for; None for the usable cores, or 1 where there is little to parse.
-
-    Raises:
-        ConfigError: fewer than one.
-    """
+    """Choose how many processes parse the jobs; for None the usable cores, or 1 where there is little to parse."""
     if processes is not None and processes < 1:
         raise ConfigError(f"--processes is {processes}; it must be 1 or more")
     words = sum(sum(map(len, job.texts)) / find_language(job.language).word_length for job in jobs)
@@ -204,15 +187,10 @@ def count_chunk(chunk: Chunk) -> Counter[VerbNounPair]:
 def count_texts(
     jobs: Sequence[PairJob], processes: int, count: Callable[[Chunk], Counter[VerbNounPair]] = count_chunk
 ) -> list[list[PairCount]]:
-    """Count the pairs of each job, most frequent first.
+    """Count the pairs of each job, most frequent first; one process is this one.
 
-    Args:
-        jobs: what to count.
-        processes: 1 parses in this process.
-        count: counts a chunk; a function that another process can import.
-
-    Raises:
-        ConfigError: a process ended before its work was done, or the parser cannot be loaded.
+    `count` counts a chunk; another process must be able to import it. Raises ConfigError where a process ended before
+    its work was done, or the parser cannot be loaded.
     """
     chunks, totals = list(make_chunks(jobs)), [Counter[VerbNounPair]() for _ in jobs]
     processes = min(processes, len(chunks))
@@ -232,18 +210,9 @@ def iter_pairs(texts: Iterable[str], language: str, *, model: str | None = None)
     belongs to its verb (`turn off`); of two objects the thing given counts; coordinated verbs share an object,
     and in a relative clause the noun it modifies may be the object. Copulas give none, light verbs do.
 
-    Args:
-        texts: n texts, read as a stream.
-        language: `en` or `zh`.
-        model: the name of an installed spaCy pipeline to parse with, instead of the bundled one.
-
-    Yields:
-        Pairs in the order of the texts, within a text by the noun's position and then the verb's. Verbs and
-        common nouns in lower case, proper nouns as written.
-
-    Raises:
-        ConfigError: an unknown language, or a model that is not installed.
-        MissingExtraError: spaCy or lemminflect is not installed.
+    Pairs are in the order of the texts, within a text by the noun's position and then the verb's; verbs and common
+    nouns in lower case, proper nouns as written. `model` names a spaCy pipeline to parse with instead of the bundled
+    one. Raises ConfigError for an unknown language or model, MissingExtraError without spaCy or lemminflect.
     """
     rules: Callable[[Doc], list[VerbNounPair]] = resolve_name(find_language(language).pair_rules)
     with ExitStack() as stack:
