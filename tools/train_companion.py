@@ -27,7 +27,7 @@ from safety.shipping import write_classifier
 from scipy.sparse import vstack
 from sklearn.linear_model import LogisticRegression
 
-from h2htalk.curation.release.content import case_texts, scenario_texts
+from h2htalk.curation.release.content import item_texts
 from h2htalk.curation.safety.companion import CONTEXT, DATA, KINDS, PARTS, CompanionModel, combined, companion_turns
 from h2htalk.curation.safety.text_folding import fold_spelling
 from h2htalk.data.languages import LANGUAGES, Language
@@ -111,13 +111,13 @@ def ordinary(language: Language, data: Path) -> Iterator[Pair]:
 
 def _ordinary(language: Language, data: Path) -> Iterator[tuple[str, str, Sequence[Turn]]]:
     for name, topic in (("high_risk", CARE), ("instructions", CHAT), ("arcs", CHAT)):
-        yield from ((one.id, topic, case_texts(one)) for one in load_split(name).cases if one.language == language)
+        yield from ((one.id, topic, item_texts(one)) for one in load_split(name).cases if one.language == language)
     scenarios = list(load_split("mini").scenarios)
     for name in ("release_clean", "release2_clean"):
         lines = (GOLDEN / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()
         scenarios += [Scenario.from_dict(json.loads(line)["item"]) for line in lines]
     for one in scenarios:
-        said = list(one.turns) or [turn for turn in scenario_texts(one) if turn.role == "user"]
+        said = list(one.turns) or [turn for turn in item_texts(one) if turn.role == "user"]
         for reference in one.references if one.language == language else ():
             yield one.id, CHAT, [*said, Turn("companion", reference)]
     for author, kind, turns in authored("talks", language):

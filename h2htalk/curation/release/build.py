@@ -24,6 +24,7 @@ from h2htalk.curation.release.content import REFERENCES, ReleaseContent, Release
 from h2htalk.curation.release.gates import (
     GATES,
     USER_HATE,
+    Allowed,
     Finding,
     GateContext,
     hash_allowed,
@@ -43,7 +44,6 @@ from h2htalk.curation.release.selection import (
     select,
 )
 from h2htalk.curation.release.settings import TOTAL, Acceptance, ReleaseSpec, read_release_spec, read_stored_spec
-from h2htalk.curation.stage_folder import StageFolder
 from h2htalk.curation.workspace import Workspace
 from h2htalk.data.case import Case
 from h2htalk.data.erasure.folder_kinds import ErasedIds, read_erased, require_erased
@@ -58,6 +58,7 @@ from h2htalk.data.releases.release_folder import (
     MANIFEST,
     PRIVATE_REFERENCES,
     SPEC,
+    SPLITS,
     TAGS,
     TEST,
     TOMBSTONES,
@@ -114,50 +115,59 @@ def build_release(
         dry_run: choose the items, run all gates, and write nothing.
     """
     spec, out = read_release_spec(as_path(spec_path, "spec_path")), as_path(out, "out")
+    allowed, leaving = read_allowed(allow), [name for name in GATES if name not in ("splits", "quotas")]
     for name in spec.leave_out:
-        if name not in GATES:
-            raise ConfigError(
-                f"{spec_path}: leave_out: no gate {quoted(name)}; {suggest(name, GATES)}choose from {', '.join(GATES)}"
-            )
+        if name not in leaving:
+            choice = f"{suggest(name, leaving)}choose from {', '.join(leaving)}"
+            raise ConfigError(f"{spec_path}: leave_out: no gate {quoted(name)} of items; {choice}")
     workspace = Workspace(Path(spec.workspace))
     workspace.require_begun()
     if dry_run:
-        return _build(spec, workspace, out, allow, dry_run=True)
+        return _build(spec, workspace, None, allowed)
     # Nobody is erased while the release that may hold them is built.
     with workspace.locked(), writer_lock(out.with_name(f".{out.name}.part"), "wait for it, or name another --out"):
         for path in (out, private_folder(out)):  # a release never changes, and references may have no other copy
             if os.path.lexists(path) and (not path.is_dir() or any(path.iterdir())):
                 raise PublishError(f"{path}: exists already; move it away, or name a new folder with --out")
-        return _build(spec, workspace, out, allow, dry_run=False)
+        return _build(spec, workspace, out, allowed)
 
 
-def _build(spec: ReleaseSpec, workspace: Workspace, out: Path, allow: Sequence[str], *, dry_run: bool) -> Release:
-    allowed = read_allowed(allow)
+def _build(spec: ReleaseSpec, workspace: Workspace, out: Path | None, allowed: Sequence[Allowed]) -> Release:
+    """Choose items, run the gates, and write the release; without `out` nothing is written."""
     folders, notes = _round_folders(spec, workspace)
     rounds = [read_outcome(path) for path in folders]
     personas = bundled_personas() | (read_personas(Path(spec.personas)) if spec.personas else {})
     erased = workspace.erased()
     history, tombstones = _read_previous(spec, erased)
-    _require_known(spec, rounds, workspace, erased | history.test | history.dev)
+    _require_known(spec, rounds, workspace, erased.union(*history.values()))
     # An item that lost a reference and was made again without it has the id under which older versions hold the other.
     accepted = accept(spec, rounds, personas, erased | tombstones)
     cases = tuple(_read_cases(Path(spec.cases), accepted.items, personas)) if spec.cases else ()
     known = InventedValues.of_workspace(workspace, accepted.items)
-    context = GateContext(spec, known, history, allowed=allowed)
-    accepted, content, findings = _choose(accepted, context, cases, personas)
+    context = GateContext(spec, known, history, allowed=tuple(allowed))
+
+    def content_of(splits: Mapping[str, tuple[ReleaseItem, ...]]) -> ReleaseContent:
+        used = {one.persona for one in ReleaseContent(splits, cases).records()}
+        return ReleaseContent(splits, cases, {name: personas[name] for name in sorted(used)})
+
+    found = run_gates(content_of({TEST: accepted.items}), context, [GATES[name] for name in spec.leave_out])
+    out_by = {one.item: f"left out by the gate {one.gate}" for one in found}
+    left_out = {item.id: out_by[item.id] for item in accepted.items if item.id in out_by}
+    items = tuple(item for item in accepted.items if item.id not in left_out)
+    accepted = Accepted(items, {**accepted.refused, **left_out})
+    content = content_of(select(items, spec.quota_of(), spec.seed, history))
+    findings = tuple(run_gates(content, context))
     reported = tuple(run_gates(content, context, [USER_HATE]))
     made = Release(None, findings, content, accepted=accepted, notes=notes, reported=reported)
     if findings:
         return made
     hashed = hash_allowed(allowed, content, context)
-    if dry_run:
+    if out is None:
         return made
     facts = {**release_facts(spec, workspace, rounds, accepted, content), "allowed": hashed}
-    events = [event for one in rounds for event in RoundFolder(one.path).events() if event["event"] == "closed"]
-    date = spec.date or max(str(event["when"])[:10] for event in events)
     # Before the text is written: an erasure after a kill finds what the build left.
     add_link(workspace.path, "release", out)
-    _write(out, context, content, facts, tombstones, rounds, date)
+    _write(out, context, content, facts, tombstones, rounds)
     return replace(made, path=out, hash=release_hash(out))
 
 
@@ -177,7 +187,7 @@ def _round_folders(spec: ReleaseSpec, workspace: Workspace) -> tuple[list[Path],
 def _read_previous(spec: ReleaseSpec, erased: Collection[str]) -> tuple[History, frozenset[str]]:
     """The history of the release before, and the ids of items that were erased from it, or that erased ids cover."""
     if not spec.previous:
-        return History(), frozenset()
+        return {}, frozenset()
     folder = release_folder(spec.previous)
     manifest, content = read_content(folder)
     old, new = ([int(part) for part in f"{one.version}.0".split(".")[:3]] for one in (manifest, spec))
@@ -187,7 +197,7 @@ def _read_previous(spec: ReleaseSpec, erased: Collection[str]) -> tuple[History,
         )
     gone, raw = ErasedIds(frozenset(erased)), read_json_object(folder / HISTORY)
     now = {item.id for item in content.items() if gone.covers(item.scenario.to_dict())}
-    history = History(*(frozenset(map(str, raw.get(split, ()))) for split in (TEST, DEV)))
+    history = {split: frozenset(map(str, raw.get(split, ()))) for split in SPLITS}
     return history, frozenset(read_erased(folder / TOMBSTONES)) | now
 
 
@@ -216,41 +226,6 @@ def _require_known(
             raise ConfigError(f"exclude: no item, dialogue or person has the id {quoted(name)}")
 
 
-def _choose(
-    accepted: Accepted,
-    context: GateContext,
-    cases: tuple[Case, ...],
-    personas: Mapping[str, Persona],
-) -> tuple[Accepted, ReleaseContent, tuple[Finding, ...]]:
-    """Select items and run gates, again and again without the items that `leave_out` gates find."""
-    spec, refused = context.spec, dict(accepted.refused)
-
-    def left_out(findings: Sequence[Finding]) -> dict[str, str]:
-        found = (one for one in findings if one.item in chosen and one.gate in spec.leave_out)
-        return {one.item: f"left out by the gate {one.gate}" for one in found}
-
-    of_each, of_all = ([gate for gate in GATES.values() if gate.level == level] for level in ("item", "release"))
-    of_items: list[Finding] = []
-    read: set[str] = set()
-    while True:
-        items = tuple(item for item in accepted.items if item.id not in refused)
-        splits = select(items, spec.quota_of(), spec.seed, context.history)
-        used = {one.scenario.persona for own in splits.values() for one in own} | {case.persona for case in cases}
-        content = ReleaseContent(splits, cases, {name: personas[name] for name in sorted(used)})
-        # What was chosen before is not read again.
-        new = {TEST: tuple(item for item in content.items() if item.id not in read)}
-        of_items += run_gates(replace(content, splits=new, cases=() if read else cases), context, of_each)
-        chosen = {item.id for item in content.items()}
-        read |= chosen
-        findings = [one for one in of_items if one.item in chosen or one.item not in read]
-        if not (out := left_out(findings)):
-            findings += run_gates(content, context, of_all)
-            out = left_out(findings)
-        if not out:
-            return Accepted(items, refused), content, tuple(findings)
-        refused |= out
-
-
 def _read_cases(folder: Path, items: Sequence[ReleaseItem], personas: Mapping[str, Persona]) -> Iterator[Case]:
     paths = sorted(folder.glob("*.jsonl"))
     if not paths:
@@ -273,17 +248,20 @@ def _write(
     facts: Mapping[str, Any],
     tombstones: Collection[str],
     rounds: Sequence[RoundOutcome],
-    date: str,
 ) -> None:
     spec = context.spec
+    events = [event for one in rounds for event in RoundFolder(one.path).events() if event["event"] == "closed"]
+    date = spec.date or max(str(event["when"])[:10] for event in events)
     with writing(out), work_folders(out) as (new, private):
         new.mkdir(parents=True)
         private.mkdir(mode=0o700)
         canary = canary_of(spec.name)
         references = private / PRIVATE_REFERENCES if spec.private_references else None
         write_data(content, new, canary, references)
-        now = asdict(context.history.including(content.splits))
-        write_json(new / HISTORY, {split: sorted(ids) for split, ids in now.items()})
+        history = {split: set(context.history.get(split, ())) for split in SPLITS}
+        for split, items in content.splits.items():
+            history[split].update(*map(ReleaseItem.family, items))
+        write_json(new / HISTORY, {split: sorted(ids) for split, ids in history.items()})
         if tombstones:
             write_jsonl(new / TOMBSTONES, ({"id": name} for name in sorted(tombstones)))
         for one in rounds:
@@ -313,7 +291,8 @@ def release_lines(release: Release, most: int | None = 20) -> Iterator[str]:
     yield from release.notes
     if accepted is not None:
         yield f"accepted: {len(accepted.items):,} of {counted(len(accepted.items) + len(accepted.refused), 'item')}"
-        yield from (f"  refused: {reason}: {count:,}" for reason, count in accepted.reasons().items())
+        for reason, count in count_values(accepted.refused.values()).items():
+            yield f"  refused: {reason}: {count:,}"
         chosen = {split: Counter(item.scenario.subtask for item in own) for split, own in content.splits.items()}
         names = in_table_order(chain(*chosen.values()))
         rows = {name: {split: own[name] for split, own in chosen.items()} for name in names} | rows
@@ -330,7 +309,7 @@ def release_lines(release: Release, most: int | None = 20) -> Iterator[str]:
     yield from release.unchecked
 
 
-# --- Facts: what the card tells of a release, plain data without a text of an item ------------------------------------
+# --- Facts ---------------------------------------------------------------------------------------------------
 
 
 def release_facts(
@@ -341,6 +320,11 @@ def release_facts(
     content: ReleaseContent,
 ) -> dict[str, Any]:
     """The facts of a release, as `release.json` holds them for the card: plain data without a text of an item."""
+    models = {}
+    for name in ("compose", "review"):
+        stage = read_json_object(workspace.stage(name).path / "stage.json", missing_ok=True).get("settings", {})
+        model = stage.get("model") or stage.get("reviewer") or ""
+        models[name] = str(model.get("name", "")) if isinstance(model, Mapping) else str(model)
     return {
         "made_with": f"h2htalk {__version__}",
         "funnel": [
@@ -348,11 +332,11 @@ def release_facts(
             {"stage": "people", "read": len(accepted.items) + len(accepted.refused), "kept": len(accepted.items)},
             {"stage": "release", "read": len(accepted.items), "kept": sum(map(len, content.splits.values()))},
         ],
-        "refused": accepted.reasons(),
+        "refused": count_values(accepted.refused.values()),
         "quotas": spec.quota_of(),
         "acceptance": asdict(spec.acceptance),
         "rounds": [_round_facts(one) for one in rounds],
-        "models": {name: model for name in ("compose", "review") if (model := _model_of(workspace.stage(name)))},
+        "models": {name: model for name, model in models.items() if model},
         "gates": {gate.name: gate.stops for gate in GATES.values()},
         "other_splits": list(spec.other_splits),
         **content_facts(content),
@@ -403,13 +387,6 @@ def _round_facts(outcome: RoundOutcome) -> dict[str, Any]:
     }
 
 
-def _model_of(stage: StageFolder) -> str:
-    """The model that a stage asked, as its settings identify it; empty where it asked none."""
-    settings = read_json_object(stage.path / "stage.json", missing_ok=True).get("settings", {})
-    model = settings.get("model") or settings.get("reviewer") or ""
-    return str(model.get("name", "")) if isinstance(model, Mapping) else str(model)
-
-
 # --- Check ------------------------------------------------------------------------------------------------------------
 
 
@@ -432,13 +409,17 @@ def check_release(folder: str | Path) -> Release:
     try:
         spec, known = read_stored_spec(private / SPEC), InventedValues.read(private)
     except FileNotFoundError:
-        spec, known = _spec_of_manifest(manifest, folder), None
+        facts, where, known = manifest.facts, f"{folder / MANIFEST}: facts", None
+        quotas = {TOTAL: 0} | read_record(dict[str, int], facts.get("quotas", {}), f"{where}.quotas")
+        acceptance = read_record(Acceptance, facts.get("acceptance", {}), f"{where}.acceptance")
+        given = (manifest.name, manifest.version, manifest.licence, ".")
+        spec = ReleaseSpec(*given, quotas=quotas, dev=quotas.pop(DEV, 0), other_splits=(), acceptance=acceptance)
     allowed = read_hashed(manifest.facts.get("allowed", ()), str(folder / MANIFEST))
     notes = tuple(printable(f"allowed by the owner: {one}") for one in allowed)
     lacks = bool(manifest.references_sha256) and not (private / PRIVATE_REFERENCES).is_file()
-    given = GateContext(spec, known or InventedValues(), allowed=allowed, unread=lacks)
+    context = GateContext(spec, known or InventedValues(), allowed=allowed, unread=lacks)
     release = Release(folder, (), content, release_hash(folder), notes=notes)
-    return _run(release, given, () if known else ("personal_data",))
+    return _run(release, context, () if known else ("personal_data",))
 
 
 def require_erased_release(folder: Path) -> None:
@@ -483,12 +464,3 @@ def _run(release: Release, context: GateContext, left_out: Collection[str]) -> R
     unchecked = tuple(f"{name}: not checked, needs the private folder" for name, lacks in lacking.items() if lacks)
     reported = tuple(run_gates(release.content, context, [USER_HATE]))
     return replace(release, findings=tuple(found), unchecked=unchecked, reported=reported)
-
-
-def _spec_of_manifest(manifest: Manifest, folder: Path) -> ReleaseSpec:
-    """What is known of the specification where the private folder is not at hand."""
-    known, where = manifest.facts, f"{folder / MANIFEST}: facts"
-    quotas = {TOTAL: 0} | read_record(dict[str, int], known.get("quotas", {}), f"{where}.quotas")
-    acceptance = read_record(Acceptance, known.get("acceptance", {}), f"{where}.acceptance")
-    given = (manifest.name, manifest.version, manifest.licence, ".")
-    return ReleaseSpec(*given, quotas=quotas, dev=quotas.pop(DEV, 0), other_splits=(), acceptance=acceptance)

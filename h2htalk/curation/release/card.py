@@ -34,6 +34,7 @@ from h2htalk.errors import ConfigError, DataError, counted
 from h2htalk.text.escaping import Markdown, code_block, escape_markdown, paragraphs, printable
 
 GAP = "Not given by the owner."
+_LICENCE_PAGE = "https://spdx.org/licenses/{}.html"
 SYNTHETIC_SOURCES = (SIMULATED, "generated")  # of gather: by a model, and mock dialogues
 _SPECS = ("http://mlcommons.org/croissant/1.1", "http://mlcommons.org/croissant/RAI/1.0")
 _TERMS = """annotation arrayShape citeAs column containedIn equivalentProperty excludes extract field fileObject
@@ -102,7 +103,7 @@ def write_card(folder: Path, manifest: Manifest, card: CardSettings) -> None:
         texts = {"name": card.title or manifest.name, "description": manifest.description or GAP}
         board = {name: printable(text) for name, text in texts.items()} | {"evaluation_framework": "h2htalk"}
         write_text(folder / "eval.yaml", dump(board | {"tasks": tasks}))
-    body = _render(_view(folder, manifest, card, record))
+    body = _body(folder, manifest, card, record)
     write_text(folder / CARD, f"---\n{dump(front_matter(manifest, card, record))}---\n\n{body}")
 
 
@@ -116,7 +117,7 @@ def front_matter(manifest: Manifest, card: CardSettings, record: Mapping[str, An
     licence = manifest.licence.lower()
     family = next((one for one in _HUB_FAMILIES.split() if licence.startswith(f"{one}-")), "other")
     hub_licence = licence if licence in _HUB_LICENCES.split() else family
-    link = {"license_name": licence, "license_link": licence_page(manifest.licence)}
+    link = {"license_name": licence, "license_link": _LICENCE_PAGE.format(manifest.licence)}
     writers = {
         "found": set(facts["sources"]).difference(SYNTHETIC_SOURCES),
         "machine-generated": record["rai:hasSyntheticData"],
@@ -160,9 +161,39 @@ def _bibtex(manifest: Manifest, card: CardSettings) -> str:
 # --- Body -------------------------------------------------------------------------------------------------------------
 
 
-def _render(view: Mapping[str, Any]) -> str:
+def _body(folder: Path, manifest: Manifest, card: CardSettings, record: Mapping[str, Any]) -> str:
     from jinja2 import Environment, StrictUndefined
 
+    facts, by_code = manifest.facts, {one: find_language(one).name for one in LANGUAGES}
+    rows = {config: sum(splits.values()) for config, splits in manifest.configs.items() if config != VOTES}
+    items = sum(number for config, number in rows.items() if config in by_code)
+    parts = [(split, one) for one in by_code for split in manifest.configs.get(one, {})]
+    columns = {field["name"]: field["description"] for one in record["recordSet"] for field in one["field"]}
+    # Items by subtask: of Table 1, the quota, each split and language, all; then the sums.
+    counts: list[tuple[Any, ...]] = []
+    for name, subtask in SUBTASKS.items():
+        numbers = [facts["counts"].get(split, {}).get(name, {}).get(language, 0) for split, language in parts]
+        counts.append((subtask.title, subtask.count, facts["quotas"].get(name, 0), *numbers, sum(numbers)))
+    counts.append(("Total", *(sum(column) for column in list(zip(*counts, strict=True))[1:])))
+    guidelines = sorted(folder.glob("guidelines/*.md"))
+    view = {
+        "manifest": manifest,
+        "facts": facts,
+        "card": card,
+        "record": record,
+        "name": Markdown(manifest.name),  # letters, digits and `._-`, in code
+        "tag": Markdown(f"v{manifest.version}"),
+        "by_code": by_code,
+        "columns": columns.items(),
+        "parts": parts,
+        "counts": counts,
+        "items": items,
+        "cases": sum(rows.values()) - items,
+        "guidelines": [(path.stem, Markdown(quote(f"guidelines/{path.name}"))) for path in guidelines],
+        "cells": _CELLS.items(),
+        "results": [result for path in card.baselines for result in read_results(Path(path))],
+        "figures": list(_copy_figures(folder, manifest, card.analysis)),
+    }
     # Whatever an expression gives is escaped, unless its type says that it is Markdown already.
     environment = Environment(undefined=StrictUndefined, finalize=escape_markdown, trim_blocks=True, lstrip_blocks=True)
     filters: dict[str, Callable[..., object]] = {
@@ -175,44 +206,6 @@ def _render(view: Mapping[str, Any]) -> str:
     environment.filters |= filters
     text = environment.from_string(_TEMPLATE.read_text(encoding="utf-8")).render(view)
     return re.sub(r"\n{3,}", "\n\n", text) + "\n"
-
-
-def _view(folder: Path, manifest: Manifest, card: CardSettings, record: Mapping[str, Any]) -> dict[str, Any]:
-    facts, by_code = manifest.facts, {one: find_language(one).name for one in LANGUAGES}
-    rows = {config: sum(splits.values()) for config, splits in manifest.configs.items() if config != VOTES}
-    items = sum(number for config, number in rows.items() if config in by_code)
-    columns = {field["name"]: field["description"] for one in record["recordSet"] for field in one["field"]}
-    parts = [(split, one) for one in by_code for split in manifest.configs.get(one, {})]
-    return {
-        "manifest": manifest,
-        "facts": facts,
-        "card": card,
-        "record": record,
-        "name": Markdown(manifest.name),  # letters, digits and `._-`, in code
-        "tag": Markdown(f"v{manifest.version}"),
-        "by_code": by_code,
-        "columns": columns.items(),
-        "parts": parts,
-        "counts": list(_count_rows(facts, parts)),
-        "items": items,
-        "cases": sum(rows.values()) - items,
-        "guidelines": [
-            (path.stem, Markdown(quote(f"guidelines/{path.name}"))) for path in sorted(folder.glob("guidelines/*.md"))
-        ],
-        "cells": _CELLS.items(),
-        "results": [result for path in card.baselines for result in read_results(Path(path))],
-        "figures": list(_copy_figures(folder, manifest, card.analysis)),
-    }
-
-
-def _count_rows(facts: Mapping[str, Any], parts: Sequence[tuple[str, str]]) -> Iterator[tuple[Any, ...]]:
-    """Items by subtask: of Table 1, the quota, each split and language, all; then the sums."""
-    columns = []
-    for name, subtask in SUBTASKS.items():
-        numbers = [facts["counts"].get(split, {}).get(name, {}).get(language, 0) for split, language in parts]
-        columns.append((subtask.count, facts["quotas"].get(name, 0), *numbers, sum(numbers)))
-        yield subtask.title, *columns[-1]
-    yield "Total", *(sum(column) for column in zip(*columns, strict=True))
 
 
 def read_results(folder: Path) -> Iterator[dict[str, Any]]:
@@ -280,11 +273,6 @@ def _copy_figures(folder: Path, manifest: Manifest, analysis: str) -> Iterator[t
 # --- Croissant 1.1 with Responsible AI (RAI) 1.0. mlcroissant has no field for synthetic data and provenance ----------
 
 
-def licence_page(licence: str) -> str:
-    """The page of an SPDX identifier."""
-    return f"https://spdx.org/licenses/{licence}.html"
-
-
 def number_range(ends: Sequence[int]) -> str:
     """The least and the most of something: `2 to 5`, or `3` where they are equal."""
     return " to ".join(f"{end:,}" for end in sorted(set(ends)))
@@ -300,7 +288,7 @@ def croissant_record(folder: Path, manifest: Manifest, card: CardSettings, citat
         "conformsTo": list(_SPECS),
         "name": manifest.name,
         "description": manifest.description or GAP,
-        "license": licence_page(manifest.licence),
+        "license": _LICENCE_PAGE.format(manifest.licence),
         # Where it will be published is not known yet; the card lies beside this file.
         "url": card.homepage or CARD,
         "creator": [{"@type": "sc:Person", "name": name} for name in card.authors or (GAP,)],
@@ -363,6 +351,13 @@ def _responsible_ai(manifest: Manifest, card: CardSettings) -> dict[str, Any]:
     cases = {config: sum(splits.values()) for config, splits in manifest.configs.items() if "_" in config}
     if cases:
         sources.append(f"cases written for studies ({counted(sum(cases.values()), 'case')})")
+    agreement = []
+    for one in rounds:
+        for question, found in one["agreement"].items():
+            interval = "" if found["interval"] is None else " ({:.2f} to {:.2f})".format(*found["interval"])
+            alpha = found["reason"] if found["alpha"] is None else f"{found['alpha']:.3f}{interval}"
+            counts = counted(found["items"], "item")
+            agreement.append(f"Krippendorff's alpha, {one['kind']}, {question}, {counts}: {alpha}")
     drawn = [
         f"{one['kind']} round: {counted(one['items'], 'item')}, {counted(one['annotators'], 'annotator')}, "
         f"{number_range(one['annotations_an_item'])} annotations an item, {one['annotations']:,} in all"
@@ -379,7 +374,7 @@ def _responsible_ai(manifest: Manifest, card: CardSettings) -> dict[str, Any]:
         "dataPreprocessingProtocol": stages,
         "dataAnnotationProtocol": "; ".join([*drawn, "each decision names its rule in the configuration votes"]),
         "dataAnnotationPlatform": sorted({one["where"] for one in rounds}),
-        "dataAnnotationAnalysis": [line for one in rounds for line in _describe_agreement(one)],
+        "dataAnnotationAnalysis": agreement,
         "annotationsPerItem": ", ".join(f"{one['kind']}: {number_range(one['annotations_an_item'])}" for one in rounds),
         "annotatorDemographics": [f"{name}: {getattr(card, name) or GAP}" for name in annotators],
         "machineAnnotationTools": tools or ["none"],
@@ -405,10 +400,3 @@ def _responsible_ai(manifest: Manifest, card: CardSettings) -> dict[str, Any]:
             {"@type": "prov:Activity", "prov:label": label} for label in (*stages, *drawn, facts["made_with"], *tools)
         ],
     }
-
-
-def _describe_agreement(one: Mapping[str, Any]) -> Iterator[str]:
-    for question, found in one["agreement"].items():
-        interval = "" if found["interval"] is None else " ({:.2f} to {:.2f})".format(*found["interval"])
-        alpha = found["reason"] if found["alpha"] is None else f"{found['alpha']:.3f}{interval}"
-        yield f"Krippendorff's alpha, {one['kind']}, {question}, {counted(found['items'], 'item')}: {alpha}"

@@ -39,7 +39,7 @@ from h2htalk.rounds.item_sources import input_text
 from h2htalk.rounds.texts.interface import passage_title
 from h2htalk.text.record_diff import RecordDiff, diff_records
 
-_NUMBER = re.compile("[0-9]+([.][0-9]+)?", re.ASCII)
+_NUMBER = re.compile("[0-9]+([.][0-9]+)?", re.ASCII).fullmatch
 # Keys of provenance that lead to a private reference in a public source.
 _PLACES = ("row", "turn", "question")
 # Fields whose texts are those of `item_texts`, and the persona, which is a record of its own.
@@ -90,10 +90,10 @@ class ReleaseItem:
         return [self.scenario.licence, *own]
 
     def family(self) -> frozenset[str]:
-        """The ids that items of one family share: of the dialogue, its duplicates, the person, other replies."""
+        """The item's id, and the ids that items of one family share: of dialogue, duplicates, person, other replies."""
         provenance = self.scenario.provenance
         notes = self.scenario.metadata.get(REFERENCES, ())
-        ids = {provenance.get("dialogue") or self.id, provenance.get("person"), *provenance.get("merged", ())}
+        ids = {self.id, provenance.get("dialogue"), provenance.get("person"), *provenance.get("merged", ())}
         ids.update(note.get("dialogue") for note in notes if isinstance(note, Mapping))
         return frozenset(str(one) for one in ids if one)
 
@@ -150,11 +150,20 @@ def write_data(content: ReleaseContent, folder: Path, canary: str, private: Path
 
 
 def _row(one: Scenario | Case | VoteRow, personas: Mapping[str, Persona], canary: str) -> dict[str, Any]:
+    """A row; that of a scenario shows it as a conversation: the persona as system message, then the inputs.
+
+    A chat is its history; other inputs are one message of the user, each passage under its heading.
+    """
     if isinstance(one, VoteRow):
         return asdict(one)
     if isinstance(one, Case):
         return case_row(one, canary)
-    return scenario_row(one, rendered_messages(one, personas[one.persona]), canary)
+    messages = [{"role": "system", "content": personas[one.persona].descriptions[one.language]}]
+    if passages := [f"{passage_title(name, one.language)}\n{text}" for name, text in input_passages(one).items()]:
+        messages.append({"role": "user", "content": "\n\n".join(passages)})
+    roles = {"user": "user", "companion": "assistant"}
+    messages += [{"role": roles[turn.role], "content": turn.content} for turn in one.turns]
+    return scenario_row(one, messages, canary)
 
 
 def read_content(folder: Path, private: Path | None = None) -> tuple[Manifest, ReleaseContent]:
@@ -167,40 +176,28 @@ def read_content(folder: Path, private: Path | None = None) -> tuple[Manifest, R
     for split in SPLITS:
         votes: dict[str, list[VoteRow]] = defaultdict(list)
         for where, row in read_rows(folder, manifest, VOTES, split):
-            votes[(vote := _read_vote(row, where)).item].append(vote)
+            vote = read_record(VoteRow, row, where)
+            numbers = [*vote.values, *filter(None, [vote.decision])] if vote.form == "rating" else []
+            if len(vote.annotators) != len(vote.values) or vote.rule not in RULES or not all(map(_NUMBER, numbers)):
+                rules = ", ".join(RULES)
+                raise DataError(f"{where}: needs an annotator a value, a rule of {rules}, and numbers for a rating")
+            votes[vote.item].append(vote)
         scenarios = [one for one in read_items(folder, manifest, "", split) if isinstance(one, Scenario)]
         full = [replace(one, references=one.references or references.get(one.id, ())) for one in scenarios]
         splits |= {split: tuple(ReleaseItem(one, tuple(votes[one.id])) for one in full)} if full else {}
     items = (one for study in STUDIES for one in read_items(folder, manifest, study, TEST))
     content = ReleaseContent(splits, tuple(one for one in items if isinstance(one, Case)), personas_of(folder))
-    _require_shown(content, manifest, folder)
-    return manifest, content
-
-
-def _require_shown(content: ReleaseContent, manifest: Manifest, folder: Path) -> None:
-    """Raise DataError unless personas are there, and the column for readers shows what gates read."""
-    rendered = {}
-    for one in content.records():
-        if one.language not in content.personas.get(one.persona, _NOBODY).names:
-            raise DataError(f"{folder}: {one.id}: personas/ lacks {quoted(one.persona)} in its language")
-        rendered[one.id] = _row(one, content.personas, "")["messages"]
+    # Personas must be there, and the column for readers must show what gates read.
+    shown = {}
+    for record in content.records():
+        if record.language not in content.personas.get(record.persona, _NOBODY).names:
+            raise DataError(f"{folder}: {record.id}: personas/ lacks {quoted(record.persona)} in its language")
+        shown[record.id] = _row(record, content.personas, "")["messages"]
     for config, split in content.parts():
         for where, row in read_rows(folder, manifest, config, split) if config != VOTES else ():
-            if row.get("messages") != rendered[row["id"]]:
+            if row.get("messages") != shown[row["id"]]:
                 raise DataError(f"{where}: the column `messages` is not what the inputs of the row say")
-
-
-def rendered_messages(scenario: Scenario, persona: Persona) -> list[dict[str, str]]:
-    """A scenario as a conversation for readers and viewers: the persona as system message, then the inputs.
-
-    A chat is its history; other inputs are one message of the user, each passage under its heading.
-    """
-    messages = [{"role": "system", "content": persona.descriptions[scenario.language]}]
-    passages = [f"{passage_title(name, scenario.language)}\n{text}" for name, text in input_passages(scenario).items()]
-    if passages:
-        messages.append({"role": "user", "content": "\n\n".join(passages)})
-    roles = {"user": "user", "companion": "assistant"}
-    return messages + [{"role": roles[turn.role], "content": turn.content} for turn in scenario.turns]
+    return manifest, content
 
 
 def input_passages(scenario: Scenario) -> dict[str, str]:
@@ -209,25 +206,15 @@ def input_passages(scenario: Scenario) -> dict[str, str]:
     return {name: text for name, text in texts.items() if text}
 
 
-def scenario_texts(scenario: Scenario) -> list[Turn]:
-    """Every text of a scenario with the role of its speaker: inputs, then references."""
-    passages = [Turn("user", text) for text in input_passages(scenario).values()]
-    return [*scenario.turns, *passages, *(Turn("companion", text) for text in scenario.references)]
-
-
-def case_texts(case: Case) -> list[Turn]:
-    """Every text of a case with the role of its speaker."""
-    turns = list(case.history)
-    for turn in case.turns():
-        turns.append(Turn("user", turn.user))
-        if turn.reference:
-            turns.append(Turn("companion", turn.reference))
-    return turns
-
-
 def item_texts(one: Scenario | Case) -> list[Turn]:
     """Every text of an item that somebody says or that is an input, with the role of its speaker."""
-    return scenario_texts(one) if isinstance(one, Scenario) else case_texts(one)
+    if isinstance(one, Scenario):
+        passages = [Turn("user", text) for text in input_passages(one).values()]
+        return [*one.turns, *passages, *(Turn("companion", text) for text in one.references)]
+    turns = list(one.history)
+    for turn in one.turns():
+        turns += [Turn("user", turn.user), *([Turn("companion", turn.reference)] if turn.reference else [])]
+    return turns
 
 
 def item_notes(one: Scenario | Case) -> Iterator[tuple[str, str]]:
@@ -254,14 +241,6 @@ def _strings(value: object, keys: bool) -> Iterator[str]:
         yield f"{value:.15g}"
 
 
-def _read_vote(row: Mapping[str, Any], where: str) -> VoteRow:
-    vote = read_record(VoteRow, row, where)
-    numbers = [*vote.values, *filter(None, [vote.decision])] if vote.form == "rating" else []
-    if len(vote.annotators) != len(vote.values) or vote.rule not in RULES or not all(map(_NUMBER.fullmatch, numbers)):
-        raise DataError(f"{where}: needs an annotator a value, a rule of {', '.join(RULES)}, and numbers for a rating")
-    return vote
-
-
 # --- What changed from one release to another ---
 
 ERASED, LEFT_OUT = "erased", "no longer accepted, or not chosen"
@@ -281,10 +260,10 @@ def diff_releases(old: Path, new: Path) -> RecordDiff:
 
 
 def _facts(manifest: Manifest) -> dict[str, str]:
-    rows = {f"{config}, {split}": n for config, splits in manifest.configs.items() for split, n in splits.items()}
-    return {name: getattr(manifest, name) or "-" for name in _COMPARED} | {
-        key: f"{n:,} rows" for key, n in rows.items()
-    }
+    facts = {name: getattr(manifest, name) or "-" for name in _COMPARED}
+    for config, splits in manifest.configs.items():
+        facts |= {f"{config}, {split}": f"{rows:,} rows" for split, rows in splits.items()}
+    return facts
 
 
 def _records(content: ReleaseContent) -> dict[str, dict[str, Any]]:

@@ -19,11 +19,9 @@ from h2htalk.curation.dedup.signatures import map_part, open_index
 from h2htalk.curation.licences import refusal
 from h2htalk.curation.release.content import (
     ReleaseContent,
-    case_texts,
     input_passages,
     item_notes,
     item_texts,
-    scenario_texts,
 )
 from h2htalk.curation.release.invented_values import InventedValues
 from h2htalk.curation.release.selection import History, contract_violations, families, objections
@@ -31,7 +29,6 @@ from h2htalk.curation.release.settings import ReleaseSpec
 from h2htalk.curation.safety.companion import EXPLICIT, HARM, REVIEW, companion_turns, find_in_answer
 from h2htalk.curation.safety.content_rules import find_prompt_leak
 from h2htalk.curation.safety.crisis import FAINT, MINOR, SURE, TAGS, find_crisis, find_in_context, read_kinds
-from h2htalk.curation.safety.evidence import Evidence
 from h2htalk.curation.safety.lexicons import find_listed
 from h2htalk.curation.safety.policy import ALONE, MINORS
 from h2htalk.curation.safety.stage import assess
@@ -39,7 +36,7 @@ from h2htalk.data.case import Case
 from h2htalk.data.languages import Language
 from h2htalk.data.records import read_record, strict_record
 from h2htalk.data.releases.release_folder import DEV, TEST
-from h2htalk.data.scenario import Dialogue, Persona, Scenario, Turn
+from h2htalk.data.scenario import Dialogue, Persona, Role, Scenario, Turn
 from h2htalk.data.subtasks import SUBTASKS
 from h2htalk.errors import ConfigError, DataError, quoted, shorten
 from h2htalk.rounds.aggregation.decisions import TIE
@@ -105,7 +102,7 @@ class GateContext:
 
     spec: ReleaseSpec
     surrogates: InventedValues = field(default_factory=InventedValues)
-    history: History = field(default_factory=History)
+    history: History = field(default_factory=dict)
     invented: frozenset[str] = frozenset()
     allowed: tuple[Allowed, ...] = ()
     unread: bool = False
@@ -129,21 +126,20 @@ class _Texts:
 
 
 def _items(content: ReleaseContent) -> Iterator[_Texts]:
-    for item in content.items():
-        scenario = item.scenario
-        safety = scenario.metadata.get("safety") or {}
-        tags = frozenset(map(str, safety.get("tags", ())))
-        age = scenario.metadata.get("age")
-        tags |= {ADULT} if isinstance(age, int) and age >= 18 else set()
-        tags |= {REVIEWED} if scenario.metadata.get("risk_reviewed") is True else set()
-        dialogue = Dialogue(scenario.id, scenario.language, tuple(scenario_texts(scenario)))
-        replies = scenario.references if SUBTASKS[scenario.subtask].contract.form == "speech" else ()
-        talk = frozenset((*(turn.content for turn in scenario.turns), *replies))
-        yield _Texts(scenario, dialogue, item.family(), tags, talk)
-    for case in content.cases:
-        turns = tuple(case_texts(case))
-        dialogue = Dialogue(case.id, case.language, turns)
-        yield _Texts(case, dialogue, frozenset(), frozenset(case.tags), frozenset(turn.content for turn in turns))
+    families_of = {item.id: item.family() for item in content.items()}
+    for one in content.records():
+        turns, tags = tuple(item_texts(one)), frozenset(one.tags) if isinstance(one, Case) else frozenset[str]()
+        said = [turn.content for turn in turns]
+        if isinstance(one, Scenario):
+            metadata = one.metadata
+            age, safety = metadata.get("age"), metadata.get("safety") or {}
+            tags = frozenset(map(str, safety.get("tags", ())))
+            tags |= {ADULT} if isinstance(age, int) and age >= 18 else set()
+            tags |= {REVIEWED} if metadata.get("risk_reviewed") is True else set()
+            replies = one.references if SUBTASKS[one.subtask].contract.form == "speech" else ()
+            said = [*(turn.content for turn in one.turns), *replies]
+        dialogue = Dialogue(one.id, one.language, turns)
+        yield _Texts(one, dialogue, families_of.get(one.id, frozenset()), tags, frozenset(said))
 
 
 def personal_data(content: ReleaseContent, context: GateContext) -> Iterator[Found]:
@@ -242,35 +238,32 @@ def companion_harm(content: ReleaseContent, context: GateContext) -> Iterator[Fo
     """
     for name, language, where, said, answer in _answers(content):
         crisis = where.startswith("the persona's") and _codes((Turn("user", answer),), language)
-        if _seems(HARM, said, answer, language) or any(code.startswith(TAGS) for code in crisis or ()):
+        if HARM in _seems(said, answer, language) or any(code.startswith(TAGS) for code in crisis or ()):
             yield name, where, _hash(said, answer)
 
 
 def explicit_content(content: ReleaseContent, context: GateContext) -> Iterator[Found]:
     """Sexual content in the same texts, but for points, facts and inputs: 21 of 6,000 harmless ones of ours."""
     for name, language, where, said, answer in _answers(content):
-        if where not in ("points", "facts", "inputs") and _seems(EXPLICIT, said, answer, language):
+        if where not in ("points", "facts", "inputs") and EXPLICIT in _seems(said, answer, language):
             yield name, where, _hash(said, answer)
-
-
-def _seems(code: str, said: str, answer: str, language: Language) -> bool:
-    return any(one.category == code and one.score >= REVIEW for one in _read_answer(said, answer, language))
 
 
 def _hash(said: str, answer: str) -> str:
     return hashlib.sha256(f"{said}\0{answer}".encode(errors="surrogatepass")).hexdigest()[:16]
 
 
-@lru_cache(maxsize=16_384)  # two gates ask
-def _read_answer(said: str, answer: str, language: Language) -> tuple[Evidence, ...]:
-    return tuple(find_in_answer(said, answer, language))
+@lru_cache(maxsize=16_384)  # three gates ask
+def _seems(said: str, answer: str, language: Language) -> frozenset[str]:
+    """What a companion's text seems to be: HARM, EXPLICIT."""
+    return frozenset(one.category for one in find_in_answer(said, answer, language) if one.score >= REVIEW)
 
 
 def _answers(content: ReleaseContent) -> Iterator[tuple[str, Language, str, str, str]]:
     """What companions say: item or persona, language, where it is, the user's last turns before it, the text."""
     for item in content.items():
         scenario = item.scenario
-        turns = list(scenario.turns) or [turn for turn in scenario_texts(scenario) if turn.role == "user"]
+        turns = list(scenario.turns) or [turn for turn in item_texts(scenario) if turn.role == "user"]
         for at, said, answer in companion_turns(turns):
             yield scenario.id, scenario.language, f"turn {at + 1}", said, answer
         for text in input_passages(scenario).values():
@@ -279,7 +272,7 @@ def _answers(content: ReleaseContent) -> Iterator[tuple[str, Language, str, str,
             *_, (_, said, answer) = companion_turns([*turns, Turn("companion", reference)])
             yield scenario.id, scenario.language, f"reference {number}", said, answer
     for case in content.cases:
-        for at, said, answer in companion_turns(case_texts(case)):
+        for at, said, answer in companion_turns(item_texts(case)):
             yield case.id, case.language, f"turn {at + 1}", said, answer
     for one in content.records():
         yield from ((one.id, one.language, where, "", text) for where, text in item_notes(one))
@@ -303,15 +296,26 @@ def minors(content: ReleaseContent, context: GateContext) -> Iterator[Found]:
         if any(found.category == MINORS and found.score >= ALONE for found in listed):
             yield dialogue.id, "sexual content with an apparent minor"
         partner = patterns["relation"].search(content.personas[one.record.persona].relation) is not None
-        romance = {"user": 0, "companion": 0}
+        romance: dict[Role, int] = {"user": 0, "companion": 0}
         for turn in messages:
-            sign = _romance(turn, language) or (_sexual(turn, language) if turn.content in one.talk else 0)
+            sign = SURE if patterns["talk"].search(turn.content) else 0
+            if not sign and turn.role == "companion":  # whose sexual talk has a gate of its own
+                sign = read_kinds(turn.content, language, GATE_KINDS)["romance"][0]
+            elif not sign and turn.content in one.talk:  # sure where lists and classifier agree
+                sexual = (
+                    found for found in find_listed(turn.content, language) if found.category.startswith("sexual.")
+                )
+                sign = any(found.score >= REVIEW for found in sexual) * FAINT
+                sign += (EXPLICIT in _seems("", turn.content, language)) * FAINT
             romance[turn.role] = max(romance[turn.role], sign)
         if not partner and not any(romance.values()):
             continue
         plain = MINOR in one.tags or MINOR in _codes(messages, language)
         said = [turn.content for turn in messages if turn.role == "user" and not plain and ADULT not in one.tags]
-        age = max((_age(text, language) for text in said), default=SURE if plain else 0)
+        age = SURE if plain else 0
+        for text in said:
+            faint = FAINT if patterns["young"].search(text) else 0
+            age = max(age, read_kinds(text, language, GATE_KINDS)["young"][0] or faint)
         spoken = {role for role, strength in romance.items() if strength and age and strength + age > SURE}
         if not spoken and not (partner and plain):
             continue
@@ -330,27 +334,6 @@ def minors(content: ReleaseContent, context: GateContext) -> Iterator[Found]:
             romantic = any(patterns["relation"].search(text) for text in (persona.relation, description))
             if romantic and patterns["persona"].search(description):
                 yield name, "a romantic persona that is an apparent minor"
-
-
-def _romance(turn: Turn, language: Language) -> int:
-    """How surely a message is romantic: SURE, FAINT or 0."""
-    if language_patterns("curation/release/romance", language)["talk"].search(turn.content):
-        return SURE
-    return read_kinds(turn.content, language, GATE_KINDS)["romance"][0] if turn.role == "companion" else 0
-
-
-def _sexual(turn: Turn, language: Language) -> int:
-    """How surely a user's message is sexual: SURE where lists and classifier agree. The companion's have their gate."""
-    if turn.role == "companion":
-        return 0
-    listed = (one.category.startswith("sexual.") and one.score >= REVIEW for one in find_listed(turn.content, language))
-    return any(listed) * FAINT + _seems(EXPLICIT, "", turn.content, language) * FAINT
-
-
-def _age(text: str, language: Language) -> int:
-    """How surely the speaker of a text is below 18: SURE, FAINT or 0."""
-    young = language_patterns("curation/release/romance", language)["young"]
-    return read_kinds(text, language, GATE_KINDS)["young"][0] or (FAINT if young.search(text) else 0)
 
 
 def user_hate(content: ReleaseContent, context: GateContext) -> Iterator[Found]:
@@ -422,12 +405,12 @@ def splits(content: ReleaseContent, context: GateContext) -> Iterator[Found]:
     family = families(content.items())
     first: dict[str, str] = {}
     for split, items in content.splits.items():
-        before = context.history.test if split == DEV else context.history.dev
+        other = TEST if split == DEV else DEV
         for item in items:
             if first.setdefault(family[item.id], split) != split:
                 yield item.id, f"its dialogue or person is in the split {first[family[item.id]]} too"
-            if not before.isdisjoint({item.id, *item.family()}):
-                yield item.id, f"was in the split {TEST if split == DEV else DEV} of an earlier release"
+            if not context.history.get(other, frozenset()).isdisjoint(item.family()):
+                yield item.id, f"was in the split {other} of an earlier release"
 
 
 def quotas(content: ReleaseContent, context: GateContext) -> Iterator[Found]:

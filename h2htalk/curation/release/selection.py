@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from itertools import product
 from typing import Any
 
@@ -23,6 +23,9 @@ from h2htalk.rounds.questions import QUESTIONS
 from h2htalk.text.contracts.contract import check_scenario
 
 CROWD, EXPERT = "crowd", "expert"
+# Split -> ids of items, dialogues and persons that were in it in an earlier release.
+History = Mapping[str, frozenset[str]]
+NO_HISTORY: History = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,10 +34,6 @@ class Accepted:
 
     items: tuple[ReleaseItem, ...]
     refused: Mapping[str, str]
-
-    def reasons(self) -> dict[str, int]:
-        """Reason -> number of items, the most frequent first."""
-        return count_values(self.refused.values())
 
 
 def count_values(values: Iterable[str]) -> dict[str, int]:
@@ -53,9 +52,8 @@ def accept(
     `personas`: those whose names a reference must not say, by id; `erased`: ids of dialogues, persons and items. Raises
     ConfigError without a round of each kind, DataError where an item is in two of one kind.
     """
-    for one in rounds:
-        if one.spec.kind not in (CROWD, EXPERT):
-            raise ConfigError(f"{one.path}: a round of {one.spec.kind} decides nothing in a release; leave it out")
+    if other := next((one for one in rounds if one.spec.kind not in (CROWD, EXPERT)), None):
+        raise ConfigError(f"{other.path}: a round of {other.spec.kind} decides nothing in a release; leave it out")
     sources: dict[str, RoundOutcome] = {}
     rows: dict[str, list[VoteRow]] = defaultdict(list)
     for kind in (CROWD, EXPERT):
@@ -77,13 +75,12 @@ def accept(
         scenario = scenario_of_record(source.sources[name], f"{source.path / 'sources.jsonl'}: {name}")
         require_persona(scenario.persona, personas, name)
         item = _move(ReleaseItem(scenario, tuple(rows[name])), personas)
-        reason = (
-            "erased or excluded" if gone.covers(scenario.to_dict()) else next(objections(item, spec.acceptance), "")
-        )
-        if not (reason or item.scenario.references):
-            reason = "the crowd chose a subtask whose contract does not hold"
-        if reason:
+        if gone.covers(scenario.to_dict()):
+            refused[name] = "erased or excluded"
+        elif reason := next(objections(item, spec.acceptance), None):
             refused[name] = reason
+        elif not item.scenario.references:
+            refused[name] = "the crowd chose a subtask whose contract does not hold"
         else:
             items.append(item)
     return Accepted(tuple(items), refused)
@@ -100,11 +97,8 @@ def scenario_of_record(record: Mapping[str, Any], where: str) -> Scenario:
         return Scenario.from_dict(record, where)
     candidate = Candidate.from_dict(record, where)
     references = candidate.references[:MOST_REFERENCES]
-    notes = [
-        {"origin": one.origin}
-        | {key: one.provenance[key] for key in ("dialogue", "source", "licence") if key in one.provenance}
-        for one in references
-    ]
+    known = ("dialogue", "source", "licence")
+    notes = [{"origin": one.origin} | {k: v for k, v in one.provenance.items() if k in known} for one in references]
     metadata = {**candidate.scenario.metadata, REFERENCES: notes}
     if review := candidate.review:
         metadata["review"] = {"status": review.get("status"), "scores": review.get("rubric", {}).get("scores", {})}
@@ -126,10 +120,11 @@ def objections(item: ReleaseItem, acceptance: Acceptance) -> Iterator[str]:
             yield f"{kind}: no decision on {question}"
         elif vote.decision != wanted:
             yield f"{kind}: {question} is {vote.decision}"
-    experts = votes.get((EXPERT, "keep"))
-    if experts is not None and len(experts.values) < acceptance.experts:
-        yield f"fewer than {acceptance.experts} experts"
-    for question, least in acceptance.ratings().items():
+    least_of = asdict(acceptance)
+    experts, wanted_experts = votes.get((EXPERT, "keep")), least_of.pop("experts")
+    if experts is not None and len(experts.values) < wanted_experts:
+        yield f"fewer than {wanted_experts} experts"
+    for question, least in least_of.items():
         rating = votes.get((EXPERT, question))
         if rating is None or not rating.decision:
             yield f"no rating of {question}"
@@ -213,23 +208,11 @@ def families(items: Iterable[ReleaseItem]) -> dict[str, str]:
     return {name: root(first) for name, (first, *_) in ids.items()}
 
 
-@dataclass(frozen=True, slots=True)
-class History:
-    """Which ids were in a split of an earlier release: of items, dialogues and persons."""
-
-    test: frozenset[str] = frozenset()
-    dev: frozenset[str] = frozenset()
-
-    def including(self, splits: Mapping[str, Sequence[ReleaseItem]]) -> History:
-        """The history after a release with these splits."""
-        test, dev = (
-            {one for item in splits.get(name, ()) for one in (item.id, *item.family())} for name in (TEST, DEV)
-        )
-        return History(self.test | test, self.dev | dev)
-
-
 def select(
-    items: Sequence[ReleaseItem], quotas: Mapping[str, int], seed: int, history: History | None = None
+    items: Sequence[ReleaseItem],
+    quotas: Mapping[str, int],
+    seed: int,
+    history: History = NO_HISTORY,
 ) -> dict[str, tuple[ReleaseItem, ...]]:
     """Choose the items of a release; the result depends on seed and ids, never on the order of items.
 
@@ -241,32 +224,24 @@ def select(
     `quotas`: subtask -> items of split `test`; also `dev`. Returns split -> items, sorted by id; fewer than a quota
     where there are no more.
     """
-    history = history or History()
     family = families(items)
-    once = {
-        split: {family[item.id] for item in items if not known.isdisjoint((item.id, *item.family()))}
-        for split, known in ((TEST, history.test), (DEV, history.dev))
-    }
-
-    def by_family(item: ReleaseItem) -> tuple[Any, ...]:
-        name = family[item.id]
-        return name not in once[DEV], seeded_number(seed, DEV, name), seeded_number(seed, DEV, item.id)
-
-    free = sorted((item for item in items if family[item.id] not in once[TEST]), key=by_family)
-    dev = _stratified(free, quotas.get(DEV, 0), seed, history.dev)
+    test_before, dev_before = history.get(TEST, frozenset()), history.get(DEV, frozenset())
+    once_test = {family[item.id] for item in items if not test_before.isdisjoint(item.family())}
+    once_dev = {family[item.id] for item in items if not dev_before.isdisjoint(item.family())}
+    free = [item for item in items if family[item.id] not in once_test]
+    free.sort(key=lambda item: seeded_number(seed, DEV, item.id))
+    free.sort(key=lambda item: (family[item.id] not in once_dev, seeded_number(seed, DEV, family[item.id])))
+    dev = _stratified(free, quotas.get(DEV, 0), seed, dev_before)
     # A language with a small share has one item all the same.
     first = {item.scenario.language: item for item in reversed(free)}
     languages = {item.scenario.language for item in dev}
     dev = [*(item for language, item in first.items() if language not in languages), *dev][: len(dev)]
-    in_dev = {family[item.id] for item in dev} | once[DEV]
-    others = [item for item in items if family[item.id] not in in_dev]
-    others.sort(key=lambda item: seeded_number(seed, TEST, item.id))
+    in_dev = {family[item.id] for item in dev} | once_dev
     by_subtask: dict[str, list[ReleaseItem]] = defaultdict(list)
-    for item in others:
-        by_subtask[item.scenario.subtask].append(item)
-    test = [
-        item for name, own in by_subtask.items() for item in _stratified(own, quotas.get(name, 0), seed, history.test)
-    ]
+    for item in sorted(items, key=lambda item: seeded_number(seed, TEST, item.id)):
+        if family[item.id] not in in_dev:
+            by_subtask[item.scenario.subtask].append(item)
+    test = [one for name, own in by_subtask.items() for one in _stratified(own, quotas.get(name, 0), seed, test_before)]
     splits = {TEST: test} | ({DEV: dev} if quotas.get(DEV) else {})
     return {split: tuple(sorted(chosen, key=lambda item: item.id)) for split, chosen in splits.items()}
 

@@ -40,10 +40,6 @@ class Acceptance:
     consistency: _Points = 3.5
     domain_compliance: _Points = 3.5
 
-    def ratings(self) -> dict[str, float]:
-        """Question -> least mean."""
-        return {name: getattr(self, name) for name in ("accuracy", "consistency", "domain_compliance")}
-
 
 @dataclass(frozen=True, slots=True)
 class CardSettings:

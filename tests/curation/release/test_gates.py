@@ -28,7 +28,6 @@ from h2htalk.curation.release.gates import (
     run_gates,
 )
 from h2htalk.curation.release.invented_values import InventedValues
-from h2htalk.curation.release.selection import History
 from h2htalk.data.case import Fact, Point
 from h2htalk.data.files import write_jsonl
 from h2htalk.data.scenario import Persona, Scenario
@@ -196,7 +195,7 @@ def test_a_family_in_two_splits() -> None:
     person = {"source": "made", "dialogue": "made-000009", "person": "made-p0001"}
     one, other = kept(scenario(1)), kept(scenario(2, provenance=person))
     assert found("splits", content(one, dev=[other])) == [(other.id, "its dialogue or person is in the split test too")]
-    before = replace(CONTEXT, history=History(test=frozenset({"made-p0001"})))
+    before = replace(CONTEXT, history={"test": frozenset({"made-p0001"})})
     assert found("splits", content(dev=[other]), before) == [(other.id, "was in the split test of an earlier release")]
 
 
