@@ -19,30 +19,10 @@ from typing import Any
 from h2htalk.curation.candidates import ANSWER
 from h2htalk.curation.curate import summaries
 from h2htalk.curation.licences import find_licence, mixture
+from h2htalk.curation.release import gates, selection
 from h2htalk.curation.release.card import write_card
 from h2htalk.curation.release.content import REFERENCES, ReleaseContent, ReleaseItem, read_content, write_data
-from h2htalk.curation.release.gates import (
-    GATES,
-    USER_HATE,
-    Allowed,
-    Finding,
-    GateContext,
-    hash_allowed,
-    read_allowed,
-    read_hashed,
-    run_gates,
-)
 from h2htalk.curation.release.invented_values import InventedValues
-from h2htalk.curation.release.selection import (
-    CROWD,
-    EXPERT,
-    Accepted,
-    History,
-    accept,
-    count_values,
-    require_persona,
-    select,
-)
 from h2htalk.curation.release.settings import TOTAL, Acceptance, ReleaseSpec, read_release_spec, read_stored_spec
 from h2htalk.curation.workspace import Workspace
 from h2htalk.data.case import Case
@@ -50,29 +30,8 @@ from h2htalk.data.erasure.folder_kinds import ErasedIds, read_erased, require_er
 from h2htalk.data.files import read_json_object, read_jsonl, sha256_of, write_json, write_jsonl, writer_lock, writing
 from h2htalk.data.links import add_link, follow_links, read_links
 from h2htalk.data.records import as_path, read_record
+from h2htalk.data.releases import release_folder as releases
 from h2htalk.data.releases.hub import release_folder
-from h2htalk.data.releases.release_folder import (
-    DEV,
-    HISTORY,
-    HUB,
-    MANIFEST,
-    PRIVATE_REFERENCES,
-    SPEC,
-    SPLITS,
-    TAGS,
-    TEST,
-    TOMBSTONES,
-    Manifest,
-    canary_of,
-    hash_files,
-    is_release,
-    item_rows,
-    private_folder,
-    read_manifest,
-    release_hash,
-    verify_files,
-    work_folders,
-)
 from h2htalk.data.scenario import Persona, bundled_personas, read_personas
 from h2htalk.data.splits import load_split
 from h2htalk.data.subtasks import SUBTASKS, in_table_order
@@ -94,13 +53,13 @@ class Release:
     """
 
     path: Path | None
-    findings: tuple[Finding, ...]
+    findings: tuple[gates.Finding, ...]
     content: ReleaseContent
     hash: str = ""
-    accepted: Accepted | None = None
+    accepted: selection.Accepted | None = None
     notes: tuple[str, ...] = ()
     unchecked: tuple[str, ...] = ()
-    reported: tuple[Finding, ...] = ()
+    reported: tuple[gates.Finding, ...] = ()
 
 
 def build_release(
@@ -115,7 +74,7 @@ def build_release(
         dry_run: choose the items, run all gates, and write nothing.
     """
     spec, out = read_release_spec(as_path(spec_path, "spec_path")), as_path(out, "out")
-    allowed, leaving = read_allowed(allow), [name for name in GATES if name not in ("splits", "quotas")]
+    allowed, leaving = gates.read_allowed(allow), [name for name in gates.GATES if name not in ("splits", "quotas")]
     for name in spec.leave_out:
         if name not in leaving:
             choice = f"{suggest(name, leaving)}choose from {', '.join(leaving)}"
@@ -126,13 +85,14 @@ def build_release(
         return _build(spec, workspace, None, allowed)
     # Nobody is erased while the release that may hold them is built.
     with workspace.locked(), writer_lock(out.with_name(f".{out.name}.part"), "wait for it, or name another --out"):
-        for path in (out, private_folder(out)):  # a release never changes, and references may have no other copy
+        # A release never changes, and private references may have no other copy.
+        for path in (out, releases.private_folder(out)):
             if os.path.lexists(path) and (not path.is_dir() or any(path.iterdir())):
                 raise PublishError(f"{path}: exists already; move it away, or name a new folder with --out")
         return _build(spec, workspace, out, allowed)
 
 
-def _build(spec: ReleaseSpec, workspace: Workspace, out: Path | None, allowed: Sequence[Allowed]) -> Release:
+def _build(spec: ReleaseSpec, workspace: Workspace, out: Path | None, allowed: Sequence[gates.Allowed]) -> Release:
     """Choose items, run the gates, and write the release; without `out` nothing is written."""
     folders, notes = _round_folders(spec, workspace)
     rounds = [read_outcome(path) for path in folders]
@@ -141,34 +101,34 @@ def _build(spec: ReleaseSpec, workspace: Workspace, out: Path | None, allowed: S
     history, tombstones = _read_previous(spec, erased)
     _require_known(spec, rounds, workspace, erased.union(*history.values()))
     # An item that lost a reference and was made again without it has the id under which older versions hold the other.
-    accepted = accept(spec, rounds, personas, erased | tombstones)
+    accepted = selection.accept(spec, rounds, personas, erased | tombstones)
     cases = tuple(_read_cases(Path(spec.cases), accepted.items, personas)) if spec.cases else ()
     known = InventedValues.of_workspace(workspace, accepted.items)
-    context = GateContext(spec, known, history, allowed=tuple(allowed))
+    context = gates.GateContext(spec, known, history, allowed=tuple(allowed))
 
     def content_of(splits: Mapping[str, tuple[ReleaseItem, ...]]) -> ReleaseContent:
         used = {one.persona for one in ReleaseContent(splits, cases).records()}
         return ReleaseContent(splits, cases, {name: personas[name] for name in sorted(used)})
 
-    found = run_gates(content_of({TEST: accepted.items}), context, [GATES[name] for name in spec.leave_out])
-    out_by = {one.item: f"left out by the gate {one.gate}" for one in found}
-    left_out = {item.id: out_by[item.id] for item in accepted.items if item.id in out_by}
+    leaving = [gates.GATES[name] for name in spec.leave_out]
+    found = {one.item: one.gate for one in gates.run_gates(content_of({releases.TEST: accepted.items}), context, leaving)}
+    left_out = {item.id: f"left out by the gate {found[item.id]}" for item in accepted.items if item.id in found}
     items = tuple(item for item in accepted.items if item.id not in left_out)
-    accepted = Accepted(items, {**accepted.refused, **left_out})
-    content = content_of(select(items, spec.quota_of(), spec.seed, history))
-    findings = tuple(run_gates(content, context))
-    reported = tuple(run_gates(content, context, [USER_HATE]))
+    accepted = selection.Accepted(items, {**accepted.refused, **left_out})
+    content = content_of(selection.select(items, spec.quota_of(), spec.seed, history))
+    findings = tuple(gates.run_gates(content, context))
+    reported = tuple(gates.run_gates(content, context, [gates.USER_HATE]))
     made = Release(None, findings, content, accepted=accepted, notes=notes, reported=reported)
     if findings:
         return made
-    hashed = hash_allowed(allowed, content, context)
+    hashed = gates.hash_allowed(allowed, content, context)
     if out is None:
         return made
     facts = {**release_facts(spec, workspace, rounds, accepted, content), "allowed": hashed}
     # Before the text is written: an erasure after a kill finds what the build left.
     add_link(workspace.path, "release", out)
     _write(out, context, content, facts, tombstones, rounds)
-    return replace(made, path=out, hash=release_hash(out))
+    return replace(made, path=out, hash=releases.release_hash(out))
 
 
 def _round_folders(spec: ReleaseSpec, workspace: Workspace) -> tuple[list[Path], tuple[str, ...]]:
@@ -176,7 +136,7 @@ def _round_folders(spec: ReleaseSpec, workspace: Workspace) -> tuple[list[Path],
     if spec.rounds:
         return [Path(path) for path in spec.rounds], ()
     linked = (RoundFolder(path) for link, path in follow_links(read_links(workspace.path)) if link.kind == "round")
-    chosen = [one for one in linked if one.exists and one.spec().kind in (CROWD, EXPERT)]
+    chosen = [one for one in linked if one.exists and one.spec().kind in (selection.CROWD, selection.EXPERT)]
     if not chosen:
         raise ConfigError(f"{workspace.path}: no crowd or expert round was opened from it; name them under `rounds`")
     left = sorted(one.path for one in chosen if one.state != "closed")
@@ -184,7 +144,7 @@ def _round_folders(spec: ReleaseSpec, workspace: Workspace) -> tuple[list[Path],
     return sorted(one.path for one in chosen if one.path not in left), notes
 
 
-def _read_previous(spec: ReleaseSpec, erased: Collection[str]) -> tuple[History, frozenset[str]]:
+def _read_previous(spec: ReleaseSpec, erased: Collection[str]) -> tuple[selection.History, frozenset[str]]:
     """The history of the release before, and the ids of items that were erased from it, or that erased ids cover."""
     if not spec.previous:
         return {}, frozenset()
@@ -195,10 +155,10 @@ def _read_previous(spec: ReleaseSpec, erased: Collection[str]) -> tuple[History,
         raise ConfigError(
             f"previous: {manifest.name} {manifest.version} is not an earlier version of {spec.name} {spec.version}"
         )
-    gone, raw = ErasedIds(frozenset(erased)), read_json_object(folder / HISTORY)
+    gone, raw = ErasedIds(frozenset(erased)), read_json_object(folder / releases.HISTORY)
     now = {item.id for item in content.items() if gone.covers(item.scenario.to_dict())}
-    history = {split: frozenset(map(str, raw.get(split, ()))) for split in SPLITS}
-    return history, frozenset(read_erased(folder / TOMBSTONES)) | now
+    history = {split: frozenset(map(str, raw.get(split, ()))) for split in releases.SPLITS}
+    return history, frozenset(read_erased(folder / releases.TOMBSTONES)) | now
 
 
 def _require_known(
@@ -234,7 +194,7 @@ def _read_cases(folder: Path, items: Sequence[ReleaseItem], personas: Mapping[st
     for path in paths:
         for where, record in read_jsonl(path, unique_keys=True):
             case = Case.from_dict(record, where)
-            require_persona(case.persona, personas, where)
+            selection.require_persona(case.persona, personas, where)
             if case.id in seen:
                 raise DataError(f"{where}: duplicate id {case.id} (first in {seen[case.id]})")
             seen[case.id] = where
@@ -243,7 +203,7 @@ def _read_cases(folder: Path, items: Sequence[ReleaseItem], personas: Mapping[st
 
 def _write(
     out: Path,
-    context: GateContext,
+    context: gates.GateContext,
     content: ReleaseContent,
     facts: Mapping[str, Any],
     tombstones: Collection[str],
@@ -252,18 +212,18 @@ def _write(
     spec = context.spec
     events = [event for one in rounds for event in RoundFolder(one.path).events() if event["event"] == "closed"]
     date = spec.date or max(str(event["when"])[:10] for event in events)
-    with writing(out), work_folders(out) as (new, private):
+    with writing(out), releases.work_folders(out) as (new, private):
         new.mkdir(parents=True)
         private.mkdir(mode=0o700)
-        canary = canary_of(spec.name)
-        references = private / PRIVATE_REFERENCES if spec.private_references else None
+        canary = releases.canary_of(spec.name)
+        references = private / releases.PRIVATE_REFERENCES if spec.private_references else None
         write_data(content, new, canary, references)
-        history = {split: set(context.history.get(split, ())) for split in SPLITS}
+        history = {split: set(context.history.get(split, ())) for split in releases.SPLITS}
         for split, items in content.splits.items():
             history[split].update(*map(ReleaseItem.family, items))
-        write_json(new / HISTORY, {split: sorted(ids) for split, ids in history.items()})
+        write_json(new / releases.HISTORY, {split: sorted(ids) for split, ids in history.items()})
         if tombstones:
-            write_jsonl(new / TOMBSTONES, ({"id": name} for name in sorted(tombstones)))
+            write_jsonl(new / releases.TOMBSTONES, ({"id": name} for name in sorted(tombstones)))
         for one in rounds:
             for path in guideline_files(one.path):
                 target = new / "guidelines" / f"{one.spec.kind}-{path.name}"
@@ -271,14 +231,14 @@ def _write(
                 shutil.copyfile(path, target)
         sha256 = sha256_of(references) if references else ""
         given = (spec.name, spec.version, spec.licence, spec.description)
-        manifest = Manifest(*given, date, canary, content.configs(), {}, sha256, facts)
+        manifest = releases.Manifest(*given, date, canary, content.configs(), {}, sha256, facts)
         write_card(new, manifest, spec.card)
-        replace(manifest, files=hash_files(new)).write(new)
-        place = str(private_folder(out))  # whoever moves release and workspace together moves that, too
-        write_json(private / SPEC, {"place": place, **asdict(spec)})
+        replace(manifest, files=releases.hash_files(new)).write(new)
+        place = str(releases.private_folder(out))  # whoever moves release and workspace together moves that, too
+        write_json(private / releases.SPEC, {"place": place, **asdict(spec)})
         replace(context.surrogates, allow=spec.allow).write(private, content.items())
         # An erasure that follows a kill between the two removes the private folder that has no name yet.
-        for made, target in ((new, out), (private, private_folder(out))):
+        for made, target in ((new, out), (private, releases.private_folder(out))):
             if target.is_dir():
                 target.rmdir()  # empty: checked before the work began
             os.replace(made, target)
@@ -291,16 +251,16 @@ def release_lines(release: Release, most: int | None = 20) -> Iterator[str]:
     yield from release.notes
     if accepted is not None:
         yield f"accepted: {len(accepted.items):,} of {counted(len(accepted.items) + len(accepted.refused), 'item')}"
-        for reason, count in count_values(accepted.refused.values()).items():
+        for reason, count in selection.count_values(accepted.refused.values()).items():
             yield f"  refused: {reason}: {count:,}"
         chosen = {split: Counter(item.scenario.subtask for item in own) for split, own in content.splits.items()}
         names = in_table_order(chain(*chosen.values()))
         rows = {name: {split: own[name] for split, own in chosen.items()} for name in names} | rows
     for name, counts in rows.items():
         yield f"{name}: {', '.join(f'{split} {count:,}' for split, count in counts.items())}"
-    for gate in (*GATES.values(), USER_HATE):
+    for gate in (*gates.GATES.values(), gates.USER_HATE):
         if found := [one for one in (*release.findings, *release.reported) if one.gate == gate.name]:
-            kind = "report" if gate is USER_HATE else "gate"
+            kind = "report" if gate is gates.USER_HATE else "gate"
             yield f"{kind} {gate.name}: {gate.stops}: {counted(len(found), 'finding')}"
             shown = (f"{one.item}: {one.detail}" if one.item else one.detail for one in found[:most])
             yield from (f"  {printable(line)}" for line in shown)  # votes may be anybody's
@@ -316,7 +276,7 @@ def release_facts(
     spec: ReleaseSpec,
     workspace: Workspace,
     rounds: Sequence[RoundOutcome],
-    accepted: Accepted,
+    accepted: selection.Accepted,
     content: ReleaseContent,
 ) -> dict[str, Any]:
     """The facts of a release, as `release.json` holds them for the card: plain data without a text of an item."""
@@ -332,12 +292,12 @@ def release_facts(
             {"stage": "people", "read": len(accepted.items) + len(accepted.refused), "kept": len(accepted.items)},
             {"stage": "release", "read": len(accepted.items), "kept": sum(map(len, content.splits.values()))},
         ],
-        "refused": count_values(accepted.refused.values()),
+        "refused": selection.count_values(accepted.refused.values()),
         "quotas": spec.quota_of(),
         "acceptance": asdict(spec.acceptance),
         "rounds": [_round_facts(one) for one in rounds],
         "models": {name: model for name, model in models.items() if model},
-        "gates": {gate.name: gate.stops for gate in GATES.values()},
+        "gates": {gate.name: gate.stops for gate in gates.GATES.values()},
         "other_splits": list(spec.other_splits),
         **content_facts(content),
     }
@@ -353,19 +313,19 @@ def content_facts(content: ReleaseContent) -> dict[str, Any]:
     return {
         "counts": {
             split: {
-                subtask: count_values(languages)
+                subtask: selection.count_values(languages)
                 for subtask in SUBTASKS
                 if (languages := [one.scenario.language for one in own if one.scenario.subtask == subtask])
             }
             for split, own in content.splits.items()
         },
-        "tags": {name: count_values(getattr(one.tags, name) for one in items) for name in TAGS},
+        "tags": {name: selection.count_values(getattr(one.tags, name) for one in items) for name in releases.TAGS},
         "sources": {
             name: {"licence": ", ".join(sorted(set(licences))), "items": len(licences)}
             for name, licences in sorted(sources.items())
         },
-        "reference_origins": count_values("answer" if one.startswith(ANSWER) else one for one in origins),
-        "references": count_values(str(len(one.references)) for one in items),
+        "reference_origins": selection.count_values("answer" if one.startswith(ANSWER) else one for one in origins),
+        "references": selection.count_values(str(len(one.references)) for one in items),
     }
 
 
@@ -400,37 +360,39 @@ def check_release(folder: str | Path) -> Release:
     `unchecked` for personal data, and for private references. Raises DataError.
     """
     name = str(folder)
-    if not is_release(Path(name)) and (not name.startswith(HUB) or "#" in name):
+    if not releases.is_release(Path(name)) and (not name.startswith(releases.HUB) or "#" in name):
         return _check_split(name)
     folder = release_folder(name)
-    verify_files(folder, read_manifest(folder))
-    private = private_folder(folder)
-    manifest, content = read_content(folder, private / PRIVATE_REFERENCES)
+    releases.verify_files(folder, releases.read_manifest(folder))
+    private = releases.private_folder(folder)
+    manifest, content = read_content(folder, private / releases.PRIVATE_REFERENCES)
     try:
-        spec, known = read_stored_spec(private / SPEC), InventedValues.read(private)
+        spec, known = read_stored_spec(private / releases.SPEC), InventedValues.read(private)
     except FileNotFoundError:
-        facts, where, known = manifest.facts, f"{folder / MANIFEST}: facts", None
+        facts, where, known = manifest.facts, f"{folder / releases.MANIFEST}: facts", None
         quotas = {TOTAL: 0} | read_record(dict[str, int], facts.get("quotas", {}), f"{where}.quotas")
         acceptance = read_record(Acceptance, facts.get("acceptance", {}), f"{where}.acceptance")
         given = (manifest.name, manifest.version, manifest.licence, ".")
-        spec = ReleaseSpec(*given, quotas=quotas, dev=quotas.pop(DEV, 0), other_splits=(), acceptance=acceptance)
-    allowed = read_hashed(manifest.facts.get("allowed", ()), str(folder / MANIFEST))
+        spec = ReleaseSpec(
+            *given, quotas=quotas, dev=quotas.pop(releases.DEV, 0), other_splits=(), acceptance=acceptance
+        )
+    allowed = gates.read_hashed(manifest.facts.get("allowed", ()), str(folder / releases.MANIFEST))
     notes = tuple(printable(f"allowed by the owner: {one}") for one in allowed)
-    lacks = bool(manifest.references_sha256) and not (private / PRIVATE_REFERENCES).is_file()
-    context = GateContext(spec, known or InventedValues(), allowed=allowed, unread=lacks)
-    release = Release(folder, (), content, release_hash(folder), notes=notes)
+    lacks = bool(manifest.references_sha256) and not (private / releases.PRIVATE_REFERENCES).is_file()
+    context = gates.GateContext(spec, known or InventedValues(), allowed=allowed, unread=lacks)
+    release = Release(folder, (), content, releases.release_hash(folder), notes=notes)
     return _run(release, context, () if known else ("personal_data",))
 
 
 def require_erased_release(folder: Path) -> None:
     """Raise DataError where the workspace of a release, if it is at hand, erased somebody whose words it holds."""
     try:
-        workspace = Workspace(Path(read_stored_spec(private_folder(folder) / SPEC).workspace))
+        workspace = Workspace(Path(read_stored_spec(releases.private_folder(folder) / releases.SPEC).workspace))
     except FileNotFoundError:
         return
     require_erased(workspace.path)
     erased = ErasedIds(workspace.erased())
-    if any(map(erased.covers, item_rows(folder, read_manifest(folder)))):
+    if any(map(erased.covers, releases.item_rows(folder, releases.read_manifest(folder)))):
         raise DataError(
             f"{folder}: holds items that were erased from {workspace.path}: repeat `h2htalk curate erase` with "
             f"`--also {folder}`"
@@ -449,18 +411,20 @@ def _check_split(name: str) -> Release:
     allow += known.allow if known else ()
     spec = ReleaseSpec("split", "1.0.0", licence, ".", quotas={TOTAL: 0}, allow=tuple(allow), other_splits=())
     notes = (f"licences: the split names none; its items may be released under {mixed}",) if mixed else ()
-    content = ReleaseContent({TEST: items}, split.cases, split.personas)
+    content = ReleaseContent({releases.TEST: items}, split.cases, split.personas)
     private = bool(split.references_sha256)
-    given = GateContext(spec, known or InventedValues(), invented=frozenset(split.invented), unread=private)
-    votes = [gate.name for gate in GATES.values() if gate.reads == "votes"]
+    given = gates.GateContext(spec, known or InventedValues(), invented=frozenset(split.invented), unread=private)
+    votes = [gate.name for gate in gates.GATES.values() if gate.reads == "votes"]
     left_out = votes if known else [*votes, "personal_data"]
     return _run(Release(None, (), content, split.fingerprint, notes=notes), given, left_out)
 
 
-def _run(release: Release, context: GateContext, left_out: Collection[str]) -> Release:
+def _run(release: Release, context: gates.GateContext, left_out: Collection[str]) -> Release:
     """Run the gates but those that are left out."""
-    found = run_gates(release.content, context, [gate for gate in GATES.values() if gate.name not in left_out])
+    found = gates.run_gates(
+        release.content, context, [gate for gate in gates.GATES.values() if gate.name not in left_out]
+    )
     lacking = {"personal data": "personal_data" in left_out, "private references": context.unread}
     unchecked = tuple(f"{name}: not checked, needs the private folder" for name, lacks in lacking.items() if lacks)
-    reported = tuple(run_gates(release.content, context, [USER_HATE]))
+    reported = tuple(gates.run_gates(release.content, context, [gates.USER_HATE]))
     return replace(release, findings=tuple(found), unchecked=unchecked, reported=reported)

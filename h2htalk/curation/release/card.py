@@ -17,15 +17,7 @@ from h2htalk.curation.release.settings import CardSettings
 from h2htalk.curation.stages import SIMULATED
 from h2htalk.data.files import read_json_object, refuse_links, sha256_of, write_json, write_text
 from h2htalk.data.languages import LANGUAGES, find_language
-from h2htalk.data.releases.release_folder import (
-    CARD,
-    FIGURES_FOLDER,
-    TEST,
-    VOTES,
-    Manifest,
-    data_file,
-    read_items,
-)
+from h2htalk.data.releases import release_folder as releases
 from h2htalk.data.run_folder import MADE_BY, PAGE, SCORE_AGAIN, SUMMARY, RunFolder
 from h2htalk.data.scenario import personas_of
 from h2htalk.data.splits import fingerprint_of
@@ -85,7 +77,7 @@ _CELLS = {"overall": "Overall", "items_mean": "Mean over items", **{f"{one}_avg"
 _SHOWN = "lengths_{0} words_{0}_instruction words_{0}_response pairs_{0}_instruction pairs_{0}_response coverage_{0}"
 
 
-def write_card(folder: Path, manifest: Manifest, card: CardSettings) -> None:
+def write_card(folder: Path, manifest: releases.Manifest, card: CardSettings) -> None:
     """Write `README.md`, `croissant.json`, `figures/` and, where the owner wants it, `eval.yaml`.
 
     The folder holds data files and guidelines already. Raises ConfigError where a run is incomplete, or an analysis is
@@ -98,22 +90,26 @@ def write_card(folder: Path, manifest: Manifest, card: CardSettings) -> None:
     write_json(folder / "croissant.json", record)
     dump = partial(yaml.safe_dump, sort_keys=False, allow_unicode=True)
     if card.leaderboard:
-        languages = [language for language in LANGUAGES if TEST in manifest.configs.get(language, {})]
-        tasks = [{"id": task_id(figure, one), "config": one, "split": TEST} for one in languages for figure in FIGURES]
+        languages = [language for language in LANGUAGES if releases.TEST in manifest.configs.get(language, {})]
+        tasks = [
+            {"id": task_id(figure, one), "config": one, "split": releases.TEST}
+            for one in languages
+            for figure in FIGURES
+        ]
         texts = {"name": card.title or manifest.name, "description": manifest.description or GAP}
         board = {name: printable(text) for name, text in texts.items()} | {"evaluation_framework": "h2htalk"}
         write_text(folder / "eval.yaml", dump(board | {"tasks": tasks}))
     body = _body(folder, manifest, card, record)
-    write_text(folder / CARD, f"---\n{dump(front_matter(manifest, card, record))}---\n\n{body}")
+    write_text(folder / releases.CARD, f"---\n{dump(front_matter(manifest, card, record))}---\n\n{body}")
 
 
-def front_matter(manifest: Manifest, card: CardSettings, record: Mapping[str, Any]) -> dict[str, Any]:
+def front_matter(manifest: releases.Manifest, card: CardSettings, record: Mapping[str, Any]) -> dict[str, Any]:
     """The metadata at the head of the card.
 
     There is no `dataset_info`: `datasets` refuses files whose number of rows differs from it, as after an erasure.
     """
     facts, languages = manifest.facts, record["inLanguage"]
-    items = sum(sum(splits.values()) for config, splits in manifest.configs.items() if config != VOTES)
+    items = sum(sum(splits.values()) for config, splits in manifest.configs.items() if config != releases.VOTES)
     licence = manifest.licence.lower()
     family = next((one for one in _HUB_FAMILIES.split() if licence.startswith(f"{one}-")), "other")
     hub_licence = licence if licence in _HUB_LICENCES.split() else family
@@ -137,13 +133,13 @@ def front_matter(manifest: Manifest, card: CardSettings, record: Mapping[str, An
         "configs": [
             # The first one is English, another language, or the cases of a study.
             {"config_name": config, **({} if number else {"default": True})}
-            | {"data_files": [{"split": split, "path": data_file(config, split)} for split in splits]}
+            | {"data_files": [{"split": split, "path": releases.data_file(config, split)} for split in splits]}
             for number, (config, splits) in enumerate(manifest.configs.items())
         ],
     }
 
 
-def _bibtex(manifest: Manifest, card: CardSettings) -> str:
+def _bibtex(manifest: releases.Manifest, card: CardSettings) -> str:
     def plain(text: str) -> str:
         return re.sub(r"([&%#$_])", r"\\\1", re.sub(r"[\\{}]", "", " ".join(text.split())))
 
@@ -161,11 +157,11 @@ def _bibtex(manifest: Manifest, card: CardSettings) -> str:
 # --- Body -------------------------------------------------------------------------------------------------------------
 
 
-def _body(folder: Path, manifest: Manifest, card: CardSettings, record: Mapping[str, Any]) -> str:
+def _body(folder: Path, manifest: releases.Manifest, card: CardSettings, record: Mapping[str, Any]) -> str:
     from jinja2 import Environment, StrictUndefined
 
     facts, by_code = manifest.facts, {one: find_language(one).name for one in LANGUAGES}
-    rows = {config: sum(splits.values()) for config, splits in manifest.configs.items() if config != VOTES}
+    rows = {config: sum(splits.values()) for config, splits in manifest.configs.items() if config != releases.VOTES}
     items = sum(number for config, number in rows.items() if config in by_code)
     parts = [(split, one) for one in by_code for split in manifest.configs.get(one, {})]
     columns = {field["name"]: field["description"] for one in record["recordSet"] for field in one["field"]}
@@ -241,7 +237,7 @@ def read_results(folder: Path) -> Iterator[dict[str, Any]]:
         raise DataError(f"{run.summary}: not a summary of this version: {error!r}; {SCORE_AGAIN}") from error
 
 
-def _copy_figures(folder: Path, manifest: Manifest, analysis: str) -> Iterator[tuple[Markdown, str]]:
+def _copy_figures(folder: Path, manifest: releases.Manifest, analysis: str) -> Iterator[tuple[Markdown, str]]:
     """Copy the PNG figures that a card shows of an analysis; yield the path and the caption of each.
 
     Raises ConfigError unless it analysed the public rows alone, DataError where something is a link.
@@ -253,7 +249,7 @@ def _copy_figures(folder: Path, manifest: Manifest, analysis: str) -> Iterator[t
     summary = read_json_object(source / SUMMARY, missing_ok=True)
     if summary.get("made_by") != MADE_BY:
         raise ConfigError(f"{source}: not the folder of an analysis; `h2htalk analyze` makes one")
-    rows = fingerprint_of(read_items(folder, manifest, "", TEST), personas_of(folder))
+    rows = fingerprint_of(releases.read_items(folder, manifest, "", releases.TEST), personas_of(folder))
     if summary.get("splits") != [rows]:
         raise ConfigError(
             f"{source}: its figures are not those of the public rows of the split test ({rows}) alone; build "
@@ -263,11 +259,11 @@ def _copy_figures(folder: Path, manifest: Manifest, analysis: str) -> Iterator[t
     captions = dict(re.findall(r'<figure id="figure-(\w+)".*?<img [^>]*?\balt="([^"]*)"', page, re.DOTALL))
     for language, shown in product(LANGUAGES, _SHOWN.split()):
         if (name := shown.format(language)) in captions:
-            target = folder / FIGURES_FOLDER / f"{name}.png"
+            target = folder / releases.FIGURES_FOLDER / f"{name}.png"
             target.parent.mkdir(exist_ok=True)
             shutil.copyfile(source / "figures" / target.name, target)
             caption = f"{find_language(language).name}: {html.unescape(captions[name])}"
-            yield Markdown(f"{FIGURES_FOLDER}/{target.name}"), caption
+            yield Markdown(f"{releases.FIGURES_FOLDER}/{target.name}"), caption
 
 
 # --- Croissant 1.1 with Responsible AI (RAI) 1.0. mlcroissant has no field for synthetic data and provenance ----------
@@ -278,10 +274,10 @@ def number_range(ends: Sequence[int]) -> str:
     return " to ".join(f"{end:,}" for end in sorted(set(ends)))
 
 
-def croissant_record(folder: Path, manifest: Manifest, card: CardSettings, citation: str) -> dict[str, Any]:
+def croissant_record(folder: Path, manifest: releases.Manifest, card: CardSettings, citation: str) -> dict[str, Any]:
     """Describe a folder with data files, of which sizes, hashes and columns are read."""
     parts = [(config, split) for config, splits in manifest.configs.items() for split in splits]
-    files = {f"{config}_{split}": data_file(config, split) for config, split in parts}
+    files = {f"{config}_{split}": releases.data_file(config, split) for config, split in parts}
     return {
         "@context": dict(_CONTEXT),
         "@type": "sc:Dataset",
@@ -290,12 +286,12 @@ def croissant_record(folder: Path, manifest: Manifest, card: CardSettings, citat
         "description": manifest.description or GAP,
         "license": _LICENCE_PAGE.format(manifest.licence),
         # Where it will be published is not known yet; the card lies beside this file.
-        "url": card.homepage or CARD,
+        "url": card.homepage or releases.CARD,
         "creator": [{"@type": "sc:Person", "name": name} for name in card.authors or (GAP,)],
         "datePublished": manifest.date,
         "version": manifest.version if manifest.version.count(".") == 2 else f"{manifest.version}.0",
         "citeAs": citation,
-        "inLanguage": sorted({config.rpartition("_")[2] for config in manifest.configs} - {VOTES}),
+        "inLanguage": sorted({config.rpartition("_")[2] for config in manifest.configs} - {releases.VOTES}),
         **_responsible_ai(manifest, card),
         "distribution": [
             {
@@ -341,7 +337,7 @@ def _fields(record_set: str, path: str, folder: Path) -> Iterator[dict[str, Any]
             yield field | {"dataType": types[kind], "source": source}
 
 
-def _responsible_ai(manifest: Manifest, card: CardSettings) -> dict[str, Any]:
+def _responsible_ai(manifest: releases.Manifest, card: CardSettings) -> dict[str, Any]:
     """The fields of RAI and PROV, from the facts of the release and what the owner says."""
     facts = manifest.facts
     rounds, tools = facts["rounds"], [f"{model} ({stage})" for stage, model in facts["models"].items()]

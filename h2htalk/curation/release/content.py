@@ -15,21 +15,7 @@ from h2htalk.data.erasure.folder_kinds import read_erased
 from h2htalk.data.files import write_jsonl
 from h2htalk.data.languages import LANGUAGES
 from h2htalk.data.records import read_record, strict_record
-from h2htalk.data.releases.release_folder import (
-    PRIVATE_REFERENCES,
-    SPLITS,
-    TEST,
-    TOMBSTONES,
-    VOTES,
-    Manifest,
-    case_row,
-    private_folder,
-    read_items,
-    read_manifest,
-    read_rows,
-    scenario_row,
-    write_rows,
-)
+from h2htalk.data.releases import release_folder as releases
 from h2htalk.data.scenario import Persona, Scenario, Turn, personas_of
 from h2htalk.data.split_output import write_personas
 from h2htalk.data.splits import read_private_references
@@ -121,9 +107,9 @@ class ReleaseContent:
         for language, (split, items) in product(LANGUAGES, self.splits.items()):
             found[language, split] = [item.scenario for item in items if item.scenario.language == language]
         for case in sorted(self.cases, key=lambda case: (case.study, case.language, case.id)):
-            found.setdefault((f"{case.study}_{case.language}", TEST), []).append(case)
+            found.setdefault((f"{case.study}_{case.language}", releases.TEST), []).append(case)
         for split, items in self.splits.items():
-            found[VOTES, split] = [vote for item in items for vote in item.votes]
+            found[releases.VOTES, split] = [vote for item in items for vote in item.votes]
         return {part: records for part, records in found.items() if records}
 
     def configs(self) -> dict[str, dict[str, int]]:
@@ -137,15 +123,15 @@ class ReleaseContent:
 def write_data(content: ReleaseContent, folder: Path, canary: str, private: Path | None) -> None:
     """Write rows, votes and personas; `private`: a file for the references of split `test`, which rows then lack."""
     if private is not None:
-        test = content.splits[TEST]
+        test = content.splits[releases.TEST]
         write_jsonl(private, ({"id": item.id, "references": list(item.scenario.references)} for item in test))
         public = []
         for item in test:
             kept = {key: value for key, value in item.scenario.provenance.items() if key not in _PLACES}
             public.append(replace(item, scenario=replace(item.scenario, references=(), provenance=kept)))
-        content = replace(content, splits={**content.splits, TEST: tuple(public)})
+        content = replace(content, splits={**content.splits, releases.TEST: tuple(public)})
     for (config, split), records in content.parts().items():
-        write_rows(folder, config, split, [_row(one, content.personas, canary) for one in records])
+        releases.write_rows(folder, config, split, [_row(one, content.personas, canary) for one in records])
     list(write_personas(content.personas.values(), folder))
 
 
@@ -157,35 +143,35 @@ def _row(one: Scenario | Case | VoteRow, personas: Mapping[str, Persona], canary
     if isinstance(one, VoteRow):
         return asdict(one)
     if isinstance(one, Case):
-        return case_row(one, canary)
+        return releases.case_row(one, canary)
     messages = [{"role": "system", "content": personas[one.persona].descriptions[one.language]}]
     if passages := [f"{passage_title(name, one.language)}\n{text}" for name, text in input_passages(one).items()]:
         messages.append({"role": "user", "content": "\n\n".join(passages)})
     roles = {"user": "user", "companion": "assistant"}
     messages += [{"role": roles[turn.role], "content": turn.content} for turn in one.turns]
-    return scenario_row(one, messages, canary)
+    return releases.scenario_row(one, messages, canary)
 
 
-def read_content(folder: Path, private: Path | None = None) -> tuple[Manifest, ReleaseContent]:
+def read_content(folder: Path, private: Path | None = None) -> tuple[releases.Manifest, ReleaseContent]:
     """Read a release folder back; `private`: the file of private references, if it is at hand. Raises DataError."""
-    manifest = read_manifest(folder)
+    manifest = releases.read_manifest(folder)
     references: dict[str, tuple[str, ...]] = {}
     if private is not None and manifest.references_sha256 and private.is_file():
         references = read_private_references(private, manifest.references_sha256)
     splits: dict[str, tuple[ReleaseItem, ...]] = {}
-    for split in SPLITS:
+    for split in releases.SPLITS:
         votes: dict[str, list[VoteRow]] = defaultdict(list)
-        for where, row in read_rows(folder, manifest, VOTES, split):
+        for where, row in releases.read_rows(folder, manifest, releases.VOTES, split):
             vote = read_record(VoteRow, row, where)
             numbers = [*vote.values, *filter(None, [vote.decision])] if vote.form == "rating" else []
             if len(vote.annotators) != len(vote.values) or vote.rule not in RULES or not all(map(_NUMBER, numbers)):
                 rules = ", ".join(RULES)
                 raise DataError(f"{where}: needs an annotator a value, a rule of {rules}, and numbers for a rating")
             votes[vote.item].append(vote)
-        scenarios = [one for one in read_items(folder, manifest, "", split) if isinstance(one, Scenario)]
+        scenarios = [one for one in releases.read_items(folder, manifest, "", split) if isinstance(one, Scenario)]
         full = [replace(one, references=one.references or references.get(one.id, ())) for one in scenarios]
         splits |= {split: tuple(ReleaseItem(one, tuple(votes[one.id])) for one in full)} if full else {}
-    items = (one for study in STUDIES for one in read_items(folder, manifest, study, TEST))
+    items = (one for study in STUDIES for one in releases.read_items(folder, manifest, study, releases.TEST))
     content = ReleaseContent(splits, tuple(one for one in items if isinstance(one, Case)), personas_of(folder))
     # Personas must be there, and the column for readers must show what gates read.
     shown = {}
@@ -194,7 +180,7 @@ def read_content(folder: Path, private: Path | None = None) -> tuple[Manifest, R
             raise DataError(f"{folder}: {record.id}: personas/ lacks {quoted(record.persona)} in its language")
         shown[record.id] = _row(record, content.personas, "")["messages"]
     for config, split in content.parts():
-        for where, row in read_rows(folder, manifest, config, split) if config != VOTES else ():
+        for where, row in releases.read_rows(folder, manifest, config, split) if config != releases.VOTES else ():
             if row.get("messages") != shown[row["id"]]:
                 raise DataError(f"{where}: the column `messages` is not what the inputs of the row say")
     return manifest, content
@@ -253,13 +239,13 @@ def diff_releases(old: Path, new: Path) -> RecordDiff:
     Private references count where both private folders are beside them.
     """
     (before, was), (after, now) = (
-        read_content(folder, private_folder(folder) / PRIVATE_REFERENCES) for folder in (old, new)
+        read_content(folder, releases.private_folder(folder) / releases.PRIVATE_REFERENCES) for folder in (old, new)
     )
-    removed = {"": LEFT_OUT} | dict.fromkeys(read_erased(new / TOMBSTONES), ERASED)
+    removed = {"": LEFT_OUT} | dict.fromkeys(read_erased(new / releases.TOMBSTONES), ERASED)
     return diff_records(_records(was), _records(now), (_facts(before), _facts(after)), removed)
 
 
-def _facts(manifest: Manifest) -> dict[str, str]:
+def _facts(manifest: releases.Manifest) -> dict[str, str]:
     facts = {name: getattr(manifest, name) or "-" for name in _COMPARED}
     for config, splits in manifest.configs.items():
         facts |= {f"{config}, {split}": f"{rows:,} rows" for split, rows in splits.items()}
