@@ -21,7 +21,6 @@ with options.lazy_imports():
     from h2htalk.benchmark import score_run, split_changes
     from h2htalk.benchmark.report import notes
     from h2htalk.curation import curate, erase, funnel, history
-    from h2htalk.curation import dry_run as estimates
     from h2htalk.curation import show as records
     from h2htalk.curation import workspace as workspaces
     from h2htalk.curation.release import build, content, invented_values
@@ -147,7 +146,7 @@ def curate_run(
 ) -> None:
     """Run the stages that are not finished."""
     if dry_run:
-        say(estimates.estimate_run(spec, stage or (), workspace=workspace, from_stage=from_stage))
+        say(curate.estimate_run(spec, stage or (), workspace=workspace, from_stage=from_stage))
     else:
         place = curate.curate(
             spec, stage or (), workspace=workspace, from_stage=from_stage, processes=processes, update=update

@@ -12,19 +12,28 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from pathlib import Path
 
+import numpy as np
+from numpy.typing import NDArray
+
 from h2htalk.chat.engines import parse_model
+from h2htalk.chat.prices import add, dollars_text, load_prices
 from h2htalk.chat.store.model_calls import CallSettings, check_model
+from h2htalk.curation import stages as stage_table
+from h2htalk.curation.compose.extraction import MOST_DRAFTS
 from h2htalk.curation.erase import finish_erasure
+from h2htalk.curation.gather.source_files import plan_source
 from h2htalk.curation.gather.stage import update_sources
-from h2htalk.curation.run import adopt_parts, require_finished, run_stage
+from h2htalk.curation.review.faireval import ORDERS
+from h2htalk.curation.review.gold_check import read_gold
+from h2htalk.curation.run import StageRun, adopt_parts, is_made, require_finished, run_stage
 from h2htalk.curation.stage_folder import RecordCounts
-from h2htalk.curation.stages import STAGES, CurateSpec, find_stage, read_spec, stage_before, stages_from
 from h2htalk.curation.workspace import Workspace
 from h2htalk.data.files import read_json_object, read_jsonl, refuse_links, write_jsonl
 from h2htalk.data.records import as_path
-from h2htalk.data.responses import CALLS
+from h2htalk.data.responses import CALLS, Usage
 from h2htalk.errors import ConfigError, IncompleteError
 from h2htalk.text.escaping import printable
 
@@ -69,61 +78,35 @@ def curate(
         DataError: a source or a file of the workspace is damaged, or another process works here.
         IncompleteError: model calls failed; the same command continues.
     """
-    chosen = choose_stages(spec_path, stages, workspace, from_stage, processes)
-    spec, place, renewed = chosen.spec, chosen.place, chosen.renewed
+    spec, place, names, renewed = choose_stages(spec_path, stages, workspace, from_stage, processes)
     with place.locked():
         finish_erasure(place)
         key = place.open_key()
-        names = chosen.names()
         if renewed or update:
             refuse_links(place.path)
         if update:
             _update(spec, place)
-        _preflight([name for name in names if name in renewed or not place.stage(name).finished], spec, place, key)
+        # Settings, models, prices, keys and sources are checked before anything is removed, read or sent.
+        calls: list[CallSettings] = []
+        todo = [name for name in names if name in renewed or not place.stage(name).finished]
+        for name in todo:
+            if (previous := stage_table.stage_before(name)) and previous not in todo:
+                require_finished(place.stage(previous))
+            calls += stage_table.find_stage(name).make(spec, place, key).calls
+        for settings in calls:
+            check_model(settings)
         removed = False
         for name in names:
             if name == from_stage:  # not earlier: stages before it may turn out to have other settings
                 _remove(place, renewed)
                 removed = True
             try:
-                run_stage(find_stage(name).make(spec, place, key), place, processes=spec.processes)
+                run_stage(stage_table.find_stage(name).make(spec, place, key), place, processes=spec.processes)
             except IncompleteError as error:
                 if not removed:
                     raise
                 raise IncompleteError(f"{error}, without --from-stage {from_stage}") from error
     return place
-
-
-@dataclass(frozen=True, slots=True)
-class ChosenStages:
-    """What a run makes: of the stages `asked` for (empty: all) those that can be, and `renewed` ones again."""
-
-    spec: CurateSpec
-    place: Workspace
-    asked: Sequence[str]
-    from_stage: str
-    renewed: Sequence[str]
-
-    def names(self) -> list[str]:
-        """The stages, in order.
-
-        The run ends before a stage whose required setting is empty, with a message on standard error, unless it began.
-        """
-        if self.asked:
-            return [name for name in STAGES if name in self.asked]
-        kept: list[str] = []
-        for name, stage in STAGES.items():
-            missing = stage.required and not getattr(self.spec.section(stage.settings), stage.required)
-            if missing and name != self.from_stage and not self.place.stage(name).begun:
-                message = (
-                    f"{name}: {name}.{stage.required} is empty, so the run ends with the results of "
-                    f"{stage_before(name)}; to run {name}, set it, for instance {stage.required} = "
-                    f"{stage.example} in [{name}], and start the same command again"
-                )
-                print(printable(message), file=sys.stderr, flush=True)
-                break
-            kept.append(name)
-        return kept
 
 
 def choose_stages(
@@ -132,34 +115,35 @@ def choose_stages(
     workspace: str | Path | None,
     from_stage: str,
     processes: int | None = None,
-) -> ChosenStages:
-    """Read a specification, and which stages are asked for; arguments and errors as of `curate`."""
+) -> tuple[stage_table.CurateSpec, Workspace, list[str], list[str]]:
+    """The specification, its workspace, the stages to make, in order, and those to make again; arguments of `curate`.
+
+    If none is asked for, the run ends before a stage whose required setting is empty, unless it began; a message on
+    standard error says so.
+    """
     folder = as_path(workspace, "workspace") if workspace is not None else None
-    spec = read_spec(as_path(spec_path, "spec_path"), workspace=folder, processes=processes)
-    asked = [find_stage(name).name for name in stages]
-    renewed = stages_from(from_stage) if from_stage else []
+    spec = stage_table.read_spec(as_path(spec_path, "spec_path"), workspace=folder, processes=processes)
+    place, asked = Workspace(Path(spec.workspace)), [stage_table.find_stage(name).name for name in stages]
+    renewed = stage_table.stages_from(from_stage) if from_stage else []
     if from_stage and asked and from_stage not in asked:
         raise ConfigError(
             f"--from-stage {from_stage} would remove it and the stages after it, but only {', '.join(asked)} would be "
             f"made: add --stage {from_stage}, or leave --stage out"
         )
-    return ChosenStages(spec, Workspace(Path(spec.workspace)), asked, from_stage, renewed)
-
-
-def _preflight(names: Sequence[str], spec: CurateSpec, workspace: Workspace, key: bytes) -> None:
-    """Check that stages can be made before anything is removed, read or sent: settings, models, prices, keys, sources.
-
-    Raises ConfigError, which says what to change, where one cannot or a package is not installed; DataError where a
-    split or a script is damaged.
-    """
-    calls: list[CallSettings] = []
-    for name in names:
-        previous = stage_before(name)
-        if previous and previous not in names:
-            require_finished(workspace.stage(previous))
-        calls += find_stage(name).make(spec, workspace, key).calls
-    for settings in calls:
-        check_model(settings)
+    names: list[str] = []
+    for name, stage in stage_table.STAGES.items():
+        missing = stage.required and not getattr(spec.section(stage.settings), stage.required)
+        if not asked and missing and name != from_stage and not place.stage(name).begun:
+            message = (
+                f"{name}: {name}.{stage.required} is empty, so the run ends with the results of {names[-1]}; to run "
+                f"{name}, set it, for instance {stage.required} = {stage.example} in [{name}], and start the same "
+                "command again"
+            )
+            print(printable(message), file=sys.stderr, flush=True)
+            break
+        if not asked or name in asked:
+            names.append(name)
+    return spec, place, names, renewed
 
 
 def _remove(workspace: Workspace, stages: Sequence[str]) -> None:
@@ -175,17 +159,17 @@ def _remove(workspace: Workspace, stages: Sequence[str]) -> None:
         folder.remove()
 
 
-def _update(spec: CurateSpec, workspace: Workspace) -> None:
+def _update(spec: stage_table.CurateSpec, workspace: Workspace) -> None:
     """Prepare the stages for what is new in the sources: their parts stay, up to the first that compares records."""
     source, (new, sources) = "raw files", update_sources(spec, workspace)
     if not new:
         print("gather: nothing is new in the sources", file=sys.stderr, flush=True)
-    for name, stage in STAGES.items():
+    for name, stage in stage_table.STAGES.items():
         if not (folder := workspace.stage(name)).begun:
             return
         if stage.compares:
             if read_json_object(folder.path / "stage.json")["source"] != source:
-                _remove(workspace, stages_from(name))
+                _remove(workspace, stage_table.stages_from(name))
             return
         source, sources = adopt_parts(folder, source, sources), {}
 
@@ -196,8 +180,8 @@ def summaries(workspace: Workspace) -> list[StageSummary]:
     Raises ConfigError where no stage has begun, DataError where a file is damaged.
     """
     found = []
-    for name, folder in ((name, workspace.stage(name)) for name in STAGES):
-        if folder.begun:
+    for name in stage_table.STAGES:
+        if (folder := workspace.stage(name)).begun:
             notes = tuple(str(note["message"]) for note in folder.notes().values())
             counts = folder.total()
             if counts.earlier:
@@ -206,3 +190,131 @@ def summaries(workspace: Workspace) -> list[StageSummary]:
     if not found:
         raise ConfigError(f"{workspace.path}: no curation has begun here; start one: h2htalk curate run SPEC.toml")
     return found
+
+
+# --- Dry run: what would be read and called, and what it costs ---
+
+# Candidates of a dialogue: likely, and at most (what is extracted, and four proposals).
+_CANDIDATES = np.array([3, MOST_DRAFTS + 1 + 4])
+_GUARDED = 0.2  # share of the dialogues that a guard is asked about, the undecided ones: an estimate
+
+
+# Kinds of calls: the mean tokens of the prompt, of the reply, and the most that a reply may have. Prompts of guard,
+# compose and review are measured on 200 dialogues of examples/curate.toml; the rest is estimated.
+_Kind = tuple[int, int, int]
+_GUARD = (350, 15, 64)
+_PROPOSALS, _REFERENCE = (1650, 400, 2400), (850, 120, 600)
+_RUBRIC, _COMPARISON = (1150, 350, 1200), (800, 110, 600)
+_USER_TURN, _COMPANION_TURN = (600, 40, 120), (700, 60, 200)
+
+_Count = NDArray[np.float64]  # of records that a stage reads, or of calls: likely, and at most
+_Calls = list[tuple[_Kind, _Count]]
+_Cost = tuple[Decimal | None, Decimal | None]  # US dollars likely, and at most; None where the price is unknown
+
+
+def estimate_run(
+    spec_path: str | Path, stages: Sequence[str] = (), *, workspace: str | Path | None = None, from_stage: str = ""
+) -> str:
+    """Describe what `curate` with these arguments would do, a line a stage; raises what `curate` would, if known.
+
+    Nothing is written, and no model is called. Calls are counted from what is there now, in the raw files or in the
+    last finished stage, and multiplied by the mean tokens of such a call.
+    """
+    spec, place, names, renewed = choose_stages(spec_path, stages, workspace, from_stage)
+    finished = [name for name in stage_table.STAGES if name not in renewed and place.stage(name).finished]
+    lines: list[str] = []
+    costs: list[_Cost] = []
+    given, where = _raw_items(spec) if stage_table.FIRST_STAGE not in finished else (np.zeros(2), "")
+    for name in names:
+        folder, before = place.stage(name), stage_table.stage_before(name)
+        run: StageRun = stage_table.find_stage(name).make(spec, place, bytes(32))
+        source = "raw files"
+        if before and (before in finished or before not in names):
+            source = require_finished(place.stage(before))
+            given, where = np.full(2, float(place.stage(before).total().written)), before
+        if name not in renewed and (not before or before in finished):
+            is_made(folder, run, source)
+        reads = stage_table.STAGES[name].reads
+        if name in finished:
+            counts = folder.total()
+            lines.append(f"{name:10} finished: {counts.kept:,} of {counts.read:,} {reads} kept")
+            continue
+        most = "at most " if before and before not in finished else ""
+        lines.append(f"{name:10} to make: reads {most}{given[1]:,.0f} {reads if before else 'items'} from {where}")
+        for settings, calls in _calls(name, run, spec, given):
+            text, cost = _cost(settings, calls)
+            lines.append(f"{'':10} {settings.model}: {text}")
+            costs.append(cost)
+        if name == "compose":
+            given = given * _CANDIDATES
+        where = name
+    if any(likely is None or likely for likely, _ in costs):
+        known = [cost for cost in costs if None not in cost]
+        likely, most_paid = (dollars_text(add(*dollars)) for dollars in zip(*known or [(Decimal(0),) * 2], strict=True))
+        unknown = "" if len(known) == len(costs) else ", and what has no known price"
+        lines.append(f"together likely {likely}, at most {most_paid} US dollars{unknown}")
+    return "\n".join([*lines, "nothing was written and no model was called"])
+
+
+def _raw_items(spec: stage_table.CurateSpec) -> tuple[_Count, str]:
+    """The items of all sources, and the simulated dialogues. Data sets on the Hub are not fetched, so not counted."""
+    settings = spec.section(stage_table.GatherSettings)
+    count, places = 0, []
+    for source in settings.sources:
+        plan = plan_source(source, spec.folder)
+        if source.path.startswith("hub:"):
+            places.append(f"{source.name} ({source.path}, not counted)")
+            continue
+        items = sum(1 for _ in plan.items(lambda size: None))
+        count += items
+        places.append(f"{source.name} ({plan.place}, {items:,})")
+    if settings.simulate.dialogues:
+        simulated = settings.simulate.dialogues * len(settings.simulate.languages)
+        count += simulated
+        places.append(f"simulation ({simulated:,})")
+    return np.full(2, float(count)), ", ".join(places)
+
+
+def _calls(name: str, run: StageRun, spec: stage_table.CurateSpec, given: _Count) -> list[tuple[CallSettings, _Calls]]:
+    """The models that a stage calls, and the kinds and numbers of their calls."""
+    if not run.calls:
+        return []
+    if name == stage_table.FIRST_STAGE:
+        simulate = spec.section(stage_table.GatherSettings).simulate
+        turns = simulate.dialogues * len(simulate.languages) * simulate.turns / 2
+        kinds = (_USER_TURN, _COMPANION_TURN)
+        return [(one, [(kind, np.full(2, turns))]) for one, kind in zip(run.calls, kinds, strict=True)]
+    (settings,), references = run.calls, spec.section(stage_table.ComposeSettings).references
+    if name == "safety":
+        return [(settings, [(_GUARD, given * (_GUARDED, 1))])]
+    if name == "compose":
+        return [(settings, [(_PROPOSALS, given), (_REFERENCE, given * _CANDIDATES * references)])]
+    review = spec.section(stage_table.ReviewSettings)
+    asked = len(ORDERS) * review.samples
+    # The reply of a dialogue is a reference beside those of the model, of every other candidate.
+    replies = np.minimum([references + 0.5, references + 1], 4)
+    compared = given * replies * (replies - 1) / 2 * asked
+    if review.gold:
+        compared = compared + len(read_gold(Path(review.gold)).candidates) * asked
+    return [(settings, [(_RUBRIC, given), (_COMPARISON, compared)])]
+
+
+def _cost(settings: CallSettings, calls: _Calls) -> tuple[str, _Cost]:
+    """The number and the cost of a model's calls."""
+    likely, most = np.sum([count for _, count in calls], axis=0)
+    numbers = f"likely {likely:,.0f}, at most {most:,.0f} calls"
+    engine, _ = parse_model(settings.model)
+    if engine.local:
+        return f"{numbers}; costs nothing but time", (Decimal(0), Decimal(0))
+    if (price := load_prices(settings.prices).models.get(settings.model) if engine.hosted else None) is None:
+        return f"{numbers}; the price is unknown", (None, None)
+
+    def dollars(at: int) -> Decimal | None:
+        used = (Usage(kind[0], kind[1 + at]) for kind, _ in calls)
+        each = (price.cost(one, settings.batch) for one in used)
+        return add(*(one and one * Decimal(count[at]) for one, (_, count) in zip(each, calls, strict=True)))
+
+    cost = dollars(0), dollars(1)
+    limit = "" if settings.max_cost is None or (cost[1] or 0) <= settings.max_cost else ", more than max_cost"
+    text = f"likely {dollars_text(cost[0])}, at most {dollars_text(cost[1])} US dollars{limit}"
+    return f"{numbers}; {text} (prices of {price.date})", cost

@@ -5,16 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from textwrap import fill
-from typing import TYPE_CHECKING
 
 from h2htalk.curation.curate import StageSummary
 from h2htalk.curation.stages import find_stage
 from h2htalk.data.files import write_problem
 from h2htalk.errors import ConfigError, MissingExtraError
 from h2htalk.text.tables import Table
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 # Endings of a drawing, and the name of the date in its metadata.
 _FORMATS = {".svg": "Date", ".pdf": "CreationDate", ".png": ""}
@@ -56,33 +52,20 @@ def _format_counts(counts: Mapping[str, int]) -> str:
 
 
 def draw_funnel(summaries: Sequence[StageSummary], path: Path) -> None:
-    """Draw the funnel as SVG, PDF or PNG, by the file's ending. The same counts give the same file.
+    """Draw a bar for each stage: what it kept, and beside it what it rejected. The same counts give the same file.
 
-    Raises:
-        ConfigError: another ending, or the file cannot be written.
-        MissingExtraError: matplotlib is not installed.
+    The file's ending says whether as SVG, PDF or PNG. Raises ConfigError for another one and for a file that cannot be
+    written, MissingExtraError where matplotlib is not installed.
     """
     ending = path.suffix.lower()
     if ending not in _FORMATS:
         raise ConfigError(f"{path}: the name of a drawing must end in {', '.join(_FORMATS)}")
     try:
         from matplotlib import rc_context
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
     except ImportError as error:
         raise MissingExtraError("drawing the funnel", 'pip install "h2htalk[analysis]"') from error
-    figure = _figure(summaries)
-    date = _FORMATS[ending]
-    try:
-        with rc_context({"svg.hashsalt": "funnel"}):  # else SVG ids are random
-            figure.savefig(path, metadata={date: None} if date else None, dpi=150)
-    except OSError as error:
-        raise ConfigError(f"{path}: {write_problem(error)}") from error
-
-
-def _figure(summaries: Sequence[StageSummary]) -> Figure:
-    """A bar for each stage: what it kept, and beside it what it rejected."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
     notes = "\n".join(fill(f"{item.stage}: {note}", 110) for item in summaries for note in item.notes)
     height = 0.75 * len(summaries) + 1.1 + 0.16 * len(notes.splitlines())
     figure = Figure(figsize=(8, height), layout="constrained")
@@ -95,8 +78,7 @@ def _figure(summaries: Sequence[StageSummary]) -> Figure:
     widest = max([item.counts.kept + item.counts.rejected for item in summaries], default=1) or 1
     for row, item in enumerate(summaries):
         read = item.counts.kept + item.counts.rejected
-        label = f"{item.counts.kept:,} of {read:,}"
-        axes.text(read + widest * 0.01, row, label, va="center", fontsize=9)
+        axes.text(read + widest * 0.01, row, f"{item.counts.kept:,} of {read:,}", va="center", fontsize=9)
     axes.set_yticks(rows, [f"{item.stage}\n({find_stage(item.stage).reads})" for item in summaries])
     axes.invert_yaxis()
     axes.set_xlim(0, widest * 1.18)
@@ -105,4 +87,9 @@ def _figure(summaries: Sequence[StageSummary]) -> Figure:
     if notes:
         axes.set_xlabel(notes, loc="left", fontsize=8)
     axes.spines[["top", "right"]].set_visible(False)
-    return figure
+    date = _FORMATS[ending]
+    try:
+        with rc_context({"svg.hashsalt": "funnel"}):  # else SVG ids are random
+            figure.savefig(path, metadata={date: None} if date else None, dpi=150)
+    except OSError as error:
+        raise ConfigError(f"{path}: {write_problem(error)}") from error

@@ -9,9 +9,9 @@ from __future__ import annotations
 import hashlib
 import json
 import sys
-from collections.abc import Callable, Generator, Hashable, Mapping, Sequence
+from collections.abc import Callable, Generator, Hashable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, wait
-from contextlib import closing
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
@@ -95,7 +95,16 @@ def run_stage(stage: StageRun, workspace: Workspace, *, processes: int | None = 
         jobs = [(before, folder, part, stage.name) for part in missing]
         workers = 1 if stage.calls else min(len(jobs), processes or usable_cores())
         total = sum(before.counts(part).written for part in missing)
-        with Progress(stage.name, total) as progress, closing(_results(stage.open_rule, jobs, workers)) as results:
+        with Progress(stage.name, total) as progress, ExitStack() as stack:
+            results: Iterator[RecordCounts | IncompleteError]
+            if workers > 1:
+                all_jobs = [(stage.open_rule, *job) for job in jobs]
+                results = stack.enter_context(closing(in_processes(_make_in_process, all_jobs, workers)))
+            else:
+                rule = stage.open_rule()
+                # A model and its store are released although somebody may keep an error that refers to them.
+                stack.callback(getattr(rule, "close", lambda: None))
+                results = (_make(rule, *job) for job in jobs)
             for made in results:
                 if isinstance(made, IncompleteError):
                     failed.append(made)
@@ -106,24 +115,6 @@ def run_stage(stage: StageRun, workspace: Workspace, *, processes: int | None = 
     for name in find_stage(stage.name).temporary:
         remove_for_good(folder.path / name)
     return counts
-
-
-_Job = tuple[StageFolder, StageFolder, str, str]  # the folder before, the stage's, a part, the stage's name
-
-
-def _results(
-    open_rule: RuleFactory, jobs: Sequence[_Job], processes: int
-) -> Generator[RecordCounts | IncompleteError, None, None]:
-    """Make parts, and give the counts of each, or the error of its calls."""
-    if processes > 1:
-        yield from in_processes(_make_in_process, [(open_rule, *job) for job in jobs], processes)
-        return
-    rule = open_rule()
-    try:
-        yield from (_make(rule, *job) for job in jobs)
-    finally:
-        # A model and its store are released although somebody may keep an error that refers to them.
-        getattr(rule, "close", lambda: None)()
 
 
 def in_processes(
@@ -165,29 +156,21 @@ def _make(
     return folder.write(part, outcomes, stage)
 
 
+_open = lru_cache(maxsize=1)(RuleFactory.__call__)  # a process opens a rule once
+
+
 def _make_in_process(open_rule: RuleFactory, *job: Any) -> RecordCounts | IncompleteError:
-    """Make one part in a process, which opens the rule once."""
     return _make(_open(open_rule), *job)
-
-
-@lru_cache(maxsize=1)
-def _open(open_rule: RuleFactory) -> PartRule:
-    return open_rule()
 
 
 # --- The settings that a folder was made with ----------------------------------------------------------------------
 
 
-def _with_fingerprint(made: dict[str, Any]) -> dict[str, Any]:
+def _made(stage: str, version: int, settings: Any, source: str) -> dict[str, Any]:
     """The content of `stage.json`, with a hash of what decides the stage's result."""
-    values = [made["stage"], made["version"], made["settings"], made["source"]]
-    text = json.dumps(values, sort_keys=True, ensure_ascii=True)
+    text = json.dumps([stage, version, settings, source], sort_keys=True, ensure_ascii=True)
+    made = {"stage": stage, "version": version, "settings": json.loads(json.dumps(settings)), "source": source}
     return {**made, "fingerprint": hashlib.sha256(text.encode()).hexdigest()[:16]}
-
-
-def _made(stage: StageRun, source: str) -> dict[str, Any]:
-    settings = json.loads(json.dumps(stage.settings))
-    return _with_fingerprint({"stage": stage.name, "version": stage.version, "settings": settings, "source": source})
 
 
 def adopt_parts(folder: StageFolder, source: str, sources: Mapping[str, str]) -> str:
@@ -200,7 +183,7 @@ def adopt_parts(folder: StageFolder, source: str, sources: Mapping[str, str]) ->
     if sources:
         known = [{**one, "sha256": sources.get(one["name"], one["sha256"])} for one in settings["sources"]]
         settings = {**settings, "sources": known}
-    made = _with_fingerprint({**before, "settings": settings, "source": source})
+    made = _made(before["stage"], before["version"], settings, source)
     if made != before:
         remove_file(folder.path / "summary.json")
         write_json(folder.path / "stage.json", made)
@@ -212,7 +195,7 @@ def claim(folder: StageFolder, stage: StageRun, source: str) -> None:
     if not is_made(folder, stage, source):
         if folder.path.exists():
             folder.remove()  # left by a removal that was killed, or made with other arithmetic
-        write_json(folder.path / "stage.json", _made(stage, source))
+        write_json(folder.path / "stage.json", _made(stage.name, stage.version, stage.settings, source))
     remove_partial_files(folder.path)
 
 
@@ -221,7 +204,8 @@ def is_made(folder: StageFolder, stage: StageRun, source: str) -> bool:
 
     Raises ConfigError where it was made with other settings; names them.
     """
-    before, made = read_json_object(folder.path / "stage.json", missing_ok=True), _made(stage, source)
+    before = read_json_object(folder.path / "stage.json", missing_ok=True)
+    made = _made(stage.name, stage.version, stage.settings, source)
     if not before or before["fingerprint"] == made["fingerprint"]:
         return bool(before)
     old, new = before["settings"], made["settings"]

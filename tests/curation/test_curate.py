@@ -12,8 +12,7 @@ from command_line import h2htalk
 from curation_made import CRITERIA, all_files, write_composer
 from providers import ProviderServer, price_file
 
-from h2htalk.curation.curate import curate, summaries
-from h2htalk.curation.dry_run import estimate_run
+from h2htalk.curation.curate import curate, estimate_run, summaries
 from h2htalk.curation.erase import erase
 from h2htalk.curation.stages import STAGES
 from h2htalk.errors import ConfigError

@@ -110,8 +110,8 @@ def _build(spec: ReleaseSpec, workspace: Workspace, out: Path | None, allowed: S
         used = {one.persona for one in ReleaseContent(splits, cases).records()}
         return ReleaseContent(splits, cases, {name: personas[name] for name in sorted(used)})
 
-    leaving = [gates.GATES[name] for name in spec.leave_out]
-    found = {one.item: one.gate for one in gates.run_gates(content_of({releases.TEST: accepted.items}), context, leaving)}
+    content, leaving = content_of({releases.TEST: accepted.items}), [gates.GATES[name] for name in spec.leave_out]
+    found = {one.item: one.gate for one in gates.run_gates(content, context, leaving)}
     left_out = {item.id: f"left out by the gate {found[item.id]}" for item in accepted.items if item.id in found}
     items = tuple(item for item in accepted.items if item.id not in left_out)
     accepted = selection.Accepted(items, {**accepted.refused, **left_out})
