@@ -20,7 +20,7 @@ with options.lazy_imports():
     from h2htalk.analysis import split_description
     from h2htalk.benchmark import score_run, split_changes
     from h2htalk.benchmark.report import notes
-    from h2htalk.curation import curate, erase, funnel, history
+    from h2htalk.curation import curate, erase, funnel
     from h2htalk.curation import show as records
     from h2htalk.curation import workspace as workspaces
     from h2htalk.curation.release import build, content, invented_values
@@ -166,7 +166,7 @@ def curate_funnel(workspace: options.Workspace, draw: Drawing = None) -> None:
 
 def curate_explain(workspace: options.Workspace, item: Item) -> None:
     """Show what each stage did with one item, what people decided on it, and where it was released."""
-    say(history.format_history(history.explain(workspaces.Workspace(workspace), item)))
+    say(records.format_history(records.explain(workspaces.Workspace(workspace), item)))
 
 
 def curate_erase(

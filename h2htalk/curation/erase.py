@@ -23,10 +23,10 @@ from h2htalk.curation.gather.source_files import LEAST_CHARACTERS
 from h2htalk.curation.outcomes import EARLIER_STATE, Record
 from h2htalk.curation.stage_folder import AUDIT, KEPT, REJECTED, StageFolder
 from h2htalk.curation.stages import FIRST_STAGE, STAGES, stage_before, stages_from
-from h2htalk.curation.workspace import Workspace, mark, marks_of, source_of, write_key, write_tombstones
+from h2htalk.curation.workspace import ERASURE_KEY, INDEX, Workspace, mark, marks_of, source_of, write_durably
 from h2htalk.data.erasure.folder_kinds import MARK, ErasedIds, FolderErasure, filter_file, ids_in, remove_for_good
 from h2htalk.data.erasure.sweep import mark_folders, sweep, sweep_sources
-from h2htalk.data.files import read_jsonl, refuse_links, write_json
+from h2htalk.data.files import json_line, read_jsonl, refuse_links, write_json
 from h2htalk.data.responses import CALLS
 from h2htalk.data.scenario import CANDIDATE_STAGES
 from h2htalk.errors import ConfigError, DataError, quoted, shorten
@@ -55,14 +55,11 @@ class Erased:
 def erase(workspace: Workspace, source_id: str, also: Sequence[Path] = ()) -> Erased:
     """Erase a dialogue or a person from every stage and table, and from what was made from the workspace.
 
-    Args:
-        workspace: with at least a gathered stage.
-        source_id: of a dialogue or a person (`SOURCE-p0003`), or in the raw data (`SOURCE:ID` where several use it).
-        also: folders with rounds, runs and releases that were made from it, and that it does not know.
+    `source_id`: of a dialogue or a person (`SOURCE-p0003`), or in the raw data (`SOURCE:ID` where several use it).
+    `also`: folders with rounds, runs and releases that were made from the workspace, and that it does not know.
 
-    Raises:
-        ConfigError: several sources or dialogues have that id; the secret key or a folder of `also` is missing.
-        DataError: nobody of that id was gathered, or a file cannot be rewritten.
+    Raises ConfigError where several have that id, or the secret key or a folder of `also` is missing; DataError where
+    nobody of that id was gathered, or a file cannot be rewritten.
     """
     workspace.require_begun()
     if missing := [path for path in also if not path.is_dir()]:
@@ -85,7 +82,7 @@ def erase(workspace: Workspace, source_id: str, also: Sequence[Path] = ()) -> Er
         if new := ids - workspace.erased():
             lines = _tombstone_lines(workspace, new, asked, index, key)
             mark_folders(workspace.path, also)
-            write_tombstones(workspace.tombstones_path, [*workspace.tombstones(), *lines])
+            write_durably(workspace.tombstones_path, map(json_line, [*workspace.tombstones(), *lines]))
         removed = _apply(workspace)
         folders = _sweep(workspace, ids, also)
         of, copied, similar, places = (tuple(sorted(names)) for names in (ids, copies, others, raw))
@@ -194,8 +191,8 @@ def _apply(workspace: Workspace) -> list[str]:
             folder.clear()
         elif not (purged and stage == FIRST_STAGE):  # of which a purge has left nothing but its counts
             _filter_parts(folder, stage, gone)
-    if workspace.index_path.exists():
-        filter_file(workspace.index_path, lambda line: not gone.covers(line))
+    if (index := workspace.path / INDEX).exists():
+        filter_file(index, lambda line: not gone.covers(line))
     write_json(workspace.path / "workspace.json", {**facts, "erased": len(workspace.tombstones())})
     return removed[::-1]
 
@@ -233,8 +230,8 @@ def read_index(workspace: Workspace, key: bytes) -> dict[str, dict[str, Any]]:
         of_person = marks_of(key, source_of(name), None, raw.get("person"), None)
         index[name] = {**raw, "marks": marks, "person_marks": of_person}
     purged = workspace.facts().get("purged")
-    if purged and workspace.index_path.exists():
-        index |= {str(line["id"]): {**line} for _, line in read_jsonl(workspace.index_path)}
+    if purged and (path := workspace.path / INDEX).exists():
+        index |= {str(line["id"]): {**line} for _, line in read_jsonl(path)}
     for stage in STAGES if purged else (FIRST_STAGE,):
         folder = workspace.stage(stage)
         for record in chain(folder.records(KEPT), folder.records(REJECTED)):
@@ -250,12 +247,9 @@ def read_index(workspace: Workspace, key: bytes) -> dict[str, dict[str, Any]]:
 def resolve_ids(workspace: Workspace, asked: str, index: Index, key: bytes) -> frozenset[str]:
     """Every id that an id stands for, a person's own among them. Our ids precede those of the raw files.
 
-    Args:
-        workspace: the one that `index` was read from.
-        asked: an id of a dialogue, a candidate or a person, or one of the raw files, `SOURCE:ID` where several use it.
-        key: the workspace's erasure key.
-
-    Raises ConfigError, which names the choices, where a raw id is ambiguous, DataError where nobody has the id.
+    `asked`: an id of a dialogue, a candidate or a person, or one of the raw files, `SOURCE:ID` where several use it;
+    `key`: the workspace's erasure key. Raises ConfigError, which names the choices, where a raw id is ambiguous,
+    DataError where nobody has the id.
     """
 
     @cache
@@ -384,20 +378,19 @@ def purge(workspace: Workspace) -> list[Path]:
 
 def _write_index(workspace: Workspace) -> None:
     """Store marks of the raw ids of every dialogue (with its earlier states) and person, and the items on them."""
-    if not workspace.erasure_key_path.exists():
-        write_key(workspace.erasure_key_path, workspace.erasure_key())
+    key = workspace.erasure_key()
+    if not (path := workspace.path / ERASURE_KEY).exists():
+        write_durably(path, [f"{key.hex()}\n"], private=True)
     items, lines = items_by_id(workspace), dict[str, tuple[set[str], set[str]]]()
-    for name, entry in read_index(workspace, workspace.erasure_key()).items():
+    for name, entry in read_index(workspace, key).items():
         marks, of_person = lines.setdefault(entry.get("state_of", name), (set(), set()))
         marks.update(entry["marks"])
         of_person.update(entry["person_marks"])
-    write_tombstones(
-        workspace.index_path,
-        (
-            {"id": name, "marks": sorted(own), "person_marks": sorted(person), "items": sorted(items.get(name, ()))}
-            for name, (own, person) in sorted(lines.items())
-        ),
+    records = (
+        {"id": name, "marks": sorted(own), "person_marks": sorted(person), "items": sorted(items.get(name, ()))}
+        for name, (own, person) in sorted(lines.items())
     )
+    write_durably(workspace.path / INDEX, map(json_line, records))
 
 
 def unfinished_stages(workspace: Workspace) -> list[StageFolder]:

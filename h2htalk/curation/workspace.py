@@ -32,19 +32,11 @@ from typing import Any
 from h2htalk.curation.outcomes import Record
 from h2htalk.curation.stage_folder import StageFolder
 from h2htalk.curation.stages import FIRST_STAGE, STAGES
-from h2htalk.data.files import (
-    json_line,
-    read_json_object,
-    read_jsonl,
-    remove_file,
-    replacing,
-    write_json,
-    writer_lock,
-    writing,
-)
+from h2htalk.data.files import read_json_object, read_jsonl, remove_file, replacing, write_json, writer_lock, writing
 from h2htalk.errors import ConfigError, DataError
 
 KEY_BYTES = 32
+ERASURE_KEY, INDEX = "erasure.key", "erasure_index.jsonl"
 _DIGEST = 12  # bytes of a mark: among 10^9 items no two have the same by chance
 
 
@@ -59,19 +51,10 @@ class Workspace:
         return self.path / "secret.key"
 
     @property
-    def erasure_key_path(self) -> Path:
-        return self.path / "erasure.key"
-
-    @property
-    def index_path(self) -> Path:
-        return self.path / "erasure_index.jsonl"
-
-    @property
     def tombstones_path(self) -> Path:
         return self.path / "tombstones.jsonl"
 
     def stage(self, name: str) -> StageFolder:
-        """The folder of a stage."""
         return StageFolder(self.path / name)
 
     def open_key(self) -> bytes:
@@ -89,7 +72,7 @@ class Workspace:
                     f"{self.key_path}: is missing, but stages were made with it; put it back, or use a new workspace"
                 )
             self.make_folder()
-            write_key(self.key_path, secrets.token_bytes(KEY_BYTES))
+            write_durably(self.key_path, [f"{secrets.token_bytes(KEY_BYTES).hex()}\n"], private=True)
         key = _read_key(self.key_path)
         identity = hashlib.sha256(b"h2htalk workspace\0" + key).hexdigest()[:16]
         if known.get("key", identity) != identity:
@@ -104,7 +87,7 @@ class Workspace:
         Raises ConfigError as `open_key`.
         """
         if self.facts().get("purged"):
-            return _read_key(self.erasure_key_path) if self.erasure_key_path.exists() else b""
+            return _read_key(path) if (path := self.path / ERASURE_KEY).exists() else b""
         return erasure_key(self.open_key())
 
     def facts(self) -> dict[str, Any]:
@@ -148,18 +131,18 @@ class Workspace:
         self.make_folder()
         with writer_lock(self.path / "workspace", "wait for it, or name another workspace"):
             # Partial files of a process that was killed: no other process writes here now.
-            for name in ("secret.key", "erasure.key", "workspace.json", "tombstones.jsonl", "erasure_index.jsonl"):
+            for name in ("secret.key", ERASURE_KEY, "workspace.json", "tombstones.jsonl", INDEX):
                 for path in self.path.glob(f".{name}.*"):
                     remove_file(path)
             yield
 
 
-def write_key(path: Path, key: bytes) -> None:
-    """Write a key that its owner alone may read."""
-    with replacing(path, private=True) as temporary, temporary.open("w", encoding="ascii") as file:
-        file.write(key.hex() + "\n")
+def write_durably(path: Path, lines: Iterable[str], *, private: bool = False) -> None:
+    """Replace a file, on which everything that follows depends: it holds all lines, or none. Raises DataError."""
+    with replacing(path, private=private) as temporary, temporary.open("w", encoding="utf-8", newline="\n") as file:
+        file.writelines(lines)
         file.flush()
-        os.fsync(file.fileno())  # everything that follows depends on it
+        os.fsync(file.fileno())
 
 
 def _read_key(path: Path) -> bytes:
@@ -168,17 +151,6 @@ def _read_key(path: Path) -> bytes:
         if len(key) == KEY_BYTES:
             return key
     raise ConfigError(f"{path}: must hold {KEY_BYTES} bytes as {2 * KEY_BYTES} hexadecimal digits")
-
-
-# --- Tombstones -----------------------------------------------------------------------------------------------------
-
-
-def write_tombstones(path: Path, lines: Iterable[Record]) -> None:
-    """Replace the file durably: it holds all lines of an erasure, or none. Raises DataError."""
-    with replacing(path) as temporary, temporary.open("w", encoding="utf-8", newline="\n") as file:
-        file.writelines(map(json_line, lines))
-        file.flush()
-        os.fsync(file.fileno())
 
 
 def erasure_key(key: bytes) -> bytes:

@@ -14,7 +14,7 @@ from kills import killed_at
 
 from h2htalk.curation.curate import curate, summaries
 from h2htalk.curation.erase import erase, purge
-from h2htalk.curation.history import explain
+from h2htalk.curation.show import explain
 from h2htalk.curation.workspace import Workspace
 from h2htalk.data.files import read_jsonl, write_jsonl
 from h2htalk.errors import ConfigError, DataError

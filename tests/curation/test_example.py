@@ -9,7 +9,7 @@ from pathlib import Path
 
 from h2htalk.curation.curate import curate
 from h2htalk.curation.erase import erase
-from h2htalk.curation.history import explain
+from h2htalk.curation.show import explain
 from h2htalk.curation.stages import STAGES
 from h2htalk.curation.workspace import Workspace
 

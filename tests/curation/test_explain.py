@@ -12,8 +12,8 @@ from curation_made import dialogue, dropping, finished, gathered, keeping, stage
 from releases_made import make_release, scenario
 from rounds_made import answer, crowd, expert
 
-from h2htalk.curation.history import Event, explain, format_history
 from h2htalk.curation.run import RuleFactory, run_stage
+from h2htalk.curation.show import Event, explain, format_history
 from h2htalk.curation.workspace import Workspace
 from h2htalk.data.links import add_link
 from h2htalk.data.releases.release_folder import data_file

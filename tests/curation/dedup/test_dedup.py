@@ -14,7 +14,7 @@ from dedup_made import dedup, deduplicated, dialogue, edited, words, workspace_o
 
 import h2htalk.curation.dedup.stage as module
 from h2htalk.curation.candidates import Candidate
-from h2htalk.curation.history import explain
+from h2htalk.curation.show import explain
 from h2htalk.curation.stages import ComposeSettings
 from h2htalk.data.scenario import Dialogue, Turn
 from h2htalk.data.split_output import export_split

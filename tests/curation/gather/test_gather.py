@@ -11,7 +11,7 @@ from command_line import h2htalk
 from curation_made import all_files, run_one
 
 from h2htalk.curation.erase import erase
-from h2htalk.curation.history import explain
+from h2htalk.curation.show import explain
 from h2htalk.curation.stage_folder import RecordCounts
 from h2htalk.curation.stages import GatherSettings, Source
 from h2htalk.curation.workspace import Workspace
