@@ -15,12 +15,14 @@ from hypothesis import strategies as st
 
 from h2htalk.curation.anonymize.engine.analyzer import anonymize_text, find_in_dialogue, operator_configs
 from h2htalk.curation.anonymize.spans import TYPES, Span
-from h2htalk.curation.anonymize.surrogates.dialogue_surrogates import Surrogates, birth_date, normalized_value
-from h2htalk.curation.anonymize.surrogates.makers import (
+from h2htalk.curation.anonymize.surrogates.dialogue_surrogates import (
+    Surrogates,
+    birth_date,
     chinese_names,
     has_valid_check_digit,
     keyed_random,
     latin_names,
+    normalized_value,
     number,
 )
 from h2htalk.curation.anonymize.values.dialogue_values import DialogueData, KnownValues, home_number
