@@ -25,8 +25,7 @@ from h2htalk.curation.anonymize.surrogates.dialogue_surrogates import (
     normalized_value,
     number,
 )
-from h2htalk.curation.anonymize.values.dialogue_values import DialogueData, KnownValues, home_number
-from h2htalk.curation.anonymize.values.name_parts import name_parts
+from h2htalk.curation.anonymize.values.dialogue_values import DialogueData, KnownValues, home_number, name_parts
 
 KEY = b"k" * 32
 

@@ -37,8 +37,17 @@ from h2htalk.curation.anonymize.normalization import normalize_text, plain, valu
 from h2htalk.curation.anonymize.spans import TYPES
 from h2htalk.curation.anonymize.structured.numbers import luhn, medicare
 from h2htalk.curation.anonymize.structured.reading import read_table
-from h2htalk.curation.anonymize.values.dialogue_values import LEAKING, DialogueData, home_number, visible_value
-from h2htalk.curation.anonymize.values.name_parts import Gender, NameParts, Role, chinese_gender, name_parts
+from h2htalk.curation.anonymize.values.dialogue_values import (
+    LEAKING,
+    DialogueData,
+    Gender,
+    NameParts,
+    Role,
+    chinese_gender,
+    home_number,
+    name_parts,
+    visible_value,
+)
 from h2htalk.data.languages import find_language
 from h2htalk.text.chinese_characters import DOUBLE_SURNAMES
 from h2htalk.text.language_data import read_data

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cache, partial
 from pathlib import Path
+from typing import Literal
 
 from h2htalk.curation.anonymize.allow_list import COMPANION, FIGURE, find_allowed, is_whole_word, to_lower
+from h2htalk.curation.anonymize.chinese.name_segmenter import surnames
+from h2htalk.curation.anonymize.chinese.words import sections, tags
+from h2htalk.curation.anonymize.chinese.words import words as chinese_words
 from h2htalk.curation.anonymize.english.tokens import words
 from h2htalk.curation.anonymize.normalization import HAN_DIGITS, normalize_text, plain, value_shape
 from h2htalk.curation.anonymize.spans import Span, resolve_overlaps
-from h2htalk.curation.anonymize.values.name_parts import NameParts, name_parts, name_words
-from h2htalk.text.language_data import pattern_table
+from h2htalk.text.chinese_characters import DOUBLE_SURNAMES, SURNAMES, looks_foreign
+from h2htalk.text.language_data import pattern_table, read_data
 from h2htalk.text.phrases import PhraseIndex
 
 _RE = pattern_table(Path(__file__).parent / "patterns.toml", "dialogue_values")
@@ -46,76 +52,51 @@ class KnownValue:
 
 
 class KnownValues:
-    """The values of one dialogue, found again in a text in one walk over it."""
+    """The values of one dialogue (`forms`), found again in a text in one walk over it."""
 
     def __init__(self, values: Iterable[KnownValue]) -> None:
-        forms: dict[str, list[KnownValue]] = {}
+        self.forms: dict[str, list[KnownValue]] = {}
         for value in sorted(set(values), key=lambda v: (v.form, v.written != "", v.type, -v.score)):
-            known = forms.setdefault(value.form, [])
+            known = self.forms.setdefault(value.form, [])
             if not known or known[0].written:
                 known.append(value)
-        self._forms = forms
-        self._index = PhraseIndex(forms.items())
-        compact = [value for known in forms.values() for value in known if value.compact]
+        self._index = PhraseIndex(self.forms.items())
+        compact = [value for known in self.forms.values() for value in known if value.compact]
         numbers = {v.compact: (v.type, v.score) for v in compact if v.type != "PERSON"}
         people = {v.compact: (v.type, v.score) for v in compact if v.type == "PERSON"}
         self._numbers = PhraseIndex((n, known) for n, known in numbers.items() if len(n) >= _SHORTEST)
         self._people = PhraseIndex((n, k) for n, k in people.items() if len(n) >= (2 if _HAN.match(n) else _SHORTEST))
 
-    def __bool__(self) -> bool:
-        """Whether there is any value."""
-        return bool(self._forms)
-
-    def contains(self, name: str) -> bool:
-        """Whether a name, in any case, is one of the values."""
-        return to_lower(name) in self._forms
-
     def find(self, text: str) -> list[Span]:
         """Where values stand in a text (plain, in its own case), as written or in another format."""
         lowered = to_lower(text)
-        spans = self._as_written(text, lowered)
+
+        def meant(start: int, end: int) -> Iterator[KnownValue]:
+            return (value for value in self.forms[lowered[start:end]] if _is_meant(text, lowered, start, value))
+
+        spans = []
+        for start, end, _ in self._index.find(lowered, lambda _, start, end: any(meant(start, end))):
+            value = next(meant(start, end))
+            spans.append(Span(start, end, value.type, value.score))
         reformatted = _find_reformatted(lowered, self._numbers, self._people)
         return resolve_overlaps([*spans, *reformatted]) if reformatted else spans
-
-    def _as_written(self, text: str, lowered: str) -> list[Span]:
-        def meant(start: int, end: int) -> KnownValue | None:
-            values = self._forms[lowered[start:end]]
-            return next((value for value in values if _is_meant(text, lowered, start, value)), None)
-
-        found = self._index.find(lowered, lambda _, start, end: meant(start, end) is not None)
-        return [Span(start, end, v.type, v.score) for start, end, _ in found if (v := meant(start, end)) is not None]
 
 
 def _is_meant(text: str, lowered: str, start: int, value: KnownValue) -> bool:
     """Whether the characters of a value are that value there: no part of a word, and no word that a name is too."""
-    end = start + len(value.form)
-    long_number = value.form.isdigit() and len(value.form) >= _SHORTEST
-    if not (long_number or is_whole_word(lowered, start, end) or _is_family_plural(lowered, start, value)):
-        return False
-    if value.written:
-        return _is_used_as_name(text, start, value.written)
-    if not value.needs_cue:
-        return True
-    naming = _RE["naming"].search(lowered, max(start - 6, 0), start)
-    return naming is not None or _RE["spoken_to"].match(lowered, end) is not None
-
-
-def _is_used_as_name(text: str, at: int, written: str) -> bool:
-    """Whether a word that is a name too is meant as one: by its capital, or by its capitals among small letters."""
-    end = at + len(written)
-    if text[at:end] == written:
-        begins = _RE["sentence_start"].search(text, max(at - 8, 0), at)
+    length, end = len(value.form), start + len(value.form)
+    if not (is_whole_word(lowered, start, end) or (value.form.isdigit() and length >= _SHORTEST)):
+        family = value.type == "PERSON" and not value.written and length >= LEAKING and value.form.isalpha()
+        if not (family and lowered[end : end + 1] == "s" and is_whole_word(lowered, start, end + 1)):  # the Whitmores
+            return False
+    if value.written and text[start:end] == value.written:
+        begins = _RE["sentence_start"].search(text, max(start - 8, 0), start)
         return not begins or _RE["vocative"].match(text, end) is not None
-    around = text[max(at - 20, 0) : at] + text[end : end + 20]
-    return len(written) > 2 and text[at:end] == written.upper() and any(map(str.islower, around))
-
-
-def _is_family_plural(text: str, at: int, value: KnownValue) -> bool:
-    """Whether a name stands there as a family's: the Whitmores."""
-    end = at + len(value.form)
-    if value.type != "PERSON" or value.written or len(value.form) < LEAKING or not value.form.isalpha():
-        return False
-    return text[end : end + 1] == "s" and is_whole_word(text, at, end + 1)
+    if value.written:  # else in capitals among small letters
+        around = text[max(start - 20, 0) : start] + text[end : end + 20]
+        return length > 2 and text[start:end] == value.written.upper() and any(map(str.islower, around))
+    naming = _RE["naming"].search(lowered, max(start - 6, 0), start)
+    return not value.needs_cue or naming is not None or _RE["spoken_to"].match(lowered, end) is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +117,7 @@ class DialogueData:
         stays = [
             a
             for a in find_allowed(text, self.language, self.allow)
-            if a.type == COMPANION or (a.type == FIGURE and not self.values.contains(text[a.start : a.end]))
+            if a.type == COMPANION or (a.type == FIGURE and to_lower(text[a.start : a.end]) not in self.values.forms)
         ]
         return [s for s in spans if not any(a.start <= s.start and s.end <= a.end for a in stays)]
 
@@ -153,33 +134,38 @@ def collect_values(
     What was found in one text is marked in all, before and after: a value as it is written; of a Chinese name its given
     name of two characters or more, of others their given names and surnames.
     """
+    values: list[KnownValue] = []
+    people: dict[str, float] = {}
+    for text, spans in zip(texts, spans_of_texts, strict=True):
+        for span in spans:
+            written = visible_value(text[span.start : span.end])
+            if span.type == "PERSON":
+                people[written] = max(span.score, people.get(written, 0.0))
+            elif len(written) >= LEAKING:
+                values += _other_variants(written, span.type, span.score)
+    for name, parts in name_parts(people).items():
+        values += _name_variants(name, parts, people[name])
     own = {to_lower(name) for name in allow}
-    values = KnownValues(value for value in _variants_of(texts, spans_of_texts) if value.form not in own)
-    data = DialogueData(tuple(map(tuple, spans_of_texts)), values, language, tuple(allow))
+    values = [value for value in values if value.form not in own]
+    data = DialogueData(tuple(map(tuple, spans_of_texts)), KnownValues(values), language, tuple(allow))
     if not values:
         return data
-    spans = tuple(tuple(_add_known(text, own, data)) for text, own in zip(texts, spans_of_texts, strict=True))
-    return replace(data, spans=spans)
+    return replace(data, spans=tuple(map(partial(_add_known, data), texts, spans_of_texts)))
 
 
-def _add_known(text: str, spans: list[Span], data: DialogueData) -> list[Span]:
+def _add_known(data: DialogueData, text: str, spans: list[Span]) -> tuple[Span, ...]:
     """The spans of a text, with what is said again where nothing was found, or where less of it was."""
     normalized = normalize_text(text)
+    starts, ends = [span.start for span in spans], [span.end for span in spans]
     kept: list[Span] = []
-    at = 0
     dropped: set[Span] = set()
     for known in data.find_known(plain(normalized.visible)):
         start, end = normalized.original_span(known.start, known.end)
-        while at < len(spans) and spans[at].end <= start:
-            at += 1
-        reach = at
-        while reach < len(spans) and spans[reach].start < end:
-            reach += 1
-        touching = spans[at:reach]
+        touching = spans[bisect_right(ends, start) : bisect_left(starts, end)]
         if all(start <= t.start and t.end <= end and t.end - t.start < end - start for t in touching):
             kept.append(replace(known, start=start, end=end, found_by=REPEATED))
             dropped.update(touching)
-    return resolve_overlaps([*(s for s in spans if s not in dropped), *kept]) if kept else spans
+    return tuple(resolve_overlaps([*(s for s in spans if s not in dropped), *kept]) if kept else spans)
 
 
 # --- Values with other marks between their characters ---
@@ -194,15 +180,19 @@ _NAME_MARKS = re.compile(r"[ ._*·'\-]?")
 
 def _find_reformatted(lowered: str, numbers: PhraseIndex[Known], names: PhraseIndex[Known]) -> list[Span]:
     """Where numbers and full names stand in a text, in order, with a mark or two between their characters."""
-    hits = [
-        hit
-        for hit in _compact(lowered.translate(_HAN_DIGITS), numbers, _NUMBER_CHARS, _NUMBER_MARKS)
-        if _is_whole_number(lowered, hit.start, hit.end)
-    ]
+    hits = []
+    for hit in _compact(lowered.translate(_HAN_DIGITS), numbers, _NUMBER_CHARS, _NUMBER_MARKS):
+        found = lowered[hit.start : hit.end].translate(_HAN_DIGITS)
+        # Digits in a row may stand in anything. Digits and marks are no part of a longer number, nor with letters of
+        # a longer word.
+        around = lowered[max(hit.start - 1, 0) : hit.start] + lowered[hit.end : hit.end + 1]
+        if found.isdigit() or not re.search("[0-9]" if found.upper() == found else "[0-9a-z]", around):
+            hits.append(hit)
     for hit in _compact(lowered, names, _NAME_CHARS, _NAME_MARKS):
         # Han characters that stand together are looked for as they are.
         apart = len(_HAN.findall(lowered, hit.start, hit.end)) < hit.end - hit.start
-        if apart and not any(_LETTER.fullmatch(lowered[at : at + 1]) for at in (hit.start - 1, hit.end) if at >= 0):
+        around = lowered[max(hit.start - 1, 0) : hit.start] + lowered[hit.end : hit.end + 1]
+        if apart and not _LETTER.search(around):
             hits.append(hit)
     return sorted(hits)
 
@@ -220,104 +210,7 @@ def _compact(text: str, index: PhraseIndex[Known], chars: re.Pattern[str], marks
         yield Span(places[start], places[end - 1] + 1, *known)
 
 
-def _is_whole_number(text: str, start: int, end: int) -> bool:
-    """Whether a number is not part of a longer one; one of digits in a row may stand in anything."""
-    found = text[start:end].translate(_HAN_DIGITS)
-    if found.isdigit():
-        return True
-    others = re.compile("[0-9]" if found.upper() == found else "[0-9a-z]")  # digits and marks alone, or letters too
-    return not (others.match(text[max(start - 1, 0) : start]) or others.match(text[end : end + 1]))
-
-
 # --- How a value is said again ---
-
-
-def _variants_of(texts: Sequence[str], spans_of_texts: Sequence[Sequence[Span]]) -> list[KnownValue]:
-    """The values of a dialogue in every form in which they are looked for again."""
-    values = []
-    people: dict[str, float] = {}
-    for text, spans in zip(texts, spans_of_texts, strict=True):
-        for span in spans:
-            written = visible_value(text[span.start : span.end])
-            if span.type == "PERSON":
-                people[written] = max(span.score, people.get(written, 0.0))
-            elif len(written) >= LEAKING:
-                values += _other_variants(written, span)
-    parts = name_parts(people) if people else {}
-    for name, score in people.items():
-        values += _name_variants(name, parts[name], score)
-    return values
-
-
-def visible_value(value: str) -> str:
-    """A value in plain characters, without unseen ones."""
-    return plain(normalize_text(value).visible)
-
-
-def _other_variants(written: str, span: Span) -> list[KnownValue]:
-    """How what is no person is said again."""
-    kind, score = span.type, span.score
-    if kind in _NUMBERED:
-        compact = value_shape(written).compact
-        compact = compact if any(map(str.isdigit, compact)) else ""
-        values = [KnownValue(to_lower(written), kind, score, compact=compact)]
-        home = home_number(written).removeprefix("0") if kind == "PHONE_NUMBER" else compact
-        return values if home == compact or len(home) < 9 else [*values, KnownValue(home, kind, score, compact=home)]
-    forms = [to_lower(written)]
-    if kind == "HANDLE" and len(written.lstrip("@")) > LEAKING:
-        forms.append(forms[0].lstrip("@"))
-    if kind == "ADDRESS":
-        forms += [form for form in address_variants(written) if not (_HAN.search(form) and _is_word(form))]
-    codes = postcodes(written) if kind == "ADDRESS" else []
-    return [KnownValue(f, kind, score) for f in forms] + [KnownValue(c, kind, score, compact=c) for c in codes]
-
-
-def _letters(name: str) -> str:
-    """The letters of a full name, as it is written in one word; '' where it has one part."""
-    words = _WORD.findall(to_lower(name))
-    if _HAN.search(name):
-        return name if len(words) == 1 and len(name) <= 4 else ""
-    return "".join(words) if len(words) > 1 and all(len(word) > 1 for word in words) else ""
-
-
-def _name_variants(name: str, parts: NameParts, score: float) -> list[KnownValue]:
-    """How a person is called again."""
-    values, forms = [], []
-    han = _HAN.search(name) is not None
-    if len(name) > 1 and (han or " " in name):
-        cue = han and _is_word(name)
-        values.append(KnownValue(to_lower(name), "PERSON", score, needs_cue=cue, compact="" if cue else _letters(name)))
-    if han:
-        core = "".join(p.text for p in parts.parts if p.role not in ("kept", "nick"))
-        told = [core] if len(core) < len(name) and _HAN.search(core) else []
-        told += [part.key for part in parts.with_role("given")]
-        forms = [to_lower(form) for form in told if len(form) > 1 and not _is_word(form)]
-    forms += [part.key for part in parts.with_role("foreign") if len(part.text) > 2]
-    values += [KnownValue(form, "PERSON", score) for form in forms]
-    for part in parts.with_role("latin_given", "latin_surname", "pinyin_given"):
-        if part.role != "pinyin_given" or len(part.key) > 4:
-            values += _latin_variant(part.text, score, surname=part.role == "latin_surname")
-    return values
-
-
-def _latin_variant(word: str, score: float, *, surname: bool) -> list[KnownValue]:
-    """One word of a name: in any case, or with its capital alone where it could be something else."""
-    form = to_lower(plain(word))
-    key = form.replace("’", "'")
-    if len(key) < 2 or key in name_words()["times"]:
-        return []
-    if len(key) == 2 or key in words().words or (surname and (len(key) == 3 or key in name_words()["surname_words"])):
-        return [KnownValue(form, "PERSON", score, plain(word))] if word[0].isupper() else []
-    return [KnownValue(form, "PERSON", score)]
-
-
-def _is_word(name: str) -> bool:
-    """Whether Chinese says it as a word too: 明天, 美丽, 文静."""
-    from h2htalk.curation.anonymize.chinese.words import tags
-
-    tag = tags().get(name)
-    return tag is not None and not tag.startswith("nr")
-
 
 _SHORT = {"street": "st", "road": "rd", "avenue": "ave", "lane": "ln", "drive": "dr", "court": "ct", "place": "pl",
           "boulevard": "blvd", "terrace": "ter", "square": "sq"}  # fmt: skip
@@ -325,26 +218,6 @@ _LONG = {short: long for long, short in _SHORT.items()}
 _KINDS = "|".join([*_SHORT, *_LONG, "close", "crescent", "gardens", "grove", "row", "mews", "way"])
 _STREET = re.compile(rf"(?<![^\W_])([^\W\d_]+(?: [^\W\d_]+)?) ({_KINDS})(?![^\W_])")
 _WORD = re.compile(r"[^\W\d_]+")
-
-
-def address_variants(written: str) -> Iterator[str]:
-    """Streets (with the kind of street in full and short) and estates of an address, in lower case."""
-    if _HAN.search(written):
-        for match in (*_RE["road"].finditer(written), *_RE["estate"].finditer(written)):
-            yield match.group()
-        return
-    for street in _STREET.finditer(to_lower(written)):
-        name, kind = street.groups()
-        for other in {kind, _SHORT.get(kind, kind), _LONG.get(kind, kind)}:
-            yield f"{name} {other}"
-
-
-def postcodes(written: str) -> list[str]:
-    """British postcodes of an address, letters and digits alone; else the ZIP code that ends an American one."""
-    british = ["".join(match.groups()) for match in _RE["postcode"].finditer(to_lower(written))]
-    return british or _RE["zip"].findall(written)
-
-
 # Codes of countries and the numbers that follow them, each with what is dialled before it at home.
 _ABROAD = (
     (re.compile(r"(?:00)?86(1[3-9][0-9]{9})"), ""),
@@ -355,12 +228,238 @@ _ABROAD = (
 _NORTH_AMERICAN = re.compile(r"\(?(?:\+1|1(?=[) .-]))[) .(-]*(?=[2-9])")
 
 
+def visible_value(value: str) -> str:
+    """A value in plain characters, without unseen ones."""
+    return plain(normalize_text(value).visible)
+
+
 def home_number(written: str) -> str:
     """The digits of a telephone number as it is dialled at home in China, Britain, Australia or North America."""
     compact = value_shape(written).compact
     if len(compact) == 11 and _NORTH_AMERICAN.match(visible_value(written)):
         return compact[1:]
-    for form, front in _ABROAD:
-        if match := form.fullmatch(compact):
-            return front + match[1]
-    return compact
+    return next((front + match[1] for form, front in _ABROAD if (match := form.fullmatch(compact))), compact)
+
+
+def _other_variants(written: str, kind: str, score: float) -> list[KnownValue]:
+    """How what is no person is said again."""
+    form = to_lower(written)
+    if kind in _NUMBERED:
+        compact = value_shape(written).compact
+        compact = compact if any(map(str.isdigit, compact)) else ""
+        values = [KnownValue(form, kind, score, compact=compact)]
+        home = home_number(written).removeprefix("0") if kind == "PHONE_NUMBER" else compact
+        return values if home == compact or len(home) < 9 else [*values, KnownValue(home, kind, score, compact=home)]
+    forms, codes = [form], list[str]()
+    if kind == "HANDLE" and len(written.lstrip("@")) > LEAKING:
+        forms.append(form.lstrip("@"))
+    if kind == "ADDRESS":
+        # Streets (with the kind of street in full and short) and estates, and postcodes, British ones or a ZIP code.
+        if _HAN.search(written):
+            roads = (match.group() for name in ("road", "estate") for match in _RE[name].finditer(written))
+            forms += [road for road in roads if not _is_word(road)]
+        else:
+            for name, street in _STREET.findall(form):
+                forms += [f"{name} {other}" for other in (street, _SHORT.get(street), _LONG.get(street)) if other]
+        codes = ["".join(match.groups()) for match in _RE["postcode"].finditer(form)] or _RE["zip"].findall(written)
+    return [KnownValue(f, kind, score) for f in forms] + [KnownValue(c, kind, score, compact=c) for c in codes]
+
+
+def _name_variants(name: str, parts: NameParts, score: float) -> list[KnownValue]:
+    """How a person is called again."""
+    values, forms = [], []
+    han = _HAN.search(name) is not None
+    if len(name) > 1 and (han or " " in name):
+        cue = han and _is_word(name)
+        # The letters of a full name, as it is written in one word.
+        spoken = _WORD.findall(to_lower(name))
+        if han:
+            letters = name if not cue and len(spoken) == 1 and len(name) <= 4 else ""
+        else:
+            letters = "".join(spoken) if len(spoken) > 1 and all(len(word) > 1 for word in spoken) else ""
+        values.append(KnownValue(to_lower(name), "PERSON", score, needs_cue=cue, compact=letters))
+    if han:
+        core = "".join(p.text for p in parts.parts if p.role not in ("kept", "nick"))
+        told = [core] if len(core) < len(name) and _HAN.search(core) else []
+        told += [part.key for part in parts.with_role("given")]
+        forms = [to_lower(form) for form in told if len(form) > 1 and not _is_word(form)]
+    forms += [part.key for part in parts.with_role("foreign") if len(part.text) > 2]
+    values += [KnownValue(form, "PERSON", score) for form in forms]
+    for part in parts.with_role("latin_given", "latin_surname", "pinyin_given"):
+        key, surname = part.key, part.role == "latin_surname"
+        if len(key) < (5 if part.role == "pinyin_given" else 2) or key in name_words()["times"]:
+            continue
+        form = to_lower(plain(part.text))
+        unsure = len(key) == 2 or key in words().words
+        if unsure or (surname and (len(key) == 3 or key in name_words()["surname_words"])):
+            # What could be something else is meant with its capital alone.
+            values += [KnownValue(form, "PERSON", score, plain(part.text))] if part.text[0].isupper() else []
+        else:
+            values.append(KnownValue(form, "PERSON", score))
+    return values
+
+
+def _is_word(name: str) -> bool:
+    """Whether Chinese says it as a word too: 明天, 美丽, 文静."""
+    return not tags().get(name, "nr").startswith("nr")
+
+
+# --- The parts of a name: 张老师 is a surname and a title, "Dr Emily Carter's" a title, a given name and a surname ---
+
+Role = Literal["surname", "given", "nick", "doubled", "foreign", "latin_given", "latin_surname", "pinyin_surname",
+               "pinyin_given", "initial", "kept"]  # fmt: skip
+Gender = Literal["female", "male", "neutral"]
+
+_PIECE = re.compile(r"[^\W\d_]+(?:['’\-][^\W\d_]+)*\.?|[^\w\s]|\s+|[\w]", re.UNICODE)
+_ENDING = re.compile(r"(?<=..)['’]s\Z|\.\Z")
+# One or two syllables, roughly: the surname before them says the rest.
+_PINYIN = re.compile("(?:(?:zh|ch|sh|[bpmfdtnlgkhjqxrzcsyw])?[aeiouv]{1,3}(?:ng|n|r)?){1,2}")
+_PREFIXES = "小老阿大"
+_FEMALE_TITLES = re.compile("姐|妹|姨|婶|姑|嫂|奶|婆|妈|娘|女士|小姐|太太|夫人|姥姥|师姐|学姐")
+_MALE_TITLES = re.compile("哥|弟|叔|伯|爷|公|爸|先生|兄|学长|姥爷|大爷")
+
+
+@cache
+def name_words() -> dict[str, frozenset[str]]:
+    """The sets of words.toml: of characters where no space parts them."""
+    raw = read_data(Path(__file__).parent / "words.toml")
+    return {key: frozenset(value if key.endswith("characters") else value.split()) for key, value in raw.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class NamePart:
+    """A piece of a name as it is written, and what it is; `kept` pieces stay as they are."""
+
+    text: str
+    role: Role
+
+    @property
+    def key(self) -> str:
+        """What it is known by, in any format."""
+        return plain(self.text).lower().replace("’", "'")
+
+
+@dataclass(frozen=True, slots=True)
+class NameParts:
+    """A name in its parts; joined they are the name. `gender` is what its form of address says."""
+
+    parts: tuple[NamePart, ...]
+    gender: Gender = "neutral"
+
+    def with_role(self, *roles: Role) -> list[NamePart]:
+        """The parts that are one of these."""
+        return [part for part in self.parts if part.role in roles]
+
+
+def name_parts(names: Iterable[str]) -> dict[str, NameParts]:
+    """The parts of all names of a dialogue, each read with the others in mind: 文静 is a given name beside 张文静.
+
+    The order of the names makes no difference. By its parts a name is known again where it is said in another way, and
+    its surrogate keeps its form of address.
+    """
+    alone = {n: _chinese(n, frozenset()) if _HAN.search(n) else _latin(n, frozenset()) for n in sorted(set(names))}
+    givens = frozenset(p.key for n, own in alone.items() for p in own.with_role("given") if len(_HAN.findall(n)) > 2)
+    family = frozenset(p.key for n, own in alone.items() if not _HAN.search(n) for p in own.with_role("latin_surname"))
+    return {n: _chinese(n, givens) if _HAN.search(n) else _latin(n, family) for n in alone}
+
+
+def _chinese(name: str, givens: frozenset[str]) -> NameParts:
+    """A name that holds Han characters."""
+    titles = chinese_words("persons", "titles", "after_surname")
+    title = max((t for t in titles if name.endswith(t) and len(t) < len(name)), key=len, default="")
+    gender: Gender = "female" if _FEMALE_TITLES.search(title) else "male" if _MALE_TITLES.search(title) else "neutral"
+    core = name.removesuffix(title)
+    # 小 before a surname or a doubled name is a form of address: 小王, 小婷婷; in 小林志 it is none.
+    rest = core[1:]
+    called = len(rest) == 1 or rest in DOUBLE_SURNAMES or (len(rest) == 2 and rest[0] == rest[1])
+    prefix = core[0] if called and core[0] in _PREFIXES else ""
+    parts = _core(core.removeprefix(prefix), givens, addressed=bool(prefix))
+    around = [[NamePart(text, "kept")] if text else [] for text in (prefix, title)]
+    return NameParts((*around[0], *parts, *around[1]), gender)
+
+
+def _core(core: str, givens: frozenset[str], *, addressed: bool) -> list[NamePart]:
+    """The name itself, without what stands around it."""
+    if not all(_HAN.match(letter) for letter in core):
+        return _mixed(core)
+    if len(core) < 2 or core in DOUBLE_SURNAMES:
+        return [NamePart(core, "surname" if core in surnames() else "nick")] if core else []
+    if len(core) == 2 and core[0] == core[1]:
+        return [NamePart(core, "doubled")]
+    if core in givens or addressed:
+        return [NamePart(core, "given")]
+    if looks_foreign(core) and (len(core) > 3 or core[0] not in SURNAMES):
+        return [NamePart(core, "foreign")]
+    # Two characters that begin like a rarer surname may be said as a given name: 文静, 安琪.
+    alone = core in chinese_words("persons", "nicknames", "given") and core[0] not in SURNAMES[:60]
+    if core[:2] in DOUBLE_SURNAMES and len(core) <= 4:
+        family: tuple[str, ...] = (core[:2],)
+    elif len(core) == 4 and core[0] in SURNAMES and core[1] in SURNAMES:  # 王李思琪: both parents'
+        family = (core[0], core[1])
+    elif len(core) > 3:
+        return [NamePart(core, "foreign")]
+    else:
+        family = (core[0],) if core[0] in surnames() and not alone else ()
+    given = core[len("".join(family)) :]
+    return [*(NamePart(surname, "surname") for surname in family), NamePart(given, "given")]
+
+
+def _mixed(core: str) -> list[NamePart]:
+    """Han and other characters: 买买提·阿不都, Vivian姐, 阿May."""
+    parts: list[NamePart] = []
+    runs = re.findall("[\u4e00-\u9fff]+|[^\u4e00-\u9fff]+", core)
+    dotted = any(run.strip() in "·•・‧.-" for run in runs if not _HAN.match(run))
+    for run in runs:
+        if _HAN.match(run):
+            short = len(run) == 1 and not dotted
+            role: Role = "kept" if short and run in _PREFIXES else "nick" if short else "foreign"
+            parts.append(NamePart(run, role))
+        else:
+            parts += _latin(run, frozenset()).parts
+    return parts
+
+
+def _latin(name: str, family: frozenset[str]) -> NameParts:
+    """A name in Latin (or other) letters."""
+    lists = name_words()
+    pieces = _PIECE.findall(name)
+    keys = [plain(piece).lower().rstrip(".") for piece in pieces]
+    spoken = [at for at, piece in enumerate(pieces) if piece[0].isalpha()]
+    gender: Gender = "neutral"
+    titled = False
+    while len(spoken) > 1 and keys[spoken[0]] in lists["male"] | lists["female"] | lists["neutral"]:
+        title = keys[spoken.pop(0)]
+        gender = "male" if title in lists["male"] else "female" if title in lists["female"] else "neutral"
+        titled = titled or title in lists["before_surnames"]
+    names = [
+        at
+        for at in spoken
+        if keys[at] not in lists["particles"] or len(spoken) == 1 or (pieces[at][0].isupper() and len(keys[at]) == 1)
+    ]
+    first, *others = [keys[at] for at in names] or [""]
+    roles: dict[int, Role] = {at: "initial" if len(keys[at]) == 1 else "latin_given" for at in names}
+    pinyin = all(_PINYIN.fullmatch(key.replace("-", "").replace("'", "")) for key in others)
+    if len(others) in (1, 2) and first in sections("foreign_names")["pinyin_surnames"] and pinyin:
+        roles |= dict.fromkeys(names, "pinyin_given")
+        roles[names[0]] = "pinyin_surname"
+    elif len(names) == 1:
+        roles[names[0]] = "latin_surname" if titled or first in family else "latin_given"
+    elif others and len(others[-1]) > 1:
+        roles[names[-1]] = "latin_surname"
+    parts = []
+    for at, piece in enumerate(pieces):
+        role = roles.get(at, "kept")
+        ended = None if role in ("kept", "initial") else _ENDING.search(piece)
+        parts.append(NamePart(piece[: ended.start() if ended else None], role))
+        parts += [NamePart(ended[0], "kept")] if ended else []
+    return NameParts(tuple(parts), gender)
+
+
+def chinese_gender(given: str) -> Gender:
+    """What the characters of a given name say, the last before the others."""
+    for letter in reversed(given):
+        if letter in name_words()["female_characters"]:
+            return "female"
+        if letter in name_words()["male_characters"]:
+            return "male"
+    return "neutral"
