@@ -16,7 +16,7 @@ import random
 from collections.abc import Iterator
 from pathlib import Path
 
-from h2htalk.rounds.argilla.dataset_settings import record_ids
+from h2htalk.rounds.argilla.datasets import record_ids
 from h2htalk.rounds.items import Item
 from h2htalk.rounds.questions import Question
 from h2htalk.rounds.round_folder import RoundFolder

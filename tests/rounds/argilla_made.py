@@ -13,7 +13,7 @@ import pytest
 from argilla_double import OWNER_KEY, ArgillaDouble
 
 from h2htalk.rounds.argilla import client
-from h2htalk.rounds.argilla.dataset_settings import record_id
+from h2htalk.rounds.argilla.datasets import record_id
 from h2htalk.rounds.argilla.platform import ArgillaPlatform
 from h2htalk.rounds.assignment.assignments import AssignmentSet
 from h2htalk.rounds.lifecycle import open_round

@@ -10,7 +10,7 @@ from h2htalk.data.files import json_line, read_json_object, reading
 from h2htalk.errors import RoundError, counted, quoted
 from h2htalk.rounds.annotators import Annotator
 from h2htalk.rounds.argilla.client import ArgillaClient
-from h2htalk.rounds.argilla.dataset_settings import workspace_name
+from h2htalk.rounds.argilla.datasets import workspace_name
 from h2htalk.rounds.round_folder import RoundState
 
 LOGINS, ACCOUNTS = "argilla_logins.csv", "argilla_accounts.json"
@@ -109,12 +109,9 @@ def add_annotators(
 ) -> tuple[Accounts, list[str]]:
     """Give every active annotator an account, and add it to the workspaces (name -> id) of their languages.
 
-    Returns:
-        The accounts, and messages for the manager. Existing accounts keep their passwords; the passwords of new ones
-        are written to private/argilla_logins.csv before the accounts are created.
-
-    Raises:
-        RoundError: a name belongs to an owner or admin, or the key may not create an account.
+    Existing accounts keep their passwords; those of new ones are written to private/argilla_logins.csv. Return also
+    messages for the manager; raise RoundError if a name belongs to an owner or admin, or the key may not create an
+    account.
     """
     annotators, messages, private = state.annotators, list[str](), state.folder.private
     accounts = read_accounts(client, state, workspace_ids.values())
@@ -129,7 +126,14 @@ def add_annotators(
         client.require_owner(
             f"no account in the round's workspaces for {', '.join(missing)}, and only an owner can create one"
         )
-        passwords = _passwords(state, missing)
+        # Stored before the accounts exist, and kept by an attempt after an interruption. No text contains a comma.
+        with reading(private / LOGINS):
+            exists = (private / LOGINS).exists()
+            lines = (private / LOGINS).read_text(encoding="utf-8").splitlines()[1:] if exists else []
+        passwords = {name: secrets.token_urlsafe(PASSWORD_BYTES) for name in missing}
+        passwords |= {name: password for name, _, password in (line.partition(",") for line in lines)}
+        rows = "".join(f"{name},{password}\n" for name, password in passwords.items())
+        state.folder.write_private(LOGINS, f"name,password\n{rows}")
         for name in missing:
             account = {"username": name, "first_name": name, "password": passwords[name], "role": "annotator"}
             client.call("POST", "/api/v1/users", account, allowed=(409,))
@@ -173,18 +177,3 @@ def describe_accounts(client: ArgillaClient, state: RoundState, accounts: Accoun
         "earlier count. Create the account again with `h2htalk round open` and the same options, or assign the "
         "items to others with `h2htalk round reopen --without NAME`"
     ]
-
-
-def _passwords(state: RoundState, names: Iterable[str]) -> dict[str, str]:
-    """Return passwords of new accounts, stored before the accounts exist; an interrupted attempt keeps them.
-
-    Neither names nor passwords contain a comma.
-    """
-    path = state.folder.private / LOGINS
-    with reading(path):
-        lines = path.read_text(encoding="utf-8").splitlines()[1:] if path.exists() else []
-    passwords = {name: password for name, _, password in (line.partition(",") for line in lines)}
-    passwords = {name: secrets.token_urlsafe(PASSWORD_BYTES) for name in names} | passwords
-    rows = "".join(f"{name},{password}\n" for name, password in passwords.items())
-    state.folder.write_private(LOGINS, f"name,password\n{rows}")
-    return passwords

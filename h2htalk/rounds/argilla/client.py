@@ -63,20 +63,11 @@ class ArgillaClient:
         allowed: Collection[int] = (),
         key: str = "",
     ) -> tuple[int, Any]:
-        """Send a request, and repeat it while the server does not answer: all our requests may be sent twice.
+        """Send a request, and return the status and the JSON of the reply (None if it is empty).
 
-        Args:
-            method, path: such as "PUT", "/api/v1/...".
-            body: JSON value.
-            params: query of the URL.
-            allowed: statuses above 399 that are returned.
-            key: of another account in whose name the request is sent.
-
-        Returns:
-            The status, and the JSON of the reply (None if it is empty).
-
-        Raises:
-            RoundError: the server does not answer, refuses, or fails.
+        It is repeated while the server does not answer: all our requests may be sent twice. `allowed` are statuses
+        above 399 that are returned. With the `key` of another account the request is sent in its name. Raise RoundError
+        if the server does not answer, refuses, or fails.
         """
         headers = {KEY_HEADER: key} if key else None
         end, pause, failures = time.monotonic() + self.retry_seconds, 0.2, 0
@@ -97,9 +88,20 @@ class ArgillaClient:
                 )
             time.sleep(pause)
             pause = min(2 * pause, 2.0)
-        if reply.status_code >= 400 and reply.status_code not in allowed:
-            raise RoundError(f"{self.url}: {_refusal(f'{method} {path}', reply)}")
-        return reply.status_code, _read_json(reply)
+        if (status := reply.status_code) >= 400 and status not in allowed:
+            request, reason = f"{method} {path}", shorten(ascii(reply.text), 300)
+            problem = f"{request} was refused with {status}: {reason}"
+            if status == 401:
+                problem = f"rejects the key in {KEY}; the owner's key is on the web page under My settings"
+            elif status == 403:
+                problem = f"{request}: not allowed for this key; use an owner's"
+            elif status >= 500:
+                problem = (
+                    f"{request} failed with {status}: {reason}; check the server's search engine, Redis and disk, then "
+                    "repeat the command: it keeps what is stored already"
+                )
+            raise RoundError(f"{self.url}: {problem}")
+        return status, _read_json(reply)
 
     def ask_search_engine(self, path: str) -> Any:
         """Return the JSON at a path that needs the search engine, asked once; None if the engine does not answer."""
@@ -118,17 +120,26 @@ class ArgillaClient:
 def connect(retry_seconds: float = RETRY_SECONDS) -> ArgillaClient:
     """Connect to the server in ARGILLA_API_URL with the key in ARGILLA_API_KEY.
 
-    `retry_seconds`: seconds of retries after the first answer; before it at most `FIRST_RETRY_SECONDS`.
-
-    Raises:
-        RoundError: the server does not answer, is another program or version, or the key is not an owner's or admin's.
+    `retry_seconds`: seconds of retries after the first answer; before it at most `FIRST_RETRY_SECONDS`. Raise
+    RoundError if the server does not answer, is another program or version, or the key is no owner's or admin's.
     """
     address, key = _read_environment()
     headers, timeout = {KEY_HEADER: key, **hub_headers(address)}, httpx.Timeout(TIMEOUT, connect=FIRST_RETRY_SECONDS)
     url = str(httpx.URL(address).copy_with(userinfo=b"", query=None, fragment=None))
     http = httpx.Client(base_url=address, timeout=timeout, headers=headers)
     client = ArgillaClient(http, url, "", min(retry_seconds, FIRST_RETRY_SECONDS))
-    _require_version(*client.call("GET", "/api/v1/version", allowed=range(400, 600)), url)
+    status, body = client.call("GET", "/api/v1/version", allowed=range(400, 600))
+    version = body.get("version") if isinstance(body, dict) else None
+    if status != 200 or not isinstance(version, str):
+        raise RoundError(
+            f"{url} is not an Argilla server (/api/v1/version returns {status}); check {URL}"
+            + ("; it redirects: try https:// or http://" if 300 <= status < 400 else "")
+            + (f"; a private Space needs a token of the Hub in {TOKEN}" if SPACES in url else "")
+        )
+    if not version.startswith(f"{VERSION}."):
+        raise RoundError(
+            f"{url} runs Argilla {version[:20]}, but rounds need {VERSION}.*; use a server of that version"
+        )
     client = replace(client, retry_seconds=retry_seconds)
     user = client.get("/api/v1/me")
     if user["role"] not in _ROLES:
@@ -146,21 +157,6 @@ def require_search_engine(client: ArgillaClient) -> None:
             f"{client.url}: the server's search engine does not answer, so annotators see nothing; start it, then "
             "repeat the command"
         )
-
-
-def _refusal(request: str, reply: httpx.Response) -> str:
-    """Return a message about a refused or failed request."""
-    reason = shorten(ascii(reply.text), 300)
-    if reply.status_code == 401:
-        return f"rejects the key in {KEY}; the owner's key is on the web page under My settings"
-    if reply.status_code == 403:
-        return f"{request}: not allowed for this key; use an owner's"
-    if reply.status_code >= 500:
-        return (
-            f"{request} failed with {reply.status_code}: {reason}; check the server's search engine, Redis and disk, "
-            "then repeat the command: it keeps what is stored already"
-        )
-    return f"{request} was refused with {reply.status_code}: {reason}"
 
 
 def _read_json(reply: httpx.Response) -> Any:
@@ -203,17 +199,3 @@ def hub_headers(address: str) -> dict[str, str]:
     if not _is_token(token):
         raise RoundError(f"{TOKEN} contains invalid characters; copy it again from the Hub's settings")
     return {"Authorization": f"Bearer {token}"}
-
-
-def _require_version(status: int, body: Any, url: str) -> None:
-    version = body.get("version") if isinstance(body, dict) else None
-    if status != 200 or not isinstance(version, str):
-        raise RoundError(
-            f"{url} is not an Argilla server (/api/v1/version returns {status}); check {URL}"
-            + ("; it redirects: try https:// or http://" if 300 <= status < 400 else "")
-            + (f"; a private Space needs a token of the Hub in {TOKEN}" if SPACES in url else "")
-        )
-    if not version.startswith(f"{VERSION}."):
-        raise RoundError(
-            f"{url} runs Argilla {version[:20]}, but rounds need {VERSION}.*; use a server of that version"
-        )

@@ -20,26 +20,24 @@ from h2htalk.rounds.argilla.accounts import (
     workspaces,
 )
 from h2htalk.rounds.argilla.client import RETRY_SECONDS, ArgillaClient, connect, require_search_engine
-from h2htalk.rounds.argilla.dataset_settings import (
-    RoundContent,
-    RoundDataset,
-    read_guidelines,
-    record_ids,
-    round_content,
-    round_datasets,
-    workspace_name,
-)
 from h2htalk.rounds.argilla.datasets import (
     REPAIR,
+    RoundContent,
+    RoundDataset,
     datasets_in,
     describe_changes,
     describe_edited,
     describe_index,
     describe_missing,
     ensure_dataset,
+    read_guidelines,
+    record_ids,
     records_of,
     require_free,
     require_indexed,
+    round_content,
+    round_datasets,
+    workspace_name,
 )
 from h2htalk.rounds.argilla.read_annotations import ArgillaResponse, read_responses, responses_of
 from h2htalk.rounds.argilla.record_publishing import AdvanceDiscards, publish_records

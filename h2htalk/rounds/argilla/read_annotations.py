@@ -72,15 +72,9 @@ def read_responses(
 ) -> tuple[Collected, set[tuple[str, str, str]]]:
     """Return the annotations and skips of annotators, and messages on responses that cannot be counted.
 
-    If an annotator got an item in two assignment sets, the last submitted response counts.
-
-    Args:
-        state, responses: the round, and the responses of all its datasets.
-        annotators: user id -> annotator. `names`: user id -> name, of all users.
-        discarded: (dataset, item, annotator id) discarded in advance: no skips unless the annotator has responded.
-
-    Returns:
-        What was read, and those of `discarded` that were answered since: a later discard is the annotator's own.
+    If an annotator got an item in two assignment sets, the last submitted response counts. `annotators` and `names`, of
+    all users, are by user id. `discarded`, (dataset, item, annotator id), were discarded in advance: they are no skips
+    unless the annotator has responded. Those that were answered since are returned: a later discard is their own.
     """
     items = {item.id: item for item in state.items}
     mistakes: list[Message] = []

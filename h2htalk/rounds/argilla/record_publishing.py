@@ -18,8 +18,7 @@ from h2htalk.data.subtasks import SUBTASKS
 from h2htalk.errors import RoundError
 from h2htalk.rounds.argilla.accounts import Accounts
 from h2htalk.rounds.argilla.client import ArgillaClient
-from h2htalk.rounds.argilla.dataset_settings import FIELD, RoundContent, RoundDataset, displayed, record_id
-from h2htalk.rounds.argilla.datasets import records_of
+from h2htalk.rounds.argilla.datasets import FIELD, RoundContent, RoundDataset, displayed, record_id, records_of
 from h2htalk.rounds.assignment.assignments import is_eligible
 from h2htalk.rounds.items import Item
 
@@ -62,11 +61,8 @@ def publish_records(
 ) -> tuple[int, list[str]]:
     """Create missing records of items in `needed`, and discard and restore items for annotators.
 
-    Returns:
-        The number of new records, and messages for the manager.
-
-    Raises:
-        RoundError: the server fails, or a record displays another text.
+    Return the number of new records, and messages for the manager; raise RoundError if the server fails, or a record
+    displays another text.
     """
     state, path = content.state, f"/api/v1/datasets/{dataset['id']}"
     # A model's free text is not suggested.
@@ -146,13 +142,9 @@ def record_for(
     suggest: bool,
     discarded: Collection[str],
 ) -> dict[str, Any]:
-    """Return a record as the server accepts it.
+    """Return a record as the server accepts it, discarded in advance for the ids of users in `discarded`.
 
-    Args:
-        id, item, planned: `record_id`, what it displays, and its dataset.
-        question_ids: question name -> id on the server, of questions with choices.
-        suggest: whether annotators see a model's suggestions and the proposed subtask.
-        discarded: ids of users for whom the item is discarded in advance.
+    With `suggest`, annotators see the proposed subtask, and a model's suggestions for the questions in `question_ids`.
     """
     record: dict[str, Any] = {
         "external_id": id,

@@ -27,7 +27,7 @@ from h2htalk.rounds.aggregation.decisions import TIE, decide
 from h2htalk.rounds.annotations import Annotation
 from h2htalk.rounds.annotators import annotator_id
 from h2htalk.rounds.argilla.client import connect
-from h2htalk.rounds.argilla.dataset_settings import record_ids
+from h2htalk.rounds.argilla.datasets import record_ids
 from h2htalk.rounds.lifecycle import close_round, open_round, round_status
 from h2htalk.rounds.questions import QUESTIONS, SKIPPED
 from h2htalk.rounds.round_folder import RoundFolder

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from h2htalk.data.languages import LANGUAGES, Language
-from h2htalk.rounds.argilla.dataset_settings import (
+from h2htalk.rounds.argilla.datasets import (
     MAX_DESCRIPTION,
     MAX_TITLE,
     PAGE_TEXTS,

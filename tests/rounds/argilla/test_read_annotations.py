@@ -27,9 +27,7 @@ def said(status: str = "submitted", *, when: str = "2030-01-01", dataset: str = 
 
 
 def read(
-    *responses: ArgillaResponse,
-    questions: tuple[Question, ...] = QUESTIONS["safety"],
-    item: Item = ITEM,
+    *responses: ArgillaResponse, questions: tuple[Question, ...] = QUESTIONS["safety"], item: Item = ITEM
 ) -> Collected:
     spec = RoundSpec("safety", "items.jsonl")
     state = RoundState(RoundFolder(Path()), {"name": "round"}, spec, (item,), questions, (ANN,), (), (), {}, {}, {})
@@ -71,11 +69,7 @@ def test_missing_conditional_answers_are_noted() -> None:
 
 def test_withdrawn_answers_are_none() -> None:
     found = read(said(**SAFE, comment=""))
-    assert {one.question for one in found.annotations if one.value is None} == {
-        "violations",
-        "comment",
-        SKIPPED,
-    }
+    assert {one.question for one in found.annotations if one.value is None} == {"violations", "comment", SKIPPED}
     found = read(said("draft", **SAFE))
     assert values(found) == {}
     assert found.started == {("a", "111")}
@@ -102,9 +96,6 @@ def test_choices_of_other_items_are_mistakes() -> None:
 def test_other_records_are_ignored_and_times_are_utc() -> None:
     response = {"user_id": "u1", "status": "submitted", "values": {"keep": {"value": "keep"}},
                 "updated_at": "2030-01-02T03:04:05.678901"}  # fmt: skip
-    records = [
-        {"external_id": "r-a", "responses": [response]},
-        {"external_id": "else", "responses": [response]},
-    ]
+    records = [{"external_id": "r-a", "responses": [response]}, {"external_id": "else", "responses": [response]}]
     (found,) = responses_of("w1", records, {"r-a": "a"})
     assert (found.item, found.values, found.when) == ("a", {"keep": "keep"}, "2030-01-02T03:04:05.678+00:00")
