@@ -38,15 +38,10 @@ class Agreement:
 
 
 def agreement_of(votes: Iterable[Vote] | VoteTable, level: Level, seed: int = 0) -> Agreement:
-    """Return Krippendorff's alpha by the library `krippendorff`; the number of votes per item may vary.
+    """Return Krippendorff's alpha of the votes on one question by the library `krippendorff`; items may vary in votes.
 
-    Args:
-        votes: votes on one question.
-        level: `nominal` for labels; `ordinal` for ratings, whose labels are numbers as text.
-        seed: seed of the resamples.
-
-    Returns:
-        Figures rounded to 6 (alpha) and 4 digits. Memory: about 32 bytes * items * labels^2.
+    The level is `ordinal` for ratings, whose labels are numbers as text. Figures are rounded to 6 (alpha) and 4 digits.
+    Memory: about 32 bytes * items * labels^2.
     """
     import numpy as np
 
@@ -91,7 +86,15 @@ def _interval(counts: Any, level: Level, seed: int) -> tuple[float, float] | Non
     block = max(1, 20_000_000 // len(kinds))  # bounds the memory
     for start in range(0, RESAMPLES, block):
         drawn = rng.multinomial(items, often / items, size=min(block, RESAMPLES - start))
-        alphas.append(_alphas((drawn.astype(np.float64) @ pairs).reshape(-1, labels, labels), level))
+        coincidences = (drawn.astype(np.float64) @ pairs).reshape(-1, labels, labels)
+        each = coincidences.sum(axis=2)
+        # Between ratings the distance is the number of ratings between them, those at the two values counted half.
+        place = each.cumsum(axis=1) - each / 2 if level == "ordinal" else None
+        distance = 1 - np.eye(labels)[None] if place is None else (place[:, :, None] - place[:, None, :]) ** 2
+        observed = (coincidences * distance).sum(axis=(1, 2))
+        chance = (each[:, :, None] * each[:, None, :] * distance).sum(axis=(1, 2))
+        with np.errstate(invalid="ignore", divide="ignore"):
+            alphas.append(1 - (each.sum(axis=1) - 1) * observed / chance)
     defined = np.concatenate(alphas)
     defined = defined[np.isfinite(defined)]
     if not len(defined):
@@ -99,21 +102,3 @@ def _interval(counts: Any, level: Level, seed: int) -> tuple[float, float] | Non
     tail = 100 * (1 - CONFIDENCE) / 2
     low, high = np.percentile(defined, [tail, 100 - tail]).round(4).tolist()
     return low, high
-
-
-def _alphas(coincidences: Any, level: Level) -> Any:
-    """Return alpha of each coincidence matrix, shape (resamples, labels, labels); nan if undefined."""
-    import numpy as np
-
-    each = coincidences.sum(axis=2)
-    if level == "nominal":
-        distance = 1 - np.eye(each.shape[1])[None]
-    else:
-        # Number of ratings between two values, those at the two values counted half.
-        place = each.cumsum(axis=1) - each / 2
-        distance = (place[:, :, None] - place[:, None, :]) ** 2
-    total = each.sum(axis=1)
-    observed = (coincidences * distance).sum(axis=(1, 2))
-    chance = (each[:, :, None] * each[:, None, :] * distance).sum(axis=(1, 2))
-    with np.errstate(invalid="ignore", divide="ignore"):
-        return 1 - (total - 1) * observed / chance

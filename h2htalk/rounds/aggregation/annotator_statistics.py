@@ -88,7 +88,13 @@ def annotator_statistics(
     found, skipped = list(by_key.values()), Counter(annotator for _, annotator in skips(by_key))
     answered = Counter(annotator for _, annotator in {one.key[:2] for one in found if one.question != SKIPPED})
     consensus = _consensus([_answers(question.name, found) for question in questions if question.form == "label"])
-    gold = _gold(items, [question.name for question in questions if question.form != "text"], found)
+    right = {(item.id, name): value for item in items for name, value in item.gold.items()}
+    checked = {question.name for question in questions if question.form != "text"}
+    gold = _shares(
+        (one.annotator, _is_right(one.value, right[one.item, one.question]))
+        for one in found
+        if one.question in checked and (one.item, one.question) in right and one.value is not None
+    )
     seconds, warnings = _seconds_per_item(found), annotator_warnings(items, questions, found)
     return [
         AnnotatorStatistics(
@@ -165,20 +171,10 @@ def _consensus(questions: Sequence[Answers]) -> dict[str, Share]:
     return _shares(results)
 
 
-def _gold(items: Iterable[Item], questions: Sequence[str], annotations: Iterable[Annotation]) -> dict[str, Share]:
-    def is_right(value: Value, gold: Value) -> bool:
-        if isinstance(gold, int) and isinstance(value, int):
-            return abs(value - gold) <= 1
-        return set(value) == set(gold) if isinstance(gold, tuple) and isinstance(value, tuple) else value == gold
-
-    right = {
-        (item.id, question): item.gold[question] for item in items for question in questions if question in item.gold
-    }
-    return _shares(
-        (one.annotator, is_right(one.value, right[one.item, one.question]))
-        for one in annotations
-        if (one.item, one.question) in right and one.value is not None
-    )
+def _is_right(value: Value, gold: Value) -> bool:
+    if isinstance(gold, int) and isinstance(value, int):
+        return abs(value - gold) <= 1
+    return set(value) == set(gold) if isinstance(gold, tuple) and isinstance(value, tuple) else value == gold
 
 
 def _seconds_per_item(annotations: Iterable[Annotation]) -> dict[str, dict[str, float]]:
@@ -214,13 +210,19 @@ def annotator_warnings(
     read = {(one.annotator, one.item) for one in found if one.question != SKIPPED}
     for annotator, gaps in _seconds_per_item(found).items():
         timed = {item: gap for item, gap in gaps.items() if (annotator, item) in read}
-        warnings[annotator] += _too_fast(timed, by_id)
+        fast = [item for item, gap in timed.items() if gap < min_reading_seconds(by_id[item])]
+        if len(timed) >= MIN_ITEMS and 2 * len(fast) >= len(timed):
+            median = statistics.median(timed[item] for item in fast)
+            needed = statistics.median(min_reading_seconds(by_id[item]) for item in fast)
+            warnings[annotator].append(
+                f"too fast: {len(fast)} of {len(timed)} timed items were answered faster than they can be read (median "
+                f"{median:.0f} s; reading at {MAX_SPEEDUP} times the usual speed takes {needed:.0f} s)"
+            )
     for annotator, warning in _equal_ratings([question.name for question in questions if question.ratings], found):
         warnings[annotator].append(warning)
-    for question in questions:
-        if question.decided:
-            for annotator, warning in _slight_agreement(question.name, _answers(question.name, found)):
-                warnings[annotator].append(warning)
+    for question in (question for question in questions if question.decided):
+        for annotator, warning in _slight_agreement(question.name, _answers(question.name, found)):
+            warnings[annotator].append(warning)
     return {annotator: tuple(theirs) for annotator, theirs in warnings.items() if theirs}
 
 
@@ -229,17 +231,6 @@ def min_reading_seconds(item: Item) -> float:
     texts = [*(turn.content for turn in item.turns), *(text for _, text in item.context)]
     length = sum(map(len, (*texts, item.response, item.reference)))
     return 60 * length / (find_language(item.language).reading_speed * MAX_SPEEDUP)
-
-
-def _too_fast(timed: Mapping[str, float], items: Mapping[str, Item]) -> Iterator[str]:
-    fast = [item for item, gap in timed.items() if gap < min_reading_seconds(items[item])]
-    if len(timed) >= MIN_ITEMS and 2 * len(fast) >= len(timed):
-        median = statistics.median(timed[item] for item in fast)
-        needed = statistics.median(min_reading_seconds(items[item]) for item in fast)
-        yield (
-            f"too fast: {len(fast)} of {len(timed)} timed items were answered faster than they can be read (median "
-            f"{median:.0f} s; reading at {MAX_SPEEDUP} times the usual speed takes {needed:.0f} s)"
-        )
 
 
 def _equal_ratings(names: Sequence[str], annotations: Iterable[Annotation]) -> Iterator[tuple[str, str]]:

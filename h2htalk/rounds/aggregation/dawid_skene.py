@@ -37,38 +37,44 @@ def dawid_skene(votes: Iterable[Vote] | VoteTable, *, iterations: int | None = N
     Annotators start with an accuracy of 0.7, labels with equal priors; nothing is random. With one annotator the
     posterior stays 0.7, with one label it is 1. Probabilities within 1e-9 of each other are a tie.
 
-    Args:
-        votes: votes as for `majority`.
-        iterations: number of E-steps, 1 or more; None: until the fit has converged. 20 reproduce published results
-            (Zheng et al., PVLDB 10(5), 2017).
+    `iterations` is the number of E-steps, 1 or more; None: until the fit has converged. 20 reproduce published results
+    (Zheng et al., PVLDB 10(5), 2017). Memory: 8 bytes * labels * (items + 3 votes' columns + annotators * labels).
     """
     table = tabulate(votes)
-    return leading_labels(table, _fit(table, iterations).T) if len(table) else {}
-
-
-def _fit(table: VoteTable, iterations: int | None) -> Numbers:
-    """Return the probability of each label for each item, shape (labels, items).
-
-    Memory: 8 bytes * labels * (items + 3 votes' columns + annotators * labels).
-    """
-    count = len(table.labels)
+    if not len(table):
+        return {}
+    count, items = len(table.labels), len(table.items)
     if count == 1:
-        return np.ones((1, len(table.items)))
+        return leading_labels(table, np.ones((items, 1)))
     start = np.full((count, len(table.annotators), count), (1 - START) / (count - 1))
     start[np.arange(count), :, np.arange(count)] = START
     priors, confusions = np.full(count, 1 / count), start
     cells = table.annotator * count + table.label
-    sizes = np.bincount(table.item, minlength=len(table.items))
-    busiest = int(np.bincount(table.annotator).max())
-    before, converged = -math.inf, False
+    sizes = np.bincount(table.item, minlength=items)
+    busiest = max(items, int(np.bincount(table.annotator).max()))
+    before = -math.inf
     for _ in range(iterations or MAX_ITERATIONS):
-        chances, likelihood = _expect(table, cells, int(sizes.max()), priors, confusions)
-        converged = iterations is None and abs(likelihood - before) < TOLERANCE * len(table)
-        before = likelihood
-        if converged:
+        # E: a probability of 0 excludes a label (log: -inf), but never all of them: the most probable label of an item
+        # has at least 1/K, and the item itself counts in the confusions of its annotators at that label.
+        with np.errstate(divide="ignore"):
+            logs = round_to_grid(np.log(confusions), int(sizes.max())).reshape(count, -1)
+            scores = np.repeat(np.log(priors)[:, None], items, axis=1)
+        for k in range(count):
+            scores[k] += np.bincount(table.item, weights=logs[k][cells], minlength=items)
+        best = scores.max(axis=0)
+        weights = np.exp(scores - best)
+        total = round_to_grid(weights, count).sum(axis=0)
+        chances = weights / total
+        likelihood = float(round_to_grid(best + np.log(total), items).sum())
+        if iterations is None and abs(likelihood - before) < TOLERANCE * len(table):
             break
-        priors, confusions = _maximise(chances, cells, sizes, busiest, start)
-    return chances
+        before = likelihood
+        # M: an annotator without items of a label keeps the initial confusions for it.
+        even = round_to_grid(chances, busiest)
+        seen = np.stack([np.bincount(cells, np.repeat(row, sizes), start[0].size) for row in even]).reshape(start.shape)
+        of_label = seen.sum(axis=2, keepdims=True)
+        priors, confusions = even.sum(axis=1) / items, np.divide(seen, of_label, where=of_label > 0, out=start.copy())
+    return leading_labels(table, chances.T)
 
 
 def round_to_grid(values: Numbers, terms: int) -> Numbers:
@@ -82,36 +88,3 @@ def round_to_grid(values: Numbers, terms: int) -> Numbers:
         return values
     step = math.ldexp(1.0, math.frexp(largest * terms)[1] - 52)
     return np.asarray(np.rint(values / step) * step)
-
-
-def _expect(
-    table: VoteTable, cells: npt.NDArray[np.int64], largest: int, priors: Numbers, confusions: Numbers
-) -> tuple[Numbers, float]:
-    """Return the probabilities of labels, and the log-likelihood.
-
-    A probability of 0 excludes a label (log: -inf), but never all of them: the most probable label of an item has at
-    least 1/K, and the item itself counts in the confusions of its annotators at that label.
-    """
-    count, items = len(priors), len(table.items)
-    with np.errstate(divide="ignore"):
-        logs = round_to_grid(np.log(confusions), largest).reshape(count, -1)
-        scores = np.repeat(np.log(priors)[:, None], items, axis=1)
-    for k in range(count):
-        scores[k] += np.bincount(table.item, weights=logs[k][cells], minlength=items)
-    best = scores.max(axis=0)
-    weights = np.exp(scores - best)
-    total = round_to_grid(weights, count).sum(axis=0)
-    return weights / total, float(round_to_grid(best + np.log(total), items).sum())
-
-
-def _maximise(
-    chances: Numbers, cells: npt.NDArray[np.int64], sizes: npt.NDArray[np.int64], busiest: int, start: Numbers
-) -> tuple[Numbers, Numbers]:
-    """Return priors and confusions; an annotator without items of a label keeps the initial confusions for it."""
-    items = chances.shape[1]
-    even = round_to_grid(chances, max(items, busiest))
-    weights = np.stack([np.bincount(cells, np.repeat(row, sizes), start[0].size) for row in even])
-    weights = weights.reshape(start.shape)
-    total = weights.sum(axis=2, keepdims=True)
-    confusions = np.divide(weights, total, where=total > 0, out=start.copy())
-    return even.sum(axis=1) / items, confusions

@@ -12,7 +12,7 @@ from typing import Any
 
 from h2htalk.distributions import CONFIDENCE, Interval, t_quantile
 from h2htalk.rounds.aggregation.dawid_skene import dawid_skene
-from h2htalk.rounds.aggregation.votes import Vote, VoteResult, majority, tabulate
+from h2htalk.rounds.aggregation.votes import Vote, majority, tabulate
 from h2htalk.rounds.annotations import Annotation, Annotations
 from h2htalk.rounds.items import Item
 from h2htalk.rounds.questions import Question
@@ -68,12 +68,10 @@ def decide(
     overlap: int,
     threshold: float | None = None,
 ) -> list[Decision]:
-    """Decide every question on every item, sorted by item; gold items are not decided, nor are comments.
+    """Decide every question on every item by valid annotations, sorted by item; not gold items, nor comments.
 
-    Args:
-        items, questions, annotations: those of the round; the annotations are the valid ones.
-        overlap: annotators per item; a majority of one among more votes has the rule `one more annotation`.
-        threshold: Dawid-Skene decides a tie for a tied label with at least this posterior, 0 to 1. None: never.
+    A majority of one among more votes than the overlap has the rule `one more annotation`. Dawid-Skene decides a tie
+    for a tied label with at least the posterior `threshold`, 0 to 1; None: never.
     """
     made: dict[tuple[str, str], Decision] = {}
     for question in questions:
@@ -82,7 +80,18 @@ def decide(
             table = tabulate(votes_on(question, annotations))
             counted, modelled = majority(table), dawid_skene(table)
             for item, result in counted.items():
-                decision = _label_decision(item, question.name, result, modelled[item], overlap, threshold)
+                model = modelled[item]
+                figures = result.support, result.votes, model.label, round(model.posterior, 6)
+                decision = Decision(item, question.name, result.label, MAJORITY, *figures)
+                if result.label is not None:
+                    second = max((share for label, share in result.chances.items() if label != result.label), default=0)
+                    if result.votes > overlap and result.support - round(second * result.votes) == 1:
+                        decision = replace(decision, rule=ONE_MORE)
+                elif threshold is not None and model.label in result.tied and model.posterior >= threshold:
+                    # Only a tied label can win by its posterior, which does not overrule the count.
+                    decision = replace(decision, label=model.label, rule=DAWID_SKENE)
+                else:
+                    decision = replace(decision, rule=TIE, tied=result.tied)
                 made[item, question.name] = decision
             continue
         values: dict[str, list[Any]] = {}
@@ -109,23 +118,6 @@ def decide(
     return decided
 
 
-def _label_decision(
-    item: str, question: str, counted: VoteResult, modelled: VoteResult, overlap: int, threshold: float | None
-) -> Decision:
-    """Return the majority, or a tie; only a tied label can win by its posterior, which does not overrule the count."""
-    decision = Decision(
-        item, question, counted.label, MAJORITY, counted.support, counted.votes,
-        modelled.label, round(modelled.posterior, 6),
-    )  # fmt: skip
-    if counted.label is not None:
-        second = max((share for label, share in counted.chances.items() if label != counted.label), default=0.0)
-        by_one = counted.support - round(second * counted.votes) == 1
-        return replace(decision, rule=ONE_MORE) if by_one and counted.votes > overlap else decision
-    if threshold is not None and modelled.label in counted.tied and modelled.posterior >= threshold:
-        return replace(decision, label=modelled.label, rule=DAWID_SKENE)
-    return replace(decision, rule=TIE, tied=counted.tied)
-
-
 def mean_of(values: Sequence[int], scale: tuple[int, int]) -> tuple[float, Interval | None]:
     """Return the mean of ratings, and a 95 % interval for the mean of all annotators; None for one rating.
 
@@ -149,13 +141,7 @@ def mean_of(values: Sequence[int], scale: tuple[int, int]) -> tuple[float, Inter
 
 @dataclass(frozen=True, slots=True)
 class Adjudication:
-    """A tie that an adjudication round decided.
-
-    Attributes:
-        tie: its `tie_id`.
-        label: the decided one of the labels that were `tied` then.
-        by: name of the adjudication round.
-    """
+    """A tie, by its `tie_id`, for which the adjudication round `by` decided on one of the labels `tied` then."""
 
     tie: str
     label: str

@@ -65,17 +65,18 @@ class VoteTable:
 def tabulate(votes: Iterable[Vote] | VoteTable) -> VoteTable:
     """Return votes as a table; a table is returned as it is. Equal votes of an annotator on an item are one vote.
 
-    Raises:
-        RoundError: an annotator gave two labels to one item.
+    Raise RoundError if an annotator gave two labels to one item.
     """
     if isinstance(votes, VoteTable):
         return votes
     import numpy as np
 
-    given = list(votes)
-    (items, item), (annotators, annotator), (labels, label) = (
-        _column(names) for names in ([v.item for v in given], [v.annotator for v in given], [v.label for v in given])
-    )
+    given, columns = list(votes), []
+    for names in ([v.item for v in given], [v.annotator for v in given], [v.label for v in given]):
+        known = tuple(sorted(set(names)))
+        numbers = {name: number for number, name in enumerate(known)}
+        columns.append((known, np.fromiter(map(numbers.__getitem__, names), np.int64, len(names))))
+    (items, item), (annotators, annotator), (labels, label) = columns
     # One number a vote: sorting it sorts the rows. It fits 64 bits up to 2 million items, annotators and labels each.
     key = np.unique((item * len(annotators) + annotator) * max(len(labels), 1) + label)
     pair, label = np.divmod(key, max(len(labels), 1))
@@ -86,15 +87,6 @@ def tabulate(votes: Iterable[Vote] | VoteTable) -> VoteTable:
         who, what = quoted(annotators[annotator[first]]), quoted(items[item[first]])
         raise RoundError(f"item {what}: annotator {who} gave two labels; keep one vote of each annotator on each item")
     return VoteTable(items, annotators, labels, item, annotator, label)
-
-
-def _column(names: list[str]) -> tuple[tuple[str, ...], Positions]:
-    """Return the names that occur, sorted, and the position of each name among them."""
-    import numpy as np
-
-    known = tuple(sorted(set(names)))
-    numbers = {name: number for number, name in enumerate(known)}
-    return known, np.fromiter(map(numbers.__getitem__, names), np.int64, len(names))
 
 
 @dataclass(frozen=True, slots=True)
