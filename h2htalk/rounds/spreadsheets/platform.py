@@ -106,7 +106,15 @@ class SpreadsheetPlatform:
         annotations: list[Annotation] = []
         started: set[tuple[str, str]] = set()
         for spreadsheet in spreadsheets:
-            file = returned.filled_in(spreadsheet)
+            files = returned.files.get(spreadsheet.code, ())
+            filled = [one for one in files if any(row.state not in ("empty", "unread") for row in one.rows.values())]
+            file = filled[0] if len(filled) == 1 else None
+            if len(filled) > 1:
+                problem = (
+                    f"several files of {spreadsheet.stem} are filled in, so none is read; keep the one that counts, "
+                    "and move the others away"
+                )
+                returned.mistakes.append(Message(", ".join(one.shown for one in filled), problem))
             unreadable, withdrawn = list[int](), 0
             for assignment in spreadsheet.assignments:
                 pair = assignment.item, spreadsheet.annotator.id
@@ -176,10 +184,6 @@ def _comparable(name: str) -> str:
     return unicodedata.normalize("NFC", name).casefold()
 
 
-def _required(state: RoundState) -> list[str]:
-    return [column.key for column in answer_columns(state.questions, "en")]
-
-
 def _write(state: RoundState, spreadsheet: Spreadsheet, path: Path, answers: TypedAnswers | None = None) -> None:
     """Write a workbook that can be read back, completely or not at all. Raise RoundError, DataError."""
     try:
@@ -197,13 +201,9 @@ def _without_erased(state: RoundState, spreadsheets: Mapping[str, Spreadsheet | 
 
     Only answers in rows that are as they were sent come into the new one, without those that hold a text of an erased
     item: what else somebody wrote or moved in the old one may be of it. A file that holds no other item is deleted.
-
-    Raises:
-        RoundError: the file cannot be read, or is not one of the round.
-        DataError: it cannot be written.
-        OSError: it cannot be opened.
+    Raise RoundError if the file cannot be read or is not one of the round, DataError if it cannot be written, OSError.
     """
-    required = _required(state)
+    required = [column.key for column in answer_columns(state.questions, "en")]
     book = read_xlsx(path, "", required, [])
     if book.code not in spreadsheets:
         raise RoundError("no spreadsheet of this round can be recognised in it")
@@ -237,10 +237,8 @@ def _without_erased(state: RoundState, spreadsheets: Mapping[str, Spreadsheet | 
 class FileReading:
     """What a file of the spreadsheet `code` contains: item -> answers; place, problem and kind of each message.
 
-    Attributes:
-        key: fingerprint of the file's name, content and time, the round, and the version.
-        shown: the file's name in messages.
-        when: time of the file's last change.
+    The key is a fingerprint of the file's name, content and time, the round, and the version. `shown` is its name in
+    messages, `when` the time of its last change.
     """
 
     key: str
@@ -260,7 +258,7 @@ class _ReturnedFiles:
         self.notes: list[Message] = []
         self.files: dict[str, list[FileReading]] = {}
         self.spreadsheets = spreadsheets_of(state)
-        self._state, self._required = state, _required(state)
+        self._state, self._required = state, [column.key for column in answer_columns(state.questions, "en")]
         self._has_erased = bool(state.folder.erased_items())
         self._context = "\n".join([__version__, *(sha256_of(state.folder.path / name) for name in _CONTEXT)])
         try:
@@ -304,18 +302,6 @@ class _ReturnedFiles:
         active = spreadsheet is not None and spreadsheet.annotator.active
         (self.mistakes if active else self.notes).extend(Message(*message) for message in file.mistakes)
 
-    def filled_in(self, spreadsheet: Spreadsheet) -> FileReading | None:
-        """Return the file of a spreadsheet that is filled in; None if there is none, or several (a mistake)."""
-        files = self.files.get(spreadsheet.code, ())
-        filled = [one for one in files if any(row.state not in ("empty", "unread") for row in one.rows.values())]
-        if len(filled) > 1:
-            problem = (
-                f"several files of {spreadsheet.stem} are filled in, so none is read; keep the one that counts, and "
-                "move the others away"
-            )
-            self.mistakes.append(Message(", ".join(file.shown for file in filled), problem))
-        return filled[0] if len(filled) == 1 else None
-
     def _key(self, path: Path) -> str:
         text = f"{self._context}\n{sha256_of(path)}\n{path.stat().st_mtime_ns}\n{path.name}"
         return hashlib.sha256(text.encode(errors="surrogateescape")).hexdigest()
@@ -331,10 +317,8 @@ class _ReturnedFiles:
                 f"it is no spreadsheet of the round {state.name!r}, so nothing is read; is the file from another "
                 "round, or were its hidden sheets deleted?"
             )
-        items, places = (
-            {item.id: item for item in state.items},
-            {one.place: one.item for one in spreadsheet.assignments},
-        )
+        items = {item.id: item for item in state.items}
+        places = {one.place: one.item for one in spreadsheet.assignments}
         answers: dict[str, RowAnnotations] = {}
         typed: dict[str, Mapping[str, CellValue]] = {}
         for row in book.rows:

@@ -52,14 +52,10 @@ CellValue = str | int | float | bool | datetime.date | datetime.time | datetime.
 
 @dataclass(frozen=True, slots=True)
 class ReturnedRow:
-    """One item's row.
+    """One item's row: the item's number, file and sheet, and number of the row, for messages.
 
-    Attributes:
-        number: of the item in the spreadsheet.
-        sheet, line: file and sheet, and number of the row, for messages.
-        letters: column key -> letter; a question with several labels has that of its first label.
-        values: column key -> value, of cells that are not empty.
-        unchanged: whether its texts, and its lines on the sheet of texts, are those that were sent.
+    `letters` are the columns by key; a question with several labels has that of its first label. `values`, by key, are
+    of cells that are not empty. `unchanged`: its texts, and its lines on the sheet of texts, are those that were sent.
     """
 
     number: int
@@ -85,12 +81,9 @@ class ReturnedWorkbook:
 
 @dataclass(frozen=True, slots=True)
 class RowAnnotations:
-    """The answers of one row.
+    """The answers of one row, by question; `skipped` of a skipped one.
 
-    Attributes:
-        state: `empty`; `answered` (or skipped); `partial`: an answer is missing; `mistaken`: an answer is invalid;
-            `unread`: the row's texts are not the item's.
-        answers: question -> value of an answered row; `skipped` of a skipped one.
+    A row is `partial` if an answer is missing, `mistaken` if one is invalid, `unread` if its texts are not the item's.
     """
 
     state: Literal["empty", "answered", "partial", "mistaken", "unread"]
@@ -103,14 +96,9 @@ class RowAnnotations:
 def read_xlsx(path: Path, shown: str, required: Sequence[str], mistakes: list[Message]) -> ReturnedWorkbook:
     """Read a workbook; its code is empty if it has none.
 
-    Args:
-        path, shown: the file, and its name in messages.
-        required: keys of columns that a sheet of a session must have.
-        mistakes: gets a message for each sheet that is not read completely.
-
-    Raises:
-        RoundError: the file is empty, too large, broken, protected, or not a workbook; the message does not name it.
-        OSError: the file cannot be read.
+    A sheet of a session must have columns with the keys `required`; mistakes get a message for each sheet that is not
+    read completely. Raise RoundError, which does not name the file, if it is empty, too large, broken, protected, or
+    not a workbook, OSError if it cannot be read.
     """
     check_archive(path)
     try:

@@ -117,16 +117,10 @@ def spreadsheets_of(state: RoundState) -> dict[str, Spreadsheet | None]:
 
 @dataclass(frozen=True, slots=True)
 class SpreadsheetColumn:
-    """One column.
+    """One column: its key, heading, width in Latin letters, and when to choose what.
 
-    Attributes:
-        key: `item`, one of `CHECKED`, a question's name (`violations:privacy` for one label of a question with
-            several), or `skip`.
-        heading: shown to the annotator.
-        width: in Latin letters.
-        question: that is answered in the column; None for other columns.
-        label: of a question with several labels, the one that is answered with yes.
-        help: when to choose what.
+    The key is `item`, one of `CHECKED`, a question's name, or `skip`. Of a question with several labels, each `label`
+    has a column, which is answered with yes (`violations:privacy`).
     """
 
     key: str
@@ -150,9 +144,8 @@ def answer_columns(questions: Sequence[Question], language: Language) -> list[Sp
         else:
             optional = "" if question.required else f"\n({interface_text('optional', language)})"
             width = _COMMENT_WIDTH if question.form == "text" else _ANSWER_WIDTH
-            columns.append(
-                SpreadsheetColumn(name, question_title(name, language) + optional, width, question, "", help)
-            )
+            heading = question_title(name, language) + optional
+            columns.append(SpreadsheetColumn(name, heading, width, question, "", help))
     skip, help = interface_text("skip", language), interface_text("skip_is_fine", language)
     return [*columns, SpreadsheetColumn("skip", skip, _ANSWER_WIDTH, help=help)]
 
@@ -182,8 +175,7 @@ def texts_checksum(texts: Mapping[str, str], lines: str) -> str:
 class SpreadsheetRow:
     """One item in a spreadsheet: its number, session, and the texts of the columns in `CHECKED`.
 
-    Attributes:
-        lines: speaker, text and style of each line on the sheet of texts, if the item is about a crisis or too long.
+    `lines` are speaker, text and style on the sheet of texts, if the item is about a crisis or too long.
     """
 
     number: int
@@ -191,10 +183,6 @@ class SpreadsheetRow:
     item: Item
     cells: Mapping[str, str]
     lines: Sequence[tuple[str, str, str]]
-
-    @property
-    def checksum(self) -> str:
-        return texts_checksum(self.cells, "".join(f"{speaker}{text}" for speaker, text, _ in self.lines))
 
 
 def _row(state: RoundState, assignment: Assignment, item: Item, language: Language) -> SpreadsheetRow:
@@ -206,38 +194,29 @@ def _row(state: RoundState, assignment: Assignment, item: Item, language: Langua
         cells["notice"] = interface_text(item.notice, language)
     if reply := join_blocks(reply_blocks(item, language), titled=True):
         cells["reply"] = reply
-    if state.spec.suggest and (suggestion := _suggestion_text(item, state.questions, language)):
-        cells["suggestion"] = suggestion
+    suggestions = []  # a model's answers as annotators read them, each below its question
+    for question in state.questions if state.spec.suggest else ():
+        if question.name in item.suggested:
+            value, texts = question.read(item.suggested[question.name]), item_choices(question, (), language)
+            shown = "; ".join(texts.get(one, str(one)) for one in (value if isinstance(value, tuple) else (value,)))
+            suggestions.append(f"{question_title(question.name, language)}\n{shown}")
+    if suggestions:
+        cells["suggestion"] = "\n".join(suggestions)
     lines: list[tuple[str, str, str]] = []
     if item.crisis or any(line_count(cells.get(key, ""), _WIDTHS[key]) > _MAX_LINES for key in ("text", "reply")):
-        lines = list(_separate_lines(item, number, language))
+        lines.append(("", f"{interface_text('item', language)} {number}", "title"))
+        if item.crisis:
+            lines.append(("", cells["notice"], "notice"))
+        for block in item_blocks(item, language):
+            lines.append(("", block.title, "heading"))
+            for speaker, text in block.lines:
+                first, *more = map(cell_text, split_text(printable_lines(text)))
+                lines += [(speaker, first, "plain"), *(("", part, "plain") for part in more)]
+        lines.append(("", "", "plain"))
         sheet = interface_text("texts", language)
         cells["text"] = interface_text("text_elsewhere", language, sheet=sheet, number=number)
         cells.pop("reply", None)
     return SpreadsheetRow(number, assignment.session, item, {key: cell_text(one) for key, one in cells.items()}, lines)
-
-
-def _separate_lines(item: Item, number: int, language: Language) -> Iterator[tuple[str, str, str]]:
-    yield "", f"{interface_text('item', language)} {number}", "title"
-    if item.crisis:
-        yield "", interface_text(item.notice, language), "notice"
-    for block in item_blocks(item, language):
-        yield "", block.title, "heading"
-        for speaker, text in block.lines:
-            for at, part in enumerate(split_text(printable_lines(text))):
-                yield "" if at else speaker, cell_text(part), "plain"
-    yield "", "", "plain"
-
-
-def _suggestion_text(item: Item, questions: Sequence[Question], language: Language) -> str:
-    """Return a model's answers as annotators read them, each below its question."""
-    lines = []
-    for question in questions:
-        if question.name in item.suggested:
-            value, texts = question.read(item.suggested[question.name]), item_choices(question, (), language)
-            shown = "; ".join(texts.get(one, str(one)) for one in (value if isinstance(value, tuple) else (value,)))
-            lines.append(f"{question_title(question.name, language)}\n{shown}")
-    return "\n".join(lines)
 
 
 def line_count(text: str, width: int) -> int:
@@ -281,7 +260,14 @@ class _BookWriter:
         items = {item.id: item for item in state.items}
         rows = [_row(state, one, items[one.item], self.language) for one in spreadsheet.assignments]
         columns = [*_text_columns(rows, self.language), *answer_columns(state.questions, self.language)]
-        self._write_guidelines(state.folder.guidelines(self.language))
+        sheet = self.book.active
+        sheet.title = interface_text("guidelines", self.language)
+        sheet.column_dimensions["A"].width = 82
+        guidelines = guideline_lines(state.folder.guidelines(self.language))
+        parts = [(part, style) for style, line in guidelines for part in split_text(line)]
+        for at, (part, style) in enumerate(parts, 1):
+            write_cell(sheet, at, 1, part, style)
+        _finish_sheet(sheet, landscape=False)
         self._first_lines = self._write_texts([row for row in rows if row.lines])
         self._lists = self._hidden_sheet(LISTS)
         self._ranges: dict[tuple[str, ...], str] = {}
@@ -289,9 +275,12 @@ class _BookWriter:
             sheet = self.book.create_sheet(interface_text("session_number", self.language, number=session), at)
             shown = [row for row in rows if row.session == session and (answers is None or row.number in answers)]
             self._write_session(sheet, columns, shown, answers or {})
-        codes = [("item", spreadsheet.code, state.name, spreadsheet.annotator.name)]
         sheet = self._hidden_sheet(CODES)
-        for at, cells in enumerate([*codes, *((row.number, row.checksum) for row in rows)], 1):
+        codes: list[tuple[Any, ...]] = [("item", spreadsheet.code, state.name, spreadsheet.annotator.name)]
+        for row in rows:
+            lines = "".join(f"{speaker}{text}" for speaker, text, _ in row.lines)
+            codes.append((row.number, texts_checksum(row.cells, lines)))
+        for at, cells in enumerate(codes, 1):
             for column, value in enumerate(cells, 1):
                 write_cell(sheet, at, column, value, "plain")
 
@@ -300,15 +289,6 @@ class _BookWriter:
         sheet.sheet_state = "hidden"
         _finish_sheet(sheet, landscape=False)
         return sheet
-
-    def _write_guidelines(self, text: str) -> None:
-        sheet = self.book.active
-        sheet.title = interface_text("guidelines", self.language)
-        sheet.column_dimensions["A"].width = 82
-        parts = [(style, part) for style, line in guideline_lines(text) for part in split_text(line)]
-        for at, (style, part) in enumerate(parts, 1):
-            write_cell(sheet, at, 1, part, style)
-        _finish_sheet(sheet, landscape=False)
 
     def _write_texts(self, rows: Sequence[SpreadsheetRow]) -> dict[int, int]:
         """Write the separate texts, one row a line, with the speakers beside it; return item number -> first row."""
@@ -367,7 +347,10 @@ class _BookWriter:
     def _add_choices(
         self, sheet: Worksheet, letter: str, column: SpreadsheetColumn, rows: Sequence[SpreadsheetRow]
     ) -> None:
-        """Add drop-down lists, one for all rows with the same choices."""
+        """Add drop-down lists, one for all rows with the same choices.
+
+        The choices are on the hidden sheet, as a list inside a validation is limited to 255 characters.
+        """
         question, language = column.question, self.language
         groups: dict[tuple[str, ...], list[str]] = {}
         for at, row in enumerate(rows, _FIRST_ROW):
@@ -379,8 +362,6 @@ class _BookWriter:
         title = label_text(question.name, column.label, language) if question and column.label else column.heading
         for choices, cells in groups.items():
             rule = DataValidation(
-                type="list" if choices else None,
-                formula1=self._range_of(choices) if choices else None,
                 allow_blank=True,
                 showInputMessage=True,
                 prompt=column.help[:MAX_PROMPT],
@@ -388,18 +369,15 @@ class _BookWriter:
                 sqref=" ".join(cells) if len(groups) > 1 else f"{cells[0]}:{cells[-1]}",
             )
             if choices:
+                if choices not in self._ranges:
+                    listed = get_column_letter(len(self._ranges) + 1)
+                    for number, choice in enumerate(choices, 1):
+                        write_cell(self._lists, number, len(self._ranges) + 1, choice, "plain")
+                    self._ranges[choices] = f"'{LISTS}'!${listed}$1:${listed}${len(choices)}"
+                rule.type, rule.formula1 = "list", self._ranges[choices]
                 rule.showErrorMessage, rule.errorStyle = True, "stop"
                 rule.error = rule.errorTitle = interface_text("choose", language)
             sheet.add_data_validation(rule)
-
-    def _range_of(self, choices: tuple[str, ...]) -> str:
-        """Return the range of choices on the hidden sheet: a list inside a validation is limited to 255 characters."""
-        if choices not in self._ranges:
-            letter = get_column_letter(len(self._ranges) + 1)
-            for number, choice in enumerate(choices, 1):
-                write_cell(self._lists, number, len(self._ranges) + 1, choice, "plain")
-            self._ranges[choices] = f"'{LISTS}'!${letter}$1:${letter}${len(choices)}"
-        return self._ranges[choices]
 
 
 def _text_columns(rows: Sequence[SpreadsheetRow], language: Language) -> list[SpreadsheetColumn]:
