@@ -48,13 +48,7 @@ SourcedItem = tuple[Item, Record | None]
 
 @dataclass(frozen=True, slots=True)
 class ItemSource:
-    """Items, sorted by id.
-
-    Attributes:
-        items: what annotators will judge.
-        records: item -> the record that it was made from; none for items of a JSONL file, and for ties.
-        notes: messages for the manager.
-    """
+    """Items, sorted by id, and the records that they were made from; none for items of a JSONL file, and for ties."""
 
     items: tuple[Item, ...]
     records: Mapping[str, Record]
@@ -64,12 +58,10 @@ class ItemSource:
 def read_items(name: str, status: Collection[str] = (), kind: Kind = "crowd") -> ItemSource:
     """Read items with their source records; raise DataError or RoundError for invalid or repeated ones, or none.
 
-    Args:
-        name: a bundled split, or the folder or file of one; a curation stage (its kept records) or workspace (its
-            last candidates); a closed round (what it keeps, or for an adjudication its ties); a `.jsonl` of items
-            (also as `{item, source}`, with a source record), scenarios, candidates or dialogues.
-        status: use only reviewed candidates with one of these statuses (`needs_people`); empty for all.
-        kind: kind of the round that gets the items.
+    The name is a bundled split, or the folder or file of one; a curation stage (its kept records) or workspace (its
+    last candidates); a closed round (what it keeps, or for an adjudication its ties); a `.jsonl` of items (also as
+    `{item, source}`, with a source record), scenarios, candidates or dialogues. With `status`, only reviewed candidates
+    with one of these statuses (`needs_people`) are used. `kind` is that of the round that gets the items.
     """
     statuses = Counter[str]()
     if RoundFolder(Path(name)).exists and kind != "adjudication":

@@ -79,16 +79,9 @@ def open_round(spec: RoundSpec, out: str | Path) -> tuple[Status, list[str]]:
         >>> (status.state, status.items)
         ('open', 352)
 
-    Args:
-        spec: what to open.
-        out: folder of the round.
-
-    Returns:
-        The round's status, and messages of the platform for the manager.
-
-    Raises:
-        RoundError, DataError, ConfigError: the round is closed, `out` holds another round, an input is invalid, or the
-            platform cannot be reached. Where nothing was published, nothing of a round is left.
+    Return its status, and messages of the platform for the manager. Raise RoundError, DataError or ConfigError if the
+    round is closed, `out` holds another round, an input is invalid, or the platform cannot be reached. Where nothing
+    was published, nothing of a round is left.
     """
     spec = RoundSpec.from_dict(spec.to_dict(), "RoundSpec")
     folder = RoundFolder(as_path(out, "out"))
@@ -258,8 +251,7 @@ def round_status(path: Path) -> Status:
 def _collect(state: RoundState) -> tuple[RoundState, Collected, int]:
     """Collect annotations, and store the new ones of active annotators; of those who left, a note counts them.
 
-    Returns:
-        The state with them, what the platform holds, and the number of stored annotations.
+    Return the state with them, what the platform holds, and the number of stored annotations.
     """
     collected = open_platform(state.spec.where).collect(state)
     changed, removed = changes(state.stored, collected.annotations), state.removed
@@ -294,14 +286,8 @@ def close_round(
         >>> status.state
         'closed'
 
-    Args:
-        path: the round.
-        force: close although assignments are missing or annotations have mistakes; both are recorded.
-        adjudication: a closed round about this round's ties.
-
-    Raises:
-        RoundError: assignments are missing or annotations have mistakes, and `force` is not set; or the adjudication
-            is open or about another round.
+    `force` closes although assignments are missing or annotations have mistakes, and both are recorded; else they are a
+    RoundError, as is an adjudication that is open or about another round.
     """
     folder = RoundFolder(as_path(path, "path")).require()
     other = read_adjudication(as_path(adjudication, "adjudication"), folder) if adjudication is not None else None
@@ -361,11 +347,8 @@ def reopen_round(
     Such items are below the overlap, not clear in an adaptive round, or tied. A closed round is open again if there are
     any, or if annotations came after it was closed. If the call is interrupted, the same call completes it.
 
-    Args:
-        path: folder of an open or closed round.
-        without: names of annotators who left; their annotations stay.
-        annotators: CSV file of annotators who join or return, or whose languages or consent changed. Annotations by
-            those who return count, too.
+    Annotations by annotators who left, whose names are in `without`, stay. The CSV file `annotators` lists those who
+    join or return, or whose languages or consent changed; annotations by those who return count, too.
     """
     folder = RoundFolder(path).require()
     with folder.locked():
@@ -435,12 +418,9 @@ def reopen_round(
 
 
 def _describe_requests(requested: Mapping[str, int], exhausted: int, waiting: int) -> str:
-    """Return what is handed out, or why nothing is.
+    """Return what is handed out (item -> annotators), or why nothing is.
 
-    Args:
-        requested: item -> number of annotators that are requested now.
-        exhausted: items for which too few annotators are available.
-        waiting: pending assignments of the items that need more.
+    `exhausted` items have too few annotators; of items that need more, `waiting` assignments are pending.
     """
     nobody = f"no eligible annotator is left for {counted(exhausted, 'item')}"
     if requested:

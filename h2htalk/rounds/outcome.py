@@ -36,15 +36,10 @@ ADJUDICATIONS = "adjudications.jsonl"
 
 @dataclass(frozen=True, slots=True)
 class RoundOutcome:
-    """What a closed round has decided.
+    """What a closed round has decided: items by id, decisions by (item, question), not of gold items.
 
-    Attributes:
-        name, path, spec: name, folder and specification of the round.
-        items: items sorted by id.
-        sources: item -> the candidate, scenario or dialogue that it was made from, unchanged.
-        decisions: by (item, question); gold items are not decided.
-        annotations: the valid ones, by (item, annotator, question).
-        agreement: question -> Krippendorff's alpha with its interval.
+    `sources` are the candidates, scenarios or dialogues that items were made from, unchanged. `annotations` are the
+    valid ones. `agreement` is Krippendorff's alpha of each question, with its interval.
     """
 
     name: str
@@ -92,8 +87,18 @@ def write_statistics(state: RoundState) -> list[str]:
     _write_payment(state)
     if not any(item.gold for item in state.items):
         return []
-    passed = qualified(rows, state.spec.pass_gold)
-    return _write_qualified(state, {annotator for annotator, one in passed.items() if one})
+    # The active annotators who passed the gold items, as a list for `--annotators`; none if nobody did.
+    active, passed = [v for v in state.annotators if v.active], qualified(rows, state.spec.pass_gold)
+    columns = COLUMNS if any(v.participant_id for v in active) else COLUMNS[:3]
+    people = [v for v in active if passed.get(v.id)]
+    cells = [(v.name, " ".join(v.languages), v.crisis, v.participant_id, v.completion_code) for v in people]
+    path = folder.private / "qualified.csv"
+    result = "annotator_statistics.csv has each one's result"
+    if not people:
+        remove_file(path)
+        return [f"none of {len(active)} annotators passed the gold items, so {path.name} was not written; {result}"]
+    folder.write_private(path.name, csv_text(columns, [row[: len(columns)] for row in cells]))
+    return [f"{len(people)} of {len(active)} annotators passed the gold items: use {path} as --annotators; {result}"]
 
 
 def _write_payment(state: RoundState) -> None:
@@ -120,21 +125,6 @@ def _write_payment(state: RoundState) -> None:
     if any(amount for _, amount in amounts):
         lines = (f"{participant},{amount:.2f}\n" for participant, amount in amounts if amount)
         state.folder.write_private("prolific_bonus.csv", "".join(lines))
-
-
-def _write_qualified(state: RoundState, passed: set[str]) -> list[str]:
-    """Write the active annotators who passed the gold items as a list for `--annotators`; no list if nobody did."""
-    active = [annotator for annotator in state.annotators if annotator.active]
-    columns = COLUMNS if any(v.participant_id for v in active) else COLUMNS[:3]
-    people = [v for v in active if v.id in passed]
-    rows = [(v.name, " ".join(v.languages), v.crisis, v.participant_id, v.completion_code) for v in people]
-    path = state.folder.private / "qualified.csv"
-    result = "annotator_statistics.csv has each one's result"
-    if not rows:
-        remove_file(path)
-        return [f"none of {len(active)} annotators passed the gold items, so {path.name} was not written; {result}"]
-    state.folder.write_private(path.name, csv_text(columns, [row[: len(columns)] for row in rows]))
-    return [f"{len(rows)} of {len(active)} annotators passed the gold items: use {path} as --annotators; {result}"]
 
 
 # --- Adjudication: ties as items of another round, whose decisions come back ------------------------------------------

@@ -18,12 +18,9 @@ PLATFORMS = {
 
 
 class Message(str):
-    """A message `PLACE: PROBLEM`.
+    """A message `PLACE: PROBLEM`: what is wrong in a file, cell, dataset or assignment, and what to do.
 
-    Attributes:
-        place: a file, cell, dataset or assignment.
-        problem: what is wrong there, and what to do.
-        kind: equal for the same problem in several places; the problem itself unless it names details.
+    The kind is equal for the same problem in several places: the problem itself unless that names details.
     """
 
     __slots__ = ("kind", "place", "problem")

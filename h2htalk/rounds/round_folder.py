@@ -69,11 +69,9 @@ RESTORE = "restore the original file"
 
 @dataclass(frozen=True, slots=True)
 class ErasedItem:
-    """An item that was erased, without its content.
+    """An item that was erased, without its content: to which annotators it was assigned by name.
 
-    Attributes:
-        given_to: ids of the annotators to whom it was assigned by name.
-        completed, skipped: ids of the annotators who did, and stay paid for it.
+    Those who completed or skipped it stay paid for it.
     """
 
     id: str

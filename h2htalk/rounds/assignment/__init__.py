@@ -1,4 +1,1 @@
-"""Assign items to annotators, and count the annotators that items still need.
-
-In: items, annotators and a seed. Out: assignments, the same for every order of rows. Read `assignments` first.
-"""
+"""Assign items to annotators, the same for every order of rows, and count the annotators that items still need."""

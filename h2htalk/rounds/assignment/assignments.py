@@ -30,14 +30,10 @@ class Assignment:
 
 @dataclass(frozen=True, slots=True)
 class AssignmentSet:
-    """Items that are published together.
+    """Items that are published together, for `requested` annotators each; sets are numbered from 1.
 
-    Attributes:
-        number: from 1.
-        requested: item -> number of annotators that this set requests.
-        assignments: who gets what; empty if a server hands out the items.
-        groups: items by session, if a server hands them out.
-        sessions: their numbers, where groups were erased; else they are numbered by language, in order.
+    `assignments` say who gets what. If a server hands out the items, they are empty, and `groups` are the items by
+    session; `sessions` are their numbers, where groups were erased, else they are numbered by language, in order.
     """
 
     number: int
@@ -80,12 +76,8 @@ def assign(
 ) -> AssignmentSet:
     """Assign items so that all annotators have about as many items, and about as many items about crises.
 
-    Args:
-        spec, items, annotators: those of the round.
-        number: number of the assignment set, from 1.
-        requested: item -> number of annotators, at most those who are eligible and have not got it.
-        assigned: (item, annotator) pairs of earlier sets: nobody gets an item twice.
-        allow_single: as in `sessions`, which raises RoundError if there are too many crises.
+    `requested` is item -> number of annotators, at most those who are eligible and have not got it. Nobody gets an item
+    twice: `assigned` are the (item, annotator) pairs of earlier sets. Raise RoundError as `sessions`.
     """
     seed, given = spec.seed, dict[str, list[Item]]((annotator.id, []) for annotator in annotators)
     crises = Counter[str]()
@@ -170,13 +162,10 @@ def _rebalance_crises(
 
 
 def sessions(spec: RoundSpec, items: Sequence[Item], name: str, *, allow_single: bool = False) -> list[tuple[str, ...]]:
-    """Return item ids in random order, divided into sessions that respect the share of crises.
+    """Return ids of the items of one annotator or language, divided into sessions that respect the share of crises.
 
-    Args:
-        spec: specification of the round.
-        items, name: those of one annotator, or of one language; the name determines the order with the seed.
-        allow_single: whether crises that fit into no session become sessions of one item at the end; else they are
-            a RoundError. A later assignment set may consist of crises alone, which others skipped.
+    Name and seed determine their order. With `allow_single`, crises that fit into no session become sessions of one
+    item at the end: a later set may consist of crises alone, which others skipped. Else they are a RoundError.
     """
     care, seed = spec.care, spec.seed
     order = sorted(items, key=lambda item: seeded_number(seed, "order", name, item.id))
@@ -186,7 +175,14 @@ def sessions(spec: RoundSpec, items: Sequence[Item], name: str, *, allow_single:
     while session_sizes(len(others) + most, most, care) is None and most:
         most -= 1
     if most < len(crises) and not (allow_single and care.crisis_share):
-        raise RoundError(_too_many_crises(items, care))
+        tags = Counter(tag for item in items if item.crisis for tag in item.tags)
+        marked = ", ".join(f"{tag} {number}" for tag, number in sorted(tags.items(), key=lambda one: (-one[1], one[0])))
+        fit = next(n for n in range(len(crises), -1, -1) if session_sizes(len(items), n, care) is not None)
+        raise RoundError(
+            f"{len(crises)} of {len(items)} items are about a crisis{f' (by their tags: {marked})' * bool(tags)}; with "
+            f"care.crisis_share = {care.crisis_share:g} and sessions of {care.session_items} at most {fit} fit; add "
+            "other items, or set a larger share and shorter sessions"
+        )
     crises, singles = crises[:most], crises[most:]
     groups: list[tuple[str, ...]] = []
     for size, count in session_sizes(len(others) + most, most, care) or ():
@@ -194,19 +190,6 @@ def sessions(spec: RoundSpec, items: Sequence[Item], name: str, *, allow_single:
         crises, others = crises[count:], others[size - count :]
         groups.append(tuple(sorted(group, key=lambda one: seeded_number(seed, "session", name, one))))
     return [*groups, *((one,) for one in singles)]
-
-
-def _too_many_crises(items: Sequence[Item], care: Care) -> str:
-    """Return how many items are about a crisis, by which tags, and what to do."""
-    count, crises = len(items), [item for item in items if item.crisis]
-    tags = Counter(tag for item in crises for tag in item.tags)
-    marked = ", ".join(f"{tag} {number}" for tag, number in sorted(tags.items(), key=lambda one: (-one[1], one[0])))
-    fit = next(n for n in range(len(crises), -1, -1) if session_sizes(count, n, care) is not None)
-    return (
-        f"{len(crises)} of {count} items are about a crisis{f' (by their tags: {marked})' * bool(tags)}; with "
-        f"care.crisis_share = {care.crisis_share:g} and sessions of {care.session_items} at most {fit} fit; add other "
-        "items, or set a larger share and shorter sessions"
-    )
 
 
 # --- Sizes of sessions ------------------------------------------------------------------------------------------------
@@ -225,7 +208,16 @@ def session_sizes(count: int, crises: int, care: Care) -> tuple[tuple[int, int],
         per_session = [each + (at < rest) for at in range(number - single)] + [1] * single
         least = [_min_items(one, care) for one in per_session]
         if max(least) <= care.session_items and sum(least) <= count:
-            return tuple(zip(_fill(least, count, care.session_items), per_session, strict=True))
+            # Raised to `count` in all, the smallest first; the last step may add too many.
+            levels = range(1, care.session_items + 1)
+            level = next(n for n in levels if sum(max(size, n) for size in least) >= count)
+            sizes = [max(size, level) for size in least]
+            excess = sum(sizes) - count
+            for at in reversed(range(len(sizes))):
+                if excess and sizes[at] > least[at]:
+                    sizes[at] -= 1
+                    excess -= 1
+            return tuple(zip(sizes, per_session, strict=True))
     return () if count == 0 else None
 
 
@@ -236,16 +228,3 @@ def _min_items(crises: int, care: Care) -> int:
     if not care.crisis_share:
         return care.session_items + 1
     return max(crises, int(-(-(crises - TOLERANCE) // care.crisis_share)))
-
-
-def _fill(least: Sequence[int], count: int, most: int) -> list[int]:
-    """Raise sizes to `count` in all, the smallest first, none above `most`."""
-    level = next(n for n in range(1, most + 1) if sum(max(size, n) for size in least) >= count)
-    sizes = [max(size, level) for size in least]
-    excess = sum(sizes) - count
-    # The last step may have added too many.
-    for at in reversed(range(len(sizes))):
-        if excess and sizes[at] > least[at]:
-            sizes[at] -= 1
-            excess -= 1
-    return sizes

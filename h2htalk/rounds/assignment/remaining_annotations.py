@@ -171,11 +171,7 @@ def pending_annotations(
 ) -> dict[str, PendingAnnotations]:
     """Return the pending and available annotators of items. Nobody gets an item that they annotated or skipped.
 
-    Args:
-        items: some items of the round.
-        sets, annotators, annotations: those of the round.
-        completed: item -> annotators who completed it.
-        offered: item -> annotators that a server still offers it to, by its own count.
+    `offered` is item -> annotators that a server still offers it to, by its own count.
     """
     seen = {(item, annotator) for item, annotator, _ in annotations}
     assigned = {(one.item, one.annotator) for assignment_set in sets for one in assignment_set.assignments}

@@ -33,26 +33,32 @@ def guidelines(spec: RoundSpec, questions: Sequence[Question], language: Languag
     values = _values(spec, questions, language)
     if not spec.guidelines:
         return _render(f"{language}/{spec.kind}.md.j2", values)
-    custom = _read_custom(Path(spec.guidelines).expanduser(), language)
-    return f"{custom}\n{_render(f'{language}/care.md.j2', values)}"
-
-
-def _read_custom(folder: Path, language: Language) -> str:
-    path = folder / f"{language}.md"
+    path = Path(spec.guidelines).expanduser() / f"{language}.md"
     try:
         text = path.read_text(encoding="utf-8-sig").strip()
     except (OSError, UnicodeDecodeError) as error:
         raise RoundError(f"{path}: the guidelines cannot be read ({error}); write them as text in UTF-8") from error
     if not text:
         raise RoundError(f"{path}: the guidelines are empty; write them, or remove `guidelines`")
-    return f"{text}\n"
+    return f"{text}\n\n{_render(f'{language}/care.md.j2', values)}"
 
 
 def _values(spec: RoundSpec, questions: Sequence[Question], language: Language) -> Mapping[str, object]:
     """Return the variables of all templates."""
     share, size = spec.care.crisis_share, spec.care.session_items
+    asked = []
+    for question in questions:
+        name = question.name
+        labels = [(label_text(name, one, language), label_help(name, one, language)) for one in question.labels]
+        choices = labels or [(rating_text(name, rating, language), "") for rating in question.ratings]
+        texts = {"title": question_title(name, language), "help": question_help(name, language)}
+        asked.append({"name": name, **texts, "choices": choices})
+    # A help line has the date of its page, or of its look-up; so the latest of all dates is that of a look-up.
+    book, rows = read_help_lines(), help_rows(language)
+    shown = "\n".join(rows)
+    dates = [line.date for line in book.lines if (text := line.text_for(language)) and text in shown]
     return {
-        "questions": [_question_values(question, language) for question in questions],
+        "questions": asked,
         "names": [question.name for question in questions],
         "annotators": spec.annotators_per_item,
         "minimum": spec.adaptive.minimum if spec.adaptive.on else spec.annotators_per_item,
@@ -65,36 +71,11 @@ def _values(spec: RoundSpec, questions: Sequence[Question], language: Language) 
         "timed": spec.where == "argilla",
         # On a server, annotators can look up each other's user names.
         "shared": spec.where == "argilla",
-        "help_rows": help_rows(language),
-        "help_dates": _help_dates(language),
-    }
-
-
-def _help_dates(language: Language) -> Mapping[str, str]:
-    """Return the dates of the latest look-up and of the oldest entry among the help lines that are shown.
-
-    A line has the date of its page, or of its look-up; so the latest of all dates is that of a look-up.
-    """
-    book = read_help_lines()
-    rows = "\n".join(help_rows(language))
-    dates = [line.date for line in book.lines if (text := line.text_for(language)) and text in rows]
-    return {
-        "latest": format_day(max([book.directory["date"], *dates]), language),
-        "oldest": format_day(min(dates), language) if min(dates) < book.directory["date"] else "",
-    }
-
-
-def _question_values(question: Question, language: Language) -> Mapping[str, object]:
-    labels = [
-        (label_text(question.name, label, language), label_help(question.name, label, language))
-        for label in question.labels
-    ]
-    ratings = [(rating_text(question.name, rating, language), "") for rating in question.ratings]
-    return {
-        "name": question.name,
-        "title": question_title(question.name, language),
-        "help": question_help(question.name, language),
-        "choices": labels or ratings,
+        "help_rows": rows,
+        "help_dates": {
+            "latest": format_day(max([book.directory["date"], *dates]), language),
+            "oldest": format_day(min(dates), language) if min(dates) < book.directory["date"] else "",
+        },
     }
 
 
