@@ -119,10 +119,7 @@ def test_two_splits_are_compared_in_the_language_that_both_have(tmp_path: Path) 
     spec = AnalyzeSpec(split_of(tmp_path, [*tea, *chinese], "tea"), split_of(tmp_path, walk, "walk"), processes=1)
     analysis = analyze(spec)
     kinds = [(c.language, c.kind, c.side) for c in analysis.comparisons]
-    assert kinds == [
-        *(("en", kind, side) for side in SIDES for kind in ("words", "pairs")),
-        ("en", "emotions", None),
-    ]
+    assert kinds == [*(("en", kind, side) for side in SIDES for kind in ("words", "pairs")), ("en", "emotions", None)]
     words = {row.item: row for row in analysis.comparisons[0].rows}
     assert words["tea"].low > 0 > words["walk"].high
     assert words["tea"].clear

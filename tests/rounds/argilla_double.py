@@ -174,17 +174,10 @@ class ArgillaDouble(HttpServer):
                 _require(self.search, 500)
                 records = self.datasets[id]["records"].values()
                 done = sum(one["status"] == "completed" for one in self._listed(id))
-                return {
-                    "total": len(records) - self.hidden,
-                    "completed": done,
-                    "pending": len(records) - done,
-                }
+                return {"total": len(records) - self.hidden, "completed": done, "pending": len(records) - done}
             case "GET", "datasets", id, "records":
                 start, limit = int(query.get("offset", ["0"])[0]), int(query["limit"][0])
-                return {
-                    "items": self._listed(id)[start : start + limit],
-                    "total": len(self.datasets[id]["records"]),
-                }
+                return {"items": self._listed(id)[start : start + limit], "total": len(self.datasets[id]["records"])}
             case "PUT", "datasets", id, "records", "bulk":
                 _require(self.datasets[id]["status"] == "ready", 422)
                 for one in body["items"]:
@@ -231,11 +224,7 @@ class ArgillaDouble(HttpServer):
         for one in sent.get("responses") or ():
             # Like Argilla 2.8.0, which stores such a response and then fails to index it.
             _require(one["values"] is not None, 500)
-            record["responses"][one["user_id"]] = {
-                **one,
-                "id": self.new_id(),
-                "updated_at": "2030-01-01T00:00:00",
-            }
+            record["responses"][one["user_id"]] = {**one, "id": self.new_id(), "updated_at": "2030-01-01T00:00:00"}
 
 
 def _without(dataset: dict[str, Any]) -> dict[str, Any]:

@@ -6,11 +6,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-import pytest
 from spreadsheet_rounds import item, rows_of, spreadsheets, workbook_path, write_rows
 
 from h2htalk.data.files import read_jsonl, write_jsonl
-from h2htalk.errors import RoundError
 from h2htalk.rounds.lifecycle import close_round, open_round
 from h2htalk.rounds.round_folder import RoundFolder
 from h2htalk.rounds.settings import make_spec
@@ -35,15 +33,6 @@ def begin(folder: Path, kind: str = "expert", count: int = 4, **given: Any) -> P
     options = {"annotators": str(annotators), **given}
     open_round(make_spec(kind, str(folder / "items.jsonl"), options), folder / "round")
     return folder / "round"
-
-
-def refused(folder: Path) -> None:
-    """A refused opening of the round that `begin` opens: nobody reads the items."""
-    write_jsonl(folder / "items.jsonl", [item(1)])
-    (folder / "people.csv").write_text("name,languages\nannalena,zh\n", encoding="utf-8")
-    options = {"annotators": str(folder / "people.csv"), "overlap": 5}
-    with pytest.raises(RoundError, match="no annotator is eligible for 1 item"):
-        open_round(make_spec("expert", str(folder / "items.jsonl"), options), folder / "round")
 
 
 def answer(path: Path, typed: Typist, only: tuple[str, ...] = NAMES) -> None:

@@ -55,12 +55,7 @@ def opened(
     (folder / f"{name}.csv").write_text("\n".join(rows) + "\n", encoding="utf-8")
     settings = {"overlap": len(rows) - 1, **spec}
     made = RoundSpec.from_dict(
-        {
-            "kind": kind,
-            "items": str(folder / f"{name}.jsonl"),
-            "annotators": str(folder / f"{name}.csv"),
-            **settings,
-        },
+        {"kind": kind, "items": str(folder / f"{name}.jsonl"), "annotators": str(folder / f"{name}.csv"), **settings},
         "test",
     )
     open_round(made, folder / name)

@@ -17,7 +17,7 @@ from h2htalk.errors import ConfigError, DataError, RoundError
 from h2htalk.rounds.item_sources import case_item, read_items
 from h2htalk.rounds.items import Item, check_values
 from h2htalk.rounds.lifecycle import open_round
-from h2htalk.rounds.questions import QUESTIONS
+from h2htalk.rounds.questions import QUESTIONS, Kind
 from h2htalk.rounds.settings import RoundSpec, make_spec
 
 WHOLE: dict[str, Any] = {
@@ -186,10 +186,14 @@ def test_cases_of_a_split_and_of_a_file_are_items(tmp_path: Path) -> None:
         assert source.records["case-en-1"]["study"] == "high_risk"
 
 
-def test_experts_review_a_set_that_is_about_crises(tmp_path: Path) -> None:
-    """A round of crises alone could not be opened: no session may hold so many of them."""
-    lines = [json.dumps(case(number).to_dict()) for number in range(1, 8)]
-    (tmp_path / "cases.jsonl").write_text("\n".join(lines) + "\n")
-    spec = RoundSpec(kind="expert", items=str(tmp_path / "cases.jsonl"))
-    status, _ = open_round(spec, tmp_path / "round")
+@pytest.mark.parametrize("kind", ["expert", "adjudication"])
+def test_sets_that_are_about_crises_can_be_opened(tmp_path: Path, kind: Kind) -> None:
+    """They were refused, as no session may hold so many crises; but the manager cannot choose other items."""
+    lines = [case(number).to_dict() for number in range(1, 8)]
+    if kind == "adjudication":
+        lines = [
+            {"id": f"t{n}", "language": "en", "prompt": "hi", "labels": ["a", "b"], "crisis": True} for n in range(7)
+        ]
+    (tmp_path / "items.jsonl").write_text("\n".join(map(json.dumps, lines)) + "\n")
+    status, _ = open_round(RoundSpec(kind=kind, items=str(tmp_path / "items.jsonl")), tmp_path / "round")
     assert (status.state, status.items) == ("open", 7)

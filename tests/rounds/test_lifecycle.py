@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from kills import interrupted_at
-from rounds_made import NAMES, answer, begin, decisions, events, expert, files_of, people, progress_of, refused, split
+from rounds_made import NAMES, answer, begin, decisions, events, expert, files_of, people, progress_of, split
 from spreadsheet_rounds import item, rows_of, write_rows
 
 from h2htalk.data.files import write_jsonl
@@ -165,14 +165,6 @@ def test_adaptive_rounds_request_annotators_for_unclear_items(tmp_path: Path) ->
         answer(path, typed)
     closed, _ = close_round(path)
     assert closed.by_item == {"en-item-0": 3, "en-item-1": 5, "en-item-2": 3}
-
-
-def test_a_refused_opening_leaves_no_folder(tmp_path: Path) -> None:
-    """It left a started round; with other settings it was refused, and it had no annotators."""
-    refused(tmp_path)
-    assert not (tmp_path / "round").exists()
-    path = begin(tmp_path, overlap=3, people=3)
-    assert len(progress_of(round_status(path))) == 3
 
 
 @pytest.mark.parametrize(

@@ -9,13 +9,11 @@ import pytest
 from rounds_made import adjudicated, answer, begin, crowd, decisions, events, people, split
 from spreadsheet_rounds import rows_of, write_rows
 
-from h2htalk.data.files import write_jsonl
 from h2htalk.data.subtasks import SUBTASKS
 from h2htalk.errors import DataError, RoundError
-from h2htalk.rounds.lifecycle import close_round, open_round, reopen_round, round_status
+from h2htalk.rounds.lifecycle import close_round, reopen_round, round_status
 from h2htalk.rounds.outcome import read_outcome
 from h2htalk.rounds.round_folder import RoundFolder
-from h2htalk.rounds.settings import make_spec
 
 
 @pytest.fixture
@@ -54,17 +52,6 @@ def test_rounds_without_an_outcome(closed: Path, tmp_path: Path) -> None:
     reopen_round(closed, without=["annalena"], annotators=people(tmp_path / "more.csv", "chen_wei"))
     with pytest.raises(RoundError, match=rf"decisions are not final; run `h2htalk round close {closed}`"):
         read_outcome(closed)
-
-
-def test_several_labels_are_decided_only_where_somebody_chose(tmp_path: Path) -> None:
-    path = begin(tmp_path, "safety", count=2, people=2, overlap=2)
-    clean = {"perception": "4", "violation": "no"}
-    broken = {"perception": "1", "violation": "yes", "violations": "privacy"}
-    answer(path, lambda item, _: broken if item == "en-item-1" else clean)
-    close_round(path)
-    outcome = read_outcome(path)
-    assert outcome.decisions["en-item-1", "violations"].label == ("privacy",)
-    assert ("en-item-0", "violations") not in outcome.decisions
 
 
 A, B, C = list(SUBTASKS)[:3]
@@ -153,16 +140,3 @@ def test_adjudications_of_another_round_are_refused(tmp_path: Path) -> None:
         close_round(one, adjudication=ties)
     assert decisions(one) == before
     assert not (one / "adjudications.jsonl").exists()
-
-
-def test_adjudications_of_many_crises_have_sessions_of_one_item(tmp_path: Path) -> None:
-    """13 crises of 51 ties were refused, but the manager cannot choose the items."""
-    records = [
-        {"id": f"t-{n}", "language": "en", "prompt": "hi", "labels": ["keep", "drop"], "crisis": n < 6}
-        for n in range(10)
-    ]
-    write_jsonl(tmp_path / "ties.jsonl", records)
-    open_round(make_spec("adjudication", str(tmp_path / "ties.jsonl"), {}), tmp_path / "round")
-    (assignment_set,) = RoundFolder(tmp_path / "round").assignment_sets()
-    sessions = [one.session for one in assignment_set.assignments if int(one.item[2:]) < 6]
-    assert len(set(sessions)) == len(sessions)

@@ -6,25 +6,12 @@ from pathlib import Path
 
 from command_line import h2htalk_here
 from rounds_made import answer, begin, crowd, split
-from spreadsheet_rounds import (
-    fill,
-    item,
-    opened,
-    workbook_path,
-)
+from spreadsheet_rounds import fill, item, opened, workbook_path
 
 from h2htalk.curation.show import show
 from h2htalk.rounds.lifecycle import close_round, round_status
 from h2htalk.rounds.platforms import Message
-from h2htalk.rounds.status import (
-    ProgressRow,
-    Status,
-    grouped,
-    list_rounds,
-    progress_table,
-    rounds_table,
-    status_lines,
-)
+from h2htalk.rounds.status import ProgressRow, Status, grouped, list_rounds, progress_table, rounds_table, status_lines
 from h2htalk.text.tables import Table
 
 CROWD = {"subtask": "Everyday reply", "keep": "Keep", "quality": "4: good"}

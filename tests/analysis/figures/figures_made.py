@@ -14,19 +14,7 @@ from h2htalk.analysis.measures.scenario_texts import Side, SideText
 from h2htalk.analysis.verb_nouns.pairs import PairCount, VerbGroup, top_verbs
 from h2htalk.data.scenario import COMPLEXITIES, INTERACTIONS
 
-HOSTILE = (
-    "$x^2$",
-    "$",
-    "a_b^c",
-    "🎉",
-    "𓀀",
-    "\u202eevil",
-    "\x1b[31m",
-    "<script>",
-    "\ud800",
-    "many words\nin lines",
-    "",
-)
+HOSTILE = ("$x^2$", "$", "a_b^c", "🎉", "𓀀", "\u202eevil", "\x1b[31m", "<script>", "\ud800", "many words\nin lines", "")
 
 
 def shown_texts(figure: Figure) -> list[Text]:

@@ -21,13 +21,7 @@ pytestmark = pytest.mark.filterwarnings("error")  # matplotlib warns of a missin
 
 
 def test_a_readers_matplotlibrc_changes_nothing(tmp_path: Path) -> None:
-    own = {
-        "font.size": 30,
-        "text.usetex": True,
-        "axes.facecolor": "red",
-        "svg.fonttype": "none",
-        "savefig.dpi": 9,
-    }
+    own = {"font.size": 30, "text.usetex": True, "axes.facecolor": "red", "svg.fonttype": "none", "savefig.dpi": 9}
     lengths = made_lengths()
 
     def files(folder: Path) -> list[bytes]:

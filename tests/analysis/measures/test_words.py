@@ -94,10 +94,7 @@ def test_chinese_words(text: str, expected: dict[str, int]) -> None:
 
 
 def test_plurals_meet_across_texts_and_a_text_counts_once() -> None:
-    assert count_words(["walks and walks", "a walk", "tea"], "en") == [
-        WordCount("walk", 3, 2),
-        WordCount("tea", 1, 1),
-    ]
+    assert count_words(["walks and walks", "a walk", "tea"], "en") == [WordCount("walk", 3, 2), WordCount("tea", 1, 1)]
     assert count_words(["a walk, two walks"], "en") == [WordCount("walk", 2, 1)]
 
 

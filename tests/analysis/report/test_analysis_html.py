@@ -87,14 +87,7 @@ def test_captions_need_no_chinese_font_and_repeat_no_mean_but_the_alternative_te
 
 def test_the_page_needs_nothing_but_itself(text: str) -> None:
     elements = Elements(text)
-    assert {tag for tag, _ in elements.found} & {
-        "script",
-        "link",
-        "iframe",
-        "object",
-        "form",
-        "base",
-    } == set()
+    assert {tag for tag, _ in elements.found} & {"script", "link", "iframe", "object", "form", "base"} == set()
     assert all((image["src"] or "").startswith("data:image/svg+xml,") for image in elements.of("img"))
     targets = [link["href"] or "" for link in elements.of("a")]
     assert all(re.fullmatch(r"#\w+|(?:figures|tables)/\w+\.\w+", target) for target in targets)

@@ -64,10 +64,7 @@ def read(text: str) -> list[str]:
         ("I/PRP/nsubj/2 wasted/VBD/ROOT/0 ten/CD/nummod/4 hours/NNS/obj/2", ["waste hour"]),
         ("She/PRP/nsubj/2 became/VBD/ROOT/0 a/DT/det/4 nurse/NN/obj/2", []),
         # Two objects in one role: the second is the thing given.
-        (
-            "I/PRP/nsubj/2 sent/VBD/ROOT/0 my/PRP$/nmod:poss/4 aunt/NN/obj/2 a/DT/det/6 card/NN/obj/2",
-            ["send card"],
-        ),
+        ("I/PRP/nsubj/2 sent/VBD/ROOT/0 my/PRP$/nmod:poss/4 aunt/NN/obj/2 a/DT/det/6 card/NN/obj/2", ["send card"]),
         # A particle that the parser calls an adverb.
         ("Throw/VB/ROOT/0 shoes/NNS/obj/1 away/RB/advmod/1", ["throw away shoe"]),
         # A root that the parser calls a clause is its own head: the walk did not end.

@@ -41,11 +41,7 @@ def test_counts_stand_by_count_then_verb_then_noun() -> None:
         VerbNounPair("make", "bed"),
         VerbNounPair("make", "tea"),
     ]
-    assert count_pairs(pairs) == [
-        PairCount("make", "tea", 2),
-        PairCount("call", "mom", 1),
-        PairCount("make", "bed", 1),
-    ]
+    assert count_pairs(pairs) == [PairCount("make", "tea", 2), PairCount("call", "mom", 1), PairCount("make", "bed", 1)]
 
 
 def test_verbs_of_the_figure_stand_by_what_is_drawn_of_them() -> None:
@@ -120,10 +116,7 @@ def test_chunks_are_small_in_texts_and_in_characters() -> None:
     chunks = list(make_chunks([PairJob(many, "en"), PairJob(long, "zh", "model")]))
     assert [len(chunk.pieces) for chunk in chunks if chunk.job == 0] == [CHUNK_PIECES] * 5
     assert all(sum(map(len, chunk.pieces)) < CHUNK_CHARACTERS + 2_000 for chunk in chunks)
-    assert {(chunk.job, chunk.language, chunk.model) for chunk in chunks} == {
-        (0, "en", None),
-        (1, "zh", "model"),
-    }
+    assert {(chunk.job, chunk.language, chunk.model) for chunk in chunks} == {(0, "en", None), (1, "zh", "model")}
 
 
 # --- Counting ---------------------------------------------------------------------------------------------------
@@ -159,11 +152,7 @@ def test_the_bundled_pipelines_parse_what_nobody_named(tmp_path: Path) -> None:
     named = pipeline(tmp_path / "m", {"lang": "zh", "name": "core_web_sm", "version": "3.8.0", "more": []})
     models = choose_models([named], ["en", "zh"])
     assert (models["en"].source, models["en"].name) == (None, BUNDLED)
-    assert (models["zh"].source, models["zh"].name, models["zh"].version) == (
-        named,
-        "zh_core_web_sm",
-        "3.8.0",
-    )
+    assert (models["zh"].source, models["zh"].name, models["zh"].version) == (named, "zh_core_web_sm", "3.8.0")
 
 
 def test_an_installed_package_is_found_by_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,19 +6,13 @@ import math
 import random
 import statistics
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from h2htalk.data.scenario import Turn
-from h2htalk.rounds.aggregation.decisions import (
-    Decision,
-    completed_items,
-    decide,
-    mean_of,
-)
+from h2htalk.rounds.aggregation.decisions import Decision, completed_items, decide, mean_of
 from h2htalk.rounds.annotations import Annotation
 from h2htalk.rounds.items import Item
 from h2htalk.rounds.questions import QUESTIONS, Question, Value
@@ -46,13 +40,6 @@ def by_item(settled: Sequence[Decision]) -> dict[str, Decision]:
 def decided(votes: Mapping[str, Sequence[Value]], *given: float) -> dict[str, Decision]:
     """Decisions on `keep` with an overlap of two; `given`: the threshold of Dawid-Skene."""
     return by_item(decide([item(name) for name in votes], [KEEP], said("keep", votes), 2, *given))
-
-
-def test_decision_by_majority() -> None:
-    assert asdict(decided({"a": ["keep", "keep"]})["a"]) == {
-        "item": "a", "question": "keep", "label": "keep", "rule": "majority", "support": 2, "votes": 2,
-        "dawid_skene": "keep", "posterior": 1.0, "tied": (), "interval": None,
-    }  # fmt: skip
 
 
 def test_rule_one_more_annotation() -> None:
@@ -113,6 +100,7 @@ def test_several_labels_need_more_than_half_of_the_annotators() -> None:
     answers = said(several.name, {"a": [("privacy",), ("privacy", "sexual"), ("boundary",)]})
     one = decide([item("a")], [several], answers, 2)[0]
     assert (one.label, one.support, one.votes) == (("privacy",), 2, 3)
+    assert decide([item("a")], [several], [], 2) == []  # nobody chose
     half = decide([item("a")], [several], said(several.name, {"a": [("privacy",), ("boundary",)]}), 2)[0]
     assert (half.label, half.support, half.votes) == ((), 0, 2)
 

@@ -19,23 +19,6 @@ ITERATIONS = st.sampled_from([20, None])
 # --- Majority ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("line", "label", "support", "posterior", "tied"),
-    [
-        ("a", "a", 1, 1.0, ()),
-        ("a a b", "a", 2, 2 / 3, ()),
-        ("a b", None, 1, 1 / 2, ("a", "b")),
-        ("b a c c b", None, 2, 2 / 5, ("b", "c")),
-    ],
-)
-def test_majority_and_ties(line: str, label: str | None, support: int, posterior: float, tied: tuple[str, ...]) -> None:
-    (decision,) = majority(votes_of(line)).values()
-    assert (decision.label, decision.support, decision.tied) == (label, support, tied)
-    assert decision.posterior == pytest.approx(posterior)
-    assert decision.votes == sum(decision.votes * share for share in decision.chances.values())
-    assert {label for label, share in decision.chances.items() if share} == set(line.split()) - {"."}
-
-
 @settings(deadline=None)
 @given(vote_lists())
 def test_majority_equals_a_count(votes: list[Vote]) -> None:
@@ -45,7 +28,10 @@ def test_majority_equals_a_count(votes: list[Vote]) -> None:
         labels = [vote.label for vote in votes if vote.item == item]
         leading = sorted({label for label in labels if labels.count(label) == max(map(labels.count, labels))})
         assert [decision.label] == leading if len(leading) == 1 else list(decision.tied) == leading
-        assert decision.support == labels.count(leading[0])
+        shares = {label: labels.count(label) / len(labels) for label in labels}
+        assert (decision.support, decision.votes) == (labels.count(leading[0]), len(labels))
+        assert decision.posterior == pytest.approx(shares[leading[0]])
+        assert {label: share for label, share in decision.chances.items() if share} == pytest.approx(shares)
 
 
 # --- Dawid-Skene: the model -------------------------------------------------------------------------------------------
@@ -144,9 +130,5 @@ def _same(
         twin = other[items[item]]
         assert twin.label == (None if decision.label is None else labels[decision.label])
         assert twin.tied == tuple(sorted(labels[label] for label in decision.tied))
-        assert (twin.support, twin.posterior, twin.votes) == (
-            decision.support,
-            decision.posterior,
-            decision.votes,
-        )
+        assert (twin.support, twin.posterior, twin.votes) == (decision.support, decision.posterior, decision.votes)
         assert twin.chances == {labels[label]: chance for label, chance in decision.chances.items()}

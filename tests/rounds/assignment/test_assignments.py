@@ -57,28 +57,13 @@ def test_assignments_depend_on_the_seed_not_on_the_order(seed: int, random: obje
     assert assign(replace(SPEC, seed=seed + 9), 1, some, wanted(some, 2), people, ()) != one
 
 
-@given(st.integers(1, 60), st.integers(8, 30), st.integers(1, 25))
-def test_sessions_respect_the_share_of_crises(count: int, every: int, size: int) -> None:
-    care = Care(session_items=size, crisis_share=0.25)
-    some = items(count, every=every)
-    hard = {item.id for item in some if item.crisis}
-    groups = sessions(replace(SPEC, care=care), some, "ana")
-    assert sorted(one for found in groups for one in found) == [item.id for item in some]
-    for found in groups:
-        assert len(found) <= size
-        assert sum(one in hard for one in found) <= max(1, 0.25 * len(found))
-
-
 def test_too_many_crises_are_an_error() -> None:
     with pytest.raises(RoundError, match=r"20 of 40 items are about a crisis; with care.crisis_share = 0.2"):
         sessions(SPEC, items(40, every=2), "ana")
     assert len(sessions(replace(SPEC, care=Care(10, 1.0)), items(40, every=2), "ana")) == 4
     with pytest.raises(RoundError, match="are about a crisis"):
         sessions(replace(SPEC, care=Care(10, 0.0)), items(40, every=20), "ana")
-
-
-def test_a_full_share_of_crises_names_the_tags_that_fill_it() -> None:
-    """A round was refused, and nobody knew that possible crises filled the share."""
+    # Nobody knew that possible crises filled the share.
     tagged = [replace(one, tags=("possible_crisis",) if one.crisis else ()) for one in items(40, every=2)]
     tagged[0] = replace(tagged[0], tags=("crisis.ideation", "possible_crisis"))
     with pytest.raises(RoundError, match=r"crisis \(by their tags: possible_crisis 20, crisis.ideation 1\); with"):
@@ -130,11 +115,7 @@ def mixed(plain: int, crises: int, language: Language = "en") -> list[Item]:
 def test_crises_move_to_annotators_whose_sessions_can_hold_them() -> None:
     """Ana reads only English and gets few other items beside many crises; Bo and Cy can take some."""
     some = [*mixed(4, 2), *mixed(28, 3, "zh")]
-    people = [
-        Annotator("ana", "ana", ("en",)),
-        Annotator("bo", "bo", ("en", "zh")),
-        Annotator("cy", "cy", ("zh",)),
-    ]
+    people = [Annotator("ana", "ana", ("en",)), Annotator("bo", "bo", ("en", "zh")), Annotator("cy", "cy", ("zh",))]
     for seed in range(10):
         assignment_set = assign(replace(SPEC, seed=seed), 1, some, {one.id: 1 for one in some}, people, ())
         assert sorted(one.item for one in assignment_set.assignments) == sorted(one.id for one in some)
@@ -154,13 +135,9 @@ def test_single_crises_of_later_assignment_sets() -> None:
     groups = sessions(SPEC, some, "ana", allow_single=True)
     assert [len(found) for found in groups] == [4, 1, 1]
     assert sorted(one for found in groups for one in found) == [one.id for one in some]
-    with pytest.raises(RoundError, match="are about a crisis"):
-        sessions(replace(SPEC, care=Care(10, 0.0)), some, "ana", allow_single=True)
     wanted = {one.id: 1 for one in mixed(0, 2)}
-    assert group_items(SPEC, 2, mixed(0, 2), wanted, allow_single=True, mixed=False).groups == (
-        ("en-000",),
-        ("en-001",),
-    )
+    second = group_items(SPEC, 2, mixed(0, 2), wanted, allow_single=True, mixed=False)
+    assert second.groups == (("en-000",), ("en-001",))
     people = [Annotator("ana", "ana", ("en",))]
     assignments = assign(SPEC, 2, mixed(0, 2), wanted, people, (), allow_single=True).assignments
     assert sorted((one.item, one.session) for one in assignments) in (

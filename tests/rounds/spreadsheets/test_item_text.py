@@ -91,8 +91,7 @@ def test_choices_as_keyboards_type_them(name: str, typed: Any, stored: Any) -> N
 
 
 @pytest.mark.parametrize(
-    ("labels", "doubtful"),
-    [(("May", "may"), "MAY"), (("m²", "m2"), "Ｍ2"), (("day's-end", "Day’s‑End"), "DAY'S-END")],
+    ("labels", "doubtful"), [(("May", "may"), "MAY"), (("m²", "m2"), "Ｍ2"), (("day's-end", "Day’s‑End"), "DAY'S-END")]
 )
 def test_labels_that_differ_only_in_case_or_width(labels: tuple[str, ...], doubtful: str) -> None:
     label = Question("label", "label", labels)
