@@ -25,9 +25,8 @@ import hashlib
 import logging
 import re
 import sys
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from functools import lru_cache
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from importlib import import_module
 from inspect import signature
 from pathlib import Path
@@ -47,14 +46,14 @@ from h2htalk.data.languages import LANGUAGES
 from h2htalk.data.records import read_record
 from h2htalk.errors import ConfigError, H2HTalkError, MissingExtraError, quoted, suggest
 
-# What Presidio imports for a model: its module was imported while they were hidden (`engine`).
+# What Presidio imports for a model, as its module was imported while they were hidden (`engine`), and how to get it.
 _LIBRARIES: dict[str, tuple[dict[str, str], str]] = {
+    "SpacyRecognizer": ({}, ""),  # `SpacyModelRecognizer`
     "GLiNERRecognizer": ({"GLiNER": "gliner:GLiNER"}, "pip install gliner"),
     "HuggingFaceNerRecognizer": (
         {"torch": "torch", "hf_pipeline": "transformers:pipeline"},
         'pip install "h2htalk[local]"',
     ),
-    "SpacyRecognizer": ({"spacy": "spacy"}, 'pip install "h2htalk[curation]"'),
 }
 # A pattern that needs longer than REGEX_TIMEOUT_SECONDS (`engine`) is refused, by one of these or when it happens.
 _PROBES = tuple(unit * 3000 + "!" for unit in ("a", "1", " ", "a ", "1-", "我", ".", "a1", "@", "a."))
@@ -74,17 +73,13 @@ class _Registry(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class UserRegistry:
-    """A registry file as read: its path, its text, and the names that stay."""
+    """A registry file as read: its path, its text, the names that stay, and each recogniser that is not switched off
+    with its place for messages."""
 
     path: str = ""
     content: str = ""
     allow_list: tuple[str, ...] = ()
-
-    def entries(self) -> Iterator[tuple[str, Entry]]:
-        """Each recogniser that is not switched off, with its place for messages."""
-        for number, entry in enumerate(_parse(self.path, self.content).recognizers, start=1):
-            if entry.get("enabled", True):
-                yield f"{self.path}: recognizers, entry {number} ({entry.get('name')})", entry
+    entries: tuple[tuple[str, Entry], ...] = field(default=(), compare=False)
 
     def beside(self, name: str) -> str:
         """A model's name; a path is relative to the registry's folder."""
@@ -92,73 +87,59 @@ class UserRegistry:
 
     def fingerprint(self) -> list[str]:
         """What the results depend on: the file, and the models that it names."""
-        models = [self.beside(entry["model_name"]) for _, entry in self.entries() if "model_name" in entry]
+        models = [self.beside(entry["model_name"]) for _, entry in self.entries if "model_name" in entry]
         digest = hashlib.sha256(self.content.encode()).hexdigest()[:16]
         return [f"sha256 {digest}", *(model_identity(f"hf:{model}") for model in models)] if self.content else []
 
 
-@lru_cache(maxsize=16)
-def _parse(path: str, content: str) -> _Registry:
-    try:
-        raw = yaml.safe_load(content)
-    except yaml.YAMLError as error:
-        raise ConfigError(f"{path}: not YAML: {' '.join(str(error).split())}") from error
-    return read_record(_Registry, raw or {}, path, error=ConfigError)
-
-
 def read_registry(path: Path, *, trusted: bool = False) -> UserRegistry:
-    """Read a registry file.
+    """Read a YAML file in Presidio's format; the module's docstring shows one.
 
-    Args:
-        path: a YAML file in Presidio's format; the module's docstring shows one.
-        trusted: recognisers may be classes of the user's own code.
+    `trusted`: recognisers may be classes of the user's own code. Raises ConfigError that names the file and the entry.
     """
     try:
         content = read_bounded(path, _LARGEST).decode("utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path}: cannot be read as UTF-8: {error}") from error
-    registry = UserRegistry(str(path), content, tuple(_parse(str(path), content).allow_list))
-    entries = list(registry.entries())
-    if not (entries or registry.allow_list):
+        raw = yaml.safe_load(content)
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise ConfigError(f"{path}: cannot be read as YAML in UTF-8: {' '.join(str(error).split())}") from error
+    registry = read_record(_Registry, raw or {}, str(path), error=ConfigError)
+    if not (registry.recognizers or registry.allow_list):
         raise ConfigError(f"{path}: the file is empty; name recognizers or an allow_list in it")
-    for place, entry in entries:
+    classes = {kind.__name__: kind for kind in RecognizerListLoader.get_all_existing_recognizers()}
+    entries = []
+    for number, entry in enumerate(registry.recognizers, start=1):
+        if not entry.get("enabled", True):
+            continue
+        place, class_name = f"{path}: recognizers, entry {number} ({entry.get('name')})", entry.get("class_name")
         if "class" in entry and not trusted:
             hint = "allow it with anonymize.trust_recognizers = true"
             raise ConfigError(f"{place}: `class` runs code of your own; {hint}")
-        _require_known_keys(place, entry)
-        if unknown := [code for code in _contexts(entry) if code not in LANGUAGES]:
-            raise ConfigError(f"{place}: language {quoted(str(unknown[0]))} is none of {', '.join(LANGUAGES)}")
-    return registry
-
-
-def _require_known_keys(place: str, entry: Entry) -> None:
-    class_name = str(entry.get("class_name", ""))
-    known = {*_OWN_CLASS} if "class" in entry else {*CustomRecognizerConfig.model_fields} - _NOT_HERE
-    if class_name in _LIBRARIES and "model_name" not in entry:
-        raise ConfigError(f"{place}: model_name is missing: the model's name on the Hub, or its folder")
-    if class_name:
-        classes = {kind.__name__: kind for kind in RecognizerListLoader.get_all_existing_recognizers()}
-        if class_name not in classes:
-            raise ConfigError(f"{place}: class_name: Presidio has no {quoted(class_name)}")
-        known |= {*signature(classes[class_name]).parameters, "model_name", "label_mapping"}
-    for key in entry:
-        if key not in known:
+        if class_name in _LIBRARIES and "model_name" not in entry:
+            raise ConfigError(f"{place}: model_name is missing: the model's name on the Hub, or its folder")
+        if class_name and class_name not in classes:
+            raise ConfigError(f"{place}: class_name: Presidio has no {quoted(str(class_name))}")
+        known = {*_OWN_CLASS} if "class" in entry else {*CustomRecognizerConfig.model_fields} - _NOT_HERE
+        if class_name:
+            known |= {*signature(classes[class_name]).parameters, "model_name", "label_mapping"}
+        for key in entry.keys() - known:
             raise ConfigError(f"{place}: {key}: no such field; {suggest(key, known)}it would do nothing")
+        for language in _contexts(entry).keys() - {*LANGUAGES}:
+            raise ConfigError(f"{place}: language {quoted(str(language))} is none of {', '.join(LANGUAGES)}")
+        entries.append((place, entry))
+    return UserRegistry(str(path), content, tuple(registry.allow_list), tuple(entries))
 
 
 def _contexts(entry: Entry) -> dict[str, list[str]]:
     """Each language that an entry reads, with its context words."""
-    pairs = [
-        (each["language"], each.get("context") or []) if isinstance(each, dict) else (each, [])
-        for each in entry.get("supported_languages") or LANGUAGES
-    ]
-    return {code: [*(entry.get("context") or []), *words] for code, words in pairs}
+    languages = entry.get("supported_languages") or LANGUAGES
+    pairs = [(one["language"], one.get("context")) if isinstance(one, dict) else (one, None) for one in languages]
+    return {code: [*(entry.get("context") or []), *(words or [])] for code, words in pairs}
 
 
 def load_recognizers(registry: UserRegistry, language: str) -> list[EntityRecognizer]:
     """The recognisers of a registry that read a language, each of which stops the run where it fails."""
     recognizers = []
-    for place, entry in registry.entries():
+    for place, entry in registry.entries:
         if language not in (contexts := _contexts(entry)):
             continue
         make = _own_class if "class" in entry else _by_presidio
@@ -183,16 +164,27 @@ def load_recognizers(registry: UserRegistry, language: str) -> list[EntityRecogn
 def _by_presidio(entry: Entry, registry: UserRegistry, language: str, context: list[str]) -> EntityRecognizer:
     """A recogniser of patterns, of words, of Presidio's own or of a model, by Presidio's loader."""
     class_name = str(entry.get("class_name", ""))
+    if class_name == "SpacyRecognizer":
+        return SpacyModelRecognizer(entry, language, registry.beside(entry["model_name"]))
     made = {key: value for key, value in entry.items() if key not in ("context", _DENY_LIST, "deny_list_score")}
     made.setdefault("type", "predefined" if class_name else "custom")
     made["supported_languages"] = [{"language": language, "context": context or None}]
     if class_name in _LIBRARIES:
-        _import_libraries(class_name, entry)
         made["model_name"] = registry.beside(entry["model_name"])
-        if class_name == "SpacyRecognizer":
-            return SpacyModelRecognizer(entry["name"], language, made["model_name"], entry.get("label_mapping"))
+        attributes, command = _LIBRARIES[class_name]
+        home = import_module(RecognizerListLoader.get_existing_recognizer_cls(class_name).__module__)
+        for attribute, source in attributes.items():
+            package, _, name = source.partition(":")
+            try:
+                module = import_module(package)
+            except ImportError as error:
+                raise MissingExtraError(f"recognizer {quoted(str(entry['name']))}", command) from error
+            setattr(home, attribute, getattr(module, name) if name else module)
     if words := entry.get(_DENY_LIST):
-        listed = {"name": _DENY_LIST, "regex": _any_of(words), "score": entry.get("deny_list_score", 1.0)}
+        # Latin words stand alone, Chinese ones anywhere (Presidio's stand alone too); the longest first.
+        ordered = sorted({*words}, key=len, reverse=True)
+        forms = [re.escape(word) if _HAN.search(word) else rf"(?<!\w){re.escape(word)}(?!\w)" for word in ordered]
+        listed = {"name": _DENY_LIST, "regex": "|".join(forms), "score": entry.get("deny_list_score", 1.0)}
         made["patterns"] = [*entry.get("patterns", []), listed]
     conf = {"recognizers": [made], "supported_languages": [language], "global_regex_flags": 26}
     recognizer = RecognizerRegistryProvider(registry_configuration=conf).create_recognizer_registry().recognizers[0]
@@ -201,32 +193,19 @@ def _by_presidio(entry: Entry, registry: UserRegistry, language: str, context: l
     return recognizer
 
 
-def _import_libraries(class_name: str, entry: Entry) -> None:
-    """Import what a model needs, into the module of Presidio's that reads it."""
-    attributes, command = _LIBRARIES[class_name]
-    home = import_module(RecognizerListLoader.get_existing_recognizer_cls(class_name).__module__)
-    for attribute, source in attributes.items():
-        package, _, name = source.partition(":")
-        try:
-            module = import_module(package)
-        except ImportError as error:
-            raise MissingExtraError(f"recognizer {quoted(str(entry['name']))}", command) from error
-        setattr(home, attribute, getattr(module, name) if name else module)
-
-
 class SpacyModelRecognizer(LocalRecognizer):
     """Names by a spaCy pipeline, an installed package or a folder; Presidio's own reads that of an NLP engine alone."""
 
     # spaCy says nothing of how sure it is: between what our rules call likely and what they list.
     SCORE = 0.65
 
-    def __init__(self, name: str, language: str, model: str, labels: dict[str, str] | None) -> None:
-        """`labels`: the type of each of PERSON, ORG and LOC that counts."""
+    def __init__(self, entry: Entry, language: str, model: str) -> None:
+        """`label_mapping` of `entry`: the type of each of PERSON, ORG and LOC that counts."""
         from h2htalk.text.parsing.parsing import load_names
 
         load_names(language, model)
-        self._model, self._labels = model, labels or {"PERSON": "PERSON", "ORG": "ORGANIZATION"}
-        super().__init__(sorted({*self._labels.values()}), name=name, supported_language=language)
+        self._model, self._labels = model, entry.get("label_mapping") or {"PERSON": "PERSON", "ORG": "ORGANIZATION"}
+        super().__init__(sorted({*self._labels.values()}), name=entry["name"], supported_language=language)
 
     def load(self) -> None:
         """The pipeline is loaded when the recogniser is made."""
@@ -257,22 +236,9 @@ def _own_class(entry: Entry, registry: UserRegistry, language: str, _: list[str]
     return recognizer
 
 
-def _any_of(words: Sequence[str]) -> str:
-    """A regular expression for words: Latin ones stand alone, Chinese ones anywhere (Presidio's stand alone too)."""
-    ordered = sorted(set(words), key=lambda word: (-len(word), word))
-    han = [re.escape(word) for word in ordered if _HAN.search(word)]
-    latin = [re.escape(word) for word in ordered if not _HAN.search(word)]
-    return "|".join([*han, *([rf"(?<!\w)(?:{'|'.join(latin)})(?!\w)"] if latin else [])])
-
-
-class _Raise(logging.Handler):
+def _raise_failure(record: logging.LogRecord) -> bool:
     """Raise what Presidio logs and goes on after: a pattern that needs too long, a model that fails."""
-
-    def emit(self, record: logging.LogRecord) -> None:
-        raise (record.exc_info and record.exc_info[1]) or RuntimeError(record.getMessage())
-
-
-_RAISE = _Raise(logging.WARNING)
+    raise (record.exc_info and record.exc_info[1]) or RuntimeError(record.getMessage())
 
 
 def _stop_where_it_fails(recognizer: EntityRecognizer) -> None:
@@ -286,7 +252,7 @@ def _stop_where_it_fails(recognizer: EntityRecognizer) -> None:
         presidio = logging.getLogger("presidio-analyzer")
         level = presidio.level
         presidio.setLevel(logging.WARNING)  # an application that silences Presidio does not silence failures
-        presidio.addHandler(_RAISE)
+        presidio.addFilter(_raise_failure)
         try:
             results = analyze(text, asked, nlp_artifacts) or []
         except TimeoutError as error:
@@ -295,7 +261,7 @@ def _stop_where_it_fails(recognizer: EntityRecognizer) -> None:
         except Exception as error:  # whatever a model or a user's class raises; its message may hold words of a text
             raise ConfigError(f"recognizer {quoted(recognizer.name)} failed: {type(error).__name__}") from error
         finally:
-            presidio.removeHandler(_RAISE)
+            presidio.removeFilter(_raise_failure)
             presidio.setLevel(level)
         for result in results:
             if not 0 <= result.start < result.end <= len(text):
