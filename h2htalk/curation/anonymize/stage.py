@@ -8,7 +8,7 @@ as places and types, never as text.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -19,7 +19,7 @@ from h2htalk.curation.anonymize.spans import TYPES, Span
 from h2htalk.curation.gather.formats import ROLE_NAMES, USER_NAMES
 from h2htalk.curation.outcomes import Kept, Outcome, Outcomes, PartRule, Rejected, each_dialogue
 from h2htalk.curation.run import RuleFactory, StageRun
-from h2htalk.curation.stages import AnonymizeSettings, CurateSpec, GatherSettings
+from h2htalk.curation.stages import AnonymizeSettings, CurateSpec, GatherSettings, Source
 from h2htalk.curation.workspace import Workspace
 from h2htalk.data.scenario import Dialogue, Turn
 from h2htalk.errors import ConfigError, MissingExtraError, quoted, suggest
@@ -39,8 +39,6 @@ _IDS = frozenset({"source", "id", "ids", "dialogue", "merged"})
 _LONGEST_NAME = 60
 # Where a text stands: a message, from 1, or 0 and a path in the metadata.
 _Place = tuple[int, tuple[str | int, ...]]
-# Of each source that sets any: its name, its companions, its countries.
-_OfSources = tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...]
 
 
 def make_stage(spec: CurateSpec, workspace: Workspace, key: bytes) -> StageRun:
@@ -72,26 +70,23 @@ def make_stage(spec: CurateSpec, workspace: Workspace, key: bytes) -> StageRun:
     _require_known("anonymize.operators: no type", settings.operators, types)
     for source in gathered.sources:
         _require_known(f"source {source.name!r}: countries: no country", source.countries, SUPPORTED_REGIONS)
-    of_sources: _OfSources = tuple(
-        (source.name, tuple(sorted(source.companions)), tuple(sorted(source.countries)))
-        for source in gathered.sources
-        if source.companions or source.countries
-    )
-    allow, name_keys = tuple(sorted(settings.allow)), tuple(sorted(settings.name_keys))
-    operators = tuple(sorted(settings.operators.items()))
     return StageRun(
         name="anonymize",
         version=VERSION,
         settings={
-            "allow": list(allow),
-            "sources": {name: {"companions": list(a), "countries": list(b)} for name, a, b in of_sources},
-            "name_keys": list(name_keys),
+            "allow": sorted(settings.allow),
+            "sources": {
+                source.name: {"companions": sorted(source.companions), "countries": sorted(source.countries)}
+                for source in gathered.sources
+                if source.companions or source.countries
+            },
+            "name_keys": sorted(settings.name_keys),
             "recognizers": registry.fingerprint(),
-            "operators": dict(operators),
+            "operators": dict(sorted(settings.operators.items())),
             # What they find, and the names they give, may change from version to version.
             "libraries": libraries,
         },
-        open_rule=RuleFactory(open_rule, (key, allow, of_sources, registry, operators, name_keys)),
+        open_rule=RuleFactory(open_rule, (key, settings, gathered.sources, registry)),
     )
 
 
@@ -102,21 +97,23 @@ def _require_known(what: str, names: Iterable[str], known: Collection[str]) -> N
             raise ConfigError(f"{what} {quoted(name)}; {suggest(name, known)}choose from {', '.join(sorted(known))}")
 
 
-def open_rule(
-    key: bytes,
-    allow: tuple[str, ...],
-    of_sources: _OfSources,
-    users: UserRegistry,
-    operators: tuple[tuple[str, str], ...],
-    name_keys: tuple[str, ...],
-) -> PartRule:
+def open_rule(key: bytes, settings: AnonymizeSettings, sources: Sequence[Source], users: UserRegistry) -> PartRule:
     """The rule of a part: `anonymize_dialogue` of each dialogue."""
-    by_name = {name: ((*allow, *companion_names(companions)), countries) for name, companions, countries in of_sources}
-    options: dict[str, Any] = {"users": users, "operators": dict(operators), "name_keys": name_keys}
+    by_name = {source.name: source for source in sources}
 
     def rule(dialogue: Dialogue) -> Outcomes:
-        names, countries = by_name.get(str(dialogue.provenance.get("source")), (allow, ()))
-        return [anonymize_dialogue(dialogue, key, allow=names, countries=countries, **options)]
+        source = by_name.get(str(dialogue.provenance.get("source")))
+        return [
+            anonymize_dialogue(
+                dialogue,
+                key,
+                allow=(*sorted(settings.allow), *companion_names(sorted(source.companions) if source else ())),
+                users=users,
+                operators=settings.operators,
+                countries=sorted(source.countries) if source else (),
+                name_keys=settings.name_keys,
+            )
+        ]
 
     return each_dialogue(rule)
 
@@ -173,51 +170,50 @@ def anonymize_dialogue(
         users=users or NO_REGISTRY,
         keep=[kind for kind, operator in operators.items() if operator == "keep"],
         countries=countries,
-        names=[n for n in named if _is_name(texts[n])],
+        # Those that can be looked for in the messages.
+        names=[n for n in named if len(texts[n].strip()) <= _LONGEST_NAME and any(map(str.isalpha, texts[n]))],
     )
     configs = operator_configs(Surrogates(key, texts, data), operators, key)
     replaced = [anonymize_text(text, spans, configs) for text, spans in zip(texts, data.spans, strict=True)]
     if operators.get("PERSON", operators.get("DEFAULT")) != "keep":
         for n in named:
             replaced[n] = ("", []) if replaced[n][0] == texts[n] else replaced[n]
-    if data.leaks([*(text for text, _ in replaced), *(text for _, text in _fields(_described(dialogue.provenance)))]):
+    # What provenance says beside its source and ids; those are words of the curation's own.
+    described = {key: value for key, value in dialogue.provenance.items() if key not in _IDS}
+    source, person = dialogue.provenance.get("source"), described.get("person")
+    if isinstance(person, str) and isinstance(source, str) and source:
+        described["person"] = person.removeprefix(f"{source}-")
+    if data.leaks([*(text for text, _ in replaced), *_fields(described).values()]):
         return Rejected(dialogue.id, LEAK)
     return _kept(dialogue, dict(zip(slots, replaced, strict=True)))
 
 
-def _is_name(text: str) -> bool:
-    """Whether the text under a key for names can be looked for in the messages."""
-    return len(text.strip()) <= _LONGEST_NAME and any(map(str.isalpha, text))
+def _fields(value: object) -> dict[_Place, str]:
+    """Every text of the metadata, by its place in order."""
+    found: dict[_Place, str] = {}
+    _map_texts(value, lambda path, text: found.setdefault((0, path), text))
+    return dict(sorted(found.items()))
 
 
-def _fields(value: object, path: tuple[str | int, ...] = ()) -> Iterator[tuple[_Place, str]]:
-    """Every text of the metadata, with its place."""
+def _map_texts(
+    value: Any, function: Callable[[tuple[str | int, ...], str], str], path: tuple[str | int, ...] = ()
+) -> Any:
+    """The metadata with what a function makes of each of its texts and the text's path."""
     if isinstance(value, str):
-        yield (0, path), value
-    elif isinstance(value, Mapping):
-        for key in sorted(value):
-            yield from _fields(value[key], (*path, key))
-    elif isinstance(value, (list, tuple)):
-        for at, item in enumerate(value):
-            yield from _fields(item, (*path, at))
-
-
-def _described(provenance: Mapping[str, Any]) -> dict[str, Any]:
-    """What provenance says of a dialogue beside its source and ids; those are words of the curation's own."""
-    described = {key: value for key, value in provenance.items() if key not in _IDS}
-    source, person = provenance.get("source"), described.get("person")
-    if isinstance(person, str) and isinstance(source, str) and source:
-        described["person"] = person.removeprefix(f"{source}-")
-    return described
+        return function(path, value)
+    if isinstance(value, Mapping):
+        return {key: _map_texts(item, function, (*path, key)) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_map_texts(item, function, (*path, at)) for at, item in enumerate(value)]
+    return value
 
 
 def _kept(dialogue: Dialogue, replaced: Mapping[_Place, tuple[str, list[Span]]]) -> Kept:
     spans = [(place, span) for place, (_, placed) in replaced.items() for span in placed]
     unsure = any(span.type in _REVIEWED_TYPES and span.score < _CERTAIN for _, span in spans)
     counts = Counter(span.type for _, span in spans)
-    texts = {place: text for place, (text, _) in replaced.items()}
-    messages = tuple(Turn(turn.role, texts[n, ()]) for n, turn in enumerate(dialogue.messages, 1))
-    metadata = dict(_replaced(dialogue.metadata, (), texts))
+    messages = tuple(Turn(turn.role, replaced[n, ()][0]) for n, turn in enumerate(dialogue.messages, 1))
+    metadata = _map_texts(dialogue.metadata, lambda path, _: replaced[0, path][0])
     metadata["anonymized"] = {"spans": dict(sorted(counts.items()))} | ({REVIEW: True} if unsure else {})
     audit = [
         ({"message": message} if message else {"field": "/".join(map(str, path))})
@@ -227,14 +223,3 @@ def _kept(dialogue: Dialogue, replaced: Mapping[_Place, tuple[str, list[Span]]])
     ]
     record = replace(dialogue, messages=messages, metadata=metadata).to_dict()
     return Kept(record, (REVIEW,) if unsure else (), {"spans": audit})
-
-
-def _replaced(value: Any, path: tuple[str | int, ...], texts: Mapping[_Place, str]) -> Any:
-    """The metadata with its new texts."""
-    if isinstance(value, str):
-        return texts[0, path]
-    if isinstance(value, Mapping):
-        return {key: _replaced(item, (*path, key), texts) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_replaced(item, (*path, at), texts) for at, item in enumerate(value)]
-    return value
