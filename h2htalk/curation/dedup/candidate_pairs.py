@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from h2htalk.curation.dedup.compared_texts import Sides, lengths, unique_values
 from h2htalk.curation.dedup.contamination import SplitIndex
-from h2htalk.curation.dedup.signatures import BANDS, VALUES, VALUES_OF_BAND, Quality, map_part
+from h2htalk.curation.dedup.signatures import BANDS, VALUES, VALUES_OF_BAND, map_part
 from h2htalk.curation.run import in_processes
 from h2htalk.data.files import writing
 from h2htalk.data.languages import LANGUAGES
@@ -89,9 +89,9 @@ class MappedDialogues:
         _, user, companion, end = self._bounds[number].tolist()
         return Sides(LANGUAGES[int(self.language[number])], self._text(user, companion), self._text(companion, end))
 
-    def quality_of(self, number: int) -> Quality:
-        review, turns, cut, reply = self._quality[number].tolist()
-        return Quality(bool(review), turns, bool(cut), reply, self.id(number))
+    def quality_of(self, number: int) -> tuple[int | str, ...]:
+        """As `signatures.quality`."""
+        return (*self._quality[number].tolist(), self.id(number))
 
     def _text(self, start: int, end: int) -> str:
         text: str = self._texts[start:end].decode("utf-8", "surrogatepass")
@@ -129,7 +129,21 @@ def find_pairs(mapped: MappedDialogues, processes: int = 1) -> Pairs:
     import numpy as np
 
     jobs = [(band, mapped.kinds, mapped.values) for band in range(BANDS)]
-    first, second = strongest_pairs(in_processes(band_pairs, jobs, processes))
+    # The pairs of all bands, each once: for each text at least the 32 that share most values.
+    codes, pending = np.empty(0, np.int64), []
+    for of_band in in_processes(band_pairs, jobs, processes):
+        pending.append(of_band)
+        if sum(map(len, pending)) > _PENDING:
+            codes, pending = unique_values(np.concatenate([codes, *pending])), []
+    codes = unique_values(np.concatenate([codes, *pending]))
+    texts = codes >> (_TEXT + _SHARED), codes >> _SHARED & (1 << _TEXT) - 1
+    strong = np.zeros(len(codes), bool)
+    for text in texts:
+        order = np.lexsort((-(codes & (1 << _SHARED) - 1), text))
+        sizes = np.bincount(text)
+        rank = np.arange(len(text)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+        strong[order[rank < STRONGEST]] = True
+    first, second = (text[strong] for text in texts)
     found = [(mapped.owner[first], mapped.owner[second]), *map(mapped.equal_sides, (0, 1)), mapped.equal_sides(0, 1)]
     # Each pair as one number, to save memory.
     codes = unique_values(np.concatenate([np.minimum(*pair) << 32 | np.maximum(*pair) for pair in found]))
@@ -173,39 +187,9 @@ def band_pairs(band: int, kinds: NDArray[np.uint8], values: NDArray[np.uint8] | 
                 break
             for start in range(0, len(same), _CHUNK):
                 places = same[start : start + _CHUNK]
-                found.append(_similar(members[places], members[places + offset], table, least))
+                first, second = members[places], members[places + offset]
+                shared = (table[first] == table[second]).sum(axis=1)
+                pair = np.minimum(first, second) << (_TEXT + _SHARED) | np.maximum(first, second) << _SHARED | shared
+                found.append(pair[shared >= least])
         text, group = text[~small], group[~small]
     return unique_values(np.concatenate(found))
-
-
-def _similar(
-    first: NDArray[np.int64], second: NDArray[np.int64], values: NDArray[np.uint8], least: int
-) -> NDArray[np.int64]:
-    """The codes of the pairs that share enough values."""
-    import numpy as np
-
-    shared = (values[first] == values[second]).sum(axis=1)
-    enough = shared >= least
-    low, high = np.minimum(first, second)[enough], np.maximum(first, second)[enough]
-    codes: NDArray[np.int64] = low << (_TEXT + _SHARED) | high << _SHARED | shared[enough]
-    return codes
-
-
-def strongest_pairs(bands: Iterable[NDArray[np.int64]]) -> Pairs:
-    """The pairs of all bands, each once: for each text at least the 32 that share most values."""
-    import numpy as np
-
-    codes, pending = np.empty(0, np.int64), []
-    for found in bands:
-        pending.append(found)
-        if sum(map(len, pending)) > _PENDING:
-            codes, pending = unique_values(np.concatenate([codes, *pending])), []
-    codes = unique_values(np.concatenate([codes, *pending]))
-    first, second = codes >> (_TEXT + _SHARED), codes >> _SHARED & (1 << _TEXT) - 1
-    strong = np.zeros(len(codes), bool)
-    for text in (first, second):
-        order = np.lexsort((-(codes & (1 << _SHARED) - 1), text))
-        sizes = np.bincount(text)
-        rank = np.arange(len(text)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-        strong[order[rank < STRONGEST]] = True
-    return first[strong], second[strong]

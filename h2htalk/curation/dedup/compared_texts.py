@@ -1,4 +1,4 @@
-"""The compared form of texts, and the hashes of their shingles (n-grams of characters)."""
+"""The compared form of texts, and how similar two of them are."""
 
 from __future__ import annotations
 
@@ -14,14 +14,12 @@ from h2htalk.data.languages import Language, find_language
 from h2htalk.text.language_data import language_data
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
 _NO_WORD = re.compile(r"[\W_]+")
 _APOSTROPHES = re.compile(r"(?<=\w)['’ʼ](?=\w)")
 # Invisible signs: without width, of direction, and variants of emoji.
 _UNSEEN = re.compile("[\u00ad\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufe00-\ufe0f\ufeff]+")
-_PAD = "\0"
 # Edit distance takes time with the product of two lengths.
 LONGEST_EDITED = 20_000
 
@@ -103,31 +101,6 @@ def text_hash(text: str) -> int:
     return int.from_bytes(hashlib.blake2b(data, digest_size=8).digest(), "little")
 
 
-def shingle_hashes(texts: Sequence[str], width: int) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
-    """Hashes of every n-gram of `width` characters, text after text, and how many each text has.
-
-    A text shorter than `width` is one shingle; all empty texts have the same one, so leave them out.
-
-    Returns:
-        hashes (total,), counts (len(texts),), each 1 or more.
-    """
-    import numpy as np
-
-    padded = "".join(text.ljust(width, _PAD) for text in texts)
-    points = np.frombuffer(padded.encode("utf-32-le", "surrogatepass"), dtype=np.uint32).astype(np.uint64)
-    sizes = np.fromiter((max(len(text), width) for text in texts), np.int64, len(texts))
-    windows = max(len(points) - width + 1, 0)
-    hashes = np.zeros(windows, np.uint64)
-    for place in range(width):
-        hashes *= np.uint64(0x100000001B3)
-        hashes += points[place : place + windows]
-    inside = np.ones(windows, bool)
-    ends = np.cumsum(sizes)[:-1]
-    for back in range(1, width):  # n-grams across the border of two texts
-        inside[ends - back] = False
-    return mixed(hashes[inside]), sizes - (width - 1)
-
-
 def unique_values(values: NDArray[Any]) -> NDArray[Any]:
     """The distinct values of an array, ascending. (`numpy.unique` hashes since 2.3, which takes 20 times as long.)"""
     import numpy as np
@@ -136,15 +109,3 @@ def unique_values(values: NDArray[Any]) -> NDArray[Any]:
     new = np.ones(len(ordered), bool)
     new[1:] = ordered[1:] != ordered[:-1]
     return ordered[new]
-
-
-def mixed(hashes: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """SplitMix64's finalizer (Steele, Lea and Flood 2014), in place: every input bit changes every output bit."""
-    import numpy as np
-
-    hashes ^= hashes >> np.uint64(30)
-    hashes *= np.uint64(0xBF58476D1CE4E5B9)
-    hashes ^= hashes >> np.uint64(27)
-    hashes *= np.uint64(0x94D049BB133111EB)
-    hashes ^= hashes >> np.uint64(31)
-    return hashes

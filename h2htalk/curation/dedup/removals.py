@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from h2htalk.curation.dedup.compared_texts import Sides, lengths, similarity
-from h2htalk.data.languages import Language
 
 if TYPE_CHECKING:
     from h2htalk.curation.dedup.candidate_pairs import MappedDialogues, Pairs
@@ -45,66 +44,59 @@ def match(a: Sides, b: Sides, threshold: float) -> Match | None:
     same opening that continue differently are no duplicates, nor are two texts that fill the same frame differently.
     """
     alone = threshold + (1 - threshold) / 3
+    known = lengths(a.language)
     user = similarity(a.user, b.user, _LEAST_SIDE)
     if user == 1.0 and a.companion == b.companion:
         return Match(1.0, "both", True)
+    rest, other = (side.user.partition("\n")[2] for side in (a, b))
+    if max(len(rest), len(other)) >= known.least_inputs / 2 and similarity(rest, other, _LEAST_REST) < _LEAST_REST:
+        return None
     companion = similarity(a.companion, b.companion, _LEAST_SIDE)
-    together = _together(a, b, user, companion)
-    if together >= threshold and _goes_on_alike(a, b) and not _reframed(a, b, together, "both"):
-        return Match(together, "both")
-    least = lengths(a.language)
-    long_inputs = min(len(a.user), len(b.user)) >= least.least_inputs
-    if user >= alone and long_inputs and _goes_on_alike(a, b) and not _reframed(a, b, user, "inputs"):
-        return Match(user, "inputs", user == 1.0)
-    long_references = min(len(a.companion), len(b.companion)) >= least.least_references
-    replied_alike = companion >= alone and long_references and not _reframed(a, b, companion, "references")
-    if replied_alike and similarity(a.user, b.user, _LEAST_REST) >= _LEAST_REST and _goes_on_alike(a, b):
-        return Match(companion, "references", companion == 1.0)
+    users, companions = (len(a.user), len(b.user)), (len(a.companion), len(b.companion))
+    sizes = max(users), max(companions)
+    together = (sizes[0] * user + sizes[1] * companion) / max(sum(sizes), 1)
+    for size, value in zip(sizes, (user, companion), strict=True):
+        if value < _LEAST_SIDE and size >= known.least_inputs / 2:
+            together = 0.0
+    cases: tuple[tuple[On, float, bool], ...] = (
+        ("both", together, together >= threshold),
+        ("inputs", user, user >= alone and min(users) >= known.least_inputs),
+        (
+            "references",
+            companion,
+            companion >= alone
+            and min(companions) >= known.least_references
+            and similarity(a.user, b.user, _LEAST_REST) >= _LEAST_REST,
+        ),
+    )
+    for on, similar, is_enough in cases:
+        if is_enough and not _reframed(a, b, similar, on):
+            return Match(similar, on, on != "both" and similar == 1.0)
     return None
 
 
-def _together(a: Sides, b: Sides, user: float, companion: float) -> float:
-    """The similarity of both sides as one text; 0 where a side of some length is not similar."""
-    sizes = max(len(a.user), len(b.user)), max(len(a.companion), len(b.companion))
-    short = lengths(a.language).least_inputs / 2
-    for size, value in zip(sizes, (user, companion), strict=True):
-        if value < _LEAST_SIDE and size >= short:
-            return 0.0
-    return (sizes[0] * user + sizes[1] * companion) / max(sum(sizes), 1)
-
-
 def _reframed(a: Sides, b: Sides, similar: float, on: On) -> bool:
-    """Whether two dialogues fill the same frame (a form letter) differently."""
+    """Whether two dialogues fill the same frame (a form letter) differently: in blocks of changes."""
+    from rapidfuzz.distance import Levenshtein
+
     pairs = [(a.user, b.user)] if on != "references" else []
     pairs += [(a.companion, b.companion)] if on != "inputs" else []
     size = sum(max(map(len, pair)) for pair in pairs)
     if similar >= _SURE or size > _LONGEST_ALIGNED:
         return False
-    return sum(_in_blocks(*pair, a.language) for pair in pairs) > _MOST_BLOCKS * size
-
-
-def _in_blocks(a: str, b: str, language: Language) -> int:
-    """The characters of the longer text in blocks of changes."""
-    from rapidfuzz.distance import Levenshtein
-
-    least = lengths(language)
-    total = block = 0
-    for step in Levenshtein.opcodes(a, b):
-        size = max(step.src_end - step.src_start, step.dest_end - step.dest_start)
-        if step.tag == "equal" and size >= least.run:
-            total += block if block >= least.block else 0
-            block = 0
-        else:
-            block += size
-    return total + (block if block >= least.block else 0)
-
-
-def _goes_on_alike(a: Sides, b: Sides) -> bool:
-    """Whether the users' messages after the opening are similar; true where they are no more than a phrase."""
-    first, second = (side.user.partition("\n")[2] for side in (a, b))
-    if max(len(first), len(second)) < lengths(a.language).least_inputs / 2:
-        return True
-    return similarity(first, second, _LEAST_REST) >= _LEAST_REST
+    known = lengths(a.language)
+    in_blocks = 0
+    for pair in pairs:
+        block = 0
+        for step in Levenshtein.opcodes(*pair):
+            length = max(step.src_end - step.src_start, step.dest_end - step.dest_start)
+            if step.tag == "equal" and length >= known.run:
+                in_blocks += block if block >= known.block else 0
+                block = 0
+            else:
+                block += length
+        in_blocks += block if block >= known.block else 0
+    return in_blocks > _MOST_BLOCKS * size
 
 
 # --- Clusters ---

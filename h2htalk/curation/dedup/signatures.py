@@ -6,14 +6,14 @@ The result for a dialogue depends on it and the splits alone, so parts can be ma
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
-from h2htalk.curation.dedup.compared_texts import lengths, plain_side, shingle_hashes, text_hash, unique_values
+from h2htalk.curation.dedup.compared_texts import lengths, plain_side, text_hash, unique_values
 from h2htalk.curation.dedup.contamination import SplitIndex
 from h2htalk.curation.outcomes import Record, read_dialogue
-from h2htalk.data.languages import LANGUAGES, Language
+from h2htalk.data.languages import LANGUAGES
 from h2htalk.data.scenario import Dialogue
 from h2htalk.data.splits import load_split
 
@@ -31,33 +31,19 @@ _BATCH = 1 << 16  # shingles signed at once: each takes 512 bytes meanwhile
 _ENDS = frozenset(".!?。！？…~～♪」』”’\"')）】]》>*")
 
 
-class Quality(NamedTuple):
-    """Which of two duplicates is better, compared field by field: the smallest is the best."""
-
-    review: bool  # safety could not decide
-    turns: int  # negative number of turns
-    cut: bool  # ends with the user, or within a sentence
-    reply: int  # negative number of characters of the companion's turns
-    id: str
-
-
-def quality(dialogue: Dialogue) -> Quality:
-    """The quality of a dialogue, a function of the dialogue alone."""
-    replies = [turn.content for turn in dialogue.messages if turn.role == "companion"]
-    return Quality(
-        dialogue.metadata.get("safety", {}).get("action") == "review",
-        -len(dialogue.messages),
-        not is_complete(dialogue),
-        -sum(map(len, replies)),
-        dialogue.id,
-    )
-
-
-def is_complete(dialogue: Dialogue) -> bool:
-    """Whether the last turn is the companion's and ends like a sentence."""
+def quality(dialogue: Dialogue) -> tuple[bool, int, bool, int, str]:
+    """A sort key, the best of duplicates first: a dialogue that safety decided, the one of most turns, one that is
+    complete (the companion's last turn ends like a sentence), the one of the longest replies, the smallest id."""
     last = dialogue.messages[-1]
     end = last.content.rstrip()[-1:]
-    return last.role == "companion" and (end in _ENDS or (not end.isalnum() and end not in ",，、;；:：-"))
+    ended = end in _ENDS or (not end.isalnum() and end not in ",，、;；:：-")
+    return (
+        dialogue.metadata.get("safety", {}).get("action") == "review",
+        -len(dialogue.messages),
+        not (last.role == "companion" and ended),
+        -sum(len(turn.content) for turn in dialogue.messages if turn.role == "companion"),
+        dialogue.id,
+    )
 
 
 def map_part(records: Sequence[Record], index: SplitIndex) -> dict[str, Any]:
@@ -74,34 +60,43 @@ def map_part(records: Sequence[Record], index: SplitIndex) -> dict[str, Any]:
     import numpy as np
 
     read = [dialogue for record in records if isinstance(dialogue := read_dialogue(record), Dialogue)]
-    found = list(zip(read, index.find(read), strict=True))
-    notes = "".join(json.dumps([dialogue.id, evidence]) + "\n" for dialogue, evidence in found if evidence)
-    dialogues = [dialogue for dialogue, evidence in found if not evidence]
-    sides = [[_side(dialogue, role) for role in ("user", "companion")] for dialogue in dialogues]
+    notes = [(dialogue, index.find(dialogue)) for dialogue in read]
+    lines = "".join(json.dumps([dialogue.id, evidence]) + "\n" for dialogue, evidence in notes if evidence)
+    dialogues = [dialogue for dialogue, evidence in notes if not evidence]
+    sides = [
+        [
+            plain_side([turn.content for turn in dialogue.messages if turn.role == role], dialogue.language)
+            for role in ("user", "companion")
+        ]
+        for dialogue in dialogues
+    ]
     blobs = [
         text.encode("utf-8", "surrogatepass")
         for dialogue, texts in zip(dialogues, sides, strict=True)
         for text in (dialogue.id, *texts)
     ]
     ends = np.cumsum([len(blob) for blob in blobs], dtype=np.int64).reshape(-1, 3)
-    rows = [
-        (number, *view)
-        for number, (dialogue, texts) in enumerate(zip(dialogues, sides, strict=True))
-        for view in _views(dialogue.language, *texts)
-    ]
+    rows = []
+    for number, (dialogue, (user, companion)) in enumerate(zip(dialogues, sides, strict=True)):
+        known = lengths(dialogue.language)
+        views = [text if len(text) >= known.least_inputs // 2 else "" for text in (user, companion)]
+        views.append(f"{user}\n{companion}" if min(len(user), len(companion)) < _SHORT_SIDE else "")
+        for view, text in enumerate(views):
+            for scale, (width, least, most) in enumerate(known.scales):
+                if text.strip() and least <= len(text) <= most:
+                    kind = LANGUAGES.index(dialogue.language) << 4 | view << 1 | scale
+                    rows.append((number, kind, text_hash(f"{kind} {text}"), signature(text, width)))
     return {
-        "contaminated": np.frombuffer(notes.encode(), np.uint8),
+        "contaminated": np.frombuffer(lines.encode(), np.uint8),
         "language": np.array([LANGUAGES.index(d.language) for d in dialogues], np.uint8),
         "hashes": np.array([[text_hash(t) for t in texts] for texts in sides], np.uint64).reshape(-1, 2),
         "quality": np.array([tuple(map(int, quality(d)[:4])) for d in dialogues], np.int64).reshape(-1, 4),
         "bounds": np.column_stack([np.append(0, ends[:, 2])[:-1], ends]),
         "texts": np.frombuffer(b"".join(blobs), np.uint8),
-        "dialogue": np.array([row[0] for row in rows], np.int64),
-        "kind": np.array([row[1] for row in rows], np.uint8),
-        "key": np.array([text_hash(f"{kind} {text}") for _, kind, _, text in rows], np.uint64),
-        "values": np.array([signature(text, width) for *_, width, text in rows], np.uint32)
-        .astype(np.uint8)
-        .reshape(-1, VALUES),
+        "dialogue": np.array([number for number, *_ in rows], np.int64),
+        "kind": np.array([kind for _, kind, *_ in rows], np.uint8),
+        "key": np.array([key for _, _, key, _ in rows], np.uint64),
+        "values": np.array([values for *_, values in rows], np.uint32).astype(np.uint8).reshape(-1, VALUES),
     }
 
 
@@ -109,21 +104,6 @@ def map_part(records: Sequence[Record], index: SplitIndex) -> dict[str, Any]:
 def open_index(names: tuple[str, ...], least: float) -> SplitIndex:
     """Index the texts of splits, once a process; raises what `load_split` raises."""
     return SplitIndex([load_split(name) for name in names], least)
-
-
-def _side(dialogue: Dialogue, role: str) -> str:
-    return plain_side([turn.content for turn in dialogue.messages if turn.role == role], dialogue.language)
-
-
-def _views(language: Language, user: str, companion: str) -> Iterator[tuple[int, int, str]]:
-    """(kind, width of shingles, text) of each text by which a dialogue is compared, with texts of the same kind."""
-    known = lengths(language)
-    views = [text if len(text) >= known.least_inputs // 2 else "" for text in (user, companion)]
-    views.append(f"{user}\n{companion}" if min(len(user), len(companion)) < _SHORT_SIDE and user + companion else "")
-    for view, text in enumerate(views):
-        for scale, (width, least, most) in enumerate(known.scales):
-            if text and least <= len(text) <= most:
-                yield LANGUAGES.index(language) << 4 | view << 1 | scale, width, text
 
 
 @lru_cache(maxsize=1)
@@ -134,15 +114,27 @@ def _minhash() -> Any:
 
 
 def signature(text: str, width: int) -> NDArray[np.uint32]:
-    """The MinHash signature of a non-empty text, (128,).
+    """The MinHash signature of a non-empty text, (128,), by its n-grams of `width` characters.
 
-    Two texts share each value with the probability of the Jaccard similarity of their shingles (Broder 1997).
+    Two texts share each value with the probability of the Jaccard similarity of their n-grams (Broder 1997). A shorter
+    text is one n-gram.
     """
     import numpy as np
 
+    data = text.ljust(width, "\0").encode("utf-32-le", "surrogatepass")
+    points = np.frombuffer(data, np.uint32).astype(np.uint64)
+    hashes = np.zeros(len(points) - width + 1, np.uint64)
+    for place in range(width):
+        hashes *= np.uint64(0x100000001B3)
+        hashes += points[place : place + len(hashes)]
+    # SplitMix64's finalizer (Steele, Lea and Flood 2014): every input bit changes every output bit.
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+        hashes ^= hashes >> np.uint64(shift)
+        hashes *= np.uint64(factor)
+    hashes ^= hashes >> np.uint64(31)
+    hashes = unique_values(hashes >> np.uint64(32))
     minhash = _minhash()
     minhash.clear()
-    hashes = unique_values(shingle_hashes([text], width)[0] >> np.uint64(32))
     for start in range(0, len(hashes), _BATCH):
         minhash.update_batch(hashes[start : start + _BATCH].tolist())
     found: NDArray[np.uint32] = minhash.digest()

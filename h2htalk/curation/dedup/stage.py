@@ -95,6 +95,8 @@ def open_rule(folder: Path) -> PartRule:
 
 def _make_tables(before: StageFolder, settings: DedupSettings, processes: int | None, folder: StageFolder) -> None:
     """Map, group and reduce all dialogues; the files of each step are complete or not there."""
+    import numpy as np
+
     if (folder.path / DUPLICATES).exists():
         return
     work, threshold, parts = folder.path / WORK, settings.threshold, before.parts()
@@ -108,7 +110,7 @@ def _make_tables(before: StageFolder, settings: DedupSettings, processes: int | 
     with Progress(f"{STAGE}: signatures", total) as progress, closing(sizes):
         for size in sizes:
             progress.advance(count=size)
-    mapped = MappedDialogues(map(_read_mapped, paths.values()), work)
+    mapped = MappedDialogues(map(np.load, paths.values()), work)
     removals = find_removals(mapped, find_pairs(mapped, processes), threshold)
     removals = fold(removals, before.records(), threshold, work / REPLIES)
     write_jsonl(folder.path / DUPLICATES, map(asdict, removals))
@@ -122,13 +124,6 @@ def _map_one(before: StageFolder, part: str, path: Path, split_index: tuple[tupl
     with replacing(path) as temporary, temporary.open("wb") as file:
         np.savez(file, **map_part(records, open_index(*split_index)))
     return len(records)
-
-
-def _read_mapped(path: Path) -> dict[str, Any]:
-    import numpy as np
-
-    with np.load(path) as arrays:
-        return {**arrays}
 
 
 # --- Reply folding ---

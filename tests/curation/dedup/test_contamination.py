@@ -18,7 +18,7 @@ INDEX = SplitIndex([MINI], 0.8)
 
 
 def found(*dialogues):
-    return INDEX.find(dialogues)
+    return [INDEX.find(one) for one in dialogues]
 
 
 def holding(scenario, share=0.0, reference="nothing of it"):
@@ -52,7 +52,7 @@ def test_a_reference_is_found_as_a_reply_and_within_one(scenario):
 def test_every_reference_is_searched():
     second = "The other good reply tells of the kiln, the wet clay and the long way home by tram."
     scenario = replace(CHATS[0], references=("Yes.", second))
-    (one,) = SplitIndex([replace(MINI, scenarios=(scenario,))], 0.8).find([dialogue("d", "Hello.", second)])
+    one = SplitIndex([replace(MINI, scenarios=(scenario,))], 0.8).find(dialogue("d", "Hello.", second))
     assert one == {"of": scenario.id, "split": "mini", "on": "reference", "similarity": 1.0}
 
 
@@ -100,7 +100,7 @@ def test_an_input_of_many_items_is_found(count):
         dialogue("b", edited(text, 0.1), "No."),
         dialogue("c", "Well. " + text),
     ]
-    found = index.find(copies)
+    found = [index.find(copy) for copy in copies]
     assert [held and held["of"] for held in found] == ["i0000"] * 3
     assert [held["similarity"] for held in found if held][::2] == [1.0, 1.0]
 
@@ -111,7 +111,7 @@ def test_a_text_of_common_phrases_is_found():
     index = SplitIndex([split_of(*asked)], 0.8)
     for share in (0.02, 0.05, 0.1):
         copies = [dialogue(f"d{n}", edited(text, share), "No.") for n, text in enumerate(asked[::20])]
-        missed = [copy.id for copy, held in zip(copies, index.find(copies), strict=True) if held is None]
+        missed = [copy.id for copy in copies if index.find(copy) is None]
         assert not missed, share
 
 
