@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -30,25 +29,16 @@ class RefusedDraft(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A scenario without its reference.
-
-    Attributes:
-        subtask, inputs, tags: of the scenario, as JSON.
-        turn: the message that is answered or that ends the history, counted from 1; None where there is none.
-        original: the reply in the dialogue, whether it keeps the contract or not.
-        alternatives: replies of other dialogues to the same message (`dedup`), the best first.
-        written: whether a model writes references.
-        fixed: a reference that is not written: the null line of recollection_synthesis.
-    """
+    """A scenario without its reference."""
 
     subtask: str
     inputs: Mapping[str, Any]
     tags: Tags
-    turn: int | None = None
-    original: str | None = None
-    alternatives: tuple[Reference, ...] = ()
-    written: bool = False
-    fixed: str | None = None
+    turn: int | None = None  # the message that is answered or that ends the history, counted from 1
+    original: str | None = None  # the reply in the dialogue, whether it keeps the contract or not
+    alternatives: tuple[Reference, ...] = ()  # replies of other dialogues to the same message (`dedup`), the best first
+    written: bool = False  # whether a model writes references
+    fixed: str | None = None  # a reference that is not written: the null line of recollection_synthesis
 
 
 def scenario_of(
@@ -56,8 +46,7 @@ def scenario_of(
 ) -> Scenario:
     """The scenario of a draft, with the provenance, licence and safety metadata of its dialogue.
 
-    Raises:
-        DataError: the inputs are not those of the subtask.
+    Raises DataError where the inputs are not those of the subtask.
     """
     provenance = {**dialogue.provenance, "dialogue": dialogue.id}
     if draft.turn is not None:
@@ -98,28 +87,15 @@ def screen(text: str, scenario: Scenario) -> set[str]:
 def add_draft(drafts: list[Draft], draft: Draft) -> None:
     """Add a proposed draft; it replaces the extracted one of the same subtask and message.
 
-    Raises:
-        RefusedDraft: `inputs:turn`: the message is used for another subtask, or was proposed twice.
+    Raises RefusedDraft (`inputs:turn`) where the message is used for another subtask, or was proposed twice.
     """
-    if find_subtask(draft.subtask).is_chat:
-        for at, other in enumerate(drafts):
-            if find_subtask(other.subtask).is_chat and other.turn == draft.turn:
-                if other.written or other.subtask != draft.subtask:
-                    raise RefusedDraft("inputs:turn", f"message {draft.turn} is used for {other.subtask}")
-                drafts[at] = draft
-                return
+    for at, other in enumerate(drafts if find_subtask(draft.subtask).is_chat else ()):
+        if find_subtask(other.subtask).is_chat and other.turn == draft.turn:
+            if other.written or other.subtask != draft.subtask:
+                raise RefusedDraft("inputs:turn", f"message {draft.turn} is used for {other.subtask}")
+            drafts[at] = draft
+            return
     drafts.append(draft)
-
-
-def named_drafts(dialogue_id: str, drafts: Sequence[Draft]) -> list[tuple[str, Draft]]:
-    """The drafts with their ids: `DIALOGUE:subtask`, the second of a subtask `DIALOGUE:subtask:2`."""
-    counts: Counter[str] = Counter()
-    named = []
-    for draft in drafts:
-        counts[draft.subtask] += 1
-        number = f":{counts[draft.subtask]}" if counts[draft.subtask] > 1 else ""
-        named.append((f"{dialogue_id}:{draft.subtask}{number}", draft))
-    return named
 
 
 @dataclass(slots=True)

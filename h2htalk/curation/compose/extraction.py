@@ -7,7 +7,7 @@ replies do, the dialogue gives no scenario of that subtask.
 from __future__ import annotations
 
 from bisect import bisect
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -71,23 +71,14 @@ def chat_draft(dialogue: Dialogue, subtask: str, at: int, first: int = 0) -> Dra
     if not turns:
         return None
     after = dialogue.messages[at + 1 : at + 2]
+    reply = after[0].content if after and after[0].role == "companion" else None
     one_exchange = at == 0 and len(dialogue.messages) == 2
-    return Draft(
-        subtask,
-        {"history": [turn.to_dict() for turn in turns]},
-        tags_of(dialogue, turns),
-        at + 1,
-        after[0].content if after and after[0].role == "companion" else None,
-        _alternatives(dialogue) if one_exchange else (),
+    alternatives = tuple(
+        Reference(one["text"], f"{ANSWER}{one['id']}", {**one["provenance"], "licence": one["licence"]})
+        for one in (dialogue.metadata.get("alternatives", ()) if one_exchange else ())
     )
-
-
-def _alternatives(dialogue: Dialogue) -> tuple[Reference, ...]:
-    """The replies of other dialogues to the one message of a dialogue, the best first (`dedup`)."""
-    return tuple(
-        Reference(a["text"], f"{ANSWER}{a['id']}", {**a["provenance"], "licence": a["licence"]})
-        for a in dialogue.metadata.get("alternatives", ())
-    )
+    inputs = {"history": [turn.to_dict() for turn in turns]}
+    return Draft(subtask, inputs, tags_of(dialogue, turns), at + 1, reply, alternatives)
 
 
 def extract(
@@ -97,14 +88,11 @@ def extract(
 
     At most one is a `dialogue_emotion`, at the turn with the strongest feeling, and one for every four turns, up to
     three spread over the dialogue, a `dialogue_base`; a greeting or a goodbye is used only where no other reply keeps
-    the contract.
+    the contract. `selective`: only turns with enough content are used, whose companion tells of no human life of its
+    own in reply and history. The turns depend on the dialogue and the seed alone.
 
-    `selective`: only turns with enough content are used, whose companion tells of no human life of its own in reply and
-    history.
-
-    The turns depend on the dialogue and the seed alone. `reason` where there is none: `no_turn` (no turn is answered),
-    `no_content`, `too_long`, `contract:RULE` (no reply keeps it; RULE is the first that the first turn's
-    reply breaks) or `nothing` (no extractable subtask is asked for, or none fits).
+    `reason` where there is none: `no_turn` (no turn is answered), `no_content`, `too_long`, `contract:RULE` (no reply
+    keeps it; the first rule that the first turn's breaks) or `nothing` (nothing extractable is asked for, or fits).
     """
     asked = [name for name in EXTRACTABLE if name in subtasks]
     turns = answered(dialogue)
@@ -143,7 +131,10 @@ def extract(
         strengths = {at: value for at in fitting if (value := strength(dialogue, at))}
         chosen += first(EMOTION, strengths, lambda at: -strengths[at])
     if BASE in asked:
-        for stretch in _stretches([at for at in fitting if (at, EMOTION) not in chosen]):
+        others = [at for at in fitting if (at, EMOTION) not in chosen]
+        count = min(MOST_DRAFTS, -(-len(others) // TURNS_A_DRAFT))
+        for number in range(count):  # one of each stretch
+            stretch = others[number * len(others) // count : (number + 1) * len(others) // count]
             chosen += first(BASE, stretch, lambda at: is_pleasantry(dialogue.messages[at].content, dialogue.language))
     drafts = [draft for at, subtask in sorted(chosen) if (draft := chat_draft(dialogue, subtask, at, begin[at]))]
     if drafts or not broken:
@@ -151,10 +142,3 @@ def extract(
     (at, subtask), violation = min(broken.items(), key=lambda item: item[0])
     evidence = {"subtask": subtask, "turn": at + 1, "detail": violation.detail, "tried": len(broken)}
     return Extracted((), f"contract:{violation.rule}", evidence)
-
-
-def _stretches(turns: Sequence[int]) -> Iterator[Sequence[int]]:
-    """The turns in as many stretches as there are drafts."""
-    count = min(MOST_DRAFTS, 1 + (len(turns) - 1) // TURNS_A_DRAFT) if turns else 0
-    for number in range(count):
-        yield turns[number * len(turns) // count : (number + 1) * len(turns) // count]

@@ -7,12 +7,11 @@ subtask before a reference is written for it.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, Literal, cast
+from typing import Annotated, Any, Literal, Union, cast
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, create_model
 
 from h2htalk.chat.engines import model_name, parse_model
 from h2htalk.chat.protocol import Message, Reply, Request
@@ -22,11 +21,11 @@ from h2htalk.curation.candidates import MODEL
 from h2htalk.curation.compose.drafts import Draft, RefusedDraft, broken_rules, random_bytes, scenario_of
 from h2htalk.curation.compose.extraction import chat_draft, history
 from h2htalk.curation.compose.tagging import WORDS, tags_of
-from h2htalk.curation.prompts.templates import Prompts
+from h2htalk.curation.prompts.templates import Prompts, json_lines
 from h2htalk.data.languages import find_language
 from h2htalk.data.responses import Failure
 from h2htalk.data.scenario import Complexity, Dialogue, Interaction, Persona, Scenario
-from h2htalk.data.subtasks import find_subtask
+from h2htalk.data.subtasks import SUBTASKS, FieldKind, Subtask, find_subtask
 from h2htalk.errors import DataError, shorten
 from h2htalk.text.contracts.contract import contract_of, inputs_of
 from h2htalk.text.contracts.prompt_leakage import find_marker, find_repeated_run
@@ -67,91 +66,43 @@ class Planned(BaseModel):
     activity: Annotated[str, Field(min_length=1, max_length=400)]
 
 
-_Plans = Annotated[list[Planned], Field(min_length=1, max_length=12)]
-
-
 class Proposal(BaseModel):
-    """The first fields of every proposal; the subtask and its fields follow."""
+    """The first fields of every proposal; those of the subtask follow."""
 
     evidence: _Evidence
     emotion: Annotated[str, Field(min_length=1, max_length=64)]
     complexity: Complexity
     interaction: Interaction
+    subtask: str
 
 
-class ChatProposal(Proposal):
-    subtask: Literal["dialogue_base", "dialogue_emotion"]
-    turn: _Number
+# What proposals have in place of a history: the message that is answered, or the first and the last of a stretch.
+# `memorable` false: the messages contain nothing to remember, and the reference is the null line.
+_ANSWERS = {"turn": _Number}
+_REMEMBERS = {"first_turn": _Number, "last_turn": _Number, "memorable": bool}
+_KINDS: Mapping[FieldKind, Any] = {
+    "text": _Text,
+    "texts": _Texts,
+    "schedule": Annotated[list[Planned], Field(min_length=1, max_length=12)],
+}
 
 
-class ScheduleProposal(Proposal):
-    subtask: Literal["dialogue_schedule"]
-    turn: _Number
-    today_schedule: _Plans
-    current_activity: _Text
-
-
-class SynthesisProposal(Proposal):
-    """`memorable` false: the messages contain nothing to remember, and the reference is the null line."""
-
-    subtask: Literal["recollection_synthesis"]
-    first_turn: _Number
-    last_turn: _Number
-    memorable: bool
-
-
-class MemoriesProposal(Proposal):
-    subtask: Literal["recollection_refinement", "recollection_initialization"]
-    memories: _Texts
-
-
-class BasicProposal(Proposal):
-    subtask: Literal["itinerary_basic"]
-    hobbies: _Texts
-    memories: _Texts
-
-
-class MiddleProposal(Proposal):
-    subtask: Literal["itinerary_middle"]
-    day_overview: _Text
-
-
-class AdvancedProposal(Proposal):
-    subtask: Literal["itinerary_advanced"]
-    itinerary: _Plans
-    arrangement: _Text
-
-
-class ResponseProposal(Proposal):
-    subtask: Literal["itinerary_response"]
-    current_activity: _Text
-    user_message: _Text
-
-
-class InitializationProposal(Proposal):
-    subtask: Literal["itinerary_initialization"]
-    itinerary: _Plans
-    memories: _Texts
-
-
-AnyProposal = (
-    ChatProposal
-    | ScheduleProposal
-    | SynthesisProposal
-    | MemoriesProposal
-    | BasicProposal
-    | MiddleProposal
-    | AdvancedProposal
-    | ResponseProposal
-    | InitializationProposal
-)
+def _proposal_model(subtask: Subtask) -> type[Proposal]:
+    """The form of a proposal of a subtask, from the table of subtasks."""
+    places = _ANSWERS if subtask.is_chat else _REMEMBERS if subtask.has_null_line else {}
+    fields = places | {name: _KINDS[kind] for name, kind in subtask.inputs if kind != "turns"}
+    typed: dict[str, Any] = {name: (kind, ...) for name, kind in {"subtask": Literal[subtask.name], **fields}.items()}
+    return create_model(f"{subtask.title}Proposal", __base__=Proposal, **typed)
 
 
 class ProposalsReply(BaseModel):
     """The proposals for one dialogue."""
 
     evidence: _Evidence
-    proposals: Annotated[list[Annotated[AnyProposal, Field(discriminator="subtask")]], Field(max_length=MOST_PROPOSALS)]
+    proposals: Annotated[
+        list[Annotated[Union[*map(_proposal_model, SUBTASKS.values())], Field(discriminator="subtask")]],  # type: ignore[valid-type]
+        Field(max_length=MOST_PROPOSALS),
+    ]
 
 
 class ReferenceReply(BaseModel):
@@ -165,16 +116,10 @@ PROPOSALS = ResponseSchema("proposals", ProposalsReply)
 REFERENCE = ResponseSchema("reference", ReferenceReply)
 
 
-def read_proposals(reply: Reply) -> Sequence[AnyProposal] | Failure:
+def read_proposals(reply: Reply) -> Sequence[Proposal] | Failure:
     """The proposals of a reply in order, or why it cannot be read."""
     read = PROPOSALS.read(reply)
     return read if isinstance(read, Failure) else cast(ProposalsReply, read).proposals
-
-
-def read_reference(reply: Reply) -> str | Failure:
-    """The reference of a reply without outer white space, or why it cannot be read."""
-    read = REFERENCE.read(reply)
-    return read if isinstance(read, Failure) else cast(ReferenceReply, read).reference.strip()
 
 
 def format_failure(failure: Failure) -> str:
@@ -229,19 +174,18 @@ class Composer:
             return self._request(name, sample, system, turns, _REFERENCE_TEMPERATURE if sample else 0.0, tokens)
         fence = Fence.of(self.secret, name, sample)
         values = {
-            "scenario": fence.around(material(scenario), "scenario"),
+            "scenario": fence.around(json_lines(scenario.to_dict()["inputs"]), "scenario"),
             "original": fence.around(shorten(original, LONGEST_SHOWN), "old answer") if original else "",
         }
         asked = [Message("user", self.prompts.render(f"{scenario.language}/compose_scenario.j2", values))]
         tokens = tokens * 2 + EVIDENCE_TOKENS
         return self._request(name, sample, system, asked, _REFERENCE_TEMPERATURE, tokens, REFERENCE)
 
-    def draft(self, proposal: AnyProposal, dialogue: Dialogue, persona: Persona) -> Draft:
+    def draft(self, proposal: Proposal, dialogue: Dialogue, persona: Persona) -> Draft:
         """The draft of a proposal.
 
-        Raises:
-            RefusedDraft: `inputs:subtask` (not asked for), `inputs:turn` (no message of the user's to answer),
-                `inputs:form` (a wrong field or tag), `inputs:language`, `inputs:prompt_leak`.
+        Raises RefusedDraft: `inputs:subtask` (not asked for), `inputs:turn` (no message of the user's to answer),
+        `inputs:form` (a wrong field or tag), `inputs:language`, `inputs:prompt_leak`.
         """
         if proposal.subtask not in self.subtasks:
             raise RefusedDraft("inputs:subtask", f"{proposal.subtask} is not asked for")
@@ -269,21 +213,24 @@ class Composer:
     def written(self, reply: Reply, scenario: Scenario, persona: Persona, sample: int) -> str:
         """The reference in a reply.
 
-        Raises:
-            RefusedDraft: `unwritten` (the reply cannot be read) or `contract:RULE` (it breaks the subtask's contract).
+        Raises RefusedDraft: `unwritten` (the reply cannot be read) or `contract:RULE` (it breaks its contract).
         """
-        text = reply.text.strip() if self.small else read_reference(reply)
-        if isinstance(text, Failure):
-            raise RefusedDraft("unwritten", format_failure(text))
-        if self.small and (reply.finish_reason != "stop" or not text):
-            raise RefusedDraft("unwritten", f"the reply is empty or did not end by itself ({reply.finish_reason})")
+        if self.small:
+            text = reply.text.strip()
+            if reply.finish_reason != "stop" or not text:
+                end = f"the reply is empty or did not end by itself ({reply.finish_reason})"
+                raise RefusedDraft("unwritten", end)
+        else:
+            read = REFERENCE.read(reply)
+            if isinstance(read, Failure):
+                raise RefusedDraft("unwritten", format_failure(read))
+            text = cast(ReferenceReply, read).reference.strip()
         if Fence.of(self.secret, f"{scenario.id}/reference", sample).marker in text:
             raise RefusedDraft("contract:prompt_leak", "the marker of a fence")
         rules = self._write_rules(scenario, persona)
         # To repeat the help lines of the prompt is no leak.
         allowed = replace(persona, descriptions={k: f"{v}\n{help_text(k)}" for k, v in persona.descriptions.items()})
-        broken = broken_rules(text, scenario, allowed, _unquoted(rules))
-        if broken:
+        if broken := broken_rules(text, scenario, allowed, _unquoted(rules)):
             raise RefusedDraft(f"contract:{broken[0].rule}", "; ".join(rule.detail for rule in broken))
         return text
 
@@ -356,50 +303,29 @@ def shown(dialogue: Dialogue) -> str:
     return "\n".join(lines + ([f"[... {omitted}]"] if omitted else []))
 
 
-def material(scenario: Scenario) -> str:
-    """The inputs of a scenario, one a line, as JSON."""
-    inputs: Mapping[str, Any] = scenario.to_dict()["inputs"]
-    return "\n".join(f"{name}: {json.dumps(value, ensure_ascii=False)}" for name, value in inputs.items())
-
-
-def draft_of(proposal: AnyProposal, dialogue: Dialogue) -> Draft:
+def draft_of(proposal: Proposal, dialogue: Dialogue) -> Draft:
     """The draft of a proposal, before the fields of the subtask are checked.
 
-    Raises:
-        RefusedDraft: `inputs:turn`: there is no message of the user's to answer or to remember.
-        DataError: a tag is wrong.
+    Raises RefusedDraft (`inputs:turn`), and DataError where the emotion is not a word.
     """
-    values = proposal.model_dump()
-    turns = dialogue.messages
-    if isinstance(proposal, ChatProposal | ScheduleProposal):
-        draft = _answering(proposal.subtask, proposal.turn, dialogue)
-        turns = history(dialogue, proposal.turn - 1)
-    elif isinstance(proposal, SynthesisProposal):
-        draft = _remembering(proposal, dialogue)
-    else:
-        draft = Draft(proposal.subtask, {}, tags_of(dialogue, turns, values))
-    fields = {name: values[name] for name, _ in find_subtask(proposal.subtask).inputs if name in values}
-    tags = tags_of(dialogue, turns, values)
-    return replace(draft, inputs={**draft.inputs, **fields}, tags=tags, written=draft.fixed is None)
-
-
-def _answering(subtask: str, turn: int, dialogue: Dialogue) -> Draft:
-    """The draft that answers a message, counted from 1, which may be the unanswered last one."""
-    at = turn - 1
-    if at >= len(dialogue.messages) or dialogue.messages[at].role != "user":
-        raise RefusedDraft("inputs:turn", f"message {turn} is not one of the user's")
-    draft = chat_draft(dialogue, subtask, at)
-    if draft is None:
-        raise RefusedDraft("inputs:turn", f"message {turn} is too long")
-    return draft
-
-
-def _remembering(proposal: SynthesisProposal, dialogue: Dialogue) -> Draft:
-    first, last = proposal.first_turn - 1, proposal.last_turn - 1
-    inside = first <= last < len(dialogue.messages)
-    turns = history(dialogue, last, first) if inside else ()
+    subtask, values, turns = find_subtask(proposal.subtask), proposal.model_dump(), dialogue.messages
+    fields = {name: values[name] for name, _ in subtask.inputs if name in values}
+    if subtask.is_chat:
+        turn = values["turn"]  # counted from 1; it may be the unanswered last one
+        if turn > len(turns) or turns[turn - 1].role != "user":
+            raise RefusedDraft("inputs:turn", f"message {turn} is not one of the user's")
+        draft = chat_draft(dialogue, subtask.name, turn - 1)
+        if draft is None:
+            raise RefusedDraft("inputs:turn", f"message {turn} is too long")
+        tags = tags_of(dialogue, history(dialogue, turn - 1), values)
+        return replace(draft, inputs={**draft.inputs, **fields}, tags=tags, written=True)
+    if not subtask.has_null_line:
+        return Draft(subtask.name, fields, tags_of(dialogue, turns, values), written=True)
+    first, last = values["first_turn"], values["last_turn"]
+    turns = history(dialogue, last - 1, first - 1) if first <= last <= len(turns) else ()
     if not any(turn.role == "user" for turn in turns):
-        raise RefusedDraft("inputs:turn", f"messages {first + 1} to {last + 1} contain none of the user's that fits")
-    null = None if proposal.memorable else find_language(dialogue.language).null_memory
+        raise RefusedDraft("inputs:turn", f"messages {first} to {last} contain none of the user's that fits")
+    null = None if values["memorable"] else find_language(dialogue.language).null_memory
     inputs = {"history": [turn.to_dict() for turn in turns]}
-    return Draft(proposal.subtask, inputs, tags_of(dialogue, turns), last + 1, fixed=null)
+    tags = tags_of(dialogue, dialogue.messages, values)
+    return Draft(subtask.name, inputs, tags, last, fixed=null, written=null is None)

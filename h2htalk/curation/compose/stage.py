@@ -9,13 +9,13 @@ several references as a tag of its candidate.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from h2htalk.chat.engines import model_identity, parse_model
-from h2htalk.chat.protocol import Request
 from h2htalk.chat.store.model_calls import CallSettings, ModelCalls, Replies
 from h2htalk.curation.candidates import MODEL, Candidate, Reference
 from h2htalk.curation.compose.drafts import (
@@ -23,7 +23,6 @@ from h2htalk.curation.compose.drafts import (
     References,
     RefusedDraft,
     add_draft,
-    named_drafts,
     random_bytes,
     scenario_of,
     screen,
@@ -52,15 +51,27 @@ REFUSED = "reference:"
 def make_stage(spec: CurateSpec, workspace: Workspace, key: bytes) -> StageRun:
     """The stage as a specification sets it; `key` makes the fences of its prompts.
 
-    Raises:
-        ConfigError: no model is named, or an unknown persona, subtask or model, or only subtasks that a small model
-            cannot write.
+    Raises ConfigError where no model is named, for an unknown persona, subtask or model, and where a small model can
+    write none of the subtasks.
     """
     settings = spec.section(ComposeSettings)
     if not settings.model:
         raise ConfigError("compose.model is empty: name a model, such as anthropic:claude-sonnet-5, or embedded")
-    small, personas = parse_model(settings.model)[0].small, _personas(settings)
-    prompts, subtasks = Prompts.load(spec.prompts), _subtasks(settings, small)
+    small, known = parse_model(settings.model)[0].small, bundled_personas()
+    for kind, named, choices in (("persona", settings.personas, known), ("subtask", settings.subtasks, SUBTASKS)):
+        if unknown := [name for name in named if name not in choices]:
+            several = ", ".join(choices)
+            raise ConfigError(f"compose.{kind}s: no {kind} {quoted(unknown[0])}; choose from {several}")
+    if not settings.personas:
+        raise ConfigError(f"compose.personas is empty; choose from {', '.join(known)}")
+    personas = tuple(known[name] for name in sorted(set(settings.personas)))
+    subtasks = tuple(name for name in SUBTASKS if not settings.subtasks or name in settings.subtasks)
+    if small and not set(subtasks) & set(EXTRACTABLE):
+        raise ConfigError(
+            f"compose.subtasks: {', '.join(subtasks)} cannot be extracted from a dialogue; name a model that writes "
+            "them in compose.model, such as anthropic:claude-sonnet-5"
+        )
+    prompts = Prompts.load(spec.prompts)
     composer = Composer(settings.model, subtasks, settings.references, spec.seed, prompts, key)
     values: dict[str, Any] = {
         "model": model_identity(settings.model),
@@ -81,29 +92,6 @@ def open_rule(personas: tuple[Persona, ...], composer: Composer, calls: CallSett
     return _Rule(personas, composer, ModelCalls(calls, folder, "compose"))
 
 
-def _subtasks(settings: ComposeSettings, small: bool) -> tuple[str, ...]:
-    for name in settings.subtasks:
-        if name not in SUBTASKS:
-            raise ConfigError(f"compose.subtasks: no subtask {quoted(name)}; choose from {', '.join(SUBTASKS)}")
-    names = tuple(name for name in SUBTASKS if not settings.subtasks or name in settings.subtasks)
-    if small and not set(names) & set(EXTRACTABLE):
-        raise ConfigError(
-            f"compose.subtasks: {', '.join(names)} cannot be extracted from a dialogue; name a model that writes them "
-            "in compose.model, such as anthropic:claude-sonnet-5"
-        )
-    return names
-
-
-def _personas(settings: ComposeSettings) -> tuple[Persona, ...]:
-    known = bundled_personas()
-    for name in settings.personas:
-        if name not in known:
-            raise ConfigError(f"compose.personas: no persona {quoted(name)}; choose from {', '.join(known)}")
-    if not settings.personas:
-        raise ConfigError(f"compose.personas is empty; choose from {', '.join(known)}")
-    return tuple(known[name] for name in sorted(set(settings.personas)))
-
-
 # --- The rule ---------------------------------------------------------------------------------------------------
 
 
@@ -114,8 +102,8 @@ class _Work:
     dialogue: Dialogue
     persona: Persona
     extracted: Extracted
-    drafts: tuple[tuple[str, Draft], ...] = ()
-    refused: tuple[Rejected, ...] = ()
+    drafts: dict[str, Draft] = field(default_factory=dict)
+    refused: list[Rejected] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -134,11 +122,16 @@ class _Rule:
         if not self.composer.small:
             requests = [self.composer.proposals(work.dialogue, work.persona, work.extracted.drafts) for work in works]
             proposals = self.calls.ask(requests, part)
-        planned = {work.dialogue.id: self._plan(work, proposals) for work in works}
-        written = self.calls.ask(list(self._reference_requests(planned.values())), part)
-        return [
-            self._finish(planned[work.dialogue.id], written) if isinstance(work, _Work) else [work] for work in started
-        ]
+        for work in works:
+            self._plan(work, proposals)
+        requests = []
+        for work in works:
+            for name, draft in work.drafts.items():
+                scenario = scenario_of(draft, work.dialogue, work.persona, name)
+                for sample in range(self.composer.references if draft.written else 0):
+                    requests.append(self.composer.reference(scenario, work.persona, draft.original, sample))
+        written = self.calls.ask(requests, part)
+        return [self._finish(work, written) if isinstance(work, _Work) else [work] for work in started]
 
     def close(self) -> None:
         """Release the model and its store."""
@@ -157,37 +150,31 @@ class _Rule:
         extracted = extract(dialogue, persona, composer.subtasks, composer.seed, selective=composer.small)
         return _Work(dialogue, persona, extracted)
 
-    def _plan(self, work: _Work, proposals: Replies) -> _Work:
-        """The drafts of a dialogue: the extracted ones, some of which a model rewrites, and further proposals."""
-        drafts = list(work.extracted.drafts)
-        refused: list[Rejected] = []
+    def _plan(self, work: _Work, proposals: Replies) -> None:
+        """Find the drafts of a dialogue: the extracted ones, some of which a model rewrites, and further proposals."""
+        drafts, name = list(work.extracted.drafts), work.dialogue.id
         if self.composer.small:
             drafts = [replace(draft, written=True) for draft in drafts]
         else:
-            read = read_proposals(proposals[f"{work.dialogue.id}/proposals", 0])
+            read = read_proposals(proposals[f"{name}/proposals", 0])
             if isinstance(read, Failure):
-                name = f"{work.dialogue.id}:proposals"
-                refused.append(_rejected(work, name, "unwritten", detail=format_failure(read)))
+                work.refused.append(_rejected(work, f"{name}:proposals", "unwritten", detail=format_failure(read)))
                 read = ()
             for number, proposal in enumerate(read, 1):
                 try:
                     add_draft(drafts, self.composer.draft(proposal, work.dialogue, work.persona))
                 except RefusedDraft as error:
-                    name = f"{work.dialogue.id}:proposal-{number}"
-                    refused.append(_rejected(work, name, error.reason, detail=error.detail))
-        return replace(work, drafts=tuple(named_drafts(work.dialogue.id, drafts)), refused=tuple(refused))
-
-    def _reference_requests(self, works: Iterable[_Work]) -> Iterator[Request]:
-        for work in works:
-            for name, draft in work.drafts:
-                if draft.written:
-                    scenario = scenario_of(draft, work.dialogue, work.persona, name)
-                    for sample in range(self.composer.references):
-                        yield self.composer.reference(scenario, work.persona, draft.original, sample)
+                    refused = _rejected(work, f"{name}:proposal-{number}", error.reason, detail=error.detail)
+                    work.refused.append(refused)
+        counts = Counter[str]()
+        for draft in drafts:
+            counts[draft.subtask] += 1
+            place = f":{counts[draft.subtask]}" if counts[draft.subtask] > 1 else ""
+            work.drafts[f"{name}:{draft.subtask}{place}"] = draft
 
     def _finish(self, work: _Work, written: Replies) -> Outcomes:
         """The candidates with a reference; where there is none, one rejection of the dialogue that lists all."""
-        outcomes: list[Outcome] = [self._candidate(work, name, draft, written) for name, draft in work.drafts]
+        outcomes: list[Outcome] = [self._candidate(work, name, draft, written) for name, draft in work.drafts.items()]
         kept = [outcome for outcome in outcomes if isinstance(outcome, Kept)]
         rejected = [*(o for o in outcomes if isinstance(o, Rejected)), *work.refused]
         if kept:

@@ -91,15 +91,10 @@ def tells_of_itself(dialogue: Dialogue, at: int) -> bool:
 def tags_of(dialogue: Dialogue, turns: Sequence[Turn], proposed: Mapping[str, object] | None = None) -> Tags:
     """The tags of a scenario: each from the dialogue's metadata, else from a model's proposal, else by the rules.
 
-    Args:
-        dialogue: with `metadata.emotion`, `complexity`, `interaction` and `safety.risk` where they are known.
-        turns: for the rules: the history, or the whole dialogue.
-        proposed: `emotion`, `complexity`, `interaction` of a model's proposal.
-
-    Raises:
-        DataError: the proposed emotion is not a word, and there is none in the metadata.
+    `turns`: for the rules: the history, or the whole dialogue. `proposed`: `emotion`, `complexity`, `interaction` of a
+    model's proposal. Raises DataError where its emotion is not a word, and the metadata have none.
     """
-    known, model = dialogue.metadata, proposed or {}
+    known, model, patterns = dialogue.metadata, proposed or {}, language_patterns(WORDS, dialogue.language)
     texts = [turn.content for turn in turns if turn.role == "user"]
     counts = [count_emotions(text, dialogue.language) for text in texts]
     if (emotion := read_emotion(known.get("emotion"))) is None:
@@ -107,31 +102,24 @@ def tags_of(dialogue: Dialogue, turns: Sequence[Turn], proposed: Mapping[str, ob
         emotion = last if proposed is None else read_emotion(proposed.get("emotion"))
     if emotion is None:
         raise DataError(f"{dialogue.id}: the proposed emotion is not a word")
-    complexity = _choice((known.get("complexity"), model.get("complexity")), COMPLEXITIES)
-    interaction = _choice((known.get("interaction"), model.get("interaction")), INTERACTIONS)
+    mixed = len({name for named in counts for name in named}) > 1
+    complexity = "intermediate" if len(texts) >= _INTERMEDIATE or mixed else "basic"
+    complexity = "advanced" if len(texts) >= _ADVANCED and mixed else complexity
+    end = texts[-1][:_READ] if texts else ""
+    if patterns["recall"].search(end):
+        interaction = "memory"
+    elif patterns["support"].search(end) or emotion not in QUIET | _GLAD:
+        interaction = "emotional_support"
+    else:
+        interaction = "casual"
     record = {
         "emotion": emotion,
-        "complexity": complexity or _complexity(len(texts), len({name for n in counts for name in n})),
-        "interaction": interaction or _interaction(texts, dialogue.language, emotion),
+        "complexity": _choice((known.get("complexity"), model.get("complexity"), complexity), COMPLEXITIES),
+        "interaction": _choice((known.get("interaction"), model.get("interaction"), interaction), INTERACTIONS),
         "risk": str(known.get("safety", {}).get("risk", "none")),  # `none` without the safety stage
     }
     return read_record(Tags, record, dialogue.id)
 
 
-def _choice(values: Sequence[object], allowed: Sequence[str]) -> str | None:
-    return next((value for value in values if isinstance(value, str) and value in allowed), None)
-
-
-def _complexity(exchanges: int, emotions: int) -> str:
-    if exchanges >= _ADVANCED and emotions > 1:
-        return "advanced"
-    return "intermediate" if exchanges >= _INTERMEDIATE or emotions > 1 else "basic"
-
-
-def _interaction(texts: Sequence[str], language: Language, emotion: str) -> str:
-    if texts and language_patterns(WORDS, language)["recall"].search(texts[-1][:_READ]):
-        return "memory"
-    support = language_patterns(WORDS, language)["support"]
-    if any(support.search(text[:_READ]) for text in texts[-1:]):
-        return "emotional_support"
-    return "casual" if emotion in QUIET | _GLAD else "emotional_support"
+def _choice(values: Sequence[object], allowed: Sequence[str]) -> str:
+    return next(value for value in values if isinstance(value, str) and value in allowed)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 from h2htalk.data.languages import LANGUAGES
 from h2htalk.errors import ConfigError
@@ -22,17 +24,14 @@ class Prompts(Templates):
     def load(cls, folder: Path | str = "") -> Prompts:
         """Load the bundled templates (`en/review_item.j2`); those of `folder`, unless empty, replace them by name.
 
-        Raises:
-            ConfigError: there is no such folder, or a template in it has an unknown name or cannot be parsed.
+        Raises ConfigError where there is no such folder, or a template in it has an unknown name or is broken.
         """
-        own = read_templates(Path(folder)) if folder else {}
+        bundled, own = _bundled(), read_templates(Path(folder)) if folder else {}
         for name, (path, _) in own.items():
-            if name not in _bundled():
-                choices = ", ".join(sorted({n.partition("/")[2] for n in _bundled()}))
-                raise ConfigError(
-                    f"{path}: no prompt has this name; choose from {choices}, in {' or '.join(LANGUAGES)}"
-                )
-        prompts = cls.of(_bundled(), own)
+            if name not in bundled:
+                known = ", ".join(sorted({other.partition("/")[2] for other in bundled}))
+                raise ConfigError(f"{path}: no prompt has this name; choose from {known}, in {' or '.join(LANGUAGES)}")
+        prompts = cls.of(bundled, own)
         for name in own:
             prompts.parse(name)
         return prompts
@@ -40,6 +39,11 @@ class Prompts(Templates):
     def fingerprint(self, *names: str) -> str:
         """16 hexadecimal digits of these templates, for the settings of the stage that sends them."""
         return fingerprint([[name, self.sources[name]] for name in sorted(names)])
+
+
+def json_lines(inputs: Mapping[str, Any]) -> str:
+    """The inputs of a scenario in a prompt, one a line, as JSON."""
+    return "\n".join(f"{name}: {json.dumps(value, ensure_ascii=False)}" for name, value in inputs.items())
 
 
 def fingerprint(value: object) -> str:

@@ -6,7 +6,6 @@ that is truncated or refused, or has a second object, a score out of range or ot
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from itertools import combinations
@@ -18,7 +17,7 @@ from h2htalk.chat.protocol import Message, Reply, Request
 from h2htalk.chat.response_schema import ResponseSchema
 from h2htalk.chat.store.model_calls import ModelCalls, sampling_of
 from h2htalk.curation.candidates import Candidate
-from h2htalk.curation.prompts.templates import Prompts
+from h2htalk.curation.prompts.templates import Prompts, json_lines
 from h2htalk.curation.review.faireval import ORDERS, ComparedPair, EvidenceSample, Order, calibrate
 from h2htalk.curation.stages import ReviewSettings
 from h2htalk.data.responses import Failure
@@ -195,8 +194,7 @@ def scenario_text(candidate: Candidate) -> str:
     scenario = candidate.scenario
     record: dict[str, Any] = scenario.to_dict()
     lines = [f"persona: {scenario.persona}", f"risk: {scenario.tags.risk}"]
-    lines += [f"{name}: {json.dumps(value, ensure_ascii=False)}" for name, value in record["inputs"].items()]
-    return "\n".join(lines)
+    return "\n".join((*lines, json_lines(record["inputs"])))
 
 
 def compared_pairs(candidate: Candidate) -> list[tuple[int, int]]:

@@ -25,11 +25,7 @@ from curation_made import finished, run_one
 from h2htalk.chat.protocol import Reply, Request
 from h2htalk.curation.candidates import Candidate
 from h2htalk.curation.compose.drafts import Draft, RefusedDraft, broken_rules, scenario_of
-from h2htalk.curation.compose.generation import (
-    Composer,
-    read_proposals,
-    read_reference,
-)
+from h2htalk.curation.compose.generation import REFERENCE, Composer, ReferenceReply, read_proposals
 from h2htalk.curation.prompts.templates import Prompts
 from h2htalk.curation.safety.evidence import Evidence
 from h2htalk.curation.stages import ComposeSettings
@@ -323,7 +319,7 @@ MALFORMED_REFERENCES = {
 
 
 def test_malformed_replies_are_a_failure() -> None:
-    for read, texts in ((read_proposals, MALFORMED_PROPOSALS), (read_reference, MALFORMED_REFERENCES)):
+    for read, texts in ((read_proposals, MALFORMED_PROPOSALS), (REFERENCE.read, MALFORMED_REFERENCES)):
         accepted = [name for name, text in texts.items() if not isinstance(read(Reply(text)), Failure)]
         assert accepted == []
 
@@ -355,8 +351,8 @@ def test_the_example_of_a_reference_parses_and_keeps_its_contract(language: str,
         scenario = replace(scenario, tags=replace(scenario.tags, risk=risk))  # type: ignore[arg-type]
         persona = bundled_personas()[scenario.persona]
         (example,) = examples(COMPOSER.reference(scenario, persona, None, 0).messages[0].content)
-        text = read_reference(Reply(example))
-        assert isinstance(text, str)
-        if found := broken_rules(text, scenario, persona):
+        read = REFERENCE.read(Reply(example))
+        assert isinstance(read, ReferenceReply)
+        if found := broken_rules(read.reference, scenario, persona):
             broken[subtask] = found
     assert broken == {}
