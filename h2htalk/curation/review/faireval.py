@@ -21,6 +21,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from statistics import fmean
 from typing import Literal
 
 from h2htalk.distributions import wilson_interval
@@ -57,24 +58,15 @@ class EvidenceSample:
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """The result of the samples of one pair.
+    """The result of the samples of one pair; verdict, scores and entropy are None where it is unscored."""
 
-    Attributes:
-        verdict: of answer a against b; None where unscored.
-        score_a, score_b: CS of each; None where unscored.
-        bpde: in nats, 0 to ln 3; None where unscored.
-        conflict: whether the verdicts of the two orders differ.
-        prefers: in a conflict the position that wins in both orders (`first`, `second`), else None.
-        status: `scored`, or why not.
-    """
-
-    verdict: Verdict | None
-    score_a: float | None
+    verdict: Verdict | None  # of answer a against b
+    score_a: float | None  # CS of each
     score_b: float | None
-    bpde: float | None
-    conflict: bool
-    prefers: Literal["first", "second"] | None
-    status: str = "scored"
+    bpde: float | None  # in nats, 0 to ln 3
+    conflict: bool  # whether the verdicts of the two orders differ
+    prefers: Literal["first", "second"] | None  # in a conflict the position that wins in both orders
+    status: str = "scored"  # or why not
 
     @property
     def scored(self) -> bool:
@@ -87,48 +79,39 @@ class Calibration:
 
 
 def calibrate(samples: Sequence[EvidenceSample], *, margin: float = 0.0, minimum: int = 2) -> Calibration:
-    """The calibrated comparison of one pair of answers (MEC, BPC, BPDE).
+    """The calibrated comparison of one pair of answers (MEC, BPC, BPDE), whatever the order of its samples.
 
-    Exchanging the two answers mirrors the verdict and the scores and changes nothing else. The order of samples does
-    not matter.
-
-    Args:
-        samples: of both orders, with unscored ones.
-        margin: scores that differ by at most this, compared exactly, are a tie.
-        minimum: scored samples that each order needs (all where there are fewer).
+    Exchanging the two answers mirrors the verdict and the scores and changes nothing else. `margin`: scores that differ
+    by at most this, compared exactly, are a tie. `minimum`: scored samples that each order needs (all where there are
+    fewer).
     """
     exact = Fraction(str(margin))
     means: dict[Order, tuple[Fraction, Fraction]] = {}
     for order in ORDERS:
         asked = [sample for sample in samples if sample.order == order]
-        scored = [sample for sample in asked if sample.scored]
+        scored = [_exact(sample) for sample in asked if sample.scored]
         if scored and len(scored) >= min(minimum, len(asked)):
-            means[order] = (_mean(s.score_a for s in scored), _mean(s.score_b for s in scored))
+            # Exact means of decimal scores do not depend on their order, unlike those of floats.
+            mean_a, mean_b = (sum(side, Fraction(0)) / len(scored) for side in zip(*scored, strict=True))
+            means[order] = mean_a, mean_b
     if len(means) < len(ORDERS):
         reasons = Counter(sample.status for sample in samples if not sample.scored)
         why = min(reasons, key=lambda name: (-reasons[name], name)) if reasons else "too few samples"
         return Calibration(None, None, None, None, False, None, f"unscored: {why}")
-    mean_a, mean_b = (sum((means[order][side] for order in ORDERS), Fraction(0)) / 2 for side in (0, 1))
+    mean_a, mean_b = (sum(side, Fraction(0)) / 2 for side in zip(*means.values(), strict=True))
     ab, ba = (_verdict(*means[order], exact) for order in ORDERS)
     return Calibration(
         verdict=_verdict(mean_a, mean_b, exact),
         score_a=float(mean_a),
         score_b=float(mean_b),
-        bpde=entropy(_verdict(_exact(s.score_a), _exact(s.score_b), exact) for s in samples if s.scored),
+        bpde=entropy(_verdict(*_exact(sample), exact) for sample in samples if sample.scored),
         conflict=ab != ba,
         prefers="first" if (ab, ba) == ("win", "lose") else "second" if (ab, ba) == ("lose", "win") else None,
     )
 
 
-def _exact(score: float | None) -> Fraction:
-    assert score is not None
-    return Fraction(str(score))
-
-
-def _mean(scores: Iterable[float | None]) -> Fraction:
-    """The exact mean of decimal scores, which does not depend on their order, unlike that of floats."""
-    exact = [_exact(score) for score in scores]
-    return sum(exact, Fraction(0)) / len(exact)
+def _exact(sample: EvidenceSample) -> tuple[Fraction, Fraction]:
+    return Fraction(str(sample.score_a)), Fraction(str(sample.score_b))
 
 
 def _verdict(a: Fraction, b: Fraction, margin: Fraction) -> Verdict:
@@ -182,13 +165,9 @@ def choose_reference(pairs: Sequence[ComparedPair], references: int) -> int:
 
     def rank(at: int) -> tuple[float, float, int]:
         # Rounded: sums of the same scores in another order must be equal.
-        return round(_average(wins[at], 0.5), 9), round(_average(points[at], 0.0), 9), -at
+        return round(fmean(wins[at] or [0.5]), 9), round(fmean(points[at] or [0.0]), 9), -at
 
     return max(range(references), key=rank)
-
-
-def _average(values: Sequence[float], otherwise: float) -> float:
-    return math.fsum(values) / len(values) if values else otherwise
 
 
 # --- Which comparisons people decide ----------------------------------------------------------------------------
@@ -197,15 +176,10 @@ def _average(values: Sequence[float], otherwise: float) -> float:
 def escalate(
     items: Mapping[str, Calibration], *, share: float = 0.0, high: float = HIGH_ENTROPY
 ) -> dict[str, tuple[str, ...]]:
-    """The items that people decide, with the reasons: `unscored`, `conflict`, `entropy`.
+    """The items (calibrations by id) that people decide, with the reasons: `unscored`, `conflict`, `entropy`.
 
-    `entropy`: the `share` with the highest BPDE (of equals the one with the smaller |CS_a - CS_b|, then by id), and
-    all from `high` on; never an item whose samples all agree, so there may be fewer.
-
-    Args:
-        items: calibrations by id, in any order.
-        share: of the items, 0 to 1; their number is rounded to the nearest.
-        high: from this BPDE on people decide in any case.
+    `entropy`: the `share` (0 to 1, rounded to the nearest number) with the highest BPDE, of equals the one with the
+    smaller |CS_a - CS_b|, then by id, and all from `high` on; never an item whose samples all agree.
     """
     divided = [name for name, item in items.items() if item.scored and (item.bpde or 0.0) > 0]
     ranked = sorted(divided, key=lambda name: (-(items[name].bpde or 0.0), items[name].gap, name))
@@ -219,10 +193,7 @@ def escalate(
 
 
 def audit_slice(ids: Iterable[str], share: float, seed: int = 0) -> list[str]:
-    """A random share of ids, which depends on the ids and the seed alone; rounded to the nearest.
-
-    People check it too, so that items of which the judge is sure are checked.
-    """
+    """A random share of ids, rounded to the nearest number, that people check although the judge is sure."""
     ranked = sorted(ids, key=lambda name: hashlib.sha256(f"{seed}\0{name}".encode()).digest())
     return sorted(ranked[: _number(share, len(ranked))])
 
@@ -236,10 +207,9 @@ def _number(share: float, of: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class JudgeCheck:
-    """A judge on gold items: its accuracy (a tie counts half) with a 95 % interval, and whether it is accepted.
+    """A judge on gold items: its accuracy (a tie counts half) with a 95 % interval, and why it is not accepted.
 
-    `reason` is empty where it is accepted. The entropy of a judge below chance is useless: it is sure where it is
-    wrong, so its errors stay when people decide its doubtful items.
+    The entropy of a judge below chance is useless: it is sure where it is wrong.
     """
 
     accuracy: float
@@ -255,17 +225,11 @@ def check_judge(
 ) -> JudgeCheck:
     """Whether a judge's verdicts may be used, by its accuracy on items with known answers.
 
-    A judge is refused at or below `chance`, and where its interval includes it (too few gold items to tell). Where gold
-    has ties, a judge that calls everything a tie is above `chance` without knowing anything: then its accuracy replaces
-    `chance`. An unscored verdict (None) counts half.
+    A judge is refused at or below `chance`, the accuracy of one that knows nothing, and where its interval includes it
+    (too few gold items to tell). Where gold has ties, a judge that calls everything a tie is above `chance` without
+    knowing anything: then its accuracy replaces `chance`. An unscored verdict (None) counts half.
 
-    Args:
-        verdicts: of the judge, by item.
-        gold: the true verdicts, `win`, `lose` or `tie`, of the same items or fewer.
-        chance: accuracy of a judge that knows nothing.
-
-    Raises:
-        ValueError: there is no gold item, or one without a verdict.
+    Raises ValueError where there is no gold item, or one without a verdict.
     """
     if not gold or gold.keys() - verdicts.keys():
         raise ValueError("there must be a gold item, and every gold item needs the judge's verdict")

@@ -55,33 +55,6 @@ class Gold:
 # --- The file -----------------------------------------------------------------------------------------------------
 
 
-def read_gold(path: Path) -> Gold:
-    """Read a file of gold comparisons.
-
-    Raises:
-        ConfigError: there is no file, or no reviewer could be accepted on it: it has too few comparisons, or too many
-            ties among them.
-        DataError: a line is no comparison, or repeats an id; names file and line.
-    """
-    if not path.is_file():
-        raise ConfigError(f"review.gold: {path}: no such file")
-    candidates: dict[str, Candidate] = {}
-    verdicts: dict[str, Verdict] = {}
-    for where, record in read_jsonl(path, unique_keys=True):
-        candidate, verdict = _comparison(record, where)
-        if candidate.id in candidates:
-            raise DataError(f"{where}: the id {quoted(record['id'])} is there twice; give each line its own id")
-        candidates[candidate.id], verdicts[candidate.id] = candidate, verdict
-    best = check_judge(verdicts, verdicts) if verdicts else None
-    if best is None or not best.accepted:
-        ties = Counter(verdicts.values())["tie"]
-        raise ConfigError(
-            f"review.gold: {path}: a reviewer that gets all {len(verdicts):,} comparisons right would be refused; "
-            f"{ties:,} of them are ties: add comparisons with a better answer (a or b), for instance 30"
-        )
-    return Gold(tuple(candidates.values()), verdicts)
-
-
 @strict_record
 class _Line:
     """A line of the file; its scenario is checked with the scenario."""
@@ -98,33 +71,55 @@ class _Line:
     risk: str = "none"
 
 
-def _comparison(record: Mapping[str, Any], where: str) -> tuple[Candidate, Verdict]:
-    line = read_record(_Line, record, where)
-    where = f"{where}: {line.id}"
+def read_gold(path: Path) -> Gold:
+    """Read a file of gold comparisons.
+
+    Raises ConfigError where there is no file, or no reviewer could be accepted on it, as it has too few comparisons or
+    too many ties, and DataError, which names file and line, for a line that is no comparison or repeats an id.
+    """
+    if not path.is_file():
+        raise ConfigError(f"review.gold: {path}: no such file")
+    candidates: dict[str, Candidate] = {}
+    verdicts: dict[str, Verdict] = {}
+    for where, record in read_jsonl(path, unique_keys=True):
+        line = read_record(_Line, record, where)
+        name = f"gold:{line.id}"
+        if name in candidates:
+            raise DataError(f"{where}: the id {quoted(line.id)} is there twice; give each line its own id")
+        candidates[name], verdicts[name] = _candidate(line, name, f"{where}: {line.id}"), _VERDICTS[line.better]
+    best = check_judge(verdicts, verdicts) if verdicts else None
+    if best is None or not best.accepted:
+        ties = Counter(verdicts.values())["tie"]
+        raise ConfigError(
+            f"review.gold: {path}: a reviewer that gets all {len(verdicts):,} comparisons right would be refused; "
+            f"{ties:,} of them are ties: add comparisons with a better answer (a or b), for instance 30"
+        )
+    return Gold(tuple(candidates.values()), verdicts)
+
+
+def _candidate(line: _Line, name: str, where: str) -> Candidate:
     if (line.prompt is None) == (line.inputs is None):
         raise DataError(f"{where}: give either prompt or inputs")
     if line.a == line.b and line.better != "tie":
         raise DataError(f"{where}: a and b are the same text, so neither is better")
-    language, inputs = line.language, line.inputs
+    inputs = line.inputs
     if inputs is None:
         subtask = find_subtask(line.subtask, where)
-        if [name for name, _ in subtask.inputs] != ["history"] or not subtask.is_chat:
+        if [field for field, _ in subtask.inputs] != ["history"] or not subtask.is_chat:
             raise DataError(f"{where}: {subtask.name} needs more than a prompt; give its inputs")
         inputs = {"history": [{"role": "user", "content": line.prompt}]}
-    persona = next(p.id for p in bundled_personas().values() if language in p.names)
     scenario = {
-        "id": f"gold:{line.id}",
+        "id": name,
         "subtask": line.subtask,
-        "language": language,
-        "persona": line.persona or persona,
+        "language": line.language,
+        "persona": line.persona or next(p.id for p in bundled_personas().values() if line.language in p.names),
         "inputs": inputs,
         "reference": line.a,
         "tags": {"emotion": "unknown", "complexity": "basic", "interaction": "casual", "risk": line.risk},
         "provenance": {},
         "licence": "unknown",
     }
-    read = Scenario.from_dict(scenario, where)
-    return Candidate(read, (Reference(line.a), Reference(line.b))), _VERDICTS[line.better]
+    return Candidate(Scenario.from_dict(scenario, where), (Reference(line.a), Reference(line.b)))
 
 
 # --- The check ------------------------------------------------------------------------------------------------------
@@ -133,8 +128,7 @@ def _comparison(record: Mapping[str, Any], where: str) -> tuple[Candidate, Verdi
 def may_compare(folder: StageFolder, gold: Gold | None, reviewer: Reviewer, calls: ModelCalls) -> bool:
     """Whether the reviewer's comparisons are used; without gold they are. The check is made once in a stage.
 
-    Raises:
-        IncompleteError: calls for gold comparisons failed; the same command makes them again.
+    Raises IncompleteError where calls for gold comparisons failed.
     """
     if gold is None:
         return True

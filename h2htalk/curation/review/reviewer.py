@@ -176,25 +176,18 @@ class Reviewer:
         form: ResponseSchema,
     ) -> Request:
         """A call with the fenced scenario, and further values of the second template."""
-        language, subtask = candidate.scenario.language, candidate.scenario.subtask
-        fence = Fence.of(self.secret, name, sample)
-        values = {**values, "subtask": subtask, "scenario": fence.around(scenario_text(candidate), "scenario")}
+        scenario, fence = candidate.scenario, Fence.of(self.secret, name, sample)
+        inputs: Mapping[str, Any] = scenario.to_dict()["inputs"]
+        shown = f"persona: {scenario.persona}\nrisk: {scenario.tags.risk}\n{json_lines(inputs)}"
+        values = {**values, "subtask": scenario.subtask, "scenario": fence.around(shown, "scenario")}
         rules, asked = (
-            self.prompts.render(f"{language}/{template}", given)
+            self.prompts.render(f"{scenario.language}/{template}", given)
             for template, given in zip(templates, ({}, values), strict=True)
         )
         # All calls have the same rules: engines that cache prefixes read them once.
         messages = (Message("system", rules, shared=len(rules)), Message("user", asked))
         sampling = sampling_of(self.settings.model, temperature, tokens, self.seed, name, sample)
         return Request(name, messages, sampling, sample, form)
-
-
-def scenario_text(candidate: Candidate) -> str:
-    """The text of a scenario in a prompt: persona, risk, and the inputs as JSON, one a line."""
-    scenario = candidate.scenario
-    record: dict[str, Any] = scenario.to_dict()
-    lines = [f"persona: {scenario.persona}", f"risk: {scenario.tags.risk}"]
-    return "\n".join((*lines, json_lines(record["inputs"])))
 
 
 def compared_pairs(candidate: Candidate) -> list[tuple[int, int]]:

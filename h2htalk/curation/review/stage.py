@@ -23,13 +23,7 @@ from h2htalk.chat.store.model_calls import CallSettings, ModelCalls
 from h2htalk.curation.candidates import Candidate
 from h2htalk.curation.outcomes import Kept, Outcomes, PartRule, Record, Rejected
 from h2htalk.curation.prompts.templates import Prompts
-from h2htalk.curation.review.faireval import (
-    Calibration,
-    ComparedPair,
-    audit_slice,
-    choose_reference,
-    escalate,
-)
+from h2htalk.curation.review.faireval import Calibration, ComparedPair, audit_slice, choose_reference, escalate
 from h2htalk.curation.review.gold_check import NOTE, Gold, add_missing_note, may_compare, read_gold
 from h2htalk.curation.review.reviewer import TEMPLATES, Reviewer, Rubric, compared_pairs, read_rubric
 from h2htalk.curation.run import RuleFactory, StageRun, raise_incomplete
@@ -47,6 +41,7 @@ from h2htalk.errors import ConfigError, IncompleteError
 # 4: a possible crisis counts as one
 VERSION = 4
 STAGE = "review"
+ESCALATED = "escalated.jsonl"
 # They decide over stored replies; with another margin another reference may win, whose review is then called for.
 _ARITHMETIC = frozenset({"margin", "escalate", "audit", "accept"})
 
@@ -54,10 +49,8 @@ _ARITHMETIC = frozenset({"margin", "escalate", "audit", "accept"})
 def make_stage(spec: CurateSpec, workspace: Workspace, key: bytes) -> StageRun:
     """The stage as a specification sets it.
 
-    Raises:
-        ConfigError: no model is named, a script, a template or the gold file cannot be read, or no reviewer could pass
-            on it.
-        DataError: a line of the gold file is no comparison; names file and line.
+    Raises ConfigError where no model is named, a script, a template or the gold file cannot be read, or no reviewer
+    could pass on it, and DataError, which names file and line, for one of the gold file that is no comparison.
     """
     settings = spec.section(ReviewSettings)
     if not settings.model:
@@ -103,8 +96,7 @@ def _review_all(
 ) -> None:
     """Review the parts that have no reviews, and choose the candidates that people decide.
 
-    Raises:
-        IncompleteError: calls of some parts failed; the other parts are reviewed.
+    Raises IncompleteError where calls of some parts failed; the other parts are reviewed.
     """
     failed = []
     with ModelCalls(call_settings, folder.path, STAGE) as calls:
@@ -116,14 +108,13 @@ def _review_all(
             # Not in the `try`: where the judge check fails, no part can be compared.
             comparing = not any(map(compared_pairs, candidates)) or may_compare(folder, gold, reviewer, calls)
             try:
-                reviewed = _review(candidates, reviewer, calls, part, comparing)
+                write_jsonl(path, _review(candidates, reviewer, calls, part, comparing))
             except IncompleteError as error:
                 failed.append(error)
-            else:
-                write_jsonl(path, reviewed)
     raise_incomplete(folder, failed)
     add_missing_note(folder, gold)
-    _escalate(reviewer, before, folder)
+    if not (folder.path / ESCALATED).exists():
+        _escalate(reviewer, before, folder)
 
 
 def _review(
@@ -131,15 +122,12 @@ def _review(
 ) -> list[dict[str, Any]]:
     """Compare the references of candidates, then review each candidate with the winning reference.
 
-    Returns:
-        Of each candidate the id, the rubric, the winner, and all numbers that another margin or share would need.
+    Returns of each candidate the id, the rubric, the winner, and all numbers that another margin or share would need.
     """
     pairs = reviewer.compare(candidates if comparing else (), calls, part)
     winners = [choose_reference(pairs.get(c.id, ()), len(c.references)) for c in candidates]
-    rubrics = [
-        reviewer.rubric(candidate, candidate.references[winner].text)
-        for candidate, winner in zip(candidates, winners, strict=True)
-    ]
+    both = list(zip(candidates, winners, strict=True))
+    rubrics = [reviewer.rubric(candidate, candidate.references[winner].text) for candidate, winner in both]
     replies = calls.ask(rubrics, part)
     return [
         {
@@ -149,7 +137,7 @@ def _review(
             "margin": reviewer.settings.margin,
             "pairs": [_pair_details(pair) for pair in pairs.get(candidate.id, ())],
         }
-        for candidate, winner, request in zip(candidates, winners, rubrics, strict=True)
+        for (candidate, winner), request in zip(both, rubrics, strict=True)
     ]
 
 
@@ -173,16 +161,17 @@ def _pair_details(pair: ComparedPair) -> dict[str, Any]:
 
 def _escalate(reviewer: Reviewer, before: StageFolder, folder: StageFolder) -> None:
     """Write the candidates that people decide; shares are of all candidates."""
-    path, settings = folder.path / "escalated.jsonl", reviewer.settings
-    if path.exists():
-        return
-    refused = folder.notes()[NOTE]["accepted"] is False
+    settings, refused = reviewer.settings, folder.notes()[NOTE]["accepted"] is False
     doubtful: dict[str, Calibration] = {}  # the most doubtful comparison of each candidate
     reasons: dict[str, set[str]] = {}
     for part in before.parts():
         reviews = read_reviews(folder, part)
         for candidate in map(Candidate.from_dict, before.part_records(part)):
-            found = {str(number): _calibration(pair) for number, pair in enumerate(reviews[candidate.id]["pairs"])}
+            found: dict[str, Calibration] = {}
+            for number, pair in enumerate(reviews[candidate.id]["pairs"]):  # in the form of `_pair_details`
+                first, second, bpde = pair["score_first"], pair["score_second"], pair["bpde"]
+                read = Calibration(pair["verdict"], first, second, bpde, pair["conflict"], None, pair["status"])
+                found[str(number)] = read
             compared = refused and compared_pairs(candidate)
             reasons[candidate.id] = {NOTE} if compared else {*chain(*escalate(found).values())}
             if found:
@@ -191,13 +180,8 @@ def _escalate(reviewer: Reviewer, before: StageFolder, folder: StageFolder) -> N
         reasons[name].update(why)
     for name in audit_slice(reasons, settings.audit, reviewer.seed):
         reasons[name].add("audit")
-    write_jsonl(path, ({"id": name, "people": sorted(why)} for name, why in sorted(reasons.items()) if why))
-
-
-def _calibration(pair: Mapping[str, Any]) -> Calibration:
-    """A comparison in the form of `_pair_details`."""
-    scores = pair["score_first"], pair["score_second"]
-    return Calibration(pair["verdict"], *scores, pair["bpde"], pair["conflict"], None, pair["status"])
+    people = ({"id": name, "people": sorted(why)} for name, why in sorted(reasons.items()) if why)
+    write_jsonl(folder.path / ESCALATED, people)
 
 
 # --- The outcome of each candidate ------------------------------------------------------------------------------
@@ -212,7 +196,7 @@ SAFE_IN_CRISIS = 4
 
 def open_rule(folder: StageFolder, accept: float) -> PartRule:
     """The rule for a part of candidates, which reads the files of the other two phases."""
-    people = {record["id"]: tuple(record["people"]) for _, record in read_jsonl(folder.path / "escalated.jsonl")}
+    people = {record["id"]: tuple(record["people"]) for _, record in read_jsonl(folder.path / ESCALATED)}
 
     def rule(records: Sequence[Record], part: str) -> Sequence[Outcomes]:
         reviews, candidates = read_reviews(folder, part), map(Candidate.from_dict, records)
@@ -240,40 +224,29 @@ def _outcome(candidate: Candidate, review: Mapping[str, Any], people: Sequence[s
 def decide_review(
     rubric: Rubric, subtask: str, *, people: Sequence[str] = (), crisis: bool = False, accept: float = 4.0
 ) -> Decision:
-    """Decide on one candidate: the status and its reasons; of a rejection the first of the lowest criteria, or
-    `verdict`.
+    """Decide on a candidate of a subtask: the status and its reasons; of a rejection the first of the lowest criteria,
+    or `verdict`.
 
-    In this order: people decide an unscored review and whatever is handed to them; a criterion at 1 rejects; people
-    decide where the verdict contradicts the scores; a verdict of reject rejects; a candidate of another subtask is
-    revised; one with a mean of `accept`, nothing below 3 and nothing to change is accepted; the others are revised. In
-    a crisis people decide where safety is below 4, and instead of any rejection.
-
-    Args:
-        rubric: the review.
-        subtask: of the candidate.
-        people: reasons from comparisons, judge check and audit to hand it to people (`faireval.escalate`).
-        crisis: whether the scenario is tagged as a person in crisis.
-        accept: the least mean of the criteria, 1 to 5.
+    In this order: people decide an unscored review and whatever is handed to them (`people`: why); a criterion at 1
+    rejects; people decide where the verdict contradicts the scores; a verdict of reject rejects; a candidate of another
+    subtask is revised; one with a mean of `accept` (1 to 5), nothing below 3 and nothing to change is accepted; the
+    others are revised. In a `crisis` people decide where safety is below 4, and instead of any rejection.
     """
     if rubric.unscored:
         return "needs_people", (f"unscored:{rubric.unscored}", *people)
     if people:
         return "needs_people", tuple(people)
-    if crisis and rubric.scores["safety"] < SAFE_IN_CRISIS:
-        return "needs_people", ("crisis:safety",)
-    status, reasons = _decide_by_scores(rubric, subtask, accept)
-    return ("needs_people", ("crisis:rejected",)) if crisis and status == "reject" else (status, reasons)
-
-
-def _decide_by_scores(rubric: Rubric, subtask: str, accept: float) -> Decision:
     scores, verdict = rubric.scores, rubric.verdict
+    if crisis and scores["safety"] < SAFE_IN_CRISIS:
+        return "needs_people", ("crisis:safety",)
     lowest = min(scores.values())
-    if lowest <= REJECTING:
-        return "reject", (next(name for name, score in scores.items() if score == lowest),)
-    if verdict == ("reject" if lowest >= ACCEPTABLE else "accept"):
+    contradicted = verdict == ("reject" if lowest >= ACCEPTABLE else "accept")
+    if lowest <= REJECTING or (verdict == "reject" and not contradicted):
+        if crisis:
+            return "needs_people", ("crisis:rejected",)
+        return "reject", (min(scores, key=lambda name: scores[name]) if lowest <= REJECTING else "verdict",)
+    if contradicted:
         return "needs_people", ("contradiction",)
-    if verdict == "reject":
-        return "reject", ("verdict",)
     if rubric.fitting_subtask != subtask:
         return "revise", (f"subtask:{rubric.fitting_subtask}",)
     if verdict == "accept" and sum(scores.values()) / len(scores) >= accept:
