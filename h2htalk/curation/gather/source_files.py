@@ -10,6 +10,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from h2htalk.curation.gather.formats import (
     COLUMNS,
     MEMORY_BANK,
@@ -298,8 +300,6 @@ def find_earlier_states(items: Iterable[Item]) -> dict[str, str]:
 
     A log that stores a conversation again after each reply holds it several times. Keeps eight bytes a message.
     """
-    import numpy as np
-
     whole, starts, beginnings = array("Q"), array("Q", [0]), array("Q")
     names: list[str] = []
     for item in items:

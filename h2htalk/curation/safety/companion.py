@@ -13,17 +13,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from operator import mul
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from h2htalk.curation.safety.evidence import Evidence
 from h2htalk.curation.safety.ngram_classifier import SMOOTH, Features, read_features, read_rows, read_together, windows
 from h2htalk.curation.safety.text_folding import fold_spelling, spelling_place
 from h2htalk.data.languages import Language
 from h2htalk.data.scenario import Turn
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 LAYER = "companion"
 DATA = "companion_data"
@@ -53,8 +52,6 @@ class CompanionModel:
 
     def read(self, folded: str, parts: Sequence[int]) -> tuple[NDArray[np.float64], list[tuple[int, int]]]:
         """The scores of a folded text: rows of these parts times readings (the whole first), and their places."""
-        import numpy as np
-
         spans, owners, buckets = read_features(folded, self.features)
         norms = np.sqrt(np.bincount(owners, minlength=len(spans)) + SMOOTH)
         rows = [row for row in range(len(self.biases)) if row % len(PARTS) in parts]
@@ -68,8 +65,6 @@ class CompanionModel:
         Ordinary sentences around a harmful one would hide it: each sentence is also read as if it were the answer. The
         user's are not read alone: 15 of 1,500 ordinary dialogues would go to people instead of 2.
         """
-        import numpy as np
-
         if not (folded := fold_spelling(answer, language)):
             return
         # Of the pieces of long turns the one that says most counts, so that nothing said after it hides it.
@@ -156,8 +151,6 @@ def graded(total: float, thresholds: Mapping[str, float]) -> float:
 @cache
 def load_companion(language: Language) -> CompanionModel:
     """Read the classifiers of a language, once a process. Raises DataError."""
-    import numpy as np
-
     manifest, features, rows = read_rows(DATA, language)
     scales, biases = np.array(manifest["scales"])[:, None], np.array(manifest["biases"])
     return CompanionModel(features, np.ascontiguousarray((rows * scales).T), biases, manifest)

@@ -45,11 +45,11 @@ READ, IDENTIFIED = 20_000, 1500
 
 def find_unusable_content(dialogue: Dialogue) -> list[Evidence]:
     """All evidence of the rules in a dialogue; linear in its length."""
-    found = [
-        replace(evidence, turn=at)
-        for at, turn in enumerate(dialogue.messages)
-        for evidence in (*find_prompt_leak(turn, dialogue), *_find_harm(turn))
-    ]
+    found: list[Evidence] = []
+    for at, turn in enumerate(dialogue.messages):
+        found += [replace(one, turn=at) for one in find_prompt_leak(turn, dialogue)]
+        if turn.role == "companion" and (code := _find_harm(turn.content[:READ])):
+            found.append(Evidence(LAYER, code, 1.0, turn=at))
     form = next(_find_unusable_form(dialogue), None)
     return [*found, Evidence(LAYER, form, 1.0)] if form else found
 
@@ -60,10 +60,7 @@ def find_prompt_leak(turn: Turn, dialogue: Dialogue) -> Iterator[Evidence]:
     folded = fold(text)
     straight = folded.replace("’", "'")
     for name, pattern in pattern_table(_PATTERNS, "leaks").items():
-        if name == "model" and turn.role == "user":
-            continue
-        match = pattern.search(straight)
-        if match:
+        if (name != "model" or turn.role == "companion") and (match := pattern.search(straight)):
             place = (0, 0) if len(folded) != len(text) else match.span()
             yield Evidence(LAYER, f"prompt_leak.{name}", 1.0, *place)
             return
@@ -75,18 +72,17 @@ def find_prompt_leak(turn: Turn, dialogue: Dialogue) -> Iterator[Evidence]:
             yield Evidence(LAYER, "prompt_leak.system", 1.0)
 
 
-def _find_harm(turn: Turn) -> Iterator[Evidence]:
-    """A companion that explains a method of self-harm, or encourages it."""
-    patterns = pattern_table(_PATTERNS, "harm")
-    folded = fold(turn.content[:READ]).replace("'", "").replace("’", "") if turn.role == "companion" else ""
+def _find_harm(text: str) -> str | None:
+    """Whether a companion explains a method of self-harm, or encourages it."""
+    patterns, folded = pattern_table(_PATTERNS, "harm"), fold(text).replace("'", "").replace("’", "")
     for name, category, before in (
         ("method", "crisis.method_instructions", 80),
         ("encouraged", "crisis.encouragement", 40),
     ):
         for match in patterns[name].finditer(folded):
             if not patterns["refused"].search(folded[max(0, match.start() - before) : match.start()]):
-                yield Evidence(LAYER, category, 1.0)
-                return
+                return category
+    return None
 
 
 def _find_unusable_form(dialogue: Dialogue) -> Iterator[str]:
@@ -116,11 +112,7 @@ def _find_unusable_form(dialogue: Dialogue) -> Iterator[str]:
 
 
 def _identify(text: str, language: Language) -> str | None:
-    """`wrong_language` for a text in other languages, `irrelevant.noise` for one in none; None where that is unsure.
-
-    Raises:
-        MissingExtraError: pycld2 is not installed.
-    """
+    """`wrong_language` for a text in other languages, `irrelevant.noise` for one in none; None where that is unsure."""
     try:
         import pycld2
     except ImportError as error:

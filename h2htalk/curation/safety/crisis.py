@@ -78,11 +78,9 @@ def read_kinds(text: str, language: Language, kinds: tuple[str, ...]) -> Mapping
 
 
 def find_possible_crisis(text: str, language: Language, offensive: bool) -> Evidence | None:
-    """`crisis.possible`, which prevents removal and tags nothing: the classifier sees a faint sign.
-
-    In an `offensive` message the sign must be stronger, halfway between `low` and `high`.
-    """
+    """`crisis.possible`, which prevents removal and tags nothing: the classifier sees a faint sign."""
     model = load_classifier(DATA, language)
+    # In an offensive message the sign must be stronger, halfway between both thresholds.
     least = (model.low() + model.high()) / 2 if offensive else model.manifest["possible"]
     score = model.score(fold_spelling(text, language)).score
     return Evidence("doubt", POSSIBLE, score) if score >= least else None
@@ -118,9 +116,8 @@ def find_in_context(turns: Sequence[Turn], language: Language) -> list[Evidence]
 
 def _answered(message: str, answer: str, language: Language) -> set[str]:
     """The codes of a seeker's message that the companion's answer to it confirms."""
-    signs, folded = crisis_cues(language).signs, fold_spelling(answer, language)
+    signs, folded, codes = crisis_cues(language).signs, fold_spelling(answer, language), set()
     seen = {name for name, pattern in signs.items() if name != "distress" and pattern.search(folded)}
-    codes = set()
     if {"asks", "refuses"} <= seen:
         codes.add("crisis.means")
     elif "asks" in seen and ("urges" in seen or signs["distress"].search(fold_spelling(message, language)[-NEAR:])):

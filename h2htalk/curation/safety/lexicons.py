@@ -91,17 +91,15 @@ def find_listed(text: str, language: Language) -> list[Evidence]:
 def _together(rule: Rule, hits: Mapping[str, Sequence[Place]]) -> Iterator[Place]:
     """The places from the first to the last word where words of all the rule's classes are close together."""
     for anchor in hits[rule.all[0]]:
-        near = [anchor, *(place for name in rule.all[1:] if (place := _nearest(hits[name], anchor, rule.within)))]
+        near = [anchor]
+        for places in (hits[name] for name in rule.all[1:]):
+            at = bisect_left(places, anchor)
+            around = [one for one in places[max(0, at - 2) : at + 3] if one[0] >= anchor[1] or anchor[0] >= one[1]]
+            # The closest, the earlier of two equally close.
+            closest = sorted((abs(place[0] - anchor[0]), place) for place in around)[:1]
+            near += [place for distance, place in closest if distance <= rule.within]
         if len(near) == len(rule.all):
             yield min(start for start, _ in near), max(end for _, end in near)
-
-
-def _nearest(places: Sequence[Place], anchor: Place, within: int) -> Place | None:
-    """The place closest to another, the earlier of two equally close; None where none is within `within`."""
-    at = bisect_left(places, anchor)
-    around = [one for one in places[max(0, at - 2) : at + 3] if one[0] >= anchor[1] or anchor[0] >= one[1]]
-    closest = min(around, key=lambda place: (abs(place[0] - anchor[0]), place), default=None)
-    return closest if closest is not None and abs(closest[0] - anchor[0]) <= within else None
 
 
 # --- Matching: linear in the text, as words are literals in one compiled expression and patterns are bounded ---
@@ -202,9 +200,7 @@ def load_lexicon(language: Language) -> SafetyLexicon:
 
 def compile_lexicon(lists: Mapping[str, Any]) -> SafetyLexicon:
     """Compile the lists of a TOML file: `words` (class to words), `patterns`, `hidden` (class to entries), `rules`,
-    `everyday` (phrases).
-
-    A Latin word matches whole words only, so each of its forms is an entry. `hidden_entry` makes hidden entries.
+    `everyday` (phrases). A Latin word matches whole words only, so each of its forms is an entry.
     """
     classes: dict[str, list[str]] = defaultdict(list)
     chinese = set()
@@ -270,12 +266,10 @@ def _scores(texts: Iterable[str], language: Language, folder: str) -> list[float
 def find_contempt(text: str, language: Language, listed: Sequence[Evidence]) -> list[Evidence]:
     """Further evidence on a message that may be offensive: what it says of whom. `listed`: evidence of the lists.
 
-    Returns:
-        `group.named` where an offensive sentence names a group of people (origin, sex, faith, ...): an insult without
-        such a name is for the listener, the speaker, somebody near, or nobody; `offensive.attack` where a sentence
-        about a group compares with animals, generalises contempt or calls for exclusion; `offensive` of layer `masked`:
-        the score of a classifier that reads the text without its names of groups, so that no name is evidence;
-        `mention` where the message quotes, reports or rejects prejudice, or uses a slur for its speaker.
+    `group.named`: an offensive sentence names a group of people (origin, sex, faith, ...); `offensive.attack`: one
+    about a group compares with animals, generalises contempt or calls for exclusion; `offensive` of layer `masked`: the
+    score of a classifier that reads the text without its names of groups, so that no name is evidence; `mention`: the
+    message quotes, reports or rejects prejudice, or uses a slur for its speaker.
     """
     patterns, low = language_patterns(INSULTS, language), load_classifier(OFFENSIVE, language).low()
     sentences = [(*match.span(), fold(match[0])) for match in _SENTENCES.finditer(text)]
@@ -343,7 +337,13 @@ def find_signal(
 ) -> Reading | None:
     """As `find_political`, for a folded text: AGREED or EITHER, and the place in that text."""
     rules = language_patterns(f"curation/safety/{POLITICAL_DATA}/rules", model.language)
-    ruled = _find_statement(folded, rules)
+    ruled = None
+    # The first sentence that names a public matter and takes a stance on it.
+    for sentence in _CLAUSE.finditer(folded) if rules["matter"].search(folded) else ():
+        stated = all(rules[name].search(sentence[0]) for name in ("matter", "stance"))
+        if stated and not rules["everyday"].search(sentence[0]):
+            ruled = sentence.span()
+            break
     if ruled is None and terms:
         ruled = next(((at, at + len(t)) for t in sorted(terms) if (at := folded.find(t)) >= 0), None)
     if ruled is None and not seeker:
@@ -354,17 +354,6 @@ def find_signal(
     public = rules["public"].search(folded, start, end) is not None
     subject = language_data(f"curation/safety/{POLITICAL_DATA}/rules", model.language)["subject"]
     return Reading(EITHER, start, end) if score >= (subject if public else NO_SUBJECT) else None
-
-
-def _find_statement(folded: str, rules: Mapping[str, re.Pattern[str]]) -> tuple[int, int] | None:
-    """The first sentence that names a public matter and takes a stance on it."""
-    if rules["matter"].search(folded) is None:
-        return None
-    for sentence in _CLAUSE.finditer(folded):
-        text = sentence[0]
-        if all(rules[name].search(text) for name in ("matter", "stance")) and not rules["everyday"].search(text):
-            return sentence.span()
-    return None
 
 
 @lru_cache(maxsize=8)

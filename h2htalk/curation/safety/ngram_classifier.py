@@ -17,17 +17,16 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from h2htalk.data.languages import Language
 from h2htalk.data.records import read_record
 from h2htalk.errors import DataError
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    _Features = tuple[list[tuple[int, int]], NDArray[np.int64], NDArray[np.int64]]
+_Features = tuple[list[tuple[int, int]], NDArray[np.int64], NDArray[np.int64]]
 
 # Without scales: added to the number of features, so that the score of "yes i hope" is moderate.
 SMOOTH = 40
@@ -78,8 +77,6 @@ class Features:
 
     def keys(self, texts: Sequence[str]) -> NDArray[np.int64]:
         """The distinct features of folded texts, sorted: the number of the text times 2 ** bits, plus the bucket."""
-        import numpy as np
-
         around = "  " if self.words and self.hashing == "splitmix" else "\x02\x03"
         marked = [f"{around[0]}{text}{around[1]}" for text in texts]
         units = np.frombuffer("".join(marked).encode("utf-32-le", "surrogatepass"), "<u4").astype(np.uint64)
@@ -101,8 +98,6 @@ class Features:
         self, units: NDArray[np.uint64], owners: NDArray[np.int64], lengths: Sequence[int], kind: int
     ) -> list[NDArray[np.int64]]:
         """The keys of all n-grams of these lengths within one text; `kind` distinguishes the units."""
-        import numpy as np
-
         golden, turn = np.uint64(_GOLDEN), np.uint64(29)
         found = []
         running = np.full(len(units), np.uint64(kind))
@@ -123,8 +118,6 @@ class Features:
 
     def _keys(self, hashes: NDArray[np.uint64], owners: NDArray[np.int64], reach: int) -> NDArray[np.int64]:
         """Keys of the hashes of n-grams that end `reach` units after their start, within one text."""
-        import numpy as np
-
         first = owners[: len(hashes)]
         keys: NDArray[np.int64] = (first << self.bits) | (hashes >> np.uint64(64 - self.bits)).astype(np.int64)
         inside: NDArray[np.int64] = keys[first == owners[reach:]]
@@ -155,8 +148,6 @@ class NgramClassifier:
 
     def score(self, folded: str) -> Reading:
         """The reading of a folded text with the highest score, the first of equals; 0 for an empty text."""
-        import numpy as np
-
         if not folded:
             return Reading(0.0, 0, 0)
         spans, owners, buckets = read_features(folded, self.features)
@@ -173,8 +164,6 @@ class NgramClassifier:
 
 def read_rows(folder: str, language: Language) -> tuple[Mapping[str, Any], Features, NDArray[np.int8]]:
     """The manifest, the features and the weights (rows times buckets) in a folder of the package. Raises DataError."""
-    import numpy as np
-
     home = Path(__file__).parent / folder
     try:
         manifest = json.loads((home / f"{language}.json").read_bytes())
@@ -190,8 +179,6 @@ def read_rows(folder: str, language: Language) -> tuple[Mapping[str, Any], Featu
 @lru_cache(maxsize=32)
 def load_classifier(folder: str, language: Language) -> NgramClassifier:
     """Read a classifier of the package, once a process: `load_classifier("crisis_data", "en")`. Raises DataError."""
-    import numpy as np
-
     manifest, features, rows = read_rows(folder, language)
     weights = rows[0].astype(np.float64) * manifest["scale"]
     squares = rows[1].view(np.uint8).astype(np.float64) ** 2 if len(rows) > 1 else None
@@ -210,8 +197,6 @@ def read_features(folded: str, features: Features) -> _Features:
 
 def read_together(texts: Iterable[str], features: Features) -> None:
     """Read texts of a dialogue at once, for `read_features`: one by one takes several times as long."""
-    import numpy as np
-
     new = [text for text in dict.fromkeys(texts) if text and (text, features) not in _READ]
     for at in range(0, len(new), _TOGETHER):
         several = new[at : at + _TOGETHER]
@@ -243,7 +228,5 @@ def windows(folded: str, limit: int) -> Iterator[tuple[int, int]]:
 
 def _mixed(hashes: NDArray[np.uint64]) -> NDArray[np.uint64]:
     """The last steps of splitmix64, which spread similar inputs."""
-    import numpy as np
-
     hashes = (hashes ^ (hashes >> np.uint64(30))) * np.uint64(_FIRST)
     return (hashes ^ (hashes >> np.uint64(27))) * np.uint64(_SECOND)

@@ -77,14 +77,11 @@ class Assessment:
 def decide_safety(
     dialogue: Dialogue, detections: Sequence[Evidence], thresholds: Mapping[str, float], explicit: Explicit = "remove"
 ) -> Assessment:
-    """Decide over all evidence of a dialogue.
+    """Decide over the evidence of all layers on a dialogue, in any order.
 
-    Args:
-        dialogue: the one that was read.
-        detections: evidence of all layers, in any order.
-        thresholds: scores of offensive messages: `low`: harmless below it; `high`: offensive from it on; `single`: in
-            place of `high` in a dialogue of one message; `masked`: the classifier without names of groups agrees.
-        explicit: whether sexual content between adults removes or tags.
+    `thresholds`: scores of offensive messages: `low`: harmless below it; `high`: offensive from it on; `single`: in
+    place of `high` in a dialogue of one message; `masked`: the classifier without names of groups agrees. `explicit`:
+    whether sexual content between adults removes or tags.
     """
     evidence = tuple(sorted(detections, key=lambda one: (one.turn, one.category, one.start, -one.score)))
     # The crisis is the seeker's; that the seeker is a child is a tag, not a crisis.
@@ -217,9 +214,8 @@ class Verdict:
 def apply_verdict(assessment: Assessment, verdict: Verdict, unread: Sequence[Evidence] = ()) -> Assessment:
     """Apply a guard's verdict to an undecided assessment; `unread`: evidence in texts that the guard was not sent.
 
-    Returns:
-        For `unsafe` a removal for the guard's categories, but a crisis is kept and tagged; for `safe` a dialogue with
-        its tags, unless there is hard or unread evidence; for other verdicts a review.
+    `unsafe` removes for the guard's categories, but a crisis is kept and tagged; `safe` keeps a dialogue with its tags,
+    unless there is hard or unread evidence; other verdicts are for review.
     """
     codes, reasons = set(verdict.categories.values()), set(assessment.reasons)
     kept = assessment.explicit == "tag" and not (codes | reasons) & {MINOR, MINORS}

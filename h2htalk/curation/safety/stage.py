@@ -11,7 +11,7 @@ from typing import Any, Literal
 from h2htalk.chat.engines import model_identity
 from h2htalk.chat.protocol import Message, Reply, Request, Sampling
 from h2htalk.chat.store.model_calls import CallSettings, ModelCalls
-from h2htalk.curation.outcomes import Kept, Outcome, Outcomes, PartRule, Record, Rejected, each_dialogue, read_dialogue
+from h2htalk.curation.outcomes import Kept, Outcome, Outcomes, PartRule, Record, Rejected, read_dialogue
 from h2htalk.curation.run import RuleFactory, StageRun
 from h2htalk.curation.safety import companion, crisis
 from h2htalk.curation.safety.content_rules import READ, find_unusable_content
@@ -105,14 +105,6 @@ def guard_request(dialogue: Dialogue) -> Request:
     return Request(dialogue.id, messages, Sampling(temperature=0.0, max_tokens=64, thinking=0))
 
 
-def was_sent(dialogue: Dialogue, one: Evidence) -> bool:
-    """Whether a request holds all that a piece of evidence is about: its span, its message, or the dialogue."""
-    lengths = [one.end or len(turn.content) for turn in dialogue.messages]
-    first = len(lengths) - len(guard_request(dialogue).messages)
-    about = range(len(lengths)) if one.turn < 0 else (one.turn,)
-    return all(at >= first and lengths[at] <= LONGEST for at in about)
-
-
 def read_verdict(reply: Reply) -> Verdict:
     """Read `Safety: WORD` and `Categories: NAMES` (Qwen3Guard's form); a reply in another form is undecided."""
     words, listed = _SAFETY.findall(reply.text), _CATEGORIES.findall(reply.text)
@@ -158,32 +150,35 @@ def _read_terms(path: str) -> Terms:
 
 def open_rule(guard: CallSettings | None, sensitive: str, explicit: Explicit, folder: str) -> PartRule:
     """The rule of the stage, with or without a guard, whose replies are stored in `folder`."""
-    terms = _read_terms(sensitive)
-    if guard is None:
-        return each_dialogue(lambda dialogue: [outcome(dialogue, assess(dialogue, terms[dialogue.language], explicit))])
-    return _GuardedRule(ModelCalls(guard, Path(folder), "safety"), terms, explicit)
+    calls = ModelCalls(guard, Path(folder), "safety") if guard is not None else None
+    return _Rule(calls, _read_terms(sensitive), explicit)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _GuardedRule:
-    """The rule with a guard."""
+class _Rule:
+    """The rule for a part of dialogues."""
 
-    guard: ModelCalls
+    guard: ModelCalls | None
     terms: Terms
     explicit: Explicit
 
     def __call__(self, records: Sequence[Record], part: str) -> Sequence[Outcomes]:
         read = [read_dialogue(record) for record in records]
-        assessed = {d.id: assess(d, self.terms[d.language], self.explicit) for d in read if isinstance(d, Dialogue)}
-        undecided = [guard_request(d) for d in read if isinstance(d, Dialogue) and _is_undecided(assessed[d.id])]
-        verdicts = {item: read_verdict(reply) for (item, _), reply in self.guard.ask(undecided, part).items()}
+        dialogues = [one for one in read if isinstance(one, Dialogue)]
+        assessed = {one.id: assess(one, self.terms[one.language], self.explicit) for one in dialogues}
+        verdicts: dict[str, Verdict] = {}
+        if self.guard is not None:
+            requests = [guard_request(one) for one in dialogues if _is_undecided(assessed[one.id])]
+            replies = self.guard.ask(requests, part)
+            verdicts = {name: read_verdict(reply) for (name, _), reply in replies.items()}
         return [
             [one if isinstance(one, Rejected) else outcome(one, assessed[one.id], verdicts.get(one.id))] for one in read
         ]
 
     def close(self) -> None:
         """Release the guard."""
-        self.guard.close()
+        if self.guard is not None:
+            self.guard.close()
 
 
 def _is_undecided(assessment: Assessment) -> bool:
@@ -199,7 +194,15 @@ def outcome(dialogue: Dialogue, assessment: Assessment, verdict: Verdict | None 
     """
     details: dict[str, Any] = {}
     if verdict is not None:
-        unread = [one for one in assessment.evidence if not was_sent(dialogue, one)]
+        texts = [turn.content for turn in dialogue.messages]
+        first = len(texts) - len(guard_request(dialogue).messages)
+
+        def was_sent(one: Evidence) -> bool:
+            """Whether the request holds all that it is about: its span, its message, or the dialogue."""
+            about = range(len(texts)) if one.turn < 0 else (one.turn,)
+            return all(at >= first and (one.end or len(texts[at])) <= LONGEST for at in about)
+
+        unread = [one for one in assessment.evidence if not was_sent(one)]
         assessment = apply_verdict(assessment, verdict, unread)
         details = {"guard": {"safety": verdict.safety, "categories": list(verdict.categories)}}
     details |= assessment.to_dict()

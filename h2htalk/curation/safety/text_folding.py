@@ -31,7 +31,19 @@ class _Table(dict[int, str]):
     """Character -> folded characters, filled on demand."""
 
     def __missing__(self, code: int) -> str:
-        folded = self[code] = _fold_character(chr(code))
+        character = chr(code)
+        category, name = unicodedata.category(character), unicodedata.name(character, "")
+        if category in ("Cs", "Cc"):
+            folded = "\ufffd" if category == "Cs" else " "
+        elif category == "Cf" or _REMOVED.match(character):
+            folded = ""
+        else:
+            spelled = unicodedata.normalize("NFKC", character)
+            if name.startswith(_ACCENTED) and not character.isascii():
+                plain = (c for c in unicodedata.normalize("NFKD", character) if not unicodedata.combining(c))
+                spelled = "".join(plain) or spelled
+            folded = simplified(spelled).lower()
+        self[code] = folded
         return folded
 
 
@@ -50,7 +62,7 @@ def fold(text: str) -> str:
 @lru_cache(maxsize=128)
 def fold_spelling(text: str, language: Language) -> str:
     """The folded text without apostrophes and with single spaces; in Chinese without spaces and inserted signs."""
-    spread = fold(_with_line_ends(text)).translate(_SPELLING)
+    spread = fold(text.replace("\n", "。")).translate(_SPELLING)
     if find_language(language).spaced:
         return " ".join(spread.split())
     return _WEDGES.sub("", "".join(spread.split()))
@@ -73,32 +85,12 @@ def spelling_place(text: str, language: Language, start: int, end: int) -> tuple
 
     The span is the whole text where folding cannot be followed character by character.
     """
-    folded, first = fold_spelling(text, language), fold(_with_line_ends(text))
+    ended = text.replace("\n", "。")
+    folded, first = fold_spelling(text, language), fold(ended)
     # Folding deletes and adds no letters or digits, so they can be counted from the left.
     before = sum(map(str.isalnum, folded[:start]))
     inside = sum(map(str.isalnum, folded[start:end]))
     places = [at for at, letter in enumerate(first) if letter.isalnum()]
     if not inside or len(places) != sum(map(str.isalnum, folded)):
         return 0, len(text)
-    return original_places(_with_line_ends(text), [(places[before], places[before + inside - 1] + 1)])[0]
-
-
-def _with_line_ends(text: str) -> str:
-    return text.replace("\n", "。")
-
-
-def _fold_character(character: str) -> str:
-    category = unicodedata.category(character)
-    if category == "Cs":
-        return "\ufffd"
-    if category == "Cc":
-        return " "
-    if category == "Cf" or _REMOVED.match(character):
-        return ""
-    if character.isascii():
-        return character.lower()
-    spelled = unicodedata.normalize("NFKC", character)
-    if unicodedata.name(character, "").startswith(_ACCENTED):
-        plain = "".join(c for c in unicodedata.normalize("NFKD", character) if not unicodedata.combining(c))
-        spelled = plain or spelled
-    return simplified(spelled).lower()
+    return original_places(ended, [(places[before], places[before + inside - 1] + 1)])[0]
