@@ -44,10 +44,7 @@ class Draft:
 def scenario_of(
     draft: Draft, dialogue: Dialogue, persona: Persona, scenario_id: str, reference: str = _NO_REFERENCE
 ) -> Scenario:
-    """The scenario of a draft, with the provenance, licence and safety metadata of its dialogue.
-
-    Raises DataError where the inputs are not those of the subtask.
-    """
+    """The scenario of a draft. Raises DataError where the inputs are not those of the subtask."""
     provenance = {**dialogue.provenance, "dialogue": dialogue.id}
     if draft.turn is not None:
         provenance["turn"] = draft.turn
@@ -85,10 +82,8 @@ def screen(text: str, scenario: Scenario) -> set[str]:
 
 
 def add_draft(drafts: list[Draft], draft: Draft) -> None:
-    """Add a proposed draft; it replaces the extracted one of the same subtask and message.
-
-    Raises RefusedDraft (`inputs:turn`) where the message is used for another subtask, or was proposed twice.
-    """
+    """Add a proposed draft; it replaces the extracted one of the same subtask and message. Raises RefusedDraft
+    (`inputs:turn`) where the message is used for another subtask, or was proposed twice."""
     for at, other in enumerate(drafts if find_subtask(draft.subtask).is_chat else ()):
         if find_subtask(other.subtask).is_chat and other.turn == draft.turn:
             if other.written or other.subtask != draft.subtask:

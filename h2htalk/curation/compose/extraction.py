@@ -63,10 +63,8 @@ def history(dialogue: Dialogue, at: int, first: int = 0) -> tuple[Turn, ...]:
 
 
 def chat_draft(dialogue: Dialogue, subtask: str, at: int, first: int = 0) -> Draft | None:
-    """The draft of a chat subtask that answers the user's message `at` (from 0); None where it is too long.
-
-    `first`: where its history begins at the earliest.
-    """
+    """The draft of a chat subtask that answers the user's message `at` (from 0), with a history from message `first` on
+    at the earliest; None where it is too long."""
     turns = history(dialogue, at, first)
     if not turns:
         return None

@@ -49,8 +49,6 @@ SMALL_TALK_EVERY = 4
 _REFERENCE_TEMPERATURE = 0.8
 
 
-# --- The forms of replies: JSON with the evidence first, read strictly -----------------------------------------------
-
 # The prompt asks for four at most; a few more are no reason to refuse them all.
 MOST_PROPOSALS = 11
 _Evidence = Annotated[str, Field(min_length=1, max_length=4000)]
@@ -125,9 +123,6 @@ def read_proposals(reply: Reply) -> Sequence[Proposal] | Failure:
 def format_failure(failure: Failure) -> str:
     """Why a reply could not be read, as a short text."""
     return f"{failure.reason}: {shorten(failure.message, 300)}"
-
-
-# --- Calls ----------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,10 +206,7 @@ class Composer:
         return draft
 
     def written(self, reply: Reply, scenario: Scenario, persona: Persona, sample: int) -> str:
-        """The reference in a reply.
-
-        Raises RefusedDraft: `unwritten` (the reply cannot be read) or `contract:RULE` (it breaks its contract).
-        """
+        """The reference in a reply. Raises RefusedDraft: `unwritten` (it cannot be read) or `contract:RULE`."""
         if self.small:
             text = reply.text.strip()
             if reply.finish_reason != "stop" or not text:
@@ -274,21 +266,12 @@ class Composer:
 
 
 def _unquoted(rules: str) -> str:
-    """The rules as text that a reply must not repeat.
-
-    A reply may repeat what a prompt puts in quotation marks; here these hold the example, which it may not repeat.
-    """
+    """The rules without quotation marks: what a prompt quotes may be repeated, but not the example that it quotes."""
     return rules.replace("\\n", "\n").replace('"', " ")
 
 
-# --- The texts of the prompts -----------------------------------------------------------------------------------
-
-
 def shown(dialogue: Dialogue) -> str:
-    """The dialogue with its messages numbered from 1: the first ones that fit, and how many are left out.
-
-    Further lines of a message are indented, so that none looks like another message.
-    """
+    """The dialogue with its messages numbered from 1: the first ones that fit, and how many are left out."""
     names = language_data(WORDS, dialogue.language)
     lines: list[str] = []
     left = MOST_SHOWN_CHARACTERS
@@ -304,10 +287,7 @@ def shown(dialogue: Dialogue) -> str:
 
 
 def draft_of(proposal: Proposal, dialogue: Dialogue) -> Draft:
-    """The draft of a proposal, before the fields of the subtask are checked.
-
-    Raises RefusedDraft (`inputs:turn`), and DataError where the emotion is not a word.
-    """
+    """The draft of a proposal. Raises RefusedDraft (`inputs:turn`), DataError where the emotion is not a word."""
     subtask, values, turns = find_subtask(proposal.subtask), proposal.model_dump(), dialogue.messages
     fields = {name: values[name] for name, _ in subtask.inputs if name in values}
     if subtask.is_chat:

@@ -88,8 +88,6 @@ def _readable(text: str, removed: Counter[str], **where: int) -> str:
     return text
 
 
-# --- A last message that stops in the middle of a sentence ---------------------------------------------------------
-
 # No message ends with these, unless they belong to an emoticon.
 _EXPECTING = frozenset(":：;；(（[【《“「『&＆")
 _EMOTICON = re.compile(r"(?:[:：;；=8xX]['^~-]?[(（\[]|[(（]['^~-]?[:：;；])\Z")
@@ -120,10 +118,7 @@ def breaks_off(messages: Sequence[Turn], language: Language) -> bool:
 
 
 def _punctuates(messages: Sequence[Turn]) -> bool:
-    """Whether the last speaker closes sentences with a mark, in nearly all other messages or in this one.
-
-    A short last line is a signature or an address, and tells nothing.
-    """
+    """Whether the last speaker closes sentences with a mark, in nearly all other messages or in this one."""
     last = messages[-1].content.rstrip()
     if "\n" in last[-_SHORT_LINE:]:
         return False

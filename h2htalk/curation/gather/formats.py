@@ -53,11 +53,8 @@ class RefusedItem(Exception):
 
 @dataclass(frozen=True, slots=True)
 class RawDialogue:
-    """A conversation as its file has it, with our roles; texts are unchanged.
-
-    `metadata` holds `system`, `date`, `emotion`, `interaction`, `complexity` and the user's names (`read_user_names`)
-    where the file has them.
-    """
+    """A conversation as its file has it, with our roles; `metadata`: `system`, `date`, `emotion`, `interaction`,
+    `complexity` and the user's names (`read_user_names`), where the file has them."""
 
     messages: Turns
     raw_id: str | None = None
@@ -152,10 +149,7 @@ COLUMNS: Mapping[str, str] = {
 
 
 def read_user_names(record: Any, keys: Iterable[str] = ()) -> dict[str, str | list[str]]:
-    """The user's names in a record, also in its `metadata` or `user`: metadata that anonymize replaces in all messages.
-
-    `keys` are read beside `USER_NAMES`; several names of a key are a list.
-    """
+    """The user's names in a record, its `metadata` or `user`, which anonymize replaces; `keys`: beside `USER_NAMES`."""
     names: dict[str, dict[str, None]] = {}
     places = [record, *map(record.get, ("metadata", "user"))] if isinstance(record, Mapping) else []
     for place in (place for place in places if isinstance(place, Mapping)):
@@ -187,8 +181,6 @@ def _first(record: Mapping[str, Any], keys: tuple[str, ...]) -> Any:
     return next((record[key] for key in keys if key in record), None)
 
 
-# --- HTML ---------------------------------------------------------------------------------------------------------
-
 _INLINE = """a abbr acronym b big cite code del dfn em font i img ins kbd mark q s samp small span strike strong sub sup
 tt u"""
 _BLOCKS = """article aside blockquote body br center dd div dl dt figure footer form h1 h2 h3 h4 h5 h6 head header hr
@@ -202,10 +194,7 @@ _BLANK_LINES = re.compile(r"\n[ \t]*(?:\n[ \t]*)+")
 
 
 def plain_text(text: str) -> str:
-    """The text without tags of HTML and with its entities decoded; linear in its length.
-
-    A text without any, or with bytes that were not UTF-8, is unchanged.
-    """
+    """The text without tags of HTML and with its entities decoded; one with bytes that were not UTF-8 is unchanged."""
     if not text.isascii() and SURROGATE.search(text):
         return text
     bare, breaks = _BREAKING.subn("\n", text)
@@ -221,9 +210,6 @@ def plain_text(text: str) -> str:
     else:
         bare = html.unescape(bare)
     return _BLANK_LINES.sub("\n\n", bare).strip()
-
-
-# --- Messages -----------------------------------------------------------------------------------------------------
 
 
 def _turns(messages: object, roles: RoleNames) -> tuple[Turns, str | None]:

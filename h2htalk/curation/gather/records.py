@@ -48,16 +48,16 @@ def file_records(path: Path, on_read: OnRead, span: tuple[int, int], table: bool
     `table`: read a file that is no JSON as CSV, whatever its name is. Raises DataError, which names the file, where it
     cannot be read or its items cannot be counted.
     """
-    first = "" if path.suffix == PARQUET else _first_character(path)
-    with _readable(path):
-        if path.suffix == PARQUET:
-            yield from _parquet(path, on_read)
-        elif not _TABLES.isdisjoint(path.suffixes) or (table and first not in ("[", "{")):
-            yield from _csv(path, on_read)
-        elif first == "[":
-            yield from ((row, None, value) for row, (_, value) in enumerate(json_members(path, on_read), 1))
-        else:
-            yield from _lines(path, on_read, *span)
+    if path.suffix == PARQUET:
+        yield from _parquet(path, on_read)
+        return
+    first = _first_character(path)
+    if not _TABLES.isdisjoint(path.suffixes) or (table and first not in ("[", "{")):
+        yield from _csv(path, on_read)
+    elif first == "[":
+        yield from ((row, None, value) for row, (_, value) in enumerate(json_members(path, on_read), 1))
+    else:
+        yield from _lines(path, on_read, *span)
 
 
 def has_lines(path: Path) -> bool:
@@ -67,30 +67,24 @@ def has_lines(path: Path) -> bool:
 
 
 @contextmanager
-def _readable(path: Path) -> Iterator[None]:
+def _opened(path: Path, mode: str = "rb", **options: Any) -> Iterator[IO[Any]]:
+    """A file, decompressed as its name says; raises DataError where it cannot be read."""
+    if "zstd" not in compr:  # registered by fsspec where `zstandard` is installed
+        register_compression("zstd", lambda f, mode: BufferedReader(pa.CompressedInputStream(f, "zstd")), "zst")
     try:
-        yield
+        with fsspec.open(str(path), mode, compression="infer", **options) as file:
+            yield file
     # What a file that is cut off or no archive raises while it is decompressed.
     except (OSError, EOFError, zlib.error, lzma.LZMAError, pa.ArrowException) as error:
         reason = getattr(error, "strerror", None) or " ".join(str(error).split())[:200]
         raise DataError(f"{path}: cannot be read: {reason}") from error
 
 
-@contextmanager
-def _opened(path: Path, mode: str = "rb", **options: Any) -> Iterator[IO[Any]]:
-    if "zstd" not in compr:  # registered by fsspec where `zstandard` is installed
-        register_compression("zstd", lambda f, mode: BufferedReader(pa.CompressedInputStream(f, "zstd")), "zst")
-    with fsspec.open(str(path), mode, compression="infer", **options) as file:
-        yield file
-
-
 def _first_character(path: Path) -> str:
-    with _readable(path), _opened(path) as file:
+    with _opened(path) as file:
         head = file.read(4096).removeprefix(codecs.BOM_UTF8).lstrip()
     return chr(head[0]) if head else ""
 
-
-# --- JSON ---------------------------------------------------------------------------------------------------------
 
 # Python refuses to read a number of thousands of digits, which no dialogue needs; other tools write NaN for null, and
 # control characters in strings.
@@ -130,13 +124,10 @@ def _lines(path: Path, on_read: OnRead, start: int, end: int) -> Iterator[Record
 
 
 def json_members(path: Path, on_read: OnRead) -> Iterator[tuple[str, Any]]:
-    """Key and value of each member of the one JSON object in a file; of an array each element, with an empty key.
-
-    Raises DataError where the JSON is broken or nested too deeply; names the file.
-    """
+    """Key and value of each member of the one JSON object in a file; of an array each element, with an empty key."""
     count = 0
     try:
-        with _readable(path), _opened(path) as file:
+        with _opened(path) as file:
             text = _Text(file, on_read)
             closing = {"{": "}", "[": "]"}[text.take("{", "[")]
             mark = text.peek()
@@ -208,9 +199,6 @@ class _Text:
                 return value
 
 
-# --- Tables -------------------------------------------------------------------------------------------------------
-
-
 def _csv(path: Path, on_read: OnRead) -> Iterator[Record]:
     """Rows as objects by their columns. Bytes that are not UTF-8 become lone surrogates, which `cleaning` refuses."""
     delimiter = "\t" if ".tsv" in path.suffixes else ","
@@ -240,7 +228,7 @@ def _csv(path: Path, on_read: OnRead) -> Iterator[Record]:
 
 def _parquet(path: Path, on_read: OnRead) -> Iterator[Record]:
     number = 0
-    with pq.ParquetFile(path) as file:
+    with _opened(path) as opened, pq.ParquetFile(opened) as file:
         size = path.stat().st_size // max(file.metadata.num_rows, 1)
         for batch in file.iter_batches(_BATCH):
             on_read(size * batch.num_rows)

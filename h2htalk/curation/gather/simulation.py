@@ -40,9 +40,6 @@ _TOKENS: Mapping[Role, int] = {"user": 120, "companion": 200}
 _WHOLE_SENTENCE = re.compile(r"[.!?…。！？~～][\"'”’」』)）]*(?=\s|$)|[。！？…][”’」』）]*")
 
 
-# --- The grid -------------------------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True, slots=True)
 class PlannedDialogue:
     """A dialogue to simulate; `kind`: its `interaction`, `emotion` and `complexity`."""
@@ -79,9 +76,6 @@ def _shuffled(count: int, seed: str) -> tuple[int, ...]:
     order = list(range(count))
     random.Random(seed).shuffle(order)
     return tuple(order)
-
-
-# --- The conversation -----------------------------------------------------------------------------------------------
 
 
 def open_simulation(spec: CurateSpec) -> Simulation:
@@ -167,10 +161,7 @@ class Simulation:
 
     @contextmanager
     def open_models(self, folder: Path) -> Iterator[Mapping[Role, ModelCalls]]:
-        """Open the two models, over stored replies in a stage's folder; one model for both is opened once.
-
-        The limit of cost holds for both together.
-        """
+        """Open both models, a common one once, over the replies in a stage's folder; the limit of cost is of both."""
         user, companion = self.calls()
         with CallStore(folder / CALLS) as store, ExitStack() as stack:
             if user == companion:
@@ -180,10 +171,7 @@ class Simulation:
                 yield {role: stack.enter_context(ModelCalls(one, store, f"gather-{role}")) for role, one in both}
 
     def talk(self, plans: Sequence[PlannedDialogue], models: Mapping[Role, ModelCalls], part: str) -> list[Outcome]:
-        """Simulate the dialogues of a part, turn by turn together.
-
-        Raises IncompleteError where calls failed: finished turns are stored, and a restart continues from there.
-        """
+        """Simulate the dialogues of a part, turn by turn together; each turn is stored. Raises IncompleteError."""
         talks = [self._begin(plan) for plan in plans]
         for number in range(self.settings.turns):
             role = ROLES[number % 2]

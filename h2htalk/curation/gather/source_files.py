@@ -12,28 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from h2htalk.curation.gather.formats import (
-    COLUMNS,
-    MEMORY_BANK,
-    QUESTION_ANSWERS,
-    READERS,
-    ROLE_NAMES,
-    WITH_ROLES,
-    RawDialogue,
-    RefusedItem,
-    read_days,
-    read_user_names,
-)
-from h2htalk.curation.gather.records import (
-    HUB_DATASET,
-    PARQUET,
-    OnRead,
-    Record,
-    dataset_records,
-    file_records,
-    has_lines,
-    json_members,
-)
+from h2htalk.curation.gather import formats, records
+from h2htalk.curation.gather.formats import RawDialogue, RefusedItem
+from h2htalk.curation.gather.records import OnRead, Record
 from h2htalk.curation.stages import Source, resolve_path
 from h2htalk.data.files import is_whole
 from h2htalk.errors import ConfigError, listed, quoted, suggest
@@ -100,10 +81,8 @@ class SourcePlan:
         return values | {"roles": roles, "columns": columns, "sha256": self.sha256}
 
     def items(self, on_read: OnRead) -> Iterator[Item]:
-        """Its items, with ids that do not depend on the size of parts.
-
-        Raises ConfigError where no record has a key that `columns` names, DataError as `records`.
-        """
+        """Its items, with ids that do not depend on the size of parts. Raises ConfigError where no record has a key of
+        `columns`, and DataError."""
         name, before, count = self.source.name, 0, 0
         person, question = _numbers(f"{name}-p"), _numbers(f"{name}-q")
         unseen, keys = set(self.source.columns.values()), dict[str, None]()
@@ -129,13 +108,15 @@ class SourcePlan:
             )
 
     def _records(self, file: SourceFile, on_read: OnRead) -> Iterator[Record]:
-        place, _, split = self.source.path.partition("#")
-        if self.source.format == MEMORY_BANK:
-            days = (day for key, user in json_members(file.path, on_read) for day in read_days(key, user))
+        form, (place, _, split) = self.source.format, self.source.path.partition("#")
+        if form == formats.MEMORY_BANK:
+            users = records.json_members(file.path, on_read)
+            days = (day for key, user in users for day in formats.read_days(key, user))
             return ((row, None, day) for row, day in enumerate(days, 1))
-        if HUB_DATASET.fullmatch(place) or file.path.is_dir():
-            return dataset_records(str(file.path), split or None)
-        return file_records(file.path, on_read, (file.start, file.end), self.source.format == QUESTION_ANSWERS)
+        if records.HUB_DATASET.fullmatch(place) or file.path.is_dir():
+            return records.dataset_records(str(file.path), split or None)
+        span = file.start, file.end
+        return records.file_records(file.path, on_read, span, form == formats.QUESTION_ANSWERS)
 
     def _read(self, value: Any) -> RawDialogue | RefusedItem:
         """The dialogue of a record, with the user's names in it."""
@@ -145,12 +126,12 @@ class SourcePlan:
         if isinstance(value, dict):
             mapped = {ours: value[theirs] for ours, theirs in self.source.columns.items() if theirs in value}
             value = {**value, **mapped}
-        options = {"roles": {**ROLE_NAMES, **self.source.roles}} if form in WITH_ROLES else {}
+        options = {"roles": {**formats.ROLE_NAMES, **self.source.roles}} if form in formats.WITH_ROLES else {}
         try:
-            raw: RawDialogue = READERS[form](value, **options)
+            raw: RawDialogue = formats.READERS[form](value, **options)
         except RefusedItem as refused:
             return refused
-        return replace(raw, metadata={**raw.metadata, **read_user_names(value, self.name_keys)})
+        return replace(raw, metadata={**raw.metadata, **formats.read_user_names(value, self.name_keys)})
 
 
 def _numbers(prefix: str) -> Callable[[str | None], str | None]:
@@ -166,9 +147,6 @@ def _numbers(prefix: str) -> Callable[[str | None], str | None]:
     return number
 
 
-# --- Files ----------------------------------------------------------------------------------------------------------
-
-
 def plan_source(
     source: Source, folder: Path, gathered: Sequence[Mapping[str, Any]] | None = None, update: int = 0
 ) -> SourcePlan:
@@ -181,10 +159,10 @@ def plan_source(
     names it, where a gathered file has changed, or there is something new and no `update`.
     """
     where, form = f"source {source.name!r}", source.format
-    if source.roles and form not in WITH_ROLES:
+    if source.roles and form not in formats.WITH_ROLES:
         raise ConfigError(f"{where}: the format {form} names no roles; remove `roles`")
-    if unread := [name for name in source.columns if name not in COLUMNS[form].split()]:
-        raise ConfigError(f"{where}: columns: the format {form} reads no {unread[0]}, but {COLUMNS[form]}")
+    if unread := [name for name in source.columns if name not in formats.COLUMNS[form].split()]:
+        raise ConfigError(f"{where}: columns: the format {form} reads no {unread[0]}, but {formats.COLUMNS[form]}")
     on_hub = source.path.startswith("hub:")
     try:
         path = Path(source.path) if on_hub else resolve_path(source.path, folder)
@@ -195,11 +173,12 @@ def plan_source(
     named = {"": path} if on_hub else _files(path)
     if not named:
         raise ConfigError(f"{where}: {path}: {'the folder holds no file to read' if path.is_dir() else 'no such file'}")
-    if form == MEMORY_BANK and not all(file.is_file() and file.suffix != PARQUET for file in named.values()):
+    tables = [file for file in named.values() if not file.is_file() or file.suffix == records.PARQUET]
+    if form == formats.MEMORY_BANK and tables:
         raise ConfigError(f"{where}: the format {form} is read from a JSON file, not from a table")
     if on_hub:
         place, _, split = source.path.partition("#")
-        if HUB_DATASET.fullmatch(place) is None:
+        if records.HUB_DATASET.fullmatch(place) is None:
             raise ConfigError(
                 f"{quoted(source.path)} is not of the form hub:OWNER/NAME@COMMIT[:CONFIG][#SPLIT]; write all 40 digits "
                 "of the commit, as a branch may change"
@@ -272,7 +251,7 @@ def _gathered_and_new(
     ends = {known.name: known.end for known in files}
     for name, path in named.items():
         start, end, grown = ends.get(name, 0), _size(path), False
-        if form != MEMORY_BANK and has_lines(path):
+        if form != formats.MEMORY_BANK and records.has_lines(path):
             with path.open("rb") as file:
                 file.seek(max(start - 1, 0))
                 # The line before is whole where its end is before or at `start`.
@@ -290,9 +269,6 @@ def _gathered_and_new(
             raise ChangedSourceError(f"{where} file {path} has grown, but not by lines of JSON; {again}")
         files.append(_hashed(path, name, start, end, update))
     return files
-
-
-# --- Earlier states -----------------------------------------------------------------------------------------------
 
 
 def find_earlier_states(items: Iterable[Item]) -> dict[str, str]:

@@ -84,10 +84,8 @@ def make_stage(spec: CurateSpec, workspace: Workspace, key: bytes) -> StageRun:
 
 
 def _plans(spec: CurateSpec, workspace: Workspace, update: int = 0) -> tuple[list[SourcePlan], list[str], list[str]]:
-    """The plans of all sources, messages, and what has changed since they were gathered.
-
-    `update`: the number of an update, which reads new files and lines too; 0: there is none.
-    """
+    """The plans of all sources, messages, and what has changed since they were gathered. `update`: the number of an
+    update, which reads new files and lines too; 0: there is none."""
     settings, name_keys = spec.section(GatherSettings), spec.section(AnonymizeSettings).name_keys
     folder = workspace.stage(STAGE)
     gathered = _read_files(folder).get("sources", {})
@@ -145,10 +143,7 @@ def _gather(
     simulation: Simulation | None,
     folder: StageFolder,
 ) -> None:
-    """Write the parts that are missing.
-
-    Raises DataError where a file gives no dialogue or is broken, IncompleteError where calls of the simulation failed.
-    """
+    """Write the parts that are missing. Raises DataError where a file is broken or has no dialogue, IncompleteError."""
     marks = frozenset(mark for line in workspace.tombstones() for mark in line.get("marks", ()))
     erased = _Erased(workspace, workspace.erased(), marks, key)
     first_parts = _read_files(folder).get("first_parts", [0])
@@ -182,10 +177,7 @@ class _Parts:
     failed: list[IncompleteError] = field(default_factory=list)
 
     def write(self, items: Iterable[T], rule: Callable[[Sequence[T], str], Sequence[Outcomes]]) -> RecordCounts:
-        """Write the parts of some items; a part holds items of one call only. Returns the counts of all of them.
-
-        Where the calls of a part fail, the others are still written.
-        """
+        """Write the parts of some items, also where the calls of one fail; a part holds items of one call only."""
         counts = []
         waiting = iter(items)
         while chunk := list(islice(waiting, self.size)):
@@ -198,9 +190,6 @@ class _Parts:
             except IncompleteError as error:
                 self.failed.append(error)
         return RecordCounts.total(counts)
-
-
-# --- Sources --------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -291,9 +280,6 @@ def _outcome(item: Item, source: Source, release: str, later: str | None, erased
 
 def _format_reasons(counts: RecordCounts) -> str:
     return ", ".join(f"{reason} {count:,}" for reason, count in islice(counts.reasons.items(), 4))
-
-
-# --- Simulated dialogues ------------------------------------------------------------------------------------------
 
 
 def _simulate(simulation: Simulation, parts: _Parts, erased: frozenset[str]) -> None:

@@ -22,9 +22,9 @@ class Prompts(Templates):
 
     @classmethod
     def load(cls, folder: Path | str = "") -> Prompts:
-        """Load the bundled templates (`en/review_item.j2`); those of `folder`, unless empty, replace them by name.
+        """Load the bundled templates (`en/review_item.j2`); those of a `folder` replace them by name.
 
-        Raises ConfigError where there is no such folder, or a template in it has an unknown name or is broken.
+        Raises ConfigError for a missing folder, and a template of an unknown name or with a mistake.
         """
         bundled, own = _bundled(), read_templates(Path(folder)) if folder else {}
         for name, (path, _) in own.items():

@@ -121,17 +121,11 @@ def _verdict(a: Fraction, b: Fraction, margin: Fraction) -> Verdict:
 
 
 def entropy(verdicts: Iterable[Verdict]) -> float:
-    """BPDE of verdicts, in nats: 0 where all agree, ln 3 where each is a third.
-
-    For six verdicts there are seven values: 0, .4506, .6365, .6931, .8676, 1.0114, 1.0986.
-    """
+    """BPDE of verdicts, in nats: 0 where all agree, ln 3 where each is a third; of six it has one of seven values."""
     counts = Counter(verdicts)
     total = sum(counts.values())
     shares = sorted(count / total for count in counts.values())
     return abs(sum(-share * math.log(share) for share in shares))
-
-
-# --- Several references ---------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,9 +164,6 @@ def choose_reference(pairs: Sequence[ComparedPair], references: int) -> int:
     return max(range(references), key=rank)
 
 
-# --- Which comparisons people decide ----------------------------------------------------------------------------
-
-
 def escalate(
     items: Mapping[str, Calibration], *, share: float = 0.0, high: float = HIGH_ENTROPY
 ) -> dict[str, tuple[str, ...]]:
@@ -202,15 +193,9 @@ def _number(share: float, of: int) -> int:
     return min(of, math.floor(Fraction(str(share)) * of + Fraction(1, 2)))
 
 
-# --- Whether a judge may be used -----------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True, slots=True)
 class JudgeCheck:
-    """A judge on gold items: its accuracy (a tie counts half) with a 95 % interval, and why it is not accepted.
-
-    The entropy of a judge below chance is useless: it is sure where it is wrong.
-    """
+    """A judge on gold items: its accuracy (a tie counts half) with a 95 % interval, and why it is not accepted."""
 
     accuracy: float
     low: float

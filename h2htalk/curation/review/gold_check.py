@@ -52,9 +52,6 @@ class Gold:
         return fingerprint({name: [record, self.verdicts[name]] for name, record in by_id.items()})
 
 
-# --- The file -----------------------------------------------------------------------------------------------------
-
-
 @strict_record
 class _Line:
     """A line of the file; its scenario is checked with the scenario."""
@@ -122,14 +119,8 @@ def _candidate(line: _Line, name: str, where: str) -> Candidate:
     return Candidate(Scenario.from_dict(scenario, where), (Reference(line.a), Reference(line.b)))
 
 
-# --- The check ------------------------------------------------------------------------------------------------------
-
-
 def may_compare(folder: StageFolder, gold: Gold | None, reviewer: Reviewer, calls: ModelCalls) -> bool:
-    """Whether the reviewer's comparisons are used; without gold they are. The check is made once in a stage.
-
-    Raises IncompleteError where calls for gold comparisons failed.
-    """
+    """Whether the reviewer's comparisons are used, which is checked once in a stage; without gold they are."""
     if gold is None:
         return True
     if NOTE not in folder.notes():

@@ -67,10 +67,7 @@ PAIR = ResponseSchema("comparison", PairReply)
 
 @dataclass(frozen=True, slots=True)
 class Rubric:
-    """A review: criterion -> 1 to 5, the evidence for each, the subtask that fits, what to change.
-
-    An unscored review has no scores, and `unscored` says why.
-    """
+    """A review: criterion -> 1 to 5, the evidence for each, the fitting subtask, what to change; or `unscored`: why."""
 
     scores: Mapping[str, int] = field(default_factory=dict)
     evidence: Mapping[str, str] = field(default_factory=dict)
@@ -81,9 +78,6 @@ class Rubric:
 
     def to_dict(self) -> dict[str, Any]:
         return {name: value for name, value in asdict(self).items() if (name == "unscored") == bool(self.unscored)}
-
-
-# --- Reading ----------------------------------------------------------------------------------------------------
 
 
 def read_rubric(reply: Reply) -> Rubric:
@@ -110,9 +104,6 @@ def read_pair(reply: Reply, order: Order) -> EvidenceSample:
     return EvidenceSample(order, first, second) if order == "ab" else EvidenceSample(order, second, first)
 
 
-# --- Asking -----------------------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True, slots=True)
 class Reviewer:
     """Makes the calls: the settings, and the run's seed, prompts and secret."""
@@ -130,10 +121,8 @@ class Reviewer:
         return self._request(candidate, name, 0, TEMPLATES[:2], values, 0.0, RUBRIC_TOKENS, RUBRIC)
 
     def comparison(self, candidate: Candidate, pair: tuple[int, int], order: Order, sample: int) -> Request:
-        """The call that compares two of a candidate's references (counted from 0), in one order.
-
-        Its id is `CANDIDATE/pair-1-2/ab`, references counted from 1.
-        """
+        """The call that compares two of a candidate's references (counted from 0) in one order. Its id is
+        `CANDIDATE/pair-1-2/ab`, references counted from 1."""
         name = f"{candidate.id}/pair-{pair[0] + 1}-{pair[1] + 1}/{order}"
         fence = Fence.of(self.secret, name, sample)
         first, second = (candidate.references[at].text for at in (pair if order == "ab" else pair[::-1]))
@@ -144,10 +133,7 @@ class Reviewer:
     def compare(
         self, candidates: Iterable[Candidate], calls: ModelCalls, part: str
     ) -> dict[str, tuple[ComparedPair, ...]]:
-        """Compare the references of candidates: every pair, in both orders, `samples` times each.
-
-        Raises IncompleteError where calls failed.
-        """
+        """Compare all pairs of references, in both orders, `samples` times each. Raises IncompleteError."""
         asked: dict[tuple[str, tuple[int, int]], list[tuple[Order, Request]]] = {}
         for candidate in candidates:
             for pair in compared_pairs(candidate):

@@ -79,9 +79,6 @@ def make_stage(spec: CurateSpec, workspace: Workspace, key: bytes) -> StageRun:
     )
 
 
-# --- Map: call, and read the replies ----------------------------------------------------------------------------
-
-
 def read_reviews(folder: StageFolder, part: str) -> dict[str, dict[str, Any]]:
     """The reviews of a part by candidate, as its record holds them (`_review`)."""
     return {record.pop("id"): record for _, record in read_jsonl(_reviews_path(folder, part))}
@@ -94,10 +91,7 @@ def _reviews_path(folder: StageFolder, part: str) -> Path:
 def _review_all(
     call_settings: CallSettings, gold: Gold | None, reviewer: Reviewer, before: StageFolder, folder: StageFolder
 ) -> None:
-    """Review the parts that have no reviews, and choose the candidates that people decide.
-
-    Raises IncompleteError where calls of some parts failed; the other parts are reviewed.
-    """
+    """Review the parts that have no reviews, also where calls for one fail; choose what people decide."""
     failed = []
     with ModelCalls(call_settings, folder.path, STAGE) as calls:
         for part in before.parts():
@@ -120,10 +114,8 @@ def _review_all(
 def _review(
     candidates: Sequence[Candidate], reviewer: Reviewer, calls: ModelCalls, part: str, comparing: bool
 ) -> list[dict[str, Any]]:
-    """Compare the references of candidates, then review each candidate with the winning reference.
-
-    Returns of each candidate the id, the rubric, the winner, and all numbers that another margin or share would need.
-    """
+    """Compare the references of candidates, and review each candidate with the winner; returns all numbers that another
+    margin or share would need."""
     pairs = reviewer.compare(candidates if comparing else (), calls, part)
     winners = [choose_reference(pairs.get(c.id, ()), len(c.references)) for c in candidates]
     both = list(zip(candidates, winners, strict=True))
@@ -156,9 +148,6 @@ def _pair_details(pair: ComparedPair) -> dict[str, Any]:
     }
 
 
-# --- Reduce: what people decide ---------------------------------------------------------------------------------
-
-
 def _escalate(reviewer: Reviewer, before: StageFolder, folder: StageFolder) -> None:
     """Write the candidates that people decide; shares are of all candidates."""
     settings, refused = reviewer.settings, folder.notes()[NOTE]["accepted"] is False
@@ -183,8 +172,6 @@ def _escalate(reviewer: Reviewer, before: StageFolder, folder: StageFolder) -> N
     people = ({"id": name, "people": sorted(why)} for name, why in sorted(reasons.items()) if why)
     write_jsonl(folder.path / ESCALATED, people)
 
-
-# --- The outcome of each candidate ------------------------------------------------------------------------------
 
 Decision = tuple[Literal["accept", "revise", "reject", "needs_people"], tuple[str, ...]]  # and every reason for it
 # A criterion at this score or below rejects; with one below the next score a candidate cannot be accepted.

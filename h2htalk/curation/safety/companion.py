@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from h2htalk.curation.safety.evidence import Evidence
-from h2htalk.curation.safety.ngram_classifier import SMOOTH, Features, read_features, read_rows, read_together, windows
+from h2htalk.curation.safety.ngram_classifier import SMOOTH, Features, read_features, read_rows, windows
 from h2htalk.curation.safety.text_folding import fold_spelling, spelling_place
 from h2htalk.data.languages import Language
 from h2htalk.data.scenario import Turn
@@ -119,13 +119,6 @@ def find_in_answer(context: str, answer: str, language: Language) -> list[Eviden
     return list(best.values())
 
 
-def read_ahead(turns: Sequence[Turn], language: Language) -> None:
-    """Read the features of a dialogue's messages and of the turns before each answer at once, which is faster."""
-    before = (one for _, context, _ in companion_turns(turns) for one in pieces_of(context, language))
-    texts = [*(fold_spelling(turn.content, language) for turn in turns), *before]
-    read_together(texts, load_companion(language).features)
-
-
 def companion_turns(turns: Sequence[Turn]) -> Iterator[tuple[int, str, str]]:
     """Each companion's turn: its place, the user's last two turns before it, its text."""
     said: list[str] = []
@@ -144,8 +137,7 @@ def graded(total: float, thresholds: Mapping[str, float]) -> float:
         return round(FAINT * math.exp(total - at[0]), 9)
     if total >= at[2]:
         return round(1 - (1 - REMOVE) * math.exp(at[2] - total), 9)
-    low, high, start, end = (FAINT, REVIEW, *at[:2]) if total < at[1] else (REVIEW, REMOVE, *at[1:])
-    return round(low + (high - low) * (total - start) / (end - start), 9)
+    return round(float(np.interp(total, at, (FAINT, REVIEW, REMOVE))), 9)
 
 
 @cache

@@ -47,10 +47,7 @@ CONFIRMED = {
 
 
 def find_crisis(text: str, language: Language) -> list[Evidence]:
-    """The evidence in one message of the seeker's, one for each code: `crisis.ideation`, `crisis.means`, `minor`, ...
-
-    Words of other languages are read as well.
-    """
+    """The evidence in one message of the seeker's, one for each code: `crisis.ideation`, `minor`, ..."""
     found: dict[str, Evidence] = {}
     others = [other for other in LANGUAGES if other != language and crisis_cues(other).words.search(text)]
     for one in (language, *others):
@@ -101,9 +98,6 @@ def signals(folded: str, model: NgramClassifier) -> Iterator[tuple[Hit, float]]:
         yield Hit(start, end, weak[0].category if weak else "ideation"), min(score, SIGNS)
 
 
-# --- The dialogue ---------------------------------------------------------------------------------------------------
-
-
 def find_in_context(turns: Sequence[Turn], language: Language) -> list[Evidence]:
     """The evidence that only several messages of a dialogue give together, with their turns."""
     found: list[Evidence] = []
@@ -132,9 +126,6 @@ def _answered(message: str, answer: str, language: Language) -> set[str]:
         if not urged and not seen.isdisjoint(names) and read_kinds(message, language, tuple(CLASSIFIED))[kind][0]:
             codes.add(CLASSIFIED[kind])
     return codes
-
-
-# --- Cues -----------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)

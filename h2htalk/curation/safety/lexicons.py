@@ -66,10 +66,7 @@ def without_everyday(text: str, language: Language) -> str:
 
 
 def find_listed(text: str, language: Language) -> list[Evidence]:
-    """The evidence of the lists in an original message, in order, with the scores of the rules.
-
-    From 0.8 on a rule is enough by itself, below it needs other evidence. At most `MOST_A_CATEGORY` of one category.
-    """
+    """The evidence of the lists in an original message, in order: from 0.8 on a rule is enough by itself."""
     lexicon = load_lexicon(language)
     hits = lexicon.hits(fold(without_everyday(text, language)))
     best: dict[tuple[str, Place], float] = {}
@@ -320,10 +317,7 @@ def find_report(text: str, language: Language) -> Evidence | None:
 def find_political(
     text: str, language: Language, terms: frozenset[str] = frozenset(), seeker: bool = True
 ) -> Evidence | None:
-    """The evidence of politics in one message of the seeker's or the companion's; None for none.
-
-    `terms`: folded terms of the user's own (`read_terms`); each counts as a rule.
-    """
+    """The evidence of politics in a message of the seeker's or the companion's; each of your own `terms` is a rule."""
     folded = fold_spelling(text, language)
     signal = find_signal(folded, load_classifier(POLITICAL_DATA, language), terms, seeker)
     if signal is None:

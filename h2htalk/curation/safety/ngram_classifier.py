@@ -126,10 +126,7 @@ class Features:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NgramClassifier:
-    """The weights of a language's classifier, and its manifest (thresholds, figures, training texts).
-
-    `squares`: of the scales; None where all buckets have the same scale.
-    """
+    """The weights of a language's classifier, and its manifest (thresholds, figures, training texts)."""
 
     language: Language
     features: Features

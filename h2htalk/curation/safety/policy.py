@@ -123,10 +123,8 @@ def decide_safety(
 def _weigh(
     evidence: Sequence[Evidence], tags: set[str], likely: set[str], sure: set[str], *, single: bool
 ) -> Iterator[tuple[str, bool]]:
-    """Codes other than of offensive language, each with whether it is enough for removal.
-
-    `tags`: what the seeker discloses; `likely`, `sure`: what the classifiers of the companion's turns found.
-    """
+    """Codes other than of offensive language, each with whether it is enough for removal. `tags`: what the seeker
+    discloses; `likely`, `sure`: what the classifiers of the companion's turns found."""
     for one in evidence:
         family = one.category.partition(".")[0]
         if family in FORM:
@@ -152,9 +150,9 @@ def _weigh_offence(
     """Weigh the offensive language of each message: its codes that are plain, and those that are doubtful.
 
     Two kinds of evidence on one message (`_kinds`) are plain, one is doubtful. In a longer dialogue two such messages
-    are plain, or one with three kinds, or a companion's abuse. A message that quotes, reports or rejects such
-    words is doubtful where another would be plain, and else no evidence. Somebody who reports insults in several turns
-    is a victim; one message is not enough to tell.
+    are plain, or one with three kinds, or a companion's abuse. A message that quotes, reports or rejects such words is
+    doubtful where another would be plain, and else no evidence. Somebody who reports insults in several turns is a
+    victim; one message is not enough to tell.
     """
     single = len(dialogue.messages) == 1
     reported = not single and any(one.category == REPORTED for one in evidence)
@@ -174,29 +172,24 @@ def _weigh_offence(
             "classifier" in kinds or (listed and score >= thresholds["low"]) or (single and (kinds or score >= DOUBT))
         ):
             doubtful.add(code)
-    if single or len(proved) > 1 or any(enough for _, enough in proved):
-        return {code for code, _ in proved}, doubtful
-    return set(), doubtful
+    plain = single or len(proved) > 1 or any(enough for _, enough in proved)
+    return {code for code, _ in proved if plain}, doubtful
 
 
 def _kinds(here: Mapping[tuple[str, str], float], thresholds: Mapping[str, float], single: bool, role: str) -> set[str]:
-    """The kinds of evidence for the removal of one message.
-
-    Slurs, attacks on a group, and abuse of the listener (not in a single message of the seeker, who may be in despair);
-    the classifier, which may be less sure beside one of these; and the classifier that reads no names of groups, where
-    the message names one and the first classifier is sure without it.
-    """
+    """The kinds of evidence for the removal of one message, of the scores of each layer and category."""
     kinds = set()
     if here.get(("lexicon", "offensive.slur"), 0) >= SECOND:
         kinds.add("slur")
     if ("attack", "offensive.attack") in here or ("lexicon", "offensive.hate") in here:
         kinds.add("attack")
+    # The seeker of a single message may be in despair.
     if ("lexicon", "offensive.abuse") in here and (role == "companion" or not single):
         kinds.add("abuse")
     score = here.get(("classifier", "offensive"), 0.0)
     sure = score >= thresholds["single" if single else "high"]
-    low = thresholds["low"] if kinds & {"slur", "abuse"} else BESIDE
-    if sure or (single and kinds and score >= low):
+    # Beside another kind the classifier may be less sure.
+    if sure or (single and kinds and score >= (thresholds["low"] if kinds & {"slur", "abuse"} else BESIDE)):
         kinds.add("classifier")
     if sure and ("group", NAMED) in here and here.get(("masked", "offensive"), 0.0) >= thresholds["masked"]:
         kinds.add("masked")

@@ -13,25 +13,12 @@ from h2htalk.chat.protocol import Message, Reply, Request, Sampling
 from h2htalk.chat.store.model_calls import CallSettings, ModelCalls
 from h2htalk.curation.outcomes import Kept, Outcome, Outcomes, PartRule, Record, Rejected, read_dialogue
 from h2htalk.curation.run import RuleFactory, StageRun
-from h2htalk.curation.safety import companion, crisis
+from h2htalk.curation.safety import companion, crisis, lexicons
 from h2htalk.curation.safety.content_rules import READ, find_unusable_content
 from h2htalk.curation.safety.evidence import Evidence
-from h2htalk.curation.safety.lexicons import (
-    INSULTS,
-    MASKED,
-    OFFENSIVE,
-    POLITICAL,
-    POLITICAL_DATA,
-    find_contempt,
-    find_listed,
-    find_political,
-    find_report,
-    offences,
-    read_terms,
-    without_everyday,
-)
-from h2htalk.curation.safety.ngram_classifier import load_classifier
+from h2htalk.curation.safety.ngram_classifier import load_classifier, read_together
 from h2htalk.curation.safety.policy import Assessment, Explicit, Safety, Verdict, apply_verdict, decide_safety
+from h2htalk.curation.safety.text_folding import fold_spelling
 from h2htalk.curation.stages import CurateSpec, SafetySettings
 from h2htalk.curation.workspace import Workspace
 from h2htalk.data.languages import LANGUAGES, Language
@@ -49,26 +36,29 @@ def assess(dialogue: Dialogue, terms: frozenset[str] = frozenset(), explicit: Ex
     sexual content between adults removes the dialogue or tags it. The decision depends on this dialogue alone.
     """
     language = dialogue.language
-    thresholds = {**load_classifier(OFFENSIVE, language).manifest, **language_data(INSULTS, language)}
+    thresholds = {**load_classifier(lexicons.OFFENSIVE, language).manifest, **language_data(lexicons.INSULTS, language)}
     turns = [  # of a message of megabytes its start and its end
         turn
         if len(text := turn.content) <= READ
         else replace(turn, content=f"{text[: READ // 2]}\n{text[-READ // 2 :]}")
         for turn in dialogue.messages
     ]
-    companion.read_ahead(turns, language)
+    # The features of all texts that are read are computed at once, which is faster.
+    before = (one for _, text, _ in companion.companion_turns(turns) for one in companion.pieces_of(text, language))
+    texts = [*(fold_spelling(turn.content, language) for turn in turns), *before]
+    read_together(texts, companion.load_companion(language).features)
     evidence: list[Evidence] = []
     targets: list[Evidence] = []  # whom an insult is for matters only where there is one
-    scores = offences([without_everyday(turn.content, language) for turn in turns], language)
+    scores = lexicons.offences([lexicons.without_everyday(turn.content, language) for turn in turns], language)
     for at, (turn, score) in enumerate(zip(turns, scores, strict=True)):
         text, seeker = turn.content, turn.role == "user"
-        listed = find_listed(text, language)
+        listed = lexicons.find_listed(text, language)
         offensive = score >= thresholds["low"]
-        found = [*listed, find_political(text, language, terms, seeker)]
+        found = [*listed, lexicons.find_political(text, language, terms, seeker)]
         if offensive:
             found.append(Evidence("classifier", "offensive", score))
         if offensive or any(one.category.startswith("offensive.") for one in listed):
-            targets += [replace(one, turn=at) for one in find_contempt(text, language, listed)]
+            targets += [replace(one, turn=at) for one in lexicons.find_contempt(text, language, listed)]
         if seeker:
             signs = crisis.find_crisis(text, language)
             if not any(one.category.startswith("crisis.") for one in signs):
@@ -76,7 +66,7 @@ def assess(dialogue: Dialogue, terms: frozenset[str] = frozenset(), explicit: Ex
             found += signs
         evidence += [replace(one, turn=at) for one in found if one is not None]
     for at, turn in enumerate(turns if targets else ()):
-        if turn.role == "user" and (report := find_report(turn.content, language)):
+        if turn.role == "user" and (report := lexicons.find_report(turn.content, language)):
             evidence.append(replace(report, turn=at))
     evidence += [*targets, *crisis.find_in_context(turns, language)]
     evidence += companion.find_companion(turns, language)
@@ -84,9 +74,8 @@ def assess(dialogue: Dialogue, terms: frozenset[str] = frozenset(), explicit: Ex
     return decide_safety(dialogue, evidence, thresholds, explicit)
 
 
-# --- The guard: any chat model that replies in the form of Qwen3Guard -------------------------------------------------
-
-_LONGEST_REPLY = 2000  # characters; a guard replies with a few lines
+# A guard is any chat model that replies in the form of Qwen3Guard: a few lines.
+_LONGEST_REPLY = 2000  # characters
 _CODES = Path(__file__).with_name("guard_categories.toml")
 _WORDS: Mapping[str, Safety] = {"safe": "safe", "unsafe": "unsafe", "controversial": "controversial"}
 _SAFETY = re.compile(r"^\s*Safety:[ \t]*(\w+)[ \t]*$", re.MULTILINE)
@@ -117,13 +106,10 @@ def read_verdict(reply: Reply) -> Verdict:
     return Verdict(safety, {name: codes[name.lower()] for name in names if codes[name.lower()]})
 
 
-# --- The stage ---------------------------------------------------------------------------------------------------
-
-
 def make_stage(spec: CurateSpec, workspace: Workspace, key: bytes) -> StageRun:
     """The stage as a specification sets it; `key` is not used. Raises ConfigError."""
     settings = spec.section(SafetySettings)
-    folders = (OFFENSIVE, MASKED, crisis.DATA, *crisis.KIND_FOLDERS, POLITICAL_DATA)
+    folders = (lexicons.OFFENSIVE, lexicons.MASKED, crisis.DATA, *crisis.KIND_FOLDERS, lexicons.POLITICAL_DATA)
     values = {
         "guard": model_identity(settings.guard),
         "terms": sorted(set().union(*_read_terms(settings.sensitive).values())),
@@ -145,7 +131,7 @@ def make_stage(spec: CurateSpec, workspace: Workspace, key: bytes) -> StageRun:
 
 
 def _read_terms(path: str) -> Terms:
-    return {language: read_terms(path, language) for language in LANGUAGES}
+    return {language: lexicons.read_terms(path, language) for language in LANGUAGES}
 
 
 def open_rule(guard: CallSettings | None, sensitive: str, explicit: Explicit, folder: str) -> PartRule:
@@ -184,14 +170,11 @@ class _Rule:
 def _is_undecided(assessment: Assessment) -> bool:
     """Whether the guard decides: on dialogues for review, on those removed for politics alone, and on faint harm."""
     faint = not assessment.remove and any(one.layer == companion.LAYER for one in assessment.evidence)
-    return faint or assessment.action == "review" or assessment.reasons == (POLITICAL,)
+    return faint or assessment.action == "review" or assessment.reasons == (lexicons.POLITICAL,)
 
 
 def outcome(dialogue: Dialogue, assessment: Assessment, verdict: Verdict | None = None) -> Outcome:
-    """A kept dialogue with `metadata.safety`, or a rejection by its first reason with all evidence.
-
-    Where the assessment is `hard`, only the id and the reason are stored.
-    """
+    """A kept dialogue with `metadata.safety`, or a rejection by its first reason, without text where that is `hard`."""
     details: dict[str, Any] = {}
     if verdict is not None:
         texts = [turn.content for turn in dialogue.messages]

@@ -51,10 +51,9 @@ _TABLE = _Table()
 
 
 def fold(text: str) -> str:
-    """Fold a text, so that spellings that look the same to a reader are equal. Linear in the text.
+    """Fold a text, so that spellings that look the same to a reader are equal; linear in the text.
 
-    Zero-width characters, bidirectional controls and combining accents are removed; NUL and other controls become
-    spaces, lone surrogates U+FFFD.
+    Invisible characters and accents are removed; controls become spaces, lone surrogates U+FFFD.
     """
     return text.translate(_TABLE)
 
@@ -81,10 +80,7 @@ def original_places(text: str, spans: list[tuple[int, int]]) -> list[tuple[int, 
 
 
 def spelling_place(text: str, language: Language, start: int, end: int) -> tuple[int, int]:
-    """Map characters `start` to `end` (exclusive) of `fold_spelling(text)` to a span of the text.
-
-    The span is the whole text where folding cannot be followed character by character.
-    """
+    """Map characters `start` to `end` (exclusive) of `fold_spelling(text)` to a span of the text, else to all of it."""
     ended = text.replace("\n", "。")
     folded, first = fold_spelling(text, language), fold(ended)
     # Folding deletes and adds no letters or digits, so they can be counted from the left.
