@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import re
 import unicodedata
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -39,8 +38,6 @@ class Lengths:
     scales: tuple[Scale, Scale]
     least_inputs: int
     least_references: int
-    block: int
-    run: int
     least_item_inputs: int
     least_item_reference: int
     long_item: int
@@ -63,14 +60,9 @@ def plain(text: str, language: Language) -> str:
     return words or "".join(folded.split())
 
 
-def plain_side(contents: Sequence[str], language: Language) -> str:
-    """The compared messages of one side, a line each, without empty ones."""
-    return "\n".join(filter(None, (plain(content, language) for content in contents)))
-
-
 @dataclass(frozen=True, slots=True)
 class Sides:
-    """A dialogue in its compared form: the text of each side, a message a line (`plain_side`)."""
+    """A dialogue in its compared form: the text of each side, a message a line, without empty ones."""
 
     language: Language
     user: str

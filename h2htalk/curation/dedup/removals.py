@@ -18,12 +18,6 @@ On = Literal["inputs", "references", "both"]
 # The least similarity after the openings, and of the inputs of similar replies: unrelated texts reach 0.35.
 _LEAST_REST = 0.5
 _LEAST_SIDE = 0.6
-# Edits are scattered, while other content in the same frame (a form letter) forms blocks. Where blocks make up more
-# than this share of the characters, only the frame is the same.
-_MOST_BLOCKS = 0.18
-_LONGEST_ALIGNED = 5_000
-# From this similarity on blocks are not looked for.
-_SURE = 0.9
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +35,7 @@ def match(a: Sides, b: Sides, threshold: float) -> Match | None:
     Both sides together must reach the threshold, and each must be more similar than by chance. One side alone must be
     longer than a phrase and reach a third of the way from the threshold to 1; where the replies alone do, the inputs
     must also be more similar than by chance, as a companion may say the same to many people. Conversations with the
-    same opening that continue differently are no duplicates, nor are two texts that fill the same frame differently.
+    same opening that continue differently are no duplicates.
     """
     alone = threshold + (1 - threshold) / 3
     known = lengths(a.language)
@@ -58,45 +52,14 @@ def match(a: Sides, b: Sides, threshold: float) -> Match | None:
     for size, value in zip(sizes, (user, companion), strict=True):
         if value < _LEAST_SIDE and size >= known.least_inputs / 2:
             together = 0.0
-    cases: tuple[tuple[On, float, bool], ...] = (
-        ("both", together, together >= threshold),
-        ("inputs", user, user >= alone and min(users) >= known.least_inputs),
-        (
-            "references",
-            companion,
-            companion >= alone
-            and min(companions) >= known.least_references
-            and similarity(a.user, b.user, _LEAST_REST) >= _LEAST_REST,
-        ),
-    )
-    for on, similar, is_enough in cases:
-        if is_enough and not _reframed(a, b, similar, on):
-            return Match(similar, on, on != "both" and similar == 1.0)
+    if together >= threshold:
+        return Match(together, "both")
+    if user >= alone and min(users) >= known.least_inputs:
+        return Match(user, "inputs", user == 1.0)
+    replied_alike = companion >= alone and min(companions) >= known.least_references
+    if replied_alike and similarity(a.user, b.user, _LEAST_REST) >= _LEAST_REST:
+        return Match(companion, "references", companion == 1.0)
     return None
-
-
-def _reframed(a: Sides, b: Sides, similar: float, on: On) -> bool:
-    """Whether two dialogues fill the same frame (a form letter) differently: in blocks of changes."""
-    from rapidfuzz.distance import Levenshtein
-
-    pairs = [(a.user, b.user)] if on != "references" else []
-    pairs += [(a.companion, b.companion)] if on != "inputs" else []
-    size = sum(max(map(len, pair)) for pair in pairs)
-    if similar >= _SURE or size > _LONGEST_ALIGNED:
-        return False
-    known = lengths(a.language)
-    in_blocks = 0
-    for pair in pairs:
-        block = 0
-        for step in Levenshtein.opcodes(*pair):
-            length = max(step.src_end - step.src_start, step.dest_end - step.dest_start)
-            if step.tag == "equal" and length >= known.run:
-                in_blocks += block if block >= known.block else 0
-                block = 0
-            else:
-                block += length
-        in_blocks += block if block >= known.block else 0
-    return in_blocks > _MOST_BLOCKS * size
 
 
 # --- Clusters ---

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from h2htalk.curation.dedup.compared_texts import lengths, plain_side, text_hash, unique_values
+from h2htalk.curation.dedup.compared_texts import lengths, plain, text_hash, unique_values
 from h2htalk.curation.dedup.contamination import SplitIndex
 from h2htalk.curation.outcomes import Record, read_dialogue
 from h2htalk.data.languages import LANGUAGES
@@ -63,13 +63,10 @@ def map_part(records: Sequence[Record], index: SplitIndex) -> dict[str, Any]:
     notes = [(dialogue, index.find(dialogue)) for dialogue in read]
     lines = "".join(json.dumps([dialogue.id, evidence]) + "\n" for dialogue, evidence in notes if evidence)
     dialogues = [dialogue for dialogue, evidence in notes if not evidence]
-    sides = [
-        [
-            plain_side([turn.content for turn in dialogue.messages if turn.role == role], dialogue.language)
-            for role in ("user", "companion")
-        ]
-        for dialogue in dialogues
-    ]
+    sides = []
+    for dialogue in dialogues:
+        said = [(turn.role, plain(turn.content, dialogue.language)) for turn in dialogue.messages]
+        sides.append(["\n".join(text for by, text in said if by == role and text) for role in ("user", "companion")])
     blobs = [
         text.encode("utf-8", "surrogatepass")
         for dialogue, texts in zip(dialogues, sides, strict=True)
