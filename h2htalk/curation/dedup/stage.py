@@ -34,7 +34,7 @@ from h2htalk.errors import ConfigError
 from h2htalk.parallel import usable_cores
 from h2htalk.progress import Progress
 
-VERSION = 5
+VERSION = 6
 STAGE = "dedup"
 DUPLICATES, WORK = STAGES[STAGE].temporary
 REPLIES = "replies.jsonl"
