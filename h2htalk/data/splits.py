@@ -173,7 +173,6 @@ def _read_release(
         version=manifest.version,
         description=manifest.description,
         licence=manifest.licence,
-        references_sha256=manifest.references_sha256 if main else "",
         canary=manifest.canary,
         surrogates="" if study else "private",
     )
@@ -301,17 +300,12 @@ def with_references(split: Split, path: Path, erased: str = "") -> Split:
     if not private or not split.references_sha256:
         why = "names no references_sha256 that the file could be checked against" if private else "holds them itself"
         raise DataError(f"{path}: leave out --references: split {split.name} {why}")
-    references = read_private_references(path, split.references_sha256, erased)
+    if (found := sha256_of(path)) not in (split.references_sha256, erased):
+        named = " or ".join(filter(None, [split.references_sha256, erased]))
+        raise DataError(f"{path}: is not the file of references: its SHA-256 is {found}, the split names {named}")
+    lines = [read_record(_Line, record, where) for where, record in read_jsonl(path, unique_keys=True)]
+    references = {line.id: line.references for line in lines}
     if lacking := sorted(private - set(references)):
         raise DataError(f"{path}: holds no references of {quoted(lacking[0])} ({len(lacking):,} such)")
     scenarios = (s if s.references else replace(s, references=references[s.id]) for s in split.scenarios)
     return replace(split, scenarios=tuple(scenarios), references_sha256=sha256_of(path))
-
-
-def read_private_references(path: Path, *hashes: str) -> dict[str, tuple[str, ...]]:
-    """Read the references by id, from a file with one of these SHA-256. Raises ConfigError, DataError."""
-    if (found := sha256_of(path)) not in hashes:
-        named = " or ".join(filter(None, hashes))
-        raise DataError(f"{path}: is not the file of references: its SHA-256 is {found}, the split names {named}")
-    lines = [read_record(_Line, record, where) for where, record in read_jsonl(path, unique_keys=True)]
-    return {line.id: line.references for line in lines}

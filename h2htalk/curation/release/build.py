@@ -27,7 +27,7 @@ from h2htalk.curation.release.settings import TOTAL, Acceptance, ReleaseSpec, re
 from h2htalk.curation.workspace import Workspace
 from h2htalk.data.case import Case
 from h2htalk.data.erasure.folder_kinds import ErasedIds, read_erased, require_erased
-from h2htalk.data.files import read_json_object, read_jsonl, sha256_of, write_json, write_jsonl, writer_lock, writing
+from h2htalk.data.files import read_json_object, read_jsonl, write_json, write_jsonl, writer_lock, writing
 from h2htalk.data.links import add_link, follow_links, read_links
 from h2htalk.data.records import as_path, read_record
 from h2htalk.data.releases import release_folder as releases
@@ -85,8 +85,7 @@ def build_release(
         return _build(spec, workspace, None, allowed)
     # Nobody is erased while the release that may hold them is built.
     with workspace.locked(), writer_lock(out.with_name(f".{out.name}.part"), "wait for it, or name another --out"):
-        # A release never changes, and private references may have no other copy.
-        for path in (out, releases.private_folder(out)):
+        for path in (out, releases.private_folder(out)):  # a release never changes
             if os.path.lexists(path) and (not path.is_dir() or any(path.iterdir())):
                 raise PublishError(f"{path}: exists already; move it away, or name a new folder with --out")
         return _build(spec, workspace, out, allowed)
@@ -216,8 +215,7 @@ def _write(
         new.mkdir(parents=True)
         private.mkdir(mode=0o700)
         canary = releases.canary_of(spec.name)
-        references = private / releases.PRIVATE_REFERENCES if spec.private_references else None
-        write_data(content, new, canary, references)
+        write_data(content, new, canary)
         history = {split: set(context.history.get(split, ())) for split in releases.SPLITS}
         for split, items in content.splits.items():
             history[split].update(*map(ReleaseItem.family, items))
@@ -229,9 +227,8 @@ def _write(
                 target = new / "guidelines" / f"{one.spec.kind}-{path.name}"
                 target.parent.mkdir(exist_ok=True)
                 shutil.copyfile(path, target)
-        sha256 = sha256_of(references) if references else ""
         given = (spec.name, spec.version, spec.licence, spec.description)
-        manifest = releases.Manifest(*given, date, canary, content.configs(), {}, sha256, facts)
+        manifest = releases.Manifest(*given, date, canary, content.configs(), {}, facts)
         write_card(new, manifest, spec.card)
         replace(manifest, files=releases.hash_files(new)).write(new)
         place = str(releases.private_folder(out))  # whoever moves release and workspace together moves that, too
@@ -357,7 +354,7 @@ def check_release(folder: str | Path) -> Release:
 
     Names, dates of birth and addresses of nobody stand in `invented.txt` of a split's folder. Which values
     anonymisation invented is known from the private folder beside the release or split. A copy without it is
-    `unchecked` for personal data, and for private references. Raises DataError.
+    `unchecked` for personal data. Raises DataError.
     """
     name = str(folder)
     if not releases.is_release(Path(name)) and (not name.startswith(releases.HUB) or "#" in name):
@@ -365,7 +362,7 @@ def check_release(folder: str | Path) -> Release:
     folder = release_folder(name)
     releases.verify_files(folder, releases.read_manifest(folder))
     private = releases.private_folder(folder)
-    manifest, content = read_content(folder, private / releases.PRIVATE_REFERENCES)
+    manifest, content = read_content(folder)
     try:
         spec, known = read_stored_spec(private / releases.SPEC), InventedValues.read(private)
     except FileNotFoundError:
@@ -378,8 +375,7 @@ def check_release(folder: str | Path) -> Release:
         )
     allowed = gates.read_hashed(manifest.facts.get("allowed", ()), str(folder / releases.MANIFEST))
     notes = tuple(printable(f"allowed by the owner: {one}") for one in allowed)
-    lacks = bool(manifest.references_sha256) and not (private / releases.PRIVATE_REFERENCES).is_file()
-    context = gates.GateContext(spec, known or InventedValues(), allowed=allowed, unread=lacks)
+    context = gates.GateContext(spec, known or InventedValues(), allowed=allowed)
     release = Release(folder, (), content, releases.release_hash(folder), notes=notes)
     return _run(release, context, () if known else ("personal_data",))
 

@@ -5,20 +5,18 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from itertools import product
 from pathlib import Path
 from typing import Any
 
 from h2htalk.data.case import STUDIES, Case
 from h2htalk.data.erasure.folder_kinds import read_erased
-from h2htalk.data.files import write_jsonl
 from h2htalk.data.languages import LANGUAGES
 from h2htalk.data.records import read_record, strict_record
 from h2htalk.data.releases import release_folder as releases
 from h2htalk.data.scenario import Persona, Scenario, Turn, personas_of
 from h2htalk.data.split_output import write_personas
-from h2htalk.data.splits import read_private_references
 from h2htalk.errors import DataError, quoted
 from h2htalk.rounds.aggregation.decisions import RULES
 from h2htalk.rounds.item_sources import input_text
@@ -26,8 +24,6 @@ from h2htalk.rounds.texts.interface import passage_title
 from h2htalk.text.record_diff import RecordDiff, diff_records
 
 _NUMBER = re.compile("[0-9]+([.][0-9]+)?", re.ASCII).fullmatch
-# Keys of provenance that lead to a private reference in a public source.
-_PLACES = ("row", "turn", "question")
 # Fields whose texts are those of `item_texts`, and the persona, which is a record of its own.
 _SAID = ("inputs", "reference", "references", "sessions", "history", "persona")
 _NOBODY = Persona("", "", {}, {})
@@ -120,16 +116,8 @@ class ReleaseContent:
         return configs
 
 
-def write_data(content: ReleaseContent, folder: Path, canary: str, private: Path | None) -> None:
-    """Write rows, votes and personas; `private`: a file for the references of split `test`, which rows then lack."""
-    if private is not None:
-        test = content.splits[releases.TEST]
-        write_jsonl(private, ({"id": item.id, "references": list(item.scenario.references)} for item in test))
-        public = []
-        for item in test:
-            kept = {key: value for key, value in item.scenario.provenance.items() if key not in _PLACES}
-            public.append(replace(item, scenario=replace(item.scenario, references=(), provenance=kept)))
-        content = replace(content, splits={**content.splits, releases.TEST: tuple(public)})
+def write_data(content: ReleaseContent, folder: Path, canary: str) -> None:
+    """Write rows, votes and personas."""
     for (config, split), records in content.parts().items():
         releases.write_rows(folder, config, split, [_row(one, content.personas, canary) for one in records])
     list(write_personas(content.personas.values(), folder))
@@ -152,12 +140,9 @@ def _row(one: Scenario | Case | VoteRow, personas: Mapping[str, Persona], canary
     return releases.scenario_row(one, messages, canary)
 
 
-def read_content(folder: Path, private: Path | None = None) -> tuple[releases.Manifest, ReleaseContent]:
-    """Read a release folder back; `private`: the file of private references, if it is at hand. Raises DataError."""
+def read_content(folder: Path) -> tuple[releases.Manifest, ReleaseContent]:
+    """Read a release folder back. Raises DataError."""
     manifest = releases.read_manifest(folder)
-    references: dict[str, tuple[str, ...]] = {}
-    if private is not None and manifest.references_sha256 and private.is_file():
-        references = read_private_references(private, manifest.references_sha256)
     splits: dict[str, tuple[ReleaseItem, ...]] = {}
     for split in releases.SPLITS:
         votes: dict[str, list[VoteRow]] = defaultdict(list)
@@ -169,8 +154,8 @@ def read_content(folder: Path, private: Path | None = None) -> tuple[releases.Ma
                 raise DataError(f"{where}: needs an annotator a value, a rule of {rules}, and numbers for a rating")
             votes[vote.item].append(vote)
         scenarios = [one for one in releases.read_items(folder, manifest, "", split) if isinstance(one, Scenario)]
-        full = [replace(one, references=one.references or references.get(one.id, ())) for one in scenarios]
-        splits |= {split: tuple(ReleaseItem(one, tuple(votes[one.id])) for one in full)} if full else {}
+        if scenarios:
+            splits[split] = tuple(ReleaseItem(one, tuple(votes[one.id])) for one in scenarios)
     items = (one for study in STUDIES for one in releases.read_items(folder, manifest, study, releases.TEST))
     content = ReleaseContent(splits, tuple(one for one in items if isinstance(one, Case)), personas_of(folder))
     # Personas must be there, and the column for readers must show what gates read.
@@ -230,17 +215,12 @@ def _strings(value: object, keys: bool) -> Iterator[str]:
 # --- What changed from one release to another ---
 
 ERASED, LEFT_OUT = "erased", "no longer accepted, or not chosen"
-_COMPARED = ("name", "version", "licence", "description", "date", "canary", "references_sha256")
+_COMPARED = ("name", "version", "licence", "description", "date", "canary")
 
 
 def diff_releases(old: Path, new: Path) -> RecordDiff:
-    """Compare the facts, items, cases and personas of two release folders. Raises DataError.
-
-    Private references count where both private folders are beside them.
-    """
-    (before, was), (after, now) = (
-        read_content(folder, releases.private_folder(folder) / releases.PRIVATE_REFERENCES) for folder in (old, new)
-    )
+    """Compare the facts, items, cases and personas of two release folders. Raises DataError."""
+    (before, was), (after, now) = read_content(old), read_content(new)
     removed = {"": LEFT_OUT} | dict.fromkeys(read_erased(new / releases.TOMBSTONES), ERASED)
     return diff_records(_records(was), _records(now), (_facts(before), _facts(after)), removed)
 

@@ -83,7 +83,6 @@ class ReleaseSpec:
     previous: SplitName = ""
     cases: FilePath = ""
     personas: FilePath = ""
-    private_references: bool = False
     exclude: tuple[str, ...] = ()
     leave_out: tuple[str, ...] = ()
     allow: tuple[str, ...] = ()

@@ -8,7 +8,7 @@ RELEASE/
   data/CONFIG/SPLIT-00000-of-00001.parquet
   personas/*.toml   whom the scenarios name
   figures/*
-RELEASE.private/    never published: references, the specification, the list of invented values, links to runs
+RELEASE.private/    never published: the specification, the list of invented values, links to runs
 """
 
 from __future__ import annotations
@@ -31,7 +31,6 @@ from h2htalk.data.case import STUDIES, Case
 from h2htalk.data.erasure.folder_kinds import (
     ErasableFolder,
     Record,
-    filter_file,
     remove_for_good,
     require_erased,
 )
@@ -44,7 +43,7 @@ from h2htalk.errors import ConfigError, DataError, listed, quoted, suggest
 MANIFEST, CARD, HISTORY, TOMBSTONES = "release.json", "README.md", "history.json", "tombstones.jsonl"
 METADATA, FIGURES_FOLDER = "croissant.json", "figures"
 HUB = "hub:"  # OWNER/NAME@TAG follows
-PRIVATE_REFERENCES, SPEC = "references-test.jsonl", "spec.json"  # in the private folder
+SPEC = "spec.json"  # in the private folder
 TEST, DEV, VOTES = "test", "dev", "votes"
 SPLITS = (TEST, DEV)
 TAGS = ("emotion", "complexity", "interaction", "risk")
@@ -64,8 +63,8 @@ _Inside = Annotated[str, StringConstraints(pattern=r"^[^./\\][^/\\]*(/[^./\\][^/
 class Manifest:
     """`release.json`: the number of rows by config and split, and the SHA-256 of every other published file by path.
 
-    A model that knows the `canary` was trained on the release. `references_sha256` is that of the file with the private
-    references of split `test`, or empty. `facts` are what the card shows: counts, agreement, funnel, quotas.
+    A model that knows the `canary` was trained on the release. `facts` are what the card shows: counts, agreement,
+    funnel, quotas.
     """
 
     name: str
@@ -76,7 +75,6 @@ class Manifest:
     canary: str
     configs: Mapping[_Name, Mapping[_Name, Annotated[int, Field(ge=0)]]]
     files: Mapping[_Inside, SHA256]
-    references_sha256: str = ""
     facts: Mapping[str, Any] = field(default_factory=dict)
 
     def write(self, folder: Path) -> None:
@@ -211,7 +209,7 @@ NO_FIGURES = "*Removed with erased items; the next version shows figures of its 
 
 
 class ErasableRelease(ErasableFolder):
-    """A release: rows, votes, figures and private references of an item go; what was published does not change."""
+    """A release: rows, votes and figures of an item go; what was published does not change."""
 
     erased_file = TOMBSTONES
 
@@ -229,10 +227,6 @@ class ErasableRelease(ErasableFolder):
     def remake(self) -> tuple[str, ...]:
         """Record the new hashes and counts of the files that lost rows."""
         path, manifest, gone = self.path, read_manifest(self.path), self.erased()
-        references, hashed = private_folder(path) / PRIVATE_REFERENCES, manifest.references_sha256
-        if references.is_file():
-            filter_file(references, lambda line: line.get("id") not in gone)
-            hashed = hashed and files.sha256_of(references)
         if (path / CARD).is_file():
             _clear_card(path / CARD, gone)
         now = {name: files.sha256_of(path / name) for name in (*manifest.files, TOMBSTONES) if (path / name).is_file()}
@@ -249,7 +243,7 @@ class ErasableRelease(ErasableFolder):
         allowed = [one for one in manifest.facts.get("allowed", ()) if one["item"] not in gone]
         facts = {**manifest.facts, "allowed": allowed} if "allowed" in manifest.facts else manifest.facts
         now = dict(sorted(now.items()))
-        replace(manifest, configs=configs, files=now, references_sha256=hashed, facts=facts).write(path)
+        replace(manifest, configs=configs, files=now, facts=facts).write(path)
         return ()
 
     def outside(self) -> Iterator[str]:

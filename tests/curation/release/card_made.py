@@ -15,14 +15,12 @@ from h2htalk.curation.release.content import ReleaseContent, ReleaseItem, VoteRo
 from h2htalk.curation.release.gates import GATES
 from h2htalk.curation.release.settings import CardSettings
 from h2htalk.data.case import Case
-from h2htalk.data.files import sha256_of, write_jsonl, write_text
+from h2htalk.data.files import write_jsonl, write_text
 from h2htalk.data.releases.release_folder import (
-    PRIVATE_REFERENCES,
     TOMBSTONES,
     Manifest,
     canary_of,
     hash_files,
-    private_folder,
 )
 from h2htalk.data.scenario import bundled_personas
 from h2htalk.data.subtasks import SUBTASKS
@@ -97,7 +95,6 @@ def make_card(
     content: ReleaseContent | None = None,
     card: CardSettings | None = None,
     *,
-    private: bool = False,
     tombstones: Sequence[str] = (),
     facts: Mapping[str, Any] | None = None,
     **fields: Any,
@@ -106,9 +103,8 @@ def make_card(
     content = content or made_content([case(1), case(2, "zh")])
     card = card or CardSettings()
     manifest = Manifest("made", "1.0.0", "CC-BY-4.0", "Made for tests.", "2026-01-02", canary_of("made"), {}, {})
-    references = private_folder(folder) / PRIVATE_REFERENCES if private else None
     folder.mkdir(parents=True)
-    write_data(content, folder, manifest.canary, references)
+    write_data(content, folder, manifest.canary)
     if tombstones:
         write_jsonl(folder / TOMBSTONES, ({"id": name} for name in tombstones))
     write_text(folder / "guidelines" / "crowd-en.md", "# Guidelines\n")
@@ -116,7 +112,6 @@ def make_card(
         manifest,
         **{
             "configs": content.configs(),
-            "references_sha256": sha256_of(references) if references else "",
             "facts": made_facts(content) | dict(facts or {}),
             **fields,
         },

@@ -42,7 +42,6 @@ from h2htalk.rounds.settings import make_spec
 from h2htalk.text.contracts.split_check import check_split
 
 PERSONAL_DATA = "personal data: not checked, needs the private folder"
-REFERENCES = "private references: not checked, needs the private folder"
 
 
 @pytest.fixture
@@ -158,47 +157,6 @@ def test_a_release_never_replaces_a_folder(folder: Path, name: str, says: str) -
     assert (folder / name / "mine.txt").read_text() == "keep"
 
 
-def test_private_references_stay_beside_the_release(folder: Path) -> None:
-    release = folder / "release"
-    build_release(write_spec(folder, "private_references = true\ndev = 2"), release)
-    split = load_split(release)
-    assert {one.references for one in split.scenarios} == {()}
-    assert all(one.references for one in load_split(f"{release}#dev").scenarios)
-    file = private_folder(release) / "references-test.jsonl"
-    assert split.references_sha256 == sha256_of(file) == read_manifest(release).references_sha256
-    known = {line["id"]: line["references"] for line in map(json.loads, file.read_text().splitlines())}
-    assert set(known) == {one.id for one in split.scenarios}
-    texts = b"".join(path.read_bytes() for path in release.rglob("*") if path.is_file())
-    assert not any(text.encode() in texts for texts_ in known.values() for text in texts_)
-    assert check_release(release).findings == ()
-
-
-def test_a_copy_without_private_references_passes_the_other_gates(folder: Path) -> None:
-    """Each item "has no reference", and nothing said that references were not read."""
-    release, copied = folder / "release", folder / "copied"
-    build_release(write_spec(folder, "private_references = true\ndev = 2"), release)
-    shutil.copytree(release, copied)
-    assert h2htalk_here("split", "export", release, "--out", folder / "split").returncode == 0
-    unchecked = {copied: [PERSONAL_DATA, REFERENCES], folder / "split": [REFERENCES], release: []}
-    for path, lines in unchecked.items():
-        done = h2htalk_here("release", "check", path)
-        assert [line for line in done.stdout.splitlines() if "not checked" in line] == lines
-        assert done.returncode == (3 if lines else 0), done.stdout
-
-
-def test_private_references_are_not_told_by_their_place_in_a_public_source(tmp_path: Path) -> None:
-    """`row` and `turn` were published: whoever has the source could look the references up."""
-    places = {"row": 7, "turn": 2}
-    chosen = [different(n, provenance={**different(n).provenance, **places}) for n in range(1, 5)]
-    voted(tmp_path, chosen)
-    build_release(write_spec(tmp_path, "private_references = true\ndev = 2", quota=2), tmp_path / "release")
-    for one in load_split(tmp_path / "release").scenarios:
-        assert one.provenance == different(int(one.id[5:11])).provenance
-    assert all(places.items() <= one.provenance.items() for one in load_split(f"{tmp_path / 'release'}#dev").scenarios)
-    build_release(write_spec(tmp_path, quota=2), tmp_path / "public")
-    assert all(places.items() <= one.provenance.items() for one in load_split(tmp_path / "public").scenarios)
-
-
 def test_the_next_release_keeps_splits_and_leaves_out_the_erased(folder: Path) -> None:
     first = build_release(write_spec(folder, "dev = 2", quota=3), folder / "one")
     assert build_release(write_spec(folder, "dev = 2", quota=3), folder / "again").hash == first.hash
@@ -305,7 +263,7 @@ def test_cases_join_the_release(folder: Path) -> None:
 def test_the_release_after_an_erasure(folder: Path) -> None:
     """It has a tombstone in place of the item, which never comes back under its id."""
     workspace, gone = Workspace(folder / "W"), different(1)
-    build_release(write_spec(folder, "private_references = true", quota=8), folder / "one")
+    build_release(write_spec(folder, quota=8), folder / "one")
     assert gone.id in {one.id for one in load_split(folder / "one").scenarios}
     workspace.tombstones_path.write_text(json.dumps({"id": "made-000001"}) + "\n")
     erased = erase(workspace, "made-000001")
@@ -450,9 +408,9 @@ def test_figures_are_those_of_the_public_rows(folder: Path) -> None:
         write_json(folder / name / "summary.json", {"made_by": MADE_BY, "splits": [load_split(split).fingerprint]})
         write_text(folder / name / "index.html", '<figure id="figure-lengths_en"><img src="x" alt="Lengths.">')
         write_text(folder / name / "figures" / "lengths_en.png", "png")
-        return f"private_references = true\n[card]\nanalysis = '{name}'"
+        return f"[card]\nanalysis = '{name}'"
 
-    build_release(write_spec(folder, "private_references = true", quota=8), folder / "one")
+    build_release(write_spec(folder, quota=8), folder / "one")
     analysed("whole", str(folder / "W"))
     with pytest.raises(ConfigError, match="whole: its figures are not those of the public rows"):
         build_release(write_spec(folder, analysed("whole", str(folder / "W")), quota=8), folder / "two")
@@ -484,7 +442,7 @@ def test_what_a_killed_build_left_is_removed(folder: Path, monkeypatch: pytest.M
         patched.setattr("h2htalk.curation.release.build.shutil.rmtree", lambda *_, **__: None)
         patched.setattr("h2htalk.curation.release.build.write_card", lambda *_: 1 / 0)
         with pytest.raises(ZeroDivisionError):
-            build_release(write_spec(folder, "private_references = true", quota=8), folder / "release")
+            build_release(write_spec(folder, quota=8), folder / "release")
     assert {path.name for path in folder.glob(".release.*/")} == {
         ".release.part",
         ".release.private.part",

@@ -333,9 +333,8 @@ def read_record(folder: Path) -> Record:
     return record
 
 
-@pytest.mark.parametrize("private", [False, True])
-def test_the_library_accepts_the_record_without_a_warning(tmp_path: Path, private: bool) -> None:
-    make_card(tmp_path / "made", private=private, card=CardSettings(citation="@misc{x}", authors=("Jane Roe", "李雷")))
+def test_the_library_accepts_the_record_without_a_warning(tmp_path: Path) -> None:
+    make_card(tmp_path / "made", card=CardSettings(citation="@misc{x}", authors=("Jane Roe", "李雷")))
     dataset = mlcroissant.Dataset(jsonld=str(tmp_path / "made" / "croissant.json"))
     issues = dataset.metadata.ctx.issues
     assert (issues.errors, issues.warnings) == (set(), set())

@@ -14,12 +14,10 @@ from card_made import made_content, make_card
 from releases_made import case, scenario
 
 from h2htalk.curation.release.build import check_release
-from h2htalk.curation.release.content import ReleaseItem, diff_releases, read_content
+from h2htalk.curation.release.content import ReleaseItem, diff_releases
 from h2htalk.data.releases.release_folder import (
-    PRIVATE_REFERENCES,
     data_file,
     hash_files,
-    private_folder,
     read_manifest,
 )
 from h2htalk.errors import DataError
@@ -30,7 +28,7 @@ Rows = list[dict[str, Any]]
 
 @pytest.fixture
 def release(tmp_path: Path) -> Path:
-    make_card(tmp_path / "release", made_content([case(1), case(2)]), private=True)
+    make_card(tmp_path / "release", made_content([case(1), case(2)]))
     return tmp_path / "release"
 
 
@@ -57,15 +55,6 @@ def changed(release: Path, config: str, change: Callable[[Rows], Any]) -> Path:
 def test_a_broken_row_is_named(release: Path, config: str, change: Callable[[Rows], Any], message: str) -> None:
     with pytest.raises(DataError, match=message):
         check_release(changed(release, config, change))
-
-
-def test_private_references_are_those_of_the_release(release: Path) -> None:
-    file = private_folder(release) / PRIVATE_REFERENCES
-    _, read = read_content(release, file)
-    assert all(item.scenario.references for item in read.items())
-    file.write_text(file.read_text().replace("care", "cared"))
-    with pytest.raises(DataError, match=r"references-test\.jsonl: is not the file of references"):
-        check_release(release)
 
 
 # --- What changed from one release to another -------------------------------------------------------------------------

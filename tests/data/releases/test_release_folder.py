@@ -110,24 +110,21 @@ def released(folder: Path) -> Path:
     )
     analysis = str(folder / "analysis")
     write_json(private / releases.SPEC, {"card": {"analysis": analysis}})
-    lines = [{"id": one.id, "references": list(one.references)} for one in splits["test"]]
-    write_jsonl(private / releases.PRIVATE_REFERENCES, lines)
     files = releases.hash_files(release)
     configs = {**manifest.configs, "votes": {"test": 4}}
-    references = sha256_of(private / releases.PRIVATE_REFERENCES)
     allowed = {"gate": "companion_harm", "reason": "A reason.", "texts": ["0a"]}
     facts = {"allowed": [allowed | {"item": name} for name in ("made-000001:dialogue_base", "made-000002")]}
-    replace(manifest, files=files, configs=configs, references_sha256=references, facts=facts).write(release)
+    replace(manifest, files=files, configs=configs, facts=facts).write(release)
     return release
 
 
 GONE = {"made-000001:dialogue_base", "case-zh-2"}
 
 
-def test_rows_votes_and_references_leave_a_release(tmp_path: Path) -> None:
+def test_rows_votes_and_figures_leave_a_release(tmp_path: Path) -> None:
     release = released(tmp_path)
     (tmp_path / "analysis").mkdir()
-    assert len(files_with(tmp_path, WORDS)) == 5
+    assert len(files_with(tmp_path, WORDS)) == 4
     before = releases.read_manifest(release)
     result = erase(release, EMILY)
     assert (result.removed, set(result.items)) == (2, GONE)
@@ -141,7 +138,6 @@ def test_rows_votes_and_references_leave_a_release(tmp_path: Path) -> None:
     assert manifest.configs["en"] == {"test": 2, "dev": 1}
     assert manifest.configs["high_risk_zh"] == {"test": 0}
     assert manifest.configs["votes"] == {"test": 3}
-    assert manifest.references_sha256 == sha256_of(releases.private_folder(release) / releases.PRIVATE_REFERENCES)
     assert [one["item"] for one in manifest.facts["allowed"]] == ["made-000002"]
     assert (manifest.name, manifest.version, manifest.canary) == (before.name, before.version, before.canary)
     assert manifest.files.items() >= {k: v for k, v in before.files.items() if "dev" in k}.items()
@@ -150,7 +146,6 @@ def test_rows_votes_and_references_leave_a_release(tmp_path: Path) -> None:
     assert read_erased(release / releases.TOMBSTONES).keys() == GONE
     split = load_split(release)
     assert [one.id for one in split.scenarios] == [f"made-{n:06}:dialogue_base" for n in (4, 2, 11)]
-    assert split.references_sha256 == manifest.references_sha256
     # The other dialogue whose words were a reference: the item goes, as its references do.
     assert erase(release, ErasedIds(frozenset({"made-000009"}))).removed == 1
     assert files_with(tmp_path, WORDS) == []
@@ -197,7 +192,7 @@ def test_a_foreign_release_leads_to_no_file_of_another_one(tmp_path: Path, way: 
         raw["files"][releases.data_file("en", "test")] = sha256_of(own / releases.data_file("en", "test"))
     else:
         releases.private_folder(foreign).symlink_to(releases.private_folder(own))
-    write_json(foreign / releases.MANIFEST, raw | {"references_sha256": releases.read_manifest(own).references_sha256})
+    write_json(foreign / releases.MANIFEST, raw)
     if way == "split":
         with pytest.raises(DataError, match=r"release\.json: configs"):
             load_split(f"{foreign}#../../../../own/release/data/en/test")
