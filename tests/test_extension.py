@@ -167,11 +167,10 @@ def test_a_metric_is_a_record_and_a_module(checkout: Checkout) -> None:
 
 
 def test_a_stage_is_a_record_and_a_module(checkout: Checkout) -> None:
-    module = "h2htalk.curation.shorten"
     settings = "@dataclass(frozen=True, slots=True)\nclass ShortenSettings:\n    longest: int = 1000\n\n\n"
-    checkout.edit("curation/stages.py", "@dataclass(frozen=True, slots=True, kw_only=True)\nclass Stage:", settings)
-    record = f'Stage(name="shorten", module="{module}", settings=ShortenSettings),\n        '
-    checkout.edit("curation/stages.py", 'Stage(\n            name="dedup"', record)
+    checkout.edit("curation/stages.py", "@dataclass(frozen=True, slots=True)\nclass Stage:", settings)
+    record = 'Stage("shorten", "shorten", ShortenSettings),\n        '
+    checkout.edit("curation/stages.py", 'Stage("dedup"', record)
     checkout.add(
         "curation/shorten.py",
         """from h2htalk.curation.outcomes import Kept, Rejected, each_dialogue

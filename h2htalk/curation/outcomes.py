@@ -26,6 +26,10 @@ class Kept:
     tags: tuple[str, ...] = ()
     audit: Record | None = None
 
+    @property
+    def id(self) -> str:
+        return str(self.record["id"])
+
 
 @dataclass(frozen=True, slots=True)
 class Rejected:

@@ -53,19 +53,14 @@ class RecordCounts:
     @classmethod
     def of(cls, outcomes: Sequence[Outcomes]) -> RecordCounts:
         """The counts of a part."""
-        reasons: Counter[str] = Counter()
-        tags: Counter[str] = Counter()
-        kept = written = dropped = 0
-        for of_record in outcomes:
-            kept_ones = [outcome for outcome in of_record if isinstance(outcome, Kept)]
-            kept += bool(kept_ones)
-            written += len(kept_ones)
-            dropped += len(of_record) - len(kept_ones) if kept_ones else 0
-            tags.update(tag for outcome in kept_ones for tag in outcome.tags)
-            reasons.update(outcome.reason for outcome in of_record if isinstance(outcome, Rejected))
-        earlier = reasons.pop(EARLIER_STATE, 0)
+        written = [sum(isinstance(outcome, Kept) for outcome in of_record) for of_record in outcomes]
+        dropped = sum(len(of_record) - n for of_record, n in zip(outcomes, written, strict=True) if n)
+        flat = [outcome for of_record in outcomes for outcome in of_record]
+        tags = Counter(tag for outcome in flat if isinstance(outcome, Kept) for tag in outcome.tags)
+        reasons = Counter(outcome.reason for outcome in flat if isinstance(outcome, Rejected))
+        earlier, kept = reasons.pop(EARLIER_STATE, 0), sum(map(bool, written))
         rejected = len(outcomes) - kept - earlier
-        return cls(len(outcomes), kept, rejected, written, dropped, _sorted(reasons), _sorted(tags), earlier)
+        return cls(len(outcomes), kept, rejected, sum(written), dropped, _sorted(reasons), _sorted(tags), earlier)
 
     @classmethod
     def total(cls, counts: Iterable[RecordCounts]) -> RecordCounts:
@@ -92,7 +87,7 @@ class StageFolder:
     path: Path
 
     def file(self, kind: str, part: str) -> Path:
-        """A part's file of a kind: `kept`, `rejected`, `audit`."""
+        """A part's file: of KEPT, REJECTED or AUDIT records."""
         return self.path / kind / f"{part}.jsonl"
 
     def mark(self, part: str) -> Path:
@@ -108,7 +103,6 @@ class StageFolder:
         return (self.path / "summary.json").exists()
 
     def done(self, part: str) -> bool:
-        """Whether a part is complete."""
         return self.mark(part).exists()
 
     def parts(self) -> list[str]:
@@ -123,13 +117,12 @@ class StageFolder:
         write_jsonl(self.file(KEPT, part), (outcome.record for outcome in kept))
         rejected = (outcome.to_dict(stage) for outcome in flat if isinstance(outcome, Rejected))
         write_jsonl(self.file(REJECTED, part), rejected)
-        ids = (outcome.record["id"] if isinstance(outcome, Kept) else outcome.id for outcome in flat)
-        if audits := [{"id": name, **o.audit} for name, o in zip(ids, flat, strict=True) if o.audit is not None]:
+        if audits := [{"id": one.id, **one.audit} for one in flat if one.audit is not None]:
             write_jsonl(self.file(AUDIT, part), audits)
         else:
             remove_file(self.file(AUDIT, part))
         counts = RecordCounts.of(outcomes)
-        tags = {str(outcome.record["id"]): list(outcome.tags) for outcome in kept if outcome.tags}
+        tags = {outcome.id: list(outcome.tags) for outcome in kept if outcome.tags}
         write_json(self.mark(part), {**asdict(counts), "record_tags": tags})
         return counts
 

@@ -91,14 +91,11 @@ def _unique(names: tuple[str, ...]) -> tuple[str, ...]:
     return names
 
 
-def _lower_case(roles: Mapping[str, Role]) -> dict[str, Role]:
-    return {name.strip().lower(): role for name, role in roles.items()}
-
-
 ColumnName = Literal[
     "id", "messages", "person", "name", "system", "language", "licence", "question", "title", "answer", "question_id"
 ]
 _LanguageCode = Annotated[str, must(LANGUAGES.__contains__, f"no language {{}}; choose from {', '.join(LANGUAGES)}")]
+_LowerCase = AfterValidator(lambda roles: {name.strip().lower(): role for name, role in roles.items()})
 _SourceName = Annotated[
     str,
     must(
@@ -125,7 +122,7 @@ class Source:
     # Whose telephone numbers anonymize looks for beside the usual ones (ISO 3166: `DE`).
     countries: tuple[Annotated[str, Field(pattern="^[A-Z]{2}$")], ...] = ()
     # `user` or `companion` for names of roles that the file uses beside the usual ones.
-    roles: Annotated[Mapping[str, Role], AfterValidator(_lower_case)] = field(default_factory=dict)
+    roles: Annotated[Mapping[str, Role], _LowerCase] = field(default_factory=dict)
     columns: Mapping[ColumnName, str] = field(default_factory=dict)  # keys of the file's records for our names of them
 
 
@@ -229,20 +226,15 @@ class ReviewSettings:
     temperature: Annotated[float, Field(ge=0, le=2)] = 1.0  # of the comparisons
     max_cost: Dollars | None = None
     batch: bool = False
-    gold: FilePath = (
-        ""  # comparisons with known answers; a reviewer compares candidates only if it beats chance on them
-    )
+    gold: FilePath = ""  # comparisons with known answers: without beating chance on them a reviewer compares nothing
 
 
-# --- The table ------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Stage:
     """A curation stage, and what the rest of the package must know of it."""
 
     name: str  # of its folder in the workspace, of its section in the TOML file, and in commands
-    module: str  # its `make_stage(spec, workspace, key)` returns a `run.StageRun`
+    module: str  # in this folder; its `make_stage(spec, workspace, key)` returns a `run.StageRun`
     settings: type[Any]  # the record of its TOML section
     reads: str = "dialogues"  # or `candidates`
     required: str = ""  # the setting without which a run ends before this stage; empty for none
@@ -252,38 +244,25 @@ class Stage:
 
     def make(self, *arguments: Any) -> Any:
         """Call the module's `make_stage`."""
-        return import_module(self.module).make_stage(*arguments)
+        return import_module(f"h2htalk.curation.{self.module}").make_stage(*arguments)
 
 
 # In the order in which records pass through them.
 STAGES: Mapping[str, Stage] = {
     stage.name: stage
     for stage in (
-        Stage(name="gather", module="h2htalk.curation.gather.stage", settings=GatherSettings),
-        Stage(name="anonymize", module="h2htalk.curation.anonymize.stage", settings=AnonymizeSettings),
-        Stage(name="safety", module="h2htalk.curation.safety.stage", settings=SafetySettings),
+        Stage("gather", "gather.stage", GatherSettings),
+        Stage("anonymize", "anonymize.stage", AnonymizeSettings),
+        Stage("safety", "safety.stage", SafetySettings),
+        Stage("dedup", "dedup.stage", DedupSettings, compares=True, temporary=("duplicates.jsonl", "work")),
         Stage(
-            name="dedup",
-            module="h2htalk.curation.dedup.stage",
-            settings=DedupSettings,
-            compares=True,
-            temporary=("duplicates.jsonl", "work"),
-        ),
-        Stage(
-            name="compose",
-            module="h2htalk.curation.compose.stage",
-            settings=ComposeSettings,
+            "compose",
+            "compose.stage",
+            ComposeSettings,
             required="model",
             example='"anthropic:claude-sonnet-5", or "embedded", which costs nothing,',
         ),
-        Stage(
-            name="review",
-            module="h2htalk.curation.review.stage",
-            settings=ReviewSettings,
-            reads="candidates",
-            required="model",
-            compares=True,
-        ),
+        Stage("review", "review.stage", ReviewSettings, reads="candidates", required="model", compares=True),
     )
 }
 FIRST_STAGE = next(iter(STAGES))
@@ -306,9 +285,6 @@ def stage_before(name: str) -> str:
     """The name of the stage whose output a stage reads; empty for the first one."""
     names = ["", *STAGES]
     return names[names.index(find_stage(name).name) - 1]
-
-
-# --- The whole specification ----------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -338,8 +314,7 @@ class CurateSpec(GeneralSettings):
 def read_spec(path: Path, *, workspace: Path | None = None, processes: int | None = None) -> CurateSpec:
     """Read a specification; `workspace` and `processes` replace the values in the file.
 
-    Raises:
-        ConfigError: the file cannot be read, or a setting is missing, unknown or wrong; names file and setting.
+    Raises ConfigError, which names file and setting, where one is missing, unknown or wrong.
     """
     raw = read_toml(path, 1 << 22)
     if workspace is not None:
@@ -349,28 +324,14 @@ def read_spec(path: Path, *, workspace: Path | None = None, processes: int | Non
     folder = path.resolve().parent
     given = {name: raw.pop(name, {}) for name in STAGES}
     general = read_section(GeneralSettings, raw, folder, str(path), known=list(STAGES))
-    sections = tuple(
-        read_section(one.settings, given[one.name], folder, f"{path}: {one.name}") for one in STAGES.values()
-    )
+    sections = tuple(read_section(one.settings, given[name], folder, f"{path}: {name}") for name, one in STAGES.items())
     spec = CurateSpec(**asdict(general), sections=sections, folder=folder)
     return replace(spec, workspace=str(workspace.resolve())) if workspace is not None else spec
 
 
 def read_section(
-    kind: type[T],
-    raw: object,
-    folder: Path,
-    where: str,
-    page: str = "docs/curation.md",
-    known: Sequence[str] = (),
+    kind: type[T], raw: object, folder: Path, where: str, page: str = "docs/curation.md", known: Sequence[str] = ()
 ) -> T:
     """Read one record; a message starts with `where`, that of an unknown setting names the `page` that lists them."""
-    return read_record(
-        with_config(STRICT)(kind),
-        raw,
-        where,
-        error=ConfigError,
-        unknown=f"{page} lists them",
-        known=known,
-        context={"folder": folder},
-    )
+    model, unknown = with_config(STRICT)(kind), f"{page} lists them"
+    return read_record(model, raw, where, error=ConfigError, unknown=unknown, known=known, context={"folder": folder})

@@ -17,12 +17,7 @@ from h2htalk.data.scenario import Dialogue, Turn
 EXAMPLES = Path(__file__).parents[2] / "examples"
 NOTHING = '{"evidence": "Greetings only.", "proposals": []}'
 PLANS = [{"time": "09:00", "activity": "Opens the bookshop"}, {"time": "17:30", "activity": "Closes up"}]
-TAGS = {
-    "evidence": "Message 1.",
-    "emotion": "anxiety",
-    "complexity": "basic",
-    "interaction": "emotional_support",
-}
+TAGS = {"evidence": "Message 1.", "emotion": "anxiety", "complexity": "basic", "interaction": "emotional_support"}
 # A proposal of each subtask, to the dialogue that `talk` makes.
 PROPOSALS: dict[str, dict[str, Any]] = {
     "dialogue_base": {"turn": 3},

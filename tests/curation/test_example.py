@@ -62,10 +62,7 @@ def require_plans(workspace: Workspace) -> None:
     for name, plan in plans.items():
         if plan in PLANS:
             assert PLANS[plan] in found[name], (name, plan, found[name])
-    for one, other in (
-        ("planted_en-000018", "planted_en-000019"),
-        ("planted_zh-000012", "planted_zh-000013"),
-    ):
+    for one, other in (("planted_en-000018", "planted_en-000019"), ("planted_zh-000012", "planted_zh-000013")):
         reasons = {reason for name in (one, other) for _, reason in found[name]}
         assert reasons & {"duplicate", "near_duplicate"}, (one, other, reasons)
 

@@ -13,9 +13,7 @@ from h2htalk.curation.stage_folder import RecordCounts
 GATHER = StageSummary("gather", RecordCounts(10, 8, 2, 8, 0, {"empty": 2}, {}))
 COMPOSE = StageSummary("compose", RecordCounts(10, 6, 4, 11, 0, {"nothing": 4}, {}))
 REVIEW = StageSummary(
-    "review",
-    RecordCounts(8, 7, 1, 7, 0, {"review:safety": 1}, {"accept": 7}),
-    ("judge check: refused, 40 %",),
+    "review", RecordCounts(8, 7, 1, 7, 0, {"review:safety": 1}, {"accept": 7}), ("judge check: refused, 40 %",)
 )
 
 

@@ -17,12 +17,7 @@ from h2htalk.curation.dedup.candidate_pairs import MappedDialogues, find_pairs
 from h2htalk.curation.dedup.removals import match
 from h2htalk.curation.dedup.signatures import map_part, open_index
 from h2htalk.curation.licences import refusal
-from h2htalk.curation.release.content import (
-    ReleaseContent,
-    input_passages,
-    item_notes,
-    item_texts,
-)
+from h2htalk.curation.release.content import ReleaseContent, input_passages, item_notes, item_texts
 from h2htalk.curation.release.invented_values import InventedValues
 from h2htalk.curation.release.selection import History, contract_violations, families, objections
 from h2htalk.curation.release.settings import ReleaseSpec

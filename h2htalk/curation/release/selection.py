@@ -8,6 +8,8 @@ from dataclasses import asdict, dataclass, replace
 from itertools import product
 from typing import Any
 
+from scipy.cluster.hierarchy import DisjointSet
+
 from h2htalk.curation.candidates import Candidate
 from h2htalk.curation.release.content import REFERENCES, ReleaseItem, VoteRow
 from h2htalk.curation.release.settings import Acceptance, ReleaseSpec
@@ -42,10 +44,7 @@ def count_values(values: Iterable[str]) -> dict[str, int]:
 
 
 def accept(
-    spec: ReleaseSpec,
-    rounds: Sequence[RoundOutcome],
-    personas: Mapping[str, Persona],
-    erased: Collection[str],
+    spec: ReleaseSpec, rounds: Sequence[RoundOutcome], personas: Mapping[str, Persona], erased: Collection[str]
 ) -> Accepted:
     """Accept the items that crowd and experts kept in closed rounds.
 
@@ -191,28 +190,18 @@ def _vote_rows(outcome: RoundOutcome) -> Iterator[VoteRow]:
 
 
 def families(items: Iterable[ReleaseItem]) -> dict[str, str]:
-    """Item -> a name of its family: items that share an id, directly or by way of others, are of one family."""
-    parent: dict[str, str] = {}
-
-    def root(name: str) -> str:
-        while parent.setdefault(name, name) != name:
-            parent[name] = parent[parent[name]]
-            name = parent[name]
-        return name
-
-    ids = {item.id: sorted(item.family()) for item in items}
-    for first, *others in ids.values():
-        for other in others:
-            one, two = sorted((root(first), root(other)))
-            parent[two] = one
-    return {name: root(first) for name, (first, *_) in ids.items()}
+    """Id -> a name of its family: items that share an id, directly or by way of others, are of one family."""
+    groups = DisjointSet()
+    for item in items:
+        groups.add(item.id)
+        for one in item.family():
+            groups.add(one)
+            groups.merge(item.id, one)
+    return {name: first for group in groups.subsets() for first in [min(group)] for name in group}
 
 
 def select(
-    items: Sequence[ReleaseItem],
-    quotas: Mapping[str, int],
-    seed: int,
-    history: History = NO_HISTORY,
+    items: Sequence[ReleaseItem], quotas: Mapping[str, int], seed: int, history: History = NO_HISTORY
 ) -> dict[str, tuple[ReleaseItem, ...]]:
     """Choose the items of a release; the result depends on seed and ids, never on the order of items.
 

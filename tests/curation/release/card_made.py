@@ -16,12 +16,7 @@ from h2htalk.curation.release.gates import GATES
 from h2htalk.curation.release.settings import CardSettings
 from h2htalk.data.case import Case
 from h2htalk.data.files import write_jsonl, write_text
-from h2htalk.data.releases.release_folder import (
-    TOMBSTONES,
-    Manifest,
-    canary_of,
-    hash_files,
-)
+from h2htalk.data.releases.release_folder import TOMBSTONES, Manifest, canary_of, hash_files
 from h2htalk.data.scenario import bundled_personas
 from h2htalk.data.subtasks import SUBTASKS
 
@@ -109,12 +104,7 @@ def make_card(
         write_jsonl(folder / TOMBSTONES, ({"id": name} for name in tombstones))
     write_text(folder / "guidelines" / "crowd-en.md", "# Guidelines\n")
     manifest = replace(
-        manifest,
-        **{
-            "configs": content.configs(),
-            "facts": made_facts(content) | dict(facts or {}),
-            **fields,
-        },
+        manifest, **{"configs": content.configs(), "facts": made_facts(content) | dict(facts or {}), **fields}
     )
     write_card(folder, manifest, card)
     manifest = replace(manifest, files=hash_files(folder))

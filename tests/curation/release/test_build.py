@@ -146,8 +146,7 @@ def test_wrong_settings_are_one_line_and_a_failed_build_leaves_nothing(folder: P
 
 
 @pytest.mark.parametrize(
-    ("name", "says"),
-    [("release", "release: exists already"), ("release.private", "private: exists already")],
+    ("name", "says"), [("release", "release: exists already"), ("release.private", "private: exists already")]
 )
 def test_a_release_never_replaces_a_folder(folder: Path, name: str, says: str) -> None:
     (folder / name).mkdir()
@@ -443,10 +442,7 @@ def test_what_a_killed_build_left_is_removed(folder: Path, monkeypatch: pytest.M
         patched.setattr("h2htalk.curation.release.build.write_card", lambda *_: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             build_release(write_spec(folder, quota=8), folder / "release")
-    assert {path.name for path in folder.glob(".release.*/")} == {
-        ".release.part",
-        ".release.private.part",
-    }
+    assert {path.name for path in folder.glob(".release.*/")} == {".release.part", ".release.private.part"}
     (folder / ".release.more.part").mkdir()  # of another release
     if next_step == "build":
         build_release(write_spec(folder), folder / "release")

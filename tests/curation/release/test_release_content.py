@@ -15,11 +15,7 @@ from releases_made import case, scenario
 
 from h2htalk.curation.release.build import check_release
 from h2htalk.curation.release.content import ReleaseItem, diff_releases
-from h2htalk.data.releases.release_folder import (
-    data_file,
-    hash_files,
-    read_manifest,
-)
+from h2htalk.data.releases.release_folder import data_file, hash_files, read_manifest
 from h2htalk.errors import DataError
 from h2htalk.text.record_diff import format_diff
 
