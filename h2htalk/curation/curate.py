@@ -70,13 +70,10 @@ def curate(
         workspace: replaces the workspace in the file.
         from_stage: make this stage and those after it again. Nothing is removed unless they can be made.
         processes: replaces the number in the file.
-        update: read new files of the sources and new lines of their files. Stages that compare records, and those
-            after them, are made again.
+        update: read what is new in the sources. Stages that compare records, and those after them, are made again.
 
-    Raises:
-        ConfigError: wrong settings, an unknown stage, changed settings, a purged workspace.
-        DataError: a source or a file of the workspace is damaged, or another process works here.
-        IncompleteError: model calls failed; the same command continues.
+    Raises ConfigError for wrong or changed settings and a purged workspace; DataError where a file is damaged, or
+    another process works here; IncompleteError where model calls failed: the same command continues.
     """
     spec, place, names, renewed = choose_stages(spec_path, stages, workspace, from_stage, processes)
     with place.locked():

@@ -190,25 +190,20 @@ def _apply(workspace: Workspace) -> list[str]:
             removed += [stage] if folder.parts() else []
             folder.clear()
         elif not (purged and stage == FIRST_STAGE):  # of which a purge has left nothing but its counts
-            _filter_parts(folder, stage, gone)
+            input_id = (lambda record: str(record["id"])) if STAGES[stage].reads == "candidates" else dialogue_of
+            for part in folder.parts():
+                counts = folder.counts(part)
+                kept, rejected, audits = (list(folder.part_records(part, kind)) for kind in (KEPT, REJECTED, AUDIT))
+                # A kill may have come before the counts were written.
+                written = (len(kept), len(rejected)) == (counts.written, sum(counts.reasons.values()) + counts.earlier)
+                if not written or any(map(gone.covers, chain(kept, rejected, audits))):
+                    folder.rewrite(part, stage, lambda record: not gone.covers(record), input_id)
+            if folder.finished:
+                folder.finish()
     if (index := workspace.path / INDEX).exists():
         filter_file(index, lambda line: not gone.covers(line))
     write_json(workspace.path / "workspace.json", {**facts, "erased": len(workspace.tombstones())})
     return removed[::-1]
-
-
-def _filter_parts(folder: StageFolder, stage: str, gone: ErasedIds) -> None:
-    """Write the parts that hold an erased record again without it."""
-    input_id = (lambda record: str(record["id"])) if STAGES[stage].reads == "candidates" else dialogue_of
-    for part in folder.parts():
-        counts = folder.counts(part)
-        kept, rejected, audits = (list(folder.part_records(part, kind)) for kind in (KEPT, REJECTED, AUDIT))
-        # A kill may have come before the counts were written.
-        written = (len(kept), len(rejected)) == (counts.written, sum(counts.reasons.values()) + counts.earlier)
-        if not written or any(map(gone.covers, chain(kept, rejected, audits))):
-            folder.rewrite(part, stage, lambda record: not gone.covers(record), input_id)
-    if folder.finished:
-        folder.finish()
 
 
 def dialogue_of(record: Record) -> str:
@@ -216,9 +211,6 @@ def dialogue_of(record: Record) -> str:
     provenance = record.get("record", record).get("provenance", {})
     # A rejected candidate without text has the id `DIALOGUE:subtask`.
     return str(provenance.get("dialogue") or str(record["id"]).split(":", 1)[0])
-
-
-# --- Scope ---------------------------------------------------------------------------------------------------------
 
 
 def read_index(workspace: Workspace, key: bytes) -> dict[str, dict[str, Any]]:
@@ -334,16 +326,11 @@ def find_repeated(workspace: Workspace, ids: frozenset[str], index: Index) -> fr
     return frozenset(str(record["id"]) for record in gathered.records(KEPT) if known and words(record) in known)
 
 
-# --- Purge ----------------------------------------------------------------------------------------------------------
-
-
 def purge(workspace: Workspace) -> list[Path]:
     """Remove the raw inputs, the private index and the key; returns the removed paths. Anonymized records stay.
 
     No further stage can be made afterwards, so what a stage has made that is not finished is removed too. Keyed hashes
-    of raw ids stay, so that a person who asks for it later is still erased.
-
-    Raises ConfigError where a stage must be finished first, DataError where something cannot be removed.
+    of raw ids stay, so that a person who asks for it later is still erased. Raises ConfigError, DataError.
     """
     workspace.require_begun()
     with workspace.locked():
@@ -358,7 +345,20 @@ def purge(workspace: Workspace) -> list[Path]:
             )
         refuse_links(workspace.path)
         if not workspace.facts().get("purged"):
-            _write_index(workspace)
+            # Marks of the raw ids of every dialogue (with its earlier states) and person, and the items on them.
+            key, path = workspace.erasure_key(), workspace.path / ERASURE_KEY
+            if not path.exists():
+                write_durably(path, [f"{key.hex()}\n"], private=True)
+            items, marks = items_by_id(workspace), dict[str, tuple[set[str], set[str]]]()
+            for name, entry in read_index(workspace, key).items():
+                own, of_person = marks.setdefault(entry.get("state_of", name), (set(), set()))
+                own.update(entry["marks"])
+                of_person.update(entry["person_marks"])
+            lines = (
+                {"id": name, "marks": sorted(own), "person_marks": sorted(person), "items": sorted(items.get(name, ()))}
+                for name, (own, person) in sorted(marks.items())
+            )
+            write_durably(workspace.path / INDEX, map(json_line, lines))
         # Written first: after a kill nothing is added to the workspace any more.
         write_json(workspace.path / "workspace.json", {**workspace.facts(), "purged": True})
         gathered = workspace.stage(FIRST_STAGE).path
@@ -374,23 +374,6 @@ def purge(workspace: Workspace) -> list[Path]:
         for stage in STAGES:
             workspace.stage(stage).remove_unfinished()
     return [*removed, *(folder.path for folder in unfinished)]
-
-
-def _write_index(workspace: Workspace) -> None:
-    """Store marks of the raw ids of every dialogue (with its earlier states) and person, and the items on them."""
-    key = workspace.erasure_key()
-    if not (path := workspace.path / ERASURE_KEY).exists():
-        write_durably(path, [f"{key.hex()}\n"], private=True)
-    items, lines = items_by_id(workspace), dict[str, tuple[set[str], set[str]]]()
-    for name, entry in read_index(workspace, key).items():
-        marks, of_person = lines.setdefault(entry.get("state_of", name), (set(), set()))
-        marks.update(entry["marks"])
-        of_person.update(entry["person_marks"])
-    records = (
-        {"id": name, "marks": sorted(own), "person_marks": sorted(person), "items": sorted(items.get(name, ()))}
-        for name, (own, person) in sorted(lines.items())
-    )
-    write_durably(workspace.path / INDEX, map(json_line, records))
 
 
 def unfinished_stages(workspace: Workspace) -> list[StageFolder]:

@@ -72,15 +72,9 @@ def raise_incomplete(folder: StageFolder, failed: Sequence[IncompleteError]) -> 
 def run_stage(stage: StageRun, workspace: Workspace, *, processes: int | None = None) -> RecordCounts:
     """Make the parts of a stage that are missing, and write its summary.
 
-    Args:
-        stage: its settings and its rule.
-        workspace: its key must be open (`Workspace.open_key`) and its lock held.
-        processes: 1 works in this process; None: the usable cores.
-
-    Raises:
-        ConfigError: the stage before is not finished, or this one was made with other settings.
-        DataError: a file is damaged or cannot be written.
-        IncompleteError: calls failed; finished parts are kept.
+    The workspace's key must be open (`Workspace.open_key`) and its lock held. `processes`: 1 works in this process;
+    None: the usable cores. Raises ConfigError where the stage before is not finished, or this one was made with other
+    settings; DataError; IncompleteError where calls failed: finished parts are kept.
     """
     for message in stage.messages:
         print(printable(message), file=sys.stderr, flush=True)
@@ -161,9 +155,6 @@ _open = lru_cache(maxsize=1)(RuleFactory.__call__)  # a process opens a rule onc
 
 def _make_in_process(open_rule: RuleFactory, *job: Any) -> RecordCounts | IncompleteError:
     return _make(_open(open_rule), *job)
-
-
-# --- The settings that a folder was made with ----------------------------------------------------------------------
 
 
 def _made(stage: str, version: int, settings: Any, source: str) -> dict[str, Any]:

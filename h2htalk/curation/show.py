@@ -9,7 +9,6 @@ import hashlib
 import heapq
 import json
 import os
-from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +16,7 @@ from typing import Any
 
 from h2htalk.curation.erase import dialogue_of, read_index, resolve_ids
 from h2htalk.curation.outcomes import EARLIER_STATE, Record
-from h2htalk.curation.stage_folder import AUDIT, KEPT, REJECTED
+from h2htalk.curation.stage_folder import AUDIT, KEPT, REJECTED, count_values
 from h2htalk.curation.stages import STAGES
 from h2htalk.curation.workspace import Workspace
 from h2htalk.data.case import Case
@@ -29,11 +28,11 @@ from h2htalk.data.responses import CALLS, Response, read_answers
 from h2htalk.data.scenario import is_workspace, last_candidates
 from h2htalk.data.splits import load_split
 from h2htalk.errors import ConfigError, DataError, H2HTalkError, counted, quoted
-from h2htalk.rounds.aggregation.decisions import ADJUDICATION, Decision, tie_id
+from h2htalk.rounds.aggregation.decisions import ADJUDICATION, tie_id
 from h2htalk.rounds.item_sources import case_item, read_record_item, scenario_item
 from h2htalk.rounds.items import Item
 from h2htalk.rounds.outcome import read_adjudications, read_outcome
-from h2htalk.rounds.questions import SKIPPED, Question, Value
+from h2htalk.rounds.questions import SKIPPED, Value
 from h2htalk.rounds.round_folder import RoundFolder
 from h2htalk.text.tables import value_text
 
@@ -256,32 +255,24 @@ def _round_events(folder: RoundFolder, ids: frozenset[str]) -> Iterator[Event]:
         details: dict[str, Any] = {"round": folder.name, "kind": folder.spec().kind}
         for question in questions:
             key = item.id, question.name
-            if key in values or key in decisions:
-                details[question.name] = _question_details(question, values.get(key, []), decisions.get(key), by)
+            given, decision = values.get(key, []), decisions.get(key)
+            if question.form == "rating" and (given or decision):
+                ratings = [value for value in given if isinstance(value, int)]
+                mean = {"mean": f"{sum(ratings) / len(ratings):.2f}"} if ratings else {}
+                details[question.name] = {**mean, "ratings": len(ratings)}
+            elif given or decision:
+                chosen = [label for value in given for label in (value if isinstance(value, tuple) else (value,))]
+                own: dict[str, Any] = {"votes": count_values(map(str, chosen))}
+                if decision is not None:
+                    label = decision.label
+                    own["decision"] = list(label) if isinstance(label, tuple) else label or "none"
+                    own["rule"] = decision.rule
+                    own |= {"tied": list(decision.tied)} if decision.tied else {}
+                    own |= {"by": by[tie_id(*key)]} if decision.rule == ADJUDICATION else {}
+                details[question.name] = own
         if skipped := len(values.get((item.id, SKIPPED), [])):
             details["skipped"] = skipped
         yield Event("round", item.id, state, details)
-
-
-def _question_details(
-    question: Question, values: list[Value], decision: Decision | None, by: Mapping[str, str]
-) -> dict[str, Any]:
-    """Votes by label or the mean of ratings; the decision and its rule, and the round that adjudicated it."""
-    details: dict[str, Any] = {}
-    if question.form == "rating":
-        ratings = [value for value in values if isinstance(value, int)]
-        return {"mean": f"{sum(ratings) / len(ratings):.2f}", "ratings": len(ratings)} if ratings else {"ratings": 0}
-    chosen = [label for value in values for label in (value if isinstance(value, tuple) else (value,))]
-    details["votes"] = dict(sorted(Counter(map(str, chosen)).items(), key=lambda pair: (-pair[1], pair[0])))
-    if decision is not None:
-        label = decision.label
-        details["decision"] = list(label) if isinstance(label, tuple) else label or "none"
-        details["rule"] = decision.rule
-        if decision.tied:
-            details["tied"] = list(decision.tied)
-        if decision.rule == ADJUDICATION:
-            details["by"] = by[tie_id(decision.item, decision.question)]
-    return details
 
 
 def format_history(events: Sequence[Event]) -> str:

@@ -60,7 +60,9 @@ class RecordCounts:
         reasons = Counter(outcome.reason for outcome in flat if isinstance(outcome, Rejected))
         earlier, kept = reasons.pop(EARLIER_STATE, 0), sum(map(bool, written))
         rejected = len(outcomes) - kept - earlier
-        return cls(len(outcomes), kept, rejected, sum(written), dropped, _sorted(reasons), _sorted(tags), earlier)
+        return cls(
+            len(outcomes), kept, rejected, sum(written), dropped, count_values(reasons), count_values(tags), earlier
+        )
 
     @classmethod
     def total(cls, counts: Iterable[RecordCounts]) -> RecordCounts:
@@ -72,12 +74,12 @@ class RecordCounts:
             numbers.update({name: value for name, value in asdict(part).items() if isinstance(value, int)})
             reasons.update(part.reasons)
             tags.update(part.tags)
-        return cls(**numbers, reasons=_sorted(reasons), tags=_sorted(tags))
+        return cls(**numbers, reasons=count_values(reasons), tags=count_values(tags))
 
 
-def _sorted(counts: Mapping[str, int]) -> dict[str, int]:
-    """The most frequent first, then by name: the same counts give the same bytes."""
-    return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
+def count_values(values: Iterable[str] | Mapping[str, int]) -> dict[str, int]:
+    """Value -> number, the most frequent first, then by name: the same counts give the same bytes."""
+    return dict(sorted(Counter(values).items(), key=lambda pair: (-pair[1], pair[0])))
 
 
 @dataclass(frozen=True, slots=True)

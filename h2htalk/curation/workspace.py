@@ -60,8 +60,7 @@ class Workspace:
     def open_key(self) -> bytes:
         """The secret key; the first call makes it.
 
-        Raises:
-            ConfigError: it was purged, is missing, or is not the key that the stages were made with.
+        Raises ConfigError where it was purged, is missing, or is not the key that the stages were made with.
         """
         known = self.facts()
         if known.get("purged"):

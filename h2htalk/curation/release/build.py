@@ -24,6 +24,7 @@ from h2htalk.curation.release.card import write_card
 from h2htalk.curation.release.content import REFERENCES, ReleaseContent, ReleaseItem, read_content, write_data
 from h2htalk.curation.release.invented_values import InventedValues
 from h2htalk.curation.release.settings import TOTAL, Acceptance, ReleaseSpec, read_release_spec, read_stored_spec
+from h2htalk.curation.stage_folder import count_values
 from h2htalk.curation.workspace import Workspace
 from h2htalk.data.case import Case
 from h2htalk.data.erasure.folder_kinds import ErasedIds, read_erased, require_erased
@@ -248,7 +249,7 @@ def release_lines(release: Release, most: int | None = 20) -> Iterator[str]:
     yield from release.notes
     if accepted is not None:
         yield f"accepted: {len(accepted.items):,} of {counted(len(accepted.items) + len(accepted.refused), 'item')}"
-        for reason, count in selection.count_values(accepted.refused.values()).items():
+        for reason, count in count_values(accepted.refused.values()).items():
             yield f"  refused: {reason}: {count:,}"
         chosen = {split: Counter(item.scenario.subtask for item in own) for split, own in content.splits.items()}
         names = in_table_order(chain(*chosen.values()))
@@ -266,9 +267,6 @@ def release_lines(release: Release, most: int | None = 20) -> Iterator[str]:
     yield from release.unchecked
 
 
-# --- Facts ---------------------------------------------------------------------------------------------------
-
-
 def release_facts(
     spec: ReleaseSpec,
     workspace: Workspace,
@@ -282,6 +280,23 @@ def release_facts(
         stage = read_json_object(workspace.stage(name).path / "stage.json", missing_ok=True).get("settings", {})
         model = stage.get("model") or stage.get("reviewer") or ""
         models[name] = str(model.get("name", "")) if isinstance(model, Mapping) else str(model)
+    held = []
+    for one in rounds:
+        # What came: a skip is no annotation, and the settings say only what was asked for.
+        done = {(item, who) for item, who, question in one.annotations if question != SKIPPED}
+        each = Counter(item for item, _ in done if item in one.sources)
+        numbers = [each[item] for item in one.sources]
+        found = {
+            "kind": one.spec.kind,
+            "where": one.spec.where,
+            "items": len(one.sources),
+            "annotators": len({who for _, who in done}),
+            "annotations": sum(numbers),
+            "annotations_an_item": [min(numbers, default=0), max(numbers, default=0)],
+            "minutes_an_item": one.spec.minutes,
+            "agreement": dict(one.agreement),
+        }
+        held.append(found)
     return {
         "made_with": f"h2htalk {__version__}",
         "funnel": [
@@ -289,10 +304,10 @@ def release_facts(
             {"stage": "people", "read": len(accepted.items) + len(accepted.refused), "kept": len(accepted.items)},
             {"stage": "release", "read": len(accepted.items), "kept": sum(map(len, content.splits.values()))},
         ],
-        "refused": selection.count_values(accepted.refused.values()),
+        "refused": count_values(accepted.refused.values()),
         "quotas": spec.quota_of(),
         "acceptance": asdict(spec.acceptance),
-        "rounds": [_round_facts(one) for one in rounds],
+        "rounds": held,
         "models": {name: model for name, model in models.items() if model},
         "gates": {gate.name: gate.stops for gate in gates.GATES.values()},
         "other_splits": list(spec.other_splits),
@@ -310,41 +325,20 @@ def content_facts(content: ReleaseContent) -> dict[str, Any]:
     return {
         "counts": {
             split: {
-                subtask: selection.count_values(languages)
+                subtask: count_values(languages)
                 for subtask in SUBTASKS
                 if (languages := [one.scenario.language for one in own if one.scenario.subtask == subtask])
             }
             for split, own in content.splits.items()
         },
-        "tags": {name: selection.count_values(getattr(one.tags, name) for one in items) for name in releases.TAGS},
+        "tags": {name: count_values(getattr(one.tags, name) for one in items) for name in releases.TAGS},
         "sources": {
             name: {"licence": ", ".join(sorted(set(licences))), "items": len(licences)}
             for name, licences in sorted(sources.items())
         },
-        "reference_origins": selection.count_values("answer" if one.startswith(ANSWER) else one for one in origins),
-        "references": selection.count_values(str(len(one.references)) for one in items),
+        "reference_origins": count_values("answer" if one.startswith(ANSWER) else one for one in origins),
+        "references": count_values(str(len(one.references)) for one in items),
     }
-
-
-def _round_facts(outcome: RoundOutcome) -> dict[str, Any]:
-    spec = outcome.spec
-    # What came: a skip is no annotation, and the settings say only what was asked for.
-    done = {(item, who) for item, who, question in outcome.annotations if question != SKIPPED}
-    each = Counter(item for item, _ in done if item in outcome.sources)
-    numbers = [each[item] for item in outcome.sources]
-    return {
-        "kind": spec.kind,
-        "where": spec.where,
-        "items": len(outcome.sources),
-        "annotators": len({who for _, who in done}),
-        "annotations": sum(numbers),
-        "annotations_an_item": [min(numbers, default=0), max(numbers, default=0)],
-        "minutes_an_item": spec.minutes,
-        "agreement": dict(outcome.agreement),
-    }
-
-
-# --- Check ------------------------------------------------------------------------------------------------------------
 
 
 def check_release(folder: str | Path) -> Release:

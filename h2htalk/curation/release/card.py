@@ -27,7 +27,6 @@ from h2htalk.text.escaping import Markdown, code_block, escape_markdown, paragra
 
 GAP = "Not given by the owner."
 _LICENCE_PAGE = "https://spdx.org/licenses/{}.html"
-SYNTHETIC_SOURCES = (SIMULATED, "generated")  # of gather: by a model, and mock dialogues
 _SPECS = ("http://mlcommons.org/croissant/1.1", "http://mlcommons.org/croissant/RAI/1.0")
 _TERMS = """annotation arrayShape citeAs column containedIn equivalentProperty excludes extract field fileObject
 fileProperty fileSet format includes isArray isLiveDataset jsonPath key md5 parentField path readLines recordSet
@@ -114,10 +113,7 @@ def front_matter(manifest: releases.Manifest, card: CardSettings, record: Mappin
     family = next((one for one in _HUB_FAMILIES.split() if licence.startswith(f"{one}-")), "other")
     hub_licence = licence if licence in _HUB_LICENCES.split() else family
     link = {"license_name": licence, "license_link": _LICENCE_PAGE.format(manifest.licence)}
-    writers = {
-        "found": set(facts["sources"]).difference(SYNTHETIC_SOURCES),
-        "machine-generated": record["rai:hasSyntheticData"],
-    }
+    writers = {"found": set(facts["sources"]) - {SIMULATED}, "machine-generated": record["rai:hasSyntheticData"]}
     return {
         "language": languages,
         "license": hub_licence,
@@ -152,9 +148,6 @@ def _bibtex(manifest: releases.Manifest, card: CardSettings) -> str:
     }
     key = re.sub("[^a-z0-9]+", "-", f"{manifest.name}-{manifest.version}".lower())
     return "\n".join([f"@misc{{{key},", *(f"  {name} = {{{value}}}," for name, value in fields.items()), "}"])
-
-
-# --- Body -------------------------------------------------------------------------------------------------------------
 
 
 def _body(folder: Path, manifest: releases.Manifest, card: CardSettings, record: Mapping[str, Any]) -> str:
@@ -363,7 +356,7 @@ def _responsible_ai(manifest: releases.Manifest, card: CardSettings) -> dict[str
     crises = sum(number for risk, number in facts["tags"]["risk"].items() if risk != "none")
     crises += sum(number for config, number in cases.items() if config.startswith("high_risk_"))
     origins = [origin for origin in facts["reference_origins"] if origin.startswith(MODEL)]
-    synthetic = origins or "compose" in facts["models"] or not facts["sources"].keys().isdisjoint(SYNTHETIC_SOURCES)
+    synthetic = origins or "compose" in facts["models"] or SIMULATED in facts["sources"]
     annotators = ("recruitment", "payment", "demographics")
     fields: dict[str, str | bool | list[str]] = {
         "dataCollection": f"Sources: {', '.join(sources) or 'none'}. {card.collection or GAP}",

@@ -103,9 +103,6 @@ class GateContext:
     unread: bool = False
 
 
-# --- Texts ------------------------------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True, slots=True)
 class _Texts:
     """An item as the gates over texts see it: its record, the dialogue in it, and what is known of it.
@@ -256,20 +253,16 @@ def _seems(said: str, answer: str, language: Language) -> frozenset[str]:
 
 def _answers(content: ReleaseContent) -> Iterator[tuple[str, Language, str, str, str]]:
     """What companions say: item or persona, language, where it is, the user's last turns before it, the text."""
-    for item in content.items():
-        scenario = item.scenario
-        turns = list(scenario.turns) or [turn for turn in item_texts(scenario) if turn.role == "user"]
-        for at, said, answer in companion_turns(turns):
-            yield scenario.id, scenario.language, f"turn {at + 1}", said, answer
-        for text in input_passages(scenario).values():
-            yield scenario.id, scenario.language, "inputs", "", text
-        for number, reference in enumerate(scenario.references, 1):
-            *_, (_, said, answer) = companion_turns([*turns, Turn("companion", reference)])
-            yield scenario.id, scenario.language, f"reference {number}", said, answer
-    for case in content.cases:
-        for at, said, answer in companion_turns(item_texts(case)):
-            yield case.id, case.language, f"turn {at + 1}", said, answer
     for one in content.records():
+        turns, references = item_texts(one), ()
+        if isinstance(one, Scenario):
+            turns, references = list(one.turns) or [turn for turn in turns if turn.role == "user"], one.references
+            yield from ((one.id, one.language, "inputs", "", text) for text in input_passages(one).values())
+        for at, said, answer in companion_turns(turns):
+            yield one.id, one.language, f"turn {at + 1}", said, answer
+        for number, reference in enumerate(references, 1):
+            *_, (_, said, answer) = companion_turns([*turns, Turn("companion", reference)])
+            yield one.id, one.language, f"reference {number}", said, answer
         yield from ((one.id, one.language, where, "", text) for where, text in item_notes(one))
     for name, persona in content.personas.items():
         for language, description in persona.descriptions.items():
@@ -337,9 +330,6 @@ def user_hate(content: ReleaseContent, context: GateContext) -> Iterator[Found]:
         said = tuple(turn for turn in one.dialogue.messages if turn.role == "user" and turn.content in one.talk)
         if said and "offensive.hate" in assess(replace(one.dialogue, messages=said)).reasons:
             yield one.dialogue.id, "seems hateful"
-
-
-# --- Contracts, licences, votes, duplicates, quotas -------------------------------------------------------------------
 
 
 def contracts(content: ReleaseContent, context: GateContext) -> Iterator[Found]:
@@ -420,9 +410,6 @@ def quotas(content: ReleaseContent, context: GateContext) -> Iterator[Found]:
         yield "", f"{DEV}: no item in {language}, which the split {TEST} has"
 
 
-# --- The table --------------------------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True, slots=True)
 class Gate:
     """A gate; `stops` says on the card what it stops."""
@@ -475,9 +462,6 @@ def run_gates(content: ReleaseContent, context: GateContext, gates: Sequence[Gat
     of_parts = [found for part in parts for gate in gates if gate.level == "item" for found in gate.run(part, context)]
     of_all = [found for gate in gates if gate.level == "release" for found in gate.run(content, context)]
     return [*dict.fromkeys(of_parts), *of_all]  # items share personas
-
-
-# --- What an owner allows ---------------------------------------------------------------------------------------------
 
 
 def read_allowed(texts: Sequence[str]) -> tuple[Allowed, ...]:

@@ -38,11 +38,6 @@ class Accepted:
     refused: Mapping[str, str]
 
 
-def count_values(values: Iterable[str]) -> dict[str, int]:
-    """Value -> number, the most frequent first."""
-    return dict(sorted(Counter(values).items(), key=lambda pair: (-pair[1], pair[0])))
-
-
 def accept(
     spec: ReleaseSpec, rounds: Sequence[RoundOutcome], personas: Mapping[str, Persona], erased: Collection[str]
 ) -> Accepted:
@@ -184,9 +179,6 @@ def _vote_rows(outcome: RoundOutcome) -> Iterator[VoteRow]:
             rule=decision.rule,
             agreement=equal / pairs if pairs else None,
         )
-
-
-# --- Quotas and splits ------------------------------------------------------------------------------------------------
 
 
 def families(items: Iterable[ReleaseItem]) -> dict[str, str]:

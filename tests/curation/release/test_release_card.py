@@ -369,9 +369,7 @@ def test_a_gap_is_named_and_what_the_owner_says_is_there(release: Path, tmp_path
 def test_what_a_model_wrote_is_synthetic(tmp_path: Path) -> None:
     written = [{"origin": "original"}, {"origin": "model:embedded"}]
     simulated = {"source": "simulated", "dialogue": "simulated-1", "simulated": {"row": 1}}
-    mock = simulated | {"source": "generated"}
     cases: dict[str, tuple[dict[str, Any], dict[str, Any], bool]] = {
-        "mock": ({"provenance": mock}, {}, True),
         "found": ({"metadata": {"references": written[:1]}}, {}, False),
         "reference": ({"metadata": {"references": written}}, {}, True),
         "simulated": ({"provenance": simulated}, {}, True),
@@ -381,4 +379,4 @@ def test_what_a_model_wrote_is_synthetic(tmp_path: Path) -> None:
         make_card(tmp_path / name, made_content(test=[scenario(1, **fields)]), facts=facts)
         assert read_record(tmp_path / name)["rai:hasSyntheticData"] is synthetic
         creators = metadata_load(tmp_path / name / "README.md")["language_creators"]
-        assert creators == ["found"] * (name not in ("mock", "simulated")) + ["machine-generated"] * synthetic
+        assert creators == ["found"] * (name != "simulated") + ["machine-generated"] * synthetic
