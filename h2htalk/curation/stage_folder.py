@@ -56,13 +56,11 @@ class RecordCounts:
         written = [sum(isinstance(outcome, Kept) for outcome in of_record) for of_record in outcomes]
         dropped = sum(len(of_record) - n for of_record, n in zip(outcomes, written, strict=True) if n)
         flat = [outcome for of_record in outcomes for outcome in of_record]
-        tags = Counter(tag for outcome in flat if isinstance(outcome, Kept) for tag in outcome.tags)
+        tags = count_values(tag for outcome in flat if isinstance(outcome, Kept) for tag in outcome.tags)
         reasons = Counter(outcome.reason for outcome in flat if isinstance(outcome, Rejected))
         earlier, kept = reasons.pop(EARLIER_STATE, 0), sum(map(bool, written))
         rejected = len(outcomes) - kept - earlier
-        return cls(
-            len(outcomes), kept, rejected, sum(written), dropped, count_values(reasons), count_values(tags), earlier
-        )
+        return cls(len(outcomes), kept, rejected, sum(written), dropped, count_values(reasons), tags, earlier)
 
     @classmethod
     def total(cls, counts: Iterable[RecordCounts]) -> RecordCounts:

@@ -254,7 +254,7 @@ def _seems(said: str, answer: str, language: Language) -> frozenset[str]:
 def _answers(content: ReleaseContent) -> Iterator[tuple[str, Language, str, str, str]]:
     """What companions say: item or persona, language, where it is, the user's last turns before it, the text."""
     for one in content.records():
-        turns, references = item_texts(one), ()
+        turns, references = item_texts(one), tuple[str, ...]()
         if isinstance(one, Scenario):
             turns, references = list(one.turns) or [turn for turn in turns if turn.role == "user"], one.references
             yield from ((one.id, one.language, "inputs", "", text) for text in input_passages(one).values())
