@@ -36,9 +36,9 @@ class ArgillaDouble(HttpServer):
             connection.
     """
 
-    def __init__(self, *, version: str = "2.8.0", role: str = "owner") -> None:
+    def __init__(self) -> None:
         super().__init__()
-        self.version, self.role = version, role
+        self.version, self.role = "2.8.0", "owner"
         self.search, self.hidden = True, 0
         self.unseen: set[str] = set()
         self.asking = ""
@@ -64,20 +64,13 @@ class ArgillaDouble(HttpServer):
     def dataset(self, name: str) -> dict[str, Any]:
         return next(one for one in self.datasets.values() if one["name"] == name)
 
-    def respond(
-        self, dataset: str, item: str, user: str, status: str = "submitted", when: str = "", **values: Any
-    ) -> None:
+    def respond(self, dataset: str, item: str, user: str, status: str = "submitted", **values: Any) -> None:
         """Store a user's response to an item, in place of an earlier one."""
         record = self.dataset(dataset)["records"][item]
         said = {name: {"value": value} for name, value in values.items()}
-        at = when or f"2030-01-01T00:00:{next(self.count) % 60:02}.5"
-        record["responses"][self.user_id(user)] = {
-            "id": self.new_id(),
-            "status": status,
-            "values": said,
-            "updated_at": at,
-        }
-        self.dataset(dataset)["last_activity_at"] = f"2030-01-01T00:00:{next(self.count):09}"
+        at = f"2030-01-01T00:00:{next(self.count) % 60:02}.5"
+        told = {"id": self.new_id(), "status": status, "values": said, "updated_at": at}
+        record["responses"][self.user_id(user)] = told
 
     def whose(self, key: str | None) -> str:
         """Return the user id of a key; refuse an unknown key."""
@@ -180,8 +173,16 @@ class ArgillaDouble(HttpServer):
                 return {"items": self._listed(id)[start : start + limit], "total": len(self.datasets[id]["records"])}
             case "PUT", "datasets", id, "records", "bulk":
                 _require(self.datasets[id]["status"] == "ready", 422)
-                for one in body["items"]:
-                    self._upsert(self.datasets[id]["records"], one)
+                for sent in body["items"]:
+                    _require(re.fullmatch(r"[\w.:#-]+", sent["external_id"]) is not None, 422)
+                    new = {"id": self.new_id(), "responses": {}}
+                    record = self.datasets[id]["records"].setdefault(sent["external_id"], new)
+                    record |= {key: value for key, value in sent.items() if key != "responses"}
+                    for one in sent.get("responses") or ():
+                        # Like Argilla 2.8.0, which stores such a response and then fails to index it.
+                        _require(one["values"] is not None, 500)
+                        made = {**one, "id": self.new_id(), "updated_at": "2030-01-01T00:00:00"}
+                        record["responses"][one["user_id"]] = made
                 return {"items": []}
             case "DELETE", "datasets", id, "records":
                 ids = query["ids"][0].split(",")
@@ -190,22 +191,23 @@ class ArgillaDouble(HttpServer):
                 self.datasets[id]["records"] = kept
                 return {}
             case "POST", "records", id, "responses":
-                for dataset in self.datasets.values():
-                    for record in dataset["records"].values():
-                        if record["id"] == id:
-                            _require(self.asking in self.workspaces[dataset["workspace_id"]]["users"], 403)
-                            _require(self.asking not in record["responses"], 409)
-                            made = {**body, "id": self.new_id(), "updated_at": "2030-01-01T00:00:00"}
-                            record["responses"][self.asking] = made
-                            return made
+                for dataset, record in self._records():
+                    if record["id"] == id:
+                        _require(self.asking in self.workspaces[dataset["workspace_id"]]["users"], 403)
+                        _require(self.asking not in record["responses"], 409)
+                        made = {**body, "id": self.new_id(), "updated_at": "2030-01-01T00:00:00"}
+                        record["responses"][self.asking] = made
+                        return made
             case "DELETE", "responses", id:
-                for dataset in self.datasets.values():
-                    for record in dataset["records"].values():
-                        for user, one in list(record["responses"].items()):
-                            if one["id"] == id:
-                                del record["responses"][user]
-                                return {**one, "record_id": record["id"]}
+                for _, record in self._records():
+                    for user, one in list(record["responses"].items()):
+                        if one["id"] == id:
+                            del record["responses"][user]
+                            return {**one, "record_id": record["id"]}
         raise Refused(404)
+
+    def _records(self) -> list[tuple[dict[str, Any], dict[str, Any]]]:
+        return [(dataset, record) for dataset in self.datasets.values() for record in dataset["records"].values()]
 
     def _listed(self, dataset: str) -> list[dict[str, Any]]:
         wanted = self.datasets[dataset]["distribution"]["min_submitted"]
@@ -216,24 +218,13 @@ class ArgillaDouble(HttpServer):
             listed.append({**record, "responses": said, "status": "completed" if done else "pending"})
         return listed
 
-    def _upsert(self, records: dict[str, Any], sent: dict[str, Any]) -> None:
-        plain = re.fullmatch(r"[\w.:#-]+", sent["external_id"])
-        _require(plain is not None, 422)
-        record = records.setdefault(sent["external_id"], {"id": self.new_id(), "responses": {}})
-        record |= {key: value for key, value in sent.items() if key != "responses"}
-        for one in sent.get("responses") or ():
-            # Like Argilla 2.8.0, which stores such a response and then fails to index it.
-            _require(one["values"] is not None, 500)
-            record["responses"][one["user_id"]] = {**one, "id": self.new_id(), "updated_at": "2030-01-01T00:00:00"}
-
 
 def _without(dataset: dict[str, Any]) -> dict[str, Any]:
     """A dataset as the server lists it, without records, fields and questions."""
     kept = (
         "id", "name", "workspace_id", "status", "guidelines", "distribution", "allow_extra_metadata", "inserted_at"
     )  # fmt: skip
-    stamps = {key: dataset.get(key, "2030-01-01T00:00:00") for key in ("last_activity_at", "updated_at")}
-    return {key: dataset[key] for key in kept} | {"metadata": dataset["facts"]} | stamps
+    return {key: dataset[key] for key in kept} | {"metadata": dataset["facts"]}
 
 
 def _require(holds: bool, status: int) -> None:

@@ -8,9 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from h2htalk.data.records import read_record
 from h2htalk.errors import RoundError
-from h2htalk.rounds.annotations import Annotation, changes, latest, skips
+from h2htalk.rounds.annotations import Annotation, changes, latest
 from h2htalk.rounds.annotators import annotator_id, merge_annotators, read_annotators
 from h2htalk.rounds.questions import QUESTIONS, questions_for
 
@@ -19,17 +18,6 @@ VALUES = st.none() | st.sampled_from(["keep", "drop"]) | st.integers(1, 5)
 ANSWERS = st.builds(
     Annotation, st.just("r"), ITEMS, ANNOTATORS, st.sampled_from(["keep", "quality"]), VALUES, st.just("2026")
 )
-
-
-def made(item: str, annotator: str, question: str, value: object) -> Annotation:
-    fields = {"round": "r", "item": item, "annotator": annotator, "question": question, "value": value}
-    return read_record(Annotation, fields | {"when": "2026"}, "a:1")
-
-
-def test_latest_annotations() -> None:
-    lines = [made("a", "x", "keep", "keep"), made("a", "y", "keep", "keep"), made("a", "x", "keep", "drop")]
-    assert [answer.value for answer in latest(lines).values()] == ["drop", "keep"]
-    assert latest([*lines, made("a", "x", "keep", None)]).keys() == {("a", "y", "keep")}
 
 
 @given(st.lists(ANSWERS), st.lists(ANSWERS))
@@ -46,11 +34,6 @@ def test_storing_changes_gives_what_the_platform_holds(stored: list[Annotation],
         key: a for key, a in counted.items() if key not in now
     }
     assert changes({answer.key: answer for answer in [*stored, *new]}, seen) == []
-
-
-def test_skipped_items_that_are_annotated_later() -> None:
-    both = latest([made("a", "x", "skipped", "yes"), made("b", "x", "skipped", "yes"), made("b", "x", "keep", "keep")])
-    assert skips(both) == {("a", "x")}
 
 
 SALT = b"salt"

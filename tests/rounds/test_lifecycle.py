@@ -71,48 +71,6 @@ def test_closing_needs_all_assignments_or_force(tmp_path: Path) -> None:
     assert {r["rule"] for r in decisions(path).values()} <= {"majority", "mean", "no annotations"}
 
 
-def test_closing_is_refused_with_mistakes(tmp_path: Path) -> None:
-    path = begin(tmp_path, overlap=4)
-    wrong = ("en-item-1", "annalena")
-    answer(path, lambda *assignment: expert("perhaps" if assignment == wrong else "keep"))
-    with pytest.raises(RoundError, match=r"1 mistake, the first: spreadsheets/annalena.xlsx: Session 1, \w\d"):
-        close_round(path)
-    (message,) = round_status(path).mistakes
-    assert "perhaps" in message
-    closed, _ = close_round(path, force=True)
-    assert closed.mistakes == (message,)
-    at = closed.notes.index("closed with 1 mistake:")
-    assert closed.notes[at + 1] == message
-    event = RoundFolder(path).events()[-1]
-    assert (event["mistakes"], event["missing"], event["incomplete"]) == (1, 1, True)
-
-
-def test_skipped_items_are_given_to_others_and_paid(tmp_path: Path) -> None:
-    path = begin(tmp_path, overlap=3, people=5)
-    skipped: set[tuple[str, str]] = set()
-
-    def skips_first(name: str, annotator: str) -> dict[str, str]:
-        if name == "en-item-0" and not skipped:
-            skipped.add((name, annotator))
-            return {"skip": "yes"}
-        return expert()
-
-    answer(path, skips_first)
-    status = round_status(path)
-    assert (status.skipped, status.missing) == (1, {"en-item-0": 1})
-    reopen_round(path)
-    assignment_set = RoundFolder(path).assignment_sets()[1]
-    assert assignment_set.requested == {"en-item-0": 1}
-    first = RoundFolder(path).assignment_sets()[0].assignments
-    before = {one.annotator for one in first if one.item == "en-item-0"}
-    assert not before & {one.annotator for one in assignment_set.assignments}
-    answer(path, lambda *_: expert())
-    assert round_status(path).missing == {}
-    close_round(path)
-    paid = (path / "private" / "payment.csv").read_text().splitlines()[1:]
-    assert sum(int(row.split(",")[1]) + int(row.split(",")[2]) for row in paid) == 13
-
-
 def test_ties_get_one_more_annotator_then_an_adjudication(tmp_path: Path) -> None:
     path = begin(tmp_path, overlap=2, people=3, count=2)
     answer(path, split("drop", "keep", only="en-item-1"))

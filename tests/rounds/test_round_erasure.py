@@ -101,22 +101,6 @@ def test_a_closed_round_loses_the_item_and_nothing_else(closed: Path) -> None:
     assert erase(closed, EMILY).removed == 0
 
 
-def test_other_annotators_still_count_in_an_open_round(tmp_path: Path) -> None:
-    path = opened(tmp_path, people=3)
-    answer(path, typed, only=NAMES[:1])
-    round_status(path)
-    answer(path, typed, only=NAMES[1:2])  # not collected yet
-    erase(path, EMILY)
-    assert files_with(path, WORDS) == []
-    status = round_status(path)
-    assert (status.mistakes, status.new, status.completed, status.items) == ((), 12, 6, 3)
-    answer(path, typed)
-    close_round(path)
-    outcome = read_outcome(path)
-    assert {one.label for (_, question), one in outcome.decisions.items() if question == "keep"} == {"keep", "drop"}
-    assert len(outcome.annotations) == 3 * 3 * 4
-
-
 def test_workbooks_of_all_kinds(tmp_path: Path) -> None:
     """Filled-in workbooks, a copy that was renamed, one that comes back later, and a file of another program."""
     path = opened(tmp_path)

@@ -39,28 +39,22 @@ def words_of(figure: Figure) -> list[str]:
     return [text.get_text() for text in shown_texts(figure)]
 
 
-def made_pairs(language: str = "en", verbs: int = 12) -> list[PairCount]:
-    verb, noun = ("make", "tea") if language == "en" else ("泡", "茶")
-    return [PairCount(f"{verb}{v}", f"{noun}{n}", 60 // (1 + v) + 4 - n) for v in range(verbs) for n in range(3)]
-
-
 def made_groups(language: str = "en", verbs: int = 12) -> list[VerbGroup]:
-    return top_verbs(made_pairs(language, verbs))
+    verb, noun = ("make", "tea") if language == "en" else ("泡", "茶")
+    counts = {(v, n): 60 // (1 + v) + 4 - n for v in range(verbs) for n in range(3)}
+    return top_verbs(PairCount(f"{verb}{v}", f"{noun}{n}", count) for (v, n), count in counts.items())
 
 
-def made_texts(language: str = "en", count: int = 60) -> list[SideText]:
+def made_lengths(language: str = "en", count: int = 60) -> Lengths:
     word = "tea " if language == "en" else "我们喝茶。"
     sides: tuple[Side, ...] = ("instruction", "response")
     subtasks = ("dialogue_base", "itinerary_basic")
-    return [
+    texts = [
         SideText(f"s{i}", subtasks[i % 2], language, "joy", side, word * (1 + i * (2 - place)))  # type: ignore[arg-type]
         for i in range(count)
         for place, side in enumerate(sides)
     ]
-
-
-def made_lengths(language: str = "en", count: int = 60) -> Lengths:
-    return measure_lengths(made_texts(language, count))
+    return measure_lengths(texts)
 
 
 def made_histogram(counts: Sequence[int], beyond: int = 0) -> Histogram:

@@ -98,15 +98,6 @@ def test_three_files_name_neither_date_nor_versions(saved: list[Path]) -> None:
         assert image.size == (1656, 1656)
 
 
-@pytest.mark.parametrize("language", ["en", "zh"])
-def test_the_same_data_gives_the_same_bytes(tmp_path: Path, language: str) -> None:
-    def written(folder: str) -> list[bytes]:
-        paths = save_figure(draw_sunburst(made_groups(language)), tmp_path / folder, "rings")
-        return [path.read_bytes() for path in paths]
-
-    assert written("a") == written("b")
-
-
 def test_the_svg_needs_no_font_and_nothing_from_elsewhere(saved: list[Path]) -> None:
     svg = saved[0].read_text(encoding="utf-8")
     assert not [element for element in ("<text", "font-family", "<image") if element in svg]

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from h2htalk.analysis.measures.lengths import MEASURES, Histogram, LengthSummary, measure_lengths, text_lengths
+from h2htalk.analysis.measures.lengths import MEASURES, Histogram, measure_lengths, text_lengths
 from h2htalk.analysis.measures.scenario_texts import Side, SideText, instruction_text, side_texts
 from h2htalk.data.languages import Language
 from h2htalk.data.scenario import Scenario, ScheduleEntry, Turn
@@ -32,13 +32,8 @@ def responses(texts: Sequence[str], language: Language = "en") -> list[SideText]
     return [side_text(text, "response", language) for text in texts]
 
 
-def summary_of(found: Sequence[LengthSummary], measure: str, group: str = "all", name: str = "all") -> LengthSummary:
-    (summary,) = (s for s in found if (s.measure, s.group, s.name) == (measure, group, name))
-    return summary
-
-
-def histogram_of(found: Sequence[Histogram], measure: str, side: Side = "response") -> Histogram:
-    (histogram,) = (h for h in found if (h.measure, h.side) == (measure, side))
+def histogram_of(found: Sequence[Histogram], measure: str) -> Histogram:
+    (histogram,) = (h for h in found if (h.measure, h.side) == (measure, "response"))
     return histogram
 
 
@@ -75,9 +70,9 @@ def test_each_measure_counts_its_unit(text: str, language: Language, characters:
 
 
 def test_a_summary_is_numpys_arithmetic() -> None:
-    texts = ["word " * n for n in (1, 1, 2, 3, 5, 8, 13, 40)]
-    summary = summary_of(measure_lengths(responses(texts)).summaries, "pieces")
     lengths = [1, 1, 2, 3, 5, 8, 13, 40]
+    found = measure_lengths(responses(["word " * n for n in lengths])).summaries
+    (summary,) = (s for s in found if (s.measure, s.group) == ("pieces", "all"))
     assert summary.n == 8
     assert summary.mean == statistics.mean(lengths)
     assert summary.median == 4.0

@@ -13,8 +13,6 @@ from hypothesis import strategies as st
 
 pytest.importorskip("wordcloud", reason="the analysis extra is not installed")
 
-from matplotlib.figure import Figure
-
 from h2htalk.analysis.figures.charts import draw_word_cloud
 from h2htalk.analysis.measures.scenario_texts import side_texts
 from h2htalk.analysis.measures.words import LONGEST_WORD, WordCount, comparable_counts, count_words, stop_words
@@ -127,16 +125,12 @@ def words_of(language: str, number: int) -> list[WordCount]:
     return count_words(texts, language)[:number]
 
 
-def image_of(figure: Figure) -> np.ndarray:
-    return np.asarray(figure.axes[0].images[0].get_array())
-
-
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_the_150_most_frequent_words_all_find_room_even_when_all_are_as_frequent(language: Language) -> None:
     counts = [replace(count, count=9) for count in words_of(language, 200)]
     figure = draw_word_cloud(counts, language)
     assert [text.get_text() for text in figure.texts] == []
-    assert 0.05 < (image_of(figure) < 128).any(axis=-1).mean() < 0.5
+    assert 0.05 < (np.asarray(figure.axes[0].images[0].get_array()) < 128).any(axis=-1).mean() < 0.5
 
 
 def test_what_has_no_glyph_or_no_room_is_counted_below() -> None:

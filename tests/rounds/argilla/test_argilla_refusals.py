@@ -121,27 +121,19 @@ def test_an_owner_s_name_is_refused(server: ArgillaDouble, tmp_path: Path) -> No
         opened(tmp_path)
 
 
-def test_renamed_datasets_still_count(server: ArgillaDouble, tmp_path: Path) -> None:
+def test_renamed_datasets_still_count_and_copies_do_not(server: ArgillaDouble, tmp_path: Path) -> None:
     """A dataset was status by its name: its answers were lost, and its items published again."""
     round = opened(tmp_path)
     server.respond(DATASET, named(round, "a"), "ann", **SAYS)
-    server.dataset(DATASET)["name"] = "nice name"
-    status = round_status(round.path)
-    assert status.completed == 1
-    assert status.notes == ()
-    open_round(round.spec(), round.path)
-    assert {one["name"] for one in server.datasets.values()} == {"nice name", CHINESE}
-    # Discards in advance are stored under the dataset's first name.
-    assert round_status(round.path).skipped == 0
-
-
-def test_a_copy_of_a_dataset_does_not_count(server: ArgillaDouble, tmp_path: Path) -> None:
-    round = opened(tmp_path)
-    server.respond(DATASET, named(round, "a"), "ann", **SAYS)
-    one = server.dataset(DATASET)
-    server.datasets["copy"] = {**one, "id": "copy", "name": "a copy", "records": {}, "inserted_at": "2031"}
+    renamed = server.dataset(DATASET)
+    renamed["name"] = "nice name"
+    server.datasets["copy"] = {**renamed, "id": "copy", "name": "a copy", "records": {}, "inserted_at": "2031"}
     status = round_status(round.path)
     assert (status.completed, status.notes) == (1, ())
+    open_round(round.spec(), round.path)
+    assert {one["name"] for one in server.datasets.values()} == {"nice name", "a copy", CHINESE}
+    # Discards in advance are stored under the dataset's first name.
+    assert round_status(round.path).skipped == 0
 
 
 @pytest.fixture

@@ -172,6 +172,11 @@ def test_renamed_users_stay_the_same_annotator(server: ArgillaDouble, tmp_path: 
     assert (status.completed, status.mistakes) == (1, ())
     open_round(spec_in(tmp_path), round.path)
     assert "ann" not in {user["username"] for user in server.users.values()}
+    # Nor is another account with the annotator's name that annotator.
+    server.add_user("ann")
+    server.respond(DATASET, named(round, "c </script>"), "ann", **SAYS)
+    status = round_status(round.path)
+    assert (status.completed, ["by 'ann'" in note for note in status.notes]) == (1, [True])
 
 
 def test_an_admin_needs_existing_workspaces_and_accounts(server: ArgillaDouble, tmp_path: Path) -> None:
