@@ -281,9 +281,8 @@ def private_spec(tmp_path: Path) -> EvaluateSpec:
     digest = hashlib.sha256((tmp_path / "references.jsonl").read_bytes()).hexdigest()
     scenarios = tuple(replace(s, references=()) for s in ITEMS.scenarios)
     export_split(replace(ITEMS, scenarios=scenarios, references_sha256=digest), tmp_path / "split")
-    return EvaluateSpec(
-        model=scripted(tmp_path), split=str(tmp_path / "split"), out=str(tmp_path / "run"), embedder="none"
-    )
+    places = {"split": str(tmp_path / "split"), "out": str(tmp_path / "run")}
+    return EvaluateSpec(model=scripted(tmp_path), embedder="none", **places)
 
 
 def references_of(private_spec: EvaluateSpec) -> Path:

@@ -27,9 +27,8 @@ def old(tmp_path: Path) -> Split:
 
 def test_the_cells_that_a_correction_moves_are_named(tmp_path: Path, old: Split) -> None:
     """A version has another reference, another history, and one item less."""
-    base, middle = (
-        [one for one in old.scenarios if one.subtask == name] for name in ("dialogue_base", "itinerary_middle")
-    )
+    names = ("dialogue_base", "itinerary_middle")
+    base, middle = ([one for one in old.scenarios if one.subtask == name] for name in names)
     base[0] = replace(base[0], references=("Another reply.",))
     middle[0] = replace(middle[0], inputs={"day_overview": "Another day."})
     export_split(replace(old, version="2", scenarios=(*base, *middle[:-1])), tmp_path / "new")

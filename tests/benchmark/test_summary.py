@@ -83,9 +83,7 @@ def test_empty_and_refused_replies_are_scored_and_failed_ones_make_the_run_incom
 
 def test_several_samples_count_as_one_item() -> None:
     split = MINI.select("en", ["dialogue_base"])
-    answers: Answers = {
-        (s.id, n): Response(s.id, n, s.reference if n else "") for s in split.scenarios for n in range(2)
-    }
+    answers: Answers = {(s.id, n): Response(s.id, n, s.reference * n) for s in split.scenarios for n in range(2)}
     summary = summary_of(split, answers, samples=2)
     cell = summary.rows.lexical["dialogue_base"]
     assert (cell.n, cell.total) == (len(split.scenarios), len(split.scenarios))
@@ -116,9 +114,8 @@ def test_the_constant_baseline_on_the_authors_share_of_nulls_and_a_model_below_i
     block = next(s.reference for s in split.scenarios if s.reference != find_language("zh").null_memory)
     always: Answers = {(s.id, 0): Response(s.id, 0, block) for s in split.scenarios}
     summary = summary_of(split, always)
-    baseline, model = (
-        rows.lexical["recollection_synthesis"].value or 0 for rows in (summary.baselines["constant"], summary.rows)
-    )
+    both = (summary.baselines["constant"], summary.rows)
+    baseline, model = (rows.lexical["recollection_synthesis"].value or 0 for rows in both)
     assert 64 <= baseline < 68
     assert model < 36
     assert summary.warnings == (

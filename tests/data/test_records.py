@@ -149,9 +149,7 @@ def test_the_user_turns_of_cases_are_answered_as_scenarios(tmp_path: Path) -> No
     assert [turn.content for turn in turns[-1].turns] == [
         "Evening.", "Evening!", "Hello.", "Hello you.", "It snows.", "At last.", "[3 days later] Gone again."
     ]  # fmt: skip
-    assert {(turn.tags.risk, turn.tags.emotion, turn.subtask) for turn in turns} == {
-        ("high", "grief", "dialogue_emotion")
-    }
+    assert {(one.tags.risk, one.tags.emotion, one.subtask) for one in turns} == {("high", "grief", "dialogue_emotion")}
     assert len(set(clusters_of(turns).values())) == 1
     with pytest.raises(ConfigError, match="have no subtasks; leave out --subtask"):
         split.select(subtasks=["dialogue_base"])
@@ -259,10 +257,6 @@ def schema_records() -> list[dict[str, Any]]:
     return [*first.values(), json.loads(json.dumps(case(1, facts=[fact], history=history).to_dict()))]
 
 
-def schema_of(record: dict[str, Any]) -> dict[str, Any]:
-    return case_schema() if "study" in record else scenario_schema()
-
-
 @pytest.mark.parametrize("name", SCHEMAS)
 def test_the_files_that_ship_are_those_of_the_records(name: str) -> None:
     assert (FOLDER / name).read_text(encoding="utf-8") == text_of(name), "run tools/make_schemas.py"
@@ -270,7 +264,7 @@ def test_the_files_that_ship_are_those_of_the_records(name: str) -> None:
 
 def test_schema_and_reader_refuse_the_same_changes() -> None:
     for record in schema_records():
-        validator = Draft202012Validator(schema_of(record))
+        validator = Draft202012Validator(case_schema() if "study" in record else scenario_schema())
         validator.validate(record)
         changes = ((path, value) for path in paths(record) for value in ("", 7, None, []))
         for path, value in changes:

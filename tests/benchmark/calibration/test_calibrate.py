@@ -357,9 +357,8 @@ def judged(seed: int, labels: int, drawn: bool = False) -> tuple[list[JudgedItem
     own = {*(draw_labels(scores, labels, seed) if drawn else rng.choice(ITEMS, labels, replace=False).tolist())}
     ratings = [float(rating) if at in own else None for at, rating in enumerate(people)]
     s = rng.random(ITEMS).tolist()
-    return [judged_item(n, f, ratings[n], length=length[n], s=s[n]) for n, f in enumerate(scores)], strata_of(
-        scores, seed
-    )
+    items = [judged_item(n, f, ratings[n], length=length[n], s=s[n]) for n, f in enumerate(scores)]
+    return items, strata_of(scores, seed)
 
 
 def ratings(items: Sequence[JudgedItem]) -> dict[int, float]:
@@ -455,9 +454,8 @@ def test_kappa_and_spearman_equal_other_programs() -> None:
 
 
 def test_a_cluster_is_left_out_at_a_time() -> None:
-    items = [
-        replace(one, cluster=f"c{at // 3}", weight=1.0 + at % 2) for at, one in enumerate(judged(5, ITEMS)[0][:24])
-    ]
+    made = judged(5, ITEMS)[0][:24]
+    items = [replace(one, cluster=f"c{at // 3}", weight=1.0 + at % 2) for at, one in enumerate(made)]
     x, y, w = (np.array([getattr(one, name) for one in items]) for name in ("length", "error", "weight"))
 
     def fit(own: np.ndarray) -> np.ndarray:

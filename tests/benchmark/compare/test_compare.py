@@ -166,9 +166,7 @@ def test_the_page_shows_text_and_runs_nothing(tmp_path: Path) -> None:
     hostile = replace(a.items[FIRST], answers=("<script>alert(1)</script>",))
     write_comparison(both(replace(a, items={**a.items, FIRST: hostile}), b), tmp_path)
     text = (tmp_path / "compare.html").read_text(encoding="utf-8")
-    assert "<script" not in text
-    assert "&lt;script&gt;alert(1)" in text
-    assert "&lt;b&gt;one" in text
+    assert ("<script" in text, "&lt;script&gt;alert(1)" in text, "&lt;b&gt;one" in text) == (False, True, True)
     assert {path.name for path in tmp_path.iterdir()} == {f"compare.{kind}" for kind in ("csv", "html", "json", "tex")}
 
 
@@ -242,14 +240,6 @@ def test_what_studies_cannot_be_compared_by_is_refused(studies: tuple[Path, Path
         compare(*studies, metric="tokens")
     with pytest.raises(ConfigError, match="no arm 'rules'; choose from sap, none"):
         compare(*studies, metric="rules/violation")
-
-
-@pytest.mark.parametrize("command", ["report", "correlate"])
-def test_commands_of_runs_name_the_command_of_studies(studies: tuple[Path, Path], command: str) -> None:
-    """They said that the summary is of another version, and to score the run again."""
-    done = h2htalk_here(command, studies[0])
-    assert done.returncode == 2
-    assert f"is a study, and this command needs a run; `h2htalk study score {studies[0]}` shows it" in done.stderr
 
 
 FIXTURES = Path(__file__).parents[2] / "data" / "imports" / "fixtures"
@@ -495,12 +485,9 @@ def test_subtasks_with_each_other_over_dialogues(folder: Path) -> None:
     [
         ("scores", "model,A\nmodel-9,1\n", "has no row named like one of imported:model-0"),
         ("scores", "model,A\nmodel-0,1\nm0,2\n", ":3: a second row of 'm0'"),
-        ("scores", "model,A\nmodel-0,67%\n", ":2: A is '67%'; write a number"),
-        ("scores", "model,A\nmodel-0\n", ":2: 1 cells, but 2 different headings"),
         ("scores", "model,overall\nmodel-0,1\n", "a column is named overall as a figure here is; rename it"),
         ("ratings", "id,score\nx,1\n", "lacks the column rating; it has id, score"),
         ("ratings", "id,rating\nx,1\n", ":2: no run that is named here has such an item or sample"),
-        ("ratings", "id,sample,rating\nID,2,1\n", ":2: no run that is named here has such an item or sample"),
     ],
 )
 def test_a_wrong_table_is_named(option: str, text: str, message: str, folder: Path, tmp_path: Path) -> None:

@@ -66,11 +66,6 @@ def split_of(references: Sequence[Sequence[str]], split: Split = MINI) -> Split:
     return replace(split, scenarios=tuple(scenarios))
 
 
-def answers_to(split: Split, text: str | None = None) -> Answers:
-    """One answer an item: a text, or half of the main reference."""
-    return {(s.id, 0): Response(s.id, 0, text or s.reference[: len(s.reference) // 2]) for s in split.scenarios}
-
-
 def scored(split: Split, answers: Answers, metrics: Metrics) -> dict[str, SampleScore]:
     return {item_id: item.samples[0] for item_id, item in score_answers(split, answers, 1, metrics).items()}
 
@@ -96,15 +91,13 @@ def test_two_references_score_the_better() -> None:
 
 def test_s_chooses_where_there_is_an_embedder() -> None:
     """S of two references is the larger of both S, and all its parts come from that reference."""
-    split = split_of(
-        [(s.reference, other.reference) for s, other in zip(MINI.scenarios, MINI.scenarios[7:], strict=False)]
-    )
+    own = [s.reference for s in MINI.scenarios]
+    split = split_of([*zip(own, own[7:], strict=False)])
     answers = {(s.id, 0): Response(s.id, 0, s.references[1][:30] + s.references[0][:30]) for s in split.scenarios}
     metrics = Metrics(Letters())
     both = scored(split, answers, metrics)
-    single = [
-        scored(split_of([s.references[n : n + 1] for s in split.scenarios], split), answers, metrics) for n in (0, 1)
-    ]
+    parts = [split_of([s.references[n : n + 1] for s in split.scenarios], split) for n in (0, 1)]
+    single = [scored(part, answers, metrics) for part in parts]
     winners = set()
     for item_id, score in both.items():
         options = [one[item_id] for one in single]
@@ -117,7 +110,8 @@ def test_s_chooses_where_there_is_an_embedder() -> None:
 def test_a_reference_that_the_embedder_fails_on_leaves_the_best_unknown() -> None:
     text = "You waited for an answer."
     split = split_of([(text, "FAIL of the embedder."), (text,)])
-    first, second = scored(split, answers_to(split, text), Metrics(Letters(refuses="FAIL"))).values()
+    answers: Answers = {(s.id, 0): Response(s.id, 0, text) for s in split.scenarios}
+    first, second = scored(split, answers, Metrics(Letters(refuses="FAIL"))).values()
     assert first.unscored == "embedder: RuntimeError: out of memory"
     assert (second.unscored, second.s) == (None, pytest.approx(1))
 

@@ -30,7 +30,7 @@ from h2htalk.benchmark.report.leaderboard import (
     unreadable_rows,
 )
 from h2htalk.benchmark.report.notes import cost_lines, costs_text, limit_lines, write_facts
-from h2htalk.benchmark.report.table2 import ALL_COLUMNS, TableRow, metrics_table, slices_table, table_row, table_text
+from h2htalk.benchmark.report.table2 import ALL_COLUMNS, metrics_table, slices_table, table_row, table_text
 from h2htalk.benchmark.report.terminal import print_summary
 from h2htalk.benchmark.statistics import Cell, null_class
 from h2htalk.benchmark.summary import BASELINES, RunCounts, ScoreRows, Summary
@@ -147,11 +147,6 @@ def data_of(text: str) -> dict[str, Any]:
     return found
 
 
-def prompt_of(data: dict[str, Any], item: int) -> list[tuple[str, str]]:
-    messages = data["items"][item][8]
-    return [(role, "\n\n".join(data["paragraphs"][n] for n in numbers)) for role, numbers in messages]
-
-
 def test_hostile_text_is_data_everywhere(tmp_path: Path) -> None:
     scenario = replace(mini_scenarios(1)[0], id=HOSTILE, references=(HOSTILE,), persona=HOSTILE)
     items = [
@@ -180,7 +175,9 @@ def test_the_prompt_is_kept_exactly_and_what_repeats_is_stored_once(tmp_path: Pa
     prompts = [f"You are Ren.\n\n{'Be kind. ' * 400}\n\n\nday {n}\n\n" for n in range(20)]
     items = [made_item(s, prompt=p) for s, p in zip(mini_scenarios(20), prompts, strict=True)]
     data = data_of(page(tmp_path, items=items))
-    assert [prompt_of(data, n)[0] for n in range(20)] == [("system", prompt) for prompt in prompts]
+    first = [item[8][0] for item in data["items"]]
+    shown = [(role, "\n\n".join(data["paragraphs"][n] for n in numbers)) for role, numbers in first]
+    assert shown == [("system", prompt) for prompt in prompts]
     assert data["paragraphs"].count("Be kind. " * 400) == 1
 
 
@@ -214,13 +211,10 @@ LOW = {"constant": same_values(0.1)}
 UNEVEN = {name: [0.1 + i / 30, 0.2, 1 / 3] for i, name in enumerate(SUBTASKS)}
 
 
-def records(rows: list[TableRow]) -> list[dict[str, str]]:
-    return list(csv.DictReader(io.StringIO(table_text(rows, "csv"))))
-
-
 def test_csv_and_json_hold_every_figure_in_full_precision() -> None:
     summary = made_summary(UNEVEN)
-    (record,), (plain,) = records([table_row(summary)]), json.loads(table_text([table_row(summary)], "json"))
+    rows = [table_row(summary)]
+    (record,), (plain,) = lines_of(table_text(rows, "csv")), json.loads(table_text(rows, "json"))
     row = summary.rows.s or {}
     for name, cell in row.items():
         assert float(record[name]) == cell.value == plain["cells"][name]["value"]
@@ -437,9 +431,7 @@ def paid_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     with CallStore(folder / "calls.jsonl") as store:
         calls = StageCalls(store, "generate", "openai:m", prices=PriceList("", {"openai:m": price}))
         made = [calls.reserve(call_of(name), Bound(1000, 100)) for name in ("a", "b", "=c", "d")]
-        calls.settle(
-            made[0], Answer((Reply("Hi.", request_id="req_1"),), Usage(400, 50, cache_read_tokens=128), "req_1")
-        )
+        calls.settle(made[0], Answer((Reply("Hi.", request_id="req_1"),), Usage(400, 50, 128), "req_1"))
         calls.settle(made[1], Answer((Reply("Hi."),), Usage()))
         calls.settle(made[2], FailedCall("rate_limited", "", "free"))
         calls.settle(made[3], FailedCall("timeout", "", "possibly_paid"))
@@ -471,6 +463,4 @@ def test_the_tables_hold_the_same(paid_run: Path) -> None:
     assert found["in_all"] == found["stages"]["generate"]
     assert [call["call"] for call in found["calls"]] == [1, 2, 3, 4, 5]
     assert "calls" not in json.loads(costs_text(paid_run, format="json"))
-    assert (
-        costs_text(paid_run, format="csv").splitlines()[1].startswith("generate,5,2,1,1,1,1,400,128,50,0.0013,0.006,")
-    )
+    assert "\ngenerate,5,2,1,1,1,1,400,128,50,0.0013,0.006," in costs_text(paid_run, format="csv")

@@ -138,8 +138,6 @@ def test_a_bundle_holds_no_folder_message_or_costs_and_needs_a_complete_run(lexi
             "differs: bleu_2: 1 of 154 values, by up to 1e-08",
         ),
         (lambda rows: rows[3].update(violations=["x"]), "differs: violations:"),
-        (lambda rows: rows[3].update(bleu_1=10**400), "differs: bleu_1:"),
-        (lambda rows: rows[3].update(accuracy=1.0), "differs: the columns:"),
         (lambda rows: rows[3].update(rating=5.0, j=5.0), "differs: rating:"),  # nobody judged
         (lambda rows: rows[3].update(text="We sit by the kiln and talk."), "differs: lexical:"),
         (lambda rows: rows.append(rows[0] | {"text": "Better."}), "error: samples.jsonl:155: a second line of 'mini-"),
@@ -157,7 +155,6 @@ def test_an_edited_line_is_noticed(change: Callable[[list[Any]], Any], differs: 
     ("change", "differs"),
     [
         (lambda head: head["figures"]["overall_zh"].update(value=99.0), "figures and intervals"),
-        (lambda head: head["figures"].update(extra=head["figures"]["overall"]), "figures and intervals"),
         (lambda head: head["protocol"].update(metrics="lexical-2"), "the versions of the metrics"),
         (lambda head: head.update(sha256="0" * 64), "the hash of the samples"),
         (lambda head: head["split"].update(fingerprint="0" * 16), "the items of mini 1"),
@@ -238,18 +235,6 @@ def test_what_is_no_bundle_is_refused(lexical_run: Path, tmp_path: Path) -> None
     (bundle / "samples.jsonl").write_text("{")
     with pytest.raises(DataError, match=r"samples.jsonl:1: broken JSON"):
         h2htalk.verify_results(bundle, "mini@1")
-
-
-def test_the_commands_end_with_3_4_and_2(lexical_run: Path) -> None:
-    out = lexical_run.parent / "bundle"
-    printed = command("results", "export", lexical_run, "--to", "bundle", "--out", out)
-    assert printed.splitlines() == [str(out / name) for name in ("bundle.json", "samples.jsonl")]
-    lines = command("results", "verify", out, code=3).splitlines()  # asked for a split, although it is bundled
-    assert (lines[0], lines[1][:30]) == ("split: mini@1 (mini 1)", "matches: the hash of the sampl")
-    edited(out, lambda rows: rows[0].update(bleu_1=0.9))
-    lines = command("results", "verify", out, "--split", "mini@1", code=4).splitlines()
-    assert lines[-1].startswith("differs: bleu_1: 1 of 154 values")
-    command("results", "verify", lexical_run, code=2)
 
 
 SCHEMAS = Path(__file__).parent / "schemas"
@@ -420,9 +405,8 @@ def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[HubDouble]:
 
 @pytest.fixture
 def hub_run(hub: HubDouble, tmp_path: Path) -> Path:
-    spec = EvaluateSpec(
-        model=scripted(tmp_path), split="hub:lab/made@v1.0.0", out=str(tmp_path / "hub_run"), embedder="none"
-    )
+    where = {"split": "hub:lab/made@v1.0.0", "out": str(tmp_path / "hub_run")}
+    spec = EvaluateSpec(model=scripted(tmp_path), embedder="none", **where)
     evaluate(spec)
     return spec.out_path
 

@@ -63,9 +63,8 @@ def test_the_overall_is_weighted_with_table_1_and_the_other_two_stand_beside_it(
     row = aggregate(values)
     weighted = sum(100 * by_subtask[name] * SUBTASKS[name].count for name in SUBTASKS) / 4650
     assert row["overall"].value == pytest.approx(weighted)
-    assert row["items_mean"].value == pytest.approx(
-        100 * statistics.fmean(v.value for v in values if v.value is not None)
-    )
+    known = [v.value for v in values if v.value is not None]
+    assert row["items_mean"].value == pytest.approx(100 * statistics.fmean(known))
     assert row["plain_mean"].value == pytest.approx(100 * statistics.fmean(by_subtask.values()))
     for dimension in DIMENSIONS:  # means of cells, not of items
         cells = [value for name, value in by_subtask.items() if SUBTASKS[name].dimension == dimension]
@@ -247,10 +246,6 @@ def ratio_values(found: NullClass) -> tuple[float | None, float | None, float | 
     return found.precision.value, found.recall.value, found.f1.value
 
 
-def ratio_cells(found: NullClass) -> tuple[Cell, Cell, Cell]:
-    return found.precision, found.recall, found.f1
-
-
 @pytest.mark.parametrize(
     ("hits", "false_alarms", "misses", "others", "expected"),
     [
@@ -268,7 +263,7 @@ def test_ratios(hits: int, false_alarms: int, misses: int, others: int, expected
     found = null_class(pairs, total=30)
     assert ratio_values(found) == pytest.approx(expected)
     assert (found.references, found.answers, found.hits) == (hits + misses, hits + false_alarms, hits)
-    assert {(cell.n, cell.total) for cell in ratio_cells(found)} == {(len(pairs), 30)}
+    assert {(cell.n, cell.total) for cell in (found.precision, found.recall, found.f1)} == {(len(pairs), 30)}
 
 
 def test_an_item_with_several_samples_counts_by_their_share() -> None:

@@ -112,9 +112,8 @@ def test_a_request_says_model_messages_and_sampling() -> None:
 
 
 def test_thinking_is_a_switch_of_the_chat_template_and_widens_the_budget() -> None:
-    asked = [
-        (body.get("chat_template_kwargs"), body["max_tokens"]) for body in (body_of(thinking=n) for n in (0, 1000))
-    ]
+    bodies = [body_of(thinking=budget) for budget in (0, 1000)]
+    asked = [(body.get("chat_template_kwargs"), body["max_tokens"]) for body in bodies]
     # Qwen's and most others' word, and DeepSeek's and Granite's.
     switches = [{"enable_thinking": wanted, "thinking": wanted} for wanted in (False, True)]
     assert asked == [*zip(switches, (256, 1256), strict=True)]

@@ -17,10 +17,6 @@ torch = pytest.importorskip("torch", reason="adapters are torch's")
 transformers = pytest.importorskip("transformers", reason="checks shapes with transformers")
 
 
-def model_config(**changes: int) -> Any:
-    return transformers.LlamaConfig(**(TINY | changes))
-
-
 def write_adapter(folder: Path, rank: int = 4, inputs: int = 64, layer: int = 1, **config: Any) -> Path:
     from safetensors.torch import save_file
 
@@ -53,7 +49,7 @@ def test_the_identity_is_of_weights_and_scaling_but_not_of_the_place(tmp_path: P
 def test_adapters_of_another_model(made: dict[str, int], config: dict[str, int], message: str, tmp_path: Path) -> None:
     folder = write_adapter(tmp_path / "a", **made)  # type: ignore[arg-type]
     with pytest.raises(ConfigError, match=rf"lora=a: does not fit vllm:tiny: .*{message}; name the model"):
-        check_fits(find_adapter(str(folder)), model_config(**config), "vllm:tiny")
+        check_fits(find_adapter(str(folder)), transformers.LlamaConfig(**(TINY | config)), "vllm:tiny")
 
 
 @pytest.mark.parametrize(

@@ -180,9 +180,7 @@ def test_a_token_that_no_header_can_hold_is_not_shown(
         ("put", 507, "made up (507): run the same command again later"),
     ],
 )
-def test_errors_say_what_to_do_and_tag_none(
-    hub: HubDouble, release: Path, point: str, status: int, advice: str
-) -> None:
+def test_errors_say_what_to_do(hub: HubDouble, release: Path, point: str, status: int, advice: str) -> None:
     hub.fault(point, Refused(status, "made up"))
     assert advice in refusal(release)
     repo = hub.repos.get(("dataset", "lab/made"))

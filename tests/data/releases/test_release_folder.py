@@ -105,9 +105,8 @@ def released(folder: Path) -> Path:
     write_text(release / releases.FIGURES_FOLDER / "words_en_response.png", WORDS)
     figure = f"![Words]({releases.FIGURES_FOLDER}/a.png)\n\n*Words: {WORDS}.*"
     allowed = "companion\\_harm:made-000001:dialogue\\_base=A reason.\n"
-    write_text(
-        release / releases.CARD, f"{allowed}## Counts\n\nFour.\n\n## Figures\n\n{figure}\n\n## Canary\n\nCanary.\n"
-    )
+    card = f"{allowed}## Counts\n\nFour.\n\n## Figures\n\n{figure}\n\n## Canary\n\nCanary.\n"
+    write_text(release / releases.CARD, card)
     analysis = str(folder / "analysis")
     write_json(private / releases.SPEC, {"card": {"analysis": analysis}})
     files = releases.hash_files(release)
@@ -163,9 +162,8 @@ def list_as_erased(release: Path, *ids: str) -> Path:
     """Write tombstones that are newer than the rows."""
     write_jsonl(release / releases.TOMBSTONES, [{"id": one} for one in ids])
     manifest = releases.read_manifest(release)
-    replace(manifest, files={**manifest.files, releases.TOMBSTONES: sha256_of(release / releases.TOMBSTONES)}).write(
-        release
-    )
+    digest = sha256_of(release / releases.TOMBSTONES)
+    replace(manifest, files={**manifest.files, releases.TOMBSTONES: digest}).write(release)
     return release
 
 

@@ -375,11 +375,7 @@ def test_memory_blocks_of_valid_parts_pass_and_are_all_read(case: tuple[str, str
     assert len(parse_memory(text, language).blocks) == text.count("\n\n") + 1  # type: ignore[arg-type]
 
 
-@given(
-    st.tuples(languages, st.booleans()).flatmap(
-        lambda kind: st.tuples(st.just(kind), timetable(kind[0], numbered=kind[1]))
-    )
-)
+@given(st.tuples(languages, st.booleans()).flatmap(lambda kind: st.tuples(st.just(kind), timetable(*kind))))
 def test_a_timetable_of_valid_parts_passes(case: tuple[tuple[str, bool], str]) -> None:
     (language, numbered), text = case
     subtask = "itinerary_advanced" if numbered else "itinerary_middle"

@@ -59,9 +59,7 @@ def test_material_and_persona_may_be_repeated_when_they_are_passed() -> None:
 
 
 def test_help_lines_and_offered_questions_are_there_to_be_said() -> None:
-    assert not leak(
-        "Please use the 988 Suicide & Crisis Lifeline, call or text 988, 24 hours, every day.", "en", PROMPT
-    )
+    assert not leak("Please use the 988 Suicide & Crisis Lifeline, call or text 988, 24 hours a day.", "en", PROMPT)
     assert not leak("Are you thinking of killing yourself, or are you safe right now?", "en", PROMPT)
     assert not leak("全国统一心理援助热线，拨打12356，每天24小时都在。", "zh", PROMPT_ZH)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import sqlite3
 import warnings
 from collections.abc import Sequence
@@ -59,20 +58,17 @@ def test_texts_themselves_are_not_kept(path: Path) -> None:
     assert b"secret" not in path.read_bytes()
 
 
-def assert_works_without(embedder: CachedEmbedder) -> None:
+@pytest.mark.parametrize("content", [b"not a database" * 500, b"SQLite format 3\x00" + b"\xff" * 4000])
+def test_a_damaged_file_is_said_once_and_left_alone(path: Path, content: bytes) -> None:
+    path.parent.mkdir()
+    path.write_bytes(content)
+    embedder = CachedEmbedder(CountingEmbedder(), path)
     with pytest.warns(UserWarning, match=r"embedding cache cannot be .* H2HTALK_CACHE") as caught:
         assert embedder.encode(["tea", "rain"]).shape == (2, 3)
     assert len(caught) == 1
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert embedder.encode(["tea"]).shape == (1, 3)
-
-
-@pytest.mark.parametrize("content", [b"not a database" * 500, b"SQLite format 3\x00" + b"\xff" * 4000])
-def test_a_damaged_file_is_said_once_and_left_alone(path: Path, content: bytes) -> None:
-    path.parent.mkdir()
-    path.write_bytes(content)
-    assert_works_without(CachedEmbedder(CountingEmbedder(), path))
     assert path.read_bytes() == content
 
 
@@ -93,25 +89,4 @@ def test_a_damaged_vector_is_computed_anew_and_written_over(path: Path, value: s
         np.testing.assert_array_equal(CachedEmbedder(repairing, path).encode(texts), honest)
         np.testing.assert_array_equal(CachedEmbedder(unused, path).encode(texts), honest)
     assert len(repairing.asked) == 2
-    assert unused.asked == []
-
-
-def fill(path: Path, part: int) -> None:
-    embedder = CachedEmbedder(CountingEmbedder(), path)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        for i in range(30):
-            embedder.encode([f"shared {i}", f"own {part} {i}"])
-
-
-def test_several_processes_share_one_file(path: Path) -> None:
-    context = multiprocessing.get_context("spawn")
-    workers = [context.Process(target=fill, args=(path, part)) for part in range(3)]
-    for worker in workers:
-        worker.start()
-    for worker in workers:
-        worker.join(60)
-    assert [worker.exitcode for worker in workers] == [0, 0, 0]
-    unused = CountingEmbedder()
-    CachedEmbedder(unused, path).encode([f"own {part} {i}" for part in range(3) for i in range(30)])
     assert unused.asked == []

@@ -1,18 +1,14 @@
 """The bundled pipelines and spaCy's own. Figures on the test sets: tools/train_pipelines.py --check."""
 
 import sys
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from threading import Barrier
 
 import pytest
 import spacy
 from hypothesis import given
 from hypothesis import strategies as st
-from spacy.language import Language
 
 from h2htalk.errors import ConfigError
-from h2htalk.text.parsing import parsing
 from h2htalk.text.parsing.parsing import LONGEST_PIECE, MODELS, Name, load_parser, names, parse, pieces
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "tools"))
@@ -88,20 +84,6 @@ def test_labels_of_official_models_become_ours_and_others_are_left_out(listed_na
         *(("isPERSON", "PERSON"), ("isPER", "PERSON")),
         *(("isLOC", "LOC"), ("isGPE", "LOC"), ("isFAC", "LOC"), ("isORG", "ORG")),
     ]
-
-
-def test_threads_that_ask_together_share_one_pipeline() -> None:
-    """Each of them loaded its own."""
-    parsing._loaded.cache_clear()
-    together = Barrier(4)
-
-    def ask(_: int) -> Language:
-        together.wait()
-        return load_parser("en")
-
-    with ThreadPoolExecutor(4) as threads:
-        found = list(threads.map(ask, range(4)))
-    assert all(nlp is found[0] for nlp in found)
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
