@@ -192,12 +192,6 @@ def test_an_unknown_price_is_unknown_and_says_how_to_name_it(tmp_path: Path) -> 
     assert message.endswith("Price: unknown: name it in a file with --prices.")
     with pytest.raises(ConfigError, match="max_cost: the price of openai:house-model is unknown"):
         estimate(spec_of(tmp_path, model="openai:house-model", max_cost=1.0))
-    prices = 'date = "2026-11-20"\ncurrency = "USD"\n[models."openai:gpt-test"]\ninput = 1\noutput = 2\n'
-    (tmp_path / "bare.toml").write_text(prices)
-    own = {"model": MODELS["openai"], "prices": str(tmp_path / "bare.toml"), "batch": True}
-    message = estimate(spec_of(tmp_path, **own, max_cost=1.0))
-    assert "Price: unknown of a batch under the prices of 2026-11-20: name it in a file with --prices." in message
-    assert message.endswith(" --max-cost refuses what may cost an unknown amount.")
 
 
 def test_a_limit_that_is_too_low_is_said_before_the_run(tmp_path: Path) -> None:

@@ -245,6 +245,19 @@ def test_a_round_shows_the_scenario_with_the_answer_of_its_own_run(run: Path, tm
         read_round_ratings(load_run(other), low)
 
 
+def test_answers_that_a_spreadsheet_cannot_hold_are_rated_too(run: Path, tmp_path: Path) -> None:
+    """An empty reply is an answer; half a character and a null character are shown as escapes."""
+    calls_file = RunFolder(run).calls_file
+    texts = dict(zip((item for item, _ in KEYS), ("", "half \ud83d", "null \0"), strict=True))
+    lines = [line for _, line in read_jsonl(calls_file)]
+    write_jsonl(calls_file, [line | ({"text": texts[line["id"]]} if line["id"] in texts else {}) for line in lines])
+    command("score", run, code=3)
+    low = closed(run, tmp_path / "low")
+    shown = {item.id.split("/")[0]: item.response for item in RoundFolder(low).items()}
+    assert [shown[item] for item, _ in KEYS] == ["[an empty reply]", "half \\ud83d", "null \\x00"]
+    assert len(read_round_ratings(load_run(run), low)) == 3
+
+
 def test_an_erasure_reaches_the_round_through_the_run(run: Path, tmp_path: Path) -> None:
     low = closed(run, tmp_path / "low")
     gone, *left = answers_of(run)

@@ -150,14 +150,6 @@ def test_without_a_file_nothing_is_drawn_and_pilot_labels_say_how_many(run: Path
     assert read_plan(run) is None
 
 
-def test_what_cannot_be_planned_is_refused(run: Path) -> None:
-    for options in ({}, {"half_width": 0.2, "labels": 9}):
-        with pytest.raises(ConfigError, match="name one of --half-width"):
-            plan_labels(run, **options)  # type: ignore[arg-type]
-    with pytest.raises(ConfigError, match="--labels is 13; it must be 8 to 12"):
-        plan_labels(run, labels=13)
-
-
 def rated(item: str) -> float:
     """What people give: less than the judge, and not always by as much."""
     return max(0.0, given(item) - 0.5 * (int.from_bytes(item.encode()) % 7 % 3))
@@ -239,11 +231,9 @@ def test_answers_of_one_item_are_averaged_first(run: Path) -> None:
 
 def test_labels_that_cannot_be_are_refused(run: Path, tmp_path: Path) -> None:
     for text, message in (
-        ("id,ratings\nx,1\n", "needs the columns id and rating"),
         ("id,rating\nnobody,1\n", "l.csv:2: the run has no answer '0' to an item 'nobody'"),
         ("id,rating\nITEM,5.5\n", "rating is '5.5'; write a number from 0 to 5"),
         ("id,rating\nITEM,4\nITEM,3\n", "l.csv:3: a second label of this answer"),
-        ("id,contextual_awareness\nITEM,4\n", "personality_authenticity is ''"),
         ("id,rating\nITEM,\n", "holds no rating of an item that has a judge's score"),
     ):
         (tmp_path / "l.csv").write_text(text.replace("ITEM", ids_of(run)[0]))

@@ -191,16 +191,6 @@ def test_the_variance_of_two_runs_gives_the_items(logs: list[Path]) -> None:
     assert sorted(needed.values(), reverse=True) == [*needed.values()]
 
 
-def test_what_cannot_be_planned_is_an_error(logs: list[Path]) -> None:
-    for words, message in {
-        (0,): r"0\.01 to 100",
-        (3, (logs[0],)): "takes two runs",
-        (3, (logs[0], logs[0])): "do not say how much",
-    }.items():
-        with pytest.raises(ConfigError, match=message):
-            plan(*words)
-
-
 @pytest.fixture(scope="module")
 def studies(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     """Of two models and one judge, who finds that every reply of the first to the second turn dismisses."""

@@ -113,6 +113,16 @@ def test_a_prompt_anchors_its_qualities_and_fences_what_others_wrote(language: s
     assert material.content.count(FENCE.marker) == 6  # persona, material and answer
 
 
+def test_own_templates_replace_bundled_ones_by_name(tmp_path: Any) -> None:
+    (tmp_path / "en").mkdir()
+    (tmp_path / "en" / "judge_item.j2").write_text("{{ answer }} END")
+    prompts = load_prompts(tmp_path)
+    assert prompts.render("en/judge_item.j2", {"answer": "a"}) == "a END"
+    (tmp_path / "en" / "judgeitem.j2").write_text("x")
+    with pytest.raises(ConfigError, match="no judge prompt has this name"):
+        load_prompts(tmp_path)
+
+
 @pytest.fixture(scope="module")
 def scored(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run with S: each item of `mini` in English with another item's reference."""
@@ -442,18 +452,6 @@ def test_a_tie_counts_half_and_an_unscored_pair_is_left_out() -> None:
 )
 def test_a_figure_measures_within_its_rule(kind: str, name: str, pairs: Any, expected: tuple[float, str]) -> None:
     assert figures_of(kind, pairs, name)[::5] == expected
-
-
-@pytest.mark.parametrize(
-    ("sign", "passed"),
-    [(1, {"shortened": 1.0, "unsafe": 0.63}), (-1, {"padded": 1.0, "off_persona": 0.89, "all": 0.57})],
-)
-def test_what_length_alone_gets_right_is_what_the_docs_say(sign: int, passed: dict[str, float]) -> None:
-    texts = {(one.id, at): text for one in SCENARIOS for at, text in enumerate(replies_of(one))}
-    ratings = {key: AnswerRating(sign * len(text) / 100) for key, text in texts.items()}
-    rows: list[Any] = [row[1:] for row in probe_rows("all", SCENARIOS, ratings) if row[-1] == "measures"]
-    right = {name.removeprefix("accuracy: "): round(value, 2) for name, value, *_ in rows if "accuracy" in name}
-    assert right == passed
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import math
 import random
 from collections.abc import Sequence
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from nltk.translate.bleu_score import SmoothingFunction, sentence_bleu
@@ -75,22 +73,6 @@ def test_any_token_lists_agree_and_stay_in_range(response: Tokens, reference: To
     ours = scores_of_tokens(response, reference, rouge)
     assert largest_difference([ours], [peers(response, reference, rouge)]) < 1e-12
     assert all(0 <= value <= 1 for value in ours)
-
-
-def test_a_pair_by_hand() -> None:
-    """Five tokens against six: precisions 4/5, 2/4, 1/3 and 0 smoothed to 0.1/2; brevity e^(1 - 6/5)."""
-    scores = scores_of_tokens(list("abcxd"), list("abcdef"))
-    penalty = math.exp(1 - 6 / 5)
-    assert scores.bleu_1 == pytest.approx(penalty * 4 / 5, abs=1e-12)
-    assert scores.bleu_2 == pytest.approx(penalty * (4 / 5 * 2 / 4) ** (1 / 2), abs=1e-12)
-    assert scores.bleu_3 == pytest.approx(penalty * (4 / 5 * 2 / 4 * 1 / 3) ** (1 / 3), abs=1e-12)
-    assert scores.bleu_4 == pytest.approx(penalty * (4 / 5 * 2 / 4 * 1 / 3 * 0.1 / 2) ** (1 / 4), abs=1e-12)
-    assert scores.rouge_1 == scores.rouge_l == pytest.approx(2 * 4 / (5 + 6), abs=1e-12)
-
-
-@pytest.mark.parametrize(("response", "reference"), [("", "word"), ("word", ""), ("", ""), (" \n", "word"), ("x", "y")])
-def test_an_empty_or_foreign_answer_scores_zero(response: str, reference: str) -> None:
-    assert lexical_scores([response], [reference], ["en"]) == [LexicalScores(0, 0, 0, 0, 0, 0)]
 
 
 def test_the_language_decides_the_tokens_of_each_pair() -> None:

@@ -330,16 +330,6 @@ def test_imported_answers_show_the_scenarios_own_texts(tmp_path: Path) -> None:
             assert json.loads(row["input"]["raw"]) == scenario.to_dict()["inputs"]
 
 
-def test_names_that_are_needed_are_asked_for(lexical_run: Path, tmp_path: Path) -> None:
-    for change, message in (
-        ({"organization": None}, "--organization NAME"),
-        ({"relationship": "friend"}, "--relationship 'friend': choose from first_party, third_party"),
-        *(({"model": name}, "--model DEVELOPER/NAME") for name in (None, "../lab/m")),
-    ):
-        with pytest.raises(ConfigError, match=message):
-            exported(lexical_run, tmp_path / "out", **change)
-
-
 COMMIT = "0123456789abcdef" * 2 + "01234567"
 HUB = {"dataset": "lab/h2htalk", "revision": COMMIT}
 

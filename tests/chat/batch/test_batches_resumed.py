@@ -70,6 +70,19 @@ def test_a_job_that_can_never_be_made_is_an_error_after_so_many_tries(double: Ba
     assert double.jobs == []
 
 
+def test_jobs_of_others_are_not_ours(double: BatchDouble) -> None:
+    for calls in (3, 2, 3, 5, 3):
+        double.stranger(calls, -30.0)
+    double.after = fail_at(f"POST {double.place}")
+    double.killed()
+    for calls in (3, 4, 3):
+        double.stranger(calls)
+    double.resume()
+    assert double.is_whole()
+    assert double.totals.usd_paid == 3 * CALL_USD
+    assert len(double.jobs) == 9
+
+
 @pytest.mark.parametrize("deleted", [False, True])
 def test_a_job_that_was_made_before_ours_is_never_taken_for_ours(claude: BatchDouble, deleted: bool) -> None:
     """One of as many calls, whose results nobody can read, made ours possibly paid that was never made."""

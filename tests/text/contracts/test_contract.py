@@ -27,10 +27,6 @@ def rules(text: str, subtask: str, language: str, **known: object) -> set[str]:
 COMPLIANT = [
     ("dialogue_base", "en", "You made it through Monday, then. (slides a mug over) Was the meeting as bad as feared?"),
     ("dialogue_base", "zh", "（递给你一杯热茶）周一总算过去了，今天的会顺利吗？"),
-    ("dialogue_emotion", "en", "I'm so sorry about Milo. Twelve years is a whole life together. Tell me about him?"),
-    ("dialogue_emotion", "zh", "我在。难过不用急着收起来。想说说它最调皮的一次吗？"),
-    ("dialogue_schedule", "en", "I'm shelving until 17:30, then I'm all yours."),
-    ("dialogue_schedule", "zh", "我17:30前在理书，之后就陪你。"),
     ("recollection_synthesis", "en", "No key information extracted."),
     ("recollection_synthesis", "zh", "未提取到关键信息。"),
     ("recollection_refinement", "en", "I remember you like the window seat, so I always leave it to you."),

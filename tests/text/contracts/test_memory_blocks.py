@@ -16,7 +16,6 @@ HARBOUR = MemoryBlock("周一去港务局上班", "work", 1)
 READ = [
     (EN, "en", JOB),
     (ZH, "zh", HARBOUR),
-    (EN.replace(":", "："), "en", JOB),
     ("\n\n  " + EN.replace("\n", "  \n  ") + "\n", "en", JOB),
     (EN.replace("Starts a new job on Monday", '"Starts a new job on Monday"'), "en", JOB),
     (ZH.replace("周一去港务局上班", "「周一去港务局上班」"), "zh", HARBOUR),
