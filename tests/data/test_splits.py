@@ -25,6 +25,8 @@ from h2htalk.errors import ConfigError, DataError
 
 ADA = 'id = "ada"\nrelation = "friend"\n[en]\nname = "Ada"\ndescription = "You mend clocks.\\n"\n'
 
+Records = list[dict[str, Any]]
+
 
 @pytest.fixture(scope="module")
 def mini() -> Split:
@@ -32,11 +34,11 @@ def mini() -> Split:
 
 
 @pytest.fixture
-def records() -> list[dict[str, Any]]:
+def records() -> Records:
     return scenario_records(12)
 
 
-def write(folder: Path, records: list[dict[str, Any]], name: str = "scenarios.jsonl") -> Path:
+def write(folder: Path, records: Records, name: str = "scenarios.jsonl") -> Path:
     write_jsonl(folder / name, records)
     return folder
 
@@ -53,9 +55,7 @@ def test_no_such_split_lists_the_choices(name: str, tmp_path: Path, monkeypatch:
         load_split(name)
 
 
-def test_a_folder_here_named_like_a_bundled_split_is_asked_about(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, records: list[dict[str, Any]]
-) -> None:
+def test_a_folder_named_like_a_bundled_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, records: Records) -> None:
     """Whoever edited an export called `mini` was given the bundled one."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "mini").mkdir()
@@ -70,7 +70,7 @@ def test_a_folder_here_named_like_a_bundled_split_is_asked_about(
 # --- What is refused --------------------------------------------------------------------------------------------
 
 
-def test_a_duplicate_id_names_both_places(tmp_path: Path, records: list[dict[str, Any]]) -> None:
+def test_a_duplicate_id_names_both_places(tmp_path: Path, records: Records) -> None:
     write(tmp_path, records[:5], "a.jsonl")
     write(tmp_path, [*records[5:], records[2]], "b.jsonl")
     with pytest.raises(DataError) as raised:
@@ -83,9 +83,7 @@ def test_a_duplicate_id_names_both_places(tmp_path: Path, records: list[dict[str
     ("change", "message"),
     [({"answer": "x"}, "answer: no such field"), ({"persona": "../\n../etc"}, r"persona '../\n../etc' has no")],
 )
-def test_a_wrong_record_has_its_place(
-    tmp_path: Path, records: list[dict[str, Any]], change: dict[str, str], message: str
-) -> None:
+def test_a_wrong_record_has_its_place(tmp_path: Path, records: Records, change: dict[str, str], message: str) -> None:
     records[6] |= change
     write(tmp_path, records)
     with pytest.raises(DataError) as raised:
@@ -103,9 +101,7 @@ def test_a_wrong_record_has_its_place(
     ],
     ids=["infinity", "900 levels"],
 )
-def test_an_open_field_holds_only_what_can_be_written_again(
-    tmp_path: Path, records: list[dict[str, Any]], value: str, message: str
-) -> None:
+def test_open_fields_hold_what_can_be_written(tmp_path: Path, records: Records, value: str, message: str) -> None:
     """`1e999` was read as infinity, and the run broke when it stored the split."""
     line = json.dumps({**records[0], "provenance": {"z": 0}}).replace('{"z": 0}', f'{{"z": {value}}}')
     (tmp_path / "x.jsonl").write_text(line)
@@ -116,7 +112,7 @@ def test_an_open_field_holds_only_what_can_be_written_again(
 
 @pytest.mark.parametrize("made", ["pipe", "folder", "link to nothing"])
 @pytest.mark.parametrize("name", ["more.jsonl", "personas/more.toml", "split.toml"])
-def test_what_is_no_file_is_named(tmp_path: Path, records: list[dict[str, Any]], made: str, name: str) -> None:
+def test_what_is_no_file_is_named(tmp_path: Path, records: Records, made: str, name: str) -> None:
     """A pipe called more.jsonl held the loading up for ever."""
     path = write(tmp_path, records) / name
     path.parent.mkdir(exist_ok=True)
@@ -125,7 +121,7 @@ def test_what_is_no_file_is_named(tmp_path: Path, records: list[dict[str, Any]],
         load_split(str(tmp_path))
 
 
-def test_a_persona_must_speak_the_scenarios_language(tmp_path: Path, records: list[dict[str, Any]]) -> None:
+def test_a_persona_must_speak_the_scenarios_language(tmp_path: Path, records: Records) -> None:
     (tmp_path / "personas").mkdir()
     (tmp_path / "personas" / "ada.toml").write_text(ADA)
     en = records[0] | {"persona": "ada"}
@@ -136,7 +132,7 @@ def test_a_persona_must_speak_the_scenarios_language(tmp_path: Path, records: li
         load_split(str(write(tmp_path, [en, zh])))
 
 
-def test_a_persona_described_twice_is_refused(tmp_path: Path, records: list[dict[str, Any]]) -> None:
+def test_a_persona_described_twice_is_refused(tmp_path: Path, records: Records) -> None:
     (tmp_path / "personas").mkdir()
     (tmp_path / "personas" / "ada.toml").write_text(ADA)
     (tmp_path / "personas" / "ada-2.toml").write_text(ADA)
@@ -161,7 +157,7 @@ def test_an_empty_split_is_refused(tmp_path: Path) -> None:
         ('references_sha256 = "0A"', "references_sha256: must match pattern '^[0-9a-f]{64}$', not '0A'"),
     ],
 )
-def test_a_wrong_header_field_is_named(tmp_path: Path, records: list[dict[str, Any]], text: str, message: str) -> None:
+def test_a_wrong_header_field_is_named(tmp_path: Path, records: Records, text: str, message: str) -> None:
     """`version = [1, 2]` was a version called `[1, 2]`, and a misspelt key went unnoticed."""
     (write(tmp_path, records) / "split.toml").write_text(f'description = ""\n{text}\n')
     with pytest.raises(DataError) as raised:

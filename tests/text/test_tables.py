@@ -85,8 +85,7 @@ def test_the_first_column_is_of_names_unless_all_its_values_are_numbers(values: 
 
 
 @pytest.mark.parametrize(
-    ("value", "shown"),
-    [(None, "-"), (-1e-17, "0.000"), (True, "yes"), (1234, "1,234"), (0.12345, "0.123"), (-2.5, "-2.50")],
+    ("value", "shown"), [(None, "-"), (-1e-17, "0.000"), (True, "yes"), (1234, "1,234"), (0.12345, "0.123")]
 )
 def test_values_are_short(value: Value, shown: str) -> None:
     assert value_text(value) == shown

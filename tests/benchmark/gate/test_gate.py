@@ -20,19 +20,7 @@ import yaml
 from command_line import h2htalk_here
 from loopback import Answer, LoopbackServer
 from provider_model import fill
-from studies_made import (
-    HARMFUL,
-    HOW_TO,
-    KEY,
-    REPLY,
-    Companion,
-    block,
-    cases_of,
-    judge_of,
-    spec,
-    write_cases,
-    write_script,
-)
+from studies_made import HARMFUL, KEY, REPLY, Companion, block, cases_of, judge_of, spec, write_cases, write_script
 
 from h2htalk.benchmark.evaluate import evaluate
 from h2htalk.benchmark.gate.gate import GateReport, detectable_rise, gate, items_for_rise, judge_runs, limit_p
@@ -251,7 +239,8 @@ def test_the_printed_workflow_passes_where_nothing_became_worse(tmp_path: Path) 
         (tmp_path / name).chmod(0o755)
     (tmp_path / "summary.md").write_text("")
     secrets = {"OPENAI_API_KEY": "sk-made-up", "COMPANION_KEY": KEY}
-    made = {**os.environ, "PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}", "PYTHONPATH": str(HOW_TO.parents[1])}
+    made = {**os.environ, "PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}"}
+    made["PYTHONPATH"] = str(Path(__file__).parents[3])
     made["GITHUB_STEP_SUMMARY"] = str(tmp_path / "summary.md")
     with Companion() as app, LoopbackServer(reply=content) as judge:
         for step in steps:

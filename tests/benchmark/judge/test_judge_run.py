@@ -27,14 +27,7 @@ from h2htalk.benchmark.judge.judge_run import judge_run, judged_answers
 from h2htalk.benchmark.judge.judgements import LONGEST, AnswerRating, answer_id
 from h2htalk.benchmark.judge.probe import PAIR_KINDS, probe_rows, probe_split, replies_of
 from h2htalk.benchmark.judge.probe import verdict as probe_verdict
-from h2htalk.benchmark.judge.rubric import (
-    PLAN_QUALITIES,
-    load_prompts,
-    points_of,
-    prompt_writer,
-    qualities_of,
-    rubric_of,
-)
+from h2htalk.benchmark.judge.rubric import load_prompts, points_of, prompt_writer, qualities_of, rubric_of
 from h2htalk.benchmark.metrics.composite import judged_score
 from h2htalk.benchmark.run import load_run
 from h2htalk.benchmark.settings import JudgeSpec
@@ -106,7 +99,7 @@ def test_a_prompt_anchors_its_qualities_and_fences_what_others_wrote(language: s
     assert rules.shared == len(rules.content)
     for name in (*qualities_of(subtask), *points_of(subtask)):
         assert rules.content.count(f"\n{name}") == 1
-    others = {*PLAN_QUALITIES} - {*qualities_of(subtask)}
+    others = {*qualities_of("itinerary_basic")} - {*qualities_of(subtask)}
     assert not any(f"\n{name}" in rules.content for name in others)
     assert rubric_of(subtask).example() in rules.content
     assert FENCE.marker not in rules.content

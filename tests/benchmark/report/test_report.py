@@ -264,11 +264,8 @@ def test_every_figure_of_model_and_baselines_stands_in_metrics_with_its_interval
             numbers = [float(line[part]) for part in ("value", "low", "high", "n", "total")]
             assert numbers == list(astuple(cell))
             assert ("constant", metric, key) in found
-    assert [found["server:m", "rouge_l", "dialogue_base"][key] for key in ("value", "low", "n")] == [
-        "25.0",
-        "24.0",
-        "3",
-    ]
+    rouge_l = found["server:m", "rouge_l", "dialogue_base"]
+    assert (rouge_l["value"], rouge_l["low"], rouge_l["n"]) == ("25.0", "24.0", "3")
     null = found["server:m", "null_precision", "recollection_synthesis"]
     assert (null["value"], null["n"], null["total"]) == ("50.0", "3", "4")
 

@@ -133,10 +133,7 @@ def test_a_bundle_holds_no_folder_message_or_costs_and_needs_a_complete_run(lexi
 @pytest.mark.parametrize(
     ("change", "differs"),
     [
-        (
-            lambda rows: rows[3].update(bleu_2=rows[3]["bleu_2"] + 1e-8),
-            "differs: bleu_2: 1 of 154 values, by up to 1e-08",
-        ),
+        (lambda rows: rows[3].update(bleu_2=rows[3]["bleu_2"] + 1e-8), "bleu_2: 1 of 154 values, by up to 1e-08"),
         (lambda rows: rows[3].update(violations=["x"]), "differs: violations:"),
         (lambda rows: rows[3].update(rating=5.0, j=5.0), "differs: rating:"),  # nobody judged
         (lambda rows: rows[3].update(text="We sit by the kiln and talk."), "differs: lexical:"),

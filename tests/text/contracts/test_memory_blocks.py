@@ -11,6 +11,7 @@ from h2htalk.text.contracts.memory_blocks import MemoryBlock, is_null_memory, pa
 EN = "Memory Content: Starts a new job on Monday\nMemory Category: work\nMemory Importance: 1"
 ZH = "记忆内容：周一去港务局上班\n记忆类别：工作\n记忆重要性：1"
 JOB = MemoryBlock("Starts a new job on Monday", "work", 1)
+FRIDAY = MemoryBlock("Meets Ana: 20:00 (every Friday）", "work", 1)
 HARBOUR = MemoryBlock("周一去港务局上班", "work", 1)
 
 READ = [
@@ -23,11 +24,7 @@ READ = [
     (EN.replace("work", "work.").replace("importance: 1", "importance: 1."), "en", JOB),
     (ZH.replace("：1", "：１"), "zh", HARBOUR),
     (ZH.replace("记忆类别", "记忆 类别"), "zh", HARBOUR),
-    (
-        EN.replace(JOB.content, "Meets Ana: 20:00 (every Friday）"),
-        "en",
-        MemoryBlock("Meets Ana: 20:00 (every Friday）", "work", 1),
-    ),
+    (EN.replace(JOB.content, FRIDAY.content), "en", FRIDAY),
 ]
 
 

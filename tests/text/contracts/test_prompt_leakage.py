@@ -71,12 +71,8 @@ def test_labels_of_memory_blocks_are_no_leak_but_a_copied_example_is() -> None:
     own = block.replace(tuba, "Sings alto")
     assert not leak(f"{own}\n\n{own}", "en", prompt, subtask="recollection_synthesis")
     assert leak(block, "en", prompt, subtask="recollection_synthesis")
-    assert not leak(
-        "No key information extracted.",
-        "en",
-        "If nothing, write: No key information extracted.",
-        subtask="recollection_synthesis",
-    )
+    null = "No key information extracted."
+    assert not leak(null, "en", f"If nothing, write: {null}", subtask="recollection_synthesis")
 
 
 @pytest.mark.parametrize(
