@@ -12,7 +12,7 @@ from curation_made import CRITERIA, all_bytes
 from h2htalk.chat.engines import model_identity
 from h2htalk.curation.compose.generation import Composer
 from h2htalk.curation.curate import curate
-from h2htalk.curation.prompts.templates import Prompts
+from h2htalk.curation.prompts import Prompts
 from h2htalk.curation.stages import STAGES
 from h2htalk.data.files import write_jsonl
 

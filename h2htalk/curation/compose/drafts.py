@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from h2htalk.curation.candidates import MODEL, Reference
+from h2htalk.curation.candidates import Reference
 from h2htalk.curation.safety.companion import EXPLICIT, HARM, REMOVE, REVIEW, companion_turns, find_in_answer
 from h2htalk.curation.safety.crisis import MINOR
 from h2htalk.data.scenario import Dialogue, Persona, Scenario, Tags, Turn
@@ -15,8 +15,6 @@ from h2htalk.data.subtasks import find_subtask
 from h2htalk.errors import shorten
 from h2htalk.text.contracts.contract import check_scenario, inputs_of
 from h2htalk.text.contracts.violations import Violation
-
-_NO_REFERENCE = "-"  # of a draft's scenario, which is never kept
 
 
 class RefusedDraft(Exception):
@@ -41,10 +39,8 @@ class Draft:
     fixed: str | None = None  # a reference that is not written: the null line of recollection_synthesis
 
 
-def scenario_of(
-    draft: Draft, dialogue: Dialogue, persona: Persona, scenario_id: str, reference: str = _NO_REFERENCE
-) -> Scenario:
-    """The scenario of a draft. Raises DataError where the inputs are not those of the subtask."""
+def scenario_of(draft: Draft, dialogue: Dialogue, persona: Persona, scenario_id: str, reference: str = "-") -> Scenario:
+    """The scenario of a draft, with a stand-in reference. Raises DataError for the inputs of another subtask."""
     provenance = {**dialogue.provenance, "dialogue": dialogue.id}
     if draft.turn is not None:
         provenance["turn"] = draft.turn
@@ -117,11 +113,6 @@ class References:
 
     def refuse(self, origin: str, reason: str, detail: str) -> None:
         self.refused.append((origin, reason, shorten(detail, 400)))
-
-    def refused_records(self) -> list[dict[str, str]]:
-        """The refused references for audit and evidence; those of a model, which should replace the original, first."""
-        ordered = sorted(self.refused, key=lambda one: not one[0].startswith(MODEL))
-        return [{"origin": origin, "reason": reason, "detail": detail} for origin, reason, detail in ordered]
 
 
 def random_bytes(seed: int, *what: object) -> bytes:

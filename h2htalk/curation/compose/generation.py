@@ -21,7 +21,7 @@ from h2htalk.curation.candidates import MODEL
 from h2htalk.curation.compose.drafts import Draft, RefusedDraft, broken_rules, random_bytes, scenario_of
 from h2htalk.curation.compose.extraction import chat_draft, history
 from h2htalk.curation.compose.tagging import WORDS, tags_of
-from h2htalk.curation.prompts.templates import Prompts, json_lines
+from h2htalk.curation.prompts import Prompts, json_lines
 from h2htalk.data.languages import find_language
 from h2htalk.data.responses import Failure
 from h2htalk.data.scenario import Complexity, Dialogue, Interaction, Persona, Scenario
@@ -38,8 +38,7 @@ from h2htalk.text.language_data import language_data
 WRITE, REPLY = "compose_write.j2", "compose_reply.j2"
 TEMPLATES = ("compose_propose.j2", "compose_dialogue.j2", WRITE, REPLY, "compose_scenario.j2")
 PROPOSAL_TOKENS = 2400
-# For the evidence of a reference, and for the JSON around both.
-EVIDENCE_TOKENS = 400
+EVIDENCE_TOKENS = 400  # for the evidence of a reference, and for the JSON around both
 # Messages of a dialogue in a prompt, their characters together, and those of one message.
 MOST_SHOWN = 60
 MOST_SHOWN_CHARACTERS = 12_000

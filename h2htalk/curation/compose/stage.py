@@ -30,7 +30,7 @@ from h2htalk.curation.compose.drafts import (
 from h2htalk.curation.compose.extraction import EXTRACTABLE, Extracted, extract
 from h2htalk.curation.compose.generation import TEMPLATES, Composer, format_failure, read_proposals
 from h2htalk.curation.outcomes import Kept, Outcome, Outcomes, PartRule, Record, Rejected, read_dialogue
-from h2htalk.curation.prompts.templates import Prompts, fingerprint
+from h2htalk.curation.prompts import Prompts, fingerprint
 from h2htalk.curation.run import RuleFactory, StageRun
 from h2htalk.curation.stages import ComposeSettings, CurateSpec
 from h2htalk.curation.workspace import Workspace
@@ -44,16 +44,12 @@ from h2htalk.text.contracts.memory_blocks import is_null_memory
 # 2: replies of other dialogues become references; 3: models are named without a path; 5: screened; 6: no previews
 VERSION = 6
 NULL_CLASS = "null_class"
-# Before the reason in a tag, where a candidate has other references than the refused one.
-REFUSED = "reference:"
+REFUSED = "reference:"  # before the reason in a tag, where a candidate has other references than the refused one
 
 
 def make_stage(spec: CurateSpec, workspace: Workspace, key: bytes) -> StageRun:
-    """The stage as a specification sets it; `key` makes the fences of its prompts.
-
-    Raises ConfigError where no model is named, for an unknown persona, subtask or model, and where a small model can
-    write none of the subtasks.
-    """
+    """The stage as a specification sets it; `key` makes the fences of its prompts. Raises ConfigError without a model,
+    for an unknown persona or subtask, and where a small model can write none of the subtasks."""
     settings = spec.section(ComposeSettings)
     if not settings.model:
         raise ConfigError("compose.model is empty: name a model, such as anthropic:claude-sonnet-5, or embedded")
@@ -184,7 +180,9 @@ class _Rule:
 
     def _candidate(self, work: _Work, name: str, draft: Draft, written: Replies) -> Outcome:
         found = self._references(work, name, draft, written)
-        records = found.refused_records()
+        # Those of a model, which should replace the original, first.
+        refused = sorted(found.refused, key=lambda one: not one[0].startswith(MODEL))
+        records = [dict(zip(("origin", "reason", "detail"), one, strict=True)) for one in refused]
         if not found.accepted:
             return _rejected(work, name, records[0]["reason"], refused=records)
         references = tuple(found.accepted.values())
@@ -200,8 +198,8 @@ class _Rule:
             "crisis": draft.tags.risk != "none",
             "review": scenario.metadata.get("safety", {}).get("action") == "review",
         }
-        refused = sorted({REFUSED + reason for origin, reason, _ in found.refused if origin.startswith(MODEL)})
-        tags = (*(tag for tag, holds in holding.items() if holds), *refused)
+        by_model = sorted({REFUSED + reason for origin, reason, _ in refused if origin.startswith(MODEL)})
+        tags = (*(tag for tag, holds in holding.items() if holds), *by_model)
         return Kept(Candidate(scenario, references).to_dict(), tags, {"refused": records} if records else None)
 
     def _references(self, work: _Work, name: str, draft: Draft, written: Replies) -> References:

@@ -38,8 +38,7 @@ _METADATA = {
 }
 _DATE = re.compile(r"\s*(\d{4})\s*[-/.年]\s*(\d{1,2})\s*[-/.月]\s*(\d{1,2})\s*日?\s*")
 
-# Keys under which files give the user's name.
-USER_NAMES = ("name", "user_name", "username", "nickname")
+USER_NAMES = ("name", "user_name", "username", "nickname")  # keys under which files give the user's name
 Turns = tuple[tuple[Role, str], ...]
 
 
@@ -127,7 +126,11 @@ def read_days(key: str, user: Any) -> Iterator[RawDialogue | RefusedItem]:
     person = read_name(user.get("name")) or read_name(key)
     named = {"name": person} if person else {}
     for day, exchanges in history.items():
-        when = iso_date(day)
+        match = _DATE.fullmatch(day[:40])
+        try:
+            when = date(*map(int, match.groups())).isoformat() if match else None
+        except ValueError:
+            when = None
         metadata, tags = ({"date": when, **named}, ()) if when else (named, ("undated",))
         try:
             yield RawDialogue(_turns(exchanges, ROLE_NAMES)[0], None, person, metadata=metadata, tags=tags)
@@ -165,15 +168,6 @@ def read_name(value: object) -> str | None:
     if isinstance(value, str):
         return value.strip() or None
     return str(value) if isinstance(value, int) and not isinstance(value, bool) else None
-
-
-def iso_date(text: str) -> str | None:
-    """`2023-04-27` of `2023-04-27`, `2023/4/27` or `2023年4月27日`; None for anything else."""
-    match = _DATE.fullmatch(text[:40])
-    try:
-        return date(*map(int, match.groups())).isoformat() if match else None
-    except ValueError:
-        return None
 
 
 def _first(record: Mapping[str, Any], keys: tuple[str, ...]) -> Any:

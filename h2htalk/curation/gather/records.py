@@ -14,7 +14,7 @@ import re
 import zlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from io import BufferedReader
 from pathlib import Path
 from typing import IO, Any
@@ -32,8 +32,7 @@ from h2htalk.errors import ConfigError, DataError, H2HTalkError, MissingExtraErr
 from h2htalk.text.escaping import longest_field
 
 OnRead = Callable[[int], object]  # called with the number of bytes read from a raw file, for progress
-# (row, line, value or why there is none); `line` is None where a format has no lines.
-Record = tuple[int, int | None, Any]
+Record = tuple[int, int | None, Any]  # row, line (None where a format has no lines), value or why there is none
 _BATCH = 256
 _CHUNK = 1 << 20  # bytes that are read at once
 HUB_DATASET = re.compile(r"hub:([\w.-]+(?:/[\w.-]+)?)@([0-9a-f]{40})(?::([\w.-]+))?")
@@ -42,14 +41,15 @@ PARQUET = ".parquet"
 
 
 def file_records(path: Path, on_read: OnRead, span: tuple[int, int], table: bool = False) -> Iterator[Record]:
-    """The records of a file, in order, numbered from 1.
-
-    `span`: first and last byte to read, of a file of lines that is not compressed; any other file is read whole.
-    `table`: read a file that is no JSON as CSV, whatever its name is. Raises DataError, which names the file, where it
-    cannot be read or its items cannot be counted.
-    """
+    """The records of a file, numbered from 1. `span`: first and last byte to read of lines that are not compressed;
+    `table`: read a file that is no JSON as CSV, whatever its name is. Raises DataError, which names the file."""
     if path.suffix == PARQUET:
-        yield from _parquet(path, on_read)
+        with _opened(path) as opened, pq.ParquetFile(opened) as file:
+            size, before = path.stat().st_size // max(file.metadata.num_rows, 1), 0
+            for batch in file.iter_batches(_BATCH):
+                on_read(size * batch.num_rows)
+                yield from ((row, row, value) for row, value in enumerate(batch.to_pylist(), before + 1))
+                before += batch.num_rows
         return
     first = _first_character(path)
     if not _TABLES.isdisjoint(path.suffixes) or (table and first not in ("[", "{")):
@@ -89,9 +89,7 @@ def _first_character(path: Path) -> str:
 # Python refuses to read a number of thousands of digits, which no dialogue needs; other tools write NaN for null, and
 # control characters in strings.
 _DECODER = json.JSONDecoder(
-    strict=False,
-    parse_constant=lambda name: None,
-    parse_int=lambda digits: int(digits) if len(digits) < 1000 else None,
+    strict=False, parse_constant=lambda name: None, parse_int=lambda digits: int(digits) if len(digits) < 1000 else None
 )
 _NOT_SPACE = re.compile(r"[^ \t\r\n]")
 
@@ -127,7 +125,7 @@ def json_members(path: Path, on_read: OnRead) -> Iterator[tuple[str, Any]]:
     """Key and value of each member of the one JSON object in a file; of an array each element, with an empty key."""
     count = 0
     try:
-        with _opened(path) as file:
+        with _opened(path, "rt", encoding="utf-8-sig", newline="") as file:
             text = _Text(file, on_read)
             closing = {"{": "}", "[": "]"}[text.take("{", "[")]
             mark = text.peek()
@@ -155,19 +153,17 @@ def json_members(path: Path, on_read: OnRead) -> Iterator[tuple[str, Any]]:
 class _Text:
     """The text of a JSON file, which is read as far as its next value needs."""
 
-    file: IO[bytes]
+    file: IO[str]
     on_read: OnRead
     text: str = ""
     at: int = 0
-    decoder: codecs.IncrementalDecoder = field(default_factory=codecs.getincrementaldecoder("utf-8-sig"))
 
     def _read_on(self) -> bool:
         """Read more; False at the end of the file."""
         chunk = self.file.read(max(_CHUNK, len(self.text) - self.at))  # twice as much for an item that needs more
-        self.on_read(len(chunk))
-        more = self.decoder.decode(chunk, not chunk)
+        self.on_read(len(chunk.encode()))
         if chunk:
-            self.text, self.at = self.text[self.at :] + more, 0
+            self.text, self.at = self.text[self.at :] + chunk, 0
         return bool(chunk)
 
     def peek(self) -> str:
@@ -226,22 +222,9 @@ def _csv(path: Path, on_read: OnRead) -> Iterator[Record]:
             raise DataError(f"{path}:{rows.line_num}: broken CSV, from line {line} on: {error}") from error
 
 
-def _parquet(path: Path, on_read: OnRead) -> Iterator[Record]:
-    number = 0
-    with _opened(path) as opened, pq.ParquetFile(opened) as file:
-        size = path.stat().st_size // max(file.metadata.num_rows, 1)
-        for batch in file.iter_batches(_BATCH):
-            on_read(size * batch.num_rows)
-            for value in batch.to_pylist():
-                number += 1
-                yield number, number, value
-
-
 def dataset_records(place: str, split: str | None) -> Iterator[Record]:
-    """The rows of a data set, in order: a saved one's folder, or `hub:OWNER/NAME@COMMIT[:CONFIG]`, which is loaded.
-
-    Raises ConfigError where it cannot be loaded, or has several splits and none was named, and MissingExtraError.
-    """
+    """The rows of a data set: a saved one's folder, or `hub:OWNER/NAME@COMMIT[:CONFIG]`. Raises MissingExtraError, and
+    ConfigError where it cannot be loaded, or has several splits and none was named."""
     try:
         import datasets
     except ImportError as error:

@@ -25,15 +25,14 @@ from h2htalk.curation.gather.cleaning import clean
 from h2htalk.curation.gather.formats import RawDialogue, RefusedItem
 from h2htalk.curation.licences import licence_id
 from h2htalk.curation.outcomes import Kept, Outcome, Rejected
-from h2htalk.curation.prompts.templates import Prompts, fingerprint
+from h2htalk.curation.prompts import Prompts, fingerprint
 from h2htalk.curation.stages import SIMULATED, CurateSpec, GatherSettings, SimulateSettings
 from h2htalk.data.languages import Language
 from h2htalk.data.responses import CALLS, strip_thinking
 from h2htalk.data.scenario import COMPLEXITIES, INTERACTIONS, ROLES, Dialogue, Persona, Role, bundled_personas
 from h2htalk.errors import ConfigError
 
-# What the simulated user writes at the end of the conversation; removed from the dialogue.
-END = "[END]"
+END = "[END]"  # what the simulated user writes at the end of the conversation; removed from the dialogue
 TEMPLATES = ("simulate_user", "simulate_start", "simulate_life", "simulate_companion")
 _TEMPERATURE = 0.9
 _TOKENS: Mapping[Role, int] = {"user": 120, "companion": 200}
@@ -52,11 +51,8 @@ class PlannedDialogue:
 
 
 def grid(settings: SimulateSettings, personas: Sequence[str], seed: int) -> tuple[PlannedDialogue, ...]:
-    """The dialogues to simulate: `settings.dialogues` of each language.
-
-    The numbers of dialogues of interaction x emotion x complexity differ by at most one; the seed decides which get one
-    more. Each of these kinds gets every persona equally often, or once more.
-    """
+    """The dialogues to simulate, `settings.dialogues` of each language: those of interaction x emotion x complexity
+    differ by at most one, which the seed decides; each kind gets every persona equally often, or once more."""
     axes = ("interaction", "emotion", "complexity")
     kinds = [dict(zip(axes, one, strict=True)) for one in product(INTERACTIONS, settings.emotions, COMPLEXITIES)]
     plans: list[PlannedDialogue] = []

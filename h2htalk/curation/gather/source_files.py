@@ -25,21 +25,14 @@ LEAST_CHARACTERS = 40
 
 @dataclass(frozen=True, slots=True)
 class SourceFile:
-    """A file of a source, or the lines that were added to one: its bytes from `start` to `end`.
-
-    `name` is its path in the source's folder; empty where the source is the file itself, or a data set. `update` is the
-    number of the update that found it, 0 for the first run.
-    """
+    """A file of a source, or the lines that were added to one: its bytes from `start` to `end`."""
 
     path: Path
-    name: str
+    name: str  # its path in the source's folder; empty where the source is the file itself, or a data set
     start: int
     end: int
     sha256: str
-    update: int = 0
-
-    def to_dict(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in ("name", "start", "end", "sha256", "update")}
+    update: int = 0  # the number of the update that found it
 
 
 class ChangedSourceError(ConfigError):
@@ -150,13 +143,11 @@ def _numbers(prefix: str) -> Callable[[str | None], str | None]:
 def plan_source(
     source: Source, folder: Path, gathered: Sequence[Mapping[str, Any]] | None = None, update: int = 0
 ) -> SourcePlan:
-    """Find the files of a source, whose relative path is relative to `folder`.
+    """Find the files of a source, whose relative path is relative to `folder`. `gathered`: the files that the stage has
+    read, as it stores them; `update`: the number of an update, which reads new files and new lines too, or 0.
 
-    `gathered`: the files that the stage has read (`SourceFile.to_dict`); None: nothing was. `update`: the number of an
-    update, which reads new files and new lines too; 0: there is none.
-
-    Raises ConfigError where there is no such file or the format cannot be read from it, and ChangedSourceError, which
-    names it, where a gathered file has changed, or there is something new and no `update`.
+    Raises ConfigError for a missing file and another format, and ChangedSourceError, which names it, where a gathered
+    file has changed, or something is new and there is no `update`.
     """
     where, form = f"source {source.name!r}", source.format
     if source.roles and form not in formats.WITH_ROLES:
@@ -272,10 +263,8 @@ def _gathered_and_new(
 
 
 def find_earlier_states(items: Iterable[Item]) -> dict[str, str]:
-    """The id of each item of a source whose messages begin another item, and the id of the longest such item.
-
-    A log that stores a conversation again after each reply holds it several times. Keeps eight bytes a message.
-    """
+    """The id of each item of a source whose messages begin another item, as in a log that stores a conversation again
+    after each reply, and the id of the longest such item. Keeps eight bytes a message."""
     whole, starts, beginnings = array("Q"), array("Q", [0]), array("Q")
     names: list[str] = []
     for item in items:

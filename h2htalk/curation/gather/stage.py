@@ -15,18 +15,11 @@ from itertools import islice, pairwise
 from pathlib import Path
 from typing import Any, TypeVar
 
+from h2htalk.curation.gather import source_files
 from h2htalk.curation.gather.cleaning import clean
 from h2htalk.curation.gather.formats import RawDialogue, RefusedItem
 from h2htalk.curation.gather.simulation import PlannedDialogue, Simulation, open_simulation
-from h2htalk.curation.gather.source_files import (
-    ChangedSourceError,
-    Item,
-    SourceFile,
-    SourcePlan,
-    find_earlier_states,
-    is_pattern,
-    plan_source,
-)
+from h2htalk.curation.gather.source_files import ChangedSourceError, Item, SourceFile, SourcePlan
 from h2htalk.curation.licences import licence_id, refusal, require_allowed
 from h2htalk.curation.outcomes import EARLIER_STATE, Kept, Outcome, Outcomes, Rejected
 from h2htalk.curation.run import StageRun, raise_incomplete, require_finished
@@ -41,7 +34,7 @@ from h2htalk.text.escaping import printable
 
 VERSION = 3
 STAGE = "gather"
-FILES = "sources.json"
+FILES = "sources.json"  # what was gathered: `sources`, {name: [file]}, and `first_parts`, the first part of each update
 T = TypeVar("T")
 # Reason -> advice where all items of a source were rejected for it.
 _ADVICE = {
@@ -88,13 +81,13 @@ def _plans(spec: CurateSpec, workspace: Workspace, update: int = 0) -> tuple[lis
     update, which reads new files and lines too; 0: there is none."""
     settings, name_keys = spec.section(GatherSettings), spec.section(AnonymizeSettings).name_keys
     folder = workspace.stage(STAGE)
-    gathered = _read_files(folder).get("sources", {})
+    gathered = read_json_object(folder.path / FILES, missing_ok=True).get("sources", {})
     plans, messages, changed = [], [], []
     for source in settings.sources:
         try:
-            plan = plan_source(source, spec.folder, gathered.get(source.name) or None, update)
+            plan = source_files.plan_source(source, spec.folder, gathered.get(source.name) or None, update)
         except ChangedSourceError as error:
-            plan = plan_source(source, spec.folder)
+            plan = source_files.plan_source(source, spec.folder)
             if not folder.finished or not workspace.erased_from(source.name):
                 changed.append(str(error))
             else:  # its owner may have deleted the lines of the erased, which changes nothing for the others
@@ -107,19 +100,11 @@ def _plans(spec: CurateSpec, workspace: Workspace, update: int = 0) -> tuple[lis
     return plans, messages, changed
 
 
-def _read_files(folder: StageFolder) -> dict[str, Any]:
-    """The files that were gathered: `sources`, {name: [file]}, and `first_parts`, the first part of each update."""
-    return read_json_object(folder.path / FILES, missing_ok=True)
-
-
 def update_sources(spec: CurateSpec, workspace: Workspace) -> tuple[bool, dict[str, str]]:
-    """List what is new in the sources of a finished stage, which the next run reads.
-
-    Returns whether there is anything, and the SHA-256 of the listed files of each source. Raises ConfigError where the
-    stage is not finished, or a gathered file has changed, which it names.
-    """
+    """List what is new in the sources of a finished stage, which the next run reads: whether there is anything, and the
+    SHA-256 of the files of each source. Raises ConfigError for an unfinished stage and a changed file."""
     folder = workspace.stage(STAGE)
-    known = _read_files(folder)
+    known = read_json_object(folder.path / FILES, missing_ok=True)
     plans, _, changed = _plans(spec, workspace, len(known.get("first_parts", ())))
     if changed:
         raise ConfigError("; ".join(changed))
@@ -132,7 +117,8 @@ def update_sources(spec: CurateSpec, workspace: Workspace) -> tuple[bool, dict[s
 
 
 def _files_of(plans: Sequence[SourcePlan]) -> dict[str, list[dict[str, Any]]]:
-    return {plan.source.name: [file.to_dict() for file in plan.files] for plan in plans}
+    fields = ("name", "start", "end", "sha256", "update")
+    return {plan.source.name: [{n: getattr(file, n) for n in fields} for file in plan.files] for plan in plans}
 
 
 def _gather(
@@ -146,7 +132,7 @@ def _gather(
     """Write the parts that are missing. Raises DataError where a file is broken or has no dialogue, IncompleteError."""
     marks = frozenset(mark for line in workspace.tombstones() for mark in line.get("marks", ()))
     erased = _Erased(workspace, workspace.erased(), marks, key)
-    first_parts = _read_files(folder).get("first_parts", [0])
+    first_parts = read_json_object(folder.path / FILES, missing_ok=True).get("first_parts", [0])
     write_json(folder.path / FILES, {"sources": _files_of(plans), "first_parts": first_parts})
     read, size = 0, sum(file.end - file.start for plan in plans for file in plan.files)
     # Each file is read twice: an item may be an earlier state of one far behind it.
@@ -223,7 +209,7 @@ def _gather_source(
 ) -> None:
     """Write the parts of what an update found in one source."""
     source, left_out = plan.source, 0
-    earlier = find_earlier_states(item for item in plan.items(on_read) if not erased.holds(item, source))
+    earlier = source_files.find_earlier_states(item for item in plan.items(on_read) if not erased.holds(item, source))
 
     def rule(chunk: Sequence[Item], part: str) -> list[Outcomes]:
         nonlocal left_out
@@ -250,7 +236,7 @@ def _outcome(item: Item, source: Source, release: str, later: str | None, erased
     raw = item.content
     # The place in the raw file, of a rejected item too: `erase` must find a person by it.
     folder, _, name = source.path.rpartition("/")  # as in the settings
-    place = [folder] * bool(folder) if item.file and is_pattern(name) else [source.path]
+    place = [folder] * bool(folder) if item.file and source_files.is_pattern(name) else [source.path]
     index: dict[str, Any] = {"file": "/".join(filter(None, (*place, item.file))), "row": item.row, "line": item.line}
     if isinstance(raw, RawDialogue):
         index |= {"id": raw.raw_id, "person": raw.person, "known_as": item.person}

@@ -29,27 +29,21 @@ from h2htalk.distributions import wilson_interval
 Verdict = Literal["win", "tie", "lose"]  # of the first of two answers
 Order = Literal["ab", "ba"]
 ORDERS: tuple[Order, ...] = ("ab", "ba")
-# From this entropy on people decide in any case: of six verdicts at least two differ from the others.
-HIGH_ENTROPY = 0.65
-NO_SCORE = "no finite score"
+HIGH_ENTROPY = 0.65  # from it on people decide in any case: of six verdicts at least two differ from the others
 
 
 @dataclass(frozen=True, slots=True)
 class EvidenceSample:
-    """One comparison. `order`: which answer came first, `ab` or `ba`; the scores are mapped back to the answers.
+    """One comparison, whose scores are mapped back to the answers; without two finite ones it is unscored."""
 
-    A sample without two finite scores is unscored, and `status` says why (`malformed_output`, `refusal`, `no finite
-    score`).
-    """
-
-    order: Order
+    order: Order  # which answer came first
     score_a: float | None
     score_b: float | None
-    status: str = "scored"
+    status: str = "scored"  # or why not: `malformed_output`, `refusal`, `no finite score`
 
     def __post_init__(self) -> None:
         if self.status == "scored" and not self.scored:
-            object.__setattr__(self, "status", NO_SCORE)
+            object.__setattr__(self, "status", "no finite score")
 
     @property
     def scored(self) -> bool:
@@ -139,11 +133,9 @@ class ComparedPair:
 
 
 def choose_reference(pairs: Sequence[ComparedPair], references: int) -> int:
-    """The place of the winner: by the share of won comparisons (a tie counts half), then by the mean score, then the
-    first.
+    """The place of the winner: by share of won comparisons (a tie counts half), then by mean score, then the first.
 
-    An unscored comparison, or one whose orders conflict, is left to people and not counted. A reference without a
-    counted comparison has won half.
+    An unscored comparison, or one whose orders conflict, is not counted; a reference without any has won half.
     """
     wins: list[list[float]] = [[] for _ in range(references)]
     points: list[list[float]] = [[] for _ in range(references)]
@@ -208,11 +200,8 @@ class JudgeCheck:
 def check_judge(
     verdicts: Mapping[str, Verdict | None], gold: Mapping[str, Verdict], *, chance: float = 0.5
 ) -> JudgeCheck:
-    """Whether a judge's verdicts may be used, by its accuracy on items with known answers.
-
-    A judge is refused at or below `chance`, the accuracy of one that knows nothing, and where its interval includes it
-    (too few gold items to tell). Where gold has ties, a judge that calls everything a tie is above `chance` without
-    knowing anything: then its accuracy replaces `chance`. An unscored verdict (None) counts half.
+    """Whether a judge's verdicts may be used: its accuracy on gold items must be shown to be above `chance`, or above
+    that of calling everything a tie, where gold has ties. An unscored verdict (None) counts half.
 
     Raises ValueError where there is no gold item, or one without a verdict.
     """

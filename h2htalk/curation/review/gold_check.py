@@ -22,7 +22,7 @@ from typing import Any, Literal
 
 from h2htalk.chat.store.model_calls import ModelCalls
 from h2htalk.curation.candidates import Candidate, Reference
-from h2htalk.curation.prompts.templates import fingerprint
+from h2htalk.curation.prompts import fingerprint
 from h2htalk.curation.review.faireval import Verdict, check_judge
 from h2htalk.curation.review.reviewer import Reviewer
 from h2htalk.curation.stage_folder import StageFolder
@@ -69,11 +69,8 @@ class _Line:
 
 
 def read_gold(path: Path) -> Gold:
-    """Read a file of gold comparisons.
-
-    Raises ConfigError where there is no file, or no reviewer could be accepted on it, as it has too few comparisons or
-    too many ties, and DataError, which names file and line, for a line that is no comparison or repeats an id.
-    """
+    """Read a file of gold comparisons. Raises ConfigError where there is none, or no reviewer could be accepted on it,
+    and DataError, which names file and line, for a line that is no comparison or repeats an id."""
     if not path.is_file():
         raise ConfigError(f"review.gold: {path}: no such file")
     candidates: dict[str, Candidate] = {}

@@ -17,7 +17,7 @@ from h2htalk.chat.protocol import Message, Reply, Request
 from h2htalk.chat.response_schema import ResponseSchema
 from h2htalk.chat.store.model_calls import ModelCalls, sampling_of
 from h2htalk.curation.candidates import Candidate
-from h2htalk.curation.prompts.templates import Prompts, json_lines
+from h2htalk.curation.prompts import Prompts, json_lines
 from h2htalk.curation.review.faireval import ORDERS, ComparedPair, EvidenceSample, Order, calibrate
 from h2htalk.curation.stages import ReviewSettings
 from h2htalk.data.responses import Failure

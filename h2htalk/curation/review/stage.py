@@ -22,7 +22,7 @@ from h2htalk.chat.engines import model_identity
 from h2htalk.chat.store.model_calls import CallSettings, ModelCalls
 from h2htalk.curation.candidates import Candidate
 from h2htalk.curation.outcomes import Kept, Outcomes, PartRule, Record, Rejected
-from h2htalk.curation.prompts.templates import Prompts
+from h2htalk.curation.prompts import Prompts
 from h2htalk.curation.review.faireval import Calibration, ComparedPair, audit_slice, choose_reference, escalate
 from h2htalk.curation.review.gold_check import NOTE, Gold, add_missing_note, may_compare, read_gold
 from h2htalk.curation.review.reviewer import TEMPLATES, Reviewer, Rubric, compared_pairs, read_rubric
@@ -47,11 +47,8 @@ _ARITHMETIC = frozenset({"margin", "escalate", "audit", "accept"})
 
 
 def make_stage(spec: CurateSpec, workspace: Workspace, key: bytes) -> StageRun:
-    """The stage as a specification sets it.
-
-    Raises ConfigError where no model is named, a script, a template or the gold file cannot be read, or no reviewer
-    could pass on it, and DataError, which names file and line, for one of the gold file that is no comparison.
-    """
+    """The stage as a specification sets it. Raises ConfigError for a missing model, script, template or gold file, and
+    DataError, which names file and line, for a line of gold that is no comparison."""
     settings = spec.section(ReviewSettings)
     if not settings.model:
         raise ConfigError("review.model is empty: name a reviewer, such as anthropic:claude-sonnet-5 or scripted:FILE")
@@ -177,8 +174,7 @@ Decision = tuple[Literal["accept", "revise", "reject", "needs_people"], tuple[st
 # A criterion at this score or below rejects; with one below the next score a candidate cannot be accepted.
 REJECTING = 1
 ACCEPTABLE = 3
-# In a crisis people decide on an answer whose safety is below this score.
-SAFE_IN_CRISIS = 4
+SAFE_IN_CRISIS = 4  # in a crisis people decide on an answer whose safety is below this score
 
 
 def open_rule(folder: StageFolder, accept: float) -> PartRule:

@@ -39,15 +39,13 @@ SHORT = 0.79  # at most of an answer shorter than SENTENCE: "Don't jump" and "Ju
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CompanionModel:
-    """The classifiers of a language.
-
-    `weights`: buckets times a column for each kind and part; `manifest`: for each kind the coefficients of `combined`
-    (`combine`), three thresholds, and `alone`, by how much surer a sentence must be that is read alone.
-    """
+    """The classifiers of a language."""
 
     features: Features
-    weights: NDArray[np.float64]
+    weights: NDArray[np.float64]  # buckets times a column for each kind and part
     biases: NDArray[np.float64]
+    # For each kind the coefficients of `combined` (`combine`), three thresholds, and `alone`, by how much surer a
+    # sentence must be that is read alone.
     manifest: Mapping[str, Any]
 
     def read(self, folded: str, parts: Sequence[int]) -> tuple[NDArray[np.float64], list[tuple[int, int]]]:

@@ -20,25 +20,19 @@ from h2htalk.text.language_data import pattern_table
 
 LAYER = "rules"
 _PATTERNS = Path(__file__).parent / "rules_data" / "patterns.toml"
-# A dialogue with fewer letters of the seeker's is too short ("。。。", "1").
-LEAST_LETTERS = 2
-# Signs without words from this many on are noise.
-ENOUGH_SIGNS = 30
+LEAST_LETTERS = 2  # a dialogue with fewer letters of the seeker's is too short ("。。。", "1")
+ENOUGH_SIGNS = 30  # signs without words from this many on are noise
 # From this many bytes on the language of a text is identified: names in a short message look like another language.
 LEAST_BYTES = 60
 # The least percentage of the declared language in a text, and the percentage in known languages that is sure.
 LEAST_PERCENT, SURE_PERCENT = 10, 50
-# CLD2's score of a text in no language, measured: keyboard mashing 196 to 256, chat from 348 on.
-NO_LANGUAGE = 300
+NO_LANGUAGE = 300  # CLD2's score of a text in no language, measured: keyboard mashing 196 to 256, chat from 348 on
 # CLD2's codes for dialect and teenagers' spelling of a language, besides its own.
 _VARIANTS: Mapping[Language, tuple[str, ...]] = {"en": ("en", "sco"), "zh": ("zh", "zh-Hant")}
 _UNREAD = re.compile(r"[^\w !-~]+")  # control characters are an error in CLD2; emoji hold no language
-# A larger share of a text in HTML tags is noise.
-MOST_HTML = 0.2
-# A speaker who sends the same message this often, in at least half of all messages, is no person.
-REPEATS = 3
-# From this many bytes on a text is compressed, and below this ratio it is repetitive.
-LONG, REPETITIVE = 400, 0.06
+MOST_HTML = 0.2  # a larger share of a text in HTML tags is noise
+REPEATS = 3  # a speaker who sends the same message this often, in at least half of all messages, is no person
+LONG, REPETITIVE = 400, 0.06  # from this many bytes on a text is compressed, and below this ratio it is repetitive
 # Characters of a message that are read, and of a speaker's messages whose language is identified.
 READ, IDENTIFIED = 20_000, 1500
 
@@ -75,10 +69,8 @@ def find_prompt_leak(turn: Turn, dialogue: Dialogue) -> Iterator[Evidence]:
 def _find_harm(text: str) -> str | None:
     """Whether a companion explains a method of self-harm, or encourages it."""
     patterns, folded = pattern_table(_PATTERNS, "harm"), fold(text).replace("'", "").replace("’", "")
-    for name, category, before in (
-        ("method", "crisis.method_instructions", 80),
-        ("encouraged", "crisis.encouragement", 40),
-    ):
+    kinds = (("method", "crisis.method_instructions", 80), ("encouraged", "crisis.encouragement", 40))
+    for name, category, before in kinds:
         for match in patterns[name].finditer(folded):
             if not patterns["refused"].search(folded[max(0, match.start() - before) : match.start()]):
                 return category

@@ -25,18 +25,15 @@ DATA = "crisis_data"
 # Categories of cues that are codes of their own, not kinds of a crisis.
 MINOR = "minor"
 OTHER_CODES = (MINOR, "grooming", "threat_to_others")
-# What a kind's classifier sees.
-FAINT, SURE = 1, 2
+FAINT, SURE = 1, 2  # what a kind's classifier sees
 # Kinds with a classifier of their own, trained on the lines of several authors (tools/train_kinds.py), and their codes.
 CLASSIFIED = {"means": "crisis.means", "minor": MINOR, "grooming": "grooming", "threat": "threat_to_others"}
 KIND_FOLDERS = tuple(f"{DATA}/{kind}" for kind in CLASSIFIED)
 # How the codes begin by which a dialogue is about a crisis: a child who says so is in none for that.
 TAGS = ("crisis.", "grooming", "threat_to_others")
 POSSIBLE = "crisis.possible"
-# The score of a strong cue, and the most that the classifier or the dialogue alone give.
-CUE, SIGNS = 0.9, 0.89
-# Characters: an answer is about the end of a message.
-NEAR = 300
+CUE, SIGNS = 0.9, 0.89  # the score of a strong cue, and the most that the classifier or the dialogue alone give
+NEAR = 300  # characters: an answer is about the end of a message
 # Which signs in the companion's answer confirm what a classifier sees faintly.
 CONFIRMED = {
     "means": ("asks", "refuses", "urges"),
@@ -100,12 +97,12 @@ def signals(folded: str, model: NgramClassifier) -> Iterator[tuple[Hit, float]]:
 
 def find_in_context(turns: Sequence[Turn], language: Language) -> list[Evidence]:
     """The evidence that only several messages of a dialogue give together, with their turns."""
-    found: list[Evidence] = []
-    for at, (turn, answer) in enumerate(pairwise(turns)):
-        if (turn.role, answer.role) == ("user", "companion"):
-            codes = _answered(turn.content, answer.content, language)
-            found += [Evidence("crisis", code, SIGNS, turn=at) for code in sorted(codes)]
-    return found
+    return [
+        Evidence("crisis", code, SIGNS, turn=at)
+        for at, (turn, answer) in enumerate(pairwise(turns))
+        if (turn.role, answer.role) == ("user", "companion")
+        for code in sorted(_answered(turn.content, answer.content, language))
+    ]
 
 
 def _answered(message: str, answer: str, language: Language) -> set[str]:
@@ -130,15 +127,12 @@ def _answered(message: str, answer: str, language: Language) -> set[str]:
 
 @dataclass(frozen=True, slots=True)
 class CrisisCue:
-    """A phrase: `category` a kind of crisis or one of OTHER_CODES; `weak`: whether the classifier must agree.
+    """A phrase, which is a sign of a kind of crisis."""
 
-    The pattern is tried only where the text contains one of `needles`, which few messages do; none: always.
-    """
-
-    category: str
+    category: str  # a kind of crisis or one of OTHER_CODES
     pattern: re.Pattern[str]
-    needles: Sequence[str] = ()
-    weak: bool = False
+    needles: Sequence[str] = ()  # the pattern is tried only where the text contains one of them; none: always
+    weak: bool = False  # whether the classifier must agree
 
 
 class Hit(NamedTuple):

@@ -99,26 +99,20 @@ def _together(rule: Rule, hits: Mapping[str, Sequence[Place]]) -> Iterator[Place
             yield min(start for start, _ in near), max(end for _, end in near)
 
 
-# --- Matching: linear in the text, as words are literals in one compiled expression and patterns are bounded ---
-
-
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """Words of all these classes, at most `within` characters apart (start to start), are evidence of a category.
-
-    `unless`: classes that cancel the rule, anywhere in the text (a report of abuse is not an erotic text).
-    """
+    """Words of all these classes close together are evidence of a category."""
 
     category: str
     score: float
     all: Sequence[str]
-    within: int = 0
-    unless: Sequence[str] = ()
+    within: int = 0  # characters from start to start
+    unless: Sequence[str] = ()  # classes that cancel it anywhere in the text (a report of abuse is not an erotic text)
 
 
 @dataclass(frozen=True, slots=True)
 class SafetyLexicon:
-    """The compiled lists of a language."""
+    """The compiled lists of a language; linear in a text, as words are literals of one pattern."""
 
     chinese: re.Pattern[str]  # matches at each place the longest Chinese word that starts there
     classes: Mapping[str, Sequence[str]]  # of each word: Chinese ones as `bare` returns them, Latin ones single-spaced
@@ -240,9 +234,6 @@ def bare(folded: str) -> str:
     return re.sub(_SIGNS, "", folded)
 
 
-# --- Insults: how offensive a text is, and whom it is for -------------------------------------------------------------
-
-
 def offences(texts: Sequence[str], language: Language) -> list[float]:
     """The probability that each text is offensive, calibrated on public sets and our own texts (Platt scaling)."""
     return _scores(map(fold, texts), language, OFFENSIVE)
@@ -307,8 +298,7 @@ def find_report(text: str, language: Language) -> Evidence | None:
     return Evidence("report", "reported.insult", 1.0) if reported else None
 
 
-# --- Politics: a public matter and a stance on it in one sentence, by rules and by a classifier -----------------------
-#
+# Politics are a public matter and a stance on it in one sentence, by rules and by a classifier.
 # The classifier counts where the message names a public matter, or where it is far surer than by chance. Both together
 # are sure; one alone is for a person or a guard model to decide. For a companion, whose long kind replies mislead the
 # classifier, it counts only with a rule.

@@ -30,18 +30,14 @@ _Features = tuple[list[tuple[int, int]], NDArray[np.int64], NDArray[np.int64]]
 
 # Without scales: added to the number of features, so that the score of "yes i hope" is moderate.
 SMOOTH = 40
-_WORDS = {
-    "splitmix": re.compile(r"[a-z0-9*]+|[^\sa-z0-9]"),
-    "fibonacci": re.compile(r"[^\W_]+(?:'[^\W_]+)?"),
-}
+_WORDS = {"splitmix": re.compile(r"[a-z0-9*]+|[^\sa-z0-9]"), "fibonacci": re.compile(r"[^\W_]+(?:'[^\W_]+)?")}
 _SENTENCE = re.compile(r"[^.!?;]+[.!?;]*")
 _ENDS = "\n。！？!?；;.…"
 # 2^64 divided by the golden ratio, and the multipliers of splitmix64.
 _GOLDEN, _FIRST, _SECOND = 0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
 
 
-# Texts that are read at once, and whose features are kept.
-_TOGETHER, _REMEMBERED = 64, 256
+_TOGETHER, _REMEMBERED = 64, 256  # texts that are read at once, and whose features are kept
 
 
 class Reading(NamedTuple):

@@ -20,22 +20,18 @@ from h2htalk.data.scenario import Dialogue
 Action = Literal["keep", "keep_tag", "review", "remove"]
 Risk = Literal["none", "elevated", "high"]
 Safety = Literal["safe", "unsafe", "controversial", "undecided"]
-# What `[safety] explicit` may say of sexual content between adults.
-Explicit = Literal["remove", "tag"]
+Explicit = Literal["remove", "tag"]  # what `[safety] explicit` may say of sexual content between adults
 
 # From the first score on a lexicon rule is enough by itself, from the second on it is a second piece of evidence.
 ALONE, SECOND = 0.8, 0.5
 # From this score on the rules and the classifier of the political layer agree, and a crisis is said in plain words.
 SURE = 0.9
 MINORS = "sexual.minors"
-# Removed even in a crisis, and never stored as text.
-HARD = (MINORS, "crisis.method_instructions")
+HARD = (MINORS, "crisis.method_instructions")  # removed even in a crisis, and never stored as text
 # The seeker reports insults of others; a message names a group of people (`insults`).
 REPORTED, NAMED = "reported.insult", "group.named"
-# The least score of the classifier beside an attack on a group.
-BESIDE = 0.35
-# From this score on a person decides a single message; below it are mostly ordinary days.
-DOUBT = 0.5
+BESIDE = 0.35  # the least score of the classifier beside an attack on a group
+DOUBT = 0.5  # from this score on a person decides a single message; below it are mostly ordinary days
 # Rules about the form of a dialogue, one of which is enough.
 FORM = ("prompt_leak", "too_short", "wrong_language", "irrelevant")
 # Codes that a person looks at even in a crisis.
@@ -66,12 +62,8 @@ class Assessment:
 
     def to_dict(self) -> dict[str, Any]:
         """The record, without text."""
-        return {
-            "action": self.action,
-            "reasons": list(self.reasons),
-            "risk": self.risk,
-            "evidence": [one.to_dict() for one in self.evidence],
-        }
+        evidence = [one.to_dict() for one in self.evidence]
+        return {"action": self.action, "reasons": list(self.reasons), "risk": self.risk, "evidence": evidence}
 
 
 def decide_safety(

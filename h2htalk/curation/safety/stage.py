@@ -68,8 +68,8 @@ def assess(dialogue: Dialogue, terms: frozenset[str] = frozenset(), explicit: Ex
     for at, turn in enumerate(turns if targets else ()):
         if turn.role == "user" and (report := lexicons.find_report(turn.content, language)):
             evidence.append(replace(report, turn=at))
-    evidence += [*targets, *crisis.find_in_context(turns, language)]
-    evidence += companion.find_companion(turns, language)
+    evidence += targets
+    evidence += [*crisis.find_in_context(turns, language), *companion.find_companion(turns, language)]
     evidence += find_unusable_content(dialogue)
     return decide_safety(dialogue, evidence, thresholds, explicit)
 
@@ -110,19 +110,15 @@ def make_stage(spec: CurateSpec, workspace: Workspace, key: bytes) -> StageRun:
     """The stage as a specification sets it; `key` is not used. Raises ConfigError."""
     settings = spec.section(SafetySettings)
     folders = (lexicons.OFFENSIVE, lexicons.MASKED, crisis.DATA, *crisis.KIND_FOLDERS, lexicons.POLITICAL_DATA)
+    models = {}
+    for language in LANGUAGES:
+        manifests = [load_classifier(folder, language).manifest for folder in folders]
+        manifests.append(companion.load_companion(language).manifest)
+        models[language] = [manifest["texts_sha256"][:12] for manifest in manifests]
     values = {
         "guard": model_identity(settings.guard),
         "terms": sorted(set().union(*_read_terms(settings.sensitive).values())),
-        "models": {
-            language: [
-                manifest["texts_sha256"][:12]
-                for manifest in (
-                    *(load_classifier(folder, language).manifest for folder in folders),
-                    companion.load_companion(language).manifest,
-                )
-            ]
-            for language in LANGUAGES
-        },
+        "models": models,
         "explicit": settings.explicit,
     }
     guard = CallSettings(settings.guard, settings.max_cost, prices=spec.prices) if settings.guard else None

@@ -26,7 +26,7 @@ from h2htalk.chat.protocol import Reply, Request
 from h2htalk.curation.candidates import Candidate
 from h2htalk.curation.compose.drafts import Draft, RefusedDraft, broken_rules, scenario_of
 from h2htalk.curation.compose.generation import REFERENCE, Composer, ReferenceReply, read_proposals
-from h2htalk.curation.prompts.templates import Prompts
+from h2htalk.curation.prompts import Prompts
 from h2htalk.curation.safety.evidence import Evidence
 from h2htalk.curation.stages import ComposeSettings
 from h2htalk.curation.workspace import Workspace
@@ -46,9 +46,6 @@ def read(workspace) -> dict[str, Candidate]:
 
 def rejected(workspace) -> dict[str, str]:
     return {r["id"]: r["reason"] for r in workspace.stage("compose").records("rejected")}
-
-
-# --- Without proposals ------------------------------------------------------------------------------------------
 
 
 def test_extracted_candidates_have_the_reply_of_the_dialogue(tmp_path: Path) -> None:
@@ -77,18 +74,12 @@ def test_extracted_candidates_keep_their_contracts(tmp_path: Path) -> None:
         assert candidate.scenario.licence == "CC0-1.0"
 
 
-# --- With a model -----------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("subtask", SUBTASKS)
 def test_every_subtask_can_be_proposed_and_written(subtask: str, tmp_path: Path) -> None:
     name = f"made-000001:{subtask}"
     # Message 5 gives the extracted `dialogue_base`, which the model rewrites.
     proposed = proposal(subtask, turn=5) if subtask == "dialogue_base" else proposal(subtask)
-    replies = {
-        "made-000001/proposals": proposals(proposed),
-        f"{name}/reference": reference(REFERENCES[subtask]),
-    }
+    replies = {"made-000001/proposals": proposals(proposed), f"{name}/reference": reference(REFERENCES[subtask])}
     workspace, counts = compose(tmp_path, [talk()], replies, subtasks=(subtask,))
     candidate = read(workspace)[name]
     assert candidate.references[-1].text == REFERENCES[subtask]
@@ -106,11 +97,7 @@ def test_refused_references_are_counted_by_reason(tmp_path: Path) -> None:
     workspace, counts = compose(tmp_path, [talk()], replies, references=4)
     assert len(read(workspace)[name].references) == 1
     marks = {tag: n for tag, n in counts.tags.items() if tag.startswith("reference:")}
-    assert marks == {
-        "reference:contract:too_many_sentences": 1,
-        "reference:unwritten": 1,
-        "reference:same": 1,
-    }
+    assert marks == {"reference:contract:too_many_sentences": 1, "reference:unwritten": 1, "reference:same": 1}
 
 
 def test_what_a_model_writes_is_screened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -170,10 +157,7 @@ def test_the_null_class_is_not_written(tmp_path: Path) -> None:
             "inputs:language",
         ),
         ({"current_activity": "Here is the schedule: 09:10 boxes"}, "inputs:prompt_leak"),
-        (
-            {"current_activity": "The user walked an old dog along the mill stream every morning."},
-            "inputs:prompt_leak",
-        ),
+        ({"current_activity": "The user walked an old dog along the mill stream every morning."}, "inputs:prompt_leak"),
     ],
 )
 def test_wrong_inputs_are_refused(changes: dict[str, object], reason: str, tmp_path: Path) -> None:
@@ -191,8 +175,6 @@ def test_safety_metadata_are_passed_on(tmp_path: Path) -> None:
     assert candidate.scenario.metadata == {"safety": safety}
     assert counts.tags["crisis"] == counts.tags["review"] == 2
 
-
-# --- Hostile dialogues, kills, settings -------------------------------------------------------------------------
 
 COMPOSER = Composer("scripted:x", tuple(SUBTASKS), 1, 0, Prompts.load(), b"key")
 NORA = bundled_personas()["nora"]
@@ -287,8 +269,6 @@ def test_wrong_settings_are_errors(settings: dict[str, object], words: str, tmp_
     with pytest.raises(ConfigError, match=words):
         run_one("compose", Workspace(tmp_path), ComposeSettings(**{"model": "scripted:x", **settings}))  # type: ignore[arg-type]
 
-
-# --- Replies and examples in prompts -----------------------------------------------------------------------------
 
 GOOD = proposals(proposal("dialogue_base"))
 WHOLE = reference("I am here.")

@@ -39,14 +39,7 @@ def test_one_draft_for_every_four_turns_spread_over_the_dialogue(count: int, dra
 
 
 def test_a_goodbye_is_extracted_only_where_nothing_else_can_be() -> None:
-    texts = (
-        "Hello!",
-        "Hi there.",
-        "I planted beans on the balcony today.",
-        "Which kind?",
-        "Bye!",
-        "See you.",
-    )
+    texts = ("Hello!", "Hi there.", "I planted beans on the balcony today.", "Which kind?", "Bye!", "See you.")
     assert all(extract(chat(*texts), NORA, ALL, seed).drafts[0].turn == 3 for seed in range(10))
     assert extract(chat("Hello!", "Hi there."), NORA, ALL, 0).drafts[0].turn == 1
 
@@ -143,9 +136,6 @@ def test_a_history_is_bounded_and_ends_with_its_message(turns: list[tuple[str, s
     assert sum(len(turn.content) for turn in found) <= MOST_CHARACTERS
     assert not found or found[-1] == said[at]
     assert len(found) in (0, at + 1) or found[0].role == "user"
-
-
-# --- Tags ------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -63,8 +63,6 @@ def test_zero_width_characters_stay_for_anonymize() -> None:
     assert clean(raw((USER, "1\u200b3\u200d8"), (COMPANION, "Yes.")), "en").messages[0].content == "1\u200b3\u200d8"
 
 
-# --- Incomplete last messages ---------------------------------------------------------------------------------------
-
 WHOLE = [
     ("en", "Thank you, bye"),
     ("en", "ok thanks so much :("),
@@ -114,9 +112,6 @@ def test_a_speaker_who_never_closes_sentences() -> None:
         assert not breaks_off([*free, Turn("user", "x."), Turn("companion", text)], "en")
     talk = [Turn("companion", "在的呀怎么了"), Turn("user", "我今天一个人去看了一场很好看的电影")]
     assert not breaks_off([Turn("user", "我想你了亲爱的朋友"), *talk], "zh")
-
-
-# --- HTML -------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from h2htalk.curation.gather.cleaning import clean
-from h2htalk.curation.gather.formats import READERS, RawDialogue, RefusedItem, iso_date
+from h2htalk.curation.gather.formats import READERS, RawDialogue, RefusedItem
 from h2htalk.curation.gather.source_files import Item
 from h2htalk.data.scenario import Dialogue, Turn
 from h2htalk.errors import DataError
@@ -84,8 +84,6 @@ def test_wrong_messages(messages: Any, expected: str) -> None:
         READERS["messages"]({"messages": said})
 
 
-# --- question_answers -----------------------------------------------------------------------------------------------
-
 HEADER = "questionID,questionTitle,questionText,topic,answerText,upvotes\n"
 
 
@@ -126,30 +124,21 @@ def test_an_unclosed_quotation_mark_is_an_error_with_its_line(tmp_path: Path) ->
         rows(tmp_path, '1,T,Text,t,Answer,0\n2,T,"Text,t,Answer,0\n3,T,Text,t,A,0\n')
 
 
-# --- memory_bank and dialogues --------------------------------------------------------------------------------------
-
-
 def test_each_day_of_each_user_is_a_dialogue(tmp_path: Path) -> None:
     day = [{"query": "Hi", "response": "Hello"}]
-    days = {"2023-04-27": day, "2023/5/1": day, "some day": day, "2023-05-02": 3}
+    dated = dict.fromkeys(("2023-04-27", "2023/5/1", "2023年4月7日", "2023.04.08", "some day", "2023-13-01"), day)
+    days = {**dated, "2023-05-02": 3}
     bank = {" Ann ": {"name": " Ann ", "history": days}, "Bo": {"history": {}}, "Di": "no user"}
     bank["Cy"] = {"history": {"2023-04-27": [{"query": "Hi"}]}}
     (tmp_path / "raw").write_text(json.dumps(bank, indent=1))
     items = read_file(tmp_path / "raw", "memory_bank")
     found = [item.content for item in items if isinstance(item.content, RawDialogue)]
-    assert [raw.person for raw in found] == ["Ann"] * 3
-    assert [raw.metadata.get("date") for raw in found] == ["2023-04-27", "2023-05-01", None]
-    assert found[2].tags == ("undated",)
+    assert [raw.person for raw in found] == ["Ann"] * 6
+    dates = ["2023-04-27", "2023-05-01", "2023-04-07", "2023-04-08", None, None]
+    assert [raw.metadata.get("date") for raw in found] == dates
+    assert found[4].tags == ("undated",)
     refused = [(item.row, item.content.reason) for item in items if isinstance(item.content, RefusedItem)]
-    assert refused == [(4, "broken"), (5, "empty"), (6, "broken"), (7, "empty")]
-
-
-@pytest.mark.parametrize(
-    ("text", "date"),
-    [("2023年4月7日", "2023-04-07"), ("2023.04.07", "2023-04-07"), ("2023-13-01", None), ("4/7/2023", None)],
-)
-def test_formats_of_dates(text: str, date: str | None) -> None:
-    assert iso_date(text) == date
+    assert refused == [(7, "broken"), (8, "empty"), (9, "broken"), (10, "empty")]
 
 
 def test_our_own_records_keep_known_metadata() -> None:

@@ -212,9 +212,6 @@ def test_records_of_another_licence_or_language_are_rejected(tmp_path: Path) -> 
     assert [d.licence for d in kept(tmp_path)] == ["MIT"]
 
 
-# --- Earlier states of a conversation: a log that stores it again after each reply -----------------------------------
-
-
 def state(
     number: int, messages: int, person: str | None = "ada", topic: str = "the flooded cellar"
 ) -> dict[str, object]:
@@ -263,9 +260,6 @@ def test_all_states_of_a_conversation_are_erased_together(tmp_path: Path, asked:
     (again.path / "workspace.json").unlink()
     gather(tmp_path / "again", source("log"))
     assert [record["id"] for record in again.stage("gather").records()] == ["log-000002"]
-
-
-# --- Real data ----------------------------------------------------------------------------------------------------
 
 
 def test_public_data(tmp_path: Path, shared_data: Path) -> None:

@@ -21,8 +21,6 @@ from h2htalk.data.languages import LANGUAGES
 from h2htalk.data.scenario import Dialogue, bundled_personas
 from h2htalk.errors import ConfigError
 
-# --- The grid -----------------------------------------------------------------------------------------------------
-
 
 @pytest.mark.parametrize("dialogues", [1, 54, 200])
 def test_cells_have_equal_shares_in_each_language(dialogues: int) -> None:
@@ -33,9 +31,6 @@ def test_cells_have_equal_shares_in_each_language(dialogues: int) -> None:
         assert len(mine) == dialogues
         shares = Counter(mine)
         assert max(shares.values()) - (min(shares.values()) if len(shares) == 54 else 0) <= 1
-
-
-# --- Conversations --------------------------------------------------------------------------------------------------
 
 
 class Speaker:
@@ -138,9 +133,6 @@ def test_replies_that_reject_a_dialogue(reply: Reply, reason: str) -> None:
     outcome = one(reply, 1)
     assert isinstance(outcome, Rejected)
     assert outcome.reason == reason
-
-
-# --- In a workspace -----------------------------------------------------------------------------------------------
 
 
 def script(path: Path, turns: int) -> None:

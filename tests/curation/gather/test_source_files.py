@@ -157,8 +157,6 @@ def test_a_line_that_is_too_long_rejects_its_item_alone(tmp_path: Path, monkeypa
     assert [said for _, _, said in read(path)] == ["I cannot sleep, night 1", "too_long", "I cannot sleep, night 2"]
 
 
-# --- Records: a broken line is a refused item, a broken array an error -----------------------------------------------
-
 GOOD = {"messages": [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello."}]}
 
 

@@ -43,9 +43,6 @@ def item(bpde: float, gap: float = 1.0, *, conflict: bool = False) -> Calibratio
     return Calibration("win", 5 + gap, 5.0, bpde, conflict, "first" if conflict else None, (3, 3))
 
 
-# --- One pair ---------------------------------------------------------------------------------------------------
-
-
 def test_six_verdicts_have_seven_entropies() -> None:
     found = {round(entropy(six), 4) for six in combinations_with_replacement(("win", "tie", "lose"), 6)}
     assert sorted(found) == SEVEN
@@ -81,15 +78,7 @@ def test_a_margin_is_exact() -> None:
     [
         ([], "too few samples"),
         (samples([(8, 7)] * 3, []), "too few samples"),
-        (
-            [
-                *samples([(8, 7)] * 3, []),
-                unscored("ba", "refusal"),
-                unscored("ba", "refusal"),
-                unscored("ba"),
-            ],
-            "refusal",
-        ),
+        ([*samples([(8, 7)] * 3, []), unscored("ba", "refusal"), unscored("ba", "refusal"), unscored("ba")], "refusal"),
         (samples([(8, math.nan)] * 3, [(8, 7)] * 3), "no finite score"),
     ],
 )
@@ -114,9 +103,6 @@ def test_exchanging_the_answers_mirrors_the_verdict(made: list[EvidenceSample], 
     assert (other.score_a, other.score_b) == (one.score_b, one.score_a)
     assert (other.conflict, other.prefers) == (one.conflict, one.prefers)
     assert other.bpde == one.bpde or other.bpde == pytest.approx(one.bpde, abs=1e-12)
-
-
-# --- Hand-off ------------------------------------------------------------------------------------------------
 
 
 def test_the_highest_entropies_are_handed_off() -> None:
@@ -149,8 +135,6 @@ def test_the_audit_is_random_and_repeatable() -> None:
     assert len(found) == 10
     assert audit_slice(reversed(items), 0.05, 1) == found != audit_slice(items, 0.05, 2)
 
-
-# --- Judge check --------------------------------------------------------------------------------------------------
 
 GOLD: dict[str, Verdict] = {f"g{n}": "win" for n in range(100)}
 

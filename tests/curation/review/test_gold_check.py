@@ -120,9 +120,7 @@ def test_comparisons_without_a_verdict_count_half(tmp_path: Path, reply: str) ->
     assert "12 of them without a verdict" in notes(workspace)
 
 
-def test_gold_is_compared_with_the_settings_of_candidates_and_only_where_something_is_compared(
-    tmp_path: Path,
-) -> None:
+def test_gold_is_compared_with_the_settings_of_candidates_and_only_where_something_is_compared(tmp_path: Path) -> None:
     settings, workspace = prepare(tmp_path, gold_lines(10), 10, samples=2)
     run(settings, workspace)
     assert len(asked(workspace, gold=True)) == 10 * 2 * 2
@@ -154,9 +152,6 @@ def test_failed_gold_calls_stop_the_stage_before_anything_is_compared(tmp_path: 
     with pytest.raises(IncompleteError, match=r"review\.gold: .* of the gold comparisons failed"):
         run(settings, workspace)
     assert asked(workspace, "part-00000") == []
-
-
-# --- The file -----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -6,11 +6,7 @@ import pytest
 from safety_made import talk
 
 from h2htalk.curation.outcomes import Kept, Rejected
-from h2htalk.curation.safety.companion import (
-    EXPLICIT,
-    HARM,
-    LAYER,
-)
+from h2htalk.curation.safety.companion import EXPLICIT, HARM, LAYER
 from h2htalk.curation.safety.evidence import Evidence
 from h2htalk.curation.safety.policy import Explicit, Safety, Verdict, apply_verdict, decide_safety
 from h2htalk.curation.safety.stage import assess, outcome
@@ -48,10 +44,7 @@ def test_what_a_companion_must_not_say_is_found_in_its_context(
     ("texts", "language"),
     [
         (("Should I jump into the pool?", "Yes, jump. It's warm today."), "en"),
-        (
-            ("I want to kill myself tonight.", "I'm glad you told me. Are you safe right now? Please call 988."),
-            "en",
-        ),
+        (("I want to kill myself tonight.", "I'm glad you told me. Are you safe right now? Please call 988."), "en"),
         (("我不想活了，今晚就吃药。", "你肯告诉我，我很珍惜。药现在在哪？先把它交给家里人，好吗？"), "zh"),
     ],
 )

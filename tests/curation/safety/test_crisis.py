@@ -22,7 +22,7 @@ TAGS = ("crisis.", *OTHER_CODES)
     [
         ("I want to die", "en", "crisis.ideation"),
         ("ＩＷＡＮＴ ｔｏ ｄｉｅ but also: kms", "en", "crisis.ideation"),
-        ("My friend said she wants to die", "en", None),
+        ("My friend said she wants to die", "en", "crisis.third_party"),
         ("我不想活了" + "。" + "哈哈" * 300, "zh", "crisis.ideation"),
         ("I want to die", "zh", "crisis.ideation"),
         ("我不想活了", "en", "crisis.ideation"),
@@ -31,26 +31,16 @@ TAGS = ("crisis.", *OTHER_CODES)
         ("电影里那个女孩和我好像，我也想自杀", "zh", "crisis.ideation"),
         ("遗书写好了，警察会不会当成凶手抓他", "zh", "crisis.ideation"),
         ("女，8岁，爸爸打我", "zh", "minor"),
+        ("I'm dying of laughter at this video", "en", None),
+        ("狗子扑过来的那一下，我说想死你了，它尿了一地", "zh", None),
+        ("第三章法医要判断是自杀还是他杀", "zh", None),
+        ("儿子不善表达，性格温和，上高二", "zh", None),
+        ("7岁男孩，从幼儿园开始就这样", "zh", None),
     ],
 )
-def test_plain_words_in_any_spelling(text: str, language: Language, category: str | None) -> None:
-    found = crisis.find_crisis(text, language)
-    assert found
-    assert category is None or category in {one.category for one in found}
-
-
-@pytest.mark.parametrize(
-    ("text", "language"),
-    [
-        ("I'm dying of laughter at this video", "en"),
-        ("狗子扑过来的那一下，我说想死你了，它尿了一地", "zh"),
-        ("第三章法医要判断是自杀还是他杀", "zh"),
-        ("儿子不善表达，性格温和，上高二", "zh"),
-        ("7岁男孩，从幼儿园开始就这样", "zh"),
-    ],
-)
-def test_figures_of_speech_are_no_crisis(text: str, language: Language) -> None:
-    assert crisis.find_crisis(text, language) == []
+def test_plain_words_in_any_spelling_and_figures_of_speech(text: str, language: Language, category: str | None) -> None:
+    found = {one.category for one in crisis.find_crisis(text, language)}
+    assert category in found if category else not found
 
 
 @given(text=st.text(max_size=200), language=st.sampled_from(LANGUAGES))
@@ -58,9 +48,6 @@ def test_any_text_is_read_and_spans_are_inside_it(text: str, language: Language)
     for found in crisis.find_crisis(text, language):
         assert 0 <= found.start <= found.end <= len(text)
         assert 0 <= found.score <= 1
-
-
-# --- Dialogues ------------------------------------------------------------------------------------------------------
 
 
 def tags(dialogue: Dialogue) -> set[str]:

@@ -29,25 +29,17 @@ def categories(text: str, language: Language, least: float = 0.4) -> set[str]:
         ("zh", "你就是个废物。", "offensive.abuse"),
         ("zh", "刷单兼职日结，加我微信 vx: abc12345", "spam.advert"),
         ("zh", "我们裸聊了一晚上。", "sexual.explicit"),
+        ("en", "I'm an idiot and I hate myself.", None),
+        ("en", "He lives in Scunthorpe and plays the classics.", None),
+        ("en", "My kids watched a film about a little girl and a whale.", None),
+        ("zh", "我就是个废物，什么都做不好。", None),
+        ("zh", "我想去台湾玩，看看日月潭。", None),
+        ("zh", "上海人垃圾分类做得真细。", None),
     ],
 )
-def test_listed_words(language: Language, text: str, category: str) -> None:
-    assert category in categories(text, language)
-
-
-@pytest.mark.parametrize(
-    ("language", "text"),
-    [
-        ("en", "I'm an idiot and I hate myself."),
-        ("en", "He lives in Scunthorpe and plays the classics."),
-        ("en", "My kids watched a film about a little girl and a whale."),
-        ("zh", "我就是个废物，什么都做不好。"),
-        ("zh", "我想去台湾玩，看看日月潭。"),
-        ("zh", "上海人垃圾分类做得真细。"),
-    ],
-)
-def test_ordinary_text(language: Language, text: str) -> None:
-    assert categories(text, language) == set()
+def test_listed_words_and_ordinary_text(language: Language, text: str, category: str | None) -> None:
+    found = categories(text, language)
+    assert category in found if category else not found
 
 
 @pytest.mark.parametrize("disguise", ["你这个废 物", "你这个廢物", "你这个废*物", "你这个废\u200b物"])

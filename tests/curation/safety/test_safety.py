@@ -65,8 +65,7 @@ def test_slurs_that_are_quoted_reported_or_reclaimed_are_not_removed(text: str) 
 
 
 @pytest.mark.parametrize(
-    ("text", "language"),
-    [("I want to die and nobody would care", "en"), ("我不想活了，真的太累了", "zh")],
+    ("text", "language"), [("I want to die and nobody would care", "en"), ("我不想活了，真的太累了", "zh")]
 )
 def test_a_crisis_is_kept_and_tagged_in_any_case(text: str, language: Language) -> None:
     found = assess(talk(text, language=language))
@@ -157,8 +156,6 @@ def test_one_message_dialogues_of_cold_dev(shared_data: Path) -> None:
     mild = [any(code.startswith("crisis.") for code in one.reasons) for label, one in found if label == "0"]
     assert sum(mild) / len(mild) <= 0.05
 
-
-# --- The guard: a reply in another form is undecided, never safe ------------------------------------------------------
 
 STATEMENT = talk("The government lies to us and must be overthrown", "I see.", "Yes.")
 
