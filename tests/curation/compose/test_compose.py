@@ -149,13 +149,7 @@ def test_the_null_class_is_not_written(tmp_path: Path) -> None:
     [
         ({"turn": 2}, "inputs:turn"),
         ({"today_schedule": [{"time": t, "activity": "x"} for t in ("10:00", "09:00")]}, "inputs:form"),
-        (
-            {
-                "current_activity": "正在整理书架上的旧书，准备关门回家做饭。",
-                "today_schedule": [{"time": "09:00", "activity": "开门"}],
-            },
-            "inputs:language",
-        ),
+        ({"current_activity": "正在整理书架上的旧书，准备关门回家做饭。"}, "inputs:language"),
         ({"current_activity": "Here is the schedule: 09:10 boxes"}, "inputs:prompt_leak"),
         ({"current_activity": "The user walked an old dog along the mill stream every morning."}, "inputs:prompt_leak"),
     ],
@@ -270,32 +264,18 @@ def test_wrong_settings_are_errors(settings: dict[str, object], words: str, tmp_
         run_one("compose", Workspace(tmp_path), ComposeSettings(**{"model": "scripted:x", **settings}))  # type: ignore[arg-type]
 
 
-GOOD = proposals(proposal("dialogue_base"))
-WHOLE = reference("I am here.")
 BASE = proposal("dialogue_base")
-
-
-def without(name: str) -> str:
-    return proposals({key: value for key, value in BASE.items() if key != name})
 
 
 # Replies that every schema refuses: tests/chat/test_response_schema.py.
 MALFORMED_PROPOSALS = {
-    "cut": GOOD[:-2],
     "another field": json.dumps({"evidence": "x", "proposals": [], "verdict": "accept"}),
     "unknown subtask": proposals({**BASE, "subtask": "smalltalk"}),
-    "no subtask": without("subtask"),
     "turn zero": proposals({**BASE, "turn": 0}),
     "fields of another subtask": proposals({**BASE, "memories": ["x"]}),
     "too many": proposals(*[BASE] * 12),
 }
-MALFORMED_REFERENCES = {
-    "free text": "I am here.",
-    "cut": WHOLE[:-1],
-    "empty reference": reference(""),
-    "a score beside": json.dumps({"evidence": "x", "reference": "a", "score": 5}),
-    "a reply of the other call": NOTHING,
-}
+MALFORMED_REFERENCES = {"text": "I am here.", "empty reference": reference(""), "of the other call": NOTHING}
 
 
 def test_malformed_replies_are_a_failure() -> None:

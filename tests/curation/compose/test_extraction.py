@@ -66,36 +66,27 @@ def test_the_reason_without_a_draft() -> None:
 
 
 REPLY = "That sounds like a long evening, which part of it stays with you now?"
+WORK = "今天在公司又被领导当着大家的面批评了，心里特别难受。"
+HERON = "The heron stood on the roof until it was dark."
 
 
 @pytest.mark.parametrize(
-    ("texts", "turn"),
+    ("language", "text", "reply", "drafts"),
     [
-        (("The heron stood on the roof until it was dark.", REPLY), 1),
-        (("A heron stood here.", REPLY), None),  # seven words are too few
-        (("The heron stood on the roof until it was dark.", "Which roof?"), None),
-        (("Thanks so much for listening to me tonight, take care.", REPLY), None),
-        (
-            ("The heron stood on the roof until it was dark.", "I went through a divorce too, so I know how it feels."),
-            None,
-        ),
+        ("en", HERON, REPLY, 1),
+        ("en", "A heron stood here.", REPLY, 0),  # seven words are too few
+        ("en", HERON, "Which roof?", 0),
+        ("en", "Thanks so much for listening to me tonight, take care.", REPLY, 0),
+        ("en", HERON, "I went through a divorce too, so I know how it feels.", 0),
+        ("zh", WORK, "我也经历过离婚，所以特别明白你现在的这种感受。", 0),
+        ("zh", WORK, "听起来这一天真的很漫长，最难熬的是哪个时候呢？", 1),
     ],
 )
 def test_a_selective_extraction_has_content_and_no_human_life_of_the_companion(
-    texts: tuple[str, ...], turn: int | None
+    language: str, text: str, reply: str, drafts: int
 ) -> None:
-    found = extract(chat(*texts), NORA, ALL, 0, selective=True)
-    assert [draft.turn for draft in found.drafts] == ([turn] if turn else [])
-    assert found.reason == ("" if turn else "no_content")
-
-
-@pytest.mark.parametrize(
-    ("reply", "drafts"),
-    [("我也经历过离婚，所以特别明白你现在的这种感受。", 0), ("听起来这一天真的很漫长，最难熬的是哪个时候呢？", 1)],
-)
-def test_a_chinese_selective_extraction(reply: str, drafts: int) -> None:
-    dialogue = chat("今天在公司又被领导当着大家的面批评了，心里特别难受。", reply, language="zh")
-    assert len(extract(dialogue, NORA, ALL, 0, selective=True).drafts) == drafts
+    found = extract(chat(text, reply, language=language), NORA, ALL, 0, selective=True)
+    assert (len(found.drafts), found.reason) == (drafts, "" if drafts else "no_content")
 
 
 def test_the_history_of_a_selective_extraction_begins_after_such_a_reply() -> None:
@@ -166,19 +157,19 @@ def test_metadata_precede_a_model_and_a_model_precedes_words() -> None:
         tags_of(plain, turns, {**named, "emotion": "??"})
 
 
-def test_complexity_and_interaction_by_the_history() -> None:
-    def tags(*texts: str):
-        return tags_of(talk(), [Turn("user", text) for text in texts])
-
-    assert tags("I am sad.").complexity == "basic"
-    assert tags("I am sad.", "It rains.", "Still.").complexity == "intermediate"
-    assert tags("I am sad.", "Also angry.", "a", "b", "c").complexity == "advanced"
-    assert tags("I am sad.").interaction == "emotional_support"
-    assert tags("It rains here.").interaction == "casual"
-    # What the user feels and what the exchange is for are found apart.
-    assert (tags("I am so excited!").emotion, tags("I am so excited!").interaction) == ("excitement", "casual")
-    assert (tags("What should I do?").emotion, tags("What should I do?").interaction) == (
-        "neutral",
-        "emotional_support",
-    )
-    assert tags("Do you remember the heron?").interaction == "memory"
+@pytest.mark.parametrize(
+    ("texts", "complexity", "interaction", "emotion"),
+    [
+        (("I am sad.",), "basic", "emotional_support", "sadness"),
+        (("I am sad.", "It rains.", "Still."), "intermediate", "emotional_support", "sadness"),
+        (("I am sad.", "Also angry.", "a", "b", "c"), "advanced", "emotional_support", "anger"),
+        (("It rains here.",), "basic", "casual", "neutral"),
+        # What the user feels and what the exchange is for are found apart.
+        (("I am so excited!",), "basic", "casual", "excitement"),
+        (("What should I do?",), "basic", "emotional_support", "neutral"),
+        (("Do you remember the heron?",), "basic", "memory", "neutral"),
+    ],
+)
+def test_tags_by_the_history(texts: tuple[str, ...], complexity: str, interaction: str, emotion: str) -> None:
+    found = tags_of(talk(), [Turn("user", text) for text in texts])
+    assert (found.complexity, found.interaction, found.emotion) == (complexity, interaction, emotion)

@@ -48,66 +48,45 @@ def test_the_longest_message() -> None:
     assert refused(two_megabytes) == ("too_long", {"message": 1, "characters": 2_000_000})
 
 
-def test_messages_in_a_row_become_one() -> None:
-    found = clean(raw((USER, "Hi "), (USER, "there"), (COMPANION, "Hello.")), "en")
-    assert found.messages == (Turn("user", "Hi\nthere"), Turn("companion", "Hello."))
-
-
-def test_control_characters_are_removed_and_counted() -> None:
-    found = clean(raw((USER, "a\u202eb\u2066c\r\nd\re\x1b[2Jf"), (COMPANION, "Hello.\u200f")), "en")
-    assert found.messages[0].content == "abc\nd\ne [2Jf"
+def test_messages_in_a_row_become_one_and_control_characters_are_removed_and_counted() -> None:
+    found = clean(raw((USER, "Hi "), (USER, "a\u202eb\u2066c\r\nd\re\x1b[2Jf"), (COMPANION, "Hello.\u200f")), "en")
+    assert found.messages == (Turn("user", "Hi\nabc\nd\ne [2Jf"), Turn("companion", "Hello."))
     assert found.removed == {"control": 1, "direction": 3}
-
-
-def test_zero_width_characters_stay_for_anonymize() -> None:
+    # Zero-width characters stay for anonymize.
     assert clean(raw((USER, "1\u200b3\u200d8"), (COMPANION, "Yes.")), "en").messages[0].content == "1\u200b3\u200d8"
 
 
-WHOLE = [
-    ("en", "Thank you, bye"),
-    ("en", "ok thanks so much :("),
-    ("zh", "那好吧：（"),
-    ("en", "Take care! Yours, Dr. A"),
-    ("en", "I hope this helps.\n\nRobin, LPC"),
-    ("en", "See https://example.com/page"),
-    ("zh", "好的谢谢"),
-    ("zh", "加油！(ง•̀_•́)ง"),
-    ("zh", "（微笑）我一直都在的哦😊"),
-]
-CUT = [
-    ("en", "I hear you, and I"),
-    ("en", "We could look at your"),
-    ("en", "There are three things:"),
-    ("en", "He said ("),
-    ("zh", "首先，你可以试着每天早点睡，然后慢慢"),
-    ("zh", "我觉得，"),
-    ("zh", "你可以先告诉我：“"),
-]
 BEFORE = {"en": "I see. Tell me more.", "zh": "我明白。说说看。"}
 
 
-def ended(language: Language, text: str) -> list[Turn]:
-    before = BEFORE[language]
-    return [Turn("user", before), Turn("companion", before), Turn("user", before), Turn("companion", text)]
-
-
-@pytest.mark.parametrize(("language", "text"), WHOLE)
-def test_complete_endings(language: Language, text: str) -> None:
-    assert not breaks_off(ended(language, text), language)
-
-
-@pytest.mark.parametrize(("language", "text"), CUT)
-def test_incomplete_endings(language: Language, text: str) -> None:
-    assert breaks_off(ended(language, text), language)
+@pytest.mark.parametrize(
+    ("language", "text", "cut"),
+    [
+        ("en", "Thank you, bye", False),
+        ("en", "ok thanks so much :(", False),
+        ("zh", "那好吧：（", False),
+        ("en", "Take care! Yours, Dr. A", False),
+        ("en", "I hope this helps.\n\nRobin, LPC", False),
+        ("en", "See https://example.com/page", False),
+        ("zh", "好的谢谢", False),
+        ("zh", "加油！(ง•̀_•́)ง", False),
+        ("zh", "（微笑）我一直都在的哦😊", False),
+        ("en", "I hear you, and I", True),
+        ("en", "We could look at your", True),
+        ("en", "There are three things:", True),
+        ("en", "He said (", True),
+        ("zh", "首先，你可以试着每天早点睡，然后慢慢", True),
+        ("zh", "我觉得，", True),
+        ("zh", "你可以先告诉我：“", True),
+    ],
+)
+def test_complete_and_incomplete_endings(language: Language, text: str, cut: bool) -> None:
+    said = [(USER, BEFORE[language]), (COMPANION, BEFORE[language]), (USER, BEFORE[language]), (COMPANION, text)]
+    assert breaks_off([Turn(role, content) for role, content in said], language) == cut
 
 
 def test_a_speaker_who_never_closes_sentences() -> None:
-    free = [
-        Turn("user", "hey"),
-        Turn("companion", "how are you"),
-        Turn("user", "Not well."),
-        Turn("companion", "oh no"),
-    ]
+    free = [Turn("user", "hey"), Turn("companion", "how are you"), Turn("user", "Bad."), Turn("companion", "oh no")]
     for text in ("that is what I was afraid of", "i know,"):
         assert not breaks_off([*free, Turn("user", "x."), Turn("companion", text)], "en")
     talk = [Turn("companion", "在的呀怎么了"), Turn("user", "我今天一个人去看了一场很好看的电影")]

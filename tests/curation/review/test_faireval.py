@@ -105,16 +105,14 @@ def test_exchanging_the_answers_mirrors_the_verdict(made: list[EvidenceSample], 
     assert other.bpde == one.bpde or other.bpde == pytest.approx(one.bpde, abs=1e-12)
 
 
-def test_the_highest_entropies_are_handed_off() -> None:
+def test_items_are_handed_off_by_entropy_conflict_and_failure() -> None:
+    """A fifth of the items was handed off although all samples agreed."""
     items = {"a": item(0.45, 2.0), "b": item(0.45, 1.0), "c": item(0.45, 1.0), "d": item(0.0), "e": item(0.0)}
     assert list(escalate(items, share=0.2)) == ["b"]
     assert list(escalate(items, share=0.4)) == ["b", "c"]
-
-
-def test_an_item_without_entropy_is_not_handed_off() -> None:
-    """A fifth of the items was handed off although all samples agreed."""
-    items = {"a": item(0.45), "b": item(0.0), "c": item(0.0)}
-    assert escalate(items, share=1) == {"a": ("entropy",)}
+    assert list(escalate(items, share=1)) == ["a", "b", "c"]
+    items = {"a": item(0.6931), "b": item(0.0, conflict=True), "c": calibrate([]), "d": item(0.0)}
+    assert escalate(items) == {"a": ("entropy",), "b": ("conflict",), "c": ("unscored",)}
 
 
 @pytest.mark.parametrize(("share", "of", "number"), [(0.5, 3, 2), (0.04, 10, 0), (0.05, 10, 1), (0.15, 10, 2)])
@@ -122,11 +120,6 @@ def test_shares_are_rounded_to_the_nearest(share: float, of: int, number: int) -
     items = {f"i{n}": item(0.45) for n in range(of)}
     assert len(escalate(items, share=share)) == number
     assert len(audit_slice(items, share)) == number
-
-
-def test_high_entropy_conflicts_and_unscored_items_are_handed_off_in_any_case() -> None:
-    items = {"a": item(0.6931), "b": item(0.0, conflict=True), "c": calibrate([]), "d": item(0.0)}
-    assert escalate(items) == {"a": ("entropy",), "b": ("conflict",), "c": ("unscored",)}
 
 
 def test_the_audit_is_random_and_repeatable() -> None:

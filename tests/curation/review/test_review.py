@@ -131,48 +131,32 @@ def test_the_outcome_of_scores(rubric: Rubric, settings: dict, status: str, reas
     assert decide_review(rubric, "dialogue_base", **settings) == (status, reasons)
 
 
-def pair(first: int, second: int, a: float, b: float, *, conflict: bool = False) -> ComparedPair:
-    """References that score `a` and `b` in both orders, or whose first position always wins."""
-    swapped = (b, a) if conflict else (a, b)
-    samples = [EvidenceSample("ab", a, b)] * 2 + [EvidenceSample("ba", *swapped)] * 2
-    return ComparedPair(first, second, tuple(samples), calibrate(samples))
+# In floats 8.1 + 7.9 + 8.2 is another sum than 8.2 + 8.1 + 7.9.
+FLOATS = [(0, 1, 8.1), (0, 2, 7.9), (0, 3, 8.2), (1, 2, 8.2), (1, 3, 7.9), (2, 3, 8.1)]
 
 
 @pytest.mark.parametrize(
-    ("pairs", "chosen"),
+    ("scores", "conflict", "chosen"),
     [
-        ([], 0),
-        ([pair(0, 1, 5, 5), pair(0, 2, 5, 5), pair(1, 2, 5, 5)], 0),
-        ([pair(0, 1, 5, 6), pair(0, 2, 5, 6), pair(1, 2, 5, 6)], 2),
+        ([], None, 0),
+        ([(0, 1, 5, 5), (0, 2, 5, 5), (1, 2, 5, 5)], None, 0),
+        ([(0, 1, 5, 6), (0, 2, 5, 6), (1, 2, 5, 6)], None, 2),
         # The first beat the second, which beat the third.
-        ([pair(0, 1, 8, 7), pair(0, 2, 9, 4, conflict=True), pair(1, 2, 8, 7)], 0),
+        ([(0, 1, 8, 7), (0, 2, 9, 4), (1, 2, 8, 7)], (0, 2), 0),
         # As a tie, the conflict between the first and the fourth would make another one win.
-        (
-            [
-                pair(0, 1, 7, 7),
-                pair(0, 2, 8, 7),
-                pair(0, 3, 9, 4, conflict=True),
-                pair(1, 2, 9, 7),
-                pair(1, 3, 9, 9),
-                pair(2, 3, 7, 7),
-            ],
-            0,
-        ),
-        # In floats 8.1 + 7.9 + 8.2 is another sum than 8.2 + 8.1 + 7.9.
-        (
-            [
-                pair(0, 1, 8.1, 8.1),
-                pair(0, 2, 7.9, 7.9),
-                pair(0, 3, 8.2, 8.2),
-                pair(1, 2, 8.2, 8.2),
-                pair(1, 3, 7.9, 7.9),
-                pair(2, 3, 8.1, 8.1),
-            ],
-            0,
-        ),
+        ([(0, 1, 7, 7), (0, 2, 8, 7), (0, 3, 9, 4), (1, 2, 9, 7), (1, 3, 9, 9), (2, 3, 7, 7)], (0, 3), 0),
+        ([(first, second, equal, equal) for first, second, equal in FLOATS], None, 0),
     ],
 )
-def test_the_share_of_won_comparisons_decides(pairs: list[ComparedPair], chosen: int) -> None:
+def test_the_share_of_won_comparisons_decides(
+    scores: list[tuple[int, int, float, float]], conflict: tuple[int, int] | None, chosen: int
+) -> None:
+    """References that score `a` and `b` in both orders, or in the conflict the same as the first."""
+    pairs = []
+    for first, second, a, b in scores:
+        swapped = (b, a) if (first, second) == conflict else (a, b)
+        samples = [EvidenceSample("ab", a, b)] * 2 + [EvidenceSample("ba", *swapped)] * 2
+        pairs.append(ComparedPair(first, second, tuple(samples), calibrate(samples)))
     assert choose_reference(pairs, 4 if len(pairs) > 3 else 3) == chosen
 
 
@@ -190,12 +174,6 @@ def test_the_escalate_is_a_share_of_candidates(tmp_path: Path) -> None:
     assert counts.tags["people:entropy"] == 2
 
 
-def divided(name: str, gap: int) -> dict[str, object]:
-    """Replies of which one sample of six prefers the second answer, and the others the first by `gap`."""
-    most = scoring(4 + gap, 4)
-    return {f"{name}/ab": [scoring(4, 5), most, most], f"{name}/ba": scoring(4, 4 + gap)}
-
-
 @pytest.mark.parametrize(
     "gaps",
     [
@@ -210,8 +188,10 @@ def test_the_most_doubtful_pair_of_a_candidate_counts(tmp_path: Path, gaps: tupl
     replies: dict[str, object] = {}
     for candidate, of_pairs in zip(found, gaps, strict=True):
         for (one, other), gap in zip(((1, 2), (1, 3), (2, 3)), of_pairs, strict=True):
+            # One sample of six prefers the second answer, and the others the first by the gap.
+            dissent = [scoring(4, 5), *[scoring(4 + gap, 4)] * 2]
             name = f"{candidate.id}/pair-{one}-{other}"
-            replies |= divided(name, gap) if gap else {f"{name}/ab": BETTER, f"{name}/ba": WORSE}
+            replies |= {f"{name}/ab": dissent if gap else BETTER, f"{name}/ba": scoring(4, 4 + gap) if gap else WORSE}
     workspace, _ = run(tmp_path, found, replies, escalate=0.5)
     assert statuses(workspace) == {found[0].id: "accept", found[1].id: "needs_people"}
 
