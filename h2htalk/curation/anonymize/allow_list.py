@@ -12,7 +12,7 @@ from importlib import import_module
 from pathlib import Path
 
 from h2htalk.curation.anonymize.chinese.words import usual
-from h2htalk.curation.anonymize.english.tokens import words
+from h2htalk.curation.anonymize.english.persons import words
 from h2htalk.curation.anonymize.normalization import plain
 from h2htalk.curation.anonymize.spans import Span
 from h2htalk.curation.anonymize.structured.reading import patterns

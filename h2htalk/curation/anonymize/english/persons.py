@@ -1,199 +1,348 @@
-"""Names of persons in English chat: by lists of names, by what is said around them, and by how words are written.
+"""English text as tokens, and which of them are names of persons.
 
 A word is a candidate by its kind: a frequent given name ("josh"), a rarer one ("Bronwyn"), one that is an English word
 or a place too ("Grace", "will"), or one that no list holds and that stands with a capital where English writes none.
-The less the word says by itself, the more the words around it must say.
+The less the word says by itself, the more the words around it must say, and how they are written.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+import unicodedata
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from pathlib import Path
 
-from h2htalk.curation.anonymize.english.tokens import (
-    CAPITAL,
-    COMMON,
-    INITIAL,
-    LOWER,
-    RARE,
-    UPPER,
-    WORD_NAME,
-    Tokens,
-    hint,
-    is_word,
-    words,
-)
 from h2htalk.curation.anonymize.spans import Span
+from h2htalk.text.language_data import read_data, read_lines
+
+_FOLDER = Path(__file__).parent / "words"
+_NEITHER = str.maketrans({"ł": "l", "Ł": "L", "ø": "o", "Ø": "O", "ß": "ss", "æ": "ae", "đ": "d", "ı": "i"})
+WORD_NAME, RARE, COMMON = 1, 2, 3
+LOWER, CAPITAL, UPPER, INITIAL = range(4)
+
+
+@dataclass(frozen=True, slots=True)
+class WordLists:
+    """The lists: folded words (lower-case ASCII letters alone)."""
+
+    given: dict[str, int]  # COMMON, RARE, or WORD_NAME for one that is an English word or a place too
+    surnames: frozenset[str]
+    words: frozenset[str]
+    never: frozenset[str]
+    hints: dict[str, frozenset[str]]
+    known: dict[str, tuple[tuple[str, ...], ...]]  # public and invented people, by their first word
+    works: dict[str, tuple[tuple[str, ...], ...]]  # works, brands, dishes and sayings that hold a name
+
+
+@cache
+def words() -> WordLists:
+    """The lists, read once (about 30 ms)."""
+    raw = {**read_data(_FOLDER / "hints.toml"), **read_data(_FOLDER / "grammar.toml")}
+    hints = {key: frozenset(value.split()) for key, value in raw.items()}
+    names = ("given_rare", "given_common", "words", "given_words", "surnames")
+    rare, common, ordinary, given_words, surnames = (
+        " ".join(read_lines(_FOLDER / f"{name}.txt")).split() for name in names
+    )
+    given = dict.fromkeys(rare, RARE) | dict.fromkeys([*common, *map(folded, hints["given_more"])], COMMON)
+    given |= dict.fromkeys([*given_words, *hints["given_words_more"]], WORD_NAME)
+    given |= dict.fromkeys(given.keys() & hints["named_after_places"].union(ordinary), WORD_NAME)
+    given |= dict.fromkeys(map(folded, hints["given_after_all"]), COMMON)
+    never = hints["never_given"] | hints["makes"]
+    called = (hints["titles"] | hints["kin"]) - {"nan", "nana", "pal", "sis"}
+    for word in never | (hints["places"] - hints["named_after_places"]) | called:
+        given.pop(word, None)
+    known, works = _phrases(raw["known_people"]), _phrases("\n".join(read_lines(_FOLDER / "works.txt")))
+    return WordLists(given, frozenset(surnames) - never, never.union(ordinary), never, hints, known, works)
+
+
+def _phrases(text: str) -> dict[str, tuple[tuple[str, ...], ...]]:
+    """Names of one or several words, parted by `|` or line ends, by their first word; the longest first."""
+    found: dict[str, list[tuple[str, ...]]] = {}
+    for entry in re.split(r"[|\n]", text):
+        if parts := tuple(map(folded, entry.split())):
+            found.setdefault(parts[0], []).append(parts)
+    return {word: tuple(sorted(each, key=len, reverse=True)) for word, each in found.items()}
+
+
+def hint(key: str) -> frozenset[str]:
+    """One of the small sets of words of hints.toml and grammar.toml, by its name there."""
+    return words().hints[key]
+
+
+def is_word(word: str) -> bool:
+    """Whether English has it as a word, by the list or by how it ends ("explosive", and not the surname "Manning")."""
+    lists = words()
+    if word in lists.words:
+        return True
+    named = word in lists.surnames or word in lists.given
+    return len(word) > 6 and not named and word.endswith(tuple(hint("endings")))
+
+
+def folded(word: str) -> str:
+    """Lower-case ASCII letters where there are such: Zoë is zoe, O'Malley omalley; other letters stay."""
+    if not word.isascii():
+        parts = unicodedata.normalize("NFKD", word.translate(_NEITHER))
+        word = "".join(c for c in parts if not unicodedata.combining(c))
+    return re.sub("['’-]", "", word.lower())
+
+
+# --- A text as tokens with what the rules ask of each ---
+
+# Letters, with an apostrophe or a hyphen only between letters: O'Malley, Hye-jin, don't.
+_TOKEN = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
+# Between two words of one sentence stands nothing but these. Digits stay in it, but what they count starts nothing.
+_INNER = frozenset(" ,;&/'’()-–_*~\t0123456789#@+")
+_POSSESSIVE = ("'s", "’s", "'S", "’S")
+_SHORTENED = tuple(mark + part for mark in "'’" for part in ("ll", "re", "ve", "d", "m", "t"))
+_ARTICLED = re.compile(r"(?:al-|el-|d['’]|de-)[A-Z]")  # al-Rashid, d'Angelo
+_GLUE = frozenset("@_/\\")  # part of an address in the net, not of a sentence
+_JOINED = re.compile(r"(?!Mc|Mac|De|La|Le|Di|Van|O['’])[^-]*[a-z][A-Z][^-]*")  # "RelationshipsGoneRight"
+# How Korean given names are written: Hye-jin, Soo-Ah.
+_KOREAN = re.compile(r"[A-Z][a-z]{1,4}-[A-Za-z][a-z]{1,4}")
+
+
+class Tokens:
+    """The words of a text, lists of one length: place i speaks of word i. Linear in the text's length."""
+
+    def __init__(self, text: str, taken: Sequence[Span] = ()) -> None:
+        """Words within `taken`, and those of known people and of works, are blocked."""
+        self.text = text
+        self.starts: list[int] = []
+        self.ends: list[int] = []  # without a possessive 's
+        self.words: list[str] = []  # folded
+        self.kinds: list[int] = []  # what the lists of given names say; 0 where they do not hold it
+        self.shapes: list[int] = []
+        self.opens: list[bool] = []  # first of its sentence
+        self.possessive: list[bool] = []
+        self.spaced: list[bool] = []  # nothing but one space between this word and the one before
+        self.blocked: list[bool] = []  # part of other personal data, of a title, of a known name
+        before, title = 0, False
+        for match in _TOKEN.finditer(text):
+            start, end = match.span()
+            possessive = match[0].endswith(_POSSESSIVE) and len(match[0]) > 2
+            raw = match[0][:-2] if possessive else match[0]
+            gap = text[before:start] if start - before < 12 else "\n"
+            word, kind = _read(raw)
+            if (raw[0].islower() and not _ARTICLED.match(raw)) or _JOINED.fullmatch(raw):
+                shape = LOWER
+            else:
+                shape = INITIAL if len(raw) == 1 else UPPER if raw.isupper() else CAPITAL
+            self.starts.append(start)
+            self.ends.append(start + len(raw))
+            self.words.append(word)
+            self.kinds.append(kind)
+            self.shapes.append(shape)
+            # A point after "Dr" ends nothing.
+            inner = all(c in _INNER for c in gap) or (title and gap in (". ", "."))
+            self.opens.append(before == 0 or not inner)
+            self.possessive.append(possessive)
+            self.spaced.append(gap == " " or (title and gap == ". "))
+            glued = text[start - 1 : start] in _GLUE or text[end : end + 1] in _GLUE
+            self.blocked.append(glued or raw.lower().endswith(_SHORTENED))
+            before, title = end, word in hint("titles") or word == "st"
+        self.block(taken)
+        lists = words()
+        for index, word in enumerate(self.words):
+            before_it = self.word(index - 1)
+            if before_it in lists.hints["kin"] or (before_it == "is" and self.word(index - 2) == "name"):
+                continue  # "my name is Tom Hanks", "my aunt Alexa"
+            for name in (*lists.known.get(word, ()), *lists.works.get(word, ())):
+                if tuple(self.words[index : index + len(name)]) == name:
+                    self.blocked[index : index + len(name)] = [True] * len(name)
+                    break
+
+    def __len__(self) -> int:
+        return len(self.words)
+
+    def word(self, index: int) -> str:
+        """The folded word at a place; empty before the first and after the last."""
+        return self.words[index] if 0 <= index < len(self.words) else ""
+
+    def gap(self, index: int) -> str:
+        """What stands between a word and the one before it (of a long stretch the last characters)."""
+        before = self.ends[index - 1] if index else 0
+        return self.text[max(before, self.starts[index] - 12) : self.starts[index]]
+
+    def after(self, index: int) -> str:
+        """The three characters that follow a word."""
+        return self.text[self.ends[index] : self.ends[index] + 3]
+
+    def same_clause(self, index: int) -> bool:
+        """No mark and no line end stands between the word and the one before it."""
+        return 0 < index < len(self.words) and not self.opens[index] and "," not in self.gap(index)
+
+    def block(self, spans: Iterable[Span]) -> None:
+        """Words that lie in a span are nobody's name from now on."""
+        for span in spans:
+            first, last = bisect_right(self.ends, span.start), bisect_left(self.starts, span.end)
+            self.blocked[first:last] = [True] * (last - first)
+
+
+@lru_cache(maxsize=65_536)
+def _read(raw: str) -> tuple[str, int]:
+    """A word folded, and its kind. Of a word with a hyphen the parts are asked: Jean-Luc is a name, Self-Help none."""
+    lists = words()
+    word = folded(raw)
+    kind = lists.given.get(word, 0)
+    if not kind and len(word) > 4 and word.endswith("s") and lists.given.get(word[:-1]) == COMMON:
+        # "sarahs mom": a possessive in a hurry, unless it is a word or a surname ("williams").
+        kind = 0 if is_word(word) or word in lists.surnames else RARE
+    if not kind and len(word) > 4 and word[-1] == word[-2] and word not in lists.words:
+        # "jaydenn", "sarahhh": a name drawn out.
+        kind = min(RARE, lists.given.get(word.rstrip(word[-1]) + word[-1], 0))
+    if kind or "-" not in raw:
+        return word, kind
+    parts = [folded(part) for part in raw.split("-") if part]
+    if parts and parts[0] in hint("kin"):
+        return parts[0], 0  # brother-in-law
+    if all(is_word(part) or len(part) == 1 for part in parts):
+        return parts[-1] if is_word(parts[-1]) else word, 0
+    kinds = [lists.given.get(part, 0) for part in parts]
+    if _KOREAN.fullmatch(raw):
+        return word, COMMON
+    if kinds[0] >= RARE or (kinds[0] and parts[-1] in lists.surnames):
+        return word, max(RARE, kinds[0])
+    return word, 0
+
+
+# --- Names of persons ---
 
 # Announced, in a list, likely.
 CUED, LISTED, LIKELY = 0.9, 0.8, 0.6
-# Before an unknown word in capitals they speak of a place or a language: "my flight to Galway was late".
-_BEFORE_PLACES = frozenset(["at", "from", "in", "into", "nova", "of", "to"])
-_SAID_OF_ANYTHING = frozenset(["&", "also", "always", "and", "even", "just", "never", "or", "still"])
 _VERBAL = ("s", "ed", "ing", "nt", "ly", "in", "er")
+_SAID_OF_ANYTHING = frozenset(["&", "also", "always", "and", "even", "just", "never", "or", "still"])
+# "Forty-one", folded.
+_NUMBER = re.compile("(?:twen|thir|for|fif|six|seven|eigh|nine)ty(?:one|two|three|four|five|six|seven|eight|nine)?")
 
 
 def find_persons(tokens: Tokens) -> list[Span]:
     """Spans of PERSON in a text's words, those that `tokens` blocks left out; in order, none overlap.
 
-    A form of address is part of the name ("Mr Henderson", "aunt debbie"); a possessive 's is not.
-    Names of animals are blocked in `tokens`.
+    A form of address is part of the name ("Mr Henderson", "aunt debbie"); a possessive 's is not. Words that name
+    animals ("my dog Max", "a puppy named Bo") are blocked in `tokens`.
     """
-    return list(_spans(tokens, _starts(tokens)))
-
-
-def _starts(tokens: Tokens) -> dict[int, float]:
-    """Words that are names, with how sure that is: each judged alone, then by the others."""
-    pets = _pets(tokens)
+    pets = set()
     for index, word in enumerate(tokens.words):
-        tokens.blocked[index] |= word in pets
-    starts = {
-        index: score
-        for index in range(len(tokens))
-        if not tokens.blocked[index] and (score := name_score(tokens, index))
-    }
-    # A name that was told stays one: "Thandi" after "my name is Thandi", "will" never.
-    told = {tokens.words[index] for index in starts if len(tokens.words[index]) > 2} - hint("months")
-    for index, word in enumerate(tokens.words):
-        if word in told and not tokens.blocked[index]:
-            inside = tokens.shapes[index] == CAPITAL and not tokens.opens[index]
-            if inside or not is_word(word):
-                starts.setdefault(index, LIKELY)
-    return starts
-
-
-def _pets(tokens: Tokens) -> set[str]:
-    """Names that a text gives to animals: "my dog Max", "a puppy named Bo"."""
-    named = set()
-    for index, word in enumerate(tokens.words):
-        if word in words().hints["pets"]:
+        if word in hint("pets"):
             after = index + 1
             while tokens.word(after) in ("named", "called", "is", "was", "name", "names"):
                 after += 1
             if after < len(tokens) and (tokens.shapes[after] == CAPITAL or tokens.words[after] in words().given):
-                named.add(tokens.words[after])
-    return named - {"my", "the", "and", "i"}
-
-
-def _spans(tokens: Tokens, starts: dict[int, float]) -> Iterator[Span]:
-    """From each name to its last word: given names, initials, particles and surnames, with its form of address."""
+                pets.add(tokens.words[after])
+    tokens.blocked = [no or word in pets for no, word in zip(tokens.blocked, tokens.words, strict=True)]
+    free = [index for index, no in enumerate(tokens.blocked) if not no]
+    starts = {index: score for index in free if (score := name_score(tokens, index))}
+    # A name that was told stays one: "Thandi" after "my name is Thandi", "will" never.
+    told = {tokens.words[index] for index in starts if len(tokens.words[index]) > 2} - hint("months")
+    for index in free:
+        inside = tokens.shapes[index] == CAPITAL and not tokens.opens[index]
+        if tokens.words[index] in told and (inside or not is_word(tokens.words[index])):
+            starts.setdefault(index, LIKELY)
+    spans = []
     reached = 0
     for index in sorted(starts):
         if index < reached:
             continue
         reached = index + 1
-        while reached < len(tokens) and (step := _goes_on(tokens, reached)):
-            reached += step
-        titled = index > 0 and tokens.spaced[index] and _is_title(tokens, index - 1)
-        last = tokens.ends[reached - 1]
-        if tokens.shapes[reached - 1] == INITIAL and tokens.text[last : last + 1] == ".":
-            last += 1
-        yield Span(tokens.starts[index - titled], last, "PERSON", starts[index])
+        while reached < len(tokens) and _goes_on(tokens, reached):
+            reached += 1
+        first, last, title = tokens.starts[index], tokens.ends[reached - 1], tokens.word(index - 1)
+        written = tokens.shapes[index - 1] != LOWER or title in hint("plain_titles")
+        if written and tokens.spaced[index] and title in hint("titles"):
+            first = tokens.starts[index - 1]
+        last += tokens.shapes[reached - 1] == INITIAL and tokens.text.startswith(".", last)
+        spans.append(Span(first, last, "PERSON", starts[index]))
+    return spans
 
 
-def _is_title(tokens: Tokens, index: int) -> bool:
-    """Whether a word is a form of address."""
-    word = tokens.words[index]
-    written = tokens.shapes[index] != LOWER or word in hint("plain_titles")
-    return word in words().hints["titles"] and written and not tokens.blocked[index]
-
-
-def _goes_on(tokens: Tokens, index: int) -> int:
-    """Whether a word still belongs to the name that ends before."""
-    pointed = tokens.gap(index) == ". " and tokens.shapes[index - 1] == INITIAL
-    if tokens.possessive[index - 1] or tokens.blocked[index] or not (pointed or tokens.gap(index) in (" ", "-")):
-        return 0
+def _goes_on(tokens: Tokens, index: int) -> bool:
+    """Whether a word still belongs to the name that ends before: a given name, an initial, a surname."""
     lists = words()
     word, shape, kind = tokens.words[index], tokens.shapes[index], tokens.kinds[index]
+    pointed = tokens.gap(index) == ". " and tokens.shapes[index - 1] == INITIAL
+    if tokens.blocked[index] or not (pointed or tokens.gap(index) in (" ", "-")):
+        return False
     if tokens.shapes[index - 1] != LOWER:
         if shape == INITIAL:
-            return int(word != "i")
-        no_name = shape == LOWER or word in lists.never or word in hint("stop")
-        return int(not no_name and (word in lists.surnames or kind > 0 or word not in lists.words))
-    if shape != LOWER or is_word(word) or len(word) < 3:
-        return 0
-    # "jason kolvik" after a frequent given name inside a sentence, whatever the second word is.
-    named = tokens.kinds[index - 1] == COMMON and len(word) > 4 and not tokens.opens[index]
-    strange = named and word not in lists.never and word[-1] != word[-2] and not word.endswith(_VERBAL)
-    return int(word in lists.surnames or (kind == COMMON and len(word) > 3) or strange)
-
-
-# --- How sure it is that a word is a person's name, or the first word of one ---
-
-# "Forty-one", folded.
-_NUMBER = re.compile("(?:twen|thir|for|fif|six|seven|eigh|nine)ty(?:one|two|three|four|five|six|seven|eight|nine)?")
+            return word != "i"
+        known = word in lists.surnames or kind > 0 or word not in lists.words
+        return known and shape != LOWER and word not in hint("stop")
+    if shape != LOWER or is_word(word):
+        return False
+    # "jason kolvik" after a frequent given name, whatever the second word is.
+    strange = tokens.kinds[index - 1] == COMMON and len(word) > 4 and not word.endswith(_VERBAL)
+    return word in lists.surnames or kind == COMMON or strange
 
 
 def name_score(tokens: Tokens, index: int) -> float:
     """How sure a word is a person's name or its first word; 0 for none."""
-    lists = words()
-    word, shape, kind = tokens.words[index], tokens.shapes[index], tokens.kinds[index]
+    lists, hints = words(), words().hints
+    word, shape, kind, before = tokens.words[index], tokens.shapes[index], tokens.kinds[index], tokens.word(index - 1)
     if (
         len(word) < 2
         or _NUMBER.fullmatch(word)
         or word in lists.never
-        or word in lists.hints["kin"]
-        or (word in lists.hints["titles"] and not kind)
+        or word in hints["kin"]
+        or (word in hints["titles"] and not kind)
+        or before in hints["media_before"]
     ):
-        return 0.0
-    if tokens.word(index - 1) in lists.hints["media_before"]:
         return 0.0
     if score := cue_score(tokens, index, word, shape, kind):
         return score
-    if shape in (CAPITAL, UPPER) and not names_thing(tokens, index):
+    if shape in (CAPITAL, UPPER):
         return _with_capital(tokens, index, word, shape, kind)
-    return _in_lower_case(tokens, index, word, kind) if shape == LOWER else 0.0
-
-
-def names_thing(tokens: Tokens, index: int) -> bool:
-    """Whether a capitalised word is part of a thing's or a place's name: Paris, Christmas Day, Rose Street."""
-    hints = words().hints
-    word, before, after = tokens.words[index], tokens.word(index - 1), tokens.word(index + 1)
-    if before in hints["place_fronts"] or word in hints["place_fronts"]:
-        return True
-    if word in hints["places"] and (before in hints["place_before"] or before in ("from", "to", "of", "at", "into")):
-        return True
-    joined = index + 1 < len(tokens) and tokens.spaced[index + 1] and not tokens.possessive[index]
-    # "told Anna street ...", "with Soo-ah Park": a given name before a word in small letters, or before a surname.
-    named = tokens.kinds[index] >= RARE and joined
-    named = named and (tokens.shapes[index + 1] == LOWER or (after in words().surnames and before not in hint("sites")))
-    return joined and after in hints["thing_after"] and not named
+    # In lower case a frequent given name says enough by itself; a rarer one needs a verb of people or a surname.
+    if kind < RARE or before in hints["before_a_type"]:
+        return 0.0
+    shown = acts_as_person(tokens, index) or (before in hints["person_before"] and not tokens.opens[index])
+    if kind == COMMON and len(word) > 3:
+        return LISTED if shown or tokens.possessive[index] else LIKELY
+    if kind == COMMON:
+        return LIKELY if shown and before not in hints["articles"] else 0.0
+    told = before in hints["sure_before"] and not tokens.opens[index]
+    return LIKELY if len(word) > 3 and (told or tokens.word(index + 1) in hints["sure_verbs"]) else 0.0
 
 
 def _with_capital(tokens: Tokens, index: int, word: str, shape: int, kind: int) -> float:
+    """How sure a capitalised word is a name without a cue."""
     hints = words().hints
-    before = "" if tokens.opens[index] else tokens.word(index - 1)
+    before, after = "" if tokens.opens[index] else tokens.word(index - 1), tokens.word(index + 1)
+    last = tokens.word(index - 1)
+    if word in hints["places"] and (last in hints["place_before"] or last in ("from", "to", "of", "at", "into")):
+        return 0.0
+    # A thing's name (Christmas Day, Rose Street); not "told Anna street ...", "with Soo-ah Park".
+    thing = after in hints["thing_after"] and tokens.spaced[index + 1] and not tokens.possessive[index]
+    if thing and kind >= RARE:
+        thing = tokens.shapes[index + 1] != LOWER and (after not in words().surnames or last in hints["sites"])
+    if thing or last in hints["place_fronts"] or word in hints["place_fronts"]:
+        return 0.0
     if (shape == UPPER and (len(word) < 4 or kind != COMMON)) or (kind != WORD_NAME and before in ("the", "a", "an")):
         return 0.0
     if kind == COMMON:
         return LISTED
-    if kind == WORD_NAME:
-        return _word_name(tokens, index, word, before)
-    full = _begins_full_name(tokens, index)
+    full, acts = _begins_full_name(tokens, index), acts_as_person(tokens, index)
+    if kind == WORD_NAME:  # Grace, May, Frank, Jordan
+        dated = tokens.after(index).lstrip()[:1].isdigit()
+        if word in hints["months"] and (before in hints["month_before"] or dated):
+            return 0.0
+        if full or is_greeted(tokens, index):
+            return LISTED
+        if before and word not in hints["places"]:
+            acts = acts or before in hints["person_before"] or tokens.possessive[index]
+        return LISTED if acts and before not in hints["articles"] else 0.0
     if kind == RARE:
-        shown = not tokens.opens[index] or full or tokens.possessive[index] or acts_as_person(tokens, index)
+        shown = not tokens.opens[index] or full or tokens.possessive[index] or acts
         return LISTED if shown and len(word) > 2 else 0.0
-    if is_word(word) or word in hints["places"] or before in hint("articles"):
+    if is_word(word) or word in hints["places"] or before in hints["articles"]:
         return 0.0
     told = before in hints["sure_before"] or (before == "dear" and is_greeted(tokens, index))
-    acts = tokens.same_clause(index + 1) and tokens.word(index + 1) in hints["sure_verbs"]
-    there = tokens.opens[index] or before in hints["place_before"] or before in _BEFORE_PLACES
-    anything = tokens.word(index + 1) in _SAID_OF_ANYTHING
-    acts = acts or (acts_as_person(tokens, index) and not there and not anything)
-    return LIKELY if full or told or acts else 0.0
-
-
-def _word_name(tokens: Tokens, index: int, word: str, before: str) -> float:
-    """A word that is a name too: Grace, May, Frank, Jordan."""
-    dated = tokens.after(index).lstrip()[:1].isdigit()
-    if word in hint("months") and (before in hint("month_before") or dated):
-        return 0.0
-    if _begins_full_name(tokens, index) or is_greeted(tokens, index):
-        return LISTED
-    shown = acts_as_person(tokens, index)
-    if before and before not in hint("articles") and word not in words().hints["places"]:
-        shown = shown or before in words().hints["person_before"] or tokens.possessive[index]
-    return LISTED if shown and before not in hint("articles") else 0.0
+    sure = tokens.same_clause(index + 1) and after in hints["sure_verbs"]
+    # Before an unknown word they speak of a place or a language: "my flight to Galway was late".
+    there = tokens.opens[index] or before in ("at", "from", "in", "into", "nova", "of", "to")
+    return LIKELY if full or told or sure or (acts and not there and after not in _SAID_OF_ANYTHING) else 0.0
 
 
 def _begins_full_name(tokens: Tokens, index: int) -> bool:
@@ -202,29 +351,11 @@ def _begins_full_name(tokens: Tokens, index: int) -> bool:
     if after >= len(tokens) or not tokens.spaced[after] or tokens.shapes[after] != CAPITAL or tokens.blocked[after]:
         return False
     lists = words()
-    first, second, kind = tokens.words[index], tokens.words[after], tokens.kinds[index]
-    if is_word(second) and second not in lists.surnames:
-        return False
-    if kind < RARE and (second in lists.hints["thing_after"] or (is_word(first) and not kind)):
-        return False
-    known = second in lists.surnames or tokens.kinds[after] >= RARE or kind >= RARE
-    strange = not is_word(first) and not is_word(second) and second not in lists.hints["places"]
-    return known or (first in lists.surnames and strange)
-
-
-def _in_lower_case(tokens: Tokens, index: int, word: str, kind: int) -> float:
-    """A frequent given name says enough by itself; a rarer one needs a verb of people or a surname at its side."""
-    hints = words().hints
-    before = tokens.word(index - 1)
-    if kind < RARE or before in hint("before_a_type"):
-        return 0.0
-    shown = acts_as_person(tokens, index) or (before in hints["person_before"] and not tokens.opens[index])
-    if kind == COMMON and len(word) > 3:
-        return LISTED if shown or tokens.possessive[index] else LIKELY
-    if kind == COMMON:
-        return LIKELY if shown and before not in hint("articles") else 0.0
-    told = before in hints["sure_before"] and not tokens.opens[index]
-    return LIKELY if len(word) > 3 and (told or tokens.word(index + 1) in hints["sure_verbs"]) else 0.0
+    first, second = tokens.words[index], tokens.words[after]
+    if second in lists.surnames or is_word(second):
+        return second in lists.surnames
+    strange = first in lists.surnames and not is_word(first) and second not in lists.hints["places"]
+    return strange or max(tokens.kinds[index], tokens.kinds[after]) >= RARE
 
 
 # --- What stands beside a word as a cue of a name: titles, relatives, introductions, actions ---
@@ -234,20 +365,36 @@ def cue_score(tokens: Tokens, index: int, word: str, shape: int, kind: int) -> f
     """How sure the words before a word make it a name; 0 where they say nothing."""
     if not index or tokens.opens[index] or word in hint("stop"):
         return 0.0
-    lists = words()
+    lists, hints = words(), words().hints
     capital = shape in (CAPITAL, UPPER)
+    known = kind >= RARE or word in lists.surnames
     before = tokens.word(index - 1)
-    if _is_told(tokens, index, named=capital or kind > 0):
-        third = tokens.word(index - 3)
-        written = capital and before != "me"
-        if written or kind or (before != "me" and not is_word(word) and third not in ("file", "user", "the")):
-            return CUED
-    titled = before in lists.hints["titles"] and tokens.spaced[index]
-    if titled and (score := _after_title(tokens, index, kind, capital)):
-        return score
-    if before in lists.hints["kin"] and _is_possessed(tokens, index - 1):
-        return _after_kin(tokens, index, word, kind, capital)
-    return 0.0
+    told = _is_told(tokens, index, named=capital or kind > 0)
+    if told and (kind or (before != "me" and (capital or not is_word(word)))):
+        return CUED
+    if before in hints["titles"] and tokens.spaced[index]:
+        plain = before in hints["plain_titles"]
+        if capital and (tokens.shapes[index - 1] != LOWER or plain):
+            if known or kind or not is_word(word):
+                return CUED
+        elif before in ("mr", "mrs") and len(word) > 3 and not is_word(word) and tokens.gap(index) in (" ", ". "):
+            return LIKELY
+        elif plain and known and not is_word(word):
+            return LISTED
+    if before not in hints["kin"] or tokens.gap(index).strip(" ,'-"):
+        return 0.0
+    # My friend, her husband, this guy: a possessive or demonstrative before the word for a person.
+    for back in range(index - 2, max(-1, index - 6), -1):
+        if tokens.words[back] in hints["pointers"] or tokens.possessive[back]:
+            break
+        if tokens.words[back] not in hints["kin_adjectives"] | hints["kin"]:
+            return 0.0
+    else:
+        return 0.0
+    if capital:
+        return CUED if kind or not is_word(word) else 0.0
+    acts = kind == WORD_NAME and word not in ("will", "may", "can") and acts_as_person(tokens, index)
+    return LISTED if acts or kind >= RARE or (known and not is_word(word)) else 0.0
 
 
 def _is_told(tokens: Tokens, index: int, named: bool) -> bool:
@@ -258,42 +405,10 @@ def _is_told(tokens: Tokens, index: int, named: bool) -> bool:
     if before == "be":
         return second == "will" and third in ("name", "names")
     if before == "called":
-        return second in hint("somebody") or (third in words().hints["kin"] and named)
+        return second in hint("somebody") or (third in hint("kin") and named)
     if before == "me":
         return second in ("call", "calls", "called") and tokens.same_clause(index)
     return named and (before == "named" or (before == "by" and second in ("go", "goes", "going")))
-
-
-def _after_title(tokens: Tokens, index: int, kind: int, capital: bool) -> float:
-    lists = words()
-    word, title = tokens.words[index], tokens.words[index - 1]
-    known = kind >= RARE or word in lists.surnames
-    if capital and (tokens.shapes[index - 1] != LOWER or title in hint("plain_titles")):
-        return CUED if known or kind or not is_word(word) else 0.0
-    if title in ("mr", "mrs") and len(word) > 3 and not is_word(word) and tokens.gap(index) in (" ", ". "):
-        return LIKELY
-    return LISTED if title in hint("plain_titles") and known and not is_word(word) else 0.0
-
-
-def _is_possessed(tokens: Tokens, index: int) -> bool:
-    """Whether a word for a person has a possessive or demonstrative before it: my friend, her husband, this guy."""
-    between = words().hints["kin_adjectives"] | words().hints["kin"]
-    for back in range(index - 1, max(-1, index - 5), -1):
-        if tokens.words[back] in hint("pointers") or tokens.possessive[back]:
-            return True
-        if tokens.words[back] not in between:
-            return False
-    return False
-
-
-def _after_kin(tokens: Tokens, index: int, word: str, kind: int, capital: bool) -> float:
-    if tokens.gap(index).strip(" ,'-"):
-        return 0.0
-    if capital:
-        return CUED if kind or not is_word(word) else 0.0
-    if kind >= RARE or (word in words().surnames and not is_word(word)):
-        return LISTED
-    return LISTED if kind == WORD_NAME and word not in ("will", "may", "can") and acts_as_person(tokens, index) else 0.0
 
 
 def is_greeted(tokens: Tokens, index: int) -> bool:
@@ -301,7 +416,7 @@ def is_greeted(tokens: Tokens, index: int) -> bool:
     end = tokens.after(index).lstrip(" ")[:1]
     if tokens.opens[index] or end not in ("", ",", ".", "!", "?", "\n"):
         return False
-    if end != "," and tokens.gap(index) == ", " and tokens.words[index] not in words().hints["places"]:
+    if end != "," and tokens.gap(index) == ", " and tokens.words[index] not in hint("places"):
         return True
     before = tokens.word(index - 2) if tokens.word(index - 1) == "there" else tokens.word(index - 1)
     return before in hint("greetings")
@@ -309,8 +424,6 @@ def is_greeted(tokens: Tokens, index: int) -> bool:
 
 def acts_as_person(tokens: Tokens, index: int) -> bool:
     """Whether what follows is said of a person: "Hope hates me", "Angel and I", "Grace's mother"."""
-    after = index + 1
-    if after >= len(tokens) or not tokens.same_clause(after):
-        return False
-    verb = tokens.words[after]
-    return verb in words().hints["human_verbs"] or (verb in ("is", "was") and not tokens.opens[index])
+    verb = tokens.word(index + 1)
+    said = verb in hint("human_verbs") or (verb in ("is", "was") and not tokens.opens[index])
+    return said and tokens.same_clause(index + 1)

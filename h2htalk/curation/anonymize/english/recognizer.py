@@ -9,18 +9,17 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from h2htalk.curation.anonymize.english.persons import find_persons
-from h2htalk.curation.anonymize.english.tokens import (
+from h2htalk.curation.anonymize.english.persons import (
     CAPITAL,
     COMMON,
     INITIAL,
     LOWER,
     UPPER,
     Tokens,
+    find_persons,
     folded,
     hint,
     is_word,
-    tokenize,
     words,
 )
 from h2htalk.curation.anonymize.spans import Span
@@ -56,7 +55,7 @@ def find_names(texts: Sequence[str], taken: Sequence[Sequence[Span]]) -> list[li
 
 
 def _find_in_text(text: str, taken: Sequence[Span]) -> list[Span]:
-    tokens = tokenize(text, taken)
+    tokens = Tokens(text, taken)
     addresses = find_addresses(text)
     tokens.block(addresses)
     organizations = find_organizations(tokens)

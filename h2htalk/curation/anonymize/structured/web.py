@@ -8,7 +8,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from functools import cache
 
-from h2htalk.curation.anonymize.english.tokens import is_word, words
+from h2htalk.curation.anonymize.english.persons import is_word, words
 from h2htalk.curation.anonymize.normalization import HAN
 from h2htalk.curation.anonymize.structured.reading import Hit, Reading, internet_words, patterns
 

@@ -32,7 +32,7 @@ from stdnum.gb import nhs
 from stdnum.us import rtn
 
 from h2htalk.curation.anonymize.allow_list import find_allowed, to_lower
-from h2htalk.curation.anonymize.english.tokens import words
+from h2htalk.curation.anonymize.english.persons import words
 from h2htalk.curation.anonymize.normalization import normalize_text, plain, value_shape
 from h2htalk.curation.anonymize.spans import TYPES
 from h2htalk.curation.anonymize.structured.numbers import luhn, medicare
