@@ -111,7 +111,7 @@ def main(names_package: Path, data: Path) -> None:
     lower, capital = counts(data)
     census_given, census_surnames = census(names_package)
     given, surnames = faker_names()
-    # What ends so is known for a word without the list: h2htalk/curation/anonymize/english/tokens.py.
+    # What ends so is known for a word without the list: h2htalk/curation/anonymize/english/persons.py.
     with (TARGET / "grammar.toml").open("rb") as file:
         endings = tuple(tomllib.load(file)["endings"].split())
     known = {word for word in lower if getAllLemmas(word)}

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
 from h2htalk.curation.anonymize.english.persons import (
-    CAPITAL,
     COMMON,
-    INITIAL,
     LOWER,
-    UPPER,
     Tokens,
     find_persons,
     folded,
@@ -51,22 +48,22 @@ def find_names(texts: Sequence[str], taken: Sequence[Sequence[Span]]) -> list[li
         overlap `taken`: a state and its post code are sometimes taken for a plate. Scores: 0.9 announced ("my name
         is"), 0.8 listed, 0.6 likely.
     """
-    return [_find_in_text(text, spans) for text, spans in zip(texts, taken, strict=True)]
-
-
-def _find_in_text(text: str, taken: Sequence[Span]) -> list[Span]:
-    tokens = Tokens(text, taken)
-    addresses = find_addresses(text)
-    tokens.block(addresses)
-    organizations = find_organizations(tokens)
-    tokens.block(organizations)
-    return sorted([*addresses, *organizations, *find_persons(tokens)])
+    found = []
+    for text, spans in zip(texts, taken, strict=True):
+        tokens = Tokens(text, spans)
+        addresses = find_addresses(text)
+        tokens.block(addresses)
+        organizations = find_organizations(tokens)
+        tokens.block(organizations)
+        found.append(sorted([*addresses, *organizations, *find_persons(tokens)]))
+    return found
 
 
 # --- Addresses: chains of pieces, such as "Flat 3", "27 Camden High Street" and "NW1 7JE" ---
 
 _FOLDER = Path(__file__).parent / "words"
 _SCORE = 0.85
+_BETWEEN = ("", "at", "on", "in", "of")
 _TAILS = ("tail_a", "tail_b", "tail_c", "tail_d", "tail_e")
 
 
@@ -96,13 +93,27 @@ def find_addresses(text: str) -> list[Span]:
 
     Linear in the text's length: every pattern is bounded.
     """
-    patterns = _patterns()
-    if not (patterns["digit"].search(text) or patterns["lane"].search(text)):
+    if not (_patterns()["digit"].search(text) or _patterns()["lane"].search(text)):
         return []
+    chains: list[list[_Piece]] = []  # pieces with no more than a comma, a space, "at" or "on" between them
+    for piece in _pieces(text):
+        last = chains[-1][-1] if chains else _Piece(0, 0, "")
+        gap = text[last.end : piece.start]
+        if piece.start < last.end:
+            if piece.end > last.end:
+                chains[-1].append(piece)
+            elif piece.kind == "street" and last.kind in ("building", "lane"):
+                chains[-1][-1] = _Piece(last.start, last.end, "street")
+        elif chains and len(gap) < 8 and gap.strip(" ,.\n-–").lower() in _BETWEEN and gap.count("\n") < 2:
+            chains[-1].append(piece)
+        else:
+            chains.append([piece])
     spans: list[Span] = []
-    for chain in _chains(text, _pieces(text)):
+    for chain in chains:
+        kinds = [piece.kind for piece in chain]
+        leads = not {"street", "box", "code"}.isdisjoint(kinds) or len({*kinds}) > 1 or kinds.count("unit") > 1
         # A town's post code may be another chain.
-        if _counts(chain) and not (spans and chain[0].start < spans[-1].end):
+        if leads and not (spans and chain[0].start < spans[-1].end):
             spans.append(Span(chain[0].start, _with_tail(text, chain[-1].end), "ADDRESS", _SCORE))
     return spans
 
@@ -140,48 +151,15 @@ def _is_street(text: str, match: re.Match[str]) -> bool:
     return cued or kind in lists["sure_street"]
 
 
-def _chains(text: str, pieces: Sequence[_Piece]) -> Iterator[list[_Piece]]:
-    """Pieces with no more than a comma, a space, "at" or "on" between them."""
-    chain: list[_Piece] = []
-    for piece in pieces:
-        if chain and piece.start < chain[-1].end:
-            if piece.end > chain[-1].end:
-                chain.append(piece)
-            elif piece.kind == "street" and chain[-1].kind in ("building", "lane"):
-                chain[-1] = _Piece(chain[-1].start, chain[-1].end, "street")
-            continue
-        if chain and not _near(text[chain[-1].end : piece.start]):
-            yield chain
-            chain = []
-        chain.append(piece)
-    if chain:
-        yield chain
-
-
-def _near(gap: str) -> bool:
-    return len(gap) < 8 and gap.strip(" ,.\n-–").lower() in ("", "at", "on", "in", "of") and gap.count("\n") < 2
-
-
-def _counts(chain: Sequence[_Piece]) -> bool:
-    kinds = [piece.kind for piece in chain]
-    if {"street", "box", "code"} & set(kinds):
-        return True
-    if "unit" in kinds:
-        return "building" in kinds or "lane" in kinds or kinds.count("unit") > 1
-    return "building" in kinds and "lane" in kinds
-
-
-def _begins_sentence(city: str) -> bool:
-    """Whether an everyday word begins it, as in "45 Elm Street, Thanks"."""
-    return city.split()[0].lower().rstrip(".,") in hint("stop") | _lists()["no_name"] - {"new", "old", "the"}
-
-
 def _with_tail(text: str, end: int) -> int:
     """Where the address ends with its town, state and post code."""
     for _ in range(4):
         for tail in _TAILS:
             match = _patterns()[tail].match(text, end)
-            if match and not (tail == "tail_e" and _begins_sentence(match["city"])):
+            if match and tail == "tail_e":  # an everyday word may begin it, as in "45 Elm Street, Thanks"
+                city = match["city"].split()[0].lower().rstrip(".,")
+                match = None if city in hint("stop") | _lists()["no_name"] - {"new", "old", "the"} else match
+            if match:
                 end = match.end()
                 break
         else:
@@ -230,44 +208,49 @@ def find_organizations(tokens: Tokens) -> list[Span]:
             continue
         if bounds := _by_kind(tokens, index, reached):
             first, reached = bounds
-            start = tokens.starts[first]
+            start, end = tokens.starts[first], tokens.ends[reached - 1]
             start -= 4 * (tokens.text[max(0, start - 5) : start] == " The ")  # "at The Lighthouse Centre"
-            spans.append(Span(start, _closed(tokens, reached), "ORGANIZATION", _KIND_SCORE))
+            end += tokens.words[reached - 1] in hint("firm") | _SHORTENED and tokens.text.startswith(".", end)  # Inc.
+            spans.append(Span(start, end, "ORGANIZATION", _KIND_SCORE))
     tokens.block(spans)
     return sorted(spans + _cued(tokens))
 
 
 def _cued(tokens: Tokens) -> list[Span]:
     """What only the words before tell, where nothing was found yet."""
+    hits = [
+        (hit.start("name"), -hit.end("name"), score)
+        for pattern, score in _cues()
+        for hit in pattern.finditer(tokens.text)
+        if hit.groupdict().get("before", "").lower() not in _org_words()["aimed"] and _is_named(hit["name"])
+    ]
     more: list[Span] = []
-    for start, end, score in sorted(_cued_organizations(tokens.text), key=lambda each: (each[0], -each[1])):
+    for start, minus_end, score in sorted(hits, key=lambda hit: hit[:2]):
         start += 4 * tokens.text.startswith("the ", start)  # an article is none of the name unless written so
-        first, last = bisect_left(tokens.starts, start), bisect_left(tokens.starts, end)
+        first, last = bisect_left(tokens.starts, start), bisect_left(tokens.starts, -minus_end)
         if first < last and not any(tokens.blocked[first:last]) and not (more and start < more[-1].end):
-            more.append(Span(start, end, "ORGANIZATION", score))
+            more.append(Span(start, -minus_end, "ORGANIZATION", score))
     return more
-
-
-def _closed(tokens: Tokens, end: int) -> int:
-    """The end of the name's last word; Inc. has its point."""
-    last = tokens.ends[end - 1]
-    pointed = tokens.words[end - 1] in hint("firm") | _SHORTENED and tokens.text[last : last + 1] == "."
-    return last + pointed
 
 
 def _by_kind(tokens: Tokens, index: int, reached: int) -> tuple[int, int] | None:
     """A name by the kind of thing that it ends in or begins with, as its first word and its end."""
     lists, word = _org_words(), tokens.words[index]
     first = index
-    while first > reached and index - first < _LONGEST and _joined(tokens, first) and _is_part(tokens, first - 1):
+    while first > reached and index - first < _LONGEST and _joined(tokens, first) and not tokens.blocked[first - 1]:
+        small = tokens.words[first - 1] in ("of", "and", "st")  # a small word between capitalised ones
+        if not (_is_part(tokens, first - 1) or (small and _is_part(tokens, first - 2) and _joined(tokens, first - 1))):
+            break
         first -= 1
-    while first < index and tokens.words[first] in _INSIDE | hint("not_names"):
-        first += 1
-    end = _last_word(tokens, index) + 1
+    end = index + 1
+    while end - index <= _LONGEST:
+        last = end + (tokens.word(end) == "of" and tokens.spaced[end])
+        if not (_joined(tokens, last) and _is_part(tokens, last)):
+            break
+        end = last + 1
     whole = tokens.words[first:end]
     named = [w for w in whole if w not in lists["suffix"] | lists["generic"] | _INSIDE]
-    following = end > index + 1 and word in hint("fronted")
-    if not named or (first == index and not following):
+    if not named or (first == index and not (end > index + 1 and word in hint("fronted"))):
         return None
     before = tokens.word(first - 2) if tokens.word(first - 1) == "the" else tokens.word(first - 1)
     if whole[-1] in lists["doing"] and before not in ("at", "from") and all(map(is_word, named)):
@@ -286,48 +269,9 @@ def _joined(tokens: Tokens, index: int) -> bool:
     return gap in (" ", " & ", "&", "-") or (gap == ". " and tokens.words[index - 1] == "st")
 
 
-def _is_capital(tokens: Tokens, index: int) -> bool:
-    return 0 <= index < len(tokens) and tokens.shapes[index] in (CAPITAL, UPPER, INITIAL) and tokens.words[index] != "i"
-
-
 def _is_part(tokens: Tokens, index: int) -> bool:
-    """Whether a word can be inside a name: capitalised, or a small word between such."""
-    word = tokens.words[index]
-    if tokens.blocked[index]:
-        return False
-    if _is_capital(tokens, index):
-        return word not in hint("not_names")
-    return word in ("of", "and", "st") and _is_capital(tokens, index - 1) and _joined(tokens, index)
-
-
-def _last_word(tokens: Tokens, index: int) -> int:
-    """The last word of the name whose word at `index` is surely in it."""
-    last = index
-    while last - index < _LONGEST and last + 1 < len(tokens):
-        after = last + 1
-        word = tokens.words[after]
-        if _begins_part(tokens, after):
-            last = after
-        elif word in ("of", "and", "de", "the") and tokens.spaced[after] and _begins_part(tokens, after + 1):
-            if word != "of" and tokens.words[after + 1] not in _org_words()["suffix"]:
-                break
-            last = after + 1
-        else:
-            break
-    return last
-
-
-def _begins_part(tokens: Tokens, index: int) -> bool:
-    return _joined(tokens, index) and _is_capital(tokens, index) and tokens.words[index] not in hint("not_names")
-
-
-def _cued_organizations(text: str) -> Iterator[tuple[int, int, float]]:
-    """(start, end, score in [0, 1]) of each, in no order; they may overlap."""
-    for pattern, score in _cues():
-        for hit in pattern.finditer(text):
-            aimed = "before" in pattern.groupindex and hit["before"].lower() in _org_words()["aimed"]
-            if not aimed and _is_named(hit["name"]):
-                yield *hit.span("name"), score
+    """Whether a word is capitalised and can be inside a name."""
+    return tokens.word(index) not in hint("not_names") | {"", "i"} and tokens.shapes[index] != LOWER
 
 
 def _is_named(name: str) -> bool:
