@@ -7,9 +7,18 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from h2htalk.curation.outcomes import Kept, Outcomes, PartRule, Record, Rejected, each
 from h2htalk.curation.run import RuleFactory, StageRun, claim, run_stage
-from h2htalk.curation.stage_folder import RecordCounts, StageFolder, part_name
+from h2htalk.curation.stage_folder import (
+    Kept,
+    Outcomes,
+    PartRule,
+    Record,
+    RecordCounts,
+    Rejected,
+    StageFolder,
+    each,
+    part_name,
+)
 from h2htalk.curation.stages import CurateSpec, find_stage
 from h2htalk.curation.workspace import Workspace
 

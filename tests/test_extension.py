@@ -173,7 +173,7 @@ def test_a_stage_is_a_record_and_a_module(checkout: Checkout) -> None:
     checkout.edit("curation/stages.py", 'Stage("dedup"', record)
     checkout.add(
         "curation/shorten.py",
-        """from h2htalk.curation.outcomes import Kept, Rejected, each_dialogue
+        """from h2htalk.curation.stage_folder import Kept, Rejected, each_dialogue
 from h2htalk.curation.run import RuleFactory, StageRun
 from h2htalk.curation.stages import ShortenSettings
 

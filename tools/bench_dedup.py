@@ -23,9 +23,8 @@ from pathlib import Path
 import dedup_texts as texts
 
 from h2htalk.curation.dedup.stage import make_stage
-from h2htalk.curation.outcomes import Kept
 from h2htalk.curation.run import run_stage
-from h2htalk.curation.stage_folder import StageFolder, part_name
+from h2htalk.curation.stage_folder import Kept, StageFolder, part_name
 from h2htalk.curation.stages import CurateSpec
 from h2htalk.curation.workspace import Workspace
 from h2htalk.data.files import write_json

@@ -21,9 +21,8 @@ from itertools import cycle
 from pathlib import Path
 
 from h2htalk.curation.candidates import Candidate, Reference
-from h2htalk.curation.outcomes import Kept
 from h2htalk.curation.run import StageRun, claim
-from h2htalk.curation.stage_folder import part_name
+from h2htalk.curation.stage_folder import Kept, part_name
 from h2htalk.curation.workspace import Workspace
 from h2htalk.data.languages import LANGUAGES
 from h2htalk.data.scenario import Dialogue, Scenario, bundled_personas

@@ -20,8 +20,7 @@ from typing import Any
 
 from h2htalk.curation.dedup.stage import DUPLICATES
 from h2htalk.curation.gather.source_files import LEAST_CHARACTERS
-from h2htalk.curation.outcomes import EARLIER_STATE, Record
-from h2htalk.curation.stage_folder import AUDIT, KEPT, REJECTED, StageFolder
+from h2htalk.curation.stage_folder import AUDIT, EARLIER_STATE, KEPT, REJECTED, Record, StageFolder
 from h2htalk.curation.stages import FIRST_STAGE, STAGES, stage_before, stages_from
 from h2htalk.curation.workspace import ERASURE_KEY, INDEX, Workspace, mark, marks_of, source_of, write_durably
 from h2htalk.data.erasure.folder_kinds import MARK, ErasedIds, FolderErasure, filter_file, ids_in, remove_for_good

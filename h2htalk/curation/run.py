@@ -18,8 +18,7 @@ from itertools import islice
 from typing import Any, TypeVar
 
 from h2htalk.chat.store.model_calls import CallSettings
-from h2htalk.curation.outcomes import PartRule
-from h2htalk.curation.stage_folder import KEPT, RecordCounts, StageFolder
+from h2htalk.curation.stage_folder import KEPT, PartRule, RecordCounts, StageFolder
 from h2htalk.curation.stages import find_stage, stage_before
 from h2htalk.curation.workspace import Workspace
 from h2htalk.data.erasure.folder_kinds import remove_for_good, remove_partial_files

@@ -15,8 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from h2htalk.curation.erase import dialogue_of, read_index, resolve_ids
-from h2htalk.curation.outcomes import EARLIER_STATE, Record
-from h2htalk.curation.stage_folder import AUDIT, KEPT, REJECTED, count_values
+from h2htalk.curation.stage_folder import AUDIT, EARLIER_STATE, KEPT, REJECTED, Record, count_values
 from h2htalk.curation.stages import STAGES
 from h2htalk.curation.workspace import Workspace
 from h2htalk.data.case import Case

@@ -29,8 +29,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from h2htalk.curation.outcomes import Record
-from h2htalk.curation.stage_folder import StageFolder
+from h2htalk.curation.stage_folder import Record, StageFolder
 from h2htalk.curation.stages import FIRST_STAGE, STAGES
 from h2htalk.data.files import read_json_object, read_jsonl, remove_file, replacing, write_json, writer_lock, writing
 from h2htalk.errors import ConfigError, DataError

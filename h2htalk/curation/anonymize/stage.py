@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 from h2htalk.curation.anonymize.allow_list import addressed_personas, companion_names
 from h2htalk.curation.anonymize.spans import TYPES, Span
 from h2htalk.curation.gather.formats import ROLE_NAMES, USER_NAMES
-from h2htalk.curation.outcomes import Kept, Outcome, Outcomes, PartRule, Rejected, each_dialogue
 from h2htalk.curation.run import RuleFactory, StageRun
+from h2htalk.curation.stage_folder import Kept, Outcome, Outcomes, PartRule, Rejected, each_dialogue
 from h2htalk.curation.stages import AnonymizeSettings, CurateSpec, GatherSettings, Source
 from h2htalk.curation.workspace import Workspace
 from h2htalk.data.scenario import Dialogue, Turn

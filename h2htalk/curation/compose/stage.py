@@ -29,9 +29,9 @@ from h2htalk.curation.compose.drafts import (
 )
 from h2htalk.curation.compose.extraction import EXTRACTABLE, Extracted, extract
 from h2htalk.curation.compose.generation import TEMPLATES, Composer, format_failure, read_proposals
-from h2htalk.curation.outcomes import Kept, Outcome, Outcomes, PartRule, Record, Rejected, read_dialogue
 from h2htalk.curation.prompts import Prompts, fingerprint
 from h2htalk.curation.run import RuleFactory, StageRun
+from h2htalk.curation.stage_folder import Kept, Outcome, Outcomes, PartRule, Record, Rejected, read_dialogue
 from h2htalk.curation.stages import ComposeSettings, CurateSpec
 from h2htalk.curation.workspace import Workspace
 from h2htalk.data.languages import LANGUAGES

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from h2htalk.curation.dedup.compared_texts import lengths, plain, text_hash, unique_values
 from h2htalk.curation.dedup.contamination import SplitIndex
-from h2htalk.curation.outcomes import Record, read_dialogue
+from h2htalk.curation.stage_folder import Record, read_dialogue
 from h2htalk.data.languages import LANGUAGES
 from h2htalk.data.scenario import Dialogue
 from h2htalk.data.splits import load_split

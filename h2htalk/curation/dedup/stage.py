@@ -22,9 +22,8 @@ from h2htalk.curation.dedup.compared_texts import plain, similarity
 from h2htalk.curation.dedup.removals import Removal, find_removals
 from h2htalk.curation.dedup.signatures import map_part, open_index, quality
 from h2htalk.curation.licences import mixture
-from h2htalk.curation.outcomes import Kept, Outcomes, PartRule, Record, Rejected, each_dialogue
 from h2htalk.curation.run import RuleFactory, StageRun, in_processes
-from h2htalk.curation.stage_folder import StageFolder
+from h2htalk.curation.stage_folder import Kept, Outcomes, PartRule, Record, Rejected, StageFolder, each_dialogue
 from h2htalk.curation.stages import STAGES, CurateSpec, DedupSettings, stage_before
 from h2htalk.curation.workspace import Workspace
 from h2htalk.data.files import read_jsonl, replacing, write_jsonl

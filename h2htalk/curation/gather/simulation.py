@@ -24,8 +24,8 @@ from h2htalk.chat.store.model_calls import CallSettings, ModelCalls, sampling_of
 from h2htalk.curation.gather.cleaning import clean
 from h2htalk.curation.gather.formats import RawDialogue, RefusedItem
 from h2htalk.curation.licences import licence_id
-from h2htalk.curation.outcomes import Kept, Outcome, Rejected
 from h2htalk.curation.prompts import Prompts, fingerprint
+from h2htalk.curation.stage_folder import Kept, Outcome, Rejected
 from h2htalk.curation.stages import SIMULATED, CurateSpec, GatherSettings, SimulateSettings
 from h2htalk.data.languages import Language
 from h2htalk.data.responses import CALLS, strip_thinking

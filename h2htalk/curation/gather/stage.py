@@ -21,9 +21,17 @@ from h2htalk.curation.gather.formats import RawDialogue, RefusedItem
 from h2htalk.curation.gather.simulation import PlannedDialogue, Simulation, open_simulation
 from h2htalk.curation.gather.source_files import ChangedSourceError, Item, SourceFile, SourcePlan
 from h2htalk.curation.licences import licence_id, refusal, require_allowed
-from h2htalk.curation.outcomes import EARLIER_STATE, Kept, Outcome, Outcomes, Rejected
 from h2htalk.curation.run import StageRun, raise_incomplete, require_finished
-from h2htalk.curation.stage_folder import RecordCounts, StageFolder, part_name
+from h2htalk.curation.stage_folder import (
+    EARLIER_STATE,
+    Kept,
+    Outcome,
+    Outcomes,
+    RecordCounts,
+    Rejected,
+    StageFolder,
+    part_name,
+)
 from h2htalk.curation.stages import SIMULATED, AnonymizeSettings, CurateSpec, GatherSettings, Source
 from h2htalk.curation.workspace import Workspace, erasure_key, marks_of
 from h2htalk.data.files import read_json_object, write_json

@@ -21,13 +21,12 @@ from typing import Any, Literal
 from h2htalk.chat.engines import model_identity
 from h2htalk.chat.store.model_calls import CallSettings, ModelCalls
 from h2htalk.curation.candidates import Candidate
-from h2htalk.curation.outcomes import Kept, Outcomes, PartRule, Record, Rejected
 from h2htalk.curation.prompts import Prompts
 from h2htalk.curation.review.faireval import Calibration, ComparedPair, audit_slice, choose_reference, escalate
 from h2htalk.curation.review.gold_check import NOTE, Gold, add_missing_note, may_compare, read_gold
 from h2htalk.curation.review.reviewer import TEMPLATES, Reviewer, Rubric, compared_pairs, read_rubric
 from h2htalk.curation.run import RuleFactory, StageRun, raise_incomplete
-from h2htalk.curation.stage_folder import StageFolder
+from h2htalk.curation.stage_folder import Kept, Outcomes, PartRule, Record, Rejected, StageFolder
 from h2htalk.curation.stages import CurateSpec, ReviewSettings, stage_before
 from h2htalk.curation.workspace import Workspace
 from h2htalk.data.files import read_jsonl, write_jsonl

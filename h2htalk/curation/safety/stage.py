@@ -11,7 +11,6 @@ from typing import Any, Literal
 from h2htalk.chat.engines import model_identity
 from h2htalk.chat.protocol import Message, Reply, Request, Sampling
 from h2htalk.chat.store.model_calls import CallSettings, ModelCalls
-from h2htalk.curation.outcomes import Kept, Outcome, Outcomes, PartRule, Record, Rejected, read_dialogue
 from h2htalk.curation.run import RuleFactory, StageRun
 from h2htalk.curation.safety import companion, crisis, lexicons
 from h2htalk.curation.safety.content_rules import READ, find_unusable_content
@@ -19,6 +18,7 @@ from h2htalk.curation.safety.evidence import Evidence
 from h2htalk.curation.safety.ngram_classifier import load_classifier, read_together
 from h2htalk.curation.safety.policy import Assessment, Explicit, Safety, Verdict, apply_verdict, decide_safety
 from h2htalk.curation.safety.text_folding import fold_spelling
+from h2htalk.curation.stage_folder import Kept, Outcome, Outcomes, PartRule, Record, Rejected, read_dialogue
 from h2htalk.curation.stages import CurateSpec, SafetySettings
 from h2htalk.curation.workspace import Workspace
 from h2htalk.data.languages import LANGUAGES, Language

@@ -12,8 +12,8 @@ from curation_made import all_bytes, dialogue, gathered
 from h2htalk.curation.anonymize.engine.analyzer import DialogueText
 from h2htalk.curation.anonymize.spans import Span
 from h2htalk.curation.anonymize.stage import anonymize_dialogue, make_stage
-from h2htalk.curation.outcomes import Kept, Rejected
 from h2htalk.curation.run import run_stage
+from h2htalk.curation.stage_folder import Kept, Rejected
 from h2htalk.curation.stages import AnonymizeSettings, CurateSpec, GatherSettings, Source
 from h2htalk.data.scenario import Dialogue
 from h2htalk.errors import ConfigError

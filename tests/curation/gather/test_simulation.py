@@ -12,8 +12,7 @@ from curation_made import all_files, run_one
 
 from h2htalk.chat.protocol import Reply, Request
 from h2htalk.curation.gather.simulation import END, Simulation, grid, open_simulation
-from h2htalk.curation.outcomes import Kept, Outcome, Rejected
-from h2htalk.curation.stage_folder import RecordCounts
+from h2htalk.curation.stage_folder import Kept, Outcome, RecordCounts, Rejected
 from h2htalk.curation.stages import CurateSpec, GatherSettings, SimulateSettings
 from h2htalk.curation.workspace import Workspace
 from h2htalk.data.files import write_jsonl

@@ -18,8 +18,8 @@ from releases_made import case
 from rounds_made import crowd, expert
 
 from h2htalk.curation.erase import erase
-from h2htalk.curation.outcomes import Kept
 from h2htalk.curation.release.build import build_release, check_release
+from h2htalk.curation.stage_folder import Kept
 from h2htalk.curation.workspace import Workspace
 from h2htalk.data.erasure.folder_kinds import read_erased
 from h2htalk.data.files import read_json_object, sha256_of, write_json, write_text

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 from safety_made import talk
 
-from h2htalk.curation.outcomes import Kept, Rejected
 from h2htalk.curation.safety.companion import EXPLICIT, HARM, LAYER
 from h2htalk.curation.safety.evidence import Evidence
 from h2htalk.curation.safety.policy import Explicit, Safety, Verdict, apply_verdict, decide_safety
 from h2htalk.curation.safety.stage import assess, outcome
+from h2htalk.curation.stage_folder import Kept, Rejected
 from h2htalk.data.languages import Language
 from h2htalk.data.scenario import Scenario, notes_explicit
 from h2htalk.data.splits import load_split

@@ -12,11 +12,11 @@ from safety_made import ordinary_lines, talk
 
 from h2htalk.chat.protocol import Reply
 from h2htalk.chat.store.model_calls import CallSettings
-from h2htalk.curation.outcomes import Kept, Rejected
 from h2htalk.curation.safety.companion import HARM, LAYER
 from h2htalk.curation.safety.evidence import Evidence
 from h2htalk.curation.safety.policy import Safety, Verdict, apply_verdict
 from h2htalk.curation.safety.stage import assess, make_stage, open_rule, outcome, read_verdict
+from h2htalk.curation.stage_folder import Kept, Rejected
 from h2htalk.curation.stages import CurateSpec, SafetySettings
 from h2htalk.curation.workspace import Workspace
 from h2htalk.data.languages import Language
