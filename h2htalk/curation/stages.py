@@ -122,8 +122,8 @@ class Source:
     # Whose telephone numbers anonymize looks for beside the usual ones (ISO 3166: `DE`).
     countries: tuple[Annotated[str, Field(pattern="^[A-Z]{2}$")], ...] = ()
     # `user` or `companion` for names of roles that the file uses beside the usual ones.
-    roles: Annotated[Mapping[str, Role], _LowerCase] = field(default_factory=dict)
-    columns: Mapping[ColumnName, str] = field(default_factory=dict)  # keys of the file's records for our names of them
+    roles: Annotated[Mapping[str, Role], _LowerCase] = field(default_factory=dict, hash=False)
+    columns: Mapping[ColumnName, str] = field(default_factory=dict, hash=False)  # keys of its records for our names
 
 
 def _unique_sources(sources: tuple[Source, ...]) -> tuple[Source, ...]:
@@ -172,7 +172,7 @@ class AnonymizeSettings:
     allow: tuple[str, ...] = ()  # names that stay, beside the bundled lists
     recognizers: FilePath = ""  # a registry file in Presidio's format with recognisers of the user's own
     trust_recognizers: bool = False  # the registry may name classes of the user's own code
-    operators: Mapping[str, OperatorName] = field(default_factory=dict)
+    operators: Mapping[str, OperatorName] = field(default_factory=dict, hash=False)
     # Keys of a record, of its `metadata` or its `user` with the user's name, beside `USER_NAMES`; it is replaced
     # everywhere in the dialogue.
     name_keys: tuple[str, ...] = ()

@@ -37,6 +37,7 @@ _CERTAIN = 0.6
 _REVIEWED_TYPES = frozenset({"PERSON", "ADDRESS"})
 _IDS = frozenset({"source", "id", "ids", "dialogue", "merged"})
 _LONGEST_NAME = 60
+_DEFAULTS = AnonymizeSettings()
 # Where a text stands: a message, from 1, or 0 and a path in the metadata.
 _Place = tuple[int, tuple[str | int, ...]]
 
@@ -103,17 +104,7 @@ def open_rule(key: bytes, settings: AnonymizeSettings, sources: Sequence[Source]
 
     def rule(dialogue: Dialogue) -> Outcomes:
         source = by_name.get(str(dialogue.provenance.get("source")))
-        return [
-            anonymize_dialogue(
-                dialogue,
-                key,
-                allow=(*sorted(settings.allow), *companion_names(sorted(source.companions) if source else ())),
-                users=users,
-                operators=settings.operators,
-                countries=sorted(source.countries) if source else (),
-                name_keys=settings.name_keys,
-            )
-        ]
+        return [anonymize_dialogue(dialogue, key, settings, source, users)]
 
     return each_dialogue(rule)
 
@@ -121,68 +112,53 @@ def open_rule(key: bytes, settings: AnonymizeSettings, sources: Sequence[Source]
 def anonymize_dialogue(
     dialogue: Dialogue,
     key: bytes,
-    *,
-    allow: Sequence[str] = (),
+    settings: AnonymizeSettings = _DEFAULTS,
+    source: Source | None = None,
     users: UserRegistry | None = None,
-    operators: Mapping[str, str] | None = None,
-    countries: Sequence[str] = (),
-    name_keys: Sequence[str] = (),
 ) -> Outcome:
     """A dialogue with surrogates for its personal data.
 
-    Args:
-        dialogue: as gathered.
-        key: the workspace's secret: with the dialogue's texts it decides the surrogates.
-        allow: names that stay.
-        users: recognisers of the user's own.
-        operators: what stands in for values of a type, where it is no surrogate (`AnonymizeSettings.operators`).
-        countries: of whose telephone numbers the dialogue may hold some.
-        name_keys: keys of the metadata that hold the user's name, beside `USER_NAMES`; a field is emptied where its
-            name has no surrogate.
+    `key`: the workspace's secret: with the dialogue's texts it decides the surrogates. `source`: the names of its
+    companions stay, and telephone numbers of its countries are found. A field under one of `settings.name_keys` is
+    emptied where its name has no surrogate.
 
-    Returns:
-        Kept, `metadata.anonymized` counting spans by type (`review` is true where a name or an address was found with
-        little evidence; so is the tag), and for audit the places of the surrogates: `message` from 1, or `field` of the
-        metadata. Rejected as `leak`, without text, where a value of four characters or more is still to be read.
+    Returns Kept, `metadata.anonymized` counting spans by type (`review` is true where a name or an address was found
+    with little evidence; so is the tag), and for audit the places of the surrogates: `message` from 1, or `field` of
+    the metadata. Rejected as `leak`, without text, where a value of four characters or more is still to be read.
     """
-    from h2htalk.curation.anonymize.engine.analyzer import (
-        NO_REGISTRY,
-        anonymize_text,
-        find_in_dialogue,
-        operator_configs,
-    )
+    from h2htalk.curation.anonymize.engine.analyzer import NO_REGISTRY, find_in_dialogue, replace_values
     from h2htalk.curation.anonymize.surrogates.dialogue_surrogates import Surrogates
 
     slots: dict[_Place, str] = {(n, ()): turn.content for n, turn in enumerate(dialogue.messages, 1)}
     slots |= _fields(dialogue.metadata)
     texts = list(slots.values())
-    operators = operators or {}
     # All but what names a role (user, 来访者).
     named = [
         n
         for n, ((_, path), text) in enumerate(slots.items())
-        if not {*path}.isdisjoint((*USER_NAMES, *name_keys)) and text.strip().lower() not in ROLE_NAMES
+        if not {*path}.isdisjoint((*USER_NAMES, *settings.name_keys)) and text.strip().lower() not in ROLE_NAMES
     ]
+    companions = companion_names(sorted(source.companions) if source else ())
+    operators = settings.operators
     data = find_in_dialogue(
         texts,
         dialogue.language,
-        allow=(*allow, *companion_names(addressed_personas(texts))),
+        allow=(*sorted(settings.allow), *companions, *companion_names(addressed_personas(texts))),
         users=users or NO_REGISTRY,
         keep=[kind for kind, operator in operators.items() if operator == "keep"],
-        countries=countries,
+        countries=sorted(source.countries) if source else (),
         # Those that can be looked for in the messages.
         names=[n for n in named if len(texts[n].strip()) <= _LONGEST_NAME and any(map(str.isalpha, texts[n]))],
     )
-    configs = operator_configs(Surrogates(key, texts, data), operators, key)
-    replaced = [anonymize_text(text, spans, configs) for text, spans in zip(texts, data.spans, strict=True)]
+    replaced = replace_values(texts, data.spans, Surrogates(key, texts, data), operators, key)
     if operators.get("PERSON", operators.get("DEFAULT")) != "keep":
         for n in named:
             replaced[n] = ("", []) if replaced[n][0] == texts[n] else replaced[n]
     # What provenance says beside its source and ids; those are words of the curation's own.
     described = {key: value for key, value in dialogue.provenance.items() if key not in _IDS}
-    source, person = dialogue.provenance.get("source"), described.get("person")
-    if isinstance(person, str) and isinstance(source, str) and source:
-        described["person"] = person.removeprefix(f"{source}-")
+    origin, person = dialogue.provenance.get("source"), described.get("person")
+    if isinstance(person, str) and isinstance(origin, str) and origin:
+        described["person"] = person.removeprefix(f"{origin}-")
     if data.leaks([*(text for text, _ in replaced), *_fields(described).values()]):
         return Rejected(dialogue.id, LEAK)
     return _kept(dialogue, dict(zip(slots, replaced, strict=True)))

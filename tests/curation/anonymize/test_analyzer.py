@@ -16,11 +16,10 @@ if find_spec("presidio_analyzer") is None:
 from h2htalk.curation.anonymize.engine.analyzer import (
     MARGIN,
     WINDOW,
-    anonymize_text,
     chat_analyzer,
     find_in_dialogue,
     find_spans,
-    operator_configs,
+    replace_values,
 )
 from h2htalk.curation.anonymize.surrogates.dialogue_surrogates import Surrogates
 
@@ -49,8 +48,7 @@ def test_presidios_analyzer_finds_what_the_stage_finds() -> None:
 
 def _anonymized(text: str, **operators: str) -> str:
     data = find_in_dialogue([text], "en")
-    configs = operator_configs(Surrogates(KEY, [text], data), operators, KEY)
-    return anonymize_text(text, data.spans[0], configs)[0]
+    return replace_values([text], data.spans, Surrogates(KEY, [text], data), operators, KEY)[0][0]
 
 
 def test_operators_replace_by_type() -> None:

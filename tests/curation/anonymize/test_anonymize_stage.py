@@ -28,7 +28,7 @@ EMILY = dialogue(
 
 
 def kept(record: dict[str, Any], **options: Any) -> Kept:
-    outcome = anonymize_dialogue(Dialogue.from_dict(record), KEY, **options)
+    outcome = anonymize_dialogue(Dialogue.from_dict(record), KEY, AnonymizeSettings(**options))
     assert isinstance(outcome, Kept)
     return outcome
 

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from h2htalk.curation.anonymize.engine.analyzer import anonymize_text, find_in_dialogue, operator_configs
+from h2htalk.curation.anonymize.engine.analyzer import find_in_dialogue, replace_values
 from h2htalk.curation.anonymize.spans import TYPES, Span
 from h2htalk.curation.anonymize.surrogates.dialogue_surrogates import (
     Surrogates,
@@ -31,7 +31,7 @@ KEY = b"k" * 32
 
 
 def written(surrogates: Surrogates, text: str, spans: Sequence[Span]) -> str:
-    return anonymize_text(text, spans, operator_configs(surrogates, {}, KEY))[0]
+    return replace_values([text], [spans], surrogates, {}, KEY)[0][0]
 
 
 def replaced(language: str, *texts: str, key: bytes = KEY) -> list[str]:

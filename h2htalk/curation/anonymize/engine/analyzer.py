@@ -20,13 +20,8 @@ from functools import cache, cached_property, lru_cache, partial
 from importlib import import_module
 from itertools import accumulate
 
-from presidio_analyzer import (
-    AnalysisExplanation,
-    AnalyzerEngine,
-    EntityRecognizer,
-    RecognizerRegistry,
-    RecognizerResult,
-)
+from presidio_analyzer import AnalyzerEngine, EntityRecognizer, RecognizerRegistry, RecognizerResult
+from presidio_analyzer.analysis_explanation import AnalysisExplanation
 from presidio_analyzer.context_aware_enhancers import LemmaContextAwareEnhancer
 from presidio_analyzer.nlp_engine import NlpArtifacts, NoOpNlpEngine
 from presidio_anonymizer import AnonymizerEngine
@@ -178,12 +173,9 @@ class ChatRecognizer(EntityRecognizer):
     def load(self) -> None:
         """Word lists are loaded when they are first needed."""
 
-    def analyze(self, text: str, entities: Sequence[str], nlp_artifacts: object = None) -> list[RecognizerResult]:
+    def analyze(self, text: str, entities: Sequence[str], nlp_artifacts: DialogueText) -> list[RecognizerResult]:
         """The spans of this family's types; places count characters of `text`."""
-        dialogue = nlp_artifacts
-        if not isinstance(dialogue, DialogueText):
-            dialogue = DialogueText([text], self.supported_language)
-        found = dialogue.names if _NAMED.issuperset(self.supported_entities) else dialogue.structured
+        found = nlp_artifacts.names if _NAMED.issuperset(self.supported_entities) else nlp_artifacts.structured
         return [_to_result(s, self) for s in found if s.type in self.supported_entities and s.type in entities]
 
 
@@ -300,20 +292,13 @@ def find_in_dialogue(
     countries: Sequence[str] = (),
     names: Sequence[int] = (),
 ) -> DialogueData:
-    """Personal data in the texts of one dialogue; the spans of a text are in order and do not overlap.
+    """Personal data in the texts of one dialogue: the spans of each in order without overlaps, and the values in them.
 
-    Args:
-        texts: any texts: half surrogate pairs, NUL and millions of characters are read like all else.
-        language: `en` or `zh`.
-        allow: names that stay, beside the bundled personas and people whom everybody knows.
-        users: a user's own recognisers.
-        keep: types that are not looked for.
-        countries: of whose telephone numbers the texts may hold some (ISO 3166).
-        names: which of the texts are a person's name and nothing else.
-
-    Returns:
-        spans with the types of `spans.TYPES` and a user's; places count characters of the text as given; scores in
-        [0.5, 1]; and the values in them. Errors as `chat_analyzer`.
+    `texts` may be any: half surrogate pairs, NUL and millions of characters are read like all else. `allow`: names that
+    stay, beside the bundled personas and people whom everybody knows. `keep`: types that are not looked for.
+    `countries`: of whose telephone numbers the texts may hold some (ISO 3166). `names`: which of the texts are a
+    person's name and nothing else. Types are those of `spans.TYPES` and a user's; places count characters of the text
+    as given; scores are in [0.5, 1]. Errors as `chat_analyzer`.
     """
     dialogue = DialogueText(texts, language, allow=(*allow, *users.allow_list), countries=countries, names=names)
     analyzer = chat_analyzer(language, users)
@@ -332,13 +317,18 @@ def find_spans(text: str, language: str, *, allow: Sequence[str] = (), users: Us
 _anonymizer = cache(AnonymizerEngine)
 
 
-def operator_configs(surrogates: Surrogates, operators: Mapping[str, str], key: bytes) -> dict[str, OperatorConfig]:
-    """The operator of each type, as Presidio's anonymizer takes them.
+def replace_values(
+    texts: Sequence[str],
+    spans: Sequence[Sequence[Span]],
+    surrogates: Surrogates,
+    operators: Mapping[str, str],
+    key: bytes,
+) -> list[tuple[str, list[Span]]]:
+    """The texts of a dialogue with their spans replaced, and the spans of the new texts: empty where a value was
+    redacted.
 
-    Args:
-        surrogates: of the dialogue.
-        operators: `mask`, `hash`, `redact`, `keep` or `surrogate` by type; `DEFAULT` for the others.
-        key: the workspace's secret, from which the salt of hashes is derived.
+    `spans` of a text: in order, without overlaps. `operators`: `mask`, `hash`, `redact`, `keep` or `surrogate` by type;
+    `DEFAULT` for the others. `key`: the workspace's secret, from which the salt of hashes is derived.
     """
     salt = hmac.digest(key, b"hash operator", hashlib.sha256)
 
@@ -346,25 +336,17 @@ def operator_configs(surrogates: Surrogates, operators: Mapping[str, str], key: 
         return hashlib.sha256(salt + value.encode("utf-8", "surrogatepass")).hexdigest()
 
     mask = OperatorConfig("mask", {"masking_char": "*", "chars_to_mask": 1_000_000, "from_end": False})
-    made = {"mask": mask, "hash": OperatorConfig("custom", {"lambda": hashed})}
+    known = {"mask": mask, "hash": OperatorConfig("custom", {"lambda": hashed})}
     configs = {}
     for kind in ("DEFAULT", *surrogates.types):
         name = operators.get(kind, operators.get("DEFAULT", "surrogate"))
-        if name == "surrogate":
-            configs[kind] = OperatorConfig("custom", {"lambda": partial(surrogates.of, kind)})
-        else:
-            configs[kind] = made.get(name, OperatorConfig(name))
-    return configs
-
-
-def anonymize_text(text: str, spans: Sequence[Span], configs: dict[str, OperatorConfig]) -> tuple[str, list[Span]]:
-    """The text with its spans (in order, without overlaps) replaced, and the spans of the new text.
-
-    The latter are empty where a value was redacted.
-    """
-    if not spans:
-        return text, []
-    results = [FoundSpan(span.type, span.start, span.end, span.score) for span in spans]
-    made = _anonymizer().anonymize(text, results, configs, merge_entities_with_spaces=False)
-    items = sorted(made.items, key=lambda item: (item.start, item.end))
-    return made.text, [replace(span, start=item.start, end=item.end) for item, span in zip(items, spans, strict=True)]
+        surrogate = OperatorConfig("custom", {"lambda": partial(surrogates.of, kind)})
+        configs[kind] = surrogate if name == "surrogate" else known.get(name, OperatorConfig(name))
+    replaced = []
+    for text, found in zip(texts, spans, strict=True):
+        results = [FoundSpan(span.type, span.start, span.end, span.score) for span in found]
+        made = _anonymizer().anonymize(text, results, configs, merge_entities_with_spaces=False)
+        items = sorted(made.items, key=lambda item: (item.start, item.end))
+        new = [replace(span, start=item.start, end=item.end) for item, span in zip(items, found, strict=True)]
+        replaced.append((made.text, new))
+    return replaced

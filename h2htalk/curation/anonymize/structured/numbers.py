@@ -45,7 +45,7 @@ class Window:
 
     `shape`: digits a group. `gaps`: between them. `whole`: nothing says that it is a piece of a longer row: there is no
     neighbour, or one that stands further off. `lead`: the three characters before it, `tail`: the three behind it.
-    `near`: its cues.
+    `glued`: it stands at a Latin letter, as the digits of a code do. `near`: its cues.
     """
 
     start: int
@@ -54,14 +54,10 @@ class Window:
     shape: tuple[int, ...]
     gaps: tuple[str, ...]
     whole: bool
+    glued: bool
     lead: str
     tail: str
     near: Near
-
-    @property
-    def glued(self) -> bool:
-        """It stands at a Latin letter, as the digits of a code do."""
-        return self.lead[-1:].isascii() and self.lead[-1:].isalpha()
 
 
 def _runs(reading: Reading) -> Iterator[list[Group]]:
@@ -118,9 +114,10 @@ def _windows(run: list[Group], reading: Reading, near: Near) -> Iterator[Window]
             if reading.language == "zh" and len(digits) == 17 and closing:
                 forms.append((f"{digits}X", closing.end(), starts))
             shape = tuple(stop - begin for begin, stop in groups)
-            around = text[max(0, start - 3) : start], text[end : end + 3]
+            lead, tail = text[max(0, start - 3) : start], text[end : end + 3]
+            glued = lead[-1:].isascii() and lead[-1:].isalpha()
             for signs, stop, whole in forms:
-                yield Window(start, stop, signs, shape, tuple(gaps[first:last]), whole, *around, near)
+                yield Window(start, stop, signs, shape, tuple(gaps[first:last]), whole, glued, lead, tail, near)
 
 
 def _parts(gap: str, inner: set[str]) -> bool:
@@ -214,7 +211,7 @@ def card(window: Window, _: Reading) -> float:
 def account(window: Window, _: Reading) -> float:
     """Numbers of accounts, insurances, schools and firms: a cue names them, nothing checks them."""
     digits, nearest, distance = window.digits, window.near.nearest, window.near.distance("account")
-    if not window.whole or _is_amount(window):
+    if not window.whole:
         return 0.0
     if window.shape == (2, 2, 2, 8) and window.gaps[:2] == ("-", "-"):
         return 0.85  # a sort code and an account; with a cue they are found apart
@@ -232,7 +229,7 @@ def account(window: Window, _: Reading) -> float:
 def qq(window: Window, _: Reading) -> float:
     """QQ numbers: 5 to 11 digits, not 0 first, and a cue; without one where a message speaks of QQ."""
     digits, near, distance = window.digits, window.near, window.near.distance("qq")
-    if not 5 <= len(digits) <= 11 or digits[0] == "0" or not window.whole or _is_amount(window):
+    if not 5 <= len(digits) <= 11 or digits[0] == "0" or not window.whole:
         return 0.0
     if distance is None:
         mobile = len(digits) == 11 and digits[0] == "1"
@@ -271,11 +268,6 @@ def _is_impersonal(window: Window) -> bool:
     if len(set(digits)) < (4 if len(digits) > 8 else 3) or value & (value - 1) == 0:
         return True
     return _RE["sum_before"].search(window.lead) is not None or _RE["sum_after"].match(window.tail) is not None
-
-
-def _is_amount(window: Window) -> bool:
-    """Digits with a decimal point."""
-    return window.gaps == (".",) and window.shape[1] <= 2
 
 
 # --- Telephones: China, the North American plan, UK, AU, IE, NZ, IN, any `+`; others behind a word for a phone, and by
@@ -426,8 +418,8 @@ def told(window: Window, reading: Reading) -> float:
 
 # --- The table and the finder ---
 
-# The surest counts; of two that are equally sure the first. Gates: `bare`, no unit stands behind, which makes an
-# amount; `phone`, no word for other numbers stands nearer either.
+# The surest counts; of two that are equally sure the first. Gates: `bare`, no amount with a decimal point or a unit
+# behind; `phone`, no word for other numbers stands nearer either.
 NUMBERS = (
     Rule("card", "CREDIT_CARD", card),
     Rule("cued_card", "CREDIT_CARD", cued_card),
@@ -487,7 +479,7 @@ def _identify(window: Window, reading: Reading) -> tuple[str, str, float]:
     if is_public(window, reading.language):
         return "public line", "", 1.0
     gates = {""}
-    if not _DIGITS["unit"].match(reading.text, window.end):
+    if not _DIGITS["unit"].match(reading.text, window.end) and not (window.gaps == (".",) and window.shape[1] <= 2):
         gates |= {"bare", "phone"} if _may_be_phone(window, reading) else {"bare"}
     rules = [rule for rule in NUMBERS if rule.gate in gates and reading.language in rule.languages]
     return max(((rule.name, rule.type, rule.find(window, reading)) for rule in rules), key=lambda one: one[2])

@@ -207,6 +207,7 @@ class Reading:
 
 # A stretch of a text, and what it means.
 Edit = tuple[int, int, str]
+Edits = Callable[[re.Match[str]], list[Edit]]
 _RE = patterns("deobfuscation")
 _TABLES = read_table("deobfuscation")
 _ONES, _TEENS, _TENS, _TIMES = (_TABLES[name] for name in ("ones", "teens", "tens", "times"))
@@ -234,19 +235,17 @@ def deobfuscate(normalized: NormalizedText, language: str) -> tuple[NormalizedTe
         return None
     pairs = zip(text, normalized.visible, strict=True)
     signs = [Sign(char, shown, at, at + 1) for at, (char, shown) in enumerate(pairs)]
-    signs = _rewrite(signs, _RE["apart"], _joined)
-    if web:
-        signs = _replace(signs, "web")
-    if language == "en":
-        signs = _rewrite(signs, _RE["spelt_row"], _spelt_letters)
-    signs = _replace(signs, language)
-    if language == "zh":
-        signs = _rewrite(signs, _RE["han_row"], _digits_of_homophones)
-    else:
-        signs = _rewrite(signs, _RE["spoken_digits"], _digits_of_words)
-    signs = _rewrite(signs, _RE["colon"], lambda m: [(*m.span(), m.group().count(":") * ":")])
-    signs = _rewrite(signs, _RE["odd"], _without_fillers)
-    signs = _rewrite(signs, _RE["lookalike"], _digits_of_lookalikes)
+    for pattern, edits in [
+        (_RE["apart"], _joined),
+        *(_replacements("web") if web else ()),
+        *([(_RE["spelt_row"], _spelt_letters)] if language == "en" else ()),
+        *_replacements(language),
+        (_RE["han_row"], _digits_of_homophones) if language == "zh" else (_RE["spoken_digits"], _digits_of_words),
+        (_RE["colon"], lambda m: [(*m.span(), m.group().count(":") * ":")]),
+        (_RE["odd"], _without_fillers),
+        (_RE["lookalike"], _digits_of_lookalikes),
+    ]:
+        signs = _rewrite(signs, pattern, edits)
     if not any(sign.edited for sign in signs):
         return None
     meant = normalize_text("".join(sign.shown for sign in signs))
@@ -254,32 +253,26 @@ def deobfuscate(normalized: NormalizedText, language: str) -> tuple[NormalizedTe
 
 
 @cache
-def _replacements(name: str) -> list[tuple[re.Pattern[str], str]]:
-    """A list of `words/deobfuscation.toml`: expressions, which may name those of `[deobfuscation]`, and meanings."""
+def _replacements(name: str) -> list[tuple[re.Pattern[str], Edits]]:
+    """A list of `words/deobfuscation.toml`: expressions, which may name those of `[deobfuscation]`, and what they, or
+    their group `cut`, mean."""
     parts = {"han": HAN, **read_table("patterns")["shared"]} | {key: found.pattern for key, found in _RE.items()}
-    return [(compile_patterns({"": one["pattern"]}, parts)[""], one["meant"]) for one in _TABLES[name]]
 
-
-def _replace(signs: list[Sign], name: str) -> list[Sign]:
-    """Replace what each expression finds, or its group `cut`; again, as what is replaced may complete a match."""
-    for pattern, meant in _replacements(name):
+    def replacement(entry: Mapping[str, str]) -> tuple[re.Pattern[str], Edits]:
+        pattern = compile_patterns({"": entry["pattern"]}, parts)[""]
         group = "cut" if "cut" in pattern.groupindex else 0
-        for _ in range(_ROUNDS):
-            before = signs
-            signs = _rewrite(signs, pattern, lambda m, group=group, meant=meant: [(*m.span(group), meant)])  # type: ignore[misc]
-            if signs is before:
-                break
-    return signs
+        return pattern, lambda match: [(*match.span(group), entry["meant"])]
+
+    # What is replaced may complete a match.
+    return [found for entry in _TABLES[name] for found in [replacement(entry)] * _ROUNDS]
 
 
-def _rewrite(
-    signs: list[Sign], pattern: re.Pattern[str], function: Callable[[re.Match[str]], list[Edit]]
-) -> list[Sign]:
+def _rewrite(signs: list[Sign], pattern: re.Pattern[str], edits: Edits) -> list[Sign]:
     """Replace what a function says of each match: stretches of the text and what they mean."""
     text = "".join(sign.text for sign in signs)
     made: list[Sign] = []
     at = 0
-    for start, end, meant in (edit for match in pattern.finditer(text) for edit in function(match)):
+    for start, end, meant in (edit for match in pattern.finditer(text) for edit in edits(match)):
         if text[start:end] == meant:
             continue
         made += signs[at:start]
