@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 import statistics
 from collections.abc import Sequence
 
@@ -12,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from h2htalk.analysis.measures.lengths import MEASURES, Histogram, measure_lengths, text_lengths
-from h2htalk.analysis.measures.scenario_texts import Side, SideText, instruction_text, side_texts
+from h2htalk.analysis.measures.scenario_texts import Side, SideText, instruction_text
 from h2htalk.data.languages import Language
 from h2htalk.data.scenario import Scenario, ScheduleEntry, Turn
 from h2htalk.data.splits import load_split
@@ -103,12 +102,6 @@ def test_every_group_is_summarised_on_each_side() -> None:
     assert [(h.side, h.measure) for h in found.histograms] == [
         (side, measure) for side in ("instruction", "response") for measure in MEASURES
     ]
-
-
-def test_the_order_of_texts_changes_nothing() -> None:
-    texts = side_texts(load_split("mini@1").scenarios)
-    shuffled = random.Random(1).sample(texts, len(texts))
-    assert measure_lengths(shuffled) == measure_lengths(texts)
 
 
 # --- Fig. 6 -----------------------------------------------------------------------------------------------------

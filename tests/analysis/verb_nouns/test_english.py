@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import pytest
 
@@ -89,6 +89,17 @@ def test_plain_text(text: str, expected: list[str]) -> None:
     assert read(text) == expected
 
 
+def test_texts_are_read_as_a_stream_and_no_pair_goes_over_a_line_end() -> None:
+    def texts() -> Iterator[str]:
+        yield "I read\nThe cat sleeps"
+        for _ in range(500):
+            yield "Feed the cat."
+        raise AssertionError("read ahead to the end")
+
+    first = next(iter_pairs(texts(), "en"))
+    assert (first.verb, first.noun) == ("feed", "cat")
+
+
 def test_a_long_list_is_read_to_its_end() -> None:
     """Each noun joined to the one before: as deep as the list is long."""
     items = " ".join(f"and/CC/cc/{place} ducks/NNS/conj/{place - 2}" for place in range(4, 2000, 2))
@@ -99,14 +110,10 @@ NOUNS = "thanks thanks, clothes clothes, dishes dish, memories memory, feet foot
 VERBS = "got get, Fed feed, lying lie, laid lay, practised practise, saw see, texted text, tried try"
 
 
-@pytest.mark.parametrize(("word", "lemma"), [entry.split() for entry in NOUNS.split(", ")])
-def test_noun_lemmas(word: str, lemma: str) -> None:
-    assert noun_lemma(word) == lemma
-
-
-@pytest.mark.parametrize(("word", "lemma"), [entry.split() for entry in VERBS.split(", ")])
-def test_verb_lemmas(word: str, lemma: str) -> None:
-    assert verb_lemma(word) == lemma
+@pytest.mark.parametrize(("form", "entries"), [(noun_lemma, NOUNS), (verb_lemma, VERBS)])
+def test_lemmas(form: Callable[[str], str], entries: str) -> None:
+    for word, lemma in map(str.split, entries.split(", ")):
+        assert form(word) == lemma
 
 
 WORDS = "water the my cat and , to that I Tom hours off happy which her give 7:30 's not made running plants"
