@@ -85,11 +85,7 @@ _METADATA: dict[str, dict[str, Any]] = {
 
 @contextmanager
 def figure_style() -> Iterator[None]:
-    """Draw with matplotlib's defaults and ours, ignoring `matplotlibrc`; usable as a decorator.
-
-    Raises:
-        MissingExtraError: matplotlib is not installed.
-    """
+    """Draw with matplotlib's defaults and ours, without `matplotlibrc`; also a decorator. Raise as `find_font`."""
     find_font("zh")  # registers the bundled font with matplotlib
     import matplotlib as mpl
 
@@ -101,12 +97,9 @@ def figure_style() -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True)
 class FontFile:
-    """A font that matplotlib, Pillow and `wordcloud` all read.
+    """A font that matplotlib, Pillow and `wordcloud` all read, with the code points that it can draw.
 
-    Attributes:
-        name: of its family, as a summary names it.
-        source: `matplotlib` or `bundled`.
-        covers: the code points that it can draw.
+    The name is that of its family, as a summary names it; the source is `matplotlib` or `bundled`.
     """
 
     path: Path
@@ -119,11 +112,8 @@ class FontFile:
 def find_font(language: str) -> FontFile:
     """Find the font for words of a language: the bundled one for Chinese, so that figures are equal everywhere.
 
-    English: matplotlib's DejaVu Sans, which has all of Latin, Greek and Cyrillic.
-
-    Raises:
-        ConfigError: an unknown language, or one in a script without a font.
-        MissingExtraError: matplotlib is not installed.
+    English: matplotlib's DejaVu Sans, which has all of Latin, Greek and Cyrillic. Raise ConfigError for a language that
+    is unknown or in a script without a font, MissingExtraError without matplotlib.
     """
     script = find_language(language).script
     if script not in ("Latin", "Chinese"):

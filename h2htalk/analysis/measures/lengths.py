@@ -25,13 +25,10 @@ GROUPS = ("all", "subtask", "emotion")
 
 @dataclass(frozen=True, slots=True)
 class LengthSummary:
-    """The lengths of one side's texts in one group.
+    """The lengths of one side's n texts, at least 1, in one of GROUPS; `name` is which one (`all` in group `all`).
 
-    Attributes:
-        group: one of GROUPS; `name` is which one (`all` in group `all`).
-        measure: one of MEASURES, also the unit of the numbers.
-        n: texts, at least 1.
-        median, deciles: linearly interpolated (numpy's default); nine deciles, 10 % to 90 %.
+    `measure` is one of MEASURES, also the unit of the numbers. Median and deciles, nine from 10 % to 90 %, are linearly
+    interpolated (numpy's default).
     """
 
     side: Side
@@ -48,11 +45,9 @@ class LengthSummary:
 
 @dataclass(frozen=True, slots=True)
 class Histogram:
-    """The number of texts by length.
+    """The number of texts by length: bin i holds lengths from edges[i] to below edges[i + 1].
 
-    Attributes:
-        edges: of the bins, one more than `counts`; bin i holds lengths from edges[i] to below edges[i + 1].
-        beyond: texts at the last edge or above; `counts` and this sum to all texts.
+    `beyond` are texts at the last edge or above; `counts` and this sum to all texts.
     """
 
     side: Side

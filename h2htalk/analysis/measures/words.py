@@ -48,11 +48,7 @@ class WordCount:
 
 @cache
 def stop_words(language: str) -> frozenset[str]:
-    """Read the words that are not counted: function words only, so that the words that the paper discusses are kept.
-
-    Raises:
-        ConfigError: an unknown language.
-    """
+    """Read the words that are not counted: function words only, so that the words that the paper discusses are kept."""
     find_language(language)
     lines = read_lines(Path(__file__).parent / "stop_words" / f"{language}.txt")
     return frozenset(word for line in lines for word in line.split())
@@ -64,10 +60,8 @@ def count_words(texts: Sequence[str], language: str, split: Tokenize = tokenize)
     Words come from the package's tokens (`text.tokens`), lower-cased. A word begins with a letter, has a Chinese
     character or two letters, and at most 40 characters: emoji, numbers (also 八百, 十点, 三罐) and single Latin letters
     are not words. `partner's` counts as `partner`, `we'll` as `we`, and an English plural as its singular where that
-    occurs too (`walks` as `walk`; `news` stays). `split` cuts a text of a language into tokens.
-
-    Raises:
-        ConfigError: a language without a tokenizer.
+    occurs too (`walks` as `walk`; `news` stays). `split` cuts a text of a language into tokens. Raise ConfigError for
+    a language without a tokenizer.
     """
     stops = stop_words(language)
     by_text = [Counter(_words(text, language, stops, split)) for text in texts]
