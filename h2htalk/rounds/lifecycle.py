@@ -61,7 +61,7 @@ from h2htalk.rounds.round_folder import (
 )
 from h2htalk.rounds.settings import PLACEHOLDERS, RoundSpec
 from h2htalk.rounds.status import Status, require_complete, status_of
-from h2htalk.rounds.texts.guidelines import guidelines
+from h2htalk.rounds.texts.interface import guidelines
 
 # What `_write_round` writes, with `round.json` last: without it there is no round.
 WRITTEN = ("round.json", "items.jsonl", SOURCES, "guidelines", "private", ".gitignore")

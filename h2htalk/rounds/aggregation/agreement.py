@@ -7,6 +7,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from h2htalk.distributions import CONFIDENCE
 from h2htalk.errors import MissingExtraError
 from h2htalk.rounds.aggregation.votes import Vote, VoteTable, tabulate
@@ -43,8 +45,6 @@ def agreement_of(votes: Iterable[Vote] | VoteTable, level: Level, seed: int = 0)
     The level is `ordinal` for ratings, whose labels are numbers as text. Figures are rounded to 6 (alpha) and 4 digits.
     Memory: about 32 bytes * items * labels^2.
     """
-    import numpy as np
-
     table = tabulate(votes)
     counts = table.counts()
     pairable = counts[counts.sum(axis=1) > 1]
@@ -72,8 +72,6 @@ def _interval(counts: Any, level: Level, seed: int) -> tuple[float, float] | Non
 
     Items with the same counts are drawn together: the number of draws of each kind is multinomial.
     """
-    import numpy as np
-
     items, labels = counts.shape
     if items < 2:
         return None

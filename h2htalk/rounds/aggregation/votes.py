@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
 
 from h2htalk.errors import RoundError, quoted
 
-if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
-
-    Positions = npt.NDArray[np.int64]
+Positions = npt.NDArray[np.int64]
 
 # Probabilities that differ by less are a tie. Rounding errors stay below 1e-10 at 100,000 items.
 TIE_TOLERANCE = 1e-9
@@ -55,8 +54,6 @@ class VoteTable:
 
     def counts(self) -> Positions:
         """Return the numbers of votes by item and label, shape (items, labels)."""
-        import numpy as np
-
         shape = len(self.items), len(self.labels)
         flat = np.bincount(self.item * shape[1] + self.label, minlength=shape[0] * shape[1])
         return flat.reshape(shape)
@@ -69,8 +66,6 @@ def tabulate(votes: Iterable[Vote] | VoteTable) -> VoteTable:
     """
     if isinstance(votes, VoteTable):
         return votes
-    import numpy as np
-
     given, columns = list(votes), []
     for names in ([v.item for v in given], [v.annotator for v in given], [v.label for v in given]):
         known = tuple(sorted(set(names)))
@@ -93,14 +88,9 @@ def tabulate(votes: Iterable[Vote] | VoteTable) -> VoteTable:
 class VoteResult:
     """The result of the votes on one item.
 
-    Attributes:
-        label: the leading label; None for a tie.
-        support: votes for it; of a tie, for each leading label (under Dawid-Skene: the smallest number).
-        posterior: of the leading label, or of each tied one: its share of the votes (majority) or its probability
-            (Dawid-Skene); 0 to 1.
-        votes: number of votes on the item.
-        tied: the leading labels, sorted, if there are several.
-        chances: label -> share or probability; of all labels that occur on any item.
+    The label is None for a tie; then `tied` are the leading labels, sorted. `support` is the number of votes for the
+    leading label, or each of them (under Dawid-Skene: the smallest), `posterior` its share of the votes (majority) or
+    its probability (Dawid-Skene), 0 to 1; `chances` are those of all labels that occur on any item.
     """
 
     label: str | None

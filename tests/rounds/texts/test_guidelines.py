@@ -14,8 +14,14 @@ from h2htalk.data.subtasks import SUBTASKS
 from h2htalk.errors import RoundError
 from h2htalk.rounds.questions import KINDS, QUESTIONS, VIOLATIONS, Kind, Question, questions_for
 from h2htalk.rounds.settings import Adaptive, Care, RoundSpec
-from h2htalk.rounds.texts.guidelines import guidelines
-from h2htalk.rounds.texts.interface import label_help, label_text, question_help, question_title, rating_text
+from h2htalk.rounds.texts.interface import (
+    guidelines,
+    label_help,
+    label_text,
+    question_help,
+    question_title,
+    rating_text,
+)
 from h2htalk.text.help_lines import help_rows, read_help_lines
 
 TIES = questions_for("adjudication", [["keep", "drop"], ["dialogue_base", "dialogue_emotion"]])
