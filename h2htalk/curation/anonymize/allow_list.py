@@ -13,8 +13,7 @@ from pathlib import Path
 
 from h2htalk.curation.anonymize.chinese.words import usual
 from h2htalk.curation.anonymize.english.persons import words
-from h2htalk.curation.anonymize.normalization import plain
-from h2htalk.curation.anonymize.spans import Span
+from h2htalk.curation.anonymize.spans import Span, plain
 from h2htalk.curation.anonymize.structured.reading import patterns
 from h2htalk.data.languages import find_language
 from h2htalk.data.scenario import bundled_personas

@@ -13,7 +13,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Self
 
-from h2htalk.curation.anonymize.normalization import plain
+from h2htalk.curation.anonymize.spans import plain
 from h2htalk.curation.anonymize.values.dialogue_values import name_parts
 from h2htalk.curation.release.content import ReleaseItem
 from h2htalk.curation.stage_folder import AUDIT, KEPT

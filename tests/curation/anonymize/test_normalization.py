@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from h2htalk.curation.anonymize.normalization import normalize_text, plain
+from h2htalk.curation.anonymize.spans import normalize_text, plain
 from h2htalk.curation.anonymize.structured.reading import deobfuscate
 
 

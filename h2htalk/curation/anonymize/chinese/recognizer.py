@@ -24,8 +24,7 @@ from h2htalk.curation.anonymize.chinese.name_segmenter import (
 from h2htalk.curation.anonymize.chinese.words import dictionary, patterns, sections, tags, usual, words
 from h2htalk.curation.anonymize.english.persons import RARE, folded
 from h2htalk.curation.anonymize.english.persons import words as english_words
-from h2htalk.curation.anonymize.normalization import plain
-from h2htalk.curation.anonymize.spans import Span, resolve_overlaps
+from h2htalk.curation.anonymize.spans import Span, plain, resolve_overlaps
 from h2htalk.text.chinese_characters import simplified
 
 _RE = patterns("recognizer")

@@ -30,8 +30,7 @@ from presidio_anonymizer.entities import RecognizerResult as FoundSpan
 
 from h2htalk.curation.anonymize.allow_list import TITLE, find_allowed, longer_names
 from h2htalk.curation.anonymize.engine.user_recognizers import MODELS, UserRegistry, load_recognizers
-from h2htalk.curation.anonymize.normalization import NormalizedText, normalize_text, plain
-from h2htalk.curation.anonymize.spans import RECOGNIZERS, Span, resolve_overlaps
+from h2htalk.curation.anonymize.spans import RECOGNIZERS, NormalizedText, Span, normalize_text, plain, resolve_overlaps
 from h2htalk.curation.anonymize.structured.rules import find_structured
 from h2htalk.curation.anonymize.surrogates.dialogue_surrogates import Surrogates
 from h2htalk.curation.anonymize.values.dialogue_values import DialogueData, KnownValues, collect_values

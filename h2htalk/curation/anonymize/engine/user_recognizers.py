@@ -107,7 +107,7 @@ def read_registry(path: Path, *, trusted: bool = False) -> UserRegistry:
         known = {*_OWN_CLASS} if "class" in entry else {*CustomRecognizerConfig.model_fields} - _NOT_HERE
         if class_name:
             known |= {*signature(classes[class_name]).parameters, "model_name", "label_mapping"}
-        for key in entry.keys() - known:
+        for key in [key for key in entry if key not in known]:
             raise ConfigError(f"{place}: {key}: no such field; {suggest(key, known)}it would do nothing")
         for language in _contexts(entry).keys() - {*LANGUAGES}:
             raise ConfigError(f"{place}: language {quoted(str(language))} is none of {', '.join(LANGUAGES)}")

@@ -18,8 +18,7 @@ from stdnum.au import tfn
 from stdnum.cn import ric
 from stdnum.gb import nhs
 
-from h2htalk.curation.anonymize.normalization import HAN
-from h2htalk.curation.anonymize.spans import Span
+from h2htalk.curation.anonymize.spans import HAN, Span
 from h2htalk.curation.anonymize.structured.reading import Near, Reading, Rule, patterns, read_table
 
 _RE, _DIGITS = map(patterns, ("identity_numbers", "digit_spans"))

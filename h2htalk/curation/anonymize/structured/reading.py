@@ -21,7 +21,7 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from h2htalk.curation.anonymize.normalization import HAN, HAN_DIGITS, NormalizedText, normalize_text
+from h2htalk.curation.anonymize.spans import HAN, HAN_DIGITS, NormalizedText, normalize_text
 from h2htalk.text.language_data import compile_patterns, read_data
 from h2htalk.text.phrases import PhraseIndex
 

@@ -14,8 +14,7 @@ from itertools import pairwise
 
 from stdnum import iban
 
-from h2htalk.curation.anonymize.normalization import NormalizedText
-from h2htalk.curation.anonymize.spans import Span
+from h2htalk.curation.anonymize.spans import NormalizedText, Span
 from h2htalk.curation.anonymize.structured import web
 from h2htalk.curation.anonymize.structured.numbers import find_numbers
 from h2htalk.curation.anonymize.structured.reading import Hit, Reading, Rule, deobfuscate, internet_words, patterns

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from functools import cache
 
 from h2htalk.curation.anonymize.english.persons import is_word, words
-from h2htalk.curation.anonymize.normalization import HAN
+from h2htalk.curation.anonymize.spans import HAN
 from h2htalk.curation.anonymize.structured.reading import Hit, Reading, internet_words, patterns
 
 _WEB, _IP = map(patterns, ("web", "ip_addresses"))
@@ -93,11 +93,11 @@ def _score(match: re.Match[str], reading: Reading) -> float:
     """How sure we are of four numbers with dots: versions and dates look the same."""
     start, end = match.span()
     octets = [octet.replace(" ", "") for octet in _IP["octet"].findall(match.group())]
-    if len(octets) != 4 or any(int(octet) > 255 or (len(octet) > 1 and octet[0] == "0") for octet in octets):
+    values = list(map(int, octets))
+    if len(octets) != 4 or max(values) > 255 or any(len(octet) > 1 and octet[0] == "0" for octet in octets):
         return 0.0
-    if _IP["version"].search(reading.text[max(0, start - 12) : start]) or _IP["version_behind"].match(
-        reading.text, end
-    ):
+    before = reading.text[max(0, start - 12) : start]
+    if _IP["version"].search(before) or _IP["version_behind"].match(reading.text, end):
         return 0.0
     near = reading.near(start, end)
     cued = near.distance("ip") is not None
@@ -106,13 +106,11 @@ def _score(match: re.Match[str], reading: Reading) -> float:
         return 0.8 if cued and len(gaps) == 1 else 0.0
     if cued:
         return 0.97
-    values = [int(octet) for octet in octets]
-    spelt = any(char in HAN for char in reading.text[start:end])
     # No version begins with so high a number: only a word right before it speaks against it.
     reach = 2 if values[0] >= 32 and max(values) >= 60 else _ANYWHERE
-    if near.nearest_is_impersonal(reach) or max(values) < (100 if spelt else 32 if values[0] != 10 else 13):
-        return 0.0
-    return 0.9
+    spelt = any(char in HAN for char in reading.text[start:end])
+    least = 100 if spelt else 32 if values[0] != 10 else 13
+    return 0.9 if max(values) >= least and not near.nearest_is_impersonal(reach) else 0.0
 
 
 # --- Accounts on social networks and in games: `@name`, a name beside the network's ---

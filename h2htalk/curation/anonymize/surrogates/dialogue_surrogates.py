@@ -33,8 +33,7 @@ from stdnum.us import rtn
 
 from h2htalk.curation.anonymize.allow_list import find_allowed, to_lower
 from h2htalk.curation.anonymize.english.persons import words
-from h2htalk.curation.anonymize.normalization import normalize_text, plain, value_shape
-from h2htalk.curation.anonymize.spans import TYPES
+from h2htalk.curation.anonymize.spans import TYPES, normalize_text, plain, value_shape
 from h2htalk.curation.anonymize.structured.numbers import luhn, medicare
 from h2htalk.curation.anonymize.structured.reading import read_table
 from h2htalk.curation.anonymize.values.dialogue_values import (

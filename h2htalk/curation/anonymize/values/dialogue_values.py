@@ -15,8 +15,7 @@ from h2htalk.curation.anonymize.chinese.name_segmenter import surnames
 from h2htalk.curation.anonymize.chinese.words import sections, tags
 from h2htalk.curation.anonymize.chinese.words import words as chinese_words
 from h2htalk.curation.anonymize.english.persons import words
-from h2htalk.curation.anonymize.normalization import HAN_DIGITS, normalize_text, plain, value_shape
-from h2htalk.curation.anonymize.spans import Span, resolve_overlaps
+from h2htalk.curation.anonymize.spans import HAN_DIGITS, Span, normalize_text, plain, resolve_overlaps, value_shape
 from h2htalk.text.chinese_characters import DOUBLE_SURNAMES, SURNAMES, looks_foreign
 from h2htalk.text.language_data import pattern_table, read_data
 from h2htalk.text.phrases import PhraseIndex
