@@ -36,16 +36,11 @@ class Message(str):
 
 @dataclass(frozen=True, slots=True)
 class Collected:
-    """What a platform holds.
+    """What a platform holds: everything that annotators submitted or skipped, as it is now, and notes for the manager.
 
-    Attributes:
-        annotations: everything that annotators submitted or skipped, as it is now. A stored annotation that is not
-            among these stays valid unless it is named with the value None.
-        mistakes: what cannot be counted, each with its place and what to do.
-        notes: messages for the manager.
-        started: (item, annotator id) pairs with a draft or a partly filled row.
-        offered: item -> annotators that a server still offers the item to, by its own count; None for platforms that
-            assign items.
+    A stored annotation that is not among these stays valid unless it is named with the value None. Mistakes cannot be
+    counted; each has its place and what to do. `started` are (item, annotator id) pairs with a draft or a partly filled
+    row. `offered` is item -> annotators that a server still offers it to, by its own count; None for other platforms.
     """
 
     annotations: tuple[Annotation, ...] = ()
@@ -56,13 +51,9 @@ class Collected:
 
 
 class Platform(Protocol):
-    """A way to reach annotators.
+    """A way to reach annotators."""
 
-    Attributes:
-        assigns_items: whether items are assigned to annotators by name (spreadsheets), or a server hands them out.
-    """
-
-    assigns_items: bool
+    assigns_items: bool  # to annotators by name (spreadsheets); else a server hands them out
 
     def check(self, state: RoundState) -> None:
         """Raise RoundError if the platform cannot work; called before anything is published."""

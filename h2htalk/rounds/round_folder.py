@@ -310,14 +310,10 @@ def read_record_lines(
 
 @dataclass(frozen=True, slots=True)
 class RoundState:
-    """A round as its files tell it.
+    """A round as its files tell it: items by id, and all annotators that it ever had.
 
-    Attributes:
-        manifest: content of `round.json`.
-        items: items sorted by id.
-        annotators: all that the round ever had; those who left or were removed are inactive.
-        stored, annotations: the valid annotations of all annotators, and those that count.
-        completed: item -> annotators who completed it, by the annotations that count.
+    Those who left or were removed are inactive. `stored` are the valid annotations of all, `annotations` those that
+    count, and `completed` is item -> annotators who completed it by these.
     """
 
     folder: RoundFolder

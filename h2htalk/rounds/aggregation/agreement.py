@@ -21,14 +21,10 @@ NO_VARIETY = "all votes on items with two or more votes are one label, so agreem
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """Krippendorff's alpha of some votes.
+    """Krippendorff's alpha of the votes on items with two or more, at a level of measurement.
 
-    Attributes:
-        level: level of measurement of the values.
-        alpha: 1 for full agreement, 0 for agreement by chance, below 0 for less; None if undefined.
-        interval: 95 % percentile bootstrap over items (1,000 resamples); None without alpha or with one item.
-        items, votes: items with two or more votes, and their votes.
-        reason: why alpha is undefined; else empty.
+    Alpha is 1 for full agreement, 0 for agreement by chance, below 0 for less; None, with a reason, if undefined. The
+    interval is a 95 % percentile bootstrap over items (1,000 resamples); None without alpha or with one item.
     """
 
     level: Level

@@ -61,14 +61,11 @@ class Share:
 
 @dataclass(frozen=True, slots=True)
 class AnnotatorStatistics:
-    """Statistics of one annotator; None if there is no data.
+    """Statistics of one annotator, a salted hash: numbers of items, and shares; None if there is no data.
 
-    Attributes:
-        annotator: salted hash.
-        annotated, skipped: numbers of items.
-        consensus: votes equal to the majority of the others on the same item, among items where the others have one.
-        gold: right answers on gold items; a rating within one step counts as right.
-        seconds: median time per item, from one answer to the next.
+    `consensus` are votes equal to the majority of the others on the same item, among items where the others have one.
+    `gold` are right answers on gold items; a rating within one step counts as right. `seconds` is the median time per
+    item, from one answer to the next.
     """
 
     annotator: str

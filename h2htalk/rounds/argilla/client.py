@@ -35,13 +35,9 @@ _ROLES = ("owner", "admin")
 
 @dataclass(frozen=True, slots=True)
 class ArgillaClient:
-    """A connection to a supported server.
+    """A connection to a supported server; its URL is without user and password.
 
-    Attributes:
-        http: sends the requests, with the key.
-        url: of the server, without user and password.
-        role: of the key's owner, `owner` or `admin`.
-        retry_seconds: seconds of retries while the server does not answer.
+    The role is that of the key's owner, `owner` or `admin`; requests are repeated for `retry_seconds`.
     """
 
     http: httpx.Client
