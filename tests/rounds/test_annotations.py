@@ -1,4 +1,4 @@
-"""Annotations, annotators, questions: what is read, and what is refused."""
+"""Annotations, annotators, questions, settings: what is read, and what is refused."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from h2htalk.errors import RoundError
+from h2htalk.errors import ConfigError, RoundError
 from h2htalk.rounds.annotations import Annotation, changes, latest
 from h2htalk.rounds.annotators import annotator_id, merge_annotators, read_annotators
 from h2htalk.rounds.questions import QUESTIONS, questions_for
+from h2htalk.rounds.settings import RoundSpec, make_spec
 
 ITEMS, ANNOTATORS = st.sampled_from("ab"), st.sampled_from("xyz")
 VALUES = st.none() | st.sampled_from(["keep", "drop"]) | st.integers(1, 5)
@@ -22,17 +23,12 @@ ANSWERS = st.builds(
 
 @given(st.lists(ANSWERS), st.lists(ANSWERS))
 def test_storing_changes_gives_what_the_platform_holds(stored: list[Annotation], seen: list[Annotation]) -> None:
-    known = {answer.key: answer for answer in stored}
-    counted = latest(stored)
-    new = changes(known, seen)
-    after = latest([*stored, *new])
+    new = changes({answer.key: answer for answer in stored}, seen)
     now = {answer.key: answer for answer in seen}
-    assert {key: a.value for key, a in after.items() if key in now} == {
-        key: a.value for key, a in now.items() if a.value is not None
-    }
-    assert {key: a for key, a in after.items() if key not in now} == {
-        key: a for key, a in counted.items() if key not in now
-    }
+    kept = {key: answer for key, answer in latest(stored).items() if key not in now}
+    held = kept | {key: answer for key, answer in now.items() if answer.value is not None}
+    after = latest([*stored, *new])
+    assert {key: answer.value for key, answer in after.items()} == {key: answer.value for key, answer in held.items()}
     assert changes({answer.key: answer for answer in [*stored, *new]}, seen) == []
 
 
@@ -134,3 +130,43 @@ def test_adjudications_ask_for_a_label_or_a_rating() -> None:
             questions_for("adjudication", mixed)
     # Other kinds ignore the labels of items.
     assert questions_for("crowd", [("keep", "drop")]) == QUESTIONS["crowd"]
+
+
+# --- Settings ---------------------------------------------------------------------------------------------------------
+
+
+def test_default_overlaps() -> None:
+    assert [
+        make_spec(kind, "mini@1", {}).annotators_per_item for kind in ("crowd", "expert", "adjudication", "safety")
+    ] == [20, 3, 1, 3]
+
+
+def test_options_override_the_settings_file(tmp_path: Path) -> None:
+    path = tmp_path / "round.toml"
+    path.write_text(
+        'overlap = 5\nseed = 3\nannotators = "people.csv"\n[adaptive]\non = true\n[care]\nsession_items = 10\n'
+    )
+    spec = make_spec("crowd", "mini@1", {"overlap": 7}, path)
+    assert (spec.overlap, spec.seed, spec.adaptive.on, spec.care.session_items) == (7, 3, True, 10)
+    assert spec.annotators == str(tmp_path / "people.csv")
+    assert RoundSpec.from_dict(spec.to_dict(), "x") == spec
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("over_lap = 3", "over_lap: no such field; did you mean 'overlap'"),
+        ("[care]\ncrisis_share = 1.5", "care.crisis_share: must be 1 or less"),
+        ("overlap = 2\n[adaptive]\non = true", "adaptive.minimum is 3, above the overlap of 2"),
+        ("overlap = ", "not readable as TOML"),
+        ("kind = 3", None),
+    ],
+)
+def test_invalid_settings(tmp_path: Path, text: str, message: str | None) -> None:
+    path = tmp_path / "round.toml"
+    path.write_text(text)
+    if message is None:  # the command overrides it
+        assert make_spec("crowd", "mini@1", {}, path).kind == "crowd"
+        return
+    with pytest.raises(ConfigError, match=message):
+        make_spec("crowd", "mini@1", {}, path)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,7 @@ from h2htalk.rounds.round_folder import RoundFolder
 from h2htalk.rounds.status import list_rounds
 
 CALLS = (round_status, close_round, reopen_round)
+FIRST_LINE = "only the first line"
 
 
 def answered(folder: Path, count: int = 2) -> Path:
@@ -26,30 +26,27 @@ def answered(folder: Path, count: int = 2) -> Path:
     return path
 
 
-def first_line(text: str) -> str:
-    return text.splitlines(keepends=True)[0]
-
-
 @pytest.mark.parametrize(
     ("file", "edited", "message"),
     [
-        ("assignment_sets.jsonl", lambda _: "{}\n", r"assignment_sets.jsonl:1: number: is missing"),
-        ("private/annotators.jsonl", first_line, "annotators with items are missing"),
-        ("private/salt", lambda _: "00fg\n", "salt: no annotator can be identified"),
+        ("assignment_sets.jsonl", "{}\n", r"assignment_sets.jsonl:1: number: is missing"),
+        ("private/annotators.jsonl", FIRST_LINE, "annotators with items are missing"),
+        ("private/salt", "00fg\n", "salt: no annotator can be identified"),
         ("private/salt", None, "salt: no annotator can be identified without it"),
-        ("items.jsonl", first_line, "the item 'en-item-1' is missing"),
-        ("events.jsonl", lambda _: '{"when":"2026"}\n', r"events.jsonl:1: an event needs a name"),
+        ("items.jsonl", FIRST_LINE, "the item 'en-item-1' is missing"),
+        ("events.jsonl", '{"when":"2026"}\n', r"events.jsonl:1: an event needs a name"),
     ],
 )
 def test_files_that_do_not_fit_are_named_and_nothing_is_written(
-    tmp_path: Path, file: str, edited: Callable[[str], str] | None, message: str
+    tmp_path: Path, file: str, edited: str | None, message: str
 ) -> None:
     """They caused tracebacks, or were used."""
     path = answered(tmp_path)
-    if edited is None:
+    text = (path / file).read_text().splitlines(keepends=True)[0] if edited is FIRST_LINE else edited
+    if text is None:
         (path / file).unlink()
     else:
-        (path / file).write_text(edited((path / file).read_text()))
+        (path / file).write_text(text)
     before = files_of(path)
     for call in CALLS:
         with pytest.raises(DataError, match=message):

@@ -11,11 +11,10 @@ from hypothesis import strategies as st
 from openpyxl import Workbook, load_workbook
 
 from h2htalk.rounds.items import Item
-from h2htalk.rounds.questions import KEEP_LABELS, KINDS, QUESTIONS, SUBTASK, Question, questions_for
+from h2htalk.rounds.questions import KEEP_LABELS, QUESTIONS, SUBTASK, Question, questions_for
 from h2htalk.rounds.spreadsheets.item_text import cell_text
 from h2htalk.rounds.spreadsheets.xlsx_reading import choice_forms, read_choice
 from h2htalk.rounds.spreadsheets.xlsx_writing import add_styles, guideline_lines, line_count, write_cell
-from h2htalk.rounds.texts.interface import label_text, rating_text
 
 ANY = st.text(st.characters(), max_size=200)
 LINES = st.text(st.sampled_from("ab 番茄=@\n\t_xX0"), max_size=300)
@@ -50,30 +49,6 @@ def test_cells_keep_their_texts(tmp_path_factory: pytest.TempPathFactory, texts:
 
 
 # --- Choices ------------------------------------------------------------------------------------------------------
-
-CHOSEN = [
-    (question, value)
-    for kind in KINDS
-    for question in QUESTIONS[kind]
-    if question.form in ("label", "rating")
-    for value in question.ratings or question.labels
-]
-
-
-@given(
-    st.sampled_from(CHOSEN),
-    st.sampled_from(["en", "zh"]),
-    st.sampled_from(["", " ", "\t\u3000", "\u00a0"]),
-    st.booleans(),
-)
-def test_choices_are_read_in_every_form(
-    chosen: tuple[Question, str | int], language: str, blanks: str, upper: bool
-) -> None:
-    question, value = chosen
-    form = rating_text if question.form == "rating" else label_text
-    for text in (str(value), form(question.name, value, language)):  # type: ignore[arg-type]
-        typed = blanks + (text.upper() if upper else text) + blanks
-        assert read_choice(question, Item("x", "en"), typed, "en") == value
 
 
 @pytest.mark.parametrize(
