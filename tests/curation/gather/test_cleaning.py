@@ -62,22 +62,17 @@ BEFORE = {"en": "I see. Tell me more.", "zh": "我明白。说说看。"}
 @pytest.mark.parametrize(
     ("language", "text", "cut"),
     [
-        ("en", "Thank you, bye", False),
         ("en", "ok thanks so much :(", False),
         ("zh", "那好吧：（", False),
         ("en", "Take care! Yours, Dr. A", False),
         ("en", "I hope this helps.\n\nRobin, LPC", False),
-        ("en", "See https://example.com/page", False),
-        ("zh", "好的谢谢", False),
         ("zh", "加油！(ง•̀_•́)ง", False),
         ("zh", "（微笑）我一直都在的哦😊", False),
         ("en", "I hear you, and I", True),
-        ("en", "We could look at your", True),
         ("en", "There are three things:", True),
         ("en", "He said (", True),
         ("zh", "首先，你可以试着每天早点睡，然后慢慢", True),
         ("zh", "我觉得，", True),
-        ("zh", "你可以先告诉我：“", True),
     ],
 )
 def test_complete_and_incomplete_endings(language: Language, text: str, cut: bool) -> None:

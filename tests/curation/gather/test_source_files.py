@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -44,26 +43,16 @@ def read(path: str | Path, form: str = "messages", **more: Any) -> list[tuple[st
     return found
 
 
-def _gz(path: Path, content: bytes) -> None:
-    with gzip.open(path, "wb") as file:
-        file.write(content)
-
-
-def _zst(path: Path, content: bytes) -> None:
-    with pa.CompressedOutputStream(str(path), "zstd") as file:
-        file.write(content)
-
-
-@pytest.mark.parametrize(("name", "write"), [("a.jsonl.gz", _gz), ("a.jsonl.zst", _zst), ("a.json.gz", _gz)])
-def test_compressed_files_are_read_as_they_are(tmp_path: Path, name: str, write: Callable[[Path, bytes], None]) -> None:
-    content = jsonl(range(1, 4))
-    write(tmp_path / name, json.dumps([record(n) for n in (1, 2, 3)]).encode() if ".json." in name else content)
+@pytest.mark.parametrize("name", ["a.jsonl.gz", "a.jsonl.zst", "a.json.gz"])
+def test_compressed_files_are_read_as_they_are(tmp_path: Path, name: str) -> None:
+    path, content = tmp_path / name, jsonl(range(1, 4))
+    with gzip.open(path, "wb") if name.endswith("gz") else pa.CompressedOutputStream(str(path), "zstd") as file:
+        file.write(json.dumps([record(n) for n in (1, 2, 3)]).encode() if ".json." in name else content)
     (tmp_path / "plain.jsonl").write_bytes(content)
-    assert read(tmp_path / name) == read(tmp_path / "plain.jsonl")
-    whole = (tmp_path / name).read_bytes()
-    (tmp_path / name).write_bytes(whole[:-6])
+    assert read(path) == read(tmp_path / "plain.jsonl")
+    path.write_bytes(path.read_bytes()[:-6])
     with pytest.raises(DataError, match="cannot be read"):
-        read(tmp_path / name)
+        read(path)
 
 
 def test_a_folder_and_a_pattern_are_read_in_the_order_of_names(tmp_path: Path) -> None:

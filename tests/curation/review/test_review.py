@@ -196,14 +196,7 @@ def test_the_most_doubtful_pair_of_a_candidate_counts(tmp_path: Path, gaps: tupl
     assert statuses(workspace) == {found[0].id: "accept", found[1].id: "needs_people"}
 
 
-PAIR = '{"evidence": "The first listens.", "score_first": 8, "score_second": 5}'
-CRITERION = {"evidence": "Seen.", "score": 4}
-RUBRIC = {
-    **dict.fromkeys(("accuracy", "consistency", "domain_compliance", "safety", "subtask_fit"), CRITERION),
-    "fitting_subtask": "dialogue_base",
-    "revision": "",
-    "verdict": "accept",
-}
+RUBRIC = json.loads(review(4, "dialogue_base"))
 
 
 def rubric(**changes: object) -> str:

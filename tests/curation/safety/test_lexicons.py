@@ -1,12 +1,12 @@
 """Word lists as weak evidence: what they find, what they must not find, and disguised words."""
 
-import json
 import re
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from safety_made import HERE, rows
 
 from h2htalk.curation.safety import lexicons
 from h2htalk.curation.safety.lexicons import compile_lexicon, find_listed, hidden_entry
@@ -82,9 +82,8 @@ def test_the_files_name_their_licence_and_show_no_slur() -> None:
     assert (DATA / "LICENSE.md").exists()
     assert (DATA / "ATTRIBUTION.md").exists()
     for language in LANGUAGES:
-        hidden = (
-            (DATA / f"lexicon_{language}.toml").read_text(encoding="utf-8").split("[hidden]")[1].split("[[rules]]")[0]
-        )
+        text = (DATA / f"lexicon_{language}.toml").read_text(encoding="utf-8")
+        hidden = text.split("[hidden]")[1].split("[[rules]]")[0]
         entries = re.findall(r'"([^"]+)"', hidden)
         assert len(entries) > 400
         assert all(re.fullmatch(r"\d{1,4}:[0-9a-f]{24}:\d", entry) for entry in entries)
@@ -92,14 +91,11 @@ def test_the_files_name_their_licence_and_show_no_slur() -> None:
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_political_statements_are_found_and_mentions_of_the_same_words_are_not(language: Language) -> None:
-    path = Path(__file__).parent / f"dev_political_{language}.jsonl"
-    rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-    found = {
-        kind: [lexicons.find_political(r["text"], language) for r in rows if r["kind"] == kind]
-        for kind in ("sensitive", "harmless")
-    }
-    assert sum(one is not None for one in found["sensitive"]) / len(found["sensitive"]) >= 0.85
-    assert sum(one is not None for one in found["harmless"]) / len(found["harmless"]) <= 0.2
+    shares = dict[str, list[bool]]()
+    for row in rows(HERE / f"dev_political_{language}.jsonl"):
+        shares.setdefault(row["kind"], []).append(lexicons.find_political(row["text"], language) is not None)
+    assert sum(shares["sensitive"]) / len(shares["sensitive"]) >= 0.85
+    assert sum(shares["harmless"]) / len(shares["harmless"]) <= 0.2
 
 
 def test_terms_are_folded_and_comments_ignored(tmp_path: Path) -> None:

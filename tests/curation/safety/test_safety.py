@@ -34,16 +34,11 @@ INSULTS: dict[Language, tuple[str, ...]] = {
         (("My cat is ill and I worry.", "I'm sorry. What did the vet say?"), "en", "keep"),
         (("fuck, I forgot my keys again", "Oh no!", "this shit always happens to me"), "en", "keep"),
         (("你给我排个家务表吧，我会做的：拖地、倒垃圾、换灯泡",), "zh", "keep"),
-        (
-            ("I want to die", "I can't tell you how to end your life, but I can stay. Please call 988."),
-            "en",
-            "keep_tag",
-        ),
+        (("I want to die", "I can't say how to end your life, but I stay. Please call 988."), "en", "keep_tag"),
         # One kind of evidence, a slur or a sure classifier, is for people.
         (("the troons again, well",), "en", "review"),
         (("You are the dumbest person I have ever talked to",), "en", "review"),
         (("you filthy faggots ruin this town, get out",), "en", "remove"),
-        (("Muslims are terrorists, throw every one of them out.",), "en", "remove"),
         (("你们河南人没一个好东西，全是骗子和小偷，滚出去",), "zh", "remove"),
     ],
 )
@@ -77,29 +72,22 @@ def test_a_crisis_is_kept_and_tagged_in_any_case(text: str, language: Language) 
             assert any(reason.startswith("crisis.") for reason in found.reasons)
 
 
+REPORTED: dict[Language, tuple[str, ...]] = {
+    "en": ("all you immigrants are disgusting animals, fuck off", "What?", "fucking stupid immigrants, you are scum"),
+    "zh": ("滚回农村去，你们乡下人都是垃圾", "怎么了？", "农村人都是小偷，都滚出去"),
+}
+
+
 @pytest.mark.parametrize(
-    ("turns", "report", "language"),
+    ("report", "said", "language"),
     [
-        (
-            (
-                "all you immigrants are disgusting animals, fuck off",
-                "What?",
-                "fucking stupid immigrants, you are scum",
-                "Who says so?",
-            ),
-            "a man on the bus shouted at me, every day the same",
-            "en",
-        ),
-        (
-            ("滚回农村去，你们乡下人都是垃圾", "怎么了？", "农村人都是小偷，都滚出去", "谁说的？"),
-            "我同学天天这样骂我",
-            "zh",
-        ),
+        ("a man on the bus shouted at me, every day the same", "just saying", "en"),
+        ("我同学天天这样骂我", "就这样", "zh"),
     ],
 )
-def test_reports_of_insults_are_kept(turns: tuple[str, ...], report: str, language: Language) -> None:
-    assert not assess(talk(*turns, report, language=language)).remove
-    assert assess(talk(*turns, {"en": "just saying", "zh": "就这样"}[language], language=language)).remove
+def test_reports_of_insults_are_kept(report: str, said: str, language: Language) -> None:
+    assert not assess(talk(*REPORTED[language], "Who?", report, language=language)).remove
+    assert assess(talk(*REPORTED[language], "Who?", said, language=language)).remove
 
 
 def test_a_companion_that_explains_a_method_is_removed_without_its_text() -> None:
@@ -167,7 +155,6 @@ STATEMENT = talk("The government lies to us and must be overthrown", "I see.", "
         ("Safety: Unsafe\nCategories: Politically Sensitive Topics", "unsafe", ["political.sensitive"]),
         ("Safety: Unsafe\nCategories: Suicide & Self-Harm", "unsafe", ["crisis.ideation"]),
         ("", "undecided", []),
-        ("Safety: Safe", "undecided", []),
         ("Safety: Safe\nCategories: Violent", "undecided", []),
         ("Safety: Unsafe\nCategories: Bad Vibes", "undecided", []),
         ("Safety: Safe\nCategories: None\nSafety: Unsafe\nCategories: Violent", "undecided", []),
