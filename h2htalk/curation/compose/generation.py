@@ -46,8 +46,6 @@ LONGEST_SHOWN = 2000
 # For one dialogue in so many the prompt asks for small talk first: the null class of recollection_synthesis.
 SMALL_TALK_EVERY = 4
 _REFERENCE_TEMPERATURE = 0.8
-
-
 # The prompt asks for four at most; a few more are no reason to refuse them all.
 MOST_PROPOSALS = 11
 _Evidence = Annotated[str, Field(min_length=1, max_length=4000)]

@@ -88,7 +88,7 @@ def open_rule(personas: tuple[Persona, ...], composer: Composer, calls: CallSett
     return _Rule(personas, composer, ModelCalls(calls, folder, "compose"))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Work:
     """A dialogue in progress: its companion, its drafts with their ids, and the refused proposals."""
 

@@ -45,16 +45,13 @@ def test_personal_data(
     language: Language, types: set[str], form: str | None, least_recall: float, least_precision: float
 ) -> None:
     chosen = [(row["spans"], spans) for row, spans in found(language) if form in (None, row["form"])]
-    pairs = [(g, s) for gold, spans in chosen for g in gold for s in spans if g["type"] in types and _same(g, s)]
+    alike = [(g, s) for gold, spans in chosen for g in gold for s in spans if s.type == g["type"] in types]
+    pairs = [(g, s) for g, s in alike if s.start < g["end"] and g["start"] < s.end]
     gold = sum(one["type"] in types for own, _ in chosen for one in own)
     claimed = sum(one.type in types for _, own in chosen for one in own)
     assert gold >= 100
     assert len({id(one) for one, _ in pairs}) / gold >= least_recall
     assert len({id(one) for _, one in pairs}) / claimed >= least_precision
-
-
-def _same(gold: dict[str, Any], span: Span) -> bool:
-    return bool(span.type == gold["type"] and span.start < gold["end"] and gold["start"] < span.end)
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
