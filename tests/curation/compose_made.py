@@ -65,7 +65,7 @@ def talk(number: int = 1, **changes: object) -> Dialogue:
     return Dialogue.from_dict(record.to_dict() | changes)
 
 
-def raw_dialogues(count: int) -> list[Dialogue]:
+def talks(count: int) -> list[Dialogue]:
     """The first dialogues of the example in each language, so many of each."""
     found = []
     for language in ("en", "zh"):

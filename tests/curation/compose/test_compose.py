@@ -8,18 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from compose_made import (
-    NOTHING,
-    PROPOSALS,
-    REFERENCES,
-    compose,
-    proposal,
-    proposals,
-    raw_dialogues,
-    reference,
-    script,
-    talk,
-)
+from compose_made import NOTHING, PROPOSALS, REFERENCES, compose, proposal, proposals, reference, script, talk, talks
 from curation_made import finished, run_one
 
 from h2htalk.chat.protocol import Reply, Request
@@ -61,7 +50,7 @@ def test_extracted_candidates_have_the_reply_of_the_dialogue(tmp_path: Path) -> 
 
 
 def test_extracted_candidates_keep_their_contracts(tmp_path: Path) -> None:
-    workspace, counts = compose(tmp_path, raw_dialogues(30))
+    workspace, counts = compose(tmp_path, talks(30))
     found = read(workspace)
     assert counts.kept + counts.rejected == counts.read == 60
     assert counts.kept >= 40
@@ -128,10 +117,8 @@ def test_a_scenario_without_a_reference_is_rejected(tmp_path: Path) -> None:
         "made-000001:itinerary_middle/reference": reference("09:00 Opens\n12:00 Reads"),
     }
     workspace, counts = compose(tmp_path, [talk()], replies)
-    assert rejected(workspace) == {
-        "made-000001:itinerary_response": "unwritten",
-        "made-000001:itinerary_middle": "contract:sleep",
-    }
+    reasons = {"itinerary_response": "unwritten", "itinerary_middle": "contract:sleep"}
+    assert rejected(workspace) == {f"made-000001:{subtask}": reason for subtask, reason in reasons.items()}
     assert (counts.kept, counts.rejected, counts.dropped) == (1, 0, 2)
     records = workspace.stage("compose").records("rejected")
     assert all(r["record"]["provenance"]["dialogue"] == "made-000001" for r in records)
@@ -243,7 +230,7 @@ def test_failed_calls_leave_the_part_unwritten(tmp_path: Path) -> None:
 
 
 def test_results_do_not_depend_on_parts_or_processes(tmp_path: Path) -> None:
-    dialogues = raw_dialogues(15)
+    dialogues = talks(15)
     found = []
     for part, processes in ((30, 1), (7, 2)):
         workspace = finished(tmp_path / str(part), "dedup", [d.to_dict() for d in dialogues], part)

@@ -19,8 +19,6 @@ from h2htalk.data.languages import Language
 from h2htalk.data.scenario import Dialogue
 from h2htalk.errors import ConfigError, DataError
 
-USERS = 9
-
 
 def talk(text: str, number: int = 0) -> dict[str, Any]:
     said = [{"role": "user", "content": text}, {"role": "assistant", "content": f"I see {number}."}]
@@ -52,23 +50,19 @@ def lines(tmp_path: Path, kind: str, workspace: str = "work") -> list[Any]:
     return list(Workspace(tmp_path / workspace).stage("gather").records(kind))
 
 
-def bank(tmp_path: Path) -> Source:
-    day = [{"query": "Hi", "response": "Hello."}]
-    users = {f"User {at}": {"history": {"2023-04-27": day, "2023-04-28": day}} for at in range(USERS)}
-    (tmp_path / "bank.json").write_text(json.dumps(users), encoding="utf-8")
-    return source("bank", "memory_bank", "bank.json")
-
-
 def test_records_have_a_source_and_the_users_name_until_anonymize(tmp_path: Path) -> None:
     write(tmp_path / "raw.jsonl", talk("Hi", 1), "{broken", talk("Ho", 3))
-    counts = gather(tmp_path, source(licence="mit"), bank(tmp_path))
+    day = [{"query": "Hi", "response": "Hello."}]
+    users = {f"User {at}": {"history": {"2023-04-27": day, "2023-04-28": day}} for at in range(9)}
+    (tmp_path / "bank.json").write_text(json.dumps(users), encoding="utf-8")
+    counts = gather(tmp_path, source(licence="mit"), source("bank", "memory_bank", "bank.json"))
     dialogues = kept(tmp_path)
     assert [d.id for d in dialogues[:2]] == ["chat-000001", "chat-000003"]
     assert {d.licence for d in dialogues} == {"MIT", "CC0-1.0"}
     assert dialogues[0].provenance == {"source": "chat", "row": 1}
     assert dialogues[4].provenance == {"source": "bank", "row": 3, "person": "bank-p0002"}
     assert dialogues[4].metadata == {"date": "2023-04-27", "name": "User 1"}
-    assert (counts.read, counts.kept, counts.rejected) == (3 + 2 * USERS, 2 + 2 * USERS, 1)
+    assert (counts.read, counts.kept, counts.rejected) == (21, 20, 1)
 
 
 def test_the_audit_is_an_index_and_rejected_lines_have_no_text(tmp_path: Path) -> None:

@@ -174,15 +174,8 @@ def test_the_escalate_is_a_share_of_candidates(tmp_path: Path) -> None:
     assert counts.tags["people:entropy"] == 2
 
 
-@pytest.mark.parametrize(
-    "gaps",
-    [
-        # By entropy (a gap of 0: all samples agree),
-        ((0, 0, 0), (0, 6, 0)),
-        # and among equals by the gap.
-        ((3, 3, 3), (1, 6, 6)),
-    ],
-)
+# By entropy (with a gap of 0 all samples agree), and among equals by the gap.
+@pytest.mark.parametrize("gaps", [((0, 0, 0), (0, 6, 0)), ((3, 3, 3), (1, 6, 6))])
 def test_the_most_doubtful_pair_of_a_candidate_counts(tmp_path: Path, gaps: tuple[tuple[int, ...], ...]) -> None:
     found = candidates(2, references=3)
     replies: dict[str, object] = {}
@@ -196,41 +189,26 @@ def test_the_most_doubtful_pair_of_a_candidate_counts(tmp_path: Path, gaps: tupl
     assert statuses(workspace) == {found[0].id: "accept", found[1].id: "needs_people"}
 
 
-RUBRIC = json.loads(review(4, "dialogue_base"))
-
-
-def rubric(**changes: object) -> str:
-    return json.dumps({**RUBRIC, **changes})
-
-
 # The first ones are errors of the original parser (it read the last two lines, by position, without a range).
 # Replies that every schema refuses: tests/chat/test_response_schema.py.
-BROKEN = {
-    "lines": "Evaluation evidence: good\nScore of the Assistant 1: 8\nScore of the Assistant 2: 7",
-    "blank line between": "Score of the Assistant 1: 8\n\nScore of the Assistant 2: 7",
-    "eighty": '{"evidence": "x", "score_first": 80, "score_second": 5}',
-    "more than asked": '{"evidence": "x", "score_first": 8, "score_second": 5, "score_third": 9}',
+WRONG_PAIRS = {
+    "Evaluation evidence: good\nScore of the Assistant 1: 8\nScore of the Assistant 2: 7": "malformed_output",
+    "Score of the Assistant 1: 8\n\nScore of the Assistant 2: 7": "malformed_output",
+    '{"evidence": "x", "score_first": 80, "score_second": 5}': "out_of_range",
+    '{"evidence": "x", "score_first": 8, "score_second": 5, "score_third": 9}': "malformed_output",
+}
+WRONG_REVIEWS = {
+    review(subtask="dialogue_base", verdict="accepted"): "malformed_output",
+    review(subtask="dialogue_base", safety=6): "out_of_range",
+    review(subtask="smalltalk"): "malformed_output",
+    review() + "\n" + review(verdict="reject"): "malformed_output",
+    "The item is fine. verdict: accept": "malformed_output",
 }
 
 
-def test_a_malformed_comparison_is_unscored() -> None:
-    statuses = {name: read_pair(Reply(text), "ab").status for name, text in BROKEN.items()}
-    assert set(statuses.values()) == {"malformed_output", "out_of_range"}, statuses
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        rubric(verdict="accepted"),
-        rubric(safety={"evidence": "x", "score": 6}),
-        rubric() + "\n" + rubric(verdict="reject"),
-        json.dumps({k: v for k, v in RUBRIC.items() if k != "verdict"}),
-        "accept",
-        "The item is fine. verdict: accept",
-    ],
-)
-def test_a_malformed_review_is_unscored(text: str) -> None:
-    assert read_rubric(Reply(text)).unscored in ("malformed_output", "out_of_range")
+def test_malformed_replies_are_unscored() -> None:
+    assert {text: read_pair(Reply(text), "ab").status for text in WRONG_PAIRS} == WRONG_PAIRS
+    assert {text: read_rubric(Reply(text)).unscored for text in WRONG_REVIEWS} == WRONG_REVIEWS
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

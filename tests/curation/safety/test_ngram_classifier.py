@@ -18,10 +18,7 @@ FOLDERS = (OFFENSIVE, crisis.DATA, POLITICAL_DATA)
 
 
 def test_a_long_kind_message_does_not_hide_a_short_cruel_one() -> None:
-    kind, cruel = (
-        "今天天气很好，我们去公园散步吧。",
-        "你就是个没用的废物，长得又丑又蠢，谁看见你都恶心，滚远点，贱人。",
-    )
+    kind, cruel = "今天天气很好，我们去公园散步吧。", "你就是个没用的废物，长得又丑又蠢，谁看见你都恶心，滚远点，贱人。"
     assert offence(kind * 200, "zh") < load_classifier(OFFENSIVE, "zh").low()
     assert offence(kind * 200 + cruel * 4 + kind * 200, "zh") > 0.5
 
