@@ -14,7 +14,7 @@ import sys
 import textwrap
 from pathlib import Path
 
-from h2htalk.curation.anonymize.chinese.name_segmenter import listed_characters, surnames
+from h2htalk.curation.anonymize.chinese.persons import listed_characters, surnames
 from h2htalk.curation.anonymize.chinese.words import usual
 
 TARGET = Path(__file__).parent.parent / "h2htalk/curation/anonymize/chinese/words/cedict.txt"

@@ -58,14 +58,12 @@ FUNCTIONS: dict[str, Any] = {
     "english.persons:_is_told": False,
     "chinese.recognizer:addresses": (),
     "chinese.recognizer:persons": (),
-    "chinese.recognizer:latin_names": (),
-    "chinese.recognizer:_known": False,
-    "chinese.recognizer:_weakly_placed": False,
-    "chinese.addresses:cued_homes": (),
-    "chinese.addresses:_common": False,
-    "chinese.name_segmenter:_given_only": (),
-    "chinese.name_segmenter:_listed": (),
-    "chinese.name_segmenter:_known_name": False,
+    "chinese.persons:latin_names": (),
+    "chinese.persons:_known": False,
+    "chinese.recognizer:cued_homes": (),
+    "chinese.recognizer:_common": False,
+    "chinese.persons:_given_only": (),
+    "chinese.persons:_listed_name": (),
 }
 
 

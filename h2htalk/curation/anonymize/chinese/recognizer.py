@@ -1,33 +1,21 @@
-"""Names of people and addresses in Chinese text. Organisations are not looked for."""
+"""Names of people and addresses in Chinese text. Organisations are not looked for.
+
+An address is a run of parts from province to room that leads to a door, a building or a village.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import cache
-from math import log
 
-from h2htalk.curation.anonymize.chinese.addresses import addresses, widen_addresses
-from h2htalk.curation.anonymize.chinese.name_segmenter import (
-    BEFORE,
-    KIN,
-    STRONG,
-    Segment,
-    is_letter,
-    left_cue,
-    listed_characters,
-    ordinary,
-    right_cue,
-    segment_text,
-    surnames,
-)
-from h2htalk.curation.anonymize.chinese.words import dictionary, patterns, sections, tags, usual, words
-from h2htalk.curation.anonymize.english.persons import RARE, folded
-from h2htalk.curation.anonymize.english.persons import words as english_words
+from h2htalk.curation.anonymize.chinese.persons import Segment, persons, segment_text
+from h2htalk.curation.anonymize.chinese.words import patterns, sections, tags, words
 from h2htalk.curation.anonymize.spans import Span, plain, resolve_overlaps
 from h2htalk.text.chinese_characters import simplified
 
-_RE = patterns("recognizer")
+_RE, _ADDRESS, _PART = map(patterns, ("recognizer", "addresses", "address_parts"))
 
 # Stands where something was found before or must not be read. No letter, so that nothing runs over it.
 MASK = "\u25a1"
@@ -128,214 +116,357 @@ def _without(text: str, dropped: re.Pattern[str]) -> tuple[str, Sequence[int]]:
     return "".join(text[at] for at in left), left
 
 
-# --- People: which of the names that the segmenter reads are private persons' ---
+# --- Addresses ---
 
-_PERSON = patterns("persons")
-
-_SCORES = {"full": 0.85, "title": 0.8, "nick": 0.75, "given": 0.65, "doubled": 0.65, "foreign": 0.7, "surname": 0.6}
-_LONGEST_PUBLIC = 10
-_NAMES = frozenset({"nr", "nrfg", "nrt"})
-_RARE_SURNAME, _FREQUENT_SURNAME = log(0.002), log(0.0055)
-_EVERYDAY = 60  # occurrences in the dictionary's corpus
+_NO_HOME = ("院", "宿", "宿舍", "过", "着", "进", "在", "到", "第", "快递", "外卖", "酒店第")
+_LEVEL = "省市州盟旗县区镇乡"
+_LONGEST_DIVISION = 7
+_VERBS = frozenset({"v", "vn", "d", "p", "r", "c", "u", "uj", "ul", "y", "e"})
+ScoredRange = tuple[int, int, float]
 
 
-@cache
-def _public() -> frozenset[str]:
-    return sections("public_figures")[""] | sections("things")[""] | sections("cedict")["figures"]
-
-
-@cache
-def _public_starts() -> frozenset[str]:
-    return frozenset(name[:2] for name in _public())
-
-
-def persons(text: str, segments: Sequence[Segment]) -> Iterator[tuple[int, int, float]]:
-    """(start, end, score in [0, 1]) of each person; none overlap.
+def addresses(text: str, segments: Sequence[Segment]) -> Iterator[tuple[int, int, float]]:
+    """(start, end, score in [0, 1]) of each address, from left to right.
 
     Args:
         segments: the text's segments (`name_segmenter.segment_text`).
     """
-    dotted = [found.span() for found in _PERSON["dotted"].finditer(text)]
-    named = [s for s in segments if s.shape and not any(a < s.end and s.start < b for a, b in dotted)]
-    # Whom a text introduces as a figure is one wherever it names them.
-    figures = {text[s.start : s.end] for s in named if _known(text, s)}
-    for segment in named:
-        if text[segment.start : segment.end] in figures or _is_word(text, segment):
-            continue
-        score = _SCORES[segment.shape.partition("+")[0]]
-        yield segment.start, segment.end, min(0.95, score + (0.1 if segment.cue >= KIN else 0.0))
-    for hit in _PERSON["parent"].finditer(text):
-        if hit["child"] not in _NO_CHILD and not _listed(text, hit.start(), hit.end()):
-            yield hit.start(), hit.end(), 0.65
-    for start, end in dotted:
-        figure = _PERSON["famous"].search(text[max(0, start - 6) : start])
-        figure = figure or _PERSON["theory"].match(text, end) or _PERSON["law"].match(text, end)
-        if not figure and not _listed(text, start, end):
-            yield start, end, 0.7
-    yield from latin_names(text)
+    chain: list[AddressPart] = []
+    for part in address_parts(text, segments):
+        if chain and not _joined(text, chain[-1], part):
+            yield from _address(text, chain)
+            chain = []
+        chain.append(part)
+    yield from _address(text, chain)
+    yield from cued_homes(text)
 
 
-_NO_CHILD = frozenset(
-    "陪想问试劝帮聊说走坐抱亲听写管催妈爸爷奶姥婆公哥姐弟妹叔姑舅姨宝常天人个家时刚偷悄慢渐默轻狠好早乖等看谢骂哭笑"
-)
-_LONG_TITLES = ("妈妈", "爸爸", "奶奶", "爷爷")
+def _joined(text: str, before: AddressPart, after: AddressPart) -> bool:
+    gap = text[before.end : after.start]
+    if gap and after.kind in ("door", "room"):
+        return before.kind != "division" and gap in (" ", "-", ",", "，", "—")
+    return _ADDRESS["separator"].fullmatch(gap) is not None
 
 
-def _is_word(text: str, segment: Segment) -> bool:
-    """Whether the characters are rather words: in the dictionary, or a rare surname before what no name is made of."""
-    start, end = segment.start, segment.end
-    if segment.shape == "surname" or _PERSON["naming"].search(text, max(start - 5, 0), start):
-        return False
-    word, shape = text[start:end], segment.shape
-    if word in ordinary() or word in words("persons", "context", "kin"):
-        return True
-    if shape in ("full", "given") and segment.cue < STRONG and word in sections("cedict")["words"]:
-        return True
-    if _weakly_placed(text, segment):
-        return True
-    if usual(word, 5 if tags().get(word, "nr") not in _NAMES else _EVERYDAY):
-        # The dictionary calls many words names; behind "my sister" a name may be a rarer word.
-        family = surnames().get(word[0], -99.0) > _FREQUENT_SURNAME or word[0] == "小"
-        if word[0] in "老小" and surnames().get(word[1:], -99.0) > _FREQUENT_SURNAME:
-            return False
-        if shape == "foreign" and right_cue(text, end) > 1 and tags().get(word, "nr") in _NAMES:
-            return False
-        return segment.cue < KIN or (usual(word, 100) and not (family and tags().get(word) in _NAMES))
-    if shape == "given+title" and len(word) == 4 and usual(word[:2], 5) and usual(word[2:], 5):
-        return True  # 学长学姐
-    if len(word) > 2 and segment.cue < STRONG and dictionary()[0].get(word) == 0:
-        return True  # 万念俱灰: a word of the dictionary begins so
-    if word.endswith("老师") and _PERSON["teaching"].match(text, end):
-        return True
-    own = _PERSON["own"].search(text, max(start - 10, 0), start) is not None
-    if shape == "full+title" and word.endswith("老师") and not own and _PERSON["speaking"].match(text[end : end + 20]):
-        return True  # who teaches in public
-    if shape == "title" and (word.endswith(_LONG_TITLES) or word[0] == "于") and is_letter(text, start - 1):
-        return word[0] in "向于对从"
-    if segment.cue >= KIN:
-        return False
-    if shape == "foreign":
-        return right_cue(text, end) < 1
-    if shape != "full":
-        return False
-    rare = surnames().get(word[:2], surnames().get(word[0], -99.0)) < _RARE_SURNAME
-    if not listed_characters(word) and (rare or len(word) == 2) and word[0] != word[1]:
-        return True
-    # 像盛满水, 欢乐颂安迪: what something is like, and two characters with nothing before that announces a name.
-    return text[start - 1 : start] == "像" or (
-        rare and len(word) == 2 and (segment.cue < 0 or right_cue(text, end) < 0.6)
-    )
+def _address(text: str, chain: list[AddressPart]) -> Iterator[tuple[int, int, float]]:
+    # Doors alone lead somewhere only where one follows another: 3栋2单元501.
+    while chain and chain[0].kind in ("door", "room") and [p.kind for p in chain[:2]] != ["door", "door"]:
+        chain = chain[1:]
+    if not chain:
+        return
+    score, told = _score(text, chain), text[chain[0].start : chain[-1].end]
+    if score and _ADDRESS["leads_home"].search(told) and not _ADDRESS["repeated"].search(told):
+        yield chain[0].start, chain[-1].end, score
 
 
-def _weakly_placed(text: str, segment: Segment) -> bool:
-    """Whether nothing on either side says that a person is meant; real chat has more such words than such names."""
-    shape, left, right = segment.shape, segment.cue, right_cue(text, segment.end)
-    if left < 0 and shape in ("full+title", "foreign+title"):
-        return True
-    if shape == "full":
-        long = segment.end - segment.start > 2 and listed_characters(text[segment.start : segment.end])
-        return (right < 0 and left < (0 if long else BEFORE)) or (right < 1 and left < 0 and not long)
-    return left < BEFORE and ((shape == "given" and right < 0) or (shape == "doubled" and right < 1))
+def _score(text: str, chain: list[AddressPart]) -> float:
+    """How sure a chain of parts is an address; 0 for none."""
+    kinds = [part.kind for part in chain]
+    places = [text[part.start : part.end] for part in chain if part.kind in ("street", "area", "estate")]
+    numbered = sum(kind in ("door", "room") for kind in kinds)
+    if places and numbered:
+        return 0.9
+    if kinds[0] == "division":
+        if numbered > 1 or len(places) > 1:
+            return 0.85
+        full = any(divisions().get(text[part.start : part.end]) for part in chain if part.kind == "division")
+        unsure = "estate" in kinds and places[0].endswith(tuple(weak()))
+        return 0.75 if places and not unsure and (full or kinds.count("division") > 1) else 0.0
+    if len(places) > 1:
+        return 0.7 if {"street", "area"} & set(kinds) and "，" not in text[chain[0].start : chain[-1].end] else 0.0
+    return 0.6 if numbered > 1 else 0.0
 
 
-def _known(text: str, segment: Segment) -> bool:
-    """Whether a public or fictional figure is meant: by the list, or by what is said of the work."""
-    if segment.cue < STRONG and _listed(text, segment.start, segment.end):
-        return True
-    if segment.cue >= KIN or "+" in segment.shape or segment.shape in ("title", "nick"):
-        return False
-    before = text[max(0, segment.start - 8) : segment.start]
-    return _PERSON["work"].match(text, segment.end) is not None or _PERSON["famous"].search(before) is not None
+def widen_addresses(text: str, found: Iterable[ScoredRange], segments: Sequence[Segment]) -> list[ScoredRange]:
+    """The addresses from their first word to their last, those that overlap as one.
+
+    Args:
+        found: (start, end, score) from left to right.
+        segments: the text's segments.
+    """
+    ends = {segment.end: segment for segment in segments}
+    wide: list[ScoredRange] = []
+    for start, end, score in found:
+        if wide and start < wide[-1][1]:
+            start, before, least = wide.pop()
+            wide.append((start, max(before, _right(text, end)), max(score, least)))
+        else:
+            start = _left(text, start, ends, wide[-1][1] if wide else 0)
+            wide.append((start, _right(text, end), score))
+    return wide
 
 
-def _listed(text: str, start: int, end: int) -> bool:
-    """Whether a name of the list holds this one, or starts it (its title follows)."""
-    names = _public()
-    for first in range(max(0, start - 4), start + 1):
-        if text[first : first + 2] not in _public_starts():
-            continue
-        for last in range(max(first + 2, start + 2), min(len(text), first + _LONGEST_PUBLIC) + 1):
-            if text[first:last] in names and (last >= end or first == start):
-                return True
-    return False
+_BREAKS = frozenset("我你他她它的了是在到去来和跟与给把被让住从往寄送搬回家就也都还有没不")
 
 
-# --- Names in Latin letters inside Chinese text: `Kevin`, `David Chen`, `liu yang` ---
+def _left(text: str, start: int, ends: dict[int, Segment], free: int) -> int:
+    """Over divisions that the list does not hold: 甘孜州, 格木乡."""
+    while start > free + 1:
+        level = start - 1 - (text[start - 1] in " ,，、")
+        at = _run(text, level + 1, ends, free) if text[level] in _LEVEL else level
+        if not 1 < level - at < _LONGEST_DIVISION:
+            break
+        start = at
+    return start
 
-_LATIN = patterns("latin_names")
 
-_PREFIX = "阿小老"
-_LONGEST_RUN = 4  # more Latin words in a row are a foreign sentence
-_BEFORE = 1.9
+def _run(text: str, at: int, ends: dict[int, Segment], free: int) -> int:
+    """The left end of the words that may stand in a place's name and end at `at`."""
+    stops = words("places", "stop", "words")
+    first = at
+    while at > free and first - at < _LONGEST_DIVISION:
+        segment = ends.get(at)
+        if segment is None or segment.start < free:
+            break
+        word = text[segment.start : segment.end]
+        named = all("\u4e00" <= letter <= "\u9fff" for letter in word)
+        if not named or word in stops or tags().get(word) in _VERBS:
+            break
+        at = segment.start
+    return at
+
+
+def _right(text: str, end: int) -> int:
+    """On to the door, at most ten steps."""
+    for _ in range(10):
+        step = _step(text, end)
+        if step == end:
+            break
+        end = step
+    return end
+
+
+def _step(text: str, end: int) -> int:
+    numbered = _ADDRESS["ends_numbered"].search(text, max(0, end - 2), end) is not None
+    for pattern in (_ADDRESS["door"], _ADDRESS["dashed"], _ADDRESS["tail"], _ADDRESS["bare"]):
+        found = pattern.match(text, end)
+        if found and (numbered or pattern is not _ADDRESS["bare"]):
+            return found.end()
+    if text[end - 1].isdigit() and (unit := _ADDRESS["unit"].match(text, end)):
+        return unit.end()
+    named = _ADDRESS["name"].match(text, end) if numbered else None
+    if named is None or _is_sentence(named.group()):
+        return end
+    behind = _ADDRESS["door"].match(text, named.end()) or _ADDRESS["bare"].match(text, named.end())
+    return behind.end() if behind else end
+
+
+def _is_sentence(name: str) -> bool:
+    """Whether what stands between two parts is a sentence and no house's name."""
+    stripped = name.strip(" ,，")
+    return not (set(stripped) - {"和"}).isdisjoint(_BREAKS)
+
+
+def cued_homes(text: str) -> Iterator[ScoredRange]:
+    """What is numbered like a house after "I live at": 住|临江门12-8."""
+    for hit in _ADDRESS["cued_home"].finditer(text):
+        name = hit.group("name")
+        if not ((_BREAKS - {"和"}) & set(name)) and not name.startswith(_NO_HOME):
+            yield hit.start("name"), hit.end(), 0.6
+
+
+# --- Their parts: divisions, streets, areas, estates, doors and rooms ---
+
+_NUMERAL = "0-9零〇一二两三四五六七八九十百千"
+_NUMBER = f"(?:[甲乙丙丁]?[{_NUMERAL}]{{1,7}}|[A-Za-z](?![a-z])[0-9]{{0,4}})(?:[-—–][0-9A-Za-z]{{1,5}}){{0,4}}[A-Za-z]?"
+_CROSSINGS = ("交叉", "交汇", "交界", "路口", "拐角", "十字路口")
+_LONGEST_NAME = 9  # characters of a street's or an estate's name before its suffix
+_SKIPPED_TAGS = frozenset({"r", "p", "c", "u", "uj", "ul", "y", "e", "o"})
+_NAME_TAGS = frozenset({"ns", "nz", "nt", "nr", "nrt", "nrfg"})
+# After a name that has ended.
+_CLOSING_TAGS = frozenset({"u", "uj", "ul", "p", "c", "v", "d", "y", "f", "r", "vn", "zg", "t", "s"})
+# A part may be followed so closely by the name of the next one: 石桥乡大李庄村. An estate's last character is seldom
+# one, but stands in the next name.
+_NEAR = {"street": 6, "area": 6, "estate": 0}
+
+
+@dataclass(frozen=True, slots=True)
+class AddressPart:
+    """A part of an address: division, street, area, estate, door (a number with its word) or room (a bare number)."""
+
+    start: int
+    end: int
+    kind: str
 
 
 @cache
-def _lowered(file: str, section: str) -> frozenset[str]:
-    return frozenset(name.lower() for name in sections(file)[section])
+def _suffixes() -> re.Pattern[str]:
+    kinds = []
+    for kind in ("estate", "area", "street"):
+        found = "|".join(sorted(words("places", "suffixes", kind), key=lambda word: (-len(word), word)))
+        tail = "(?:(?:[东西南北中上下]|[一二三四五六七八])段)?(?:店|口(?=[0-9]))?" if kind == "street" else ""
+        kinds.append(f"(?P<{kind}>(?:{found}){tail})" + ("(?!口)" if kind == "street" else ""))
+    door = "|".join(sorted(words("places", "suffixes", "door"), key=lambda word: (-len(word), word)))
+    # Not 39号 of "39号楼下", not 门 of "1204门口".
+    door = f"{_NUMBER}\\s?(?:(?:{door})(?<!楼(?=下))(?<!门(?=口))(?<!街(?=路)))"
+    door += f"|[东南西北中]?[{_NUMERAL}A-Z]?区(?![别分域])"
+    return re.compile(f"(?P<door>{door})|" + "|".join(kinds))
 
 
-def latin_names(text: str) -> Iterator[tuple[int, int, float]]:
-    """(start, end, score in [0, 1]) of each English given name or pinyin, from left to right."""
-    run: list[re.Match[str]] = []
-    for word in _LATIN["word"].finditer(text):
-        if run and text[run[-1].end() : word.start()] not in (" ", "·"):
-            yield from _in_run(text, run)
-            run = []
-        run.append(word)
-    yield from _in_run(text, run)
+@cache
+def divisions() -> dict[str, bool]:
+    """Names of provinces, cities and districts; whether each is the full one, that shows its rank."""
+    found: dict[str, bool] = {}
+    for level in ("provinces", "cities", "districts"):
+        for entry in sections("divisions")[level]:
+            full, _, short = entry.partition("/")
+            found[full] = len(full) > 2
+            if len(short) > 1:
+                found.setdefault(short, False)
+    return found
 
 
-def _in_run(text: str, run: list[re.Match[str]]) -> Iterator[tuple[int, int, float]]:
-    public = _lowered("public_figures", "")
-    if not run or len(run) > _LONGEST_RUN or text[run[0].start() : run[-1].end()].lower() in public:
-        return
-    at = 0
-    while at < len(run):
-        size, score = _name(text, run, at)
-        start, end = run[at].start(), run[at + max(size, 1) - 1].end()
-        if size and text[start:end].lower() not in public:
-            yield *_titled(text, start, end), score
-        at += max(size, 1)
+@cache
+def _stops() -> frozenset[str]:
+    return words("places", "stop", "words")
 
 
-def _titled(text: str, start: int, end: int) -> tuple[int, int]:
-    """With the form of address on either side: 阿May, Vivian姐."""
-    title = _LATIN["title"].match(text, end)
-    before = text[start - 1 : start]
-    return start - 1 if before and before in _PREFIX else start, title.end() if title else end
+@cache
+def _ordinary() -> frozenset[str]:
+    return words("places", "stop", "ordinary")
 
 
-def _name(text: str, run: list[re.Match[str]], at: int) -> tuple[int, float]:
-    """How many words from `at` on are a name, and how sure that is."""
-    first, second = run[at].group(), run[at + 1].group() if at + 1 < len(run) else ""
-    left = left_cue(text, run[at].start()) if at == 0 else 0.0
-    surnames = sections("foreign_names")["pinyin_surnames"]
-    listed = first.lower() in _lowered("foreign_names", "latin")
-    if listed and (left >= KIN or first.lower() not in _lowered("foreign_names", "latin_words")):
-        if second[:1].isupper() and first[0].isupper() and (second.lower() in surnames or len(run) == 2):
-            return 2, 0.85
-        return (1, 0.8) if first[0].isupper() or len(run) == 1 else (0, 0.0)
-    if len(run) == 1 and _is_cued(text, run[at], left):
-        return 1, 0.7
-    alike = bool(second) and first[0].isupper() == second[0].isupper()
-    if alike and _two_words(first.lower(), second.lower(), surnames):
-        around = max(left, right_cue(text, run[at + 1].end()))
-        if first[0].isupper() or around > _BEFORE or left > 1.0:
-            return 2, 0.8
-    return 0, 0.0
+def address_parts(text: str, segments: Sequence[Segment]) -> Iterator[AddressPart]:
+    """Parts from left to right; none overlap."""
+    ends = {segment.end: segment for segment in segments}
+    starts = {segment.start: segment for segment in segments}
+    free = 0  # where the last part ended
+    hits = list(_hits(text))
+    for number, hit in enumerate(hits):
+        after = hits[number + 1] if number + 1 < len(hits) else None
+        touched = after is not None and after.start == hit.end
+        if hit.kind in ("division", "door", "room"):
+            doors = touched and after is not None and after.kind in ("door", "room")
+            if (
+                hit.kind == "door"
+                and hit.start > free
+                and (doors or _PART["building"].search(text, hit.start, hit.end))
+            ):
+                start = _name_start(text, AddressPart(hit.start, hit.start, "estate"), ends, free)
+                if hit.start - start > 1 and text[start : hit.start] not in _ordinary():
+                    yield AddressPart(start, hit.start, "estate")
+            yield hit
+            free = hit.end
+            continue
+        if touched and after is not None and after.kind in ("street", "area", "estate"):
+            continue  # 花园路, 龙泽苑小区: a part of the next one's name
+        near = after is not None and after.kind != "division" and after.start - hit.end <= _NEAR[hit.kind]
+        open_end = not (touched or near or _closes(text, hit.end, starts))
+        if open_end and text[hit.start : hit.end] in weak():
+            continue
+        start = _name_start(text, hit, ends, free)
+        numbered = touched and after is not None and after.kind in ("door", "room")
+        named = start < hit.start and not _common(text, start, hit, ends, numbered)
+        if named or (touched and hit.end - hit.start > 2):
+            yield AddressPart(start, hit.end, hit.kind)
+            free = hit.end
 
 
-def _is_cued(text: str, found: re.Match[str], left: float) -> bool:
-    """A capitalised word that the English lists know as a given name, or that stands with a form of address."""
-    word, name, lists = found.group(), folded(found.group()), english_words()
-    if not word[0].isupper() or (word.isupper() and len(word) > 1):
+@cache
+def weak() -> frozenset[str]:
+    return words("places", "suffixes", "weak")
+
+
+def _closes(text: str, at: int, starts: dict[int, Segment]) -> bool:
+    """Whether a name may end here: no more of it follows."""
+    if at >= len(text) or not "\u4e00" <= text[at] <= "\u9fff" or text.startswith(_CROSSINGS, at):
+        return True
+    segment = starts.get(at)
+    if segment is None:
         return False
-    titled = _titled(text, *found.span()) != found.span() and name not in lists.never
-    kind = lists.given.get(name, 0)
-    return titled or kind >= RARE or (kind > 0 and left >= KIN)
+    word = text[segment.start : segment.end]
+    return word in _stops() or tags().get(word, "") in _CLOSING_TAGS
 
 
-def _two_words(first: str, second: str, surnames: frozenset[str]) -> bool:
-    english = sections("foreign_names")["english"]
-    surname, given = (first, second) if first in surnames else (second, first)
-    return surname in surnames and english.isdisjoint((surname, given)) and _LATIN["given"].fullmatch(given) is not None
+def _hits(text: str) -> Iterator[AddressPart]:
+    """Divisions, numbered doors, rooms, and the suffixes of streets, areas and estates."""
+    suffixes = _suffixes()
+    at = 0
+    roomy = -1  # where a bare number would be a room's
+    before = -1  # where the last division ended
+    while at < len(text):
+        length = _division(text, at, at == before) if text[at] in _division_starts() else 0
+        if length:
+            yield AddressPart(at, at + length, "division")
+            at = before = at + length
+            continue
+        found = suffixes.match(text, at)
+        if found:
+            yield AddressPart(at, found.end(), found.lastgroup or "")
+            at = roomy = found.end()
+            continue
+        room = _PART["room"].match(text, at) if at == roomy else None
+        if room and room.group().strip():
+            yield AddressPart(at, room.end(), "room")
+            at = roomy = room.end()
+            continue
+        at += 1
+
+
+def _division(text: str, at: int, follows: bool) -> int:
+    """Length of the division that starts here, 0 for none: a short name only where it is no street's or estate's."""
+    known = divisions()
+    for length in range(11, 1, -1):
+        word = text[at : at + length]
+        if word not in known or len(word) < length:
+            continue
+        if known[word]:
+            return length
+        if _suffixes().match(text, at + length) or (word not in _large_divisions() and not follows):
+            return 0
+        return length
+    return 0
+
+
+@cache
+def _large_divisions() -> frozenset[str]:
+    """Short names of provinces and cities."""
+    return frozenset(
+        entry.partition("/")[2] for level in ("provinces", "cities") for entry in sections("divisions")[level]
+    )
+
+
+@cache
+def _division_starts() -> frozenset[str]:
+    return frozenset(name[0] for name in divisions())
+
+
+def _name_start(text: str, hit: AddressPart, ends: dict[int, Segment], free: int) -> int:
+    """Where the name before a suffix starts: at the left end of the words that a name may hold."""
+    at = hit.start
+    # The segment that holds the suffix may begin before it.
+    holder = next(
+        (ends[end] for end in range(hit.start + 1, hit.end + 5) if end in ends and ends[end].start < hit.start),
+        None,
+    )
+    if holder is not None and holder.end <= hit.end:
+        at = holder.start
+    while at > free and hit.start - at < _LONGEST_NAME:
+        segment = ends.get(at)
+        if segment is None or not _may_name(text, segment, at == hit.start):
+            break
+        at = segment.start
+    return max(at, free)
+
+
+def _may_name(text: str, segment: Segment, last: bool) -> bool:
+    word = text[segment.start : segment.end]
+    if word in _stops() or not all("\u4e00" <= letter <= "\u9fff" or letter.isalnum() for letter in word):
+        return False
+    tag = tags().get(word, "")
+    return not (tag in _SKIPPED_TAGS and (len(word) == 1 or not last))
+
+
+def _common(text: str, start: int, hit: AddressPart, ends: dict[int, Segment], numbered: bool) -> bool:
+    """Whether it is a word of every day. With a number behind it, 云|山路 is a street."""
+    word = text[start : hit.end]
+    last = ends.get(hit.end)
+    if word in _ordinary() or (
+        last is not None
+        and last.start < hit.start
+        and not (numbered and start < last.start)
+        and text[last.start : last.end] in _ordinary()
+    ):
+        return True
+    single = hit.end - hit.start == 1
+    return single and len(word) == 2 and tags().get(word, "ns") not in _NAME_TAGS

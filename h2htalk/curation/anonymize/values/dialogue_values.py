@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Literal
 
 from h2htalk.curation.anonymize.allow_list import COMPANION, FIGURE, find_allowed, is_whole_word, to_lower
-from h2htalk.curation.anonymize.chinese.name_segmenter import surnames
+from h2htalk.curation.anonymize.chinese.persons import surnames
 from h2htalk.curation.anonymize.chinese.words import sections, tags
 from h2htalk.curation.anonymize.chinese.words import words as chinese_words
 from h2htalk.curation.anonymize.english.persons import words

@@ -1,0 +1,432 @@
+"""Names of people in Chinese text: the readings of its characters, and which of the names read are private persons'.
+
+How likely a stretch is a name is a natural logarithm, on the scale of a unigram segmenter: a name is taken where it
+explains the characters better than the dictionary's words do (`segment_text`). The priors were set on chat text by hand
+(docs/measurements.md).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from math import log
+
+from h2htalk.curation.anonymize.chinese.words import dictionary, patterns, sections, table, tags, usual, words
+from h2htalk.curation.anonymize.english.persons import RARE, folded
+from h2htalk.curation.anonymize.english.persons import words as english_words
+from h2htalk.text.chinese_characters import TRANSLITERATION, looks_foreign
+
+# Of a thousand characters, a handful belong to names, in chat; each shape has its share.
+_FULL, _GIVEN, _NICK, _TITLED, _DOUBLED, _FOREIGN = -6.0, -7.5, -8.0, -10.0, -9.5, -8.0
+STRONG, KIN, BEFORE, _EDGE, _INSIDE = 7.0, 3.5, 2.0, 1.2, -1.2
+_RIGHT_EDGE, _AFTER, _RIGHT_INSIDE = 0.6, 1.4, -1.5
+_RARE = 0.4  # weight of a character that is not listed among those of given names
+_LONGEST_CUE, _LONGEST_TITLE = 6, 4
+_FAMILIAR = -8.5  # log probability of a usual given name after a surname
+_KNOWN_GIVEN = -16.0  # log probability of a usual given name alone
+_TITLE_WORD, _TITLE_LETTER = -5.5, -5.0  # log probability of a title after a name
+_DIGITS, _TIE = 9, 1e-9  # of log probabilities; two readings whose scores differ by less are equally good
+_RARE_WORD = 200  # occurrences in the dictionary's corpus of 60 million words
+_RARE_NAME = 3000  # the same of a word of three characters: nearly all that it calls names are
+_JUNK = 20  # what the dictionary calls a name and has seen less often is often a wrong cut
+_NAME_TAGS = frozenset({"nr", "nrfg", "nrt"})
+_FOREIGN_LETTERS = TRANSLITERATION | frozenset("·・")
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """A way to read `text[start:end]`, with its log probability: a word of the dictionary, or a name.
+
+    `shape` says which kind of name, `cue` how firm the context is.
+    """
+
+    start: int
+    end: int
+    score: float
+    cue: float = 0.0
+    shape: str = ""
+
+
+def _log_shares(weights: Mapping[str, float]) -> dict[str, float]:
+    """The logarithm of each weight's share, rounded: sums of floats differ between versions of Python."""
+    total = sum(weights.values())
+    return {key: round(log(weight / total), _DIGITS) for key, weight in weights.items()}
+
+
+@cache
+def surnames() -> dict[str, float]:
+    """Log probabilities of surnames."""
+    rows = table("persons")["surnames"]
+    weights = {letter: float(weight) for weight, row in rows.items() if weight != "double" for letter in row}
+    return _log_shares(weights | dict.fromkeys(rows["double"].split(), 0.8))
+
+
+@cache
+def _given() -> dict[str, float]:
+    rows = reversed(table("persons")["given"].items())  # the first that holds a character counts
+    return _log_shares({letter: float(weight) for weight, row in rows for letter in row})
+
+
+@cache
+def _rare() -> float:
+    total = sum(float(weight) * len(row) for weight, row in table("persons")["given"].items())
+    return round(log(_RARE / total), _DIGITS)
+
+
+@cache
+def given(letter: str, left: float = 0.0) -> float | None:
+    """Log probability of a character of a given name; None where no name has it."""
+    characters = table("persons")["characters"]
+    if letter in characters["never"] or (left < STRONG and letter in characters["seldom"]):
+        return None
+    return _given().get(letter, _rare() if is_letter(letter, 0) else None)
+
+
+@cache
+def _cues() -> dict[str, float]:
+    gains = (("before", BEFORE), ("kin", KIN), ("strong", STRONG))
+    return {word: gain for key, gain in gains for word in words("persons", "context", key)}
+
+
+def is_letter(text: str, at: int) -> bool:
+    return 0 <= at < len(text) and "\u4e00" <= text[at] <= "\u9fff"
+
+
+def left_cue(text: str, start: int) -> float:
+    """What stands before says of a name here, from none (negative) to "my name is"."""
+    gap = start
+    while gap > 0 and start - gap < 3 and text[gap - 1] in "\"“”'‘’「」:：( （【*":
+        gap -= 1
+    for length in range(min(_LONGEST_CUE, gap), 0, -1):
+        gain = _cues().get(text[gap - length : gap])
+        if gain is not None and (gap == start or gain >= KIN):
+            return gain
+    return _INSIDE if is_letter(text, start - 1) else _EDGE
+
+
+def right_cue(text: str, end: int) -> float:
+    if not words("persons", "context", "after").isdisjoint((text[end : end + 2], text[end : end + 1])):
+        return _AFTER
+    return _RIGHT_INSIDE if is_letter(text, end) else _RIGHT_EDGE
+
+
+def ordinary() -> frozenset[str]:
+    """Words that look like full names and are none."""
+    return words("persons", "ordinary", "words")
+
+
+def listed_characters(name: str) -> bool:
+    """Whether what follows a surname is written with characters common in given names."""
+    rest = name[2:] if name[:2] in surnames() else name[1:] if name[:1] in surnames() else name
+    return all(letter in _given() for letter in rest)
+
+
+def _title_end(text: str, at: int) -> int:
+    """Where a title that starts here ends, `at` where there is none."""
+    titles = words("persons", "titles", "after_surname")
+    return next((end for end in range(min(at + _LONGEST_TITLE, len(text)), at, -1) if text[at:end] in titles), at)
+
+
+def name_candidates(text: str, start: int) -> Iterator[Segment]:
+    """The ways in which a name may begin here."""
+    first = text[start]
+    family = surnames()
+    left = left_cue(text, start)
+    for end in (start + 1, start + 2):
+        if text[start:end] in family:
+            yield from _after_surname(text, start, end, left)
+    if first in "小老阿大":
+        yield from _nick(text, start, left)
+    if first in _given():
+        yield from _given_only(text, start, left)
+    alone = not is_letter(text, start + 1) or text[start + 1] == "的"
+    if first in family and text[start - 1 : start] == "姓" and alone:
+        yield Segment(start, start + 1, 0.0, STRONG, "surname")
+    yield from _listed_name(text, start, left)
+
+
+def _after_surname(text: str, start: int, at: int, left: float) -> Iterator[Segment]:
+    family = surnames()[text[start:at]]
+    # 对于|妈妈, 或许|姐姐, 男方|家长, 这段|妈妈, 连|老板: the surname is a word, or belongs to the word before.
+    function = text[start] in table("persons")["characters"]["weak"]
+    counted = start > 0 and text[start - 1] in "这那几两每" and text[start] in "段位张项方支"
+    weak = (left < STRONG and function) or counted or (left < KIN and start > 0 and usual(text[start - 1 : at]))
+    end = _title_end(text, at)
+    titled = (left >= KIN and text[at : at + 1] == "总") or text[start:end] not in words(
+        "persons", "titles", "not_title"
+    )
+    if end > at and not weak and titled:
+        around = max(left, 0.0) + max(right_cue(text, end), -0.5)
+        yield Segment(start, end, _TITLED + family + around, left, "title")
+    score = _FULL + family + left
+    one = given(text[at : at + 1] or " ", left)
+    if one is None or (left < KIN and function):
+        return
+    yield from _closed(text, start, at + 1, score + one - 1.0, left, "full")
+    two = given(text[at + 1 : at + 2] or " ", left)
+    known = text[at] in _given() or text[at + 1 : at + 2] in _given()
+    pair = _FAMILIAR if text[at : at + 2] in words("persons", "nicknames", "given") else -99.0
+    if two is not None and (known or left >= BEFORE) and (left >= STRONG or text[start : at + 1] not in ordinary()):
+        yield from _closed(text, start, at + 2, score + max(one + two, pair), left, "full")
+
+
+def _closed(text: str, start: int, end: int, score: float, left: float, shape: str) -> Iterator[Segment]:
+    """The name as it is, and with a title that follows it."""
+    name = text[start:end]
+    common = left < STRONG and name in ordinary()
+    if not common:
+        yield Segment(start, end, score + right_cue(text, end), left, shape)
+    titled = _title_end(text, end)
+    # A word before a title may be none of its name: 照顾|妈妈, 心理|咨询师.
+    word = left < STRONG and usual(name) and tags().get(name) in ("v", "vn", "a", "d", "c", "r", "m")
+    if titled > end and not common and not word:
+        score += _AFTER + (_TITLE_WORD if titled - end > 1 else _TITLE_LETTER)
+        yield Segment(start, titled, score, left, shape + "+title")
+
+
+def _nick(text: str, start: int, left: float) -> Iterator[Segment]:
+    prefix, name = text[start], text[start + 1 : start + 2]
+    refused = {"小": "not_small", "老": "not_old", "阿": "not_a"}.get(prefix)
+    if not name or (refused and prefix + name in words("persons", "nicknames", refused)):
+        return
+    family = surnames().get(name, -99.0)
+    if prefix in "老大":
+        score = family if family > log(0.004) or (prefix == "老" and family > log(0.002)) else -99.0
+        score -= 3.0 if prefix == "大" else 0.0
+    else:
+        least = _rare() if left >= KIN else -99.0
+        score = max(family, (_given().get(name, least) if given(name) is not None else -99.0) + 0.5)
+    if score > -20.0:
+        yield from _closed(text, start, start + 2, _NICK + score + left + 1.0, left, "nick")
+
+
+def _given_only(text: str, start: int, left: float) -> Iterator[Segment]:
+    first, second, word = text[start], text[start + 1 : start + 2], text[start : start + 2]
+    if not second or left < 0:
+        return
+    allowed = left >= KIN or word not in words("persons", "nicknames", "not_doubled")
+    if allowed and word in words("persons", "nicknames", "given"):
+        yield from _closed(text, start, start + 2, _KNOWN_GIVEN + left, left, "given")
+    if first == second:
+        doubled = first in table("persons")["nicknames"]["doubled"] or surnames().get(first, -99.0) > log(0.004)
+        if allowed and (doubled or left >= STRONG):
+            yield from _closed(text, start, start + 2, _DOUBLED + _given()[first] + left, left, "doubled")
+        return
+    one, two = given(first), given(second)
+    if one is not None and two is not None and second in _given():
+        yield from _closed(text, start, start + 2, _GIVEN + one + two + left, left, "given")
+
+
+@cache
+def _whole_names() -> frozenset[str]:
+    """Foreign names in Chinese, and names of one word such as 阿凡提."""
+    return sections("foreign_names")["transliterated"] | words("persons", "nicknames", "zi")
+
+
+@cache
+def _starts(names: frozenset[str]) -> frozenset[str]:
+    return frozenset(name[:2] for name in names)
+
+
+def _listed_name(text: str, start: int, left: float) -> Iterator[Segment]:
+    start_listed = text[start : start + 2] in _starts(_whole_names())
+    if not start_listed and not _FOREIGN_LETTERS.issuperset(text[start : start + 3]):
+        return
+    for end in range(min(start + 5, len(text)), start + 1, -1):
+        word = text[start:end]
+        if word in _whole_names():
+            yield from _closed(text, start, end, _FOREIGN - 3.0 + left, left, "foreign")
+        elif left >= KIN and looks_foreign(word):
+            yield from _closed(text, start, end, _FOREIGN - 4.5 * len(word) + left, left, "foreign")
+
+
+def segment_text(text: str) -> list[Segment]:
+    """The best reading of a text, from its start to its end without a gap."""
+    frequencies, total = dictionary()
+    best = [0.0] * (len(text) + 1)
+    choice = [Segment(at, at + 1, 0.0) for at in range(len(text))]
+    for at in range(len(text) - 1, -1, -1):
+        best[at] = best[at + 1]
+        if not is_letter(text, at):
+            continue
+        readings = [Segment(at, at + 1, log(frequencies.get(text[at]) or 1) - total)]
+        end = at + 2
+        while end <= len(text) and (count := frequencies.get(text[at:end])) is not None:
+            if count and not (count < _JUNK and tags().get(text[at:end]) in _NAME_TAGS):
+                readings.append(Segment(at, end, log(count) - total))
+            end += 1
+        best[at] += readings[0].score
+        for reading in (*readings[1:], *name_candidates(text, at)):
+            word, score = text[at : reading.end], reading.score
+            count = frequencies.get(word)
+            least = _RARE_NAME if len(word) > 2 or reading.cue >= KIN else _RARE_WORD
+            # A rare word of the dictionary is rather a name: it lists some, and some common words as names.
+            known = reading.cue > 0 and tags().get(word) in _NAME_TAGS and listed_characters(word)
+            if known and count and count < least:
+                score = max(score, log(count) - total + 0.5)
+            score += best[reading.end]
+            if score > best[at] + _TIE:
+                best[at], choice[at] = score, reading
+    segments = []
+    at = 0
+    while at < len(text):
+        segments.append(choice[at])
+        at = choice[at].end
+    return segments
+
+
+# --- Which of the names that are read are private persons' ---
+
+_PERSON, _LATIN = patterns("persons"), patterns("latin_names")
+
+_SCORES = {"full": 0.85, "title": 0.8, "nick": 0.75, "given": 0.65, "doubled": 0.65, "foreign": 0.7, "surname": 0.6}
+_LONGEST_PUBLIC = 10
+_RARE_SURNAME, _FREQUENT_SURNAME = log(0.002), log(0.0055)
+_EVERYDAY = 60  # occurrences in the dictionary's corpus
+_NO_CHILD = frozenset(
+    "陪想问试劝帮聊说走坐抱亲听写管催妈爸爷奶姥婆公哥姐弟妹叔姑舅姨宝常天人个家时刚偷悄慢渐默轻狠好早乖等看谢骂哭笑"
+)
+
+
+@cache
+def _public() -> frozenset[str]:
+    return sections("public_figures")[""] | sections("things")[""] | sections("cedict")["figures"]
+
+
+def persons(text: str, segments: Sequence[Segment]) -> Iterator[tuple[int, int, float]]:
+    """(start, end, score in [0, 1]) of each person in a text's segments (`segment_text`); none overlap."""
+    dotted = [found.span() for found in _PERSON["dotted"].finditer(text)]
+    named = [s for s in segments if s.shape and not any(a < s.end and s.start < b for a, b in dotted)]
+    # Whom a text introduces as a figure is one wherever it names them.
+    figures = {text[s.start : s.end] for s in named if _known(text, s)}
+    for segment in named:
+        if text[segment.start : segment.end] in figures or _is_word(text, segment):
+            continue
+        score = _SCORES[segment.shape.partition("+")[0]]
+        yield segment.start, segment.end, min(0.95, score + (0.1 if segment.cue >= KIN else 0.0))
+    for hit in _PERSON["parent"].finditer(text):
+        if hit["child"] not in _NO_CHILD and not _listed(text, hit.start(), hit.end()):
+            yield hit.start(), hit.end(), 0.65
+    for start, end in dotted:
+        if not (_PERSON["theory"].match(text, end) or _listed(text, start, end)):
+            yield start, end, 0.7
+    yield from latin_names(text)
+
+
+def _is_word(text: str, segment: Segment) -> bool:
+    """Whether the characters are rather words: in the dictionary, or a rare surname before what no name is made of."""
+    start, end, shape = segment.start, segment.end, segment.shape
+    word, right = text[start:end], right_cue(text, end)
+    if shape == "surname" or _PERSON["naming"].search(text, max(start - 5, 0), start):
+        return False
+    if shape in ("full", "given") and segment.cue < STRONG and word in sections("cedict")["words"]:
+        return True
+    if usual(word, 5 if tags().get(word, "nr") not in _NAME_TAGS else _EVERYDAY):
+        # The dictionary calls many words names; behind "my sister" a name may be a rarer word.
+        family = surnames().get(word[0], -99.0) > _FREQUENT_SURNAME or word[0] == "小"
+        if word[0] in "老小" and surnames().get(word[1:], -99.0) > _FREQUENT_SURNAME:
+            return False
+        if shape == "foreign" and right > 1 and tags().get(word, "nr") in _NAME_TAGS:
+            return False
+        return segment.cue < KIN or (usual(word, 100) and not (family and tags().get(word) in _NAME_TAGS))
+    if shape == "given+title" and len(word) == 4 and usual(word[:2], 5) and usual(word[2:], 5):
+        return True  # 学长学姐
+    if len(word) > 2 and segment.cue < STRONG and dictionary()[0].get(word) == 0:
+        return True  # 万念俱灰: a word of the dictionary begins so
+    if shape == "title":
+        return word[0] in "向于对从" and is_letter(text, start - 1)
+    if segment.cue >= KIN or shape not in ("full", "foreign"):
+        return False
+    if shape == "foreign":
+        return right < 1
+    rare = surnames().get(word[:2], surnames().get(word[0], -99.0)) < _RARE_SURNAME
+    if not listed_characters(word) and (rare or len(word) == 2) and word[0] != word[1]:
+        return True
+    # 像盛满水, 欢乐颂安迪: what something is like, and two characters with nothing before that announces a name.
+    return text[start - 1 : start] == "像" or (rare and len(word) == 2 and (segment.cue < 0 or right < 0.6))
+
+
+def _known(text: str, segment: Segment) -> bool:
+    """Whether a public or fictional figure is meant: by the list, or by what is said of the work."""
+    if segment.cue < STRONG and _listed(text, segment.start, segment.end):
+        return True
+    if segment.cue >= KIN or "+" in segment.shape or segment.shape in ("title", "nick"):
+        return False
+    before = text[max(0, segment.start - 8) : segment.start]
+    return _PERSON["work"].match(text, segment.end) is not None or _PERSON["famous"].search(before) is not None
+
+
+def _listed(text: str, start: int, end: int) -> bool:
+    """Whether a name of the list holds this one, or starts it (its title follows)."""
+    for first in range(max(0, start - 4), start + 1):
+        if text[first : first + 2] not in _starts(_public()):
+            continue
+        for last in range(max(first + 2, start + 2), min(len(text), first + _LONGEST_PUBLIC) + 1):
+            if text[first:last] in _public() and (last >= end or first == start):
+                return True
+    return False
+
+
+# --- Names in Latin letters inside Chinese text: `Kevin`, `David Chen`, `liu yang` ---
+
+_LONGEST_RUN = 4  # more Latin words in a row are a foreign sentence
+
+
+@cache
+def _lowered(file: str, section: str) -> frozenset[str]:
+    return frozenset(name.lower() for name in sections(file)[section])
+
+
+def latin_names(text: str) -> Iterator[tuple[int, int, float]]:
+    """(start, end, score in [0, 1]) of each English given name or pinyin, from left to right."""
+    runs: list[list[re.Match[str]]] = []
+    for word in _LATIN["word"].finditer(text):
+        if runs and text[runs[-1][-1].end() : word.start()] in (" ", "·"):
+            runs[-1].append(word)
+        else:
+            runs.append([word])
+    public = _lowered("public_figures", "")
+    for run in runs:
+        if len(run) > _LONGEST_RUN or text[run[0].start() : run[-1].end()].lower() in public:
+            continue
+        at = 0
+        while at < len(run):
+            size, score = _latin_name(text, run, at)
+            start, end = run[at].start(), run[at + max(size, 1) - 1].end()
+            if size and text[start:end].lower() not in public:
+                yield *_titled(text, start, end), score
+            at += max(size, 1)
+
+
+def _titled(text: str, start: int, end: int) -> tuple[int, int]:
+    """With the form of address on either side: 阿May, Vivian姐."""
+    title = _LATIN["title"].match(text, end)
+    return start - (start > 0 and text[start - 1] in "阿小老"), title.end() if title else end
+
+
+def _latin_name(text: str, run: list[re.Match[str]], at: int) -> tuple[int, float]:
+    """How many words from `at` on are a name, and how sure that is."""
+    word, second = run[at][0], run[at + 1][0] if at + 1 < len(run) else ""
+    first, capital = word.lower(), word[0].isupper()
+    left = left_cue(text, run[at].start()) if at == 0 else 0.0
+    family = sections("foreign_names")["pinyin_surnames"]
+    listed = first in _lowered("foreign_names", "latin")
+    if listed and (left >= KIN or first not in _lowered("foreign_names", "latin_words")):
+        if second[:1].isupper() and capital and (second.lower() in family or len(run) == 2):
+            return 2, 0.85
+        return (1, 0.8) if capital or len(run) == 1 else (0, 0.0)
+    if len(run) == 1 and capital and not (word.isupper() and len(word) > 1):
+        # The English lists know it as a given name, or it stands with a form of address.
+        name, lists = folded(word), english_words()
+        titled = _titled(text, *run[at].span()) != run[at].span() and name not in lists.never
+        if titled or lists.given.get(name, 0) >= (1 if left >= KIN else RARE):
+            return 1, 0.7
+    surname, given_name = (first, second.lower()) if first in family else (second.lower(), first)
+    pinyin = surname in family and _LATIN["given"].fullmatch(given_name)
+    if second and pinyin and sections("foreign_names")["english"].isdisjoint((surname, given_name)):
+        around = max(left, right_cue(text, run[at + 1].end()))
+        if capital == second[0].isupper() and (capital or around > 1.9 or left > 1.0):
+            return 2, 0.8
+    return 0, 0.0
