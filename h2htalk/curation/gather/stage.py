@@ -22,16 +22,7 @@ from h2htalk.curation.gather.simulation import PlannedDialogue, Simulation, open
 from h2htalk.curation.gather.source_files import ChangedSourceError, Item, SourceFile, SourcePlan
 from h2htalk.curation.licences import licence_id, refusal, require_allowed
 from h2htalk.curation.run import StageRun, raise_incomplete, require_finished
-from h2htalk.curation.stage_folder import (
-    EARLIER_STATE,
-    Kept,
-    Outcome,
-    Outcomes,
-    RecordCounts,
-    Rejected,
-    StageFolder,
-    part_name,
-)
+from h2htalk.curation.stage_folder import EARLIER_STATE, Kept, Outcomes, RecordCounts, Rejected, StageFolder, part_name
 from h2htalk.curation.stages import SIMULATED, AnonymizeSettings, CurateSpec, GatherSettings, Source
 from h2htalk.curation.workspace import Workspace, erasure_key, marks_of
 from h2htalk.data.files import read_json_object, write_json
@@ -239,7 +230,7 @@ def _gather_source(
         )
 
 
-def _outcome(item: Item, source: Source, release: str, later: str | None, erased: _Erased) -> Outcome:
+def _outcome(item: Item, source: Source, release: str, later: str | None, erased: _Erased) -> Kept | Rejected:
     """A dialogue, or id and reason: raw text is stored nowhere else. `later`: the item whose earlier state it is."""
     raw = item.content
     # The place in the raw file, of a rejected item too: `erase` must find a person by it.
