@@ -27,10 +27,26 @@ PERSONS = {"made-p0001": "Emily Carter", "made-p0002": "Ruth Vane"}
 CRITERIA = ("accuracy", "consistency", "domain_compliance", "safety", "subtask_fit")
 
 
-def write_composer(folder: Path) -> None:
-    """Write `composer.jsonl`, the script of a composer that proposes nothing: what is extracted stays."""
-    text = json.dumps({"evidence": "Seen.", "proposals": []})
-    (folder / "composer.jsonl").write_text(json.dumps({"id": "*", "text": text}) + "\n")
+MODELS = '[compose]\nmodel = "scripted:composer.jsonl"\n[review]\nmodel = "scripted:reviewer.jsonl"\n'
+
+
+def source(name: str, path: object, form: str = "messages", more: str = "") -> str:
+    """A source of English dialogues in a specification."""
+    given = {"name": name, "path": path, "format": form, "language": "en", "licence": "CC0-1.0"}
+    return "\n".join(["[[gather.sources]]", *(f'{key} = "{value}"' for key, value in given.items()), more, ""])
+
+
+def accepting() -> str:
+    """A review that accepts."""
+    verdict = {name: {"evidence": "Seen.", "score": 5} for name in CRITERIA}
+    return json.dumps({**verdict, "fitting_subtask": "dialogue_base", "revision": "", "verdict": "accept"})
+
+
+def write_models(folder: Path) -> None:
+    """Write the scripts of `MODELS`: a composer that proposes nothing (what is extracted stays), a kind reviewer."""
+    proposals = json.dumps({"evidence": "Seen.", "proposals": []})
+    for name, text in {"composer": proposals, "reviewer": accepting()}.items():
+        (folder / f"{name}.jsonl").write_text(json.dumps({"id": "*", "text": text}) + "\n")
 
 
 def dialogue(number: int, *texts: str, person: str | None = None, source: str = "made") -> dict[str, object]:

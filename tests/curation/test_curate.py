@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import re
 import shutil
 from pathlib import Path
 
 import pytest
 from command_line import h2htalk
-from curation_made import CRITERIA, all_files, write_composer
+from curation_made import MODELS, all_files, source, write_models
 from providers import ProviderServer, price_file
 
 from h2htalk.curation.curate import curate, estimate_run, summaries
@@ -18,42 +17,14 @@ from h2htalk.curation.stages import STAGES
 from h2htalk.errors import ConfigError
 
 RAW = Path(__file__).parents[2] / "examples" / "raw_en.jsonl"
-SPEC = """
-workspace = "work"
-part = 4
-processes = 1
-
-[[gather.sources]]
-name = "made"
-path = "RAW"
-format = "dialogues"
-language = "en"
-licence = "CC0-1.0"
-limit = 8
-
-[compose]
-model = "scripted:composer.jsonl"
-
-[review]
-model = "scripted:reviewer.jsonl"
-""".replace("RAW", str(RAW))
-
-
-def verdict(score: int = 5) -> str:
-    criteria = {name: {"evidence": "Seen.", "score": score} for name in CRITERIA}
-    return json.dumps({**criteria, "fitting_subtask": "dialogue_base", "revision": "", "verdict": "accept"})
-
-
-def script(folder: Path, line: dict[str, object]) -> None:
-    write_composer(folder)
-    (folder / "reviewer.jsonl").write_text(json.dumps({"id": "*", **line}) + "\n")
+SPEC = f'workspace = "work"\npart = 4\nprocesses = 1\n{source("made", RAW, "dialogues", "limit = 8")}{MODELS}'
 
 
 @pytest.fixture
 def spec(tmp_path: Path) -> Path:
     path = tmp_path / "curate.toml"
     path.write_text(SPEC)
-    script(tmp_path, {"text": verdict()})
+    write_models(tmp_path)
     return path
 
 
@@ -62,7 +33,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The workspace of a finished curation."""
     folder = tmp_path_factory.mktemp("finished")
     (folder / "curate.toml").write_text(SPEC)
-    script(folder, {"text": verdict()})
+    write_models(folder)
     return curate(folder / "curate.toml").path
 
 
@@ -178,7 +149,7 @@ def test_nothing_is_paid_for_twice(spec: Path, monkeypatch: pytest.MonkeyPatch) 
     """`--from-stage` and any change of the review's arithmetic repeated every call; an erasure repeats none."""
     (spec.parent / "prices.toml").write_text(price_file())
     paid = SPEC.replace("scripted:reviewer.jsonl", "anthropic:claude-test")
-    paid = paid.replace("[gather]", 'prices = "prices.toml"\n[gather]', 1)
+    paid = paid.replace("[[gather", 'prices = "prices.toml"\n[[gather', 1)
     with ProviderServer() as server:
         for name, value in server.environment().items():
             monkeypatch.setenv(name, value)

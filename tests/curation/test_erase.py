@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+import random
 import shutil
 from itertools import count
 from pathlib import Path
 
 import pytest
 from command_line import h2htalk
-from curation_made import CRITERIA, all_files, dialogue, gathered, write_composer
+from curation_made import MODELS, all_files, dialogue, gathered, source, write_models
 from kills import killed_at
+from test_update import WORDS as THINGS
 
 from h2htalk.curation.curate import curate, summaries
 from h2htalk.curation.erase import erase, purge
@@ -20,24 +22,7 @@ from h2htalk.data.files import read_jsonl, write_jsonl
 from h2htalk.errors import ConfigError, DataError
 
 WORDS = "cinnamon porridge"  # of Emily alone
-SPEC = """
-workspace = "work"
-part = PART
-processes = 1
-
-[[gather.sources]]
-name = "chat"
-path = "raw.jsonl"
-format = "messages"
-language = "en"
-licence = "CC0-1.0"
-
-[compose]
-model = "scripted:composer.jsonl"
-
-[review]
-model = "scripted:reviewer.jsonl"
-"""
+SPEC = f'workspace = "work"\npart = PART\nprocesses = 1\n{source("chat", "raw.jsonl")}{MODELS}'
 TOPICS = ("my garden", "the long train ride", "a chess game", "our choir", "the leaking roof", "new shoes")
 CELLO = (
     "My neighbour on the third floor plays the cello every evening between seven and nine, and I lie on the carpet "
@@ -58,14 +43,15 @@ EXCHANGES = {
 
 
 def talk(at: int) -> dict[str, object]:
-    """A raw dialogue; 2 and 5 are Emily's."""
-    emily = at in (2, 5)
-    topic = f"the {WORDS} that burnt on day {at}" if emily else TOPICS[at % len(TOPICS)]
+    """A raw dialogue; 2 and 5 are Emily's. 5 is a near copy of 2, 6 of 3."""
+    emily, rng = at in (2, 5), random.Random({5: 2, 6: 3}.get(at, at))
+    topic = f"the {WORDS} that burnt on day {at}" if emily else TOPICS[rng.randrange(6)]
+    first, second, third, fourth = (" ".join(rng.sample(THINGS, 9)) for _ in range(4))
     texts = EXCHANGES.get(at) or (
-        f"I was thinking about {topic} all of yesterday, and it made me rather sad in the end.",
-        f"What was it about {topic} that stayed with you so long?",
-        f"That nobody but me cared for {topic}, not even number {at} of my friends.",
-        "Caring alone is tiring. Whom would you tell first?",
+        f"I was sad about {topic}: the {first}.",
+        f"What about the {second}?",
+        f"Nobody but me cared for {topic}, not even number {at}: the {third}.",
+        f"Tell me of the {fourth}!",
     )
     roles = ("user", "assistant")
     messages = [{"role": roles[n % 2], "content": text} for n, text in enumerate(texts)]
@@ -80,10 +66,7 @@ def project(folder: Path, part: int, without: tuple[int, ...] = ()) -> Path:
     spec.write_text(SPEC.replace("PART", str(part)))
     raw = ["" if at in without else json.dumps(talk(at)) for at in range(1, 11)]
     (folder / "raw.jsonl").write_text("\n".join(raw) + "\n")
-    write_composer(folder)
-    criteria = {name: {"evidence": "Seen.", "score": 5} for name in CRITERIA}
-    verdict = {**criteria, "fitting_subtask": "dialogue_base", "revision": "", "verdict": "accept"}
-    write_jsonl(folder / "reviewer.jsonl", [{"id": "*", "text": json.dumps(verdict)}])
+    write_models(folder)
     return spec
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from curation_made import source
 
 from h2htalk.curation.stages import (
     AnonymizeSettings,
@@ -18,14 +19,7 @@ from h2htalk.curation.stages import (
 )
 from h2htalk.errors import ConfigError
 
-SOURCE = """
-[[gather.sources]]
-name = "calls"
-path = "raw/calls.jsonl"
-format = "messages"
-language = "en"
-licence = "CC0-1.0"
-"""
+SOURCE = source("calls", "raw/calls.jsonl")
 START = f'workspace = "w"\n{SOURCE}'
 SIMULATE = '[gather.simulate]\nuser = "embedded"\ncompanion = "embedded"\n'
 

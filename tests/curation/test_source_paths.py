@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import os
 from pathlib import Path
 
 import pytest
-from curation_made import CRITERIA, all_bytes
+from curation_made import accepting, all_bytes, source
 
 from h2htalk.chat.engines import model_identity
 from h2htalk.curation.compose.generation import Composer
@@ -16,7 +15,7 @@ from h2htalk.curation.prompts import Prompts
 from h2htalk.curation.stages import STAGES
 from h2htalk.data.files import write_jsonl
 
-SPEC = """
+SPEC = f"""
 workspace = "work"
 part = 4
 processes = 1
@@ -30,13 +29,7 @@ dialogues = 3
 turns = 4
 languages = ["en"]
 
-[[gather.sources]]
-name = "chat"
-path = "raw/chat.jsonl"
-format = "messages"
-language = "en"
-licence = "CC0-1.0"
-
+{source("chat", "raw/chat.jsonl")}
 [safety]
 sensitive = "terms.txt"
 guard = "scripted:models/guard.jsonl"
@@ -69,13 +62,12 @@ def made(folder: Path) -> Path:
     talk = [{"role": roles[at % 2], "content": text} for at, text in enumerate(texts)]
     broken = {"messages": [{"role": "somebody", "content": "Hi"}]}
     write_jsonl(folder / "raw/chat.jsonl", [{"messages": talk}, broken])
-    verdict = {name: {"evidence": "Seen.", "score": 5} for name in CRITERIA}
     replies = {
         "user": "I walked along the canal until it got dark, and I felt lighter.",
         "companion": "The canal at dusk sounds calm. What did you hear there?",
         "guard": "Safety: Safe\nCategories: None",
         "composer": '{"evidence": "Greetings only.", "proposals": []}',
-        "reviewer": json.dumps({**verdict, "fitting_subtask": "dialogue_base", "revision": "", "verdict": "accept"}),
+        "reviewer": accepting(),
     }
     for name, text in replies.items():
         write_jsonl(folder / f"models/{name}.jsonl", [{"id": "*", "text": text}])

@@ -7,32 +7,13 @@ import random
 from pathlib import Path
 
 import pytest
+from curation_made import source
 
 from h2htalk.curation.curate import curate
 from h2htalk.curation.workspace import Workspace
 from h2htalk.errors import ConfigError
 
-SPEC = """
-workspace = "work"
-part = 3
-processes = 1
-
-[[gather.sources]]
-name = "a"
-path = "a"
-format = "messages"
-language = "en"
-licence = "CC0-1.0"
-
-[[gather.sources]]
-name = "b"
-path = "b.jsonl"
-format = "messages"
-language = "en"
-licence = "CC0-1.0"
-"""
-
-
+SPEC = f'workspace = "work"\npart = 3\nprocesses = 1\n{source("a", "a")}{source("b", "b.jsonl")}'
 WORDS = ("kiln", "tram", "violin", "orchard", "ferry", "lantern", "quarry", "saddle", "willow", "chimney", "harbour")
 WORDS += ("meadow", "cellar", "bridge", "attic", "garden", "market", "stove", "ladder", "canal", "beach", "castle")
 WORDS += ("forest", "piano", "kitchen", "window", "mountain", "river", "teacher", "painting")
