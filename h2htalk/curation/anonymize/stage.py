@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from h2htalk.curation.anonymize.allow_list import addressed_personas, companion_names
-from h2htalk.curation.anonymize.spans import TYPES, Span
+from h2htalk.curation.anonymize.spans import TYPES
 from h2htalk.curation.gather.formats import ROLE_NAMES, USER_NAMES
 from h2htalk.curation.run import RuleFactory, StageRun
 from h2htalk.curation.stage_folder import Kept, Outcome, Outcomes, PartRule, Rejected, each_dialogue
@@ -161,7 +161,21 @@ def anonymize_dialogue(
         described["person"] = person.removeprefix(f"{origin}-")
     if data.leaks([*(text for text, _ in replaced), *_fields(described).values()]):
         return Rejected(dialogue.id, LEAK)
-    return _kept(dialogue, dict(zip(slots, replaced, strict=True)))
+    placed = dict(zip(slots, replaced, strict=True))
+    spans = [(place, span) for place, (_, found) in placed.items() for span in found]
+    unsure = any(span.type in _REVIEWED_TYPES and span.score < _CERTAIN for _, span in spans)
+    counts = Counter(span.type for _, span in spans)
+    messages = tuple(Turn(turn.role, placed[n, ()][0]) for n, turn in enumerate(dialogue.messages, 1))
+    metadata = _map_texts(dialogue.metadata, lambda path, _: placed[0, path][0])
+    metadata["anonymized"] = {"spans": dict(sorted(counts.items()))} | ({REVIEW: True} if unsure else {})
+    audit = [
+        ({"message": message} if message else {"field": "/".join(map(str, path))})
+        | {"start": span.start, "end": span.end, "type": span.type, "score": round(span.score, 3)}
+        | {"found_by": span.found_by}
+        for (message, path), span in spans
+    ]
+    record = replace(dialogue, messages=messages, metadata=metadata).to_dict()
+    return Kept(record, (REVIEW,) if unsure else (), {"spans": audit})
 
 
 def _fields(value: object) -> dict[_Place, str]:
@@ -182,20 +196,3 @@ def _map_texts(
     if isinstance(value, (list, tuple)):
         return [_map_texts(item, function, (*path, at)) for at, item in enumerate(value)]
     return value
-
-
-def _kept(dialogue: Dialogue, replaced: Mapping[_Place, tuple[str, list[Span]]]) -> Kept:
-    spans = [(place, span) for place, (_, placed) in replaced.items() for span in placed]
-    unsure = any(span.type in _REVIEWED_TYPES and span.score < _CERTAIN for _, span in spans)
-    counts = Counter(span.type for _, span in spans)
-    messages = tuple(Turn(turn.role, replaced[n, ()][0]) for n, turn in enumerate(dialogue.messages, 1))
-    metadata = _map_texts(dialogue.metadata, lambda path, _: replaced[0, path][0])
-    metadata["anonymized"] = {"spans": dict(sorted(counts.items()))} | ({REVIEW: True} if unsure else {})
-    audit = [
-        ({"message": message} if message else {"field": "/".join(map(str, path))})
-        | {"start": span.start, "end": span.end, "type": span.type, "score": round(span.score, 3)}
-        | {"found_by": span.found_by}
-        for (message, path), span in spans
-    ]
-    record = replace(dialogue, messages=messages, metadata=metadata).to_dict()
-    return Kept(record, (REVIEW,) if unsure else (), {"spans": audit})

@@ -35,7 +35,6 @@ from h2htalk.curation.anonymize.structured.rules import find_structured
 from h2htalk.curation.anonymize.surrogates.dialogue_surrogates import Surrogates
 from h2htalk.curation.anonymize.values.dialogue_values import DialogueData, KnownValues, collect_values
 from h2htalk.data.languages import LANGUAGES, find_language
-from h2htalk.errors import ConfigError, quoted
 
 _NAMED = frozenset({"ADDRESS", "ORGANIZATION", "PERSON"})
 THRESHOLD = 0.5
@@ -226,30 +225,22 @@ class DialogueEnhancer(LemmaContextAwareEnhancer):
             else:
                 users += dialogue.pieces(span, of_model=False)
         of_messages: list[list[Span]] = [[] for _ in dialogue.texts]
-        for span in _settle(dialogue.text, ours, users):
+        # What a user's own recogniser found stays whole, of ours what it leaves.
+        whole = {*ours}
+        for span in resolve_overlaps([*ours, *(replace(span, score=span.score + 1) for span in users)]):
+            rest = dialogue.text[span.start : span.end]
+            if span.score <= 1 and span not in whole and span.type == "ADDRESS" and _SCRAP.fullmatch(rest):
+                continue
+            score = round(span.score - 1, 6) if span.score > 1 else span.score
             n = bisect_right(dialogue.offsets, span.start) - 1
             offset = dialogue.offsets[n]
-            of_messages[n].append(replace(span, start=span.start - offset, end=span.end - offset))
+            of_messages[n].append(replace(span, start=span.start - offset, end=span.end - offset, score=score))
         dialogue.data = collect_values(dialogue.texts, of_messages, dialogue.language, dialogue.allow)
         return [
             _to_result(replace(span, start=span.start + offset, end=span.end + offset))
             for offset, spans in zip(dialogue.offsets, dialogue.data.spans, strict=True)
             for span in spans
         ]
-
-
-def _settle(text: str, ours: list[Span], users: list[Span]) -> list[Span]:
-    """Spans that do not overlap: what a user's own recogniser found stays whole, of ours what it leaves."""
-    if not users:
-        return resolve_overlaps(ours)
-    whole = set(ours)
-    settled = []
-    for span in resolve_overlaps([*ours, *(replace(span, score=span.score + 1) for span in users)]):
-        if span.score > 1:
-            settled.append(replace(span, score=round(span.score - 1, 6)))
-        elif span in whole or span.type != "ADDRESS" or not _SCRAP.fullmatch(text[span.start : span.end]):
-            settled.append(span)
-    return settled
 
 
 NO_REGISTRY = UserRegistry()
@@ -261,9 +252,7 @@ def chat_analyzer(language: str, users: UserRegistry = NO_REGISTRY) -> AnalyzerE
 
     Raises ConfigError where a recogniser cannot be loaded, MissingExtraError where its package is not installed.
     """
-    if language not in LANGUAGES:
-        known = ", ".join(LANGUAGES)
-        raise ConfigError(f"no recognisers of personal data for language {quoted(language)}; choose from {known}")
+    find_language(language)  # raises ConfigError for an unknown one
     own = [
         ChatRecognizer([kind for kind in RECOGNIZERS if RECOGNIZERS[kind] == name], name, supported_language=language)
         for name in dict.fromkeys(RECOGNIZERS.values())

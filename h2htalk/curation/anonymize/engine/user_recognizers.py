@@ -24,7 +24,7 @@ from presidio_analyzer.input_validation.yaml_recognizer_models import CustomReco
 from presidio_analyzer.predefined_recognizers import GLiNERRecognizer, HuggingFaceNerRecognizer
 from presidio_analyzer.recognizer_registry import RecognizerRegistryProvider
 from presidio_analyzer.recognizer_registry.recognizers_loader_utils import RecognizerListLoader
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
 from h2htalk.chat.engines import model_identity
 from h2htalk.data.files import read_bounded
@@ -134,9 +134,8 @@ def load_recognizers(registry: UserRegistry, language: str) -> list[EntityRecogn
         except H2HTalkError:
             raise
         except Exception as error:  # whatever a model or a user's class raises while it loads
-            invalid = error.__cause__
-            reason = invalid.errors()[0]["msg"] if isinstance(invalid, ValidationError) else f"{error}"
-            told = f"{type(error).__name__}: {' '.join(reason.split())[:200]}"
+            reason = " ".join(f"{error.__cause__ or error}".split())
+            told = f"{type(error).__name__}: {reason[:200]}"
             raise ConfigError(f"{place} cannot be loaded ({told})") from error
         _stop_where_it_fails(recognizer)
         if isinstance(recognizer, PatternRecognizer) and _DENY_LIST not in entry:
