@@ -77,37 +77,24 @@ def test_a_value_that_is_still_to_be_read_rejects_the_dialogue_without_its_text(
     record["provenance"] = {"source": "made", "row": 4, "person": "Emily Carter"}
     outcome = anonymize_dialogue(Dialogue.from_dict(record), KEY)
     assert outcome == Rejected("made-000004", "leak")
-    assert outcome.to_dict("anonymize") == {
-        "id": "made-000004",
-        "stage": "anonymize",
-        "reason": "leak",
-        "evidence": {},
-    }
 
 
 @pytest.mark.parametrize(
     ("metadata", "said", "gone"),
     [
-        ({"name": "Thandeka Mokoena"}, "no answer from thandeka since friday", "thandeka"),
-        ({"nickname": "阿梨"}, "大家都叫我阿梨，你也可以", "阿梨"),
-        ({"name": "user"}, "the user is tired", None),
+        ({"name": "Thandeka Mokoena"}, "no answer from thandeka since friday", ["thandeka"]),
+        ({"nickname": "阿梨"}, "大家都叫我阿梨，你也可以", ["阿梨"]),
+        ({"patient": ["Thandeka", "Brannoc"]}, "no answer from thandeka or brannoc", ["thandeka", "brannoc"]),
+        ({"name": "user"}, "the user is tired", []),
     ],
 )
 def test_a_name_in_the_metadata_is_replaced_in_every_message(
-    metadata: dict[str, str], said: str, gone: str | None
+    metadata: dict[str, Any], said: str, gone: list[str]
 ) -> None:
-    outcome = kept(dialogue(5, said, "ok") | {"metadata": metadata, "language": "en" if said.isascii() else "zh"})
-    if gone is None:
-        assert texts(outcome)[0] == said
-    else:
-        assert gone not in json.dumps(outcome.record, ensure_ascii=False).lower()
-
-
-def test_names_under_keys_of_ones_own_are_replaced() -> None:
-    record = dialogue(5, "no answer from thandeka or brannoc") | {"metadata": {"patient": ["Thandeka", "Brannoc"]}}
-    outcome = json.dumps(kept(record, name_keys=["patient"]).record).lower()
-    assert "thandeka" not in outcome
-    assert "brannoc" not in outcome
+    record = dialogue(5, said, "ok") | {"metadata": metadata, "language": "en" if said.isascii() else "zh"}
+    outcome = kept(record, name_keys=("patient",))
+    assert (texts(outcome)[0] == said) is not bool(gone)
+    assert not [name for name in gone if name in json.dumps(outcome.record, ensure_ascii=False).lower()]
 
 
 @pytest.mark.parametrize("name", ["Grace", "Will", "Joy", "X", "hope", "🙂 7", "王", "love " * 20])

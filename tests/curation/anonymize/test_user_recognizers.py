@@ -75,11 +75,7 @@ def test_a_match_over_two_messages_is_cut_between_them(tmp_path: Path) -> None:
     users = registry(
         tmp_path, "recognizers: [{name: X, supported_entity: XX, patterns: [{name: p, regex: 'ab.+cd', score: 1.0}]}]"
     )
-    assert [[text for text, _, _ in each] for each in found(["xx ab", "", "cd yy"], "en", users)] == [
-        ["ab"],
-        [],
-        ["cd"],
-    ]
+    assert [[one[0] for one in each] for each in found(["xx ab", "", "cd yy"], "en", users)] == [["ab"], [], ["cd"]]
 
 
 @pytest.mark.parametrize(
@@ -143,12 +139,18 @@ class WardRecognizer(EntityRecognizer):
 """
 
 
-def test_a_class_beside_the_registry_runs_where_it_is_trusted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "ward_of_test.py").write_text(WARD)
-    monkeypatch.delitem(sys.modules, "ward_of_test", raising=False)
+def test_a_trusted_class_beside_the_registry_runs_and_hides_no_installed_module(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("ward_of_test", "colorsys"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    (tmp_path / "ward_of_test.py").write_text(f"import colorsys\n{WARD}")
+    (tmp_path / "colorsys.py").write_text("raise SystemExit")
+    before = list(sys.path)
     content = "recognizers: [{{name: W, class: 'ward_of_test:WardRecognizer', params: {{word: {}}}}}]"
     users = registry(tmp_path, content.format("maple"), trusted=True)
     assert found(["on ward maple"], "en", users) == [[("maple", "WARD", "Ward")]]
+    assert sys.path == before
     users = registry(tmp_path, content.format("fail"), trusted=True)
     with pytest.raises(ConfigError, match="recognizer 'Ward' failed: RuntimeError") as raised:
         found(["my secret"], "en", users)
@@ -176,17 +178,6 @@ recognizers = "my.yaml"
     assert done.returncode == 2
     assert done.stderr.splitlines()[-1].startswith("error: ")
     assert not (tmp_path / "ran").exists()
-
-
-def test_a_trusted_class_hides_no_installed_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("ward_of_test", "colorsys"):
-        monkeypatch.delitem(sys.modules, name, raising=False)
-    (tmp_path / "ward_of_test.py").write_text(f"import colorsys\n{WARD}")
-    (tmp_path / "colorsys.py").write_text("raise SystemExit")
-    before = list(sys.path)
-    content = "recognizers: [{name: W, class: 'ward_of_test:WardRecognizer', params: {word: maple}}]"
-    assert found(["on ward maple"], "en", registry(tmp_path, content, trusted=True)) == [[("maple", "WARD", "Ward")]]
-    assert sys.path == before
 
 
 def test_a_spacy_pipeline_is_read_from_its_folder(tmp_path: Path) -> None:
@@ -218,24 +209,12 @@ def test_a_token_classifier_of_transformers_is_read(tmp_path: Path) -> None:
         tokenizer_object=tokenizer, unk_token="[UNK]", pad_token="[PAD]", model_max_length=512
     ).save_pretrained(folder)
     torch.manual_seed(1)
-    config = transformers.BertConfig(
-        vocab_size=len(words),
-        hidden_size=16,
-        num_hidden_layers=1,
-        num_attention_heads=2,
-        intermediate_size=16,
-        id2label={0: "B-first_name", 1: "B-other"},
-        label2id={"B-first_name": 0, "B-other": 1},
-    )
+    sizes = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16}
+    labels = {0: "B-first_name", 1: "B-other"}
+    config = transformers.BertConfig(vocab_size=len(words), num_labels=2, id2label=labels, **sizes)
     transformers.BertForTokenClassification(config).save_pretrained(folder)
-    content = """recognizers:
-  - name: tiny
-    class_name: HuggingFaceNerRecognizer
-    supported_languages: [en]
-    model_name: ./model
-    label_mapping: {first_name: PERSON}
-    threshold: 0.0
-"""
+    content = """recognizers: [{name: tiny, class_name: HuggingFaceNerRecognizer, supported_languages: [en],
+  model_name: ./model, label_mapping: {first_name: PERSON}, threshold: 0.0}]"""
     analyzer = chat_analyzer("en", registry(tmp_path, content))
     (recognizer,) = [r for r in analyzer.registry.recognizers if r.name == "tiny"]
     text = "tom met ann in paris"

@@ -62,23 +62,10 @@ def test_a_reference_is_searched_in_replies_alone():
 
 def test_unrelated_dialogues_contain_no_item():
     hostile = ["", "?", "🙂🙂", "\0", "\ud800", "a b " * 50_000]
-    dialogues = [
-        dialogue(f"{language}{n}", text or "-", text or "-", language=language)
-        for n, text in enumerate(hostile)
-        for language in ("en", "zh")
-    ]
-    assert found(*dialogues) == [None] * len(dialogues)
-    assert found() == []
-
-
-def test_the_line_of_the_null_class_is_no_item():
-    assert found(
-        dialogue("a", words("u", 10), find_language("en").null_memory),
-        dialogue("b", "今天没什么特别的", find_language("zh").null_memory, language="zh"),
-    ) == [None, None]
-
-
-# --- Splits in which many say the same ------------------------------------------------------------------------------
+    texts = [(text or "-", text or "-") for text in hostile]
+    texts += [(words("u", 10), find_language(language).null_memory) for language in ("en", "zh")]
+    for language in ("en", "zh"):
+        assert not any(found(*(dialogue(str(n), *pair, language=language) for n, pair in enumerate(texts))))
 
 
 def split_of(*openings: str) -> Split:
@@ -95,11 +82,7 @@ def test_an_input_of_many_items_is_found(count):
     """The shingles of more than 50 items were ignored, so the exact copy of a common input was not found."""
     text = words("asked by all", 15)
     index = SplitIndex([split_of(*[text] * count)], 0.8)
-    copies = [
-        dialogue("a", text, "No."),
-        dialogue("b", edited(text, 0.1), "No."),
-        dialogue("c", "Well. " + text),
-    ]
+    copies = [dialogue("a", text, "No."), dialogue("b", edited(text, 0.1), "No."), dialogue("c", "Well. " + text)]
     found = [index.find(copy) for copy in copies]
     assert [held and held["of"] for held in found] == ["i0000"] * 3
     assert [held["similarity"] for held in found if held][::2] == [1.0, 1.0]

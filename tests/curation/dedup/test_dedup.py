@@ -88,19 +88,7 @@ def test_dialogues_with_items_of_a_split_are_removed(tmp_path):
     assert rejected["held"]["evidence"] == evidence
 
 
-HOSTILE = [
-    "?",
-    "a",
-    "好",
-    "🙂🙂🙂",
-    "\0",
-    "\ud800",
-    "\u202e",
-    "\u200b",
-    ".",
-    "x" * 2_000_000,
-    "a b " * 500_000,
-]
+HOSTILE = ["?", "a", "好", "🙂🙂🙂", "\0", "\ud800", "\u202e", "\u200b", ".", "x" * 2_000_000, "a b " * 500_000]
 
 
 def test_hostile_texts_are_compared(tmp_path):
@@ -179,19 +167,10 @@ def test_the_best_dialogue_gets_the_replies_of_the_others(tmp_path: Path) -> Non
     made[0] = replace(made[0], messages=(Turn("user", QUESTION.upper() + "!"), made[0].messages[1]))
     kept, rejected = deduplicated(tmp_path, [*made, dialogue("other", words("o", 15), words("p", 15))])
     assert set(kept) == {"q-000003", "other"}  # the longest reply
+    first, second = {"source": "made", "dialogue": "q-000001"}, {"source": "q", "row": 2, "dialogue": "q-000002"}
     assert kept["q-000003"]["metadata"]["alternatives"] == [
-        {
-            "id": "q-000001",
-            "text": REPLIES[0],
-            "provenance": {"source": "made", "dialogue": "q-000001"},
-            "licence": "CC0-1.0",
-        },
-        {
-            "id": "q-000002",
-            "text": REPLIES[1],
-            "provenance": {"source": "q", "row": 2, "dialogue": "q-000002"},
-            "licence": "CC-BY-4.0",
-        },
+        {"id": "q-000001", "text": REPLIES[0], "provenance": first, "licence": "CC0-1.0"},
+        {"id": "q-000002", "text": REPLIES[1], "provenance": second, "licence": "CC-BY-4.0"},
     ]
     assert kept["q-000003"]["licence"] == "CC-BY-4.0"
     assert kept["q-000003"]["provenance"]["merged"] == ["q-000001", "q-000002"]
@@ -211,24 +190,13 @@ def test_the_best_dialogue_gets_the_replies_of_the_others(tmp_path: Path) -> Non
         {"licence": "no such licence"},
         {"messages": (Turn("user", QUESTION + " Help!"), Turn("companion", REPLIES[0]))},
     ],
-    ids=[
-        "reply of another",
-        "undecided",
-        "more at risk",
-        "other tags",
-        "no mixture",
-        "unknown",
-        "other words",
-    ],
+    ids=["reply of another", "undecided", "more at risk", "other tags", "no mixture", "unknown", "other words"],
 )
 def test_a_dialogue_that_cannot_be_folded_is_a_duplicate(tmp_path: Path, changed: dict[str, Any]) -> None:
     made = answers()
     made[0] = replace(made[0], **changed)
     kept, rejected = deduplicated(tmp_path, made)
-    assert sorted(line["reason"].removeprefix("near_") for line in rejected.values()) == [
-        "duplicate",
-        "folded",
-    ]
+    assert sorted(line["reason"].removeprefix("near_") for line in rejected.values()) == ["duplicate", "folded"]
     assert [len(record["metadata"]["alternatives"]) for record in kept.values()] == [1]
 
 
@@ -261,24 +229,16 @@ def test_the_best_replies_are_folded_up_to_the_maximum(tmp_path: Path, monkeypat
     assert [rejected[f"a{n:02}"]["reason"] for n in range(6)] == ["duplicate"] * 6
 
 
-@pytest.mark.parametrize(
-    ("references", "origins"),
-    [(1, ["original", "answer:q-000001"]), (2, ["original", "answer:q-000001", "answer:q-000002"])],
-)
-def test_folded_replies_become_references(tmp_path: Path, references: int, origins: list[str]) -> None:
+def test_folded_replies_become_references(tmp_path: Path) -> None:
     made = answers()
     made[0] = replace(made[0], licence="CC-BY-4.0")
-    stays = dialogue(
-        "q-000008",
-        "My old violin went out of tune in the cold rain on the way home today.",
-        "Did it still sing a little for you when you took it out and played?",
-    )
+    stays = dialogue("q-000008", "My old violin went out of tune in the cold rain today.", "Did it still sing for you?")
     workspace = workspace_of(tmp_path, [*made, stays])
     dedup(workspace)
     model = script(tmp_path / "composer.jsonl", {})
-    run_one("compose", workspace, ComposeSettings(model, references=references, subtasks=("dialogue_base",)))
+    run_one("compose", workspace, ComposeSettings(model, references=2, subtasks=("dialogue_base",)))
     candidate, _ = (Candidate.from_dict(r) for r in workspace.stage("compose").records())
-    assert [r.origin for r in candidate.references] == origins
+    assert [r.origin for r in candidate.references] == ["original", "answer:q-000001", "answer:q-000002"]
     licensed = {"source": "made", "dialogue": "q-000001", "licence": "CC-BY-4.0"}
     assert candidate.references[1].provenance == licensed
     assert candidate.scenario.licence == "CC-BY-4.0"

@@ -13,8 +13,6 @@ from h2htalk.curation.dedup.removals import match
 A, B, C = words("a", 20), words("b", 20), words("c", 20)
 LONG, LONGER = words("reply", 40), words("other", 40)
 SHORT = words("short", 60)[:180]
-
-
 HALF = edited(LONGER, 0.43)  # more similar than by chance, less than both sides must be
 OPENING = words("opening", 200)
 
