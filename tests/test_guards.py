@@ -118,13 +118,13 @@ def test_no_folder_holds_more_than_20_files() -> None:
 # Lines of Python by folder: a ratchet. A change may lower a number; none is raised without saying why.
 BUDGETS = {
     "": 483,
-    "analysis": 3102,
+    "analysis": 2807,
     "benchmark": 10869,
     "chat": 5276,
     "cli": 1133,
     "curation": 17765,
     "data": 3983,
-    "rounds": 6784,
+    "rounds": 6424,
     "text": 3232,
 }
 
