@@ -20,6 +20,7 @@ from h2htalk.curation.stage_folder import Kept, Rejected
 from h2htalk.curation.stages import CurateSpec, SafetySettings
 from h2htalk.curation.workspace import Workspace
 from h2htalk.data.languages import Language
+from h2htalk.data.scenario import Dialogue
 from h2htalk.errors import ConfigError
 
 INSULTS: dict[Language, tuple[str, ...]] = {
@@ -72,22 +73,19 @@ def test_a_crisis_is_kept_and_tagged_in_any_case(text: str, language: Language) 
             assert any(reason.startswith("crisis.") for reason in found.reasons)
 
 
-REPORTED: dict[Language, tuple[str, ...]] = {
-    "en": ("all you immigrants are disgusting animals, fuck off", "What?", "fucking stupid immigrants, you are scum"),
-    "zh": ("滚回农村去，你们乡下人都是垃圾", "怎么了？", "农村人都是小偷，都滚出去"),
-}
-
-
 @pytest.mark.parametrize(
-    ("report", "said", "language"),
+    ("language", "first", "second", "report", "other"),
     [
-        ("a man on the bus shouted at me, every day the same", "just saying", "en"),
-        ("我同学天天这样骂我", "就这样", "zh"),
+        (
+            *("en", "all you immigrants are disgusting animals, fuck off", "fucking stupid immigrants, you are scum"),
+            *("a man on the bus shouted at me, every day the same", "just saying"),
+        ),
+        ("zh", "滚回农村去，你们乡下人都是垃圾", "农村人都是小偷，都滚出去", "我同学天天这样骂我", "就这样"),
     ],
 )
-def test_reports_of_insults_are_kept(report: str, said: str, language: Language) -> None:
-    assert not assess(talk(*REPORTED[language], "Who?", report, language=language)).remove
-    assert assess(talk(*REPORTED[language], "Who?", said, language=language)).remove
+def test_reports_of_insults_are_kept(language: Language, first: str, second: str, report: str, other: str) -> None:
+    assert not assess(talk(first, "What?", second, "Who?", report, language=language)).remove
+    assert assess(talk(first, "What?", second, "Who?", other, language=language)).remove
 
 
 def test_a_companion_that_explains_a_method_is_removed_without_its_text() -> None:
@@ -186,23 +184,21 @@ def test_verdicts_on_an_undecided_dialogue(safety: Safety, code: str, action: st
 def test_a_guard_decides_doubtful_dialogues_and_its_replies_are_stored(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    replies, stage = tmp_path / "replies.jsonl", tmp_path / "stage"
-    faint = talk("I want to die and nobody would care", "It is raining again today.")
-    harm = [Evidence(LAYER, HARM, 0.4, turn=1)]
-    for dialogue, category, wanted in (
-        (STATEMENT, "Politically Sensitive Topics", Rejected),
-        (faint, "Suicide & Self-Harm", Kept),
-    ):
-        line = {"id": "*", "text": f"Safety: Unsafe\nCategories: {category}"}
-        replies.write_text(json.dumps(line) + "\n", encoding="utf-8")
-        if dialogue is faint:
-            monkeypatch.setattr("h2htalk.curation.safety.companion.find_companion", lambda turns, language: harm)
-        rule = open_rule(CallSettings(f"scripted:{replies}"), "", "remove", str(stage))
+    def decided(dialogue: Dialogue, category: str) -> Kept | Rejected:
+        text = f"Safety: Unsafe\nCategories: {category}"
+        (tmp_path / "replies.jsonl").write_text(json.dumps({"id": "*", "text": text}) + "\n", encoding="utf-8")
+        settings = CallSettings(f"scripted:{tmp_path / 'replies.jsonl'}")
+        rule = open_rule(settings, "", "remove", str(tmp_path / "stage"))
         ((found,),) = rule([dialogue.to_dict()], "part-00000")
         rule.close()
-        assert isinstance(found, wanted)
-        if isinstance(found, Kept):
-            assert found.record["metadata"]["safety"]["action"] == "review"
-        else:
-            assert (found.reason, found.evidence["guard"]["safety"]) == ("political.sensitive", "unsafe")
-        assert (stage / "calls.jsonl").exists()
+        return found
+
+    removed = decided(STATEMENT, "Politically Sensitive Topics")
+    assert isinstance(removed, Rejected)
+    assert (removed.reason, removed.evidence["guard"]["safety"]) == ("political.sensitive", "unsafe")
+    assert (tmp_path / "stage/calls.jsonl").exists()
+    harm = [Evidence(LAYER, HARM, 0.4, turn=1)]
+    monkeypatch.setattr("h2htalk.curation.safety.companion.find_companion", lambda turns, language: harm)
+    kept = decided(talk("I want to die and nobody would care", "It is raining again today."), "Suicide & Self-Harm")
+    assert isinstance(kept, Kept)
+    assert kept.record["metadata"]["safety"]["action"] == "review"
