@@ -60,8 +60,6 @@ FUNCTIONS: dict[str, Any] = {
     "chinese.recognizer:persons": (),
     "chinese.persons:latin_names": (),
     "chinese.persons:_known": False,
-    "chinese.recognizer:cued_homes": (),
-    "chinese.recognizer:_common": False,
     "chinese.persons:_given_only": (),
     "chinese.persons:_listed_name": (),
 }

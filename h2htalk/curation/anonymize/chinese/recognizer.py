@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import islice, pairwise
 
 from h2htalk.curation.anonymize.chinese.persons import Segment, persons, segment_text
 from h2htalk.curation.anonymize.chinese.words import patterns, sections, tags, words
@@ -19,8 +20,12 @@ _RE, _ADDRESS, _PART = map(patterns, ("recognizer", "addresses", "address_parts"
 
 # Stands where something was found before or must not be read. No letter, so that nothing runs over it.
 MASK = "\u25a1"
-LONGEST_STRETCH = 1000  # characters read at once
-_CUTS = (re.compile("[\n。！？!?；;]+"), re.compile("[，,、 ]+"))
+# At most 1,000 characters are read at once, cut where sentences or clauses end, else anywhere.
+_STRETCH = re.compile(
+    r".{1,1000}\Z|.{501,1000}(?<=[\n。！？!?；;])|.{501,1000}(?<=[，,、 ])|.{1000}",
+    re.DOTALL,
+)
+_HAN, _NAMING = re.compile("[\u4e00-\u9fff]+"), re.compile(r"[^\W_]+")
 
 
 def reads(text: str) -> bool:
@@ -39,52 +44,21 @@ def find_names(texts: Sequence[str], taken: Sequence[Sequence[Span]]) -> list[li
     A person's span is the whole form of address (小王, 张老师), an address goes from its first word to its last.
     Public and fictional figures and what stands in 《》 are left out; so is a city or a country alone.
 
-    Args:
-        texts: n texts of any length; time is proportional to it.
-        taken: for each of them spans found before; nothing is found inside them.
-
-    Returns:
-        n lists of PERSON and ADDRESS spans that do not overlap. Scores 0.5 to 0.95: a ranking, no
-        probability.
+    Time is proportional to the texts' length. Nothing is found inside the spans `taken` before. Of each text the spans
+    do not overlap; their scores, 0.5 to 0.95, are a ranking, no probability.
     """
-    return [_find_in_text(text, spans) for text, spans in zip(texts, taken, strict=True)]
-
-
-def _find_in_text(text: str, taken: Sequence[Span]) -> list[Span]:
-    masked = _masked(simplified(plain(text)), ((span.start, span.end) for span in taken))
-    spans: list[Span] = []
-    for start, end in _stretches(masked):
-        if _RE["nameable"].search(masked, start, end):
-            # Resolved stretch by stretch: the time that it takes grows with the square of their number.
-            spans += resolve_overlaps(_find(masked[start:end], start))
-    return spans
-
-
-def _masked(text: str, places: Iterable[tuple[int, int]]) -> str:
-    parts = []
-    at = 0
-    for start, end in sorted(places):
-        if end > at:
-            start = max(start, at)
-            parts += [text[at:start], MASK * (end - start)]
-            at = end
-    return "".join([*parts, text[at:]]) if parts else text
-
-
-def _stretches(text: str) -> Iterator[tuple[int, int]]:
-    """Pieces of bounded length, cut where sentences or clauses end, else anywhere."""
-    start = 0
-    while len(text) - start > LONGEST_STRETCH:
-        end = start + LONGEST_STRETCH
-        for mark in _CUTS:
-            cuts = [found.end() for found in mark.finditer(text, start + LONGEST_STRETCH // 2, end)]
-            if cuts:
-                end = cuts[-1]
-                break
-        yield start, end
-        start = end
-    if start < len(text):
-        yield start, len(text)
+    found = []
+    for text, spans in zip(texts, taken, strict=True):
+        characters = list(simplified(plain(text)))
+        for span in spans:
+            characters[span.start : span.end] = MASK * (span.end - span.start)
+        names: list[Span] = []
+        for stretch in _STRETCH.finditer("".join(characters)):
+            if _RE["nameable"].search(stretch[0]):
+                # Resolved stretch by stretch: the time that it takes grows with the square of their number.
+                names += resolve_overlaps(_find(stretch[0], stretch.start()))
+        found.append(names)
+    return found
 
 
 def _find(stretch: str, offset: int) -> Iterator[Span]:
@@ -121,24 +95,31 @@ def _without(text: str, dropped: re.Pattern[str]) -> tuple[str, Sequence[int]]:
 _NO_HOME = ("院", "宿", "宿舍", "过", "着", "进", "在", "到", "第", "快递", "外卖", "酒店第")
 _LEVEL = "省市州盟旗县区镇乡"
 _LONGEST_DIVISION = 7
-_VERBS = frozenset({"v", "vn", "d", "p", "r", "c", "u", "uj", "ul", "y", "e"})
+_BREAKS = frozenset("我你他她它的了是在到去来跟与给把被让住从往寄送搬回家就也都还有没不")
 ScoredRange = tuple[int, int, float]
 
 
-def addresses(text: str, segments: Sequence[Segment]) -> Iterator[tuple[int, int, float]]:
-    """(start, end, score in [0, 1]) of each address, from left to right.
-
-    Args:
-        segments: the text's segments (`name_segmenter.segment_text`).
-    """
-    chain: list[AddressPart] = []
+def addresses(text: str, segments: Sequence[Segment]) -> Iterator[ScoredRange]:
+    """(start, end, score in [0, 1]) of each address in a text's segments (`persons.segment_text`)."""
+    chains: list[list[AddressPart]] = []
     for part in address_parts(text, segments):
-        if chain and not _joined(text, chain[-1], part):
-            yield from _address(text, chain)
-            chain = []
-        chain.append(part)
-    yield from _address(text, chain)
-    yield from cued_homes(text)
+        if chains and _joined(text, chains[-1][-1], part):
+            chains[-1].append(part)
+        else:
+            chains.append([part])
+    for chain in chains:
+        # Doors alone lead somewhere only where one follows another: 3栋2单元501.
+        while chain and chain[0].kind in ("door", "room") and [p.kind for p in chain[:2]] != ["door", "door"]:
+            chain = chain[1:]
+        if chain and (score := _score(text, chain)):
+            start, end = chain[0].start, chain[-1].end
+            told = text[start:end]
+            if _ADDRESS["leads_home"].search(told) and not _ADDRESS["repeated"].search(told):
+                yield start, end, score
+    # What is numbered like a house after "I live at": 住|临江门12-8.
+    for hit in _ADDRESS["cued_home"].finditer(text):
+        if _BREAKS.isdisjoint(hit["name"]) and not hit["name"].startswith(_NO_HOME):
+            yield hit.start("name"), hit.end(), 0.6
 
 
 def _joined(text: str, before: AddressPart, after: AddressPart) -> bool:
@@ -146,17 +127,6 @@ def _joined(text: str, before: AddressPart, after: AddressPart) -> bool:
     if gap and after.kind in ("door", "room"):
         return before.kind != "division" and gap in (" ", "-", ",", "，", "—")
     return _ADDRESS["separator"].fullmatch(gap) is not None
-
-
-def _address(text: str, chain: list[AddressPart]) -> Iterator[tuple[int, int, float]]:
-    # Doors alone lead somewhere only where one follows another: 3栋2单元501.
-    while chain and chain[0].kind in ("door", "room") and [p.kind for p in chain[:2]] != ["door", "door"]:
-        chain = chain[1:]
-    if not chain:
-        return
-    score, told = _score(text, chain), text[chain[0].start : chain[-1].end]
-    if score and _ADDRESS["leads_home"].search(told) and not _ADDRESS["repeated"].search(told):
-        yield chain[0].start, chain[-1].end, score
 
 
 def _score(text: str, chain: list[AddressPart]) -> float:
@@ -170,7 +140,7 @@ def _score(text: str, chain: list[AddressPart]) -> float:
         if numbered > 1 or len(places) > 1:
             return 0.85
         full = any(divisions().get(text[part.start : part.end]) for part in chain if part.kind == "division")
-        unsure = "estate" in kinds and places[0].endswith(tuple(weak()))
+        unsure = "estate" in kinds and places[0].endswith(tuple(words("places", "suffixes", "weak")))
         return 0.75 if places and not unsure and (full or kinds.count("division") > 1) else 0.0
     if len(places) > 1:
         return 0.7 if {"street", "area"} & set(kinds) and "，" not in text[chain[0].start : chain[-1].end] else 0.0
@@ -178,91 +148,51 @@ def _score(text: str, chain: list[AddressPart]) -> float:
 
 
 def widen_addresses(text: str, found: Iterable[ScoredRange], segments: Sequence[Segment]) -> list[ScoredRange]:
-    """The addresses from their first word to their last, those that overlap as one.
-
-    Args:
-        found: (start, end, score) from left to right.
-        segments: the text's segments.
-    """
+    """The addresses, from left to right, from their first word to their last; those that overlap as one."""
     ends = {segment.end: segment for segment in segments}
     wide: list[ScoredRange] = []
     for start, end, score in found:
+        for _ in range(10):  # on to the door
+            end = _step(text, end)
         if wide and start < wide[-1][1]:
-            start, before, least = wide.pop()
-            wide.append((start, max(before, _right(text, end)), max(score, least)))
+            first, before, least = wide.pop()
+            wide.append((first, max(before, end), max(score, least)))
         else:
-            start = _left(text, start, ends, wide[-1][1] if wide else 0)
-            wide.append((start, _right(text, end), score))
+            wide.append((_left(text, start, ends, wide[-1][1] if wide else 0), end, score))
     return wide
-
-
-_BREAKS = frozenset("我你他她它的了是在到去来和跟与给把被让住从往寄送搬回家就也都还有没不")
 
 
 def _left(text: str, start: int, ends: dict[int, Segment], free: int) -> int:
     """Over divisions that the list does not hold: 甘孜州, 格木乡."""
+    stops = words("places", "stop", "words")
     while start > free + 1:
         level = start - 1 - (text[start - 1] in " ,，、")
-        at = _run(text, level + 1, ends, free) if text[level] in _LEVEL else level
+        at = level + 1
+        while text[level] in _LEVEL and at > free and level + 1 - at < _LONGEST_DIVISION:
+            segment = ends.get(at)
+            word = text[segment.start : at] if segment else ""
+            if segment is None or segment.start < free or not _HAN.fullmatch(word) or word in stops:
+                break
+            at = segment.start
         if not 1 < level - at < _LONGEST_DIVISION:
             break
         start = at
     return start
 
 
-def _run(text: str, at: int, ends: dict[int, Segment], free: int) -> int:
-    """The left end of the words that may stand in a place's name and end at `at`."""
-    stops = words("places", "stop", "words")
-    first = at
-    while at > free and first - at < _LONGEST_DIVISION:
-        segment = ends.get(at)
-        if segment is None or segment.start < free:
-            break
-        word = text[segment.start : segment.end]
-        named = all("\u4e00" <= letter <= "\u9fff" for letter in word)
-        if not named or word in stops or tags().get(word) in _VERBS:
-            break
-        at = segment.start
-    return at
-
-
-def _right(text: str, end: int) -> int:
-    """On to the door, at most ten steps."""
-    for _ in range(10):
-        step = _step(text, end)
-        if step == end:
-            break
-        end = step
-    return end
-
-
 def _step(text: str, end: int) -> int:
+    """Where an address ends with its next door, gate or house; `end` where none follows."""
     numbered = _ADDRESS["ends_numbered"].search(text, max(0, end - 2), end) is not None
-    for pattern in (_ADDRESS["door"], _ADDRESS["dashed"], _ADDRESS["tail"], _ADDRESS["bare"]):
-        found = pattern.match(text, end)
-        if found and (numbered or pattern is not _ADDRESS["bare"]):
+    for pattern in ("door", "dashed", "tail", *(["bare"] if numbered else [])):
+        if found := _ADDRESS[pattern].match(text, end):
             return found.end()
     if text[end - 1].isdigit() and (unit := _ADDRESS["unit"].match(text, end)):
         return unit.end()
     named = _ADDRESS["name"].match(text, end) if numbered else None
-    if named is None or _is_sentence(named.group()):
+    if named is None or not _BREAKS.isdisjoint(named[0]):  # a sentence, and no house's name
         return end
     behind = _ADDRESS["door"].match(text, named.end()) or _ADDRESS["bare"].match(text, named.end())
     return behind.end() if behind else end
-
-
-def _is_sentence(name: str) -> bool:
-    """Whether what stands between two parts is a sentence and no house's name."""
-    stripped = name.strip(" ,，")
-    return not (set(stripped) - {"和"}).isdisjoint(_BREAKS)
-
-
-def cued_homes(text: str) -> Iterator[ScoredRange]:
-    """What is numbered like a house after "I live at": 住|临江门12-8."""
-    for hit in _ADDRESS["cued_home"].finditer(text):
-        name = hit.group("name")
-        if not ((_BREAKS - {"和"}) & set(name)) and not name.startswith(_NO_HOME):
-            yield hit.start("name"), hit.end(), 0.6
 
 
 # --- Their parts: divisions, streets, areas, estates, doors and rooms ---
@@ -272,7 +202,6 @@ _NUMBER = f"(?:[甲乙丙丁]?[{_NUMERAL}]{{1,7}}|[A-Za-z](?![a-z])[0-9]{{0,4}})
 _CROSSINGS = ("交叉", "交汇", "交界", "路口", "拐角", "十字路口")
 _LONGEST_NAME = 9  # characters of a street's or an estate's name before its suffix
 _SKIPPED_TAGS = frozenset({"r", "p", "c", "u", "uj", "ul", "y", "e", "o"})
-_NAME_TAGS = frozenset({"ns", "nz", "nt", "nr", "nrt", "nrfg"})
 # After a name that has ended.
 _CLOSING_TAGS = frozenset({"u", "uj", "ul", "p", "c", "v", "d", "y", "f", "r", "vn", "zg", "t", "s"})
 # A part may be followed so closely by the name of the next one: 石桥乡大李庄村. An estate's last character is seldom
@@ -291,16 +220,17 @@ class AddressPart:
 
 @cache
 def _suffixes() -> re.Pattern[str]:
-    kinds = []
-    for kind in ("estate", "area", "street"):
-        found = "|".join(sorted(words("places", "suffixes", kind), key=lambda word: (-len(word), word)))
-        tail = "(?:(?:[东西南北中上下]|[一二三四五六七八])段)?(?:店|口(?=[0-9]))?" if kind == "street" else ""
-        kinds.append(f"(?P<{kind}>(?:{found}){tail})" + ("(?!口)" if kind == "street" else ""))
-    door = "|".join(sorted(words("places", "suffixes", "door"), key=lambda word: (-len(word), word)))
+    either = {
+        kind: "|".join(sorted(words("places", "suffixes", kind), key=lambda word: (-len(word), word)))
+        for kind in ("door", "estate", "area", "street")
+    }
     # Not 39号 of "39号楼下", not 门 of "1204门口".
-    door = f"{_NUMBER}\\s?(?:(?:{door})(?<!楼(?=下))(?<!门(?=口))(?<!街(?=路)))"
-    door += f"|[东南西北中]?[{_NUMERAL}A-Z]?区(?![别分域])"
-    return re.compile(f"(?P<door>{door})|" + "|".join(kinds))
+    door = f"{_NUMBER}\\s?(?:(?:{either['door']})(?<!楼(?=下))(?<!门(?=口))(?<!街(?=路)))"
+    street = f"(?:{either['street']})(?:(?:[东西南北中上下]|[一二三四五六七八])段)?(?:店|口(?=[0-9]))?(?!口)"
+    return re.compile(
+        f"(?P<door>{door}|[东南西北中]?[{_NUMERAL}A-Z]?区(?![别分域]))|(?P<estate>{either['estate']})"
+        f"|(?P<area>{either['area']})|(?P<street>{street})"
+    )
 
 
 @cache
@@ -317,113 +247,10 @@ def divisions() -> dict[str, bool]:
 
 
 @cache
-def _stops() -> frozenset[str]:
-    return words("places", "stop", "words")
-
-
-@cache
-def _ordinary() -> frozenset[str]:
-    return words("places", "stop", "ordinary")
-
-
-def address_parts(text: str, segments: Sequence[Segment]) -> Iterator[AddressPart]:
-    """Parts from left to right; none overlap."""
-    ends = {segment.end: segment for segment in segments}
-    starts = {segment.start: segment for segment in segments}
-    free = 0  # where the last part ended
-    hits = list(_hits(text))
-    for number, hit in enumerate(hits):
-        after = hits[number + 1] if number + 1 < len(hits) else None
-        touched = after is not None and after.start == hit.end
-        if hit.kind in ("division", "door", "room"):
-            doors = touched and after is not None and after.kind in ("door", "room")
-            if (
-                hit.kind == "door"
-                and hit.start > free
-                and (doors or _PART["building"].search(text, hit.start, hit.end))
-            ):
-                start = _name_start(text, AddressPart(hit.start, hit.start, "estate"), ends, free)
-                if hit.start - start > 1 and text[start : hit.start] not in _ordinary():
-                    yield AddressPart(start, hit.start, "estate")
-            yield hit
-            free = hit.end
-            continue
-        if touched and after is not None and after.kind in ("street", "area", "estate"):
-            continue  # 花园路, 龙泽苑小区: a part of the next one's name
-        near = after is not None and after.kind != "division" and after.start - hit.end <= _NEAR[hit.kind]
-        open_end = not (touched or near or _closes(text, hit.end, starts))
-        if open_end and text[hit.start : hit.end] in weak():
-            continue
-        start = _name_start(text, hit, ends, free)
-        numbered = touched and after is not None and after.kind in ("door", "room")
-        named = start < hit.start and not _common(text, start, hit, ends, numbered)
-        if named or (touched and hit.end - hit.start > 2):
-            yield AddressPart(start, hit.end, hit.kind)
-            free = hit.end
-
-
-@cache
-def weak() -> frozenset[str]:
-    return words("places", "suffixes", "weak")
-
-
-def _closes(text: str, at: int, starts: dict[int, Segment]) -> bool:
-    """Whether a name may end here: no more of it follows."""
-    if at >= len(text) or not "\u4e00" <= text[at] <= "\u9fff" or text.startswith(_CROSSINGS, at):
-        return True
-    segment = starts.get(at)
-    if segment is None:
-        return False
-    word = text[segment.start : segment.end]
-    return word in _stops() or tags().get(word, "") in _CLOSING_TAGS
-
-
-def _hits(text: str) -> Iterator[AddressPart]:
-    """Divisions, numbered doors, rooms, and the suffixes of streets, areas and estates."""
-    suffixes = _suffixes()
-    at = 0
-    roomy = -1  # where a bare number would be a room's
-    before = -1  # where the last division ended
-    while at < len(text):
-        length = _division(text, at, at == before) if text[at] in _division_starts() else 0
-        if length:
-            yield AddressPart(at, at + length, "division")
-            at = before = at + length
-            continue
-        found = suffixes.match(text, at)
-        if found:
-            yield AddressPart(at, found.end(), found.lastgroup or "")
-            at = roomy = found.end()
-            continue
-        room = _PART["room"].match(text, at) if at == roomy else None
-        if room and room.group().strip():
-            yield AddressPart(at, room.end(), "room")
-            at = roomy = room.end()
-            continue
-        at += 1
-
-
-def _division(text: str, at: int, follows: bool) -> int:
-    """Length of the division that starts here, 0 for none: a short name only where it is no street's or estate's."""
-    known = divisions()
-    for length in range(11, 1, -1):
-        word = text[at : at + length]
-        if word not in known or len(word) < length:
-            continue
-        if known[word]:
-            return length
-        if _suffixes().match(text, at + length) or (word not in _large_divisions() and not follows):
-            return 0
-        return length
-    return 0
-
-
-@cache
 def _large_divisions() -> frozenset[str]:
     """Short names of provinces and cities."""
-    return frozenset(
-        entry.partition("/")[2] for level in ("provinces", "cities") for entry in sections("divisions")[level]
-    )
+    entries = sections("divisions")["provinces"] | sections("divisions")["cities"]
+    return frozenset(entry.partition("/")[2] for entry in entries)
 
 
 @cache
@@ -431,42 +258,91 @@ def _division_starts() -> frozenset[str]:
     return frozenset(name[0] for name in divisions())
 
 
-def _name_start(text: str, hit: AddressPart, ends: dict[int, Segment], free: int) -> int:
+def address_parts(text: str, segments: Sequence[Segment]) -> Iterator[AddressPart]:
+    """Parts from left to right; none overlap."""
+    ends = {segment.end: segment for segment in segments}
+    starts = {segment.start: segment for segment in segments}
+    ordinary = words("places", "stop", "ordinary")
+    free = 0  # where the last part ended
+    nothing = AddressPart(len(text) + 99, len(text) + 99, "")
+    for hit, after in pairwise([*_hits(text), nothing]):
+        touched = after.start == hit.end
+        numbered = touched and after.kind in ("door", "room")
+        if hit.kind in ("division", "door", "room"):
+            if hit.kind == "door" and (numbered or _PART["building"].search(text, hit.start, hit.end)):
+                start = _name_start(text, hit.start, hit.start, ends, free)
+                if hit.start - start > 1 and text[start : hit.start] not in ordinary:
+                    yield AddressPart(start, hit.start, "estate")
+            yield hit
+            free = hit.end
+            continue
+        if touched and after.kind in ("street", "area", "estate"):
+            continue  # 花园路, 龙泽苑小区: a part of the next one's name
+        near = after.kind != "division" and after.start - hit.end <= _NEAR[hit.kind]
+        weak = text[hit.start : hit.end] in words("places", "suffixes", "weak")
+        if weak and not (touched or near or _closes(text, hit.end, starts)):
+            continue
+        start = _name_start(text, hit.start, hit.end, ends, free)
+        # Words of every day are no names; with a number behind it, 云|山路 is a street.
+        last = ends.get(hit.end)
+        inside = last is not None and last.start < hit.start and not (numbered and start < last.start)
+        word = text[last.start : hit.end] if last and inside else ""
+        named = start < hit.start and ordinary.isdisjoint((word, text[start : hit.end]))
+        if named or (touched and hit.end - hit.start > 2):
+            yield AddressPart(start, hit.end, hit.kind)
+            free = hit.end
+
+
+def _closes(text: str, at: int, starts: dict[int, Segment]) -> bool:
+    """Whether a name may end here: no more of it follows."""
+    if not _HAN.match(text, at) or text.startswith(_CROSSINGS, at):
+        return True
+    segment = starts.get(at)
+    word = text[segment.start : segment.end] if segment else ""
+    return word in words("places", "stop", "words") or tags().get(word, "") in _CLOSING_TAGS
+
+
+def _hits(text: str) -> Iterator[AddressPart]:
+    """Divisions, numbered doors, rooms, and the suffixes of streets, areas and estates."""
+    at = 0
+    roomy = -1  # where a bare number would be a room's
+    before = -1  # where the last division ended
+    while at < len(text):
+        if length := _division(text, at, at == before) if text[at] in _division_starts() else 0:
+            yield AddressPart(at, at + length, "division")
+            at = before = at + length
+        elif found := _suffixes().match(text, at):
+            yield AddressPart(at, found.end(), found.lastgroup or "")
+            at = roomy = found.end()
+        elif at == roomy and (room := _PART["room"].match(text, at)) and room[0].strip():
+            yield AddressPart(at, room.end(), "room")
+            at = roomy = room.end()
+        else:
+            at += 1
+
+
+def _division(text: str, at: int, follows: bool) -> int:
+    """Length of the division that starts here, 0 for none: a short name only where it is no street's or estate's."""
+    for end in range(min(at + 11, len(text)), at + 1, -1):
+        full = divisions().get(text[at:end])
+        if full is not None:
+            alone = not _suffixes().match(text, end) and (follows or text[at:end] in _large_divisions())
+            return end - at if full or alone else 0
+    return 0
+
+
+def _name_start(text: str, at: int, suffix_end: int, ends: dict[int, Segment], free: int) -> int:
     """Where the name before a suffix starts: at the left end of the words that a name may hold."""
-    at = hit.start
+    suffix = at
     # The segment that holds the suffix may begin before it.
-    holder = next(
-        (ends[end] for end in range(hit.start + 1, hit.end + 5) if end in ends and ends[end].start < hit.start),
-        None,
-    )
-    if holder is not None and holder.end <= hit.end:
-        at = holder.start
-    while at > free and hit.start - at < _LONGEST_NAME:
-        segment = ends.get(at)
-        if segment is None or not _may_name(text, segment, at == hit.start):
+    holders = (ends[end] for end in range(at + 1, suffix_end + 5) if end in ends and ends[end].start < at)
+    for holder in islice(holders, 1):
+        at = holder.start if holder.end <= suffix_end else at
+    while at > free and suffix - at < _LONGEST_NAME and (segment := ends.get(at)):
+        word = text[segment.start : at]
+        tag = tags().get(word, "")
+        skipped = tag in _SKIPPED_TAGS and (len(word) == 1 or at != suffix)
+        if skipped or word in words("places", "stop", "words") or not _NAMING.fullmatch(word):
             break
         at = segment.start
     return max(at, free)
-
-
-def _may_name(text: str, segment: Segment, last: bool) -> bool:
-    word = text[segment.start : segment.end]
-    if word in _stops() or not all("\u4e00" <= letter <= "\u9fff" or letter.isalnum() for letter in word):
-        return False
-    tag = tags().get(word, "")
-    return not (tag in _SKIPPED_TAGS and (len(word) == 1 or not last))
-
-
-def _common(text: str, start: int, hit: AddressPart, ends: dict[int, Segment], numbered: bool) -> bool:
-    """Whether it is a word of every day. With a number behind it, 云|山路 is a street."""
-    word = text[start : hit.end]
-    last = ends.get(hit.end)
-    if word in _ordinary() or (
-        last is not None
-        and last.start < hit.start
-        and not (numbered and start < last.start)
-        and text[last.start : last.end] in _ordinary()
-    ):
-        return True
-    single = hit.end - hit.start == 1
-    return single and len(word) == 2 and tags().get(word, "ns") not in _NAME_TAGS
