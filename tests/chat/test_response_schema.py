@@ -15,6 +15,7 @@ from pydantic import BaseModel, Field
 from h2htalk.chat import wires
 from h2htalk.chat.protocol import Call, Message, Reply, Request, Sampling
 from h2htalk.chat.response_schema import ResponseSchema
+from h2htalk.chat.server import ServerWire
 from h2htalk.curation.compose.generation import ProposalsReply
 from h2htalk.data.responses import Failure
 
@@ -188,7 +189,9 @@ def test_the_sdk_finds_nothing_left_to_move(model: type[BaseModel]) -> None:
     assert anthropic.transform_schema(schema) == json.loads(json.dumps(schema), object_hook=untyped)
 
 
-def test_openai_keeps_numeric_bounds_and_is_asked_to_be_strict() -> None:
+def test_openai_keeps_numeric_bounds_a_server_all_and_both_are_asked_to_be_strict() -> None:
+    asked = ServerWire("m", None, "http://host/v1").body(call_with(FORM))["response_format"]
+    assert asked["json_schema"] == {"name": "verdict", "strict": True, "schema": FORM.schema()}
     body = wires.OpenAIWire("gpt-test").body(call_with(FORM))
     form = body["response_format"]["json_schema"]
     assert (form["name"], form["strict"], body["response_format"]["type"]) == ("verdict", True, "json_schema")

@@ -111,7 +111,6 @@ def test_a_wrong_line_is_named(raw: dict[str, Any], message: str) -> None:
     assert str(raised.value).startswith(f"part-0.jsonl:17: {message}")
 
 
-TURNS = [{"role": "user", "content": "Hi."}]
 ROWS = [
     {"id": f"r{i}", "value": None if i % 3 == 2 else i / 7, "tags": {"n": i, "list": ["你好", None]}} for i in range(25)
 ]
