@@ -202,6 +202,17 @@ def test_closing_that_was_killed_at_any_write_is_completed_by_the_same_command(t
     assert write > 8
 
 
+def test_what_cannot_be_opened(run: Path, tmp_path: Path) -> None:
+    for options, message in (
+        (("--human-trigger", "R"), "--human-trigger: must be 'J' or 'judge'"),
+        (("--disagreement", 1), "--disagreement compares the judges of a panel"),
+        (("--overlap", 3, "--annotators", "nobody.csv"), "nobody.csv"),
+    ):
+        assert message in command("adjudicate", "open", run, "--out", tmp_path / "low", *options, code=2)
+        assert not (tmp_path / "low" / "round.json").exists()
+    assert not (run / "links.jsonl").exists()
+
+
 KEYS = [("mini-en-itinerary-basic-03", 0), ("mini-en-itinerary-basic-01", 0), ("mini-en-itinerary-advanced-02", 0)]
 GONE = KEYS[0][0]
 

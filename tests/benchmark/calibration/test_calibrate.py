@@ -150,6 +150,14 @@ def test_without_a_file_nothing_is_drawn_and_pilot_labels_say_how_many(run: Path
     assert read_plan(run) is None
 
 
+def test_what_cannot_be_planned_is_refused(run: Path) -> None:
+    for options in ({}, {"half_width": 0.2, "labels": 9}):
+        with pytest.raises(ConfigError, match="name one of --half-width"):
+            plan_labels(run, **options)  # type: ignore[arg-type]
+    with pytest.raises(ConfigError, match="--labels is 13; it must be 8 to 12"):
+        plan_labels(run, labels=13)
+
+
 def rated(item: str) -> float:
     """What people give: less than the judge, and not always by as much."""
     return max(0.0, given(item) - 0.5 * (int.from_bytes(item.encode()) % 7 % 3))

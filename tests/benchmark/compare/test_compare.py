@@ -191,6 +191,16 @@ def test_the_variance_of_two_runs_gives_the_items(logs: list[Path]) -> None:
     assert sorted(needed.values(), reverse=True) == [*needed.values()]
 
 
+def test_what_cannot_be_planned_is_an_error(logs: list[Path]) -> None:
+    for words, message in {
+        (0,): r"0\.01 to 100",
+        (3, (logs[0],)): "takes two runs",
+        (3, (logs[0], logs[0])): "do not say how much",
+    }.items():
+        with pytest.raises(ConfigError, match=message):
+            plan(*words)
+
+
 @pytest.fixture(scope="module")
 def studies(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     """Of two models and one judge, who finds that every reply of the first to the second turn dismisses."""
@@ -230,6 +240,14 @@ def test_what_studies_cannot_be_compared_by_is_refused(studies: tuple[Path, Path
         compare(*studies, metric="tokens")
     with pytest.raises(ConfigError, match="no arm 'rules'; choose from sap, none"):
         compare(*studies, metric="rules/violation")
+
+
+@pytest.mark.parametrize("command", ["report", "correlate"])
+def test_commands_of_runs_name_the_command_of_studies(studies: tuple[Path, Path], command: str) -> None:
+    """They said that the summary is of another version, and to score the run again."""
+    done = h2htalk_here(command, studies[0])
+    assert done.returncode == 2
+    assert f"is a study, and this command needs a run; `h2htalk study score {studies[0]}` shows it" in done.stderr
 
 
 FIXTURES = Path(__file__).parents[2] / "data" / "imports" / "fixtures"

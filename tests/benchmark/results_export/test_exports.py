@@ -166,7 +166,7 @@ def test_what_no_bundle_can_show_was_neither_checked_nor_listed(lexical_run: Pat
     def forge(head: dict[str, Any]) -> None:
         head["model"], head["subject"]["model"] = "lab/better\nmatches: all", "lab/best"
 
-    shown = command("results", "verify", edited_head(bundle_of(lexical_run), forge), "--split", "mini@1", code=3)
+    shown = command("results", "verify", edited_head(bundle_of(lexical_run), forge), code=3)  # a bundled split
     told = "not verified: that 'lab/better\\nmatches: all' gave"
     (line,) = (one for one in shown.splitlines() if one.startswith(told))
     assert "model 'lab/best'" in line
@@ -325,6 +325,16 @@ def test_imported_answers_show_the_scenarios_own_texts(tmp_path: Path) -> None:
             assert row["input"]["raw"] == scenario.turns[-1].content
         else:
             assert json.loads(row["input"]["raw"]) == scenario.to_dict()["inputs"]
+
+
+def test_names_that_are_needed_are_asked_for(lexical_run: Path, tmp_path: Path) -> None:
+    for change, message in (
+        ({"organization": None}, "--organization NAME"),
+        ({"relationship": "friend"}, "--relationship 'friend': choose from first_party, third_party"),
+        *(({"model": name}, "--model DEVELOPER/NAME") for name in (None, "../lab/m")),
+    ):
+        with pytest.raises(ConfigError, match=message):
+            exported(lexical_run, tmp_path / "out", **change)
 
 
 COMMIT = "0123456789abcdef" * 2 + "01234567"

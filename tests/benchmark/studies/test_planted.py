@@ -19,6 +19,7 @@ from h2htalk.benchmark.studies.report import StudyResult, write_radar, write_rep
 from h2htalk.benchmark.studies.run_study import plan_study, score_study
 from h2htalk.chat.protocol import Outcome, Reply, Request
 from h2htalk.data.case import Case, script
+from h2htalk.data.split_output import write_new_cases
 from h2htalk.errors import ConfigError
 
 
@@ -182,6 +183,12 @@ def test_the_type_of_the_request_is_named_or_not(small_talk: StudyResult, tmp_pa
     result = studied(tmp_path, "instructions", "They want comfort, I think.", limit=8)  # no answer of the form
     assert {row.unscored for row in select(result.observations, "type_named")} == {"malformed_output"}
     assert not result.incomplete
+
+
+def test_cases_of_ones_own_begin_with_a_template(tmp_path: Path) -> None:
+    assert write_new_cases(tmp_path / "mine.jsonl", "zh") == 4
+    result = studied(tmp_path, "instructions", REPLY["zh"], split=tmp_path / "mine.jsonl", language="zh")
+    assert [case.id for case in result.study.cases] == [f"mine-1-d{k}" for k in range(4)]
 
 
 def test_no_figure_shows_an_address(small_talk: StudyResult, tmp_path: Path) -> None:

@@ -357,6 +357,18 @@ def test_an_erasure_reaches_replies_judgements_people_and_figures(tmp_path: Path
         erase(study.path, ErasedIds(frozenset(case.id for case in study.cases)))
 
 
+def test_a_browser_that_hangs_leaves_no_old_pdf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    browser, out = tmp_path / "chromium", tmp_path / "dossier"
+    browser.write_text('#!/bin/sh\nfor word; do case $word in --print-to-pdf=*) echo new > "${word#*=}";; esac; done\n')
+    browser.chmod(0o755)
+    monkeypatch.setattr("shutil.which", lambda name: str(browser))
+    monkeypatch.setattr("h2htalk.benchmark.studies.exports.SECONDS", 1.0)
+    assert list(write_dossier([], out))[1] == f"{out / 'dossier.pdf'}"
+    browser.write_text("#!/bin/sh\nsleep 60\n")
+    assert list(write_dossier([], out))[1].startswith(f"no PDF: {browser} failed (")
+    assert not (out / "dossier.pdf").exists()
+
+
 def test_the_dossier_says_what_was_tested_and_names_its_limits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("shutil.which", lambda name: None)
     study, out = two_arms(tmp_path, harmful=True).study, tmp_path / "dossier"
