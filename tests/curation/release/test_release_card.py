@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import asdict, replace
-from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import mlcroissant
 import pyarrow.parquet as pq
@@ -45,44 +45,29 @@ SIZES = ["n<1K", "1K<n<10K", "10K<n<100K", "100K<n<1M", "1M<n<10M", "other"]
 CREATORS = {"found", "crowdsourced", "expert-generated", "machine-generated"}
 
 
-class Page(HTMLParser):
-    """The elements, tables and text of a rendered card."""
+class Page:
+    """The elements, tables and text of a rendered card, which is well-formed."""
 
     def __init__(self, folder: Path) -> None:
-        super().__init__()
-        self.readme = (folder / "README.md").read_text(encoding="utf-8")
-        self.elements: list[tuple[str, dict[str, str | None]]] = []
-        self.tables: list[list[list[str]]] = []
-        self.text = ""
-        self.in_cell = False
-        _, _, body = self.readme.partition("\n---\n")
-        self.feed(MarkdownIt("commonmark", {"html": True}).enable("table").render(body))
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.elements.append((tag, dict(attrs)))
-        if tag == "table":
-            self.tables.append([])
-        elif tag == "tr":
-            self.tables[-1].append([])
-        elif tag in ("td", "th"):
-            self.in_cell = True
-            self.tables[-1][-1].append("")
-
-    def handle_endtag(self, tag: str) -> None:
-        if tag in ("td", "th"):
-            self.in_cell = False
-
-    def handle_data(self, data: str) -> None:
-        self.text += data
-        if self.in_cell:
-            self.tables[-1][-1][-1] += data.strip()
+        _, _, body = (folder / "README.md").read_text(encoding="utf-8").partition("\n---\n")
+        rendered = MarkdownIt("commonmark", {"html": True}).enable("table").render(body).replace("<br>", "<br/>")
+        root = ElementTree.fromstring(f"<div>{rendered}</div>")
+        self.text, self.elements = "".join(root.itertext()), [*root.iter()][1:]
+        self.tables = [
+            [["".join(map(str.strip, cell.itertext())) for cell in row] for row in table.iter("tr")]
+            for table in self.elements
+            if table.tag == "table"
+        ]
 
     def table(self, heading: str) -> list[list[str]]:
         """The rows of the table with that heading."""
         return next(rows for head, *rows in self.tables if heading in head)
 
     def tags(self) -> list[str]:
-        return [tag for tag, _ in self.elements]
+        return [one.tag for one in self.elements]
+
+    def attributes(self, tag: str) -> list[dict[str, str]]:
+        return [one.attrib for one in self.elements if one.tag == tag]
 
 
 @pytest.fixture(scope="module")
@@ -177,7 +162,7 @@ def test_the_tables_show_the_facts(release: Path) -> None:
     assert page.table("Why an item that people saw was refused")[0] == ["crowd: keep is drop", "1,000"]
     assert ["votes", "dev", "4", "votes on a question of an item"] in page.table("Configuration")
     assert {"id", "sessions", "annotators"} <= {row[0] for row in page.table("Column")}
-    assert ("a", {"href": "guidelines/crowd-en.md"}) in page.elements
+    assert {"href": "guidelines/crowd-en.md"} in page.attributes("a")
 
 
 # --- Finished runs and analyses ---------------------------------------------------------------------------------------
@@ -252,11 +237,11 @@ def test_baselines_and_figures_come_from_finished_folders(tmp_path: Path) -> Non
     assert row[0] == "openai:gpt-4oS, unjudged (en, zh)"
     assert re.fullmatch(r"40\.00\d\d\.\d\d\xa0to\xa0\d\d\.\d\d", row[2])
     assert row[-1] == "22 of 22"
-    figures = [str(values["src"]) for tag, values in page.elements if tag == "img"]
+    figures = [values["src"] for values in page.attributes("img")]
     assert figures[:2] == ["figures/lengths_en.png", "figures/words_en_instruction.png"]
     assert len(figures) == 12
     assert all((tmp_path / "made" / name).read_text() == Path(name).stem for name in figures)
-    assert ("img", {"src": "figures/words_zh_response.png", "alt": "Chinese: Words"}) in page.elements
+    assert {"src": "figures/words_zh_response.png", "alt": "Chinese: Words"} in page.attributes("img")
     assert re.search(r"Chinese: Words\. Most: a\|b <c> \*d\*\. .*“memory”", page.text)
 
 
