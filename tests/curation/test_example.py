@@ -56,19 +56,20 @@ def outcomes(workspace: Workspace) -> dict[str, set[tuple[str, str]]]:
     return {name: ends for name, ends in found.items() if name.startswith("planted_")}
 
 
-def require_plans(workspace: Workspace) -> None:
+def test_the_planted_dialogues_among_others(tmp_path: Path) -> None:
+    copied = Path(shutil.copytree(EXAMPLES, tmp_path / "examples", ignore=shutil.ignore_patterns("workspace")))
+    for path in copied.glob("raw_*.jsonl"):
+        path.write_text("\n".join(path.read_text(encoding="utf-8").splitlines()[:20]), encoding="utf-8")
+    curate(copied / "curate.toml", workspace=tmp_path / "work", processes=1)
+    workspace = Workspace(tmp_path / "work")
     found = outcomes(workspace)
-    plans = planted()
-    for name, plan in plans.items():
+    for name, plan in planted().items():
         if plan in PLANS:
             assert PLANS[plan] in found[name], (name, plan, found[name])
     for one, other in (("planted_en-000018", "planted_en-000019"), ("planted_zh-000012", "planted_zh-000013")):
         reasons = {reason for name in (one, other) for _, reason in found[name]}
         assert reasons & {"duplicate", "near_duplicate"}, (one, other, reasons)
-
-
-def require_privacy(workspace: Workspace) -> None:
-    """Planted personal data are nowhere after the first stage; dialogues of people in crisis are kept."""
+    # Planted personal data are nowhere after the first stage; dialogues of people in crisis are kept.
     personal = ["Ottilie", "Brandhorst", "900461", "Henrike", "Larkspur"]
     personal += ["欧阳若琳", "13800138021", "ruolin", "周子墨", "文三路"]
     for stage in list(STAGES)[1:]:
@@ -80,29 +81,12 @@ def require_privacy(workspace: Workspace) -> None:
     for name in ("planted_en-000016", "planted_zh-000009"):
         assert safe[name]["action"] == "keep_tag"
         assert any(tag.startswith("crisis.") for tag in safe[name]["tags"])
-
-
-def require_documented_ids(workspace: Workspace) -> None:
-    """The ids in documented commands are in the example."""
-    documented = [
-        call.groups()
-        for name in ("README.md", "docs/curation.md")
-        for call in _DOCUMENTED.finditer((ROOT / name).read_text(encoding="utf-8"))
-    ]
+    # The ids in documented commands are in the example.
+    pages = [(ROOT / name).read_text(encoding="utf-8") for name in ("README.md", "docs/curation.md")]
+    documented = [call.groups() for page in pages for call in _DOCUMENTED.finditer(page)]
     assert {command for command, _ in documented} == {"explain", "erase"}
     for command, name in sorted(documented, reverse=True):
         if command == "explain":
             assert explain(workspace, name)
         else:
             assert name in erase(workspace, name).ids
-
-
-def test_the_planted_dialogues_among_others(tmp_path: Path) -> None:
-    copied = Path(shutil.copytree(EXAMPLES, tmp_path / "examples", ignore=shutil.ignore_patterns("workspace")))
-    for path in copied.glob("raw_*.jsonl"):
-        path.write_text("\n".join(path.read_text(encoding="utf-8").splitlines()[:20]), encoding="utf-8")
-    curate(copied / "curate.toml", workspace=tmp_path / "work", processes=1)
-    workspace = Workspace(tmp_path / "work")
-    require_plans(workspace)
-    require_privacy(workspace)
-    require_documented_ids(workspace)

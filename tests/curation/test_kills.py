@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
-from curation_made import all_bytes
+from curation_made import all_bytes, source
 from providers import ProviderServer, price_file
 
 from h2htalk.curation.curate import summaries
@@ -22,28 +22,14 @@ pytestmark = pytest.mark.live
 
 IN_FLIGHT = 32  # calls of one stage at once (`CallSettings.concurrency`)
 KILLS = 2
-SPEC = """
+EXAMPLES = Path(__file__).parents[2] / "examples"
+SPEC = f"""
 workspace = "workspace"
 part = 8
 processes = 2
 prices = "prices.toml"
-
-[[gather.sources]]
-name = "made_en"
-path = "RAW/raw_en.jsonl"
-format = "dialogues"
-language = "en"
-licence = "CC0-1.0"
-limit = 60
-
-[[gather.sources]]
-name = "made_zh"
-path = "RAW/raw_zh.jsonl"
-format = "dialogues"
-language = "zh"
-licence = "CC0-1.0"
-limit = 60
-
+{source("made_en", EXAMPLES / "raw_en.jsonl", "dialogues", "limit = 60")}
+{source("made_zh", EXAMPLES / "raw_zh.jsonl", "dialogues", "limit = 60").replace('"en"', '"zh"')}
 [compose]
 model = "openai:gpt-test"
 references = 1
@@ -51,7 +37,7 @@ references = 1
 [review]
 model = "anthropic:claude-test"
 samples = 2
-""".replace("RAW", str(Path(__file__).parents[2] / "examples"))
+"""
 
 
 def made(folder: Path) -> Path:

@@ -158,10 +158,12 @@ def test_a_surrogate_clears_itself_and_its_parts_alone(value: str, surrogate: st
     assert invented("d-1", surrogate, "Anna Bell").hold({"d-1", "d-2"}, value) == clear
 
 
+BUS = "The bus was full again and I stood the whole way thinking about what my sister said at dinner last night."
+
+
 def test_cases_are_compared_with_items_and_other_cases() -> None:
-    said = "The bus was full again and I stood the whole way thinking about what my sister said at dinner last night."
-    turns = [{"turns": [{"user": said}]}]
-    one = kept(scenario(1, inputs={"history": [{"role": "user", "content": said}]}, references=["Go on."]))
+    turns = [{"turns": [{"user": BUS}]}]
+    one = kept(scenario(1, inputs={"history": [{"role": "user", "content": BUS}]}, references=["Go on."]))
     alike = [case(1, sessions=turns), case(2, sessions=turns, family="grief-1"), case(3, sessions=turns)]
     names = [name for name, _ in found("near_duplicates", content(cases=alike))]
     assert set(names) == {"case-en-3"}
@@ -200,8 +202,7 @@ def test_a_family_in_two_splits() -> None:
 
 
 def test_near_duplicates_of_one_family_are_no_defect() -> None:
-    text = "The bus was full again and I stood the whole way thinking about what my sister said at dinner last night."
-    said = [{"role": "user", "content": text}]
+    said = [{"role": "user", "content": BUS}]
     same = {"source": "made", "dialogue": "made-000001", "person": "made-p0001"}
     one = kept(scenario(1, inputs={"history": said}))
     other = kept(scenario(2, inputs={"history": said}, provenance=same))
