@@ -238,10 +238,7 @@ def copy_data_files(checkout: Checkout, old: str, new: str) -> None:
             target.parent.mkdir(parents=True, exist_ok=True)
             extends = f'"{old}/'.encode(), f'"{new}/'.encode()
             target.write_bytes(path.read_bytes().replace(*extends))
-    for path in [
-        *checkout.package.glob("data/bundled/personas/*.toml"),
-        checkout.package / "text/help_lines.toml",
-    ]:
+    for path in [*checkout.package.glob("data/bundled/personas/*.toml"), checkout.package / "text/help_lines.toml"]:
         text = path.read_text(encoding="utf-8")
         text = re.sub(rf'^{old} = (".*")$', rf"\g<0>\n{new} = \1", text, flags=re.M)  # a key on its own line
         text = re.sub(rf', {old} = ("[^"]*")', rf"\g<0>, {new} = \1", text)  # a key of an inline table

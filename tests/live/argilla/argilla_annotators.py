@@ -109,11 +109,7 @@ class SimulatedAnnotator:
         scope = {"entity": "response", "property": "status"}
         body = {"filters": {"and": [{"type": "terms", "scope": scope, "values": ["pending"]}]}}
         body["filters"]["and"].append(
-            {
-                "type": "terms",
-                "scope": {"entity": "record", "property": "status"},
-                "values": ["pending"],
-            }
+            {"type": "terms", "scope": {"entity": "record", "property": "status"}, "values": ["pending"]}
         )
         found = self._send(
             "POST", f"/api/v1/me/datasets/{dataset['id']}/records/search?limit=1000&include=responses", body

@@ -176,10 +176,7 @@ class Stack:
         while time.monotonic() < end:
             if self.processes[name].poll() is not None:
                 break
-            with (
-                contextlib.suppress(OSError, urllib.error.URLError),
-                urllib.request.urlopen(url, timeout=5) as reply,
-            ):
+            with contextlib.suppress(OSError, urllib.error.URLError), urllib.request.urlopen(url, timeout=5) as reply:
                 if reply.status == 200:
                     return
             time.sleep(0.3)

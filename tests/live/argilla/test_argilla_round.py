@@ -103,8 +103,7 @@ def test_a_crowd_round_while_the_server_is_killed(chain: Chain) -> None:
     items = made_items(ITEMS, "crowd")
     hard = {item["id"] for item in items if item.get("crisis")}
     round = chain.open(
-        "crowd",
-        chain.spec("crowd", str(write_items(chain.base / "crowd.jsonl", items)), overlap=OVERLAP),
+        "crowd", chain.spec("crowd", str(write_items(chain.base / "crowd.jsonl", items)), overlap=OVERLAP)
     )
     chain.annotators = signed_in(chain.stack.url, round.private / "argilla_logins.csv", SKILLS)
 

@@ -113,10 +113,7 @@ def test_an_item_opens_to_its_prompt_response_reference_and_scores(opened: Watch
     scenario = mini_scenarios(1)[0]
     detail = opened.open_item(0)
     text = detail.inner_text()
-    assert detail.locator(".message .text").all_inner_texts() == [
-        "You are Ren.\n\nBe kind.",
-        f"about {scenario.id}",
-    ]
+    assert detail.locator(".message .text").all_inner_texts() == ["You are Ren.\n\nBe kind.", f"about {scenario.id}"]
     assert scenario.reference in text
     assert "answer number 0 <b>" in text
     assert "11 tokens in · 7 tokens out" in text

@@ -29,10 +29,7 @@ def smollm2(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """SmolLM2-135M in float32, as its packaged GGUF describes it."""
     folder = tmp_path_factory.mktemp("checkpoints") / "smollm2"
     subprocess.run(
-        [sys.executable, ROOT / "tools" / "export_smollm2.py", folder],
-        check=True,
-        capture_output=True,
-        timeout=200,
+        [sys.executable, ROOT / "tools" / "export_smollm2.py", folder], check=True, capture_output=True, timeout=200
     )
     return folder
 
