@@ -11,7 +11,10 @@ from collections.abc import Iterable, Mapping
 from io import BytesIO
 from mmap import ACCESS_READ, mmap
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from h2htalk.curation.dedup.compared_texts import Sides, lengths, unique_values
 from h2htalk.curation.dedup.contamination import SplitIndex
@@ -20,11 +23,7 @@ from h2htalk.curation.run import in_processes
 from h2htalk.data.files import writing
 from h2htalk.data.languages import LANGUAGES
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    Pairs = tuple[NDArray[np.int64], NDArray[np.int64]]
+Pairs = tuple[NDArray[np.int64], NDArray[np.int64]]
 
 DEPTH = 3  # further values that divide a large group
 NEIGHBOURS = 8  # compared in a group that is still large then
@@ -49,8 +48,6 @@ class MappedDialogues:
 
     def __init__(self, parts: Iterable[Mapping[str, Any]], folder: Path | None = None) -> None:
         """Join parts (`map_part`); their texts and signatures in files of `folder`, or in memory."""
-        import numpy as np
-
         found = {name: [array] for name, array in map_part([], SplitIndex([], 1)).items()}
         count = size = 0
         with writing(folder or Path()), (folder / "texts.bin").open("w+b") if folder else BytesIO() as file:
@@ -100,10 +97,8 @@ class MappedDialogues:
     def equal_sides(self, *sides: int) -> Pairs:
         """Each dialogue and the next one that is equal on a side (0: the user's) long enough, or on both.
 
-        Sizes are in bytes here, so some sides that are too short are included; `removals.match` decides.
+        Sizes are in bytes here, so some sides that are too short are included; `compared_texts.match` decides.
         """
-        import numpy as np
-
         places = np.arange(len(self))
         if len(sides) == 1:
             names = "least_inputs", "least_references"
@@ -126,8 +121,6 @@ def find_pairs(mapped: MappedDialogues, processes: int = 1) -> Pairs:
     Returns:
         (first, second), numbers of dialogues, `first < second`, each pair once, ascending.
     """
-    import numpy as np
-
     jobs = [(band, mapped.kinds, mapped.values) for band in range(BANDS)]
     # The pairs of all bands, each once: for each text at least the 32 that share most values.
     codes, pending = np.empty(0, np.int64), []
@@ -162,8 +155,6 @@ def band_pairs(band: int, kinds: NDArray[np.uint8], values: NDArray[np.uint8] | 
         kinds: (texts,) the kind of each text.
         values: (texts, 128), 8 bits of each value of a signature, or the file with them.
     """
-    import numpy as np
-
     table = np.load(values, mmap_mode="r") if isinstance(values, Path) else values
     # A small set can afford to compare larger groups.
     most = max(16, min(100, 1_000_000 // max(len(kinds), 1)))

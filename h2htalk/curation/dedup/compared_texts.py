@@ -1,4 +1,4 @@
-"""The compared form of texts, and how similar two of them are."""
+"""The compared form of texts, how similar two of them are, and when two dialogues are duplicates."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ import re
 import unicodedata
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from h2htalk.data.languages import Language, find_language
 from h2htalk.text.language_data import language_data
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 _NO_WORD = re.compile(r"[\W_]+")
 _APOSTROPHES = re.compile(r"(?<=\w)['’ʼ](?=\w)")
@@ -21,6 +21,10 @@ _APOSTROPHES = re.compile(r"(?<=\w)['’ʼ](?=\w)")
 _UNSEEN = re.compile("[\u00ad\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufe00-\ufe0f\ufeff]+")
 # Edit distance takes time with the product of two lengths.
 LONGEST_EDITED = 20_000
+On = Literal["inputs", "references", "both"]
+# The least similarity after the openings, and of the inputs of similar replies: unrelated texts reach 0.35.
+_LEAST_REST = 0.5
+_LEAST_SIDE = 0.6
 
 
 class Scale(NamedTuple):
@@ -87,6 +91,48 @@ def similarity(a: str, b: str, least: float = 0.0) -> float:
     return min(found, min(len(a), len(b)) / max(len(a), len(b)))
 
 
+@dataclass(frozen=True, slots=True)
+class Match:
+    """The similarity of two duplicates (0 to 1), and where they are similar."""
+
+    similarity: float
+    on: On
+    exact: bool = False
+
+
+def match(a: Sides, b: Sides, threshold: float) -> Match | None:
+    """How two dialogues are duplicates; None where they are not.
+
+    Both sides together must reach the threshold, and each must be more similar than by chance. One side alone must be
+    longer than a phrase and reach a third of the way from the threshold to 1; where the replies alone do, the inputs
+    must also be more similar than by chance, as a companion may say the same to many people. Conversations with the
+    same opening that continue differently are no duplicates.
+    """
+    alone = threshold + (1 - threshold) / 3
+    known = lengths(a.language)
+    user = similarity(a.user, b.user, _LEAST_SIDE)
+    if user == 1.0 and a.companion == b.companion:
+        return Match(1.0, "both", True)
+    rest, other = (side.user.partition("\n")[2] for side in (a, b))
+    if max(len(rest), len(other)) >= known.least_inputs / 2 and similarity(rest, other, _LEAST_REST) < _LEAST_REST:
+        return None
+    companion = similarity(a.companion, b.companion, _LEAST_SIDE)
+    users, companions = (len(a.user), len(b.user)), (len(a.companion), len(b.companion))
+    sizes = max(users), max(companions)
+    together = (sizes[0] * user + sizes[1] * companion) / max(sum(sizes), 1)
+    for size, value in zip(sizes, (user, companion), strict=True):
+        if value < _LEAST_SIDE and size >= known.least_inputs / 2:
+            together = 0.0
+    if together >= threshold:
+        return Match(together, "both")
+    if user >= alone and min(users) >= known.least_inputs:
+        return Match(user, "inputs", user == 1.0)
+    replied_alike = companion >= alone and min(companions) >= known.least_references
+    if replied_alike and similarity(a.user, b.user, _LEAST_REST) >= _LEAST_REST:
+        return Match(companion, "references", companion == 1.0)
+    return None
+
+
 def text_hash(text: str) -> int:
     """A 64-bit hash of a text, the same in every process and on every machine."""
     data = text.encode("utf-8", "surrogatepass")
@@ -95,8 +141,6 @@ def text_hash(text: str) -> int:
 
 def unique_values(values: NDArray[Any]) -> NDArray[Any]:
     """The distinct values of an array, ascending. (`numpy.unique` hashes since 2.3, which takes 20 times as long.)"""
-    import numpy as np
-
     ordered = np.sort(values)
     new = np.ones(len(ordered), bool)
     new[1:] = ordered[1:] != ordered[:-1]

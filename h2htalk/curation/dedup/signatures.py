@@ -8,7 +8,10 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from h2htalk.curation.dedup.compared_texts import lengths, plain, text_hash, unique_values
 from h2htalk.curation.dedup.contamination import SplitIndex
@@ -16,10 +19,6 @@ from h2htalk.curation.stage_folder import Record, read_dialogue
 from h2htalk.data.languages import LANGUAGES
 from h2htalk.data.scenario import Dialogue
 from h2htalk.data.splits import load_split
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 # Where a side is shorter, it has few shingles, and both sides together are compared as well.
 _SHORT_SIDE = 40
@@ -57,8 +56,6 @@ def map_part(records: Sequence[Record], index: SplitIndex) -> dict[str, Any]:
         kind are not compared; `key`, a hash of text and kind; `values` (texts, 128), 8 bits of each value of the
         signature (Li and König 2010).
     """
-    import numpy as np
-
     read = [dialogue for record in records if isinstance(dialogue := read_dialogue(record), Dialogue)]
     notes = [(dialogue, index.find(dialogue)) for dialogue in read]
     lines = "".join(json.dumps([dialogue.id, evidence]) + "\n" for dialogue, evidence in notes if evidence)
@@ -116,8 +113,6 @@ def signature(text: str, width: int) -> NDArray[np.uint32]:
     Two texts share each value with the probability of the Jaccard similarity of their n-grams (Broder 1997). A shorter
     text is one n-gram.
     """
-    import numpy as np
-
     data = text.ljust(width, "\0").encode("utf-32-le", "surrogatepass")
     points = np.frombuffer(data, np.uint32).astype(np.uint64)
     hashes = np.zeros(len(points) - width + 1, np.uint64)

@@ -1,7 +1,7 @@
 """Dedup: keep the best of duplicate dialogues, and remove dialogues that contain an item of a split.
 
 Map: each part to hashes and signatures (`signatures`). Group: pairs that may be duplicates (`candidate_pairs`). Reduce:
-the removed dialogues (`removals`), and the replies that a dialogue gets from removed ones (`fold`), two tables in
+the removed dialogues (`find_removals`), and the replies that a dialogue gets from removed ones (`fold`), two tables in
 which the stage then looks up each dialogue. The files of the steps are removed when the stage is finished:
 
 work/                     map/part-00000.npz, texts.bin, values.npy, replies.jsonl
@@ -12,14 +12,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from contextlib import closing
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from h2htalk.curation.dedup.candidate_pairs import MappedDialogues, find_pairs
-from h2htalk.curation.dedup.compared_texts import plain, similarity
-from h2htalk.curation.dedup.removals import Removal, find_removals
+import numpy as np
+
+from h2htalk.curation.dedup.candidate_pairs import MappedDialogues, Pairs, find_pairs
+from h2htalk.curation.dedup.compared_texts import Match, match, plain, similarity
 from h2htalk.curation.dedup.signatures import map_part, open_index, quality
 from h2htalk.curation.licences import mixture
 from h2htalk.curation.run import RuleFactory, StageRun, in_processes
@@ -94,8 +95,6 @@ def open_rule(folder: Path) -> PartRule:
 
 def _make_tables(before: StageFolder, settings: DedupSettings, processes: int | None, folder: StageFolder) -> None:
     """Map, group and reduce all dialogues; the files of each step are complete or not there."""
-    import numpy as np
-
     if (folder.path / DUPLICATES).exists():
         return
     work, threshold, parts = folder.path / WORK, settings.threshold, before.parts()
@@ -117,12 +116,61 @@ def _make_tables(before: StageFolder, settings: DedupSettings, processes: int | 
 
 def _map_one(before: StageFolder, part: str, path: Path, split_index: tuple[tuple[str, ...], float]) -> int:
     """Map a part into its file; returns the number of its records."""
-    import numpy as np
-
     records = list(before.part_records(part))
     with replacing(path) as temporary, temporary.open("wb") as file:
         np.savez(file, **map_part(records, open_index(*split_index)))
     return len(records)
+
+
+# --- Removals ---
+
+
+@dataclass(frozen=True, slots=True)
+class Removal:
+    """A removed dialogue, and the reason: `duplicate`, `near_duplicate`, `contaminated`, or (`fold`) `folded`."""
+
+    id: str
+    reason: str
+    evidence: dict[str, Any]
+
+
+def find_removals(mapped: MappedDialogues, pairs: Pairs, threshold: float) -> list[Removal]:
+    """The removed dialogues, by id: each for a better one, to which duplicates of the same one link it.
+
+    The best dialogue of a cluster stays (`quality`), and its duplicates in the cluster are removed. The others of the
+    cluster have a best one of their own, and so on. Every choice is by quality or content, none by the order of rows.
+
+    Args:
+        mapped: all dialogues.
+        pairs: dialogues that may be duplicates.
+        threshold: the similarity (0 to 1) of duplicates, see `match`.
+    """
+    removals = [Removal(name, "contaminated", evidence) for name, evidence in mapped.contaminated.items()]
+    links: dict[int, dict[int, Match]] = {}
+    for first, second in zip(*(map(int, numbers) for numbers in pairs), strict=True):
+        if found := match(mapped.sides(first), mapped.sides(second), threshold):
+            links.setdefault(first, {})[second] = found
+            links.setdefault(second, {})[first] = found
+    decided: set[int] = set()
+    for kept in sorted(links, key=mapped.quality_of):
+        if kept in decided:
+            continue
+        decided.add(kept)
+        sides, kept_id = mapped.sides(kept), mapped.id(kept)
+        waiting, seen = [kept], {kept}
+        while waiting:
+            near = {other for number in waiting for other in links[number]} - seen
+            seen |= near
+            waiting = []
+            for other in sorted(near - decided):
+                # Of dialogues with one equal side only neighbours were compared.
+                if found := links[other].get(kept) or match(sides, mapped.sides(other), threshold):
+                    evidence = {"of": kept_id, "on": found.on, "similarity": round(found.similarity, 4)}
+                    reason = "duplicate" if found.exact else "near_duplicate"
+                    removals.append(Removal(mapped.id(other), reason, evidence))
+                    waiting.append(other)
+            decided.update(waiting)
+    return sorted(removals, key=lambda removal: removal.id)
 
 
 # --- Reply folding ---

@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from h2htalk.curation.anonymize.allow_list import companion_names
 from h2htalk.curation.dedup.candidate_pairs import MappedDialogues, find_pairs
-from h2htalk.curation.dedup.removals import match
+from h2htalk.curation.dedup.compared_texts import match
 from h2htalk.curation.dedup.signatures import map_part, open_index
 from h2htalk.curation.licences import refusal
 from h2htalk.curation.release.content import ReleaseContent, input_passages, item_notes, item_texts

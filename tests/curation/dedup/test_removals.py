@@ -7,8 +7,7 @@ from dedup_made import edited, words
 from hypothesis import given
 from hypothesis import strategies as st
 
-from h2htalk.curation.dedup.compared_texts import Sides, similarity
-from h2htalk.curation.dedup.removals import match
+from h2htalk.curation.dedup.compared_texts import Sides, match, similarity
 
 A, B, C = words("a", 20), words("b", 20), words("c", 20)
 LONG, LONGER = words("reply", 40), words("other", 40)
