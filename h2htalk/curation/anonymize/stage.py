@@ -68,9 +68,18 @@ def make_stage(spec: CurateSpec, workspace: Workspace, key: bytes) -> StageRun:
     for language in sorted(languages):
         # What cannot be loaded is an error before the work begins.
         types.update(chat_analyzer(language, registry).get_supported_entities(language))
-    _require_known("anonymize.operators: no type", settings.operators, types)
-    for source in gathered.sources:
-        _require_known(f"source {source.name!r}: countries: no country", source.countries, SUPPORTED_REGIONS)
+    checks: list[tuple[str, Iterable[str], Collection[str]]] = [
+        ("anonymize.operators: no type", settings.operators, types),
+        *(
+            (f"source {one.name!r}: countries: no country", one.countries, SUPPORTED_REGIONS)
+            for one in gathered.sources
+        ),
+    ]
+    for what, names, known in checks:
+        for name in names:
+            if name not in known:  # it would silently do nothing
+                choices = f"{suggest(name, known)}choose from {', '.join(sorted(known))}"
+                raise ConfigError(f"{what} {quoted(name)}; {choices}")
     return StageRun(
         name="anonymize",
         version=VERSION,
@@ -89,13 +98,6 @@ def make_stage(spec: CurateSpec, workspace: Workspace, key: bytes) -> StageRun:
         },
         open_rule=RuleFactory(open_rule, (key, settings, gathered.sources, registry)),
     )
-
-
-def _require_known(what: str, names: Iterable[str], known: Collection[str]) -> None:
-    """Raise ConfigError for a name that nothing bears: a misspelt one would silently do nothing."""
-    for name in names:
-        if name not in known:
-            raise ConfigError(f"{what} {quoted(name)}; {suggest(name, known)}choose from {', '.join(sorted(known))}")
 
 
 def open_rule(key: bytes, settings: AnonymizeSettings, sources: Sequence[Source], users: UserRegistry) -> PartRule:

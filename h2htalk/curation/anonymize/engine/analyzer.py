@@ -66,10 +66,6 @@ class MessagePart:
     allowed: tuple[Span, ...]
     structured: tuple[Span, ...]
 
-    def blocked(self) -> list[Span]:
-        """What names are not looked for in."""
-        return [*self.structured, *self.allowed]
-
     def joined(self, spans: Iterable[Span]) -> Iterator[Span]:
         """Those of the spans of `plain` that count, in places of the joined text."""
         for span in spans:
@@ -138,7 +134,9 @@ class DialogueText(NlpArtifacts):
         for code in LANGUAGES:
             recognizer = import_module(find_language(code).name_recognizer)
             chosen = [part for part in self.parts if code == self.language or recognizer.reads(part.plain)]
-            read = recognizer.find_names([part.plain for part in chosen], [part.blocked() for part in chosen])
+            read = recognizer.find_names(
+                [part.plain for part in chosen], [[*part.structured, *part.allowed] for part in chosen]
+            )
             found += [span for part, spans in zip(chosen, read, strict=True) for span in part.joined(spans)]
         return found + [span for part in self.parts for span in part.joined(longer_names(part.plain, self.allow))]
 
@@ -146,10 +144,9 @@ class DialogueText(NlpArtifacts):
         """A span of a user's recogniser without what it holds between two messages. None over names that stay; of a
         model none over structured data and titles either."""
         blocked = [
-            stays
-            for part in self.parts
-            for stays in part.joined(part.blocked() if of_model else [a for a in part.allowed if a.type != TITLE])
+            stays for part in self.parts for stays in part.joined(part.allowed) if of_model or stays.type != TITLE
         ]
+        blocked += self.structured if of_model else []
         for n in range(bisect_right(self.offsets, span.start) - 1, bisect_right(self.offsets, span.end - 1)):
             start = max(span.start, self.offsets[n])
             end = min(span.end, self.offsets[n] + len(self.texts[n]))

@@ -442,7 +442,7 @@ NUMBERS = (
 
 def find_numbers(reading: Reading) -> Iterator[Span]:
     """Spans of everything that is written in digits alone."""
-    barrier = 0
+    text, barrier = reading.text, 0
     for run in _runs(reading):
         end = run[-1][1]
         digits = "".join(reading.digits[start:stop] for start, stop in run)
@@ -453,7 +453,14 @@ def find_numbers(reading: Reading) -> Iterator[Span]:
         barrier = end
         found = []
         for window in _windows(run, reading, near):
-            name, kind, score = _identify(window, reading)
+            gates = {""}
+            if not (_DIGITS["unit"].match(text, window.end) or (window.gaps == (".",) and window.shape[1] <= 2)):
+                gates |= {"bare", "phone"} if _may_be_phone(window, reading) else {"bare"}
+            rules = [rule for rule in NUMBERS if rule.gate in gates and reading.language in rule.languages]
+            name, kind, score = "public line", "", 1.0  # taken, and then left in
+            if not is_public(window, reading.language):
+                said = ((rule.name, rule.type, rule.find(window, reading)) for rule in rules)
+                name, kind, score = max(said, key=lambda one: one[2])
             if score >= 0.5:
                 found.append((score, len(window.digits), -window.start, window, kind, name))
         # The surest and longest first, none over another.
@@ -466,19 +473,8 @@ def find_numbers(reading: Reading) -> Iterator[Span]:
                 continue
             start = window.start
             if kind == "PHONE_NUMBER":  # its `+` and the bracket of its area belong to it
-                edge = _DIGITS["plus_edge"].search(reading.text, max(0, start - 3), start)
-                bracketed = not {*")]"}.isdisjoint(reading.text[start : window.end])
+                edge = _DIGITS["plus_edge"].search(text, max(0, start - 3), start)
+                bracketed = not {*")]"}.isdisjoint(text[start : window.end])
                 start = edge.start() if edge and (bracketed or edge.group()[0] == "+") else start
             reading.take(start, window.end)
             yield Span(start, window.end, kind, score, name)
-
-
-def _identify(window: Window, reading: Reading) -> tuple[str, str, float]:
-    """A window's rule, its type, and how sure. A public line has the empty type: taken, and then left in."""
-    if is_public(window, reading.language):
-        return "public line", "", 1.0
-    gates = {""}
-    if not _DIGITS["unit"].match(reading.text, window.end) and not (window.gaps == (".",) and window.shape[1] <= 2):
-        gates |= {"bare", "phone"} if _may_be_phone(window, reading) else {"bare"}
-    rules = [rule for rule in NUMBERS if rule.gate in gates and reading.language in rule.languages]
-    return max(((rule.name, rule.type, rule.find(window, reading)) for rule in rules), key=lambda one: one[2])
