@@ -1,4 +1,4 @@
-"""E-mail, web and IP addresses, and accounts of networks; disguises of `@` and dots are for `deobfuscation`."""
+"""E-mail, web and IP addresses, and accounts of networks; `reading.deobfuscate` reads disguises of `@` and dots."""
 
 from __future__ import annotations
 
