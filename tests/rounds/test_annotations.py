@@ -55,12 +55,10 @@ def test_read_a_list(tmp_path: Path) -> None:
     ("text", "message"),
     [
         ("name\nana\n", "its first row is 'name', without languages"),
-        ("name,languages,Name\nana,en,bo\n", "names a column twice"),
         ("name,languages\n", "is empty; add a heading"),
         ("name,languages\nana,fr\n", r"v.csv:2: languages is 'fr'; choose from en, zh"),
         ("name,languages\n../../etc,en\n", "v.csv:2: name is"),
         ("name,languages\n=1+1,en\n", "v.csv:2: name is"),
-        (f"name,languages\n{'a' * 61},en\n", "up to 60"),
         ("name,languages,crisis\nana,en,perhaps\n", "write yes or no"),
         ("name,languages\nAna,en\nana,zh\n", "differ only in case"),
     ],
@@ -135,12 +133,6 @@ def test_adjudications_ask_for_a_label_or_a_rating() -> None:
 # --- Settings ---------------------------------------------------------------------------------------------------------
 
 
-def test_default_overlaps() -> None:
-    assert [
-        make_spec(kind, "mini@1", {}).annotators_per_item for kind in ("crowd", "expert", "adjudication", "safety")
-    ] == [20, 3, 1, 3]
-
-
 def test_options_override_the_settings_file(tmp_path: Path) -> None:
     path = tmp_path / "round.toml"
     path.write_text(
@@ -158,15 +150,10 @@ def test_options_override_the_settings_file(tmp_path: Path) -> None:
         ("over_lap = 3", "over_lap: no such field; did you mean 'overlap'"),
         ("[care]\ncrisis_share = 1.5", "care.crisis_share: must be 1 or less"),
         ("overlap = 2\n[adaptive]\non = true", "adaptive.minimum is 3, above the overlap of 2"),
-        ("overlap = ", "not readable as TOML"),
-        ("kind = 3", None),
     ],
 )
-def test_invalid_settings(tmp_path: Path, text: str, message: str | None) -> None:
+def test_invalid_settings(tmp_path: Path, text: str, message: str) -> None:
     path = tmp_path / "round.toml"
     path.write_text(text)
-    if message is None:  # the command overrides it
-        assert make_spec("crowd", "mini@1", {}, path).kind == "crowd"
-        return
     with pytest.raises(ConfigError, match=message):
         make_spec("crowd", "mini@1", {}, path)

@@ -16,7 +16,6 @@ from h2htalk.data.links import Link, read_links
 from h2htalk.errors import DataError, RoundError
 from h2htalk.rounds.lifecycle import open_round
 from h2htalk.rounds.round_folder import RoundFolder
-from h2htalk.rounds.settings import RoundSpec
 from h2htalk.rounds.spreadsheets.platform import SpreadsheetPlatform
 
 
@@ -56,16 +55,12 @@ def test_every_round_knows_its_workspace_and_what_came_after(tmp_path: Path) -> 
     [
         ("safety", "a round of safety does not ask what to keep; name a closed round of crowd or expert"),
         ("dropped", r"this round keeps no item \(round: 0 kept, 2 dropped, 0 tied\)"),
-        ("status", "no record has a review status; remove status"),
     ],
 )
 def test_a_round_that_experts_cannot_continue(tmp_path: Path, state: str, message: str) -> None:
     path = begin(tmp_path, "safety" if state == "safety" else "crowd", 2, people=2, overlap=2)
-    answers = crowd("keep" if state == "status" else "drop")
-    closed(path, {"perception": "5", "violation": "no"} if state == "safety" else answers)
+    closed(path, {"perception": "5", "violation": "no"} if state == "safety" else crowd("drop"))
     spec = spec_of("expert", path)
-    if state == "status":
-        spec = RoundSpec.from_dict(spec.to_dict() | {"status": ["needs_people"]}, "test")
     before = files_of(path)
     with pytest.raises((RoundError, DataError), match=message):
         open_round(spec, tmp_path / "expert")

@@ -114,18 +114,6 @@ def test_pilot_gives_all_items_to_all_and_lists_who_passed(tmp_path: Path) -> No
     assert len(read_annotators(path / "private" / "qualified.csv", b"salt")) == 3
 
 
-def test_no_list_if_nobody_passed(tmp_path: Path) -> None:
-    path = begin_pilot(tmp_path)
-    passed = path / "private" / "qualified.csv"
-    spec = make_spec("crowd", str(tmp_path / "gold.jsonl"), {"annotators": str(passed), "overlap": 1})
-    answer_pilot(path, wrong=("annalena", "bogumil", "chen_wei", "daraigh"))
-    closed, _ = close_round(path)
-    assert "none of 4 annotators passed the gold items" in closed.notes[0]
-    assert not passed.exists()
-    with pytest.raises(RoundError, match=r"closing a pilot writes qualified\.csv only"):
-        open_round(spec, tmp_path / "round")
-
-
 def test_participants_of_prolific_are_paid_by_their_id(tmp_path: Path) -> None:
     people = (
         "name,languages,crisis,Participant id,Completion code\nannalena,en,yes,5f0a,CODE1\nbogumil,zh en,no,6e1b,\n"

@@ -10,8 +10,7 @@ from spreadsheet_rounds import fill, item, opened, workbook_path
 
 from h2htalk.curation.show import show
 from h2htalk.rounds.lifecycle import close_round, round_status
-from h2htalk.rounds.platforms import Message
-from h2htalk.rounds.status import ProgressRow, Status, grouped, list_rounds, progress_table, rounds_table, status_lines
+from h2htalk.rounds.status import ProgressRow, list_rounds, progress_table, rounds_table, status_lines
 from h2htalk.text.tables import Table
 
 CROWD = {"subtask": "Everyday reply", "keep": "Keep", "quality": "4: good"}
@@ -47,26 +46,6 @@ def test_progress_by_language_and_annotator(tmp_path: Path) -> None:
     assert not any(row.started for row in listed.progress)
     assert "started" not in lines(progress_table(listed))[0]
     assert lines(rounds_table([listed]))[1][1:] == ["crowd", "spreadsheets", "open", "3", "0", "1", "of", "5"]
-
-
-def test_annotators_without_items_share_one_row() -> None:
-    """A list of ten thousand annotators, of whom twelve had items, filled ten thousand lines."""
-    rows = (ProgressRow("", "en", 1, 0, 1, 0, 0), ProgressRow("ann", "en", 2, 0, 2, 0, 0))
-    table = lines(progress_table(Status("r", progress=rows, idle=1_200)))
-    assert table[-1] == ["1,200", "annotators", "without", "items"]
-    assert len(table) == 4
-
-
-def test_one_line_for_a_fault_in_many_places() -> None:
-    many = [Message(f"anna.csv: row {n}", f"'{n}' is not valid", "not valid") for n in range(236)]
-    other = Message("bert.csv", "the file is empty")
-    assert list(grouped([many[0], other, "a note", *many[1:]])) == [
-        "anna.csv: row 0: '0' is not valid",
-        "  the same in 235 more places: anna.csv: row 1; anna.csv: row 2; anna.csv: row 3; anna.csv: row 4; "
-        "anna.csv: row 5; and 230 more",
-        "bert.csv: the file is empty",
-        "a note",
-    ]
 
 
 def test_each_mistake_can_be_listed(tmp_path: Path) -> None:

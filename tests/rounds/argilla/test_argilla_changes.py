@@ -41,14 +41,6 @@ class MeanWhile:
             self.act()
 
 
-def test_publishing_again_sees_an_answer_to_a_discarded_item(server: ArgillaDouble, round: RoundFolder) -> None:
-    server.respond(DATASET, named(round, "b"), "ben", **SAYS)
-    ArgillaPlatform().publish(read_state(round))
-    assert AdvanceDiscards(round.private / DISCARDS).all() == set()
-    server.respond(DATASET, named(round, "b"), "ben", status="discarded")
-    assert round_status(round.path).skipped == 1
-
-
 @pytest.mark.parametrize("said", ["submitted", "draft"])
 def test_a_response_during_publishing_is_not_overwritten(server: ArgillaDouble, round: RoundFolder, said: str) -> None:
     """A bulk update wrote discards over responses that were submitted after the records were read."""
@@ -75,17 +67,6 @@ def test_a_response_during_restoring_is_sent_again(server: ArgillaDouble, round:
     assert response(server, round, "b", "ben")["values"] == {name: {"value": one} for name, one in SAYS.items()}
     status = round_status(round.path)
     assert (status.completed, status.skipped) == (1, 0)
-
-
-def test_only_records_of_items_that_need_annotators_are_missed(server: ArgillaDouble, round: RoundFolder) -> None:
-    add_second_set(round)
-    ArgillaPlatform().publish(read_state(round))
-    del server.dataset(DATASET)["records"][named(round, "a")]
-    assert round_status(round.path).notes == ()
-    second = DATASET.replace("set1", "set2")
-    del server.dataset(second)["records"][named(round, "a")]
-    (message,) = round_status(round.path).notes
-    assert f"{second}: 1 of 1 items that need annotators have no record" in message
 
 
 # --- Changes between two publications ---------------------------------------------------------------------------
@@ -144,17 +125,6 @@ def test_an_item_of_a_later_assignment_set_is_offered_there_only(server: Argilla
         server.respond(DATASET, named(round, "a"), "cem", **said)
         status = round_status(round.path)
         assert (status.by_item["a"], status.skipped) == counted
-
-
-def test_the_server_counts_responses_of_other_users(server: ArgillaDouble, round: RoundFolder) -> None:
-    server.add_user("stranger")
-    server.respond(DATASET, named(round, "a"), "stranger", **SAYS)
-    server.respond(DATASET, named(round, "b"), "ann", **SAYS)
-    assert ArgillaPlatform().collect(read_state(round)).offered == {"a": 1, "b": 1, "c </script>": 2, "d": 2}
-    server.respond(DATASET, named(round, "a"), "ann", **SAYS)
-    offered = ArgillaPlatform().collect(read_state(round)).offered
-    assert offered is not None
-    assert offered["a"] == 0
 
 
 def test_an_edited_text_is_a_mistake(server: ArgillaDouble, round: RoundFolder) -> None:

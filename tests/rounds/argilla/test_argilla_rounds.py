@@ -207,9 +207,3 @@ def test_an_incomplete_search_index_is_noted(server: ArgillaDouble, tmp_path: Pa
     status = round_status(round.path)
     assert status.completed == 1
     assert any("annotators see 2 of 3 items" in line and "search-engine reindex" in line for line in status.notes)
-    server.hidden, server.search = 0, False
-    notes = round_status(round.path).notes
-    assert len(notes) == 1
-    assert "the search engine does not answer" in notes[0]
-    with pytest.raises(RoundError, match="the server's search engine does not answer"):
-        open_round(spec_in(tmp_path), round.path)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import socket
-import threading
 from typing import Any
 
 import pytest
@@ -72,36 +71,17 @@ def test_no_server_or_another_program(server: ArgillaDouble, monkeypatch: pytest
 @pytest.mark.parametrize(
     ("address", "message"),
     [
-        *((one, "ARGILLA_API_URL is not an address")
-          for one in ("localhost:6900", "http://[", "http://x:99999")),
-        *((f"http://local{sign}host:6900", "is not an address of a server")
-          for sign in (" ", "\u200b", "\x07")),
-        # Only the HTTP client refuses these.
-        *((one, "is not an address of a server; write it like")
-          for one in ("http://exa%mple:80:80/", "http://-\u2603.example..org")),
+        ("localhost:6900", "ARGILLA_API_URL is not an address"),
+        ("http://local\u200bhost:6900", "is not an address of a server"),
+        # Only the HTTP client refuses this one.
+        ("http://-\u2603.example..org", "is not an address of a server; write it like"),
         ("", "set ARGILLA_API_URL"),
     ],
-)  # fmt: skip
+)
 def test_invalid_addresses(monkeypatch: pytest.MonkeyPatch, address: str, message: str) -> None:
     monkeypatch.setenv("ARGILLA_API_URL", address)
     monkeypatch.setenv("ARGILLA_API_KEY", OWNER_KEY)
     assert message in refused()
-
-
-def test_a_hanging_search_engine_gets_one_request(server: ArgillaDouble, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("h2htalk.rounds.argilla.client.SEARCH_TIMEOUT", 0.2)
-    client = connect(60.0)
-    free = threading.Event()
-
-    def hang(number: int, method: str, path: str) -> None:
-        if path == "/api/v1/status":
-            free.wait(10)
-
-    server.before = hang
-    with pytest.raises(RoundError, match="the server's search engine does not answer"):
-        require_search_engine(client)
-    free.set()
-    assert sum(path == "/api/v1/status" for _, path in server.requests) == 1
 
 
 @pytest.mark.parametrize(

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from openpyxl import Workbook, load_workbook
 
 from h2htalk.rounds.items import Item
-from h2htalk.rounds.questions import KEEP_LABELS, QUESTIONS, SUBTASK, Question, questions_for
+from h2htalk.rounds.questions import KEEP_LABELS, QUESTIONS, SUBTASK, questions_for
 from h2htalk.rounds.spreadsheets.item_text import cell_text
 from h2htalk.rounds.spreadsheets.xlsx_reading import choice_forms, read_choice
-from h2htalk.rounds.spreadsheets.xlsx_writing import add_styles, guideline_lines, line_count, write_cell
+from h2htalk.rounds.spreadsheets.xlsx_writing import add_styles, write_cell
 
 ANY = st.text(st.characters(), max_size=200)
 LINES = st.text(st.sampled_from("ab 番茄=@\n\t_xX0"), max_size=300)
@@ -27,10 +27,6 @@ def test_cell_texts_are_no_formulas_and_have_no_control_characters(text: str) ->
     assert all(sign == "\n" or unicodedata.category(sign) not in ("Cc", "Cs") for sign in shown)
     assert "\ufffe" not in shown
     assert cell_text(shown) == shown
-
-
-def test_line_count_of_chinese() -> None:
-    assert (line_count("番" * 39, 40), line_count("a" * 39, 40), line_count("a\n\nb", 40)) == (2, 1, 3)
 
 
 @given(st.lists(ANY | LINES, min_size=1, max_size=8))
@@ -65,33 +61,8 @@ def test_choices_as_keyboards_type_them(name: str, typed: Any, stored: Any) -> N
     assert read_choice(question, Item("x", "en"), typed, "en") == stored
 
 
-@pytest.mark.parametrize(
-    ("labels", "doubtful"), [(("May", "may"), "MAY"), (("m²", "m2"), "Ｍ2"), (("day's-end", "Day’s‑End"), "DAY'S-END")]
-)
-def test_labels_that_differ_only_in_case_or_width(labels: tuple[str, ...], doubtful: str) -> None:
-    label = Question("label", "label", labels)
-    item = Item("x", "en", labels=labels)
-    assert [read_choice(label, item, f"{typed} ", "en") for typed in labels] == list(labels)
-    with pytest.raises(Exception, match="choose from"):
-        read_choice(label, item, doubtful, "en")
-
-
 def test_no_two_choices_have_the_same_form() -> None:
     ties = questions_for("adjudication", [["yes", "no", *KEEP_LABELS], SUBTASK.labels])
     for question in [*ties, *(question for asked in QUESTIONS.values() for question in asked)]:
         forms = choice_forms(question, ())
         assert [typed for typed, found in forms.items() if len(found) > 1] == []
-
-
-def test_lines_of_markdown() -> None:
-    text = "# Title\n\nA word; 2 * 3.\n## Part ##\n- one\n\n1. first\n中文"
-    assert list(guideline_lines(text)) == [
-        ("title", "Title"),
-        ("plain", ""),
-        ("plain", "A word; 2 * 3."),
-        ("heading", "Part"),
-        ("plain", "• one"),
-        ("plain", ""),
-        ("plain", "1. first"),
-        ("plain", "中文"),
-    ]

@@ -18,7 +18,6 @@ from spreadsheet_rounds import (
     fill,
     item,
     keys_of,
-    known,
     only,
     opened,
     places,
@@ -74,18 +73,6 @@ def test_sheets_headings_and_choices(tmp_path: Path, language: Any) -> None:
     assert len(offered(round, name, "subtask")) == 12
     assert offered(round, name, "quality")[3] == {"en": "4: good", "zh": "4：较好"}[language]
     assert len(offered(round, name, "skip")) == 1
-
-
-def test_protection(tmp_path: Path) -> None:
-    round = opened(tmp_path, "expert", [item(1)])
-    book = book_of(round)
-    assert all(sheet.protection.sheet and sheet.protection.password is None for sheet in book.worksheets)
-    cells = row_of(round, "en-item-1")
-    free = {key for key, cell in cells.items() if not cell.protection.locked}
-    assert free == {"accuracy", "consistency", "domain_compliance", "keep", "comment", "skip"}
-    # Programs fit the height of rows without an explicit one.
-    assert not any(dimension.height for dimension in book["Session 1"].row_dimensions.values())
-    assert book["Session 1"].row_dimensions[1].hidden
 
 
 def test_texts_of_an_item(tmp_path: Path) -> None:
@@ -171,12 +158,6 @@ def test_files_do_not_reveal_ids_subtasks_or_gold_answers(tmp_path: Path) -> Non
     with zipfile.ZipFile(workbook_path(opened(tmp_path, "expert", items))) as parts:
         texts = [parts.read(part) for part in parts.namelist()]
     assert not any(hint in text for text in texts for hint in (b"hidden-id", b"itinerary_basic", b'"gold"'))
-
-
-def test_language_of_headings(tmp_path: Path) -> None:
-    assert known(opened(tmp_path, "crowd", [item(1, "zh")], annotators="anna,en zh")).language == "zh"
-    both = opened(tmp_path, "crowd", [item(1, "zh"), item(2)], annotators="anna,en zh", name="both")
-    assert known(both).language == "en"
 
 
 # --- Mistakes, by file, sheet and cell ----------------------------------------------------------------------------

@@ -14,7 +14,7 @@ import pytest
 from h2htalk.data.languages import LANGUAGES, Language
 from h2htalk.data.subtasks import SUBTASKS
 from h2htalk.rounds.questions import QUESTIONS, questions_for
-from h2htalk.rounds.texts.interface import interface_text, label_help, label_text, passage_title, rating_text
+from h2htalk.rounds.texts.interface import label_help, label_text, passage_title, rating_text
 
 TIES = questions_for("adjudication", [["dialogue_base", "none"], ["keep", "drop"], ["yes", "no"]])
 EVERY = {q.name: q for questions in (*QUESTIONS.values(), TIES) for q in questions}
@@ -72,16 +72,3 @@ def test_every_question_has_its_texts_with_distinct_choices_and_no_others(langua
     titles = {passage_title(name, language) for name in names}
     assert len(titles - set(names)) == len(names)
     assert passage_title("Weather report", language) == "Weather report"
-
-
-@in_both
-def test_adjudications_show_labels_of_all_questions(language: Language) -> None:
-    for label in (*SUBTASKS, "none"):
-        assert label_text("label", label, language) == label_text("subtask", label, language)
-    for label in ("keep", "drop"):
-        assert label_text("label", label, language) == label_text("keep", label, language)
-    # Labels of an adjudication may answer any question, so "yes" must not be that of a violation.
-    for label in ("yes", "no"):
-        assert label_text("label", label, language) == interface_text(label, language)
-    assert label_text("label", "Speaks of the sea", language) == "Speaks of the sea"
-    assert label_help("label", "Speaks of the sea", language) == ""
