@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
 from h2htalk.analysis.measures.diversity import Coverage
-from h2htalk.analysis.measures.lengths import Histogram, Lengths, LengthSummary, measure_lengths
+from h2htalk.analysis.measures.lengths import Lengths, LengthSummary, measure_lengths
 from h2htalk.analysis.measures.log_odds import LogOdds, log_odds
 from h2htalk.analysis.measures.scenario_texts import Side, SideText
 from h2htalk.analysis.verb_nouns.pairs import PairCount, VerbGroup, top_verbs
@@ -55,10 +53,6 @@ def made_lengths(language: str = "en", count: int = 60) -> Lengths:
         for place, side in enumerate(sides)
     ]
     return measure_lengths(texts)
-
-
-def made_histogram(counts: Sequence[int], beyond: int = 0) -> Histogram:
-    return Histogram("response", "pieces", tuple(map(float, range(len(counts) + 1))), tuple(counts), beyond)
 
 
 def made_summary(n: int, mean: float, median: float) -> LengthSummary:

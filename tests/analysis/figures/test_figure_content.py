@@ -10,7 +10,6 @@ from figures_made import (
     HOSTILE,
     made_coverage,
     made_groups,
-    made_histogram,
     made_lengths,
     made_odds,
     made_summary,
@@ -105,28 +104,12 @@ def test_hostile_words_are_drawn_in_every_figure_that_shows_words() -> None:
         assert not any(t.get_parse_math() for t in figure.findobj(Text) if "$" in t.get_text())  # type: ignore[attr-defined]
 
 
-# --- Lengths ----------------------------------------------------------------------------------------------------
-
-
-def test_the_length_figure_says_mean_median_and_what_is_beyond_the_last_bin() -> None:
-    figure = draw_lengths([made_histogram([30, 20, 10], beyond=40)], [made_summary(100, 7.47, 2.0)], "pieces")
-    said = words_of(figure)
-    assert {"Responses (n = 100)", "mean 7.47 →", "median 2", "3 or more: 40.0 %"} <= set(said)
-    assert "length (whitespace pieces)" in said
-
-
 # --- Words and pairs --------------------------------------------------------------------------------------------
 
 
 def test_a_sunburst_has_at_most_20_verbs_and_says_what_is_left() -> None:
     figure = draw_sunburst(made_groups(verbs=16) + top_verbs([PairCount(f"v{i}", "n", 1) for i in range(6)]))
     assert any("Not drawn: 2 verbs with 2 pairs" in said for said in words_of(figure))
-
-
-def test_a_wedge_too_narrow_for_its_label_has_none_and_is_counted() -> None:
-    figure = draw_sunburst(top_verbs([PairCount("make", "tea", 990), PairCount("make", "bread", 2)]))
-    assert "bread" not in words_of(figure)
-    assert "Too narrow for a label: 1 wedge; see the table." in words_of(figure)
 
 
 def test_areas_of_the_rings_are_proportional_to_counts() -> None:
@@ -146,13 +129,6 @@ def test_every_filled_cell_holds_its_count_and_every_empty_one_is_hatched() -> N
     numbers = [said for said in words_of(figure) if said.replace(",", "").isdigit()]
     assert sorted(numbers) == sorted(f"{count:,}" for count in coverage.cells.values() if count)
     assert any(said == "Hatched: no scenario." for said in words_of(figure))
-
-
-def test_the_comparison_draws_the_surest_15_each_way() -> None:
-    figure = draw_log_odds(made_odds(60), "mini", "other")
-    items = [said for said in words_of(figure) if said.startswith("w")]
-    assert len(items) == 30
-    assert {"more in mini →", "← more in other"} <= set(words_of(figure))
 
 
 def test_thousands_of_emotions_make_a_figure_of_one_page_and_what_is_left_is_counted() -> None:

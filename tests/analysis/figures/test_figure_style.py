@@ -8,12 +8,12 @@ from pathlib import Path
 
 import matplotlib as mpl
 import pytest
-from figures_made import HOSTILE, made_groups, made_lengths, made_odds
+from figures_made import HOSTILE, made_groups, made_lengths
 from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
-from h2htalk.analysis.figures.charts import draw_lengths, draw_log_odds, draw_sunburst
+from h2htalk.analysis.figures.charts import draw_lengths, draw_sunburst
 from h2htalk.analysis.figures.style import STAND_IN, find_font, label, save_figure, shortened, width_of
 from h2htalk.analysis.verb_nouns.pairs import PairCount, top_verbs
 
@@ -109,15 +109,6 @@ def test_hostile_words_reach_no_markup(tmp_path: Path) -> None:
     svg = save_figure(draw_sunburst(top_verbs(pairs)), tmp_path, "rings")[0].read_text(encoding="utf-8")
     assert "<script" not in svg
     assert "--" not in "".join(re.findall(r"<!--(.*?)-->", svg))
-
-
-def test_clip_paths_of_two_figures_on_one_page_have_different_ids(tmp_path: Path) -> None:
-    def ids(name: str) -> set[str]:
-        svg = save_figure(draw_log_odds(made_odds(), "a", "b"), tmp_path, name)[0].read_text(encoding="utf-8")
-        return set(re.findall(r'<clipPath id="([^"]+)"', svg))
-
-    assert ids("one")
-    assert not ids("one") & ids("two")
 
 
 def test_the_pdf_embeds_truetype_and_no_type_3(saved: list[Path]) -> None:

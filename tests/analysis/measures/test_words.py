@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import re
 from dataclasses import replace
 
 import numpy as np
@@ -131,13 +130,3 @@ def test_the_150_most_frequent_words_all_find_room_even_when_all_are_as_frequent
     figure = draw_word_cloud(counts, language)
     assert [text.get_text() for text in figure.texts] == []
     assert 0.05 < (np.asarray(figure.axes[0].images[0].get_array()) < 128).any(axis=-1).mean() < 0.5
-
-
-def test_what_has_no_glyph_or_no_room_is_counted_below() -> None:
-    figure = draw_word_cloud([WordCount("tea", 3, 1), WordCount("𓀀𓀁", 2, 1)], "en")
-    assert [text.get_text() for text in figure.texts] == ["Not drawn: 1 word without glyphs; see the table."]
-    long = [WordCount(f"extraordinarilylongword{'abcdefghij'[n % 10]}{n}", 9, 1) for n in range(150)]
-    (said,) = [text.get_text() for text in draw_word_cloud(long, "en").texts]
-    assert re.fullmatch(r"Not drawn: \d+ words that do not fit; see the table\.", said)
-    (said,) = [text.get_text() for text in draw_word_cloud([WordCount("𓀀", 2, 1)], "zh").texts]
-    assert said == "no words (1 word without glyphs)"

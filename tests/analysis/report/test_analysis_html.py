@@ -11,7 +11,7 @@ from analysis_made import made_analysis
 
 from h2htalk.analysis.analyze import Analysis
 from h2htalk.analysis.measures.words import WordCount
-from h2htalk.analysis.report.figure_specs import ROWS_SHOWN, figure_specs
+from h2htalk.analysis.report.figure_specs import figure_specs
 from h2htalk.analysis.report.write_analysis import page_text
 from h2htalk.analysis.verb_nouns.pairs import VerbNounPair
 
@@ -68,23 +68,6 @@ def test_every_figure_stands_there_with_words_a_table_and_its_files(whole: Analy
         assert {f"figures/{spec.name}.{kind}" for kind in ("svg", "pdf", "png")} <= links
 
 
-def test_captions_need_no_chinese_font_and_repeat_no_mean_but_the_alternative_text_says_what_is_seen(
-    whole: Analysis, text: str
-) -> None:
-    captions = re.findall(r"<figcaption>(.*?)</figcaption>", text, re.DOTALL)
-    assert not re.search(r"[\u4e00-\u9fff]|\bmean\b", "".join(captions))
-    alt = {
-        spec.name: image["alt"] or "" for spec, image in zip(figure_specs(whole), Elements(text).of("img"), strict=True)
-    }
-    cells = whole.split.languages[0].coverage.cells
-    (_, complexity, _), most = max(cells.items(), key=lambda cell: cell[1])
-    assert f"{complexity}) {most}" in alt["coverage_en"]
-    assert "Most frequent: 泡 茶 1" in alt["pairs_zh_response"]
-    assert "mean" in alt["lengths_zh"]
-    language = {spec.name: spec.language for spec in figure_specs(whole)}  # of the words in its table
-    assert (language["compare_words_zh_response"], language["coverage_zh"]) == ("zh", "")
-
-
 def test_the_page_needs_nothing_but_itself(text: str) -> None:
     elements = Elements(text)
     assert {tag for tag, _ in elements.found} & {"script", "link", "iframe", "object", "form", "base"} == set()
@@ -117,11 +100,3 @@ def test_hostile_words_and_names_are_text() -> None:
     assert "<!--" not in text
     assert "{{ 7*7 }}" in text
     assert not set("\x00\u2028\u202e") & set(text)
-
-
-def test_long_tables_show_their_top_and_say_so() -> None:
-    words = [WordCount(f"word{n}", 999 - n, 1) for n in range(ROWS_SHOWN + 7)]
-    text = page(made_analysis(("en",), words=words))
-    assert f"Table ({ROWS_SHOWN} of {ROWS_SHOWN + 7} rows)" in text
-    assert f"word{ROWS_SHOWN - 1}<" in text
-    assert f"word{ROWS_SHOWN}<" not in text

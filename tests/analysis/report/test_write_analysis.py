@@ -14,7 +14,7 @@ from analysis_made import made_analysis
 from h2htalk.analysis.analyze import Analysis
 from h2htalk.analysis.report.write_analysis import replaced, require_output, write_analysis
 from h2htalk.data.run_folder import MADE_BY
-from h2htalk.errors import ConfigError, DataError, MissingExtraError
+from h2htalk.errors import ConfigError, DataError
 
 
 @pytest.fixture(scope="module")
@@ -89,15 +89,6 @@ def test_the_same_analysis_gives_the_same_bytes_in_any_number_of_processes(
     for path in folder.rglob("*"):
         if path.is_file():
             assert (tmp_path / path.relative_to(folder)).read_bytes() == path.read_bytes(), path.name
-
-
-def test_a_missing_library_is_known_before_the_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    require_output(tmp_path / "out")
-    monkeypatch.setattr(
-        "h2htalk.analysis.report.write_analysis.find_spec", lambda name: None if name == "wordcloud" else 1
-    )
-    with pytest.raises(MissingExtraError, match=r'pip install "h2htalk\[analysis\]"'):
-        require_output(tmp_path / "out")
 
 
 # --- An earlier analysis ----------------------------------------------------------------------------------------------

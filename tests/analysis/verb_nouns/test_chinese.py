@@ -14,7 +14,7 @@ from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
 from h2htalk.analysis.verb_nouns.chinese import bare_verb, chinese_pairs
-from h2htalk.analysis.verb_nouns.pairs import VerbNounPair, iter_pairs
+from h2htalk.analysis.verb_nouns.pairs import VerbNounPair
 
 TAGS = dict(zip("NVRADPMUX", ["NOUN", "VERB", "PRON", "ADJ", "ADV", "ADP", "NUM", "PART", "AUX"], strict=True))
 
@@ -127,8 +127,3 @@ def test_any_sequence_of_words_gives_pairs_made_of_the_text(words: Sequence[tupl
 def test_a_hundred_thousand_characters_without_a_mark_end_soon() -> None:
     long = Doc(Vocab(), words=["我", "喝", "茶"] * 33_000, pos=["PRON", "VERB", "NOUN"] * 33_000)
     assert VerbNounPair("喝", "茶") in chinese_pairs(long)
-
-
-@pytest.mark.parametrize("text", ["", "😀😀", "hello world", "  \n", "。。。"])
-def test_texts_without_chinese_give_nothing(text: str) -> None:
-    assert [*iter_pairs([text], "zh")] == []

@@ -8,13 +8,9 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from h2htalk.analysis.verb_nouns.pairs import (
     BUNDLED,
-    CHUNK_CHARACTERS,
-    CHUNK_PIECES,
     Chunk,
     PairCount,
     PairJob,
@@ -23,7 +19,6 @@ from h2htalk.analysis.verb_nouns.pairs import (
     choose_models,
     count_pairs,
     count_texts,
-    make_chunks,
     top_verbs,
 )
 from h2htalk.errors import ConfigError
@@ -68,26 +63,6 @@ def test_below_the_floor_the_tool_fails(
 def first_two_words(chunk: Chunk) -> Counter[VerbNounPair]:
     pairs = [VerbNounPair(*piece.split()[:2]) for piece in chunk.pieces if len(piece.split()) > 1]
     return Counter({pair: n * chunk.times for pair, n in Counter(pairs).items()})
-
-
-# --- What goes to a process at once -----------------------------------------------------------------------------
-
-
-@given(st.lists(st.sampled_from(["a b", "c d", "e", "f g h", "", "i j"]), max_size=30))
-def test_every_occurrence_of_a_text_is_in_one_chunk_once(texts: list[str]) -> None:
-    chunks = list(make_chunks([PairJob(tuple(texts), "en")]))
-    seen = Counter({piece: chunk.times for chunk in chunks for piece in chunk.pieces})
-    assert seen == Counter(text for text in texts if text)
-    assert sum(len(chunk.pieces) for chunk in chunks) == len(seen)
-
-
-def test_chunks_are_small_in_texts_and_in_characters() -> None:
-    many = tuple(f"text {n}" for n in range(5 * CHUNK_PIECES))
-    long = tuple(f"{n} {'word ' * 380}" for n in range(100))
-    chunks = list(make_chunks([PairJob(many, "en"), PairJob(long, "zh", "model")]))
-    assert [len(chunk.pieces) for chunk in chunks if chunk.job == 0] == [CHUNK_PIECES] * 5
-    assert all(sum(map(len, chunk.pieces)) < CHUNK_CHARACTERS + 2_000 for chunk in chunks)
-    assert {(chunk.job, chunk.language, chunk.model) for chunk in chunks} == {(0, "en", None), (1, "zh", "model")}
 
 
 # --- Counting ---------------------------------------------------------------------------------------------------
