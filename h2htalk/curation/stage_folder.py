@@ -101,8 +101,6 @@ def read_dialogue(record: Record) -> Dialogue | Rejected:
         return Rejected(str(record.get("id", "")), "unreadable", {"error": str(error)})
 
 
-# --- The folder ---
-
 KEPT, REJECTED, AUDIT, MARKS = "kept", "rejected", "audit", "parts"
 # Stored replies are found by their prompts, whatever the settings of the stage.
 PAID = (CALLS, "calls.lock")
@@ -145,9 +143,7 @@ class RecordCounts:
     @classmethod
     def total(cls, counts: Iterable[RecordCounts]) -> RecordCounts:
         """The sum."""
-        numbers: Counter[str] = Counter()
-        reasons: Counter[str] = Counter()
-        tags: Counter[str] = Counter()
+        numbers, reasons, tags = Counter[str](), Counter[str](), Counter[str]()
         for part in counts:
             numbers.update({name: value for name, value in asdict(part).items() if isinstance(value, int)})
             reasons.update(part.reasons)

@@ -32,9 +32,6 @@ _EMOTIONS = ("joy", "sadness", "loneliness", "anxiety", "anger", "calm")
 _NAME = re.compile(r"\w[\w.-]{0,59}")
 
 
-# --- Types ----------------------------------------------------------------------------------------------------------
-
-
 def resolve_path(path: str, folder: Path) -> Path:
     """Fill in the environment variables of a path; a relative path is relative to `folder`.
 
@@ -80,9 +77,6 @@ ModelName = Annotated[str, AfterValidator(_resolve_model)]
 SplitName = Annotated[str, AfterValidator(_resolve_split)]
 Dollars = Annotated[float, Field(ge=0, le=1_000_000)]
 Share = Annotated[float, Field(ge=0, le=1)]
-
-
-# --- Gather ---------------------------------------------------------------------------------------------------------
 
 
 def _unique(names: tuple[str, ...]) -> tuple[str, ...]:
@@ -155,8 +149,6 @@ class GatherSettings:
     simulate: SimulateSettings = field(default_factory=SimulateSettings)
     licence: str = "CC-BY-4.0"  # of the release; a source that it does not allow is refused before anything is read
 
-
-# --- The other stages -----------------------------------------------------------------------------------------------
 
 OperatorName = Literal["surrogate", "mask", "hash", "redact", "keep"]
 

@@ -66,13 +66,10 @@ class Release:
 def build_release(
     spec_path: str | Path, out: str | Path, *, allow: Sequence[str] = (), dry_run: bool = False
 ) -> Release:
-    """Build a release, unless a gate finds something.
+    """Build a release from its TOML file, unless a gate finds something; a dry run writes nothing.
 
-    Args:
-        spec_path: the TOML file of the release.
-        out: a new folder; `OUT.private` is made beside it for what must not be published.
-        allow: `GATE:ITEM=REASON` each, what is published although a gate about the companion's turns finds it.
-        dry_run: choose the items, run all gates, and write nothing.
+    `out`: a new folder; `OUT.private` is made beside it for what must not be published. `allow`: `GATE:ITEM=REASON`
+    each, what is published although a gate about the companion's turns finds it.
     """
     spec, out = read_release_spec(as_path(spec_path, "spec_path")), as_path(out, "out")
     allowed, leaving = gates.read_allowed(allow), [name for name in gates.GATES if name not in ("splits", "quotas")]
