@@ -13,90 +13,53 @@ def marked(language: str, *texts: str, allow: tuple[str, ...] = ()) -> list[list
     return [[text[s.start : s.end] for s in spans] for text, spans in zip(texts, data.spans, strict=True)]
 
 
+# What was said of Emily or Harry, and what is marked in each text; the second half survived once.
 @pytest.mark.parametrize(
     ("language", "texts", "expected"),
     [
-        (
-            "en",
-            ("so EMILY left", "my name is Emily Carter", "ask emily"),
-            [["EMILY"], ["Emily Carter"], ["emily"]],
-        ),
-        (
-            "en",
-            ("my friend Talia Brook", "a babbling brook", "then Brook cried"),
-            [["Talia Brook"], [], ["Brook"]],
-        ),
+        ("en", ("so EMILY left", "my name is Emily Carter", "ask emily"), [["EMILY"], ["Emily Carter"], ["emily"]]),
+        ("en", ("my friend Talia Brook", "a babbling brook", "then Brook cried"), [["Talia Brook"], [], ["Brook"]]),
         ("en", ("I am Anna", "savannah and annals"), [["Anna"], []]),
         ("zh", ("我叫李思琪", "思琪别哭", "叫李思琪就好"), [["李思琪"], ["思琪"], ["李思琪"]]),
         ("zh", ("我朋友叫张明天", "明天再说吧"), [["张明天"], []]),
-    ],
-)
-def test_a_name_is_marked_before_and_after(language: str, texts: tuple[str, ...], expected: list[list[str]]) -> None:
-    assert marked(language, *texts) == expected
-
-
-def test_a_name_that_is_a_word_is_meant_with_its_capital_inside_a_sentence() -> None:
-    said = marked("en", "my friend Grace Miller", "say grace. Grace under pressure", "then Grace left")
-    assert said[0] == ["Grace Miller"]
-    assert "grace" not in said[1]
-    assert said[2] == ["Grace"]
-
-
-def test_the_companions_name_and_figures_stay_where_a_person_shares_them() -> None:
-    said = marked("en", "my cousin Nora Smith called", "Nora: how are you?", allow=("Nora Vale", "Nora"))
-    assert said == [["Nora Smith"], []]
-    said = marked("en", "my friend Harry called", "I read Harry Potter", "Harry again")
-    assert said == [["Harry"], [], ["Harry"]]
-
-
-@pytest.mark.parametrize("unseen", ["\u2764\ufe0f", "\u00ad", "\u200b"])
-def test_a_name_that_ends_a_message_behind_an_unseen_character_broke_off_with_an_index_error(
-    unseen: str,
-) -> None:
-    said = marked("en", "I'm dating Emily Kowalczyk.", f"so {unseen} thanks Emily")
-    assert said[1] == ["Emily"]
-
-
-def test_a_figures_name_stayed_in_other_messages_though_a_private_person_bears_it() -> None:
-    said = marked("en", "my name is Harry Styles", "Hi Harry Styles!", "Harry, Taylor Swift is fine")
-    assert said == [["Harry Styles"], ["Harry Styles"], ["Harry"]]
-
-
-@pytest.mark.parametrize(
-    ("language", "first", "again", "expected"),
-    [
-        ("en", "My SSN is 536-22-8741.", "Is 536228741 right?", ["536228741"]),
+        ("zh", ("我妈妈叫文静", "一个文静的人"), [["文静"], []]),
+        # A name that is a word is meant with its capital inside a sentence.
+        ("en", ("my friend Grace Miller", "then Grace left", "I saw GRACE"), [["Grace Miller"], ["Grace"], ["GRACE"]]),
+        ("en", ("my friend Grace Miller", "I say grace"), [["Grace Miller"], []]),
+        ("en", ("my friend Harry called", "I read Harry Potter", "Harry again"), [["Harry"], [], ["Harry"]]),
+        # A figure's name stayed in other messages though a private person bears it.
+        ("en", ("my name is Harry Styles", "Hi Harry Styles!"), [["Harry Styles"], ["Harry Styles"]]),
+        ("en", ("my name is Harry Styles", "Harry, Taylor Swift is fine"), [["Harry Styles"], ["Harry"]]),
+        # A name that ends a message behind an unseen character broke off with an index error.
+        *(
+            ("en", ("I'm dating Emily Kowalczyk.", f"so {unseen} thanks Emily"), [["Emily Kowalczyk"], ["Emily"]])
+            for unseen in ("\u2764\ufe0f", "\u00ad", "\u200b")
+        ),
+        # In another format.
+        ("en", ("My SSN is 536-22-8741.", "Is 536228741 right?"), [["536-22-8741"], ["536228741"]]),
+        ("zh", ("我QQ是987654321", "9 8 7 6 5 4 3 2 1？"), [["987654321"], ["9 8 7 6 5 4 3 2 1"]]),
+        ("zh", ("我QQ是987654321", "九八七六五四三二一"), [["987654321"], ["九八七六五四三二一"]]),
+        *(
+            ("en", ("I'm dating Emily Kowalczyk.", f"{again} left"), [["Emily Kowalczyk"], [again]])
+            for again in ("KOWALCZYK", "kowalczyk", "Kowalczyk", "EmilyKowalczyk", "@emilykowalczyk", "emily.kowalczyk")
+        ),
+        ("en", ("I'm dating Emily Kowalczyk.", "the Kowalczyks"), [["Emily Kowalczyk"], ["Kowalczyk"]]),
         (
-            "zh",
-            "我QQ是987654321",
-            "9 8 7 6 5 4 3 2 1？九八七六五四三二一",
-            ["9 8 7 6 5 4 3 2 1", "九八七六五四三二一"],
+            "en",
+            ("I live at 22 Wexcombe Road, Bristol BS6 5AB", "Wexcombe Rd? bs65ab"),
+            [["22 Wexcombe Road, Bristol BS6 5AB"], ["Wexcombe Rd", "bs65ab"]],
         ),
     ],
 )
-def test_a_number_in_another_dress_survived(language: str, first: str, again: str, expected: list[str]) -> None:
-    assert marked(language, first, again)[1] == expected
+def test_a_value_is_marked_wherever_it_is_said(
+    language: str, texts: tuple[str, ...], expected: list[list[str]]
+) -> None:
+    assert marked(language, *texts) == expected
 
 
-def test_a_surname_survived_in_capitals_in_small_letters_and_at_a_sentence_start() -> None:
-    said = marked("en", "I'm dating Emily Kowalczyk.", "KOWALCZYK, kowalczyk. Kowalczyk left. the Kowalczyks")
-    assert said[1] == ["KOWALCZYK", "kowalczyk", "Kowalczyk", "Kowalczyk"]
-    said = marked("en", "my friend Grace Miller", "I saw GRACE today. say grace")
-    assert said[1] == ["GRACE"]
-
-
-def test_a_full_name_survived_where_it_was_written_in_one_word() -> None:
-    said = marked("en", "I'm dating Emily Kowalczyk.", "EmilyKowalczyk, @emilykowalczyk, emily.kowalczyk")
-    assert said[1] == ["EmilyKowalczyk", "@emilykowalczyk", "emily.kowalczyk"]
-
-
-def test_a_part_of_an_address_survived() -> None:
-    said = marked("en", "I live at 22 Wexcombe Road, Bristol BS6 5AB", "Wexcombe Rd? bs65ab")
-    assert said[1] == ["Wexcombe Rd", "bs65ab"]
-
-
-def test_a_chinese_name_that_is_a_word_spoiled_innocent_text() -> None:
-    assert marked("zh", "我妈妈叫周末", "周末愉快")[1] == []
+def test_the_companions_name_stays_where_a_person_shares_it() -> None:
+    said = marked("en", "my cousin Nora Smith called", "Nora: how are you?", allow=("Nora Vale", "Nora"))
+    assert said == [["Nora Smith"], []]
 
 
 def test_the_leak_check_was_blind_to_other_dresses_and_is_not_to_names_that_stay() -> None:
@@ -118,22 +81,13 @@ def stays(text: str, language: str, *names: str) -> list[tuple[str, str]]:
     ("language", "text", "names", "expected"),
     [
         ("en", "Nora Vale, are you there, nora?", (), [("Nora Vale", "companion")]),
-        (
-            "en",
-            "Talia, are you there? talia!",
-            ("Talia Brook", "Talia"),
-            [("Talia", "companion"), ("talia", "companion")],
-        ),
+        ("en", "Talia, hi! talia!", ("Talia Brook", "Talia"), [("Talia", "companion"), ("talia", "companion")]),
         ("en", "my boss Talia Smith called. Talia I miss you", ("Talia",), [("Talia", "companion")]),
         ("en", "Like Hermione or Frodo", (), [("Hermione", "figure"), ("Frodo", "figure")]),
         ("en", "Hermiones", (), []),
         ("en", "my name is Hermione", (), []),
-        (
-            "zh",
-            "苏晚你好，读了《张伟的信》，喜欢林黛玉",
-            (),
-            [("苏晚", "companion"), ("《张伟的信》", "title"), ("林黛玉", "figure")],
-        ),
+        ("zh", "苏晚你好，读了《张伟的信》", (), [("苏晚", "companion"), ("《张伟的信》", "title")]),
+        ("zh", "喜欢林黛玉", (), [("林黛玉", "figure")]),
         ("zh", "我叫孙悟空", (), []),
     ],
 )
