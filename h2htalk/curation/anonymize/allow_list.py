@@ -28,12 +28,8 @@ _LIKELY = 0.7
 
 def is_whole_word(text: str, start: int, end: int) -> bool:
     """Whether what stands at `start` to `end` is no part of a Latin word or number; Han characters part words."""
-    return not (_in_one_word(text[start - 1 : start], text[start]) or _in_one_word(text[end - 1], text[end : end + 1]))
-
-
-def _in_one_word(*chars: str) -> bool:
-    """Whether neighbours are Latin letters or digits."""
-    return all(char.isalnum() and ord(char) < 0x250 for char in chars)
+    edges = ((text[start - 1 : start], text[start]), (text[end - 1], text[end : end + 1]))
+    return not any(all(char.isalnum() and ord(char) < 0x250 for char in edge) for edge in edges)
 
 
 def _index(names: Iterable[str]) -> PhraseIndex[str]:
@@ -79,18 +75,19 @@ def addressed_personas(texts: Iterable[str]) -> list[str]:
 
 
 def find_allowed(text: str, language: str, companions: Sequence[str] = ()) -> list[Span]:
-    """What stays in a text, in order, with its type (`COMPANION`, `FIGURE` or `TITLE`); none overlap.
+    """What stays in a text, normalised one character to one, in order, with its type; none overlap.
 
-    Args:
-        text: normalised one character to one character.
-        language: `en` or `zh`.
-        companions: names, each as it is (`companion_names` adds first words); bundled personas stay by their full
-            names.
+    `companions` are names, each as it is (`companion_names` adds first words); bundled personas stay by their full
+    names.
     """
     lowered = to_lower(text)
     found = [Span(*m.span(), TITLE, 1.0) for m in (_RE["title"].finditer(text) if "《" in text else ())]
     for start, end, _ in _companions(tuple(companions)).find(lowered):
-        if not _name_continues(text, start, end) and _inside_han_name(text, start, end) is None:
+        # The companion is "Nora", and "Nora Smith" is somebody else.
+        single = " " not in text[start:end] and text[start].isascii()
+        following = _RE["following"].match(text, end) if single else None
+        continues = following is not None and to_lower(following[1]) not in words().words
+        if not continues and _inside_han_name(text, start, end) is None:
             found.append(Span(start, end, COMPANION, 1.0))
     for start, end, _ in _figures(language).find(lowered):
         own = _RE["speakers_own"].search(lowered, max(start - 16, 0), start)
@@ -108,14 +105,6 @@ def longer_names(text: str, companions: Sequence[str] = ()) -> list[Span]:
     """Persons whose Chinese names hold a companion's. Arguments as in `find_allowed`."""
     places = _companions(tuple(companions)).find(to_lower(text))
     return [span for start, end, _ in places if (span := _inside_han_name(text, start, end)) is not None]
-
-
-def _name_continues(text: str, start: int, end: int) -> bool:
-    """Whether a word follows that makes it somebody else's: the companion is "Nora", and "Nora Smith" is not."""
-    if " " in text[start:end] or not text[start].isascii():
-        return False
-    following = _RE["following"].match(text, end)
-    return following is not None and to_lower(following[1]) not in words().words
 
 
 def _inside_han_name(text: str, start: int, end: int) -> Span | None:
