@@ -222,8 +222,8 @@ def write_parquet(
     """Stream records with equal keys, at least one, to a Parquet file that appears only when it is complete.
 
     `json_columns` are keys whose objects or lists are stored as JSON text, which `read_parquet` parses; `schema` is a
-    `pyarrow.Schema`, or None to infer it from the first rows. Raises DataError for no record, and for half a character
-    (a lone surrogate) outside `json_columns`.
+    `pyarrow.Schema`, or None to infer it from all rows, which are then one group. Raises DataError for no record, and
+    for half a character (a lone surrogate) outside `json_columns`.
     """
     import pyarrow.parquet as pq
 
@@ -232,7 +232,7 @@ def write_parquet(
         # Opened here: pyarrow takes no path that is not UTF-8.
         with replacing(path) as temporary, temporary.open("wb") as file, contextlib.ExitStack() as stack:
             writer = None
-            while batch := list(islice(rows, ROWS_A_GROUP)):
+            while batch := list(islice(rows, None if schema is None else ROWS_A_GROUP)):
                 lines = [dict(row) | {key: json_line(row[key])[:-1] for key in json_columns} for row in batch]
                 table = _table(lines, schema)
                 if writer is None:

@@ -112,13 +112,12 @@ def test_a_wrong_line_is_named(raw: dict[str, Any], message: str) -> None:
 
 
 ROWS = [
-    {"id": f"r{i}", "value": None if i % 3 == 2 else i / 7, "tags": {"n": i, "list": ["你好", None]}} for i in range(25)
+    {"id": f"r{i}", "value": None if i % 3 == 0 else i / 7, "tags": {"n": i, "list": ["你好", None]}} for i in range(25)
 ]
 
 
-@pytest.mark.parametrize("batch_size", [1, 10, 2048])
-def test_parquet_rows_come_back(tmp_path: Path, batch_size: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("h2htalk.data.responses.ROWS_A_GROUP", batch_size)
+def test_parquet_rows_come_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("h2htalk.data.responses.ROWS_A_GROUP", 1)  # a value of a column may first come after a group
     path = tmp_path / "x.parquet"
     assert write_parquet(path, iter(ROWS), json_columns=["tags"]) == 25
     stream = list(read_parquet(path))
