@@ -22,7 +22,7 @@ from h2htalk.chat.engines import parse_model
 from h2htalk.chat.prices import add, dollars_text, load_prices
 from h2htalk.chat.store.model_calls import CallSettings, check_model
 from h2htalk.curation import stages as stage_table
-from h2htalk.curation.compose.extraction import MOST_DRAFTS
+from h2htalk.curation.compose.drafts import MOST_DRAFTS
 from h2htalk.curation.erase import finish_erasure
 from h2htalk.curation.gather.source_files import plan_source
 from h2htalk.curation.gather.stage import update_sources

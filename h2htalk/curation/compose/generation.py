@@ -18,8 +18,15 @@ from h2htalk.chat.protocol import Message, Reply, Request
 from h2htalk.chat.response_schema import ResponseSchema
 from h2htalk.chat.store.model_calls import sampling_of
 from h2htalk.curation.candidates import MODEL
-from h2htalk.curation.compose.drafts import Draft, RefusedDraft, broken_rules, random_bytes, scenario_of
-from h2htalk.curation.compose.extraction import chat_draft, history
+from h2htalk.curation.compose.drafts import (
+    Draft,
+    RefusedDraft,
+    broken_rules,
+    chat_draft,
+    history,
+    random_bytes,
+    scenario_of,
+)
 from h2htalk.curation.compose.tagging import WORDS, tags_of
 from h2htalk.curation.prompts import Prompts, json_lines
 from h2htalk.data.languages import find_language

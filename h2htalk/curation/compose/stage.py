@@ -1,7 +1,7 @@
 """Compose: make candidate scenarios of the eleven subtasks, with their references, from dialogues.
 
 Scenarios are extracted from a dialogue: its history up to a user's turn, with the reply in the dialogue where that
-keeps the contract (`extraction`). A small model (`Engine.small`) writes references for these. With another model, a
+keeps the contract (`drafts`). A small model (`Engine.small`) writes references for these. With another model, a
 call for each dialogue proposes further scenarios, and as many references as the settings say are written for each
 (`generation`). Whatever breaks a rule is left out and counted: a scenario without any reference as a rejection, one of
 several references as a tag of its candidate.
@@ -19,15 +19,17 @@ from h2htalk.chat.engines import model_identity, parse_model
 from h2htalk.chat.store.model_calls import CallSettings, ModelCalls, Replies
 from h2htalk.curation.candidates import MODEL, Candidate, Reference
 from h2htalk.curation.compose.drafts import (
+    EXTRACTABLE,
     Draft,
+    Extracted,
     References,
     RefusedDraft,
     add_draft,
+    extract,
     random_bytes,
     scenario_of,
     screen,
 )
-from h2htalk.curation.compose.extraction import EXTRACTABLE, Extracted, extract
 from h2htalk.curation.compose.generation import TEMPLATES, Composer, format_failure, read_proposals
 from h2htalk.curation.prompts import Prompts, fingerprint
 from h2htalk.curation.run import RuleFactory, StageRun

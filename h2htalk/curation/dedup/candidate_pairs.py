@@ -38,12 +38,10 @@ _TEXT, _SHARED = 28, 8  # bits of a pair's code: first text, second text, values
 class MappedDialogues:
     """All mapped dialogues without items of splits. Each takes some 70 bytes of memory, and its texts in a file.
 
-    Attributes:
-        contaminated: the evidence of each dialogue with an item of a split, by id.
-        owner: (texts,) a dialogue of each distinct text; one stands for all, as dialogues that share a text are pairs
-            by their equal sides, or it is too short.
-        kinds: (texts,) texts of one kind are compared.
-        values: (texts, 128), 8 bits of each value of their signatures, or the file with them.
+    `contaminated` is the evidence of each dialogue with an item of a split, by id. Of each distinct text there are its
+    `owner`, one dialogue that stands for all (others that share it are pairs by their equal sides, or it is too short),
+    its kind (`kinds`; texts of one kind are compared), and `values` (texts, 128), 8 bits of each value of its
+    signature, or the file with them.
     """
 
     def __init__(self, parts: Iterable[Mapping[str, Any]], folder: Path | None = None) -> None:
@@ -114,12 +112,8 @@ class MappedDialogues:
 def find_pairs(mapped: MappedDialogues, processes: int = 1) -> Pairs:
     """The pairs of dialogues that may be duplicates: equal on a side, or with similar signatures.
 
-    Args:
-        mapped: with its signatures in a file, if there are several processes.
-        processes: in which bands are read.
-
-    Returns:
-        (first, second), numbers of dialogues, `first < second`, each pair once, ascending.
+    Two arrays of numbers of dialogues, `first < second`, each pair once, ascending. `processes` read the bands, for
+    which `mapped` needs its signatures in a file.
     """
     jobs = [(band, mapped.kinds, mapped.values) for band in range(BANDS)]
     # The pairs of all bands, each once: for each text at least the 32 that share most values.
@@ -149,11 +143,7 @@ def band_pairs(band: int, kinds: NDArray[np.uint8], values: NDArray[np.uint8] | 
 
     Where too many texts share a band, only those that share the next value too are compared, and so on, as in LSH
     Forest (Bawa, Condie and Ganesan 2005): a common phrase makes no pairs, for a thousand texts and for a million.
-
-    Args:
-        band: its number.
-        kinds: (texts,) the kind of each text.
-        values: (texts, 128), 8 bits of each value of a signature, or the file with them.
+    `kinds` and `values` are those of `MappedDialogues`.
     """
     table = np.load(values, mmap_mode="r") if isinstance(values, Path) else values
     # A small set can afford to compare larger groups.

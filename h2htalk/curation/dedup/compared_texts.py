@@ -77,11 +77,7 @@ def similarity(a: str, b: str, least: float = 0.0) -> float:
     """The unedited share of two texts: 1 - Levenshtein distance / length of the longer text, 0 to 1.
 
     Of texts over 20,000 characters the first 20,000 are compared, and the similarity is at most the share of their
-    lengths.
-
-    Args:
-        a, b: the texts.
-        least: a lower similarity may be returned as 0.0, which takes less time.
+    lengths. One below `least` may be returned as 0.0, which takes less time.
     """
     if a == b:
         return 1.0

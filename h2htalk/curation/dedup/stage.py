@@ -41,11 +41,7 @@ REPLIES = "replies.jsonl"
 
 
 def make_stage(spec: CurateSpec, workspace: Workspace, key: bytes) -> StageRun:
-    """The stage as a specification sets it; `key` is not used.
-
-    Raises:
-        ConfigError, DataError: a split of `dedup.contamination_splits` is missing or damaged.
-    """
+    """The stage as a specification sets it; `key` is not used. Raises ConfigError or DataError for a missing split."""
     settings = spec.section(DedupSettings)
     # By the splits' own names, so that no path of this machine is in a record.
     splits = [load_split(name) for name in settings.contamination_splits]
@@ -139,11 +135,6 @@ def find_removals(mapped: MappedDialogues, pairs: Pairs, threshold: float) -> li
 
     The best dialogue of a cluster stays (`quality`), and its duplicates in the cluster are removed. The others of the
     cluster have a best one of their own, and so on. Every choice is by quality or content, none by the order of rows.
-
-    Args:
-        mapped: all dialogues.
-        pairs: dialogues that may be duplicates.
-        threshold: the similarity (0 to 1) of duplicates, see `match`.
     """
     removals = [Removal(name, "contaminated", evidence) for name, evidence in mapped.contaminated.items()]
     links: dict[int, dict[int, Match]] = {}
@@ -183,16 +174,8 @@ def fold(removals: Sequence[Removal], records: Iterable[Record], threshold: floa
 
     The replies of the others become its `metadata.alternatives`, further references for `compose`. A reply is left out,
     and its dialogue stays a `duplicate`, where it is similar to a reply that the dialogue has, where safety decided
-    differently, or where no licence covers all replies together.
-
-    Args:
-        removals: the removed dialogues; those removed for equal inputs may be folded.
-        records: all dialogues.
-        threshold: the similarity (0 to 1) of duplicate replies.
-        path: the file: `id` of the dialogue, its new `licence`, its `alternatives`, the best first.
-
-    Returns:
-        The removals in their order, folded ones with that reason.
+    differently, or where no licence covers all replies together. Lines of `path` hold `id`, the dialogue's new
+    `licence`, and its `alternatives`, the best first. Returns the removals in order, folded ones with that reason.
     """
     equal = [one for one in removals if one.reason == "duplicate" and one.evidence["on"] == "inputs"]
     kept_of = {one.id: str(one.evidence["of"]) for one in equal}

@@ -28,12 +28,7 @@ from pydantic import Field, StringConstraints
 
 from h2htalk.data import files
 from h2htalk.data.case import STUDIES, Case
-from h2htalk.data.erasure.folder_kinds import (
-    ErasableFolder,
-    Record,
-    remove_for_good,
-    require_erased,
-)
+from h2htalk.data.erasure.folder_kinds import ErasableFolder, Record, remove_for_good, require_erased
 from h2htalk.data.languages import LANGUAGES
 from h2htalk.data.records import read_record, strict_record
 from h2htalk.data.responses import read_parquet, write_parquet

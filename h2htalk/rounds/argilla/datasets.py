@@ -304,11 +304,7 @@ def require_free(client: ArgillaClient, content: RoundContent, datasets: Workspa
 
 
 def ensure_dataset(
-    client: ArgillaClient,
-    content: RoundContent,
-    planned: RoundDataset,
-    workspace_id: str,
-    datasets: WorkspaceDatasets,
+    client: ArgillaClient, content: RoundContent, planned: RoundDataset, workspace_id: str, datasets: WorkspaceDatasets
 ) -> dict[str, Any]:
     """Return a published dataset of the round; create it if necessary, and replace what an interruption left.
 

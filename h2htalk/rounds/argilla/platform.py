@@ -114,11 +114,7 @@ class ArgillaPlatform:
         accounts = read_accounts(client, state, ids.values())
         discards = AdvanceDiscards(state.folder.private / DISCARDS)
         read, answered = read_responses(
-            state,
-            responses,
-            annotators=accounts.annotators(state),
-            names=accounts.names,
-            discarded=discards.all(),
+            state, responses, annotators=accounts.annotators(state), names=accounts.names, discarded=discards.all()
         )
         discards.change(remove=answered)
         notes = (*found.notes, *describe_accounts(client, state, accounts), *read.notes)

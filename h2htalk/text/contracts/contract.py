@@ -97,11 +97,7 @@ def check(
 
 
 def check_scenario(
-    text: str,
-    scenario: Scenario,
-    persona_names: Sequence[str],
-    prompt: str | None = None,
-    persona_text: str = "",
+    text: str, scenario: Scenario, persona_names: Sequence[str], prompt: str | None = None, persona_text: str = ""
 ) -> tuple[Violation, ...]:
     """`check` with what the scenario knows; its inputs and `persona_text` may be repeated from the prompt."""
     inputs = "" if prompt is None and not persona_text else inputs_of(scenario)

@@ -117,14 +117,10 @@ _MARKERS = (
     _marker("写;润色", r"^(?:改写|重写|润色)(?:后|结果|记忆|后的记忆|版本|如下)?\s*[:：]"),
     _marker("原意;字;人称", r"[(（][^）)]{0,40}(?:保持原意|第一人称|\d+\s*个?汉?字)[^）)]{0,40}[）)]"),
     _marker(
-        "根据;按照",
-        r"(?:根据|按照)(?:您|你)?(?:所?提供的|给出的|上述|以上)(?:角色|人物|人设|设定|记忆|对话|要求|提示)",
+        "根据;按照", r"(?:根据|按照)(?:您|你)?(?:所?提供的|给出的|上述|以上)(?:角色|人物|人设|设定|记忆|对话|要求|提示)"
     ),
     _marker("系统提示;输出格式", r"系统提示词?[:：里中]|系统提示词|输出格式"),
-    _marker(
-        "：;:",
-        r"\A\s*(?:用户|助手|系统|伴侣|回复|输出|assistant|user|system|companion|output|response)\s*[:：]",
-    ),
+    _marker("：;:", r"\A\s*(?:用户|助手|系统|伴侣|回复|输出|assistant|user|system|companion|output|response)\s*[:：]"),
     _marker(
         "character;persona;role",
         r"(?:\bnot|n['’]t) (?:match|fit|comply with|conform to|align with|consistent with|in line with) "

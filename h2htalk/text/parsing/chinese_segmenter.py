@@ -93,9 +93,7 @@ class WordClassLexicon:
         number = {name: at for at, name in enumerate(names)}
         hashes = sorted(entries)
         return cls(
-            np.array(hashes, dtype=np.uint32),
-            np.array([number[entries[h]] for h in hashes], dtype=np.uint8),
-            names,
+            np.array(hashes, dtype=np.uint32), np.array([number[entries[h]] for h in hashes], dtype=np.uint8), names
         )
 
     def save(self, path: Path) -> None:
@@ -222,11 +220,7 @@ def features(codes: Codes, lexicon: WordClassLexicon) -> NDArray[np.int64]:
         (found.start_classes, found.starts, none),
         (found.end_classes, found.ends, none),
         (found.start_classes, found.end_classes, lengths),
-        (
-            np.append(none[:1], found.end_classes[:-1]),
-            found.start_classes,
-            before * np.uint64(8) + found.starts,
-        ),
+        (np.append(none[:1], found.end_classes[:-1]), found.start_classes, before * np.uint64(8) + found.starts),
         (found.end_classes, np.append(found.start_classes[1:], none[:1]), found.ends * np.uint64(8) + after),
     )
     return np.stack([_row(number, *values) for number, values in enumerate(templates)], axis=1)

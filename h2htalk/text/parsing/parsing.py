@@ -40,10 +40,7 @@ _UNUSED: dict[Task, tuple[str, ...]] = {
 _NEEDED: dict[Task, str] = {"parser": "parser", "names": "ner"}
 # Cut after a mark that ends a sentence, else after a comma or a space. A run of full stops is tried from its first
 # one alone, and parts that follow each other share no character: the time is linear for any line.
-_CUTS = (
-    re.compile(r"[。！？；!?;…]+[”’」』\"']*\s*|(?<![.])[.]+[\"']*\s+"),
-    re.compile(r"[，,、：:\s]+"),
-)
+_CUTS = (re.compile(r"[。！？；!?;…]+[”’」』\"']*\s*|(?<![.])[.]+[\"']*\s+"), re.compile(r"[，,、：:\s]+"))
 _SPACE = re.compile(r"\s*")
 # Labels of names: of spaCy's official models, and of others.
 _LABELS: dict[str, Label] = {

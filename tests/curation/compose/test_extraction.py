@@ -9,7 +9,7 @@ from compose_made import talk
 from hypothesis import given
 from hypothesis import strategies as st
 
-from h2htalk.curation.compose.extraction import MOST_CHARACTERS, MOST_DRAFTS, MOST_TURNS, answered, extract, history
+from h2htalk.curation.compose.drafts import MOST_CHARACTERS, MOST_DRAFTS, MOST_TURNS, answered, extract, history
 from h2htalk.curation.compose.tagging import count_emotions, tags_of
 from h2htalk.data.languages import Language
 from h2htalk.data.scenario import Dialogue, Turn, bundled_personas

@@ -21,10 +21,7 @@ _RE, _ADDRESS, _PART = map(patterns, ("recognizer", "addresses", "address_parts"
 # Stands where something was found before or must not be read. No letter, so that nothing runs over it.
 MASK = "\u25a1"
 # At most 1,000 characters are read at once, cut where sentences or clauses end, else anywhere.
-_STRETCH = re.compile(
-    r".{1,1000}\Z|.{501,1000}(?<=[\n。！？!?；;])|.{501,1000}(?<=[，,、 ])|.{1000}",
-    re.DOTALL,
-)
+_STRETCH = re.compile(r".{1,1000}\Z|.{501,1000}(?<=[\n。！？!?；;])|.{501,1000}(?<=[，,、 ])|.{1000}", re.DOTALL)
 _HAN, _NAMING = re.compile("[\u4e00-\u9fff]+"), re.compile(r"[^\W_]+")
 
 

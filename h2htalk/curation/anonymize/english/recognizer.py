@@ -9,16 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from h2htalk.curation.anonymize.english.persons import (
-    COMMON,
-    LOWER,
-    Tokens,
-    find_persons,
-    folded,
-    hint,
-    is_word,
-    words,
-)
+from h2htalk.curation.anonymize.english.persons import COMMON, LOWER, Tokens, find_persons, folded, hint, is_word, words
 from h2htalk.curation.anonymize.spans import Span
 from h2htalk.text.language_data import compile_patterns, read_data
 
