@@ -1,4 +1,4 @@
-"""`tools/check_bundled.py`: the bundled splits keep every rule, and each rule is broken on a copy."""
+"""`tools/check_bundled.py`: the bundled splits keep every rule, and rules are broken on a copy."""
 
 from __future__ import annotations
 
@@ -60,48 +60,28 @@ def edit(file: str, change: Callable[[Records], object]) -> Edit:
     return run
 
 
-def replace_text(file: str, old: str, new: str) -> Edit:
-    def run(folder: Path) -> None:
-        text = (folder / file).read_text(encoding="utf-8")
-        assert old in text
-        (folder / file).write_text(text.replace(old, new), encoding="utf-8")
-
-    return run
-
-
-def turn(records: Records, number: int = 0) -> dict[str, Any]:
-    """The first turn of a case."""
-    found: dict[str, Any] = records[number]["sessions"][0]["turns"][0]
-    return found
-
-
 def openings(records: Records) -> None:
     for one in records[:5]:
         one["inputs"]["history"][-1]["content"] = "Guess what happened: " + one["inputs"]["history"][-1]["content"]
 
 
-def same_opening(records: Records) -> None:
-    for number in range(4):
-        one = turn(records, number)
-        one["reference"] = "Well now, then, " + one["reference"]
-
-
 CHAT, FIRST, ARCS = "mini/en-dialogue-recollection.jsonl", "mini@1/en-itinerary.jsonl", "arcs/en.jsonl"
 RISK, NEEDS = "high_risk/en-high_risk.jsonl", "instructions/en-ambiguous.jsonl"
 # What was broken, where, the rule that says so, and a part of what it says.
-CONTRACTS, INPUTS, REFERENCES = "records, ids, personas, contracts of references", "inputs: ", "references: "
-ALIKE, OPENINGS = "highest similarity in a subtask", "most openings alike in a subtask"
+ALIKE, OPENINGS = "inputs: highest similarity in a subtask", "inputs: most openings alike in a subtask"
+CONTRACTS = "records, ids, personas, contracts of references"
 SAID = "As Rumi said, the wound is where the light comes in, ok?"
 UNTRAPPED = edit(ARCS, lambda rows: [fact.update(kind="stated") for fact in rows[0]["facts"] if fact["kind"] == "trap"])
 BROKEN: list[tuple[Edit, str, str]] = [
-    (edit(CHAT, lambda rows: rows[1].update(inputs=rows[0]["inputs"])), INPUTS + ALIKE, "1.00"),
-    (edit(NEEDS, lambda rows: turn(rows, 7).update(reference=turn(rows, 6)["reference"])), REFERENCES + ALIKE, "1.00"),
-    (edit(CHAT, openings), INPUTS + OPENINGS, "'guess what happened'"),
-    (edit(NEEDS, same_opening), REFERENCES + OPENINGS, "'well now then'"),
-    (edit(NEEDS, lambda rows: turn(rows).update(user=SAID)), "quotations of a named author", "Rumi"),
+    (edit(CHAT, lambda rows: rows[1].update(inputs=rows[0]["inputs"])), ALIKE, "1.00"),
+    (edit(CHAT, openings), OPENINGS, "'guess what happened'"),
+    (
+        edit(NEEDS, lambda rows: rows[0]["sessions"][0]["turns"][0].update(user=SAID)),
+        "quotations of a named author",
+        "Rumi",
+    ),
     (edit(RISK, lambda rows: rows[0]["points"][0].update(aspect="other")), "points", "has no aspect"),
     (edit("high_risk/en-look_alike.jsonl", lambda rows: rows.pop()), "look_alike en: spread", "cases is 32"),
-    (replace_text("arcs/CARD.md", "Canary", "Bird"), "cards, canaries, licences, errata", "CARD.md"),
     (edit(CHAT, lambda rows: rows.pop()), "mini: spread", "least in a cell is 15"),
     (edit(NEEDS, lambda rows: rows.pop()), "instructions en: spread", "families with four degrees"),
     (UNTRAPPED, "arcs en: spread", "fewest trap is 0"),
@@ -119,11 +99,3 @@ def test_each_rule_is_broken_on_a_copy(tmp_path: Path, edits: list[tuple[Edit, s
     broken = {one.name: one.broken for one in check_bundled.check(folder, fast=True) if one.broken}
     missed = [rule for _, rule, part in edits if not any(part in text for text in broken.get(rule, ()))]
     assert missed == [], broken
-
-
-@pytest.mark.slow
-def test_personal_data_break_the_gates(tmp_path: Path) -> None:
-    shutil.copytree(BUNDLED_FOLDER / "arcs", tmp_path / "arcs")
-    said = "My number is +44 7911 123456, write to me."
-    edit("arcs/en.jsonl", lambda rows: turn(rows).update(user=said))(tmp_path)
-    assert any("personal_data" in text for text in check_bundled._gates(tmp_path / "arcs").broken)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import os
 
 import pytest
 
@@ -66,16 +65,3 @@ def test_money_is_asked_for_at_each_drawing_and_shown_where_there_is_any(clock: 
         line.advance()
     drawn = ["generate  1/4   25%  3.8/min  0:48 left", "generate  1/4   25%  3.8/min  0.0123 US dollars"]
     assert stream.getvalue().splitlines() == drawn
-
-
-def test_a_line_never_wraps_on_a_terminal(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Drawing it anew would leave its start."""
-    monkeypatch.setattr(os, "get_terminal_size", lambda _: os.terminal_size((40, 24)))
-    monkeypatch.setattr(Terminal, "fileno", lambda _: 2)
-    stream, spent = Terminal(), "12.3456 (+ 0.0123 possibly) US dollars of many more dollars"
-    with Progress("generate", 4650, stream, lambda: spent) as line:
-        clock.now += 1
-        line.advance()
-        drawn = stream.getvalue().removeprefix("\r\x1b[K")
-        assert (len(drawn), drawn[-1]) == (39, "…")
-    assert stream.getvalue().endswith(f"{spent}\n")  # the last one may wrap: it stays

@@ -16,9 +16,7 @@ from h2htalk.rounds.lifecycle import open_round, round_status
 from h2htalk.rounds.questions import SKIPPED
 from h2htalk.rounds.round_folder import RoundFolder
 from h2htalk.rounds.settings import Care, RoundSpec
-from h2htalk.rounds.texts.interface import interface_text
 from h2htalk.text.escaping import printable
-from h2htalk.text.help_lines import help_rows
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, FrameLocator, Locator, Page
@@ -170,25 +168,6 @@ def datasets(stack: Stack) -> dict[str, str]:
     reply = httpx.get(f"{stack.url}/api/v1/me/datasets", headers={"X-Argilla-Api-Key": OWNER_KEY}, timeout=30)
     names = {one["name"]: one["id"] for one in reply.raise_for_status().json()["items"]}
     return {language: names[f"page-set1-{language}-01"] for language in ("en", "zh")}
-
-
-def test_display_of_items(reader: Reader, stack: Stack) -> None:
-    ids = datasets(stack)
-    reader.open(ids["en"])
-    reader.go_to("tomatoes")
-    expect(reader.frame.locator(".turn")).to_have_count(3)
-    expect(reader.frame.locator(".passage h2").first).to_have_text("What the companion remembers")
-    expect(reader.frame.locator(".proposed p")).to_contain_text("peace by bribery")
-    reader.open(ids["zh"])
-    expect(reader.frame.locator(".turn.by-user p").first).to_contain_text("面馆")
-    expect(reader.frame.locator(".proposed h2")).to_have_text(interface_text("proposed_reply", "zh"))
-
-
-def test_help_lines_are_in_the_guidelines(reader: Reader, stack: Stack) -> None:
-    reader.open(datasets(stack)["en"])
-    reader.page.get_by_text("Guidelines").first.click()
-    country = help_rows("en")[0].partition(":")[0]
-    expect(reader.page.locator(".markdown-render").get_by_text(country).first).to_be_visible(timeout=10_000)
 
 
 def test_nothing_is_cut_off(reader: Reader, stack: Stack) -> None:

@@ -36,14 +36,14 @@ HOSTILE = [
 class Watched:
     """A page and everything it did that a report must not do."""
 
-    def __init__(self, browser: Browser, path: Path, fragment: str = "") -> None:
+    def __init__(self, browser: Browser, path: Path) -> None:
         self.page: Page = browser.new_page(viewport={"width": 1280, "height": 900})
         self.alarms: list[str] = []
         self.page.on("dialog", lambda dialog: (self.alarms.append(f"dialog {dialog.message}"), dialog.dismiss()))
         self.page.on("pageerror", lambda error: self.alarms.append(f"error {error}"))
         self.page.on("console", lambda message: self.alarms.append(f"console {message.text}"))
         self.page.on("request", lambda request: self._note_request(request.url))
-        self.page.goto(path.as_uri() + fragment)
+        self.page.goto(path.as_uri())
         self.page.wait_for_selector("#item-table tbody tr")
 
     def _note_request(self, url: str) -> None:
@@ -153,17 +153,6 @@ def test_filters_narrow_the_list_and_clear_again(opened: Watched) -> None:
     page.fill("#filter-text", "ANSWER number 42")
     expect(page.locator("#count")).to_have_text("1 of 60 items")
     assert opened.ids() == [mini_scenarios(60)[42].id]
-
-
-@pytest.mark.parametrize("fragment", ["#item=%E0", "#item=none"])
-def test_an_address_of_no_item_opens_the_page(browser: Browser, tmp_path: Path, fragment: str) -> None:
-    """`%E0` is no encoded text: decoding it threw, and the page stopped there."""
-    write_page(tmp_path / "report.html", made_summary(), varied_items())
-    watched = Watched(browser, tmp_path / "report.html", fragment)
-    assert watched.page.locator(".detail").count() == 0
-    assert len(watched.ids()) == 50
-    assert watched.alarms == []
-    watched.page.close()
 
 
 def test_the_paper_size_is_usable(browser: Browser, tmp_path: Path) -> None:
