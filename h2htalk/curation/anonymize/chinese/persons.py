@@ -323,6 +323,8 @@ def _is_word(text: str, segment: Segment) -> bool:
         return False
     if shape in ("full", "given") and segment.cue < STRONG and word in sections("cedict")["words"]:
         return True
+    if _weakly_placed(shape, segment.cue, right, long=len(word) > 2 and listed_characters(word)):
+        return True
     if usual(word, 5 if tags().get(word, "nr") not in _NAME_TAGS else _EVERYDAY):
         # The dictionary calls many words names; behind "my sister" a name may be a rarer word.
         family = surnames().get(word[0], -99.0) > _FREQUENT_SURNAME or word[0] == "小"
@@ -346,6 +348,15 @@ def _is_word(text: str, segment: Segment) -> bool:
         return True
     # 像盛满水, 欢乐颂安迪: what something is like, and two characters with nothing before that announces a name.
     return text[start - 1 : start] == "像" or (rare and len(word) == 2 and (segment.cue < 0 or right < 0.6))
+
+
+def _weakly_placed(shape: str, left: float, right: float, *, long: bool) -> bool:
+    """Whether nothing on either side says that a person is meant; real chat has more such words than such names."""
+    if shape == "full":
+        return (right < 0 and left < (0 if long else BEFORE)) or (right < 1 and left < 0 and not long)
+    if shape in ("given", "doubled"):
+        return left < BEFORE and right < (0 if shape == "given" else 1)
+    return left < 0 and shape in ("full+title", "foreign+title")
 
 
 def _known(text: str, segment: Segment) -> bool:
