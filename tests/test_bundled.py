@@ -70,16 +70,13 @@ RISK, NEEDS = "high_risk/en-high_risk.jsonl", "instructions/en-ambiguous.jsonl"
 # What was broken, where, the rule that says so, and a part of what it says.
 ALIKE, OPENINGS = "inputs: highest similarity in a subtask", "inputs: most openings alike in a subtask"
 CONTRACTS = "records, ids, personas, contracts of references"
-SAID = "As Rumi said, the wound is where the light comes in, ok?"
+SAID = {"user": "As Rumi said, the wound is where the light comes in, ok?"}
+QUOTED = edit(NEEDS, lambda rows: rows[0]["sessions"][0]["turns"][0].update(SAID))
 UNTRAPPED = edit(ARCS, lambda rows: [fact.update(kind="stated") for fact in rows[0]["facts"] if fact["kind"] == "trap"])
 BROKEN: list[tuple[Edit, str, str]] = [
     (edit(CHAT, lambda rows: rows[1].update(inputs=rows[0]["inputs"])), ALIKE, "1.00"),
     (edit(CHAT, openings), OPENINGS, "'guess what happened'"),
-    (
-        edit(NEEDS, lambda rows: rows[0]["sessions"][0]["turns"][0].update(user=SAID)),
-        "quotations of a named author",
-        "Rumi",
-    ),
+    (QUOTED, "quotations of a named author", "Rumi"),
     (edit(RISK, lambda rows: rows[0]["points"][0].update(aspect="other")), "points", "has no aspect"),
     (edit("high_risk/en-look_alike.jsonl", lambda rows: rows.pop()), "look_alike en: spread", "cases is 32"),
     (edit(CHAT, lambda rows: rows.pop()), "mini: spread", "least in a cell is 15"),
