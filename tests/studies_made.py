@@ -108,8 +108,6 @@ def judge_of(cases: list[Case]) -> Lines:
     return judge_lines(cases, is_right) + judge_lines(cases, says, HARMFUL)
 
 
-# --- An application under test ----------------------------------------------------------------------------------
-
 KEY = "made-up-key-1234"
 HOW_TO = Path(__file__).parents[1] / "docs/how-to"
 

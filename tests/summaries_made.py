@@ -104,9 +104,6 @@ def made_summary(
     return Summary(**{**fields, **changes})
 
 
-# --- Summaries of scored answers -------------------------------------------------------------------------------
-
-
 class FirstLetters:
     """An English embedder of one's own: the direction of a text is that of its length and first letter."""
 
@@ -135,9 +132,6 @@ def summary_of(split: Split, answers: Answers, metrics: Metrics | None = None, s
     shown = baselines if samples == 1 else {}
     summary = summarize("m", split, SIGNATURE, metrics.embedder, own, shown, counts, clusters)
     return replace(summary, warnings=(*summary.warnings, *answer_warnings(answers, counts.truncated, Answering())))
-
-
-# --- Items -----------------------------------------------------------------------------------------------------
 
 
 def mini_scenarios(count: int) -> list[Scenario]:

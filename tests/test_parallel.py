@@ -36,8 +36,6 @@ def test_a_worker_that_fails_is_an_error_here(task: Callable[[], None], error: t
         pool.submit(task).result()
 
 
-# --- Ctrl-C and kills of the parent -----------------------------------------------------------------------------
-
 COMMAND = """
 import sys
 from concurrent.futures import FIRST_COMPLETED, wait

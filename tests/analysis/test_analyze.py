@@ -83,26 +83,6 @@ def test_row_order_changes_nothing_but_the_order(tmp_path: Path) -> None:
     assert ours == theirs
 
 
-def test_the_screen_says_what_was_found_and_what_was_not_measured(mini: Analysis) -> None:
-    text = overview(mini)
-    for phrase in (
-        "mini 1: 154 scenarios",
-        "English, 77 scenarios",
-        "Chinese, 77 scenarios",
-        "words                instructions mean 79.23, median 75.00",
-        "记忆 36",
-        "read letter",
-        "self-BLEU",
-        "59 of 306 cells hold a scenario",
-        "not measured: the spread of embeddings (set --embedder)",
-    ):
-        assert phrase in text
-    assert max(map(len, text.splitlines())) < 220  # the versions of libraries stand in the last line
-
-
-# --- Choices ----------------------------------------------------------------------------------------------------
-
-
 def test_a_language_and_a_limit_choose_scenarios(tmp_path: Path) -> None:
     analysis = analyze(AnalyzeSpec("mini@1", language="zh", limit=11, processes=1))
     assert only(analysis).scenarios == 11
@@ -154,9 +134,6 @@ def test_a_named_pipeline_parses_in_the_place_of_the_bundled_one(tmp_path: Path)
     assert [model.source for model in named.parsers] == [source]
     assert named.parsers[0].name.startswith("en_")
     assert only(named).pairs == only(bundled).pairs
-
-
-# --- Bad input --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

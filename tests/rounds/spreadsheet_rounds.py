@@ -97,9 +97,6 @@ def values(pulled: Collected, annotator: str | None = None) -> dict[tuple[str, s
     return {(a.item, a.question): a.value for a in pulled.annotations if annotator in (None, a.annotator)}
 
 
-# --- Workbooks ----------------------------------------------------------------------------------------------------
-
-
 def workbook_path(round: RoundFolder, stem: str = "anna") -> Path:
     return round.path / "spreadsheets" / f"{stem}.xlsx"
 

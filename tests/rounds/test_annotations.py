@@ -130,9 +130,6 @@ def test_adjudications_ask_for_a_label_or_a_rating() -> None:
     assert questions_for("crowd", [("keep", "drop")]) == QUESTIONS["crowd"]
 
 
-# --- Settings ---------------------------------------------------------------------------------------------------------
-
-
 def test_options_override_the_settings_file(tmp_path: Path) -> None:
     path = tmp_path / "round.toml"
     path.write_text(

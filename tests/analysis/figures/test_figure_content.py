@@ -104,9 +104,6 @@ def test_hostile_words_are_drawn_in_every_figure_that_shows_words() -> None:
         assert not any(t.get_parse_math() for t in figure.findobj(Text) if "$" in t.get_text())  # type: ignore[attr-defined]
 
 
-# --- Words and pairs --------------------------------------------------------------------------------------------
-
-
 def test_a_sunburst_has_at_most_20_verbs_and_says_what_is_left() -> None:
     figure = draw_sunburst(made_groups(verbs=16) + top_verbs([PairCount(f"v{i}", "n", 1) for i in range(6)]))
     assert any("Not drawn: 2 verbs with 2 pairs" in said for said in words_of(figure))
@@ -116,9 +113,6 @@ def test_areas_of_the_rings_are_proportional_to_counts() -> None:
     figure = draw_sunburst(top_verbs([PairCount("make", "tea", 30), PairCount("read", "book", 10)]))
     turns = [(w.theta2 - w.theta1) for w in figure.axes[0].patches]  # type: ignore[attr-defined]
     assert turns == pytest.approx([270, 90, 270, 90])
-
-
-# --- Coverage, differences, diversity ---------------------------------------------------------------------------
 
 
 def test_every_filled_cell_holds_its_count_and_every_empty_one_is_hatched() -> None:

@@ -35,9 +35,6 @@ def test_a_readers_matplotlibrc_changes_nothing(tmp_path: Path) -> None:
         assert dict(mpl.rcParams) == before
 
 
-# --- Fonts ------------------------------------------------------------------------------------------------------------
-
-
 def two_bytes(encoding: str, first: int, last: int) -> set[int]:
     """The characters that a two-byte encoding has between two leading bytes."""
     trails = [*range(0x40, 0x7F), *range(0xA1, 0xFF)]
@@ -52,9 +49,6 @@ def test_the_bundled_font_draws_everyday_chinese_of_both_kinds() -> None:
     assert len(traditional) >= 5401
     assert traditional <= font.covers
     assert font.covers.issuperset(map(ord, "佢哋嘅事 㙘䴙𠅤 café ¿qué? Привет Ελλας，。！？「」《》…—々 あア"))
-
-
-# --- Labels -----------------------------------------------------------------------------------------------------------
 
 
 @given(st.text(max_size=60), st.floats(10, 120))
@@ -79,9 +73,6 @@ def test_every_character_of_a_label_has_a_glyph_and_a_shortened_label_fits(text:
 )
 def test_what_no_font_has_becomes_one_dot_and_controls_do_nothing(text: str, shown: str) -> None:
     assert label(text) == shown
-
-
-# --- Files ------------------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")

@@ -59,23 +59,14 @@ def only(measured: Sequence[Sequence[Diversity]]) -> Diversity:
     return row
 
 
-# --- distinct-n -------------------------------------------------------------------------------------------------
-
-
 def test_distinct_by_hand() -> None:
     # Five words, two different; bigrams ab ba | ab; one trigram; no 4-gram. None runs across the texts.
     assert distinct([list("aba"), list("ab")]) == (2 / 5, 2 / 3, 1.0, None)
 
 
-# --- Spread -----------------------------------------------------------------------------------------------------
-
-
 def test_spread_by_hand() -> None:
     # Three texts, two alike, one at a right angle: of three pairs one has cosine 1 and two have 0.
     assert spread(np.array([[1, 0], [1, 0], [0, 1]], np.float32)) == pytest.approx(2 / 3)
-
-
-# --- A split's texts --------------------------------------------------------------------------------------------
 
 
 def test_each_side_of_each_language_has_a_row_english_first() -> None:
@@ -134,8 +125,7 @@ def test_two_splits_are_measured_on_samples_of_one_size() -> None:
     assert theirs.distinct == only(measure_diversity(large)).distinct
 
 
-# --- Self-BLEU: nltk's sentence_bleu with all other texts as references, without asking it n times -------------------
-
+# Self-BLEU is nltk's sentence_bleu with all other texts as references, without asking it n times.
 METHOD1 = SmoothingFunction().method1
 Tokens = list[str]
 
@@ -161,8 +151,6 @@ def test_equal_to_nltk_on_any_texts(texts: list[Tokens]) -> None:
 def test_fewer_than_two_texts_have_no_self_bleu() -> None:
     assert (self_bleu([]), self_bleu([["a", "b"]])) == (None, None)
 
-
-# --- Coverage: the grid emotion x complexity x interaction -------------------------------------------------------
 
 ANY = load_split("mini@1").scenarios[0]
 Three = tuple[str, Complexity, Interaction]

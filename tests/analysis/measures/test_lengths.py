@@ -41,9 +41,6 @@ def letters(texts: Sequence[str]) -> list[int]:
     return [sum(map(str.isalpha, text)) for text in texts]
 
 
-# --- What is counted --------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("text", "language", "characters", "words", "pieces"),
     [
@@ -63,9 +60,6 @@ def test_each_measure_counts_its_unit(text: str, language: Language, characters:
         "words": [words],
         "pieces": [pieces],
     }
-
-
-# --- What is reported -------------------------------------------------------------------------------------------
 
 
 def test_a_summary_is_numpys_arithmetic() -> None:
@@ -104,9 +98,6 @@ def test_every_group_is_summarised_on_each_side() -> None:
     ]
 
 
-# --- Fig. 6 -----------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("texts", "longest", "width"),
     [(1, 0, 1), (1, 19, 1), (1, 20, 2), (1, 300, 20), (400, 99, 5), (400, 100, 10), (10_000, 59, 1), (10_000, 60, 2)],
@@ -130,9 +121,6 @@ def test_every_text_is_in_one_bin_or_beyond(lengths: list[int]) -> None:
     )
     assert histogram.beyond == sum(n >= histogram.edges[-1] for n in lengths)
     assert histogram.beyond <= 0.01 * len(lengths)
-
-
-# --- The paper's figures ----------------------------------------------------------------------------------------
 
 
 def test_an_instruction_is_the_inputs_alone() -> None:

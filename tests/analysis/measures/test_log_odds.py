@@ -19,9 +19,6 @@ def by_item(a: Mapping[str, int], b: Mapping[str, int]) -> dict[str, LogOdds]:
     return {row.item: row for row in log_odds(a, b)}
 
 
-# --- The arithmetic ---------------------------------------------------------------------------------------------
-
-
 def test_the_estimate_its_interval_and_z_by_hand() -> None:
     row = by_item({"rain": 8, "tea": 2}, {"rain": 3, "tea": 17})["rain"]  # a third and two thirds of all words
     a, b = 1 / 3, 2 / 3
@@ -63,9 +60,6 @@ def test_every_item_that_occurs_has_a_finite_row_in_order(a: dict[str, int], b: 
         assert all(map(math.isfinite, (row.log_odds, row.low, row.high, row.z)))
 
 
-# --- Nothing, and one side of nothing ---------------------------------------------------------------------------
-
-
 def test_against_an_empty_side_every_item_stays_and_nothing_is_claimed() -> None:
     rows = log_odds({}, {"rain": 90, "tea": 9, "walk": 1})
     assert sorted(row.item for row in rows) == ["rain", "tea", "walk"]
@@ -73,9 +67,6 @@ def test_against_an_empty_side_every_item_stays_and_nothing_is_claimed() -> None
         assert row.low < 0 < row.high
         assert row.high - row.low > 1
         assert not row.clear
-
-
-# --- How often the interval is right ----------------------------------------------------------------------------
 
 
 def test_between_two_halves_of_one_source_almost_nothing_is_clear() -> None:
@@ -86,9 +77,6 @@ def test_between_two_halves_of_one_source_almost_nothing_is_clear() -> None:
     found = Comparison("words", "response", "en", rows)
     assert found.clear <= 1
     assert 0 < found.excluding_zero <= found.expected_by_chance == 0.05 * len(found.rows)
-
-
-# --- Many intervals at once -------------------------------------------------------------------------------------
 
 
 def test_items_too_rare_to_be_clear_are_not_tested_and_hide_nothing() -> None:

@@ -29,9 +29,6 @@ def counts_of(text: str, language: str = "en") -> dict[str, int]:
     return {found.word: found.count for found in count_words([text], language)}
 
 
-# --- Stop words -------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_the_words_the_paper_discusses_are_kept(language: str) -> None:
     assert set(DISCUSSED[language].split()) & stop_words(language) == set()
@@ -48,9 +45,6 @@ def test_the_words_the_paper_discusses_are_kept(language: str) -> None:
 def test_function_words_are_stopped(language: str, words: str) -> None:
     assert set(words.split()) <= stop_words(language)
     assert counts_of(words, language) == {}
-
-
-# --- Counting ---------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -114,9 +108,6 @@ def test_no_texts_break_counting_and_their_order_means_nothing(
         assert 1 <= word.texts <= min(word.count, len(texts))
         assert word.word not in stop_words(language)
         assert 0 < len(word.word) <= LONGEST_WORD
-
-
-# --- The cloud --------------------------------------------------------------------------------------------------
 
 
 def words_of(language: str, number: int) -> list[WordCount]:

@@ -91,9 +91,6 @@ def test_the_same_analysis_gives_the_same_bytes_in_any_number_of_processes(
             assert (tmp_path / path.relative_to(folder)).read_bytes() == path.read_bytes(), path.name
 
 
-# --- An earlier analysis ----------------------------------------------------------------------------------------------
-
-
 def write(new: Path, text: str, *tables: str) -> None:
     """An analysis with these tables, a picture, and a page of some text."""
     for name in (*(f"tables/{table}.csv" for table in tables), "figures/words.svg", "index.html"):

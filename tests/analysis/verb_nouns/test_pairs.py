@@ -57,15 +57,11 @@ def test_below_the_floor_the_tool_fails(
     assert "1 sentences, 1 pairs" in printed
 
 
-# --- Counters that stand in for the parser; the processes import them from here --------------------------------
-
-
 def first_two_words(chunk: Chunk) -> Counter[VerbNounPair]:
+    """A counter that stands in for the parser; the processes import it from here."""
     pairs = [VerbNounPair(*piece.split()[:2]) for piece in chunk.pieces if len(piece.split()) > 1]
     return Counter({pair: n * chunk.times for pair, n in Counter(pairs).items()})
 
-
-# --- Counting ---------------------------------------------------------------------------------------------------
 
 JOBS = [
     PairJob(("make tea", "make tea", "take walk", "hm"), "en"),
@@ -83,9 +79,6 @@ def test_the_counts_are_those_of_each_job(processes: int) -> None:
         *((f"book{n}", 129) for n in range(4)),
         *((f"book{n}", 128) for n in range(4, 7)),
     ]
-
-
-# --- Which pipeline parses which language ------------------------------------------------------------------------
 
 
 def pipeline(folder: Path, meta: object) -> str:

@@ -66,9 +66,6 @@ def kept(*drops: int, of: int = 60) -> list[dict[str, Value]]:
     return [{"keep": "drop" if n in drops else "keep"} for n in range(of)]
 
 
-# --- Figures ----------------------------------------------------------------------------------------------------------
-
-
 def test_consensus_excludes_the_annotator_s_own_vote_and_ties() -> None:
     answers = [*keeps("a", "kkkk."), *keeps("b", "kkd.d"), *keeps("c", "kdd..")]
     answers += [answer(name, 0, "quality", 3) for name in "abc"]  # no label
@@ -111,9 +108,6 @@ def test_statistics_as_csv_and_who_qualifies() -> None:
     assert (rows[3]["annotator"], rows[3]["items annotated"]) == ("'=none", "0")
 
 
-# --- Speed ------------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("gaps", "seconds"),
     [
@@ -139,9 +133,6 @@ def test_warning_too_fast() -> None:
     assert warning.startswith("too fast: 12 of 20 timed items were answered faster than they can be read")
     assert timed([4.0] * 9 + [40.0] * 11).warnings == ()
     assert timed([2.0] * 20, SKIPPED, "yes").warnings == ()
-
-
-# --- Agreement above chance, and habits -------------------------------------------------------------------------------
 
 
 def test_the_best_annotator_who_keeps_nearly_everything_is_not_warned_of() -> None:

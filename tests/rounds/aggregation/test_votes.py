@@ -16,8 +16,6 @@ from h2htalk.rounds.aggregation.votes import Vote, VoteResult, majority
 
 ITERATIONS = st.sampled_from([20, None])
 
-# --- Majority ---------------------------------------------------------------------------------------------------------
-
 
 @settings(deadline=None)
 @given(vote_lists())
@@ -32,9 +30,6 @@ def test_majority_equals_a_count(votes: list[Vote]) -> None:
         assert (decision.support, decision.votes) == (labels.count(leading[0]), len(labels))
         assert decision.posterior == pytest.approx(shares[leading[0]])
         assert {label: share for label, share in decision.chances.items() if share} == pytest.approx(shares)
-
-
-# --- Dawid-Skene: the model -------------------------------------------------------------------------------------------
 
 
 def plain_dawid_skene(votes: list[Vote], rounds: int) -> dict[str, dict[str, float]]:
@@ -72,9 +67,6 @@ def test_chances_equal_those_of_a_plain_implementation(votes: list[Vote], rounds
         assert dict(decisions[item].chances) == pytest.approx(chances, abs=1e-9)
 
 
-# --- Ties, and what there is nothing to learn from --------------------------------------------------------------------
-
-
 @given(vote_lists(labels="ab"), ITERATIONS)
 def test_ties_do_not_depend_on_rounding_errors(votes: list[Vote], iterations: int | None) -> None:
     # Every vote has a mirror image: neighbouring annotators and the labels are exchanged on a mirrored item. Then
@@ -100,9 +92,6 @@ def test_two_labels_of_one_annotator_on_an_item_are_an_error() -> None:
     for decide in (majority, dawid_skene):
         with pytest.raises(RoundError, match=r"item 'item-01': annotator 'annotator-00' gave two labels; keep one"):
             decide(votes)
-
-
-# --- Names and order change nothing, bit for bit ----------------------------------------------------------------------
 
 
 @given(vote_lists(labels="abcd"), ITERATIONS, st.randoms(use_true_random=False))

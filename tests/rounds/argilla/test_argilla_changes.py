@@ -69,9 +69,6 @@ def test_a_response_during_restoring_is_sent_again(server: ArgillaDouble, round:
     assert (status.completed, status.skipped) == (1, 0)
 
 
-# --- Changes between two publications ---------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("role", ["owner", "admin"])
 def test_responses_of_owners_and_admins_do_not_count(server: ArgillaDouble, round: RoundFolder, role: str) -> None:
     server.respond(DATASET, named(round, "a"), "ann", **SAYS)

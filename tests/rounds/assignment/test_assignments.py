@@ -105,9 +105,6 @@ def test_a_first_set_mixes_crises_with_other_items() -> None:
     assert all(len({one[:2] for one in found}) == 1 for found in assignment_set.groups)
 
 
-# --- Crises that do not fit ---------------------------------------------------------------------------------------
-
-
 def mixed(plain: int, crises: int, language: Language = "en") -> list[Item]:
     return [replace(one, crisis=n < crises) for n, one in enumerate(items(plain + crises, language))]
 
@@ -143,9 +140,6 @@ def test_single_crises_of_later_assignment_sets() -> None:
     assert sorted((one.item, one.session) for one in assignments) in (
         [("en-000", 1), ("en-001", 2)], [("en-000", 2), ("en-001", 1)],
     )  # fmt: skip
-
-
-# --- Sizes of sessions -------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

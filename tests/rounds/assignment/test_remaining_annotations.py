@@ -29,8 +29,6 @@ CROWD = RoundSpec("crowd", "items.jsonl", overlap=2)
 PANEL = [Annotator(f"v{n}", f"v{n}", ("en",)) for n in range(6)]
 SPLIT = [("none", "keep"), ("none", "drop")]
 
-# --- Votes that an unclear item needs -----------------------------------------------------------------------------
-
 
 @pytest.mark.parametrize(
     ("counts", "more"),
@@ -49,9 +47,6 @@ def test_requests_the_smallest_number_that_can_be_enough(counts: tuple[int, ...]
 def test_the_minimum_counts_where_a_lead_is_short() -> None:
     more = [needs_more(counted((n,)), ["item-00"], Adaptive(lead=1), 20)["item-00"] for n in range(5)]
     assert more == [3, 2, 1, 0, 0]
-
-
-# --- Needed annotators --------------------------------------------------------------------------------------------
 
 
 def needed(
@@ -106,8 +101,6 @@ def test_adaptive_rounds_of_gold_items_are_no_pilots() -> None:
     assert needed(adaptive, {"a": []}, gold=["a"]) == {"a": 4}
     assert needed(replace(CROWD, overlap=0), {"a": []}, gold=["a"]) == {"a": 6}
 
-
-# --- Pending and available annotators -----------------------------------------------------------------------------
 
 ITEM = Item.from_dict(item(0), "made")
 ANNA, BO, CEM, DEE = (Annotator(name, name, ("en",), True, name != "cem") for name in ("anna", "bo", "cem", "dee"))

@@ -44,9 +44,6 @@ def test_cells_keep_their_texts(tmp_path_factory: pytest.TempPathFactory, texts:
         assert (cell.value or "").replace("_x005F_", "_").strip() == cell_text(text).strip()
 
 
-# --- Choices ------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("name", "typed", "stored"),
     [
