@@ -108,9 +108,9 @@ BUDGETS = {
     "benchmark": 10869,
     "chat": 5276,
     "cli": 1133,
-    "curation": 17765,
+    "curation": 14999,
     "data": 3983,
-    "rounds": 6424,
+    "rounds": 6416,
     "text": 3232,
 }
 

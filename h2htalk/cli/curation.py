@@ -20,10 +20,10 @@ with options.lazy_imports():
     from h2htalk.analysis import split_description
     from h2htalk.benchmark import score_run, split_changes
     from h2htalk.benchmark.report import notes
-    from h2htalk.curation import curate, erase, funnel
+    from h2htalk.curation import curate, erase
     from h2htalk.curation import show as records
     from h2htalk.curation import workspace as workspaces
-    from h2htalk.curation.release import build, content, invented_values
+    from h2htalk.curation.release import build, content
     from h2htalk.data import split_output, splits
     from h2htalk.data.imports import response_files
     from h2htalk.data.releases import hub, release_folder
@@ -38,7 +38,6 @@ Annotators = Annotated[Path | None, Option(help=ANNOTATORS)]
 AuthorsFolder = Annotated[Path, Argument(help="The folder of the authors' released files.")]
 CandidateStage = Annotated[str | None, Option(help="compose or review; default: the last finished one of them.")]
 CasesInstead = Annotated[str, Option(help="Cases instead: high_risk, look_alike, instructions or arcs.")]
-Drawing = Annotated[Path | None, Option(help="Also draw it to a .svg, .pdf or .png file.")]
 DryBuild = Annotated[bool, Option("--dry-run", help="Choose the items and run every gate; write nothing.")]
 EachFinding = Annotated[bool, Option("--all", help="List every finding, not the first 20 of each gate.")]
 EachItem = Annotated[bool, Option("--items", help="List every item that needs annotators.")]
@@ -104,7 +103,7 @@ def split_export(name: options.Split, out: options.Out, format: FileFormat = "js
     split = splits.load_split(name)
     say(*map(str, split_output.export_split(split, out, format)))
     items = tuple(map(content.ReleaseItem, split.scenarios)) if split.surrogates else ()
-    if items and (known := invented_values.InventedValues.find(name, items)):
+    if items and (known := content.InventedValues.find(name, items)):
         say(f"{known.write(release_folder.private_folder(out), items)}: never publish it")
 
 
@@ -155,13 +154,10 @@ def curate_run(
         say(notes.costs_text(place.path))
 
 
-def curate_funnel(workspace: options.Workspace, draw: Drawing = None) -> None:
+def curate_funnel(workspace: options.Workspace) -> None:
     """Show how many records each stage read, kept and rejected, and why."""
     found = curate.summaries(workspaces.Workspace(workspace))
-    say(funnel.funnel_table(found).to_terminal(), funnel.funnel_notes(found))
-    if draw is not None:
-        funnel.draw_funnel(found, draw)
-        say(f"drawn: {draw.resolve()}")
+    say(curate.funnel_table(found).to_terminal(), curate.funnel_notes(found))
 
 
 def curate_explain(workspace: options.Workspace, item: Item) -> None:

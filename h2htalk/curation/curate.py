@@ -10,7 +10,7 @@ erasure that was interrupted is completed before anything else.
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
@@ -27,15 +27,17 @@ from h2htalk.curation.erase import finish_erasure
 from h2htalk.curation.gather.source_files import plan_source
 from h2htalk.curation.gather.stage import update_sources
 from h2htalk.curation.review.faireval import ORDERS
-from h2htalk.curation.review.gold_check import read_gold
+from h2htalk.curation.review.reviewer import read_gold
 from h2htalk.curation.run import StageRun, adopt_parts, is_made, require_finished, run_stage
 from h2htalk.curation.stage_folder import RecordCounts
+from h2htalk.curation.stages import find_stage
 from h2htalk.curation.workspace import Workspace
 from h2htalk.data.files import read_json_object, read_jsonl, refuse_links, write_jsonl
 from h2htalk.data.records import as_path
 from h2htalk.data.responses import CALLS, Usage
 from h2htalk.errors import ConfigError, IncompleteError
 from h2htalk.text.escaping import printable
+from h2htalk.text.tables import Table
 
 
 @dataclass(frozen=True, slots=True)
@@ -315,3 +317,40 @@ def _cost(settings: CallSettings, calls: _Calls) -> tuple[str, _Cost]:
     limit = "" if settings.max_cost is None or (cost[1] or 0) <= settings.max_cost else ", more than max_cost"
     text = f"likely {dollars_text(cost[0])}, at most {dollars_text(cost[1])} US dollars{limit}"
     return f"{numbers}; {text} (prices of {price.date})", cost
+
+
+_SHOWN = 8  # reasons of a stage, the most frequent first; the others as one sum
+
+
+def funnel_table(summaries: Sequence[StageSummary]) -> Table:
+    """One row a stage; `funnel_notes` gives the reasons."""
+    earlier = any(summary.counts.earlier for summary in summaries)
+    header = ("stage", "unit", "read", "kept", "rejected", *(["earlier states"] if earlier else []), "written")
+    rows = []
+    for summary in summaries:
+        counts = summary.counts
+        numbers = (counts.read, counts.kept, counts.rejected, *([counts.earlier] if earlier else []), counts.written)
+        rows.append((summary.stage, find_stage(summary.stage).reads, *numbers))
+    return Table("Funnel", header, rows)
+
+
+def funnel_notes(summaries: Sequence[StageSummary]) -> str:
+    """The reasons, tags and notes of each stage, one a line."""
+    lines = []
+    for summary in summaries:
+        counts = summary.counts
+        if counts.reasons:
+            dropped = f" ({counts.dropped:,} of kept records)" if counts.dropped else ""
+            lines.append(f"{summary.stage:10} rejected{dropped}: {_format_counts(counts.reasons)}")
+        if counts.tags:
+            lines.append(f"{summary.stage:10} tagged: {_format_counts(counts.tags)}")
+        lines += [f"{summary.stage:10} {note}" for note in summary.notes]
+    return "\n".join(lines)
+
+
+def _format_counts(counts: Mapping[str, int]) -> str:
+    texts = [f"{name} {number:,}" for name, number in counts.items()]
+    if len(texts) > _SHOWN:
+        rest = sum(list(counts.values())[_SHOWN:])
+        texts[_SHOWN:] = [f"{len(texts) - _SHOWN} others {rest:,}"]
+    return ", ".join(texts)

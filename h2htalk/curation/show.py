@@ -148,9 +148,6 @@ def _transcript(name: str, item: Item | None, notes: Iterable[str]) -> Iterator[
     yield from (f"  · {note}" for note in notes)
 
 
-# --- The history of one item ---
-
-
 @dataclass(frozen=True, slots=True)
 class Event:
     """What happened to one record in a stage of the curation, a `round` or a `release`; `details` hold no text of it.

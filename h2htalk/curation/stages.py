@@ -79,10 +79,11 @@ Dollars = Annotated[float, Field(ge=0, le=1_000_000)]
 Share = Annotated[float, Field(ge=0, le=1)]
 
 
-def _unique(names: tuple[str, ...]) -> tuple[str, ...]:
+def _unique(values: tuple[T, ...]) -> tuple[T, ...]:
+    names = [getattr(value, "name", value) for value in values]
     if repeated := [name for name in dict.fromkeys(names) if names.count(name) > 1]:
         raise ValueError(f"{', '.join(map(repr, repeated))} is given twice; give each once")
-    return names
+    return values
 
 
 ColumnName = Literal[
@@ -120,11 +121,6 @@ class Source:
     columns: Mapping[ColumnName, str] = field(default_factory=dict, hash=False)  # keys of its records for our names
 
 
-def _unique_sources(sources: tuple[Source, ...]) -> tuple[Source, ...]:
-    _unique(tuple(source.name for source in sources))
-    return sources
-
-
 @dataclass(frozen=True, slots=True)
 class SimulateSettings:
     """Dialogues between two models, a user and a companion, over a grid of kinds of conversation."""
@@ -145,7 +141,7 @@ class SimulateSettings:
 class GatherSettings:
     """Where dialogues come from."""
 
-    sources: Annotated[tuple[Source, ...], AfterValidator(_unique_sources)] = ()
+    sources: Annotated[tuple[Source, ...], AfterValidator(_unique)] = ()
     simulate: SimulateSettings = field(default_factory=SimulateSettings)
     licence: str = "CC-BY-4.0"  # of the release; a source that it does not allow is refused before anything is read
 

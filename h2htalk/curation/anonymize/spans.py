@@ -73,8 +73,6 @@ def resolve_overlaps(spans: Iterable[Span]) -> list[Span]:
     return sorted(kept)
 
 
-# --- How a text reads ---
-
 # Signs in other shapes, and what each reads as.
 _PAIRS = (
     ("․·•∙⋅‧・･᛫●▪", "·" * 11),
@@ -171,8 +169,6 @@ def normalize_text(given: str) -> NormalizedText:
         digits = _O_AMONG_DIGITS.sub(lambda m: m.group().replace("o", "0"), digits)
     return NormalizedText(visible, text, digits, offsets, given)
 
-
-# --- A value's letters and digits apart from their format ---
 
 _DIGITS_IN_ORDER = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
 _DIGIT_WORDS = {"oh": "0"} | {word: str(digit) for digit, word in enumerate(_DIGITS_IN_ORDER)}

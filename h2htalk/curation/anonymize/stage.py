@@ -14,8 +14,8 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from h2htalk.curation.anonymize.allow_list import addressed_personas, companion_names
 from h2htalk.curation.anonymize.spans import TYPES
+from h2htalk.curation.anonymize.values.dialogue_values import addressed_personas, companion_names
 from h2htalk.curation.gather.formats import ROLE_NAMES, USER_NAMES
 from h2htalk.curation.run import RuleFactory, StageRun
 from h2htalk.curation.stage_folder import Kept, Outcome, Outcomes, PartRule, Rejected, each_dialogue

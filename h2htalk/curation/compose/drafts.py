@@ -138,9 +138,6 @@ def random_bytes(seed: int, *what: object) -> bytes:
     return hashlib.sha256("\0".join(map(str, (seed, *what))).encode()).digest()
 
 
-# --- Extraction ---
-
-
 @dataclass(frozen=True, slots=True)
 class Extracted:
     """The drafts of a dialogue; where there is none, the reason and its evidence."""

@@ -18,18 +18,7 @@ from typing import Any
 from h2htalk.chat.engines import model_identity, parse_model
 from h2htalk.chat.store.model_calls import CallSettings, ModelCalls, Replies
 from h2htalk.curation.candidates import MODEL, Candidate, Reference
-from h2htalk.curation.compose.drafts import (
-    EXTRACTABLE,
-    Draft,
-    Extracted,
-    References,
-    RefusedDraft,
-    add_draft,
-    extract,
-    random_bytes,
-    scenario_of,
-    screen,
-)
+from h2htalk.curation.compose import drafts
 from h2htalk.curation.compose.generation import TEMPLATES, Composer, format_failure, read_proposals
 from h2htalk.curation.prompts import Prompts, fingerprint
 from h2htalk.curation.run import RuleFactory, StageRun
@@ -64,7 +53,7 @@ def make_stage(spec: CurateSpec, workspace: Workspace, key: bytes) -> StageRun:
         raise ConfigError(f"compose.personas is empty; choose from {', '.join(known)}")
     personas = tuple(known[name] for name in sorted(set(settings.personas)))
     subtasks = tuple(name for name in SUBTASKS if not settings.subtasks or name in settings.subtasks)
-    if small and not set(subtasks) & set(EXTRACTABLE):
+    if small and not set(subtasks) & set(drafts.EXTRACTABLE):
         raise ConfigError(
             f"compose.subtasks: {', '.join(subtasks)} cannot be extracted from a dialogue; name a model that writes "
             "them in compose.model, such as anthropic:claude-sonnet-5"
@@ -96,8 +85,8 @@ class _Work:
 
     dialogue: Dialogue
     persona: Persona
-    extracted: Extracted
-    drafts: dict[str, Draft] = field(default_factory=dict)
+    extracted: drafts.Extracted
+    drafts: dict[str, drafts.Draft] = field(default_factory=dict)
     refused: list[Rejected] = field(default_factory=list)
 
 
@@ -122,7 +111,7 @@ class _Rule:
         requests = []
         for work in works:
             for name, draft in work.drafts.items():
-                scenario = scenario_of(draft, work.dialogue, work.persona, name)
+                scenario = drafts.scenario_of(draft, work.dialogue, work.persona, name)
                 for sample in range(self.composer.references if draft.written else 0):
                     requests.append(self.composer.reference(scenario, work.persona, draft.original, sample))
         written = self.calls.ask(requests, part)
@@ -140,16 +129,16 @@ class _Rule:
         able = [persona for persona in self.personas if dialogue.language in persona.names]
         if not able:
             return Rejected(dialogue.id, "persona", {"language": dialogue.language}, record)
-        persona = able[int.from_bytes(random_bytes(0, dialogue.id, "persona")[:4], "big") % len(able)]
+        persona = able[int.from_bytes(drafts.random_bytes(0, dialogue.id, "persona")[:4], "big") % len(able)]
         composer = self.composer
-        extracted = extract(dialogue, persona, composer.subtasks, composer.seed, selective=composer.small)
+        extracted = drafts.extract(dialogue, persona, composer.subtasks, composer.seed, selective=composer.small)
         return _Work(dialogue, persona, extracted)
 
     def _plan(self, work: _Work, proposals: Replies) -> None:
         """Find the drafts of a dialogue: the extracted ones, some of which a model rewrites, and further proposals."""
-        drafts, name = list(work.extracted.drafts), work.dialogue.id
+        planned, name = list(work.extracted.drafts), work.dialogue.id
         if self.composer.small:
-            drafts = [replace(draft, written=True) for draft in drafts]
+            planned = [replace(draft, written=True) for draft in planned]
         else:
             read = read_proposals(proposals[f"{name}/proposals", 0])
             if isinstance(read, Failure):
@@ -157,12 +146,12 @@ class _Rule:
                 read = ()
             for number, proposal in enumerate(read, 1):
                 try:
-                    add_draft(drafts, self.composer.draft(proposal, work.dialogue, work.persona))
-                except RefusedDraft as error:
+                    drafts.add_draft(planned, self.composer.draft(proposal, work.dialogue, work.persona))
+                except drafts.RefusedDraft as error:
                     refused = _rejected(work, f"{name}:proposal-{number}", error.reason, detail=error.detail)
                     work.refused.append(refused)
         counts = Counter[str]()
-        for draft in drafts:
+        for draft in planned:
             counts[draft.subtask] += 1
             place = f":{counts[draft.subtask]}" if counts[draft.subtask] > 1 else ""
             work.drafts[f"{name}:{draft.subtask}{place}"] = draft
@@ -180,7 +169,7 @@ class _Rule:
         details = [{"id": one.id, "reason": one.reason, **one.evidence} for one in rejected]
         return [Rejected(work.dialogue.id, rejected[0].reason, {"refused": details}, record)]
 
-    def _candidate(self, work: _Work, name: str, draft: Draft, written: Replies) -> Outcome:
+    def _candidate(self, work: _Work, name: str, draft: drafts.Draft, written: Replies) -> Outcome:
         found = self._references(work, name, draft, written)
         # Those of a model, which should replace the original, first.
         refused = sorted(found.refused, key=lambda one: not one[0].startswith(MODEL))
@@ -188,7 +177,7 @@ class _Rule:
         if not found.accepted:
             return _rejected(work, name, records[0]["reason"], refused=records)
         references = tuple(found.accepted.values())
-        scenario = scenario_of(draft, work.dialogue, work.persona, name, references[0].text)
+        scenario = drafts.scenario_of(draft, work.dialogue, work.persona, name, references[0].text)
         if found.codes:
             noted = {"risk": "none", **scenario.metadata.get("safety", {}), "action": "review"}
             noted["tags"] = sorted(found.codes.union(noted.get("tags", ())))
@@ -204,11 +193,11 @@ class _Rule:
         tags = (*(tag for tag, holds in holding.items() if holds), *by_model)
         return Kept(Candidate(scenario, references).to_dict(), tags, {"refused": records} if records else None)
 
-    def _references(self, work: _Work, name: str, draft: Draft, written: Replies) -> References:
+    def _references(self, work: _Work, name: str, draft: drafts.Draft, written: Replies) -> drafts.References:
         """Every reference that keeps the contract: the original, then replies of other dialogues, at most as many as a
         model writes, then those of the model."""
-        found = References()
-        scenario = scenario_of(draft, work.dialogue, work.persona, name)
+        found = drafts.References()
+        scenario = drafts.scenario_of(draft, work.dialogue, work.persona, name)
         if draft.original is not None:
             found.check_and_add(Reference(draft.original), scenario, work.persona)
         most = len(found.accepted) + self.composer.references
@@ -223,9 +212,9 @@ class _Rule:
             reply = written[f"{name}/reference", sample]
             try:
                 text = self.composer.written(reply, scenario, work.persona, sample)
-                found.codes |= screen(text, scenario)
+                found.codes |= drafts.screen(text, scenario)
                 found.add(Reference(text, origin))
-            except RefusedDraft as error:
+            except drafts.RefusedDraft as error:
                 found.refuse(origin, error.reason, error.detail)
         return found
 

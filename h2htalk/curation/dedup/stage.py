@@ -118,9 +118,6 @@ def _map_one(before: StageFolder, part: str, path: Path, split_index: tuple[tupl
     return len(records)
 
 
-# --- Removals ---
-
-
 @dataclass(frozen=True, slots=True)
 class Removal:
     """A removed dialogue, and the reason: `duplicate`, `near_duplicate`, `contaminated`, or (`fold`) `folded`."""
@@ -163,8 +160,6 @@ def find_removals(mapped: MappedDialogues, pairs: Pairs, threshold: float) -> li
             decided.update(waiting)
     return sorted(removals, key=lambda removal: removal.id)
 
-
-# --- Reply folding ---
 
 MOST_REPLIES = 100  # that a dialogue gets: the maximum of `compose.references`
 

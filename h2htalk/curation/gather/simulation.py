@@ -21,8 +21,7 @@ from h2htalk.chat.engines import model_identity
 from h2htalk.chat.protocol import Message, Reply, Request, request_seed
 from h2htalk.chat.store.call_store import CallStore
 from h2htalk.chat.store.model_calls import CallSettings, ModelCalls, sampling_of
-from h2htalk.curation.gather.cleaning import clean
-from h2htalk.curation.gather.formats import RawDialogue, RefusedItem
+from h2htalk.curation.gather.formats import RawDialogue, RefusedItem, clean
 from h2htalk.curation.licences import licence_id
 from h2htalk.curation.prompts import Prompts, fingerprint
 from h2htalk.curation.stage_folder import Kept, Outcome, Rejected

@@ -16,8 +16,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from h2htalk.curation.gather import source_files
-from h2htalk.curation.gather.cleaning import clean
-from h2htalk.curation.gather.formats import RawDialogue, RefusedItem
+from h2htalk.curation.gather.formats import RawDialogue, RefusedItem, clean
 from h2htalk.curation.gather.simulation import PlannedDialogue, Simulation, open_simulation
 from h2htalk.curation.gather.source_files import ChangedSourceError, Item, SourceFile, SourcePlan
 from h2htalk.curation.licences import licence_id, refusal, require_allowed

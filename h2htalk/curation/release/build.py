@@ -21,8 +21,14 @@ from h2htalk.curation.curate import summaries
 from h2htalk.curation.licences import find_licence, mixture
 from h2htalk.curation.release import gates, selection
 from h2htalk.curation.release.card import write_card
-from h2htalk.curation.release.content import REFERENCES, ReleaseContent, ReleaseItem, read_content, write_data
-from h2htalk.curation.release.invented_values import InventedValues
+from h2htalk.curation.release.content import (
+    REFERENCES,
+    InventedValues,
+    ReleaseContent,
+    ReleaseItem,
+    read_content,
+    write_data,
+)
 from h2htalk.curation.release.settings import TOTAL, Acceptance, ReleaseSpec, read_release_spec, read_stored_spec
 from h2htalk.curation.stage_folder import count_values
 from h2htalk.curation.workspace import Workspace

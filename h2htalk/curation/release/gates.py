@@ -12,13 +12,12 @@ from functools import cache, lru_cache, partial
 from itertools import pairwise, product
 from typing import Any, Literal
 
-from h2htalk.curation.anonymize.allow_list import companion_names
+from h2htalk.curation.anonymize.values.dialogue_values import companion_names
 from h2htalk.curation.dedup.candidate_pairs import MappedDialogues, find_pairs
 from h2htalk.curation.dedup.compared_texts import match
 from h2htalk.curation.dedup.signatures import map_part, open_index
 from h2htalk.curation.licences import refusal
-from h2htalk.curation.release.content import ReleaseContent, input_passages, item_notes, item_texts
-from h2htalk.curation.release.invented_values import InventedValues
+from h2htalk.curation.release.content import InventedValues, ReleaseContent, input_passages, item_notes, item_texts
 from h2htalk.curation.release.selection import History, contract_violations, families, objections
 from h2htalk.curation.release.settings import ReleaseSpec
 from h2htalk.curation.safety.companion import EXPLICIT, HARM, REVIEW, companion_turns, find_in_answer

@@ -3,7 +3,7 @@
 Three phases, each with files in the stage's folder, so that after a kill only calls in flight are repeated:
 
 calls.jsonl                  the call store: every reply as it came, those to gold comparisons too
-notes.json                   the result of the judge check (`gold_check`), before anything is compared
+notes.json                   the result of the judge check (`reviewer.may_compare`), before anything is compared
 reviews/part-00000.jsonl     map: a candidate's comparisons and review as numbers, a line each
 escalated.jsonl              reduce: the candidates that people decide, with reasons; over all parts together
 kept, rejected               the outcome of each candidate
@@ -23,8 +23,18 @@ from h2htalk.chat.store.model_calls import CallSettings, ModelCalls
 from h2htalk.curation.candidates import Candidate
 from h2htalk.curation.prompts import Prompts
 from h2htalk.curation.review.faireval import Calibration, ComparedPair, audit_slice, choose_reference, escalate
-from h2htalk.curation.review.gold_check import NOTE, Gold, add_missing_note, may_compare, read_gold
-from h2htalk.curation.review.reviewer import TEMPLATES, Reviewer, Rubric, compared_pairs, read_rubric
+from h2htalk.curation.review.reviewer import (
+    NOTE,
+    TEMPLATES,
+    Gold,
+    Reviewer,
+    Rubric,
+    add_missing_note,
+    compared_pairs,
+    may_compare,
+    read_gold,
+    read_rubric,
+)
 from h2htalk.curation.run import RuleFactory, StageRun, raise_incomplete
 from h2htalk.curation.stage_folder import Kept, Outcomes, PartRule, Record, Rejected, StageFolder
 from h2htalk.curation.stages import CurateSpec, ReviewSettings, stage_before

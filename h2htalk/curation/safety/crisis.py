@@ -96,33 +96,29 @@ def signals(folded: str, model: NgramClassifier) -> Iterator[tuple[Hit, float]]:
 
 
 def find_in_context(turns: Sequence[Turn], language: Language) -> list[Evidence]:
-    """The evidence that only several messages of a dialogue give together, with their turns."""
-    return [
-        Evidence("crisis", code, SIGNS, turn=at)
-        for at, (turn, answer) in enumerate(pairwise(turns))
-        if (turn.role, answer.role) == ("user", "companion")
-        for code in sorted(_answered(turn.content, answer.content, language))
-    ]
-
-
-def _answered(message: str, answer: str, language: Language) -> set[str]:
-    """The codes of a seeker's message that the companion's answer to it confirms."""
-    signs, folded, codes = crisis_cues(language).signs, fold_spelling(answer, language), set()
-    seen = {name for name, pattern in signs.items() if name != "distress" and pattern.search(folded)}
-    if {"asks", "refuses"} <= seen:
-        codes.add("crisis.means")
-    elif "asks" in seen and ("urges" in seen or signs["distress"].search(fold_spelling(message, language)[-NEAR:])):
-        codes.add("crisis.ideation")
-    if "underage" in seen:
-        codes.add(MINOR)
-    if {"urges", "friend"} <= seen:
-        codes.add("crisis.third_party")
-    for kind, names in CONFIRMED.items():
-        # Who is urged to help a friend is not warned.
-        urged = kind == "threat" and "crisis.third_party" in codes
-        if not urged and not seen.isdisjoint(names) and read_kinds(message, language, tuple(CLASSIFIED))[kind][0]:
-            codes.add(CLASSIFIED[kind])
-    return codes
+    """The evidence of a seeker's messages and of the companion's answers that confirm it, with the messages' turns."""
+    found, signs = [], crisis_cues(language).signs
+    for at, (turn, answer) in enumerate(pairwise(turns)):
+        if (turn.role, answer.role) != ("user", "companion"):
+            continue
+        folded, codes = fold_spelling(answer.content, language), set[str]()
+        seen = {name for name, pattern in signs.items() if name != "distress" and pattern.search(folded)}
+        distress = signs["distress"]
+        if {"asks", "refuses"} <= seen:
+            codes.add("crisis.means")
+        elif "asks" in seen and ("urges" in seen or distress.search(fold_spelling(turn.content, language)[-NEAR:])):
+            codes.add("crisis.ideation")
+        if "underage" in seen:
+            codes.add(MINOR)
+        if {"urges", "friend"} <= seen:
+            codes.add("crisis.third_party")
+        for kind, names in CONFIRMED.items():
+            # Who is urged to help a friend is not warned.
+            urged = kind == "threat" and "crisis.third_party" in codes
+            if not (urged or seen.isdisjoint(names)) and read_kinds(turn.content, language, tuple(CLASSIFIED))[kind][0]:
+                codes.add(CLASSIFIED[kind])
+        found += [Evidence("crisis", code, SIGNS, turn=at) for code in sorted(codes)]
+    return found
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from h2htalk.curation.anonymize.allow_list import addressed_personas, companion_names, find_allowed, longer_names
 from h2htalk.curation.anonymize.engine.analyzer import find_in_dialogue
+from h2htalk.curation.anonymize.values.dialogue_values import (
+    addressed_personas,
+    companion_names,
+    find_allowed,
+    longer_names,
+)
 
 
 def marked(language: str, *texts: str, allow: tuple[str, ...] = ()) -> list[list[str]]:

@@ -6,8 +6,7 @@ import time
 
 import pytest
 
-from h2htalk.curation.gather.cleaning import LONGEST_MESSAGE, breaks_off, clean
-from h2htalk.curation.gather.formats import RawDialogue, RefusedItem, plain_text
+from h2htalk.curation.gather.formats import LONGEST_MESSAGE, RawDialogue, RefusedItem, breaks_off, clean, plain_text
 from h2htalk.data.languages import Language
 from h2htalk.data.scenario import Role, Turn
 

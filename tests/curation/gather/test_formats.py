@@ -12,8 +12,7 @@ from gather_made import read_file
 from hypothesis import given
 from hypothesis import strategies as st
 
-from h2htalk.curation.gather.cleaning import clean
-from h2htalk.curation.gather.formats import READERS, RawDialogue, RefusedItem
+from h2htalk.curation.gather.formats import READERS, RawDialogue, RefusedItem, clean
 from h2htalk.curation.gather.source_files import Item
 from h2htalk.data.scenario import Dialogue, Turn
 from h2htalk.errors import DataError

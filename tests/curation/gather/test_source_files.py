@@ -14,8 +14,7 @@ from gather_made import read_file
 from hypothesis import given
 from hypothesis import strategies as st
 
-from h2htalk.curation.gather.cleaning import clean
-from h2htalk.curation.gather.formats import RawDialogue, RefusedItem
+from h2htalk.curation.gather.formats import RawDialogue, RefusedItem, clean
 from h2htalk.curation.gather.records import json_members
 from h2htalk.curation.gather.source_files import Item, plan_source
 from h2htalk.curation.stages import Source

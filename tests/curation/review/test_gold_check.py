@@ -11,9 +11,8 @@ import pytest
 from curation_made import run_one
 from review_made import BETTER, WORSE, candidates, composed, script
 
-from h2htalk.curation.curate import summaries
-from h2htalk.curation.funnel import funnel_notes
-from h2htalk.curation.review.gold_check import read_gold
+from h2htalk.curation.curate import funnel_notes, summaries
+from h2htalk.curation.review.reviewer import read_gold
 from h2htalk.curation.stage_folder import RecordCounts, StageFolder
 from h2htalk.curation.stages import ReviewSettings
 from h2htalk.curation.workspace import Workspace

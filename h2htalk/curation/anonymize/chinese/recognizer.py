@@ -87,8 +87,6 @@ def _without(text: str, dropped: re.Pattern[str]) -> tuple[str, Sequence[int]]:
     return "".join(text[at] for at in left), left
 
 
-# --- Addresses ---
-
 _NO_HOME = ("院", "宿", "宿舍", "过", "着", "进", "在", "到", "第", "快递", "外卖", "酒店第")
 _LEVEL = "省市州盟旗县区镇乡"
 _LONGEST_DIVISION = 7
@@ -276,9 +274,12 @@ def address_parts(text: str, segments: Sequence[Segment]) -> Iterator[AddressPar
         if touched and after.kind in ("street", "area", "estate"):
             continue  # 花园路, 龙泽苑小区: a part of the next one's name
         near = after.kind != "division" and after.start - hit.end <= _NEAR[hit.kind]
-        weak = text[hit.start : hit.end] in words("places", "suffixes", "weak")
-        if weak and not (touched or near or _closes(text, hit.end, starts)):
-            continue
+        if text[hit.start : hit.end] in words("places", "suffixes", "weak") and not (touched or near):
+            # A name may end here if no more of it follows.
+            word = text[hit.end : starts[hit.end].end] if hit.end in starts else ""
+            ends_here = word in words("places", "stop", "words") or tags().get(word, "") in _CLOSING_TAGS
+            if not ends_here and _HAN.match(text, hit.end) and not text.startswith(_CROSSINGS, hit.end):
+                continue
         start = _name_start(text, hit.start, hit.end, ends, free)
         # Words of every day are no names; with a number behind it, 云|山路 is a street.
         last = ends.get(hit.end)
@@ -288,15 +289,6 @@ def address_parts(text: str, segments: Sequence[Segment]) -> Iterator[AddressPar
         if named or (touched and hit.end - hit.start > 2):
             yield AddressPart(start, hit.end, hit.kind)
             free = hit.end
-
-
-def _closes(text: str, at: int, starts: dict[int, Segment]) -> bool:
-    """Whether a name may end here: no more of it follows."""
-    if not _HAN.match(text, at) or text.startswith(_CROSSINGS, at):
-        return True
-    segment = starts.get(at)
-    word = text[segment.start : segment.end] if segment else ""
-    return word in words("places", "stop", "words") or tags().get(word, "") in _CLOSING_TAGS
 
 
 def _hits(text: str) -> Iterator[AddressPart]:

@@ -28,12 +28,18 @@ from presidio_anonymizer import AnonymizerEngine
 from presidio_anonymizer.entities import OperatorConfig
 from presidio_anonymizer.entities import RecognizerResult as FoundSpan
 
-from h2htalk.curation.anonymize.allow_list import TITLE, find_allowed, longer_names
 from h2htalk.curation.anonymize.engine.user_recognizers import MODELS, UserRegistry, load_recognizers
 from h2htalk.curation.anonymize.spans import RECOGNIZERS, NormalizedText, Span, normalize_text, plain, resolve_overlaps
 from h2htalk.curation.anonymize.structured.rules import find_structured
 from h2htalk.curation.anonymize.surrogates.dialogue_surrogates import Surrogates
-from h2htalk.curation.anonymize.values.dialogue_values import DialogueData, KnownValues, collect_values
+from h2htalk.curation.anonymize.values.dialogue_values import (
+    TITLE,
+    DialogueData,
+    KnownValues,
+    collect_values,
+    find_allowed,
+    longer_names,
+)
 from h2htalk.data.languages import LANGUAGES, find_language
 
 _NAMED = frozenset({"ADDRESS", "ORGANIZATION", "PERSON"})
@@ -296,8 +302,6 @@ def find_spans(text: str, language: str, *, allow: Sequence[str] = (), users: Us
     """Personal data in one text. Arguments and errors as `find_in_dialogue`."""
     return list(find_in_dialogue([text], language, allow=allow, users=users).spans[0])
 
-
-# --- What stands in for personal data ---
 
 _anonymizer = cache(AnonymizerEngine)
 

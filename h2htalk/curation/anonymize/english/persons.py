@@ -208,8 +208,6 @@ def _read(raw: str) -> tuple[str, int]:
     return word, 0
 
 
-# --- Names of persons ---
-
 # Announced, in a list, likely.
 CUED, LISTED, LIKELY = 0.9, 0.8, 0.6
 _VERBAL = ("s", "ed", "ing", "nt", "ly", "in", "er")

@@ -28,8 +28,6 @@ _FAR = 70
 PROVINCE = re.compile("1[1-5]|2[1-3]|3[1-7]|4[1-6]|5[0-4]|6[1-5]|71|8[1-3]")
 
 
-# --- Runs and windows ---
-
 _RUN = patterns("digit_runs")
 _FEWEST_DIGITS, _MOST_DIGITS = 5, 20
 _LONGEST_GAP = 4
@@ -414,8 +412,6 @@ def told(window: Window, reading: Reading) -> float:
     said = _DIGITS["phone_word"].search(reading.text[max(0, window.start - 30) : window.start])
     return 0.7 if said and window.whole and 7 <= len(window.digits) <= 12 else 0.0
 
-
-# --- The table and the finder ---
 
 # The surest counts; of two that are equally sure the first. Gates: `bare`, no amount with a decimal point or a unit
 # behind; `phone`, no word for other numbers stands nearer either.

@@ -203,8 +203,6 @@ class Reading:
         return str(table["bare_number"])
 
 
-# --- Disguises ---
-
 # A stretch of a text, and what it means.
 Edit = tuple[int, int, str]
 Edits = Callable[[re.Match[str]], list[Edit]]

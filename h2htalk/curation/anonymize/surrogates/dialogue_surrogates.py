@@ -31,22 +31,11 @@ from stdnum.au import tfn
 from stdnum.gb import nhs
 from stdnum.us import rtn
 
-from h2htalk.curation.anonymize.allow_list import find_allowed, to_lower
 from h2htalk.curation.anonymize.english.persons import words
 from h2htalk.curation.anonymize.spans import TYPES, normalize_text, plain, value_shape
 from h2htalk.curation.anonymize.structured.numbers import luhn, medicare
 from h2htalk.curation.anonymize.structured.reading import read_table
-from h2htalk.curation.anonymize.values.dialogue_values import (
-    LEAKING,
-    DialogueData,
-    Gender,
-    NameParts,
-    Role,
-    chinese_gender,
-    home_number,
-    name_parts,
-    visible_value,
-)
+from h2htalk.curation.anonymize.values import dialogue_values
 from h2htalk.data.languages import find_language
 from h2htalk.text.chinese_characters import DOUBLE_SURNAMES
 from h2htalk.text.language_data import read_data
@@ -62,7 +51,7 @@ _WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
 class Surrogates:
     """The surrogates of one dialogue."""
 
-    def __init__(self, key: bytes, texts: Sequence[str], data: DialogueData) -> None:
+    def __init__(self, key: bytes, texts: Sequence[str], data: dialogue_values.DialogueData) -> None:
         """`data` is what was found in the texts; the order in which values were found does not matter."""
         # The texts are digested one by one, so that none runs into the next.
         digests = [hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest() for text in texts]
@@ -73,8 +62,8 @@ class Surrogates:
         self.types = sorted({kind for kind, _ in raws})
         taken = {normalized_value(kind, raw) for kind, raw in raws}
         taken |= {number for text in texts for number in re.findall("[0-9]{4,}", plain(text))}
-        if people := {raw: visible_value(raw) for kind, raw in raws if kind == "PERSON"}:
-            spoken = {to_lower(word) for text in texts for word in _WORD.findall(plain(text))}
+        if people := {raw: dialogue_values.visible_value(raw) for kind, raw in raws if kind == "PERSON"}:
+            spoken = {dialogue_values.to_lower(word) for text in texts for word in _WORD.findall(plain(text))}
             persons = person_surrogates(self._secret, set(people.values()), spoken, self._repeats_value)
             self._made |= {("PERSON", raw): persons[name] for raw, name in people.items()}
             taken |= {normalized_value("PERSON", surrogate) for surrogate in persons.values()}
@@ -103,18 +92,18 @@ class Surrogates:
     def _repeats_value(self, made: str) -> bool:
         """Whether a surrogate says one of the dialogue's own values, or is the name of a public figure."""
         own = (span.end - span.start for span in self._data.values.find(made))
-        return any(length >= LEAKING or length == len(made) for length in own) or bool(
-            find_allowed(made, self._data.language)
+        return any(length >= dialogue_values.LEAKING or length == len(made) for length in own) or bool(
+            dialogue_values.find_allowed(made, self._data.language)
         )
 
     def _render(self, kind: str, value: str, raw: str, attempt: int) -> str:
         """A surrogate of a value as written."""
         draw = keyed_random(self._secret, kind, value, str(attempt))
         if kind in _MAKERS:
-            return _MAKERS[kind](draw, visible_value(raw))
+            return _MAKERS[kind](draw, dialogue_values.visible_value(raw))
         if kind in ("ADDRESS", "ORGANIZATION"):
             make = address if kind == "ADDRESS" else organization
-            return make(partial(self._draw_place, attempt), visible_value(raw))
+            return make(partial(self._draw_place, attempt), dialogue_values.visible_value(raw))
         shape = value_shape(raw)
         if not any(map(str.isdigit, shape.compact)) and kind not in NUMBERS:
             return f"[{kind} {attempt + 1}]"  # of a user's own type
@@ -137,12 +126,12 @@ class Surrogates:
 def normalized_value(kind: str, value: str) -> str:
     """What two spellings of one value have in common: digits without marks, words in lower case without spaces."""
     if kind == "PHONE_NUMBER":
-        return home_number(value) or value
+        return dialogue_values.home_number(value) or value
     if kind in NUMBERS or kind == "IP_ADDRESS":
         return value_shape(value).compact or value
     if kind == "ADDRESS":
         return _SPACE.sub("", normalize_text(value).digits)
-    seen = to_lower(visible_value(value))
+    seen = dialogue_values.to_lower(dialogue_values.visible_value(value))
     if kind == "HANDLE":
         return seen.removeprefix("u/").lstrip("@")
     return plain_email(seen) if kind in ("EMAIL_ADDRESS", "URL") else _SPACE.sub("", seen)
@@ -227,8 +216,6 @@ def places() -> dict[str, tuple[str, ...]]:
     }
 
 
-# --- Persons ---
-
 _DRAWS_OF_ONE = 60  # draws from a list before two of it are joined
 _ATTEMPTS = 20  # drawings of a whole dialogue before names that still clash become placeholders
 
@@ -241,7 +228,7 @@ def person_surrogates(
     Names that differ (in more than case) get surrogates that differ. No part of one is among the words `said`, which
     are in lower case.
     """
-    parts = name_parts(names)
+    parts = dialogue_values.name_parts(names)
     real = {_folded(name) for name in names}
     made: dict[str, str] = {}
     bad: set[str] = set()
@@ -264,22 +251,22 @@ def _folded(name: str) -> str:
 
 
 def _mapping(
-    secret: bytes, names: Collection[NameParts], said: Collection[str], salt: str
-) -> dict[tuple[Role, str], str]:
+    secret: bytes, names: Collection[dialogue_values.NameParts], said: Collection[str], salt: str
+) -> dict[tuple[dialogue_values.Role, str], str]:
     """What stands in for each part, by its role and key."""
     # Of each given name what it says itself, else what it is called by anywhere in the dialogue.
-    called: dict[str, set[Gender]] = {}
+    called: dict[str, set[dialogue_values.Gender]] = {}
     for name in names:
         for part in name.with_role("given", "nick", "doubled", "latin_given"):
             latin = part.role == "latin_given"
-            own = _latin_genders().get(part.key, "neutral") if latin else chinese_gender(part.key)
+            own = _latin_genders().get(part.key, "neutral") if latin else dialogue_values.chinese_gender(part.key)
             called.setdefault(part.key, set()).add(name.gender if own == "neutral" else own)
     # In an order of their own: where parts were found says nothing.
     keys = sorted({(part.role, part.key) for name in names for part in name.parts if part.role != "kept"})
     taken = {key for _, key in keys} | set(said)
     # Initials all move by the same number of letters: each is another one, and no two are alike.
     shift = 1 + keyed_random(secret, salt, "initial").randrange(25)
-    mapped: dict[tuple[Role, str], str] = {}
+    mapped: dict[tuple[dialogue_values.Role, str], str] = {}
     for role, key in keys:
         if role == "initial":
             letter = ascii_lowercase[(ascii_lowercase.find(key[0]) + shift) % 26]
@@ -299,12 +286,12 @@ def _mapping(
 
 
 @cache
-def _latin_genders() -> dict[str, Gender]:
-    kinds: tuple[Gender, ...] = ("female", "male", "neutral")
+def _latin_genders() -> dict[str, dialogue_values.Gender]:
+    kinds: tuple[dialogue_values.Gender, ...] = ("female", "male", "neutral")
     return {name.lower(): kind for kind in kinds for name in latin_names()[kind]}
 
 
-def _other_part(draw: Random, role: Role, key: str, gender: Gender) -> str:
+def _other_part(draw: Random, role: dialogue_values.Role, key: str, gender: dialogue_values.Gender) -> str:
     """Another part of a name: of its kind, its gender and, of Chinese names, its length."""
     own = chinese_names()
     if role in ("latin_given", "latin_surname"):
@@ -419,8 +406,6 @@ def _english(draws: Draws, value: str, section: str) -> str:
 
     return _ENGLISH.sub(other, value)
 
-
-# --- Dates ---
 
 _MONTHS = "January|February|March|April|May|June|July|August|September|October|November|December"
 _HAN_MONTHS = "正二三四五六七八九十"
