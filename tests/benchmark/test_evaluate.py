@@ -105,9 +105,6 @@ def test_a_file_that_is_no_specification_is_named(tmp_path: Path, name: str, con
         read_spec(tmp_path / name)
 
 
-# --- Engines: their options, reasoning, sampling that is not ours to set, money -----------------------------------
-
-
 def engine_spec(model: str, **given: Any) -> EvaluateSpec:
     return EvaluateSpec(**{**WORK, "model": model, **given})
 
@@ -152,8 +149,6 @@ def test_what_an_engine_cannot_do_is_refused_beforehand(model: str, given: dict[
     with pytest.raises(ConfigError, match=message):
         engine_spec(model, **given)
 
-
-# --- When, how long, by what and with which versions a run was answered ------------------------------------------
 
 ITEMS = 24
 
@@ -236,8 +231,6 @@ def test_a_session_that_was_killed_ended_with_its_last_answer() -> None:
     assert told.input_tokens is None
 
 
-# --- What stops a run whose replies are all alike worthless -------------------------------------------------------
-
 CUT = {"text": "", "finish_reason": "length"}
 CUT_IN_THOUGHT = CUT | {"text": "<think>The user seems"}
 REPLY = {"text": "Tell me more.", "finish_reason": "stop"}
@@ -273,8 +266,6 @@ def test_what_was_never_asked_comes_before_what_failed(tmp_path: Path) -> None:
     keys = [(request.id, request.sample) for request in missing_requests(plan, answers)]
     assert keys == [*((name, sample) for name in others for sample in range(2)), (first, 0)]
 
-
-# --- A faulty server, kill -9 at any moment, Ctrl-C --------------------------------------------------------------
 
 ITEM = re.compile(r"item\d+")
 

@@ -155,9 +155,6 @@ def test_baselines_stand_on_the_items_that_the_model_was_scored_on(spec: Evaluat
         assert (row["dialogue_base"].n, row["dialogue_base"].total) == (13, 14)
 
 
-# --- Damaged folders ------------------------------------------------------------------------------------------------
-
-
 def refusal(read: Callable[[], object], path: Path) -> str:
     with pytest.raises(H2HTalkError) as raised:
         read()

@@ -94,9 +94,6 @@ def test_several_samples_count_as_one_item() -> None:
     assert summary_of(split, {key: answer for key, answer in answers.items() if not key[1]}).by_sample == ()
 
 
-# --- Baselines and the null class ----------------------------------------------------------------------------------
-
-
 def synthesis_split(nulls: int, count: int) -> Split:
     """RecollectionSynthesis items of which the first `nulls` have nothing to remember."""
     pool = [s for s in MINI.scenarios if s.subtask == "recollection_synthesis" and s.language == "zh"]
@@ -130,8 +127,6 @@ def test_a_summary_survives_its_file(tmp_path: Path, summarized: Callable[[], Su
     RunFolder(tmp_path).write_summary(summary.to_dict())
     assert read_summary(tmp_path / "summary.json") == summary
 
-
-# --- The baselines themselves -----------------------------------------------------------------------------------
 
 ITEMS = list(MINI.scenarios)
 BY_ID = {s.id: s for s in ITEMS}

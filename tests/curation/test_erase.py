@@ -157,9 +157,6 @@ def test_a_tombstone_keeps_them_out_of_every_later_run(parted: Path, tmp_path: P
     assert erase(place, "chat-000002").removed == ()
 
 
-# --- Kills --------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_an_interrupted_erasure_is_completed_by_the_next_command(
@@ -211,8 +208,6 @@ def test_unfinished_and_temporary_files_are_removed(tmp_path: Path) -> None:
     erase(workspace, "made-000001")
     assert not any(path.exists() for path in left)
 
-
-# --- Scope --------------------------------------------------------------------------------------------------------
 
 EMILY, OTHER = "made-p0001", "made-p0002"
 
@@ -277,9 +272,6 @@ def test_nothing_is_erased_behind_a_symbolic_link(whole: Path, tmp_path: Path, l
     with pytest.raises(DataError, match="is a symbolic link, and its target would not be removed"):
         erase(Workspace(tmp_path / "linked" / "work"), "Emily Carter")
     assert all_files(tmp_path) == before
-
-
-# --- purge ------------------------------------------------------------------------------------------------------
 
 
 def test_purge_keeps_reviewed_and_removes_raw_records(parted: Path, tmp_path: Path) -> None:

@@ -59,9 +59,6 @@ def test_the_origin_of_replies_is_shown(tmp_path: Path) -> None:
     assert "Buy" not in text
 
 
-# --- Rounds and releases ----------------------------------------------------------------------------------------
-
-
 def history(folder: Path, item: str) -> list[Event]:
     """What followed the stages."""
     return [event for event in explain(Workspace(folder / "work"), item) if event.stage in ("round", "release")]

@@ -67,9 +67,6 @@ def test_missing_records_of_the_stage_before_are_an_error(tmp_path: Path, left: 
     assert not workspace.stage("anonymize").finished
 
 
-# --- Removal ------------------------------------------------------------------------------------------------------
-
-
 def test_a_removed_stage_keeps_what_was_paid_for(tmp_path: Path) -> None:
     workspace = gathered(tmp_path, MADE)
     run_stage(stage("anonymize", KEEPING), workspace, processes=1)
@@ -105,9 +102,6 @@ def test_an_interrupted_removal_leaves_no_part_to_other_settings(
             run_stage(other, workspace, processes=1)
     folder.remove()
     assert run_stage(other, workspace, processes=1).kept == 8
-
-
-# --- The workspace ------------------------------------------------------------------------------------------------
 
 
 def test_the_key_is_made_once_and_only_its_owner_may_read_it(tmp_path: Path) -> None:

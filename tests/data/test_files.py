@@ -163,9 +163,6 @@ def test_an_unwritable_place_is_one_line(tmp_path: Path, write: Callable[[Path, 
     assert "\n" not in str(raised.value)
 
 
-# --- Logs: nothing that was appended is lost --------------------------------------------------------------------
-
-
 def test_records_are_there_as_soon_as_append_returns(tmp_path: Path) -> None:
     path = tmp_path / "made" / "part-0.jsonl"
     with AppendLog(path) as log:
@@ -208,8 +205,6 @@ def test_a_whole_line_that_is_no_record_is_an_error_and_gives_the_lock_back(tmp_
     assert path.read_text() == '{"n":0}\n' + line
 
 
-# --- A second writer --------------------------------------------------------------------------------------------
-
 HOLD = """
 import sys
 from pathlib import Path
@@ -239,8 +234,6 @@ def test_a_second_process_is_refused_with_one_line_until_the_first_is_done(tmp_p
         holder.communicate()
     AppendLog(path).close()
 
-
-# --- A full disk ------------------------------------------------------------------------------------------------
 
 FILL = """
 import resource, sys

@@ -107,8 +107,6 @@ def test_a_scenario_has_none_to_five_references(references: list[str]) -> None:
         Scenario.from_dict({**RECORD, "references": references})
 
 
-# --- Personas ---------------------------------------------------------------------------------------------------
-
 TEXTS = {"name": "Ada", "description": "You mend clocks.\n"}
 ADA: dict[str, Any] = {"id": "ada", "relation": "close friend", "en": TEXTS}
 
@@ -122,9 +120,6 @@ def test_two_personas_are_bundled_in_both_languages() -> None:
         assert "both adults" in persona.descriptions["en"]
         assert "成年人" in persona.descriptions["zh"]
     assert len({name for p in personas.values() for name in p.names.values()}) == 2 * len(personas)
-
-
-# --- Cases ------------------------------------------------------------------------------------------------------
 
 
 POINT = {"id": "stays", "kind": "must", "text": "stays"}
@@ -155,8 +150,6 @@ def test_the_user_turns_of_cases_are_answered_as_scenarios(tmp_path: Path) -> No
         split.select(subtasks=["dialogue_base"])
 
 
-# --- Dialogues --------------------------------------------------------------------------------------------------
-
 DIALOGUE: dict[str, Any] = {
     "id": "d-1",
     "language": "en",
@@ -175,8 +168,6 @@ def test_a_dialogue_survives_its_own_dict(turns: list[tuple[str, str]], metadata
     assert dialogue.to_dict()["messages"] == messages
     assert Dialogue.from_dict(dialogue.to_dict()) == dialogue
 
-
-# --- What is wrong with one of these --------------------------------------------------------------------------
 
 READERS: dict[str, tuple[Any, dict[str, Any], str]] = {
     "persona": (Persona.from_dict, ADA, ""),
@@ -221,9 +212,6 @@ def test_a_wrong_record_is_refused_by_name_and_place(kind: str, change: dict[str
     assert "\n" not in str(raised.value)
 
 
-# --- Subtasks and languages -------------------------------------------------------------------------------------
-
-
 def test_counts_and_levels_are_those_of_table_1() -> None:
     assert [(s.column, s.count, s.level or "") for s in SUBTASKS.values()] == [
         *(("Standard", 1882, ""), ("Emotional", 99, ""), ("Schedule", 533, "")),
@@ -244,9 +232,6 @@ def test_the_memory_vocabulary_has_24_categories_and_a_null_line_a_language() ->
     nulls = {language: record.null_memory for language, record in RECORDS.items()}
     assert nulls == {"en": "No key information extracted.", "zh": "未提取到关键信息。"}
     assert {record.tokenizer for record in RECORDS.values()} == set(TOKENIZERS)
-
-
-# --- The JSON Schemas that ship ---------------------------------------------------------------------------------
 
 
 def schema_records() -> list[dict[str, Any]]:

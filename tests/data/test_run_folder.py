@@ -117,9 +117,6 @@ def test_a_run_that_another_process_begins_meanwhile_is_not_written_over(
     assert folder.signature().protocol["items"] == "9"
 
 
-# --- Answers to something else ----------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("line", "message"),
     [
@@ -144,9 +141,6 @@ def test_an_answer_to_what_was_never_asked_is_named_and_stops_scoring_and_resumi
     assert tree(folder.path) == before
 
 
-# --- Folders of others ------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("files", [["notes.txt"], ["calls.lock", "inputs/my-data.csv"]])
 def test_a_folder_of_something_else_is_refused_and_left_alone(tmp_path: Path, split: Split, files: list[str]) -> None:
     """A project with a folder called `inputs` once lost it to a new run."""
@@ -157,9 +151,6 @@ def test_a_folder_of_something_else_is_refused_and_left_alone(tmp_path: Path, sp
     with pytest.raises(DataError, match=r"holds other files and no run\.json; name a new folder with --out"):
         open_writer(RunFolder(tmp_path), split)
     assert tree(tmp_path) == before
-
-
-# --- Starts that did not come far -------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("left", ["lock", "log", "half the inputs", "half of run.json"])
@@ -192,9 +183,6 @@ def test_a_start_that_fails_leaves_nothing(tmp_path: Path, split: Split) -> None
         with pytest.raises(DataError, match=r"holds NaN or infinity|File exists"):
             open_writer(RunFolder(out), unwritable)
     assert sorted(tmp_path.rglob("*")) == [tmp_path / "link", tmp_path / "mine", tmp_path / "runs"]
-
-
-# --- Signatures -------------------------------------------------------------------------------------------------
 
 
 def test_a_signature_reads_as_one_line_and_its_fingerprint_is_the_protocols() -> None:

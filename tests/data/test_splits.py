@@ -43,9 +43,6 @@ def write(folder: Path, records: Records, name: str = "scenarios.jsonl") -> Path
     return folder
 
 
-# --- Naming -----------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("name", ["maxi", "", "n" * 5000, "a\x00b", "x.csv"])
 def test_no_such_split_lists_the_choices(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "cwd").mkdir()
@@ -65,9 +62,6 @@ def test_a_folder_named_like_a_bundled_one(tmp_path: Path, monkeypatch: pytest.M
     with pytest.raises(ConfigError, match=r"both a bundled split and a folder here: write \./mini for the folder"):
         load_split("mini")
     assert len(load_split("./mini").scenarios) == len(records)
-
-
-# --- What is refused --------------------------------------------------------------------------------------------
 
 
 def test_a_duplicate_id_names_both_places(tmp_path: Path, records: Records) -> None:
@@ -165,9 +159,6 @@ def test_a_wrong_header_field_is_named(tmp_path: Path, records: Records, text: s
     assert str(raised.value).startswith(f"{tmp_path / 'split.toml'}: {message}")
 
 
-# --- Selection --------------------------------------------------------------------------------------------------
-
-
 def test_a_selection_with_nothing_left_is_an_error(mini: Split) -> None:
     english = mini.select("en")
     with pytest.raises(ConfigError, match="no scenario left after --language"):
@@ -196,9 +187,6 @@ def test_a_sample_is_spread_over_subtasks_and_languages(mini: Split, limit: int)
     assert max(sizes.values()) - min(sizes.values()) <= 1
     languages = sum(n if language == "en" else -n for (_, language), n in sizes.items())
     assert abs(languages) <= 1
-
-
-# --- Fingerprint and export -------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("file_format", ["jsonl", "parquet"])

@@ -32,9 +32,6 @@ class Refused(Exception):
         self.headers = {name: value for name, value in headers.items() if value}
 
 
-# --- Repositories: commits that are whole trees, branches, tags and pull requests ------------------------------------
-
-
 @dataclass(frozen=True)
 class Blob:
     """A file's content in a tree; an LFS file's tree entry is a pointer to it."""
@@ -132,9 +129,6 @@ class Repo:
         refs, name = (self.pulls, f"refs/pr/{len(self.pulls) + 1}") if pr else (self.branches, branch)
         refs[name] = sha
         return self.commits[sha]
-
-
-# --- The server ------------------------------------------------------------------------------------------------------
 
 
 # `drop`, `lost` (processed, not answered), `hang`, `damage`, another answer, or what else happens just before.

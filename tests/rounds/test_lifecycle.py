@@ -138,9 +138,6 @@ def test_responses_to_judge_are_required(tmp_path: Path, kind: str, fields: dict
     assert not (tmp_path / "round").exists()
 
 
-# --- Changes by another process -----------------------------------------------------------------------------------
-
-
 def test_a_round_that_is_closed_before_status_locks_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """`status` had read that the round was open, and stored annotations after its closing."""
     path = begin(tmp_path, count=2, overlap=2)

@@ -238,9 +238,6 @@ def test_references_of_others_and_items_without_a_source(tmp_path: Path) -> None
     assert f"{source}: the round was opened from it" in result.messages[0]
 
 
-# --- A server ------------------------------------------------------------------------------------------------------
-
-
 def on_server(base: Path) -> Path:
     """An open round with one item a session."""
     items = [ITEMS[0] | {"prompt": f"I burnt the {WORDS}."}, *ITEMS[1:]]

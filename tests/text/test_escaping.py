@@ -17,9 +17,6 @@ from h2htalk.text.escaping import Markdown, code_block, csv_text, escape_markdow
 SIGNS = "=+-@＝＋－＠"
 
 
-# --- One text ---------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("sign", SIGNS)
 @pytest.mark.parametrize("before", ["", " ", "\u3000", "\xa0 \u2003"])
 def test_a_text_that_begins_like_a_formula_gets_a_quote_also_after_white_space(before: str, sign: str) -> None:
@@ -47,9 +44,6 @@ def test_no_text_begins_a_formula_and_a_second_time_changes_nothing(text: str) -
     assert harmless_cell(cell) == cell
 
 
-# --- A table ----------------------------------------------------------------------------------------------------
-
-
 def test_the_first_line_names_the_columns_and_nothing_is_an_empty_cell() -> None:
     assert csv_text(["=x", "y"], [[-1, -0.5]]) == "'=x,y\n-1,-0.5\n"
     text = csv_text(("word", "n", "spread", "clear"), [("茶, “hot”", 3, None, True), ("a", 0, 0.1, False)])
@@ -61,8 +55,6 @@ def test_any_text_makes_one_cell_of_one_row(text: str) -> None:
     rows = list(csv.reader(io.StringIO(csv_text(("x", "y"), [(text, 1)]))))
     assert rows == [["x", "y"], [harmless_cell(text), "1"]]
 
-
-# --- Markdown ---------------------------------------------------------------------------------------------------
 
 PLACES = {
     "{}": "<p>{}</p>",

@@ -46,9 +46,6 @@ def digest(text: str, tag: str) -> str:
     return "sha256-" + base64.b64encode(hashlib.sha256(body[1].encode()).digest()).decode()
 
 
-# --- What a page may do -----------------------------------------------------------------------------------------
-
-
 def test_a_page_without_script_and_pictures_may_only_have_its_style(tmp_path: Path) -> None:
     text = page(tmp_path)
     style = f"style-src '{digest(text, 'style')}'"
@@ -86,9 +83,6 @@ def test_the_own_sheet_comes_after_the_shared_one_and_the_keyboard_finds_the_way
     links = re.findall(r'href="(#\w+)"', text)
     assert links == ["#content", "#one"]
     assert '<main id="content">' in text
-
-
-# --- The sheets -------------------------------------------------------------------------------------------------
 
 
 def rules(name: str) -> list[tuple[str, str, dict[str, str]]]:

@@ -64,9 +64,6 @@ def test_the_signature_names_tokenizers_and_versions() -> None:
     assert tokenizer_signature() == expected
 
 
-# --- What a first use leaves on the machine ---------------------------------------------------------------------
-
-
 CUT = """
 import sys
 from h2htalk.text import tokens

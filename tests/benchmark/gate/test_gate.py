@@ -217,9 +217,6 @@ def test_policies_that_could_never_say_no_are_refused(tmp_path: Path) -> None:
             read_policy(policy(tmp_path, text))
 
 
-# --- The workflow of docs/how-to/gate-in-ci.md, run as it is printed but for the line that installs --------------
-
-
 def content(asked: dict[str, Any], times: int) -> str:
     """A judge to whom no statement is true and everything deserves the highest score."""
     schema = asked["response_format"]["json_schema"]["schema"]

@@ -141,9 +141,6 @@ def test_without_references_an_answer_is_unscored_and_its_contract_is_checked() 
     assert items[0].samples[0].violations
 
 
-# --- SS: a failing embedder costs the items whose texts fail, and never scores them 0 -------------------------------
-
-
 def test_the_cosine_by_hand_is_zero_for_an_empty_answer() -> None:
     values = similarities(abcd(), ["a", "a", "ab", "aab"], ["a", "b", "a", "ab"])
     assert values == pytest.approx([1.0, 0.0, 1 / np.sqrt(2), 3 / np.sqrt(10)], abs=1e-6)

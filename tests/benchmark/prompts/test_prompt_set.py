@@ -116,8 +116,6 @@ def test_what_a_persona_shares_with_all_its_scenarios_is_marked_for_caches(sap: 
     assert {len(heads) for heads in shared.values()} == {1}
 
 
-# --- Hostile and odd input --------------------------------------------------------------------------------------
-
 HOSTILE = "{{ 7 * 7 }} {% set sap = 1 %} {# gone? #} <b>&amp;</b>"
 ACTING = "\x1b[2J\x9b31m\x7f\u202e\u2028\U000e0041"
 
@@ -158,9 +156,6 @@ def test_prompts_are_shown_one_or_all_without_what_acts_on_a_terminal(tmp_path: 
     assert any(f" {ACTING} 你好" in message["content"] for message in json.loads(lines[0])["messages"])
 
 
-# --- SAP --------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("text", "canonical"),
     [
@@ -186,9 +181,6 @@ def test_each_switch_removes_exactly_its_part(language: Language, name: str) -> 
     assert len(full) == 9  # the preamble and eight principles, a paragraph each
     assert without == [paragraph for paragraph in full if paragraph != part]
     assert part == alone[1]
-
-
-# --- Folders and fingerprints -----------------------------------------------------------------------------------
 
 
 def test_the_fingerprint_changes_with_any_file(tmp_path: Path) -> None:
@@ -217,8 +209,6 @@ def test_a_runs_prompts_outlive_changes_of_the_package(tmp_path: Path, monkeypat
     with pytest.raises(DataError, match="help_rows"):
         PromptSet.load(tmp_path / "run")
 
-
-# --- Templates of one's own: each fault names its file and line -------------------------------------------------
 
 VALUES = {"persona": "You are Mo.", "persona_name": "Mo", "sap": "", "opening": "", "part": "system"}
 VALUES |= {"memory": {"null_line": "Nothing."}}  # type: ignore[dict-item]

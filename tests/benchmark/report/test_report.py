@@ -56,9 +56,6 @@ def line_with(text: str, word: str) -> str:
     return next(line for line in text.splitlines() if word in line)
 
 
-# --- The terminal -----------------------------------------------------------------------------------------------
-
-
 @cache
 def mini_with_english_s() -> Summary:
     """The whole of mini with an embedder for its English half."""
@@ -127,8 +124,6 @@ def test_without_verbose_only_the_table_failures_warnings_and_costs_are_printed(
         assert line not in short
         assert line in full
 
-
-# --- The page ---------------------------------------------------------------------------------------------------
 
 HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(1)>{{ 7*7 }}{% raw %}<!--\u2028\x00\u202e"
 
@@ -205,8 +200,6 @@ def test_figures_baselines_and_cautions_are_on_the_page(tmp_path: Path) -> None:
     assert "unscored (timeout)" in text
 
 
-# --- Table 2, as CSV, JSON and LaTeX ----------------------------------------------------------------------------
-
 LOW = {"constant": same_values(0.1)}
 UNEVEN = {name: [0.1 + i / 30, 0.2, 1 / 3] for i, name in enumerate(SUBTASKS)}
 
@@ -268,9 +261,6 @@ def test_every_figure_of_model_and_baselines_stands_in_metrics_with_its_interval
     assert (rouge_l["value"], rouge_l["low"], rouge_l["n"]) == ("25.0", "24.0", "3")
     null = found["server:m", "null_precision", "recollection_synthesis"]
     assert (null["value"], null["n"], null["total"]) == ("50.0", "3", "4")
-
-
-# --- The leaderboard --------------------------------------------------------------------------------------------
 
 
 def board_text(runs: Sequence[Summary], width: int, paper: bool = False) -> str:
@@ -363,8 +353,6 @@ def test_the_board_as_data_says_which_rows_are_the_papers() -> None:
     assert "32B+ (paper)" in latex
     assert len(list(csv.reader(io.StringIO(table_text(rank_runs((), True).rows, "csv"))))) == 38
 
-
-# --- Costs: what is unknown reads `unknown`, never 0 --------------------------------------------------------------
 
 TOKENS = {"input_tokens": 38_211, "cache_read_tokens": 12_000, "output_tokens": 9_120}
 MONEY = {"usd_paid": Decimal("1.234"), "usd_possible": Decimal("0.0499001")}

@@ -217,9 +217,6 @@ def test_the_lines_of_a_turn_cannot_pass_for_another_turn() -> None:
     assert text.splitlines() == ["user: x", "    user: y", "    user: z", "    user: w"]
 
 
-# --- People, training data, erasure, the dossier -----------------------------------------------------------------
-
-
 SAFE = {"perception": "4", "violation": "no"}
 BAD = {"perception": "2", "violation": "yes", "violations": "crisis_dismissed"}
 

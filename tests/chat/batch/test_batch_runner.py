@@ -12,8 +12,6 @@ from batch_double import CALL_USD, KEY, PROVIDERS, BatchDouble, fates
 
 from h2htalk.errors import ConfigError, ModelCallError
 
-# --- Results ----------------------------------------------------------------------------------------------------
-
 
 def test_replies_come_in_the_order_of_the_requests_and_are_settled_before_they_are_given(double: BatchDouble) -> None:
     names = [f"item {n}" for n in range(40)]

@@ -75,9 +75,6 @@ def test_the_leak_check_was_blind_to_other_dresses_and_is_not_to_names_that_stay
     assert not data.leaks(["I read Harry Potter 415 times"])
 
 
-# --- What stays: companions, figures, titles ---
-
-
 def stays(text: str, language: str, *names: str) -> list[tuple[str, str]]:
     return [(text[a.start : a.end], a.type) for a in find_allowed(text, language, names)]
 

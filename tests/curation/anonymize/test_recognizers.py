@@ -103,8 +103,6 @@ def test_time_grows_with_the_length_alone(by: str) -> None:
     assert slow == []
 
 
-# --- Spans that overlap are settled: nothing that was found shows again ---
-
 SPANS = st.builds(
     lambda at, length, kind, score: Span(at, at + length, kind, score),
     st.integers(0, 40),

@@ -192,16 +192,10 @@ def test_two_spellings_of_one_name_never_came_to_an_end() -> None:
     assert first + "." == second
 
 
-# --- Numbers ---
-
-
 def test_no_chinese_surrogate_is_a_number_in_use() -> None:
     for n in range(500):  # 161 was among the prefixes, and 1610 is given out
         parsed = phonenumbers.parse(number("PHONE_NUMBER", keyed_random(n.to_bytes(2), "x"), "13812345678", "zh"), "CN")
         assert not phonenumbers.is_valid_number(parsed)
-
-
-# --- Dates of birth ---
 
 
 @pytest.mark.parametrize(
@@ -223,9 +217,6 @@ def test_no_part_of_a_date_stays() -> None:
     made = [birth_date(keyed_random(b"key", str(n)), "third of January 2001") for n in range(30)]
     assert all("2001" not in each for each in made)
     assert sum(each.startswith("third") for each in made) < 5
-
-
-# --- The parts of names ---
 
 
 def test_names_are_read_with_each_other_in_mind() -> None:

@@ -146,8 +146,6 @@ def test_two_processes_and_a_run_after_a_kill_give_the_same_bytes(tmp_path):
     assert all_files(folder) == whole
 
 
-# --- Reply folding: dialogues with one question become one dialogue with several replies -------------------------
-
 QUESTION = "I failed the exam in chemistry on Friday and cannot tell my mother."
 REPLIES = (
     "Carrying that home alone is heavy. What do you fear she will say first?",

@@ -424,9 +424,6 @@ def test_what_is_allowed_has_a_gate_an_item_and_a_reason(text: str) -> None:
         assert read_allowed([f"companion_harm:a= {reason}"]) == (Allowed("companion_harm", "a", reason),)
 
 
-# --- A split that nobody voted on -------------------------------------------------------------------------------------
-
-
 def findings(folder: Path, *records: dict[str, Any]) -> list[tuple[str, str]]:
     folder.mkdir(exist_ok=True)
     (folder / "items.jsonl").write_text("".join(json.dumps(one) + "\n" for one in records))

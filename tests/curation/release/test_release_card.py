@@ -77,9 +77,6 @@ def release(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-# --- Front matter -----------------------------------------------------------------------------------------------------
-
-
 def test_the_hub_reads_the_front_matter(release: Path) -> None:
     found = metadata_load(release / "README.md")
     data = DatasetCard.load(release / "README.md").data
@@ -130,9 +127,6 @@ def test_every_licence_is_the_hubs_or_named_as_another() -> None:
     assert other.isdisjoint({"MIT", "Apache-2.0", "CC0-1.0", "ODbL-1.0", "GPL-3.0-or-later", "CC-BY-NC-SA-4.0"})
 
 
-# --- What a reader sees -----------------------------------------------------------------------------------------------
-
-
 def test_every_field_that_the_owner_left_empty_is_a_gap(release: Path, tmp_path: Path) -> None:
     # All but the title, which is then the name, and the citation, which is then made; also authors, baselines, figures.
     assert Page(release).text.count(GAP) >= len(TEXTS) - 2 + 3
@@ -163,9 +157,6 @@ def test_the_tables_show_the_facts(release: Path) -> None:
     assert ["votes", "dev", "4", "votes on a question of an item"] in page.table("Configuration")
     assert {"id", "sessions", "annotators"} <= {row[0] for row in page.table("Column")}
     assert {"href": "guidelines/crowd-en.md"} in page.attributes("a")
-
-
-# --- Finished runs and analyses ---------------------------------------------------------------------------------------
 
 
 def make_run(folder: Path, summary: Summary | None) -> Path:
@@ -245,9 +236,6 @@ def test_baselines_and_figures_come_from_finished_folders(tmp_path: Path) -> Non
     assert re.search(r"Chinese: Words\. Most: a\|b <c> \*d\*\. .*“memory”", page.text)
 
 
-# --- Hostile values ---------------------------------------------------------------------------------------------------
-
-
 def test_no_value_breaks_yaml_tables_or_html(release: Path, tmp_path: Path) -> None:
     texts = [name for name in TEXTS if name not in ("homepage", "contact")]
     card = CardSettings(**dict.fromkeys(texts, HOSTILE), authors=(HOSTILE, HOSTILE), leaderboard=True)
@@ -284,9 +272,6 @@ def test_the_funnel_tells_of_anonymisation(tmp_path: Path) -> None:
     assert re.search("2 items are about a crisis", Page(tmp_path / "risky").text)
 
 
-# --- The Hub's benchmark file: `eval.yaml` against the schema that the Hub documents ---
-
-
 @pytest.mark.parametrize("languages", [("en",), ("zh",), ("en", "zh")])
 def test_each_language_of_the_test_split_has_15_tasks(tmp_path: Path, languages: tuple[str, ...]) -> None:
     content = made_content(
@@ -300,8 +285,6 @@ def test_each_language_of_the_test_split_has_15_tasks(tmp_path: Path, languages:
     assert tasks == {(name + ("_zh" if lang == "zh" else ""), lang) for lang in languages for name in names}
     assert len(tasks) == 15 * len(languages)
 
-
-# --- The Croissant record ---------------------------------------------------------------------------------------------
 
 Record = dict[str, Any]
 # The library lets a misspelt or an empty key pass. The eight that the NeurIPS 2026 track on evaluations and data sets

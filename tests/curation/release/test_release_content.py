@@ -53,9 +53,6 @@ def test_a_broken_row_is_named(release: Path, config: str, change: Callable[[Row
         check_release(changed(release, config, change))
 
 
-# --- What changed from one release to another -------------------------------------------------------------------------
-
-
 def name(number: int) -> str:
     return f"made-{number:06}:dialogue_base"
 

@@ -129,9 +129,6 @@ def test_score_tables(tmp_path: Path) -> None:
     assert values_of(read_harness_log(path), "score") == scores
 
 
-# --- Files that are something else, damaged or enormous ----------------------------------------------------------
-
-
 def bomb(path: Path, claimed: int | None = None) -> None:
     """A member of 1 GB in a few kB, which may claim to be small."""
     packed = pa.compress(bytes(2**28), "zstd", asbytes=True) * 4
@@ -267,9 +264,6 @@ def test_a_wrong_line_is_named(tmp_path: Path, record: dict[str, Any], message: 
     with pytest.raises(DataError) as raised:
         read_foreign_responses(write(tmp_path, {"id": "s-0", "response": "Hi."}, record), IDS)
     assert str(raised.value).startswith(f"{tmp_path / 'answers.jsonl'}{message}")
-
-
-# --- The authors' released files --------------------------------------------------------------------------------
 
 
 def release(folder: Path, **sizes: int) -> Path:

@@ -139,9 +139,6 @@ def test_a_loaded_release_needs_no_network(published: HubDouble, monkeypatch: py
     assert published.requests == []
 
 
-# --- Erased items -----------------------------------------------------------------------------------------------
-
-
 def erase_later(folder: Path, *ids: str) -> None:
     """Publish version 1.1.0, which lists items as erased."""
     second = make_release(folder / "second", {"test": [scenario(2), scenario(12, "zh")]}, version="1.1.0")
@@ -178,9 +175,6 @@ def test_a_list_that_cannot_be_read_is_an_error(published: HubDouble, tmp_path: 
     published.fault("info", Refused(503, "Service unavailable"), times=1)  # the client falls back to its cache
     with pytest.raises(HubError, match="the list of erased items changed while it was loaded"):
         _read_later_erasures(NAME, "lab/made", main)
-
-
-# --- Copies and caches ------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("by", ["pull", "erase"])

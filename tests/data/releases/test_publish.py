@@ -47,9 +47,6 @@ def refusal(release: Path, repo: str = "lab/made", **options: object) -> str:
     return str(caught.value)
 
 
-# --- What is published ------------------------------------------------------------------------------------------
-
-
 def test_one_commit_holds_the_files_that_release_json_lists_and_has_the_tag(hub: HubDouble, release: Path) -> None:
     for name in ("notes.txt", ".env", ".git/config", "data/en/raw.jsonl", "made.private/sources.json"):
         write_text(release / name, "secret")
@@ -104,9 +101,6 @@ def test_public_and_private_repositories(hub: HubDouble, release: Path) -> None:
     assert hub.dataset("lab/closed").private
 
 
-# --- What is refused --------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     "files",
     [
@@ -155,9 +149,6 @@ def test_somebody_elses_commit_or_tag_in_between_is_not_overwritten(hub: HubDoub
     assert "somebody else changed it meanwhile" in refusal(release)
     assert stored(hub) == {"README.md": b"# Ours\n"}
     assert repo.tags == {}
-
-
-# --- Errors of the Hub ------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("token", ["hf_l\nab", "hf_läb", "hf l", None])

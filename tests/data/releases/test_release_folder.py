@@ -167,9 +167,6 @@ def list_as_erased(release: Path, *ids: str) -> Path:
     return release
 
 
-# --- Releases of others ---------------------------------------------------------------------------------------------
-
-
 def contents(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
 

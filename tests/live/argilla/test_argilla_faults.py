@@ -13,14 +13,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from argilla_annotators import SimulatedAnnotator, made_items, write_items
+from argilla_annotators import SimulatedAnnotator, item_of, made_items, write_items
 from argilla_small import SAYS, Opened, found_dataset, small_spec
 from argilla_stack import Stack
 
 from h2htalk.errors import RoundError
 from h2htalk.rounds.argilla.client import ArgillaClient, connect
 from h2htalk.rounds.argilla.platform import ArgillaPlatform
-from h2htalk.rounds.lifecycle import open_round, round_status
+from h2htalk.rounds.lifecycle import open_round, remove_annotator, reopen_round, round_status
 from h2htalk.rounds.questions import QUESTIONS
 from h2htalk.rounds.round_folder import read_state
 
@@ -125,6 +125,27 @@ def test_a_dead_search_engine_loses_no_annotation(stack: Stack, base: Path) -> N
     open_round(small_spec(base, "never"), base / "never")
 
 
+def test_an_empty_search_index_is_noted_and_repaired(stack: Stack, base: Path) -> None:
+    small = Opened(base, stack, "empty")
+    one = small.annotators[0]
+    records = small.records(one)
+    stack.stop_search()
+    stack.start_search()
+    wait_for_search()
+    one.http.post("/api/v1/me/responses/bulk", json={"items": [
+        {"record_id": records["item-000"], "status": "submitted",
+         "values": {name: {"value": value} for name, value in SAYS.items()}}]})  # fmt: skip
+    status = round_status(small.round.path)
+    assert status.completed == 1
+    assert any("python -m argilla_server search-engine reindex" in line for line in status.notes)
+    with pytest.raises(RoundError, match="search-engine reindex"):
+        open_round(small.spec, small.round.path)
+    stack.reindex()
+    assert round_status(small.round.path).notes == ()
+    open_round(small.spec, small.round.path)
+    assert sorted(small.records(one)) == ["item-002", "item-004"]
+
+
 def test_responses_during_discarding_and_restoring_are_kept(
     stack: Stack, base: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -150,6 +171,29 @@ def test_responses_during_discarding_and_restoring_are_kept(
     status = round_status(small.round.path)
     assert (status.by_item["item-000"], status.by_item["item-002"], status.skipped) == (1, 1, 0)
     assert small.values()["item-002", "quality"] == 4
+
+
+def test_a_removed_annotator(stack: Stack, base: Path) -> None:
+    """The server counts the responses, and offers their items to nobody else until the round is reopened."""
+    small = Opened(base, stack, "removed")
+    one, other, third = small.annotators
+    item = small.records(one)["item-000"]
+    for annotator in (one, other):
+        annotator.submit(item, SAYS)
+    assert round_status(small.round.path).by_item["item-000"] == 2
+    remove_annotator(small.round.path, other.name, why="the same answer to everything")
+    other.submit(item, SAYS | {"quality": 1})
+    status = round_status(small.round.path)
+    assert (status.by_item["item-000"], status.new, status.missing["item-000"]) == (1, 0, 1)
+    reopen_round(small.round.path)
+    (second,) = [found for found in third.datasets("removed") if "set2-en" in found["name"]]
+    offered = {item_of(record): record["id"] for record in third.pending(second)}
+    third.submit(offered["item-000"], SAYS)
+    assert round_status(small.round.path).by_item["item-000"] == 2
+    remove_annotator(small.round.path, other.name, undo=True)
+    status = round_status(small.round.path)
+    assert status.by_item["item-000"] == 3
+    assert small.values()["item-000", "quality"] in (1, 4)
 
 
 def wait_for_search() -> None:

@@ -78,9 +78,6 @@ def test_adjudications_accept_the_choices_of_the_item(tmp_path: Path) -> None:
     assert "choose from “Keep”, “Drop”" in mistake
 
 
-# --- Publishing ---------------------------------------------------------------------------------------------------
-
-
 def test_opening_again_writes_only_missing_spreadsheets(tmp_path: Path) -> None:
     round = opened(tmp_path, "crowd", [item(1)], annotators="anna,en;bert,en")
     fill(workbook_path(round), {1: CROWD})
@@ -126,9 +123,6 @@ def test_file_names_of_later_assignment_sets_are_unique(tmp_path: Path) -> None:
     assert stems(round) == ["anna", "anna-2", "anna set 2"]
     fill(workbook_path(round, "anna set 2"), {1: CROWD})
     assert {question for _, question in values(collect(round))} == {"skipped", *CROWD}
-
-
-# --- Again and again ----------------------------------------------------------------------------------------------
 
 
 def test_skips_and_answers_replace_each_other(tmp_path: Path) -> None:

@@ -59,9 +59,6 @@ def offered(round: RoundFolder, name: str, key: str) -> list[str]:
     return [book["lists"][f"{found[1]}{at}"].value for at in range(1, int(found[2]) + 1)]
 
 
-# --- What a workbook shows ----------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_sheets_headings_and_choices(tmp_path: Path, language: Any) -> None:
     round = opened(tmp_path, "crowd", [item(1, language)])
@@ -160,9 +157,6 @@ def test_files_do_not_reveal_ids_subtasks_or_gold_answers(tmp_path: Path) -> Non
     assert not any(hint in text for text in texts for hint in (b"hidden-id", b"itinerary_basic", b'"gold"'))
 
 
-# --- Mistakes, by file, sheet and cell ----------------------------------------------------------------------------
-
-
 @pytest.fixture
 def crowd(tmp_path: Path) -> RoundFolder:
     """A round with four items in two sessions, all annotated."""
@@ -248,9 +242,6 @@ def test_a_row_inserted_into_a_sheet(crowd: RoundFolder, at: int, text: str) -> 
     assert len(pulled.annotations) == 12
     expected = f"spreadsheets/anna.xlsx: Session 1, D{at}: 'my notes' is outside the table; move or delete it"
     assert list(pulled.mistakes) == [expected] * bool(text)
-
-
-# --- No workbook, or made to do harm ------------------------------------------------------------------------------
 
 
 def test_broken_files_do_not_affect_others(tmp_path: Path) -> None:

@@ -207,8 +207,6 @@ def test_check_scenario_takes_risk_and_material_from_the_scenario() -> None:
     assert check(reply, "dialogue_schedule", "en", risk="high", prompt=prompt)[0].rule == "prompt_leak"
 
 
-# --- Timetables: `HH:MM Activity` lines and numbered sub-schedules ---------------------------------------------
-
 DAY = [
     ("the form", "08:00 Opens the shop\n23:00 Sleep", "en", set()),
     ("five lines", "06:00 Runs\n07:00 Eats\n08:00 Reads\n09:00 Works\n20:00 Goes to bed", "en", set()),
@@ -274,8 +272,6 @@ def test_times_out_of_order_are_one_fault() -> None:
     found = check("12:00 Eats\n11:00 Reads\n10:00 Walks\n23:00 Sleep", "itinerary_middle", "en")
     assert [(v.rule, v.detail) for v in found] == [("time_order", "11:00 comes after 12:00")]
 
-
-# --- Properties over generated text -----------------------------------------------------------------------------
 
 subtasks = st.sampled_from(list(SUBTASKS))
 languages = st.sampled_from(LANGUAGES)

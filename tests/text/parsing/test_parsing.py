@@ -133,9 +133,6 @@ def test_pieces_are_short_and_lose_nothing_but_white_space(text: str) -> None:
     assert "".join("".join(parts).split()) == "".join(text.split())
 
 
-# --- What the bundled pipelines must reach on public test sets ---------------------------------------------------
-
-
 @pytest.mark.slow
 def test_the_bundled_pipelines_score_what_is_recorded_of_them(shared_data: Path) -> None:
     from pipelines.checking import accuracy, differing, recorded
