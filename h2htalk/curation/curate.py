@@ -191,8 +191,6 @@ def summaries(workspace: Workspace) -> list[StageSummary]:
     return found
 
 
-# --- Dry run: what would be read and called, and what it costs ---
-
 # Candidates of a dialogue: likely, and at most (what is extracted, and four proposals).
 _CANDIDATES = np.array([3, MOST_DRAFTS + 1 + 4])
 _GUARDED = 0.2  # share of the dialogues that a guard is asked about, the undecided ones: an estimate

@@ -81,10 +81,11 @@ def similarity(a: str, b: str, least: float = 0.0) -> float:
     """
     if a == b:
         return 1.0
+    if (share := min(len(a), len(b)) / max(len(a), len(b))) < least:
+        return 0.0
     from rapidfuzz.distance import Levenshtein
 
-    found = Levenshtein.normalized_similarity(a[:LONGEST_EDITED], b[:LONGEST_EDITED], score_cutoff=least)
-    return min(found, min(len(a), len(b)) / max(len(a), len(b)))
+    return min(share, Levenshtein.normalized_similarity(a[:LONGEST_EDITED], b[:LONGEST_EDITED], score_cutoff=least))
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,8 @@ a dialogue is found: equal runs by their text, similar ones by the shingles that
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Iterable, Sequence
+from itertools import chain
 from typing import Literal, NamedTuple
 
 from h2htalk.curation.dedup.compared_texts import lengths, plain, similarity
@@ -46,9 +47,10 @@ class SplitIndex:
         for text in sorted(text for split in splits for one in split.scenarios for text in item_texts(split.name, one)):
             self._equal[text.language].setdefault((text.role, text.turns, text.text), text)
         self._turns = {name: sorted({(role, turns) for role, turns, _ in self._equal[name]}) for name in LANGUAGES}
-        # Language, role, width of shingles, and the texts with each shingle.
-        self._postings: list[tuple[Language, Role, int, dict[str, list[ItemText]]]] = []
-        self._least_shared: dict[ItemText, float] = {}
+        # Each text with the least number of shingles that a speaker shares with it.
+        self._texts: list[tuple[ItemText, float]] = []
+        # Language, role, width of shingles, and the places of the texts with each shingle.
+        self._postings: list[tuple[Language, Role, int, dict[str, list[int]]]] = []
         for language, texts in self._equal.items():
             known = lengths(language)
             for role in ROLES:
@@ -61,17 +63,17 @@ class SplitIndex:
                     if held:
                         self._postings.append((language, role, scale.width, self._post(held)))
 
-    def _post(self, held: dict[ItemText, set[str]]) -> dict[str, list[ItemText]]:
+    def _post(self, held: dict[ItemText, set[str]]) -> dict[str, list[int]]:
         spread = Counter(shingle for shingles in held.values() for shingle in shingles)
         common = max(_COMMON, len(held) // _COMMON_ONE_IN)
-        postings: dict[str, list[ItemText]] = {}
+        postings: dict[str, list[int]] = {}
         for text, shingles in held.items():
             rarest = sorted(shingles, key=lambda shingle: (spread[shingle], shingle))
             telling = [shingle for n, shingle in enumerate(rarest) if n < _RAREST or spread[shingle] <= common]
-            # One where a text repeats the same characters.
-            self._least_shared[text] = max(min(2, len(telling)), _LEAST_OVERLAP * len(telling))
             for shingle in telling:
-                postings.setdefault(shingle, []).append(text)
+                postings.setdefault(shingle, []).append(len(self._texts))
+            # One where a text repeats the same characters.
+            self._texts.append((text, max(min(2, len(telling)), _LEAST_OVERLAP * len(telling))))
         return postings
 
     def find(self, dialogue: Dialogue) -> dict[str, object] | None:
@@ -92,8 +94,9 @@ class SplitIndex:
         for of_language, role, width, postings in self._postings:
             if of_language != language:
                 continue
-            shared = Counter(text for shingle in _shingles(spoken[role], width, postings) for text in postings[shingle])
-            for text in (text for text, count in shared.items() if count >= self._least_shared[text]):
+            shingles = postings.keys() & _shingles(spoken[role], width)
+            shared = Counter(chain.from_iterable(map(postings.__getitem__, shingles)))
+            for text in (self._texts[at][0] for at, count in shared.items() if count >= self._texts[at][1]):
                 runs = _runs(spoken[role], text.turns)
                 # A message may contain the text and more.
                 similar = max(1.0 if text.text in run else similarity(text.text, run, self._least) for run in runs)
@@ -126,11 +129,7 @@ def _runs(lines: Sequence[str], turns: int) -> list[str]:
     return ["\n".join(lines[start : start + turns]) for start in range(max(len(lines) - turns, 0) + 1)]
 
 
-def _shingles(lines: Iterable[str], width: int, known: Container[str] | None = None) -> set[str]:
-    """The n-grams of `width` characters of lines, of the `known` ones alone; a shorter line is one."""
-    return {
-        shingle
-        for line in lines
-        for start in range(max(len(line) - width, 0) + 1)
-        if (shingle := line[start : start + width]) and (known is None or shingle in known)
-    }
+def _shingles(lines: Iterable[str], width: int) -> set[str]:
+    """The n-grams of `width` characters of lines; a shorter line is one."""
+    every = {line[at : at + width] for line in lines for at in range(max(len(line) - width, 0) + 1)}
+    return every - {""}

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from math import log
+from typing import NamedTuple
 
 from h2htalk.curation.anonymize.chinese.words import dictionary, patterns, sections, table, tags, usual, words
 from h2htalk.curation.anonymize.english.persons import RARE, folded
@@ -35,8 +35,7 @@ _NAME_TAGS = frozenset({"nr", "nrfg", "nrt"})
 _FOREIGN_LETTERS = TRANSLITERATION | frozenset("·・")
 
 
-@dataclass(frozen=True, slots=True)
-class Segment:
+class Segment(NamedTuple):
     """A way to read `text[start:end]`, with its log probability: a word of the dictionary, or a name.
 
     `shape` says which kind of name, `cue` how firm the context is.
@@ -131,20 +130,24 @@ def _title_end(text: str, at: int) -> int:
 
 def name_candidates(text: str, start: int) -> Iterator[Segment]:
     """The ways in which a name may begin here."""
-    first = text[start]
-    family = surnames()
+    first, family, given_names = text[start], surnames(), _given()
+    listed = text[start : start + 2] in _starts(_whole_names()) or _FOREIGN_LETTERS.issuperset(text[start : start + 3])
+    named = first in family or text[start : start + 2] in family or first in given_names or first in "小老阿大"
+    if not (listed or named):
+        return
     left = left_cue(text, start)
     for end in (start + 1, start + 2):
         if text[start:end] in family:
             yield from _after_surname(text, start, end, left)
     if first in "小老阿大":
         yield from _nick(text, start, left)
-    if first in _given():
+    if first in given_names:
         yield from _given_only(text, start, left)
     alone = not is_letter(text, start + 1) or text[start + 1] == "的"
     if first in family and text[start - 1 : start] == "姓" and alone:
         yield Segment(start, start + 1, 0.0, STRONG, "surname")
-    yield from _listed_name(text, start, left)
+    if listed:
+        yield from _listed_name(text, start, left)
 
 
 def _after_surname(text: str, start: int, at: int, left: float) -> Iterator[Segment]:
@@ -231,9 +234,6 @@ def _starts(names: frozenset[str]) -> frozenset[str]:
 
 
 def _listed_name(text: str, start: int, left: float) -> Iterator[Segment]:
-    start_listed = text[start : start + 2] in _starts(_whole_names())
-    if not start_listed and not _FOREIGN_LETTERS.issuperset(text[start : start + 3]):
-        return
     for end in range(min(start + 5, len(text)), start + 1, -1):
         word = text[start:end]
         if word in _whole_names():
@@ -260,12 +260,11 @@ def segment_text(text: str) -> list[Segment]:
         best[at] += readings[0].score
         for reading in (*readings[1:], *name_candidates(text, at)):
             word, score = text[at : reading.end], reading.score
-            count = frequencies.get(word)
-            least = _RARE_NAME if len(word) > 2 or reading.cue >= KIN else _RARE_WORD
-            # A rare word of the dictionary is rather a name: it lists some, and some common words as names.
-            known = reading.cue > 0 and tags().get(word) in _NAME_TAGS and listed_characters(word)
-            if known and count and count < least:
-                score = max(score, log(count) - total + 0.5)
+            if reading.cue > 0 and (count := frequencies.get(word)):
+                least = _RARE_NAME if len(word) > 2 or reading.cue >= KIN else _RARE_WORD
+                # A rare word of the dictionary is rather a name: it lists some, and some common words as names.
+                if count < least and tags().get(word) in _NAME_TAGS and listed_characters(word):
+                    score = max(score, log(count) - total + 0.5)
             score += best[reading.end]
             if score > best[at] + _TIE:
                 best[at], choice[at] = score, reading
@@ -276,8 +275,6 @@ def segment_text(text: str) -> list[Segment]:
         at = choice[at].end
     return segments
 
-
-# --- Which of the names that are read are private persons' ---
 
 _PERSON, _LATIN = patterns("persons"), patterns("latin_names")
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from itertools import product
@@ -231,8 +231,8 @@ def deobfuscate(normalized: NormalizedText, language: str) -> tuple[NormalizedTe
     web = _RE["letter"].search(text) is not None and _RE["web_gate"].search(text) is not None
     if not web and not _RE[f"gate_{language}"].search(text) and not _RE["gate"].search(text):
         return None
-    pairs = zip(text, normalized.visible, strict=True)
-    signs = [Sign(char, shown, at, at + 1) for at, (char, shown) in enumerate(pairs)]
+    signs: list[Sign] | None = None
+    unchanged: re.Pattern[str] | None = None
     for pattern, edits in [
         (_RE["apart"], _joined),
         *(_replacements("web") if web else ()),
@@ -243,8 +243,19 @@ def deobfuscate(normalized: NormalizedText, language: str) -> tuple[NormalizedTe
         (_RE["odd"], _without_fillers),
         (_RE["lookalike"], _digits_of_lookalikes),
     ]:
-        signs = _rewrite(signs, pattern, edits)
-    if not any(sign.edited for sign in signs):
+        if pattern is unchanged:
+            continue
+        found = [
+            edit for match in pattern.finditer(text) for edit in edits(match) if text[edit[0] : edit[1]] != edit[2]
+        ]
+        unchanged = None if found else pattern
+        if found and signs is None:
+            pairs = zip(text, normalized.visible, strict=True)
+            signs = [Sign(char, shown, at, at + 1) for at, (char, shown) in enumerate(pairs)]
+        if found and signs is not None:
+            signs = _rewrite(signs, found)
+            text = "".join(sign.text for sign in signs)
+    if signs is None or not any(sign.edited for sign in signs):
         return None
     meant = normalize_text("".join(sign.shown for sign in signs))
     return (meant, signs) if len(meant.text) == len(signs) else None
@@ -265,14 +276,11 @@ def _replacements(name: str) -> list[tuple[re.Pattern[str], Edits]]:
     return [found for entry in _TABLES[name] for found in [replacement(entry)] * _ROUNDS]
 
 
-def _rewrite(signs: list[Sign], pattern: re.Pattern[str], edits: Edits) -> list[Sign]:
-    """Replace what a function says of each match: stretches of the text and what they mean."""
-    text = "".join(sign.text for sign in signs)
+def _rewrite(signs: list[Sign], edits: Iterable[Edit]) -> list[Sign]:
+    """Replace stretches of the text by what they mean."""
     made: list[Sign] = []
     at = 0
-    for start, end, meant in (edit for match in pattern.finditer(text) for edit in edits(match)):
-        if text[start:end] == meant:
-            continue
+    for start, end, meant in edits:
         made += signs[at:start]
         if not meant and made:  # what was left out shows on its neighbours
             made[-1] = made[-1]._replace(edited=True)

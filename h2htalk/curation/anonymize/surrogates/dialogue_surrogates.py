@@ -305,8 +305,6 @@ def _other_part(draw: Random, role: dialogue_values.Role, key: str, gender: dial
     return draw.choice(own["double_surname" if role == "surname" and key in DOUBLE_SURNAMES else role])
 
 
-# --- Addresses and organisations ---
-
 _ENGLISH = re.compile(
     r"(?P<postcode>\b[a-z]{1,2}[0-9][a-z0-9]?\s?[0-9][a-z]{2}\b)|(?P<zip>(?<![0-9])[0-9]{5}(?:-[0-9]{4})?$)"
     r"|(?P<number>[0-9]+)(?:st|nd|rd|th)?\b|[0-9]+|(?<!['’])[^\W\d_]+(?:['’](?!s\b)[^\W\d_]+)*",
