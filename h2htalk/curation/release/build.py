@@ -113,12 +113,14 @@ def _build(spec: ReleaseSpec, workspace: Workspace, out: Path | None, allowed: S
         used = {one.persona for one in ReleaseContent(splits, cases).records()}
         return ReleaseContent(splits, cases, {name: personas[name] for name in sorted(used)})
 
-    content, leaving = content_of({releases.TEST: accepted.items}), [gates.GATES[name] for name in spec.leave_out]
-    found = {one.item: one.gate for one in gates.run_gates(content, context, leaving)}
-    left_out = {item.id: f"left out by the gate {found[item.id]}" for item in accepted.items if item.id in found}
-    items = tuple(item for item in accepted.items if item.id not in left_out)
-    accepted = selection.Accepted(items, {**accepted.refused, **left_out})
-    content = content_of(selection.select(items, spec.quota_of(), spec.seed, history))
+    for level in ("item", "release"):  # what is left out by itself is near nothing
+        leaving = [gate for name in spec.leave_out if (gate := gates.GATES[name]).level == level]
+        found = gates.run_gates(content_of({releases.TEST: accepted.items}), context, leaving)
+        left_out = {one.item: f"left out by the gate {one.gate}" for one in reversed(found)}
+        items = tuple(item for item in accepted.items if item.id not in left_out)
+        refused = {item.id: left_out[item.id] for item in accepted.items if item.id in left_out}
+        accepted = selection.Accepted(items, {**accepted.refused, **refused})
+    content = content_of(selection.select(accepted.items, spec.quota_of(), spec.seed, history))
     findings = tuple(gates.run_gates(content, context))
     reported = tuple(gates.run_gates(content, context, [gates.USER_HATE]))
     made = Release(None, findings, content, accepted=accepted, notes=notes, reported=reported)

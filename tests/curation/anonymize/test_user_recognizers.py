@@ -85,6 +85,10 @@ def test_a_match_over_two_messages_is_cut_between_them(tmp_path: Path) -> None:
         ("recognizers: [{name: A, supported_entity: AB, pattern: []}]", r"entry 1 \(A\): pattern: no such field"),
         ("recognizers: [{name: A, class: 'os:system'}]", "trust_recognizers"),
         ("recognizers: [{name: A, class_name: PhoneRecognizer}]", "neither patterns nor a model"),
+        ("recognizers: [{name: A, class_name: [GLiNERRecognizer]}]", "class_name: Presidio has no"),
+        ("recognizers: [{name: A, enabled: false}]", "the file is empty"),
+        ("recognizers: [{name: A, patterns: [{name: p, regex: x, score: 1}]}]", r"\(ValueError: Field required\)"),
+        ("[" * 5000, "cannot be read as YAML"),
         ("recognizers: [{name: A, class_name: SpacyRecognizer, model_name: no_such}]", "python -m spacy download"),
     ],
 )

@@ -91,6 +91,21 @@ def test_gates_stop_a_build_or_leave_items_out_and_a_dry_run_says_so(tmp_path: P
     assert not list(tmp_path.glob("release*/"))
 
 
+def test_what_resembles_only_an_item_that_is_left_out_stays(tmp_path: Path) -> None:
+    """It was left out as near an item that is in no release."""
+    said = [
+        [{"role": "user", "content": f"Please call my dear sister on {on} today."}] for on in ("415-555-0134", "it")
+    ]
+    bad = different(9, inputs={"history": said[0]})
+    near = different(10, inputs={"history": said[1]}, references=list(bad.references))
+    voted(tmp_path, [bad, near, *(different(n) for n in range(1, 4))])
+    for gates, left_out in ((["near_duplicates"], near), (["personal_data", "near_duplicates"], bad)):
+        spec = write_spec(tmp_path, f"leave_out = {json.dumps(gates)}", quota=3)
+        made = build_release(spec, tmp_path / "release", dry_run=True)
+        assert made.accepted is not None
+        assert made.accepted.refused == {left_out.id: f"left out by the gate {gates[0]}"}
+
+
 def test_items_are_refused_with_a_reason(tmp_path: Path) -> None:
     def crowd_says(item: str) -> dict[str, str]:
         number = int(item[5:11])

@@ -24,7 +24,7 @@ from presidio_analyzer.input_validation.yaml_recognizer_models import CustomReco
 from presidio_analyzer.predefined_recognizers import GLiNERRecognizer, HuggingFaceNerRecognizer
 from presidio_analyzer.recognizer_registry import RecognizerRegistryProvider
 from presidio_analyzer.recognizer_registry.recognizers_loader_utils import RecognizerListLoader
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from h2htalk.chat.engines import model_identity
 from h2htalk.data.files import read_bounded
@@ -86,39 +86,42 @@ def read_registry(path: Path, *, trusted: bool = False) -> UserRegistry:
     try:
         content = read_bounded(path, _LARGEST).decode("utf-8-sig")
         raw = yaml.safe_load(content)
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+    except (OSError, UnicodeDecodeError, RecursionError, yaml.YAMLError) as error:
         raise ConfigError(f"{path}: cannot be read as YAML in UTF-8: {' '.join(str(error).split())}") from error
     registry = read_record(_Registry, raw or {}, str(path), error=ConfigError)
-    if not (registry.recognizers or registry.allow_list):
-        raise ConfigError(f"{path}: the file is empty; name recognizers or an allow_list in it")
     classes = {kind.__name__: kind for kind in RecognizerListLoader.get_all_existing_recognizers()}
     entries = []
     for number, entry in enumerate(registry.recognizers, start=1):
         if not entry.get("enabled", True):
             continue
-        place, class_name = f"{path}: recognizers, entry {number} ({entry.get('name')})", entry.get("class_name")
+        place = f"{path}: recognizers, entry {number} ({entry.get('name')})"
+        class_name = str(entry.get("class_name") or "")
         if "class" in entry and not trusted:
             hint = "allow it with anonymize.trust_recognizers = true"
             raise ConfigError(f"{place}: `class` runs code of your own; {hint}")
         if class_name in _LIBRARIES and "model_name" not in entry:
             raise ConfigError(f"{place}: model_name is missing: the model's name on the Hub, or its folder")
         if class_name and class_name not in classes:
-            raise ConfigError(f"{place}: class_name: Presidio has no {quoted(str(class_name))}")
+            raise ConfigError(f"{place}: class_name: Presidio has no {quoted(class_name)}")
         known = {*_OWN_CLASS} if "class" in entry else {*CustomRecognizerConfig.model_fields} - _NOT_HERE
         if class_name:
             known |= {*signature(classes[class_name]).parameters, "model_name", "label_mapping"}
         for key in [key for key in entry if key not in known]:
             raise ConfigError(f"{place}: {key}: no such field; {suggest(key, known)}it would do nothing")
-        for language in _contexts(entry).keys() - {*LANGUAGES}:
+        for language in [code for code in _contexts(entry) if code not in LANGUAGES]:
             raise ConfigError(f"{place}: language {quoted(str(language))} is none of {', '.join(LANGUAGES)}")
         entries.append((place, entry))
+    if not (entries or registry.allow_list):
+        raise ConfigError(f"{path}: the file is empty; name recognizers or an allow_list in it")
     return UserRegistry(str(path), content, tuple(registry.allow_list), tuple(entries))
 
 
 def _contexts(entry: Entry) -> dict[str, list[str]]:
     """Each language that an entry reads, with its context words."""
     languages = entry.get("supported_languages") or LANGUAGES
-    pairs = [(one["language"], one.get("context")) if isinstance(one, dict) else (one, None) for one in languages]
+    pairs = [
+        (str(one.get("language")), one.get("context")) if isinstance(one, dict) else (one, None) for one in languages
+    ]
     return {code: [*(entry.get("context") or []), *(words or [])] for code, words in pairs}
 
 
@@ -134,8 +137,9 @@ def load_recognizers(registry: UserRegistry, language: str) -> list[EntityRecogn
         except H2HTalkError:
             raise
         except Exception as error:  # whatever a model or a user's class raises while it loads
-            reason = " ".join(f"{error.__cause__ or error}".split())
-            told = f"{type(error).__name__}: {reason[:200]}"
+            invalid = error.__cause__
+            reason = invalid.errors()[0]["msg"] if isinstance(invalid, ValidationError) else f"{error}"
+            told = f"{type(error).__name__}: {' '.join(reason.split())[:200]}"
             raise ConfigError(f"{place} cannot be loaded ({told})") from error
         _stop_where_it_fails(recognizer)
         if isinstance(recognizer, PatternRecognizer) and _DENY_LIST not in entry:

@@ -158,8 +158,6 @@ def match_case(written: str, other: str) -> str:
     return other.upper() if written.isupper() and (len(written) > 1 or len(other) == 1) else other
 
 
-# --- Names and words of Faker's ---
-
 # Locales whose names Faker lists by gender, in letters that English writes.
 _LOCALES = "en_US en_GB en_IE en_NZ es_ES es_MX fr_FR de_DE it_IT pt_BR nl_NL pl_PL sv_SE tr_TR"
 _PLAIN_NAME = re.compile("[A-Za-z][a-z]{2,}")
@@ -449,8 +447,6 @@ def birth_date(draw: Random, value: str) -> str:
 
     return _PART.sub(other, value)
 
-
-# --- Accounts, e-mail addresses, URLs, IP addresses ---
 
 # Names and ranges kept for documentation: example.com, .org and .net by RFC 2606; three ranges of IPv4 by RFC 5737;
 # 2001:db8::/32 by RFC 3849. What was obfuscated ("(at)", "[dot]", full-width letters, spaces) is written plainly.

@@ -274,8 +274,6 @@ def _add_known(data: DialogueData, text: str, spans: list[Span]) -> tuple[Span, 
     return tuple(resolve_overlaps([*(s for s in spans if s not in dropped), *kept]) if kept else spans)
 
 
-# --- Values with other marks between their characters ---
-
 _LETTER = re.compile(r"[^\W\d_\u4e00-\u9fff]")
 _HAN_DIGITS = str.maketrans(HAN_DIGITS)
 _NUMBER_CHARS = re.compile("[0-9a-z]")
