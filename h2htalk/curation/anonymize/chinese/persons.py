@@ -249,18 +249,17 @@ def segment_text(text: str) -> list[Segment]:
     choice = [Segment(at, at + 1, 0.0) for at in range(len(text))]
     for at in range(len(text) - 1, -1, -1):
         best[at] = best[at + 1]
-        if not is_letter(text, at):
+        if not "\u4e00" <= text[at] <= "\u9fff":
             continue
-        readings = [Segment(at, at + 1, log(frequencies.get(text[at]) or 1) - total)]
-        end = at + 2
+        best[at] += log(frequencies.get(text[at]) or 1) - total
+        readings, end = list[Segment](), at + 2
         while end <= len(text) and (count := frequencies.get(text[at:end])) is not None:
             if count and not (count < _JUNK and tags().get(text[at:end]) in _NAME_TAGS):
                 readings.append(Segment(at, end, log(count) - total))
             end += 1
-        best[at] += readings[0].score
-        for reading in (*readings[1:], *name_candidates(text, at)):
-            word, score = text[at : reading.end], reading.score
-            if reading.cue > 0 and (count := frequencies.get(word)):
+        for reading in (*readings, *name_candidates(text, at)):
+            score, word = reading.score, text[at : reading.end] if reading.cue > 0 else ""
+            if word and (count := frequencies.get(word)):
                 least = _RARE_NAME if len(word) > 2 or reading.cue >= KIN else _RARE_WORD
                 # A rare word of the dictionary is rather a name: it lists some, and some common words as names.
                 if count < least and tags().get(word) in _NAME_TAGS and listed_characters(word):
