@@ -122,7 +122,7 @@ BUDGETS = {
     "benchmark": 10869,
     "chat": 5276,
     "cli": 1126,
-    "curation": 15000,
+    "curation": 14999,
     "data": 3966,
     "rounds": 6416,
     "text": 3215,
