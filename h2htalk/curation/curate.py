@@ -30,7 +30,6 @@ from h2htalk.curation.review.faireval import ORDERS
 from h2htalk.curation.review.reviewer import read_gold
 from h2htalk.curation.run import StageRun, adopt_parts, is_made, require_finished, run_stage
 from h2htalk.curation.stage_folder import RecordCounts
-from h2htalk.curation.stages import find_stage
 from h2htalk.curation.workspace import Workspace
 from h2htalk.data.files import read_json_object, read_jsonl, refuse_links, write_jsonl
 from h2htalk.data.records import as_path
@@ -77,10 +76,10 @@ def curate(
     Raises ConfigError for wrong or changed settings and a purged workspace; DataError where a file is damaged, or
     another process works here; IncompleteError where model calls failed: the same command continues.
     """
-    spec, place, names, renewed = choose_stages(spec_path, stages, workspace, from_stage, processes)
+    spec, place, asked, renewed = choose_stages(spec_path, stages, workspace, from_stage, processes)
     with place.locked():
         finish_erasure(place)
-        key = place.open_key()
+        key, names = place.open_key(), stages_to_make(spec, place, asked, from_stage)
         if renewed or update:
             refuse_links(place.path)
         if update:
@@ -115,11 +114,7 @@ def choose_stages(
     from_stage: str,
     processes: int | None = None,
 ) -> tuple[stage_table.CurateSpec, Workspace, list[str], list[str]]:
-    """The specification, its workspace, the stages to make, in order, and those to make again; arguments of `curate`.
-
-    If none is asked for, the run ends before a stage whose required setting is empty, unless it began; a message on
-    standard error says so.
-    """
+    """The specification, its workspace, the stages that are asked for, and those to make again; as of `curate`."""
     folder = as_path(workspace, "workspace") if workspace is not None else None
     spec = stage_table.read_spec(as_path(spec_path, "spec_path"), workspace=folder, processes=processes)
     place, asked = Workspace(Path(spec.workspace)), [stage_table.find_stage(name).name for name in stages]
@@ -129,6 +124,12 @@ def choose_stages(
             f"--from-stage {from_stage} would remove it and the stages after it, but only {', '.join(asked)} would be "
             f"made: add --stage {from_stage}, or leave --stage out"
         )
+    return spec, place, asked, renewed
+
+
+def stages_to_make(spec: stage_table.CurateSpec, place: Workspace, asked: Sequence[str], from_stage: str) -> list[str]:
+    """The stages to make, in order. If none is asked for, the run ends before one whose required setting is empty,
+    unless it began; a message on standard error says so."""
     names: list[str] = []
     for name, stage in stage_table.STAGES.items():
         missing = stage.required and not getattr(spec.section(stage.settings), stage.required)
@@ -142,7 +143,7 @@ def choose_stages(
             break
         if not asked or name in asked:
             names.append(name)
-    return spec, place, names, renewed
+    return names
 
 
 def _remove(workspace: Workspace, stages: Sequence[str]) -> None:
@@ -194,8 +195,6 @@ def summaries(workspace: Workspace) -> list[StageSummary]:
 # Candidates of a dialogue: likely, and at most (what is extracted, and four proposals).
 _CANDIDATES = np.array([3, MOST_DRAFTS + 1 + 4])
 _GUARDED = 0.2  # share of the dialogues that a guard is asked about, the undecided ones: an estimate
-
-
 # Kinds of calls: the mean tokens of the prompt, of the reply, and the most that a reply may have. Prompts of guard,
 # compose and review are measured on 200 dialogues of examples/curate.toml; the rest is estimated.
 _Kind = tuple[int, int, int]
@@ -217,7 +216,8 @@ def estimate_run(
     Nothing is written, and no model is called. Calls are counted from what is there now, in the raw files or in the
     last finished stage, and multiplied by the mean tokens of such a call.
     """
-    spec, place, names, renewed = choose_stages(spec_path, stages, workspace, from_stage)
+    spec, place, asked, renewed = choose_stages(spec_path, stages, workspace, from_stage)
+    names = stages_to_make(spec, place, asked, from_stage)
     finished = [name for name in stage_table.STAGES if name not in renewed and place.stage(name).finished]
     lines: list[str] = []
     costs: list[_Cost] = []
@@ -328,7 +328,7 @@ def funnel_table(summaries: Sequence[StageSummary]) -> Table:
     for summary in summaries:
         counts = summary.counts
         numbers = (counts.read, counts.kept, counts.rejected, *([counts.earlier] if earlier else []), counts.written)
-        rows.append((summary.stage, find_stage(summary.stage).reads, *numbers))
+        rows.append((summary.stage, stage_table.find_stage(summary.stage).reads, *numbers))
     return Table("Funnel", header, rows)
 
 

@@ -164,3 +164,11 @@ def test_nothing_is_paid_for_twice(spec: Path, monkeypatch: pytest.MonkeyPatch) 
         curate(spec)
         assert summaries(workspace)[-1].counts.read < calls
         assert len(server.charged()) == calls
+
+
+def test_a_purged_workspace_is_refused_before_anybody_is_told_to_start_again(spec: Path) -> None:
+    spec.write_text(SPEC.replace(MODELS, ""))
+    (spec.parent / "work").mkdir()
+    (spec.parent / "work" / "workspace.json").write_text('{"purged": true}')
+    done = h2htalk("curate", "run", spec)
+    assert (done.returncode, done.stderr.count("\n"), "was purged" in done.stderr) == (2, 1, True), done.stderr
