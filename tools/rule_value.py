@@ -62,6 +62,7 @@ FUNCTIONS: dict[str, Any] = {
     "chinese.persons:_known": False,
     "chinese.persons:_given_only": (),
     "chinese.persons:_listed_name": (),
+    "chinese.persons:_weakly_placed": False,
 }
 
 
