@@ -97,7 +97,7 @@ def draw_lengths(histograms: Sequence[Histogram], summaries: Sequence[LengthSumm
             axis.set_major_locator(MaxNLocator(most, integer=True, min_n_ticks=1))
             axis.set_major_formatter("{x:,.0f}")
         axes.set_title(f"{histogram.side.title()}s (n = {total.n:,})", loc="left")
-        axes.legend(loc="upper right", alignment="right")
+        axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.22), ncols=3, columnspacing=1.2, handlelength=1.6)
         axes.set_xlabel(f"length ({MEASURES[measure]})")
     return figure
 
