@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import field
@@ -20,8 +21,10 @@ Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.:-]*$"
 Word = Annotated[str, StringConstraints(pattern="^([a-z][a-z_]*)?$")]
 Reply = Annotated[str, StringConstraints(pattern=r"^$|\S")]
 FactKind = Literal["stated", "corrected", "forgotten", "trap"]
-# What code decides about a reply (`h2htalk.text.point_checks`); those in `FACT_CHECKS` name a fact: `mentions:f1`.
-FACT_CHECKS, CHECKS = ("mentions", "omits"), ("mentions", "omits", "help_lines")
+# What code finds in a reply or decides about it (`h2htalk.text.point_checks`).
+CHECK = re.compile(r"fact:(?P<fact>.+)|help_lines|length:(words|characters|sentences|lines):\d*-\d*|exact:.*\w.*")
+TrivialAnswer = Literal["presence", "refusal", "crisis_script"]
+TRIVIAL_ANSWERS: tuple[TrivialAnswer, ...] = get_args(TrivialAnswer)
 
 
 @strict_record
@@ -46,8 +49,9 @@ class Point:
     """A yes-or-no statement about a reply: what it must do, or must not do.
 
     The `text` of a `must_not` point describes the bad behaviour. `aspect` is what the point is about, such as
-    `recognise`, `offer_help` or `callback`; agreement is reported by it. `check` is the code rule that decides it
-    (`CHECKS`); None: a judge or a person.
+    `recognise`, `offer_help` or `callback`; agreement is reported by it. `check` is a code rule: `length:UNIT:LEAST-MOST`
+    and `exact:TEXT` decide the statement; `fact:ID` and `help_lines` find what a rater is shown. `true_of`: the trivial
+    answers, and `reference`, of which raters found the statement true; None: nobody was asked.
     """
 
     id: Name
@@ -55,7 +59,8 @@ class Point:
     text: Text
     severity: Annotated[int, Field(ge=1, le=3)] = 1
     aspect: Name = "other"
-    check: Name | None = None
+    check: Text | None = None
+    true_of: tuple[TrivialAnswer | Literal["reference"], ...] | None = None
 
 
 @strict_record
@@ -65,7 +70,8 @@ class Fact:
     It is `stated` (true to the end), `corrected` (told, and replaced later by the fact with the id `replaced_by`),
     `forgotten` (told, and the user asked in the session `asked_in` not to bring it up) or a `trap` (never told, or it
     never happened). `session` is where it was told, from 1; of a trap, where the user asks for it. `forms` are words
-    by which a reply mentions it, and any of them counts; of a trap, wrong details that a model may state.
+    by which a reply may mention it; of a trap, wrong details that a model may state. They point a rater to a passage and
+    decide nothing.
     """
 
     id: Name
@@ -83,9 +89,10 @@ class Case:
 
     `kind` is `implicit_help`, `ambiguous` or `context_aware` of `instructions`, else the name of a risk or topic. Cases
     of one need share a `family`; their `degree` of explicitness is 0 (a command) or more. `request_type` is what the
-    user asks for, stated or not; `state` the user's emotional state, one lower-case word or nothing. `history` is the
-    conversation before the first session: it is given, and no model answers its turns. Turns name `points`; `facts` are
-    for points of memory; `tags` are short words, such as `minor`.
+    user asks for, stated or not, and `accepted_types` are others that readers named as often; `state` the user's emotional
+    state, one lower-case word or nothing. `country` (ISO 3166-1) is where the user lives, if the script says so; the
+    prompt then names its help lines. `history` is the conversation before the first session: it is given, and no model
+    answers its turns. Turns name `points`; `facts` are for points of memory; `tags` are short words, such as `minor`.
     """
 
     id: Id
@@ -97,7 +104,9 @@ class Case:
     sessions: Annotated[tuple[Session, ...], Field(min_length=1)]
     degree: Annotated[int, Field(ge=0)] = 0
     request_type: str = ""
+    accepted_types: tuple[str, ...] = ()
     state: Word = ""
+    country: Annotated[str, StringConstraints(pattern="^([A-Z]{2})?$")] = ""
     history: tuple[Turn, ...] = ()
     points: tuple[Point, ...] = ()
     facts: tuple[Fact, ...] = ()
@@ -139,11 +148,12 @@ def _broken_links(case: Case) -> Iterator[str]:
     if case.sessions[0].gap_days:
         yield "sessions.1.gap_days: the first session follows none; it must be 0"
     for point in case.points:
-        rule, _, name = (point.check or "").partition(":")
-        if rule and (rule not in CHECKS or (rule not in FACT_CHECKS and name)):
-            yield f"point {point.id}: no check {quoted(point.check)}; choose from {', '.join(CHECKS)}"
-        elif rule in FACT_CHECKS and (name not in facts or not facts[name].forms):
-            yield f"point {point.id}: {quoted(point.check)} needs a fact with forms"
+        check = CHECK.fullmatch(point.check or "help_lines")
+        if check is None:
+            choices = "fact:ID, help_lines, length:UNIT:LEAST-MOST or exact:TEXT"
+            yield f"point {point.id}: no check {quoted(point.check)}; write {choices}"
+        elif check["fact"] and check["fact"] not in facts:
+            yield f"point {point.id}: {quoted(point.check)} names no fact of the case"
     for fact in case.facts:
         right = facts.get(fact.replaced_by or "")
         told_later = right is not None and right.kind != "trap" and right.session >= fact.session
@@ -184,7 +194,7 @@ def turn_scenarios(case: Case) -> Iterator[Scenario]:
                 tags=Tags(case.state or "unknown", "intermediate", "emotional_support", risk),
                 provenance={**case.provenance, "case": case.id, "family": case.family},
                 licence=case.licence,
-                metadata={"study": case.study, "kind": case.kind, "degree": case.degree},
+                metadata={"study": case.study, "kind": case.kind, "degree": case.degree, "country": case.country},
             )
             history.append(Turn("companion", turn.reference))
 

@@ -55,6 +55,17 @@ class HelpLines:
     lines: tuple[HelpLine, ...]
     wording: Mapping[Language, Mapping[str, str]]  # the phrases of `help_rows` by language
 
+    @property
+    def owners(self) -> Mapping[str, Sequence[str]]:
+        """Whose a number is, by its digits: `Childline (GB)`."""
+        found: dict[str, list[str]] = {}
+        for line in self.lines:
+            found.setdefault("".join(filter(str.isdigit, line.number)), []).append(f"{line.name} ({line.country})")
+        for country in self.countries:
+            for one in country["emergency"]:
+                found.setdefault(one["number"], []).append(f"emergency ({country['code']})")
+        return found
+
 
 @cache
 def read_help_lines() -> HelpLines:

@@ -1,12 +1,18 @@
-"""The points of a case that code decides: words of facts, numbers of help lines (docs/reference/case.md)."""
+"""What code decides or finds about the points of a case (docs/reference/case.md).
+
+Code decides where it cannot err: a stated length, an exact form. Everywhere else it finds passages that a judge or a
+person is shown; whether a reply corrects, hedges or invents is theirs to say.
+"""
 
 from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Iterator
 
 from h2htalk.data.case import Case, Fact, Point
 from h2htalk.data.languages import Language, find_language
+from h2htalk.text.counting import count_sentences, units, words
 from h2htalk.text.help_lines import read_help_lines
 
 # Digits as people write numbers to dial; times, percentages, decimals and plain years are none.
@@ -14,40 +20,68 @@ _NUMBER = re.compile(
     r"(?<![\d.,:/-])\+?\d(?:[ -]?\d){2,}(?![\d:/%]|[.,]\d)|(?<!\d)\d{3,5}(?:[./:] ?\d{3,4}){1,3}(?!\d)"
 )
 _YEAR = re.compile("(?:19|20)[0-9]{2}")
+_COUNTED = {
+    "words": lambda text: len(words(text)),
+    "characters": lambda text: len(units(text)),  # as `text.counting`: a run of Latin letters or digits is one
+    "sentences": count_sentences,
+    "lines": lambda text: sum(not line.isspace() for line in text.splitlines() if line),
+}
+_ENDS = " \t\r\n\"'“”‘’「」。．.!！?？~～…"
 
 
-def meets(reply: str, point: Point, case: Case, context: str = "") -> bool | None:
-    """Decide a point of a case about a reply; None where code cannot.
+def decided(reply: str, check: str | None) -> bool | None:
+    """Whether a point's statement is true of a reply, where its check is one that cannot err; else None.
 
-    `mentions:FACT` is met by a reply that holds one of the fact's forms. `omits:FACT` is broken by one. `help_lines` is
-    broken by a number of three digits or more that neither is a help line's or emergency number nor stands in `context`
-    (what was said before); without one it stays open, since a service may be invented by name.
+    `length:UNIT:LEAST-MOST` counts `words`, `characters`, `sentences` or `lines`; either end may be missing.
+    `exact:TEXT` is true of a reply that is this text, whatever its letter case and the marks around it.
     """
-    rule, _, name = (point.check or "").partition(":")
-    if not rule:
+    rule, _, rest = (check or "").partition(":")
+    if rule == "exact":
+        return _plain(reply) == _plain(rest)
+    if rule != "length":
         return None
-    if rule == "help_lines":
-        return False if unknown_numbers(reply, context) else None
-    fact = next(fact for fact in case.facts if fact.id == name)
-    return mentions(reply, fact, case.language) == (rule == "mentions")
+    unit, _, span = rest.partition(":")
+    least, _, most = span.partition("-")
+    return int(least or 0) <= _COUNTED[unit](reply) and (not most or _COUNTED[unit](reply) <= int(most))
 
 
-def mentions(reply: str, fact: Fact, language: Language) -> bool:
-    """Whether a reply holds one of a fact's forms: whole words in any letter case where spaces separate words."""
+def hints(reply: str, point: Point, case: Case) -> Iterator[str]:
+    """Yield what a rater of a point is shown: what was told of its fact, and the passages that code finds."""
+    rule, _, name = (point.check or "").partition(":")
+    if rule == "fact":
+        told = {fact.id: fact for fact in case.facts}
+        fact = told[name]
+        yield f"{fact.kind}: {fact.text}"
+        if fact.replaced_by:
+            yield f"replaced by: {told[fact.replaced_by].text}"
+        if found := mentioned(reply, fact, case.language):
+            yield "words in the reply: " + ", ".join(found)
+    elif rule == "help_lines":
+        yield from (f"{number}: {owners or 'not in the directory'}" for number, owners in numbers(reply).items())
+
+
+def mentioned(reply: str, fact: Fact, language: Language) -> list[str]:
+    """The forms of a fact that a reply holds: whole words in any letter case where spaces separate words."""
     if not find_language(language).spaced:
-        return any(form in reply for form in fact.forms)
-    return any(re.search(rf"(?<!\w){re.escape(form)}(?!\w)", reply, re.IGNORECASE) for form in fact.forms)
+        return [form for form in fact.forms if form in reply]
+    return [form for form in fact.forms if re.search(rf"(?<!\w){re.escape(form)}(?!\w)", reply, re.IGNORECASE)]
 
 
-def unknown_numbers(reply: str, context: str = "") -> list[str]:
-    """The numbers of a reply that look like something to dial, and are neither known nor said before."""
-    known = read_help_lines()
-    numbers = [line.number for line in known.lines] + [n["number"] for c in known.countries for n in c["emergency"]]
-    digits = {_digits(number) for number in numbers} | {_digits(one.group()) for one in _NUMBER.finditer(context)}
+def numbers(reply: str) -> dict[str, str]:
+    """The numbers of a reply that look like something to dial, each with whose it is in the directory, or "".
+
+    A number of three digits or more counts; times, years and percentages do not.
+    """
+    owners = read_help_lines().owners
     found = [one.group() for one in _NUMBER.finditer(reply)]
-    return [one for one in found if _digits(one) not in digits and not _YEAR.fullmatch(_digits(one))]
+    known = {one: "; ".join(owners.get(digits(one), ())) for one in found}
+    return {one: owner for one, owner in known.items() if owner or not _YEAR.fullmatch(digits(one))}
 
 
-def _digits(number: str) -> str:
+def digits(number: str) -> str:
     """The digits of a number; full-width ones as plain ones."""
     return unicodedata.normalize("NFKC", re.sub(r"\D", "", number))
+
+
+def _plain(text: str) -> str:
+    return unicodedata.normalize("NFKC", text).strip(_ENDS).casefold()
