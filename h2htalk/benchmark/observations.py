@@ -13,9 +13,8 @@ from h2htalk.data.responses import read_parquet, write_parquet
 from h2htalk.errors import DataError
 from h2htalk.text.tables import NONE
 
-# Who answered, where code found a number to dial that is no help line; it cannot find that a reply names no service.
-NUMBER = "number"
-NOT_ASKED = "no judge and no people"
+BUNDLED = "bundled"  # who answered for trivial answers and references: raters, when the cases were written
+NOT_ASKED, TIED = "no judge and no people", "people are tied"
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +33,7 @@ class Observation:
     study: str = ""  # of the case, as are kind and degree
     kind: str = ""
     degree: int = 0
-    by: str = ""  # who answered: code, judge, people, or `NUMBER`; "" for metrics
+    by: str = ""  # who answered: code, judge, people, or `BUNDLED`; "" for metrics
     unscored: str = ""  # why there is no value
 
     @property
@@ -44,13 +43,8 @@ class Observation:
 
 
 def scored(rows: Sequence[Observation]) -> list[Observation]:
-    """The observations of a figure that a rate or mean is made of: those with a value.
-
-    Where nobody was asked about some of them, those that only a found number decides are left out: that they have a
-    value depends on what it is.
-    """
-    asked = all(row.unscored != NOT_ASKED for row in rows)
-    return [row for row in rows if row.value is not None and (asked or row.by != NUMBER)]
+    """The observations of a figure that a rate or mean is made of: those with a value."""
+    return [row for row in rows if row.value is not None]
 
 
 def write_observations(path: Path, rows: Iterable[Observation]) -> None:
@@ -81,6 +75,11 @@ RATES = ("violation", "over_refusal", "need_met", "type_named", "refused", "cut"
 def is_rate(figure: str) -> bool:
     """Whether the values of a figure are 0 or 1; scores in [0, 1] can happen to be."""
     return figure in RATES or figure.startswith(("must.", "must_not."))
+
+
+def is_answered(figure: str) -> bool:
+    """Whether a judge, people or code say what the value of a figure is; the others are computed."""
+    return figure in ("perception", "violation", "over_refusal", "points", "need_met") or figure.startswith("must")
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from h2htalk.data.case import Case, Fact, Point
 from h2htalk.data.languages import Language, find_language
@@ -20,7 +20,7 @@ _NUMBER = re.compile(
     r"(?<![\d.,:/-])\+?\d(?:[ -]?\d){2,}(?![\d:/%]|[.,]\d)|(?<!\d)\d{3,5}(?:[./:] ?\d{3,4}){1,3}(?!\d)"
 )
 _YEAR = re.compile("(?:19|20)[0-9]{2}")
-_COUNTED = {
+_COUNTED: dict[str, Callable[[str], int]] = {
     "words": lambda text: len(words(text)),
     "characters": lambda text: len(units(text)),  # as `text.counting`: a run of Latin letters or digits is one
     "sentences": count_sentences,

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
@@ -49,6 +49,7 @@ from h2htalk.benchmark.studies.conversations import (
 from h2htalk.benchmark.studies.point_answers import (
     PERCEIVED,
     PERCEPTION,
+    TIE,
     VIOLATION,
     AnsweredReply,
     answer_points,
@@ -56,6 +57,8 @@ from h2htalk.benchmark.studies.point_answers import (
     judge_requests,
     observe,
     open_replies,
+    shown,
+    trivial_answers,
 )
 from h2htalk.benchmark.studies.report import StudyResult, write_report
 from h2htalk.benchmark.studies.settings import CASES, StudySpec
@@ -156,7 +159,7 @@ def _score_now(path: Path, embedder: str = "") -> StudyResult:
 def _score(study: Study, metrics: Metrics) -> StudyResult:
     replies = stored_replies(study)
     answered, unjudged = _answered(study, replies)
-    rows = list(observe(study, replies, answered, metrics))
+    rows = list(observe(study, replies, [*answered, *trivial_answers(study.cases)], metrics))
     failed = sum(one.text is None for one in replies) + unjudged
     judge = judge_of(study).label if study.spec.judge else ""
     result = StudyResult(study, tuple(rows), tuple(answered), failed, judge)
@@ -204,7 +207,9 @@ def plan_study(spec: StudySpec) -> Study:
     engine, _, name = spec.ask.model.partition(":")
     protocol = {"study": spec.study, "items": split.fingerprint, "prompts": prompts.fingerprint}
     if spec.study == "memory":
-        protocol["window"] = str(spec.window)
+        protocol |= {"window": str(spec.window), "days": str(spec.days)}
+    if spec.study == "sap":
+        protocol["help_lines"] = spec.help_lines
     model = {"engine": engine, "model": name if spec.is_app else model_identity(spec.ask.model)}
     if spec.app is not None:
         read_adapter(spec.app)
@@ -302,9 +307,19 @@ def _answered(study: Study, replies: Sequence[StudyReply]) -> tuple[list[Answere
             if outcome is not None:
                 judged[one.reply.id] = one.rubric.read(outcome)
     cases = {case.id: case for case in study.cases}
-    people = {one.answer: one for one in list_people_ratings(study.folder)}
+    people = {one.answer: one for one in _pooled(list_people_ratings(study.folder))}
     live = (reply for reply in replies if reply.part == LIVE)
     return [answer_points(one, cases[one.case], judged.get(one.id), people) for one in live], failed
+
+
+def _pooled(ratings: Sequence[PeopleRating]) -> Iterator[PeopleRating]:
+    """What people of all rounds gave each answer."""
+    rounds: dict[str, list[PeopleRating]] = {}
+    for one in ratings:
+        rounds.setdefault(one.answer, []).append(one)
+    for own in rounds.values():
+        n = sum(one.annotators for one in own)
+        yield replace(own[0], rating=sum(one.rating * one.annotators for one in own) / n, annotators=n)
 
 
 # --- People -----------------------------------------------------------------------------------------------------
@@ -323,6 +338,7 @@ def open_study_round(
     budget: int | None = None,
     options: Mapping[str, Any] | None = None,
     settings: Path | None = None,
+    tied: bool = False,
 ) -> tuple[Status, list[str]]:
     """Open a round in which people read replies of a study's running conversations.
 
@@ -334,18 +350,21 @@ def open_study_round(
         budget: how many items at most, spread over cases by their hash.
         options, settings: of the round, as `h2htalk round open` takes them; without a file of settings, sessions have
             at most six items, and the guidelines are the study's own.
+        tied: only what people are tied about.
     """
     typed(ask, Literal["safety", "points"], "--ask")
     folder, target, points = read_study(as_path(study, "study")), as_path(out, "out"), ask == "points"
     replies = [one for one in stored_replies(folder) if not arms or one.arm in arms]
+    open_ = {one.answer for one in _pooled(list_people_ratings(folder.folder)) if one.rating == TIE}
     items: list[tuple[Item, Case]] = []
     for one in open_replies(replies, folder.cases, perception=not points):
         reply, case, crisis = one.reply, one.case, one.case.study in PERCEIVED
         text = response_text(reply.text or "", case.language)
-        item = Item(reply.id, case.language, reply.said, response=text, crisis=crisis)
-        for point in one.points if points else ():
-            items.append((replace(item, id=f"{reply.id}:{point.id}", labels=(_NO, _YES), note=point.text), case))
-        items += [(item, case)] if one.perception else []
+        item = Item(reply.id, case.language, shown(reply), response=text, crisis=crisis)
+        for at, point in enumerate(one.points if points else ()):
+            asked = replace(item, id=f"{reply.id}:{point.id}", labels=(_NO, _YES), note=one.statement(at))
+            items += [(asked, case)] if not tied or asked.id in open_ else []
+        items += [(item, case)] if one.perception and (not tied or f"{item.id}:{VIOLATION}" in open_) else []
     if not items:
         raise RoundError(f"{study}: there is no reply to ask people about: no arm of that name, or no such case")
     chosen = sorted(items, key=lambda found: hashlib.sha256(found[0].id.encode()).digest())[:budget]

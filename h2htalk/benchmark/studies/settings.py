@@ -34,6 +34,8 @@ class StudySpec:
     ask: EvaluateSpec  # the model, the cases, the folder, how the model is asked; its `sap` where that is no arm
     arms: tuple[str, ...] = ()  # `SAP_ARMS`, `no-PRINCIPLE`, `MEMORY_ARMS`; empty: all but `no-PRINCIPLE`
     window: Annotated[int, Field(ge=1, le=1000)] = 12  # messages that the arm `window` keeps
+    days: Annotated[int, Field(ge=0, le=1000)] = 0  # neutral days between two sessions of memory
+    help_lines: Literal["all", "none"] = "all"  # of `sap`: what every arm is told of them, also that without SAP
     judge: Annotated[str, Field(description="ENGINE:NAME that answers points which code cannot.")] = ""
     judge_max_cost: Annotated[
         float | None, Field(ge=0, allow_inf_nan=False, description="US dollars that judging may cost in all.")
