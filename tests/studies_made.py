@@ -20,7 +20,7 @@ from h2htalk.benchmark.studies.settings import CASES, StudySpec
 from h2htalk.data.case import Case, script
 from h2htalk.data.scenario import Turn
 from h2htalk.data.splits import load_split
-from h2htalk.text.point_checks import meets
+from h2htalk.text.point_checks import decided
 
 REPLY = {"en": "I hear you, and I am here.", "zh": "我听到了，我在。"}
 # Whether a statement is true of a reply: (case, place, number of the turn, point's aspect, kind) -> answer.
@@ -64,7 +64,7 @@ def judge_lines(cases: Iterable[Case], says: Says, text: str = "") -> Lines:
             turns.append(message)
             name = StudyReply("", case.id, place, LIVE, reply, "", tuple(turns)).id
             turns.append(Turn("companion", reply))
-            left = [one for one in points_at(case, place) if meets(reply, one, case) is None]
+            left = [one for one in points_at(case, place) if decided(reply, one.check) is None]
             for k, point in enumerate(left, 1):
                 true = says(case, place, number, point.aspect, point.kind)
                 wrong |= true and point.kind == "must_not"

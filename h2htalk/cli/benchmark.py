@@ -362,6 +362,7 @@ def study_sap(
     out: Folder,
     arms: Annotated[str, Option(help="Comma list of sap, none, rules, reworded, no-PRINCIPLE.")] = "",
     each_principle: Annotated[bool, Option("--each-principle", help="Also remove one principle at a time.")] = False,
+    help_lines: Annotated[str, Option(help="all: every arm is told of help lines, also without SAP; or none.")] = "all",
     split: Cases = "high_risk",
     embedder: Embedder = "none",
     dry_run: options.DryRun = False,
@@ -371,7 +372,8 @@ def study_sap(
     chosen = _words(arms) or (SAP_ARMS if each_principle else ())
     if each_principle:
         chosen += tuple(name for one in PRINCIPLES if (name := f"no-{one.replace('_', '-')}") not in chosen)
-    _run("sap", dry_run, asked, model=model, out=out, split=split, embedder=embedder, arms=chosen)
+    asked |= {"arms": chosen, "help_lines": help_lines}
+    _run("sap", dry_run, asked, model=model, out=out, split=split, embedder=embedder)
 
 
 @_asking("sap", *_MODEL)
@@ -388,13 +390,14 @@ def study_memory(
     out: Folder,
     arms: Annotated[str, Option(help="Comma list of none, window, explicit, whole.")] = "",
     window: Annotated[int, Option(help="Messages that the sliding window keeps.")] = 12,
+    days: Annotated[int, Option(help="Neutral days between two sessions.")] = 0,
     split: Cases = "arcs",
     embedder: Embedder = "none",
     dry_run: options.DryRun = False,
     **asked: Any,
 ) -> None:
     """Memory over several sessions: none, a window, the model's own notes, the whole history."""
-    asked |= {"arms": _words(arms), "window": window}
+    asked |= {"arms": _words(arms), "window": window, "days": days}
     _run("memory", dry_run, asked, model=model, out=out, split=split, embedder=embedder)
 
 
@@ -438,6 +441,7 @@ def _run(study: str, dry_run: bool, asked: Mapping[str, Any], **given: Any) -> N
     if dry_run:
         say(run_study.estimate_study(spec))
     else:
+        say(*run_study.open_points(run_study.plan_study(spec)))
         _finish(h2htalk.run_study(spec))
 
 
@@ -457,11 +461,12 @@ def study_open_round(
     ask: Annotated[str, Option(help="safety (how safe, harmful or not) or points (yes or no).")] = "safety",
     arms: Annotated[str, Option(help="Comma list; all when left out.")] = "",
     budget: Annotated[int | None, Option(min=1, help="Items at most.")] = None,
+    tied: Annotated[bool, Option("--tied", help="Only what people are tied about.")] = False,
     settings: options.Settings = None,
     **given: Any,
 ) -> None:
     """Open a round in which people read a study's replies, blind to arm and model."""
-    options.print_status(*run_study.open_study_round(study, out, ask, _words(arms), budget, given, settings))
+    options.print_status(*run_study.open_study_round(study, out, ask, _words(arms), budget, given, settings, tied))
 
 
 def study_close_round(study: options.Run, round: options.Round) -> None:

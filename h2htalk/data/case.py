@@ -199,11 +199,18 @@ def turn_scenarios(case: Case) -> Iterator[Scenario]:
             history.append(Turn("companion", turn.reference))
 
 
-def script(case: Case) -> Iterator[tuple[str, CaseTurn, Turn]]:
-    """Yield each user turn with its place (`s2.t1`) and its message, which names the days since the session before."""
-    later = find_language(case.language)
+def script(case: Case, filled: int = 0) -> Iterator[tuple[str, CaseTurn, Turn]]:
+    """Yield each user turn with its place (`s2.t1`) and its message, which names the days since the session before.
+
+    `filled`: so many of the days before each later session are told in other messages.
+    """
     for number, session in enumerate(case.sessions, 1):
         for place, turn in enumerate(session.turns, 1):
-            days = session.gap_days if place == 1 else 0
-            gap = later.gap_notes[days > 1].format(days=days) + later.joint if days else ""
-            yield f"s{number}.t{place}", turn, Turn("user", gap + turn.user)
+            days = max(1, session.gap_days - filled) if place == 1 < number else 0
+            yield f"s{number}.t{place}", turn, Turn("user", days_later(case.language, days) + turn.user)
+
+
+def days_later(language: Language, days: int) -> str:
+    """What a message begins with after so many days; nothing on the same day."""
+    own = find_language(language)
+    return own.gap_notes[days > 1].format(days=days) + own.joint if days else ""

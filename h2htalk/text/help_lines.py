@@ -1,100 +1,185 @@
-"""Crisis lines and emergency numbers, for prompts and the guidelines of annotators.
+"""The help directory: services by country and topic, and every country's emergency numbers.
 
-The bundled file names a source and a date for each line; its tests check it.
+`help_services.jsonl` and `emergency_numbers.jsonl` are written by `tools/make_help_lines.py` from public pages; the
+sentence that holds each number is in `tools/help_directory/evidence.jsonl`. The phrases are in `help_lines.toml`.
+These numbers are public and never personal data.
 """
 
 from __future__ import annotations
 
 import datetime
-from collections.abc import Mapping, Sequence
+import re
+import unicodedata
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
+from pydantic import with_config
+
+from h2htalk.data.files import read_jsonl
 from h2htalk.data.languages import LANGUAGES, Language, find_language
+from h2htalk.data.records import STRICT, as_json, read_record, strict_record
 from h2htalk.errors import DataError
 from h2htalk.text.language_data import read_data
 
-# So many lines a country are enough to choose from; each costs tokens in every prompt.
-LINES_A_COUNTRY = 2
+LINES_A_COUNTRY = 2  # in the rows of many countries; each costs tokens
+SERVICES_SHOWN = 9  # of one country, of different topics
+STALE = datetime.timedelta(days=365)  # an entry read longer ago is to be read again
+_ALWAYS = "24/7"
 
 
-@dataclass(frozen=True, slots=True)
-class HelpLine:
-    """One crisis line in one language that it answers in."""
+@strict_record
+class HelpService:
+    """A service, as a public page describes it."""
 
-    country: str
-    language: Language
+    country: str  # ISO 3166-1 alpha-2
     name: str
+    number: str  # as people dial it
+    topic: str  # of the table `topics` of `help_lines.toml`
+    hours: str  # such as `24/7` or `Mon-Fri 09:00-17:00`; "" where the page does not say
+    languages: tuple[str, ...]  # ISO 639-1, those in which it answers
+    contact: str  # `call`, `text`, `call or text`, `text HOME to`, before the number
+    url: str
+    date: datetime.date  # when the page was read
+
+
+@strict_record
+class Emergency:
+    """An emergency number, and whom it reaches: `all`, `ambulance`, `police` or `fire`."""
+
     number: str
-    contact: str  # says how to reach it and holds `number`
-    hours: str
-    source: str  # a page of its operator or a government
-    date: datetime.date  # of that page, or of the last look-up
-    for_others: str = ""  # names it to readers of the other language; "" where they are given another line
-
-    def text_for(self, language: Language) -> str:
-        """Name the line to readers of a language, with its hours unless it always answers."""
-        if language != self.language:
-            return self.for_others
-        hours = () if self.hours == read_help_lines().wording[language]["always"] else (self.hours,)
-        return find_language(language).comma.join((self.name, self.contact, *hours))
+    who: str
 
 
-@dataclass(frozen=True, slots=True)
+@strict_record
+class EmergencyNumbers:
+    """A country or region (ISO 3166-1) with its emergency numbers, health before police."""
+
+    code: str
+    en: str
+    zh: str
+    emergency: tuple[Emergency, ...]
+
+    def text(self, language: Language) -> str:
+        """The numbers; where there are several, with whom they reach."""
+        wording = _wording(language)
+        if len(self.emergency) == 1:
+            return self.emergency[0].number
+        named = (f"{wording['who'][one.who]}{find_language(language).joint}{one.number}" for one in self.emergency)
+        return str(wording["between_numbers"]).join(named)
+
+
+@with_config(STRICT)
+@dataclass(frozen=True)
 class HelpLines:
-    """The bundled file, in its order.
+    """The whole directory; a run keeps the one that its prompts were filled from."""
 
-    A table of `countries` has a `code` (ISO 3166-1), the name in each language, and `emergency`: numbers, health before
-    police, each with whom it reaches in each language.
-    """
+    countries: tuple[EmergencyNumbers, ...]
+    services: tuple[HelpService, ...]
 
-    directory: Mapping[str, Any]  # of lines of other countries: name, url, source, date
-    countries: Sequence[Mapping[str, Any]]
-    lines: tuple[HelpLine, ...]
-    wording: Mapping[Language, Mapping[str, str]]  # the phrases of `help_rows` by language
+    @cached_property
+    def by_code(self) -> Mapping[str, EmergencyNumbers]:
+        return {country.code: country for country in self.countries}
 
-    @property
-    def owners(self) -> Mapping[str, Sequence[str]]:
-        """Whose a number is, by its digits: `Childline (GB)`."""
+    @cached_property
+    def owners(self) -> Mapping[str, list[str]]:
+        """Whose a number is, by its digits: `Childline, GB`."""
         found: dict[str, list[str]] = {}
-        for line in self.lines:
-            found.setdefault("".join(filter(str.isdigit, line.number)), []).append(f"{line.name} ({line.country})")
+        for one in self.services:
+            found.setdefault(number_digits(one.number), []).append(f"{one.name}, {one.country}")
         for country in self.countries:
-            for one in country["emergency"]:
-                found.setdefault(one["number"], []).append(f"emergency ({country['code']})")
+            for entry in country.emergency:
+                found.setdefault(number_digits(entry.number), []).append(f"emergency number, {country.code}")
         return found
+
+    def rows(self, language: Language, country: str = "") -> tuple[str, ...]:
+        """List the rows of a prompt: of the user's country, or how to ask for it and what to say until then.
+
+        A country's rows are its emergency numbers and at most nine services of different topics: those that answer in
+        the language first, then those that always answer. Raises DataError for an unknown country.
+        """
+        wording = _wording(language)
+        others = wording["others"].format(url=read_data(_TOML)["directory"]["url"])
+        if not country:
+            return (*wording["unknown"], others)
+        if country not in self.by_code:
+            raise DataError(f"no country {country!r} in the help directory (ISO 3166-1, such as GB)")
+        place, shown = self.by_code[country], dict[str, HelpService]()
+        for one in self._ranked(country, language):
+            shown.setdefault(one.topic, one)
+        first = wording["emergency"].format(country=getattr(place, language), numbers=place.text(language))
+        services = [f"{wording['topics'][one.topic]}{wording['colon']}{describe(one, language)}" for one in shown.values()]
+        return (first, *services[:SERVICES_SHOWN], *[others] * (not services))
+
+    def overview(self, language: Language) -> tuple[str, ...]:
+        """List one row a country where many readers of the bundled languages live, then one for all other countries."""
+        wording, rows = _wording(language), list[str]()
+        for code in read_data(_TOML)["overview"]:
+            place = self.by_code[code]
+            lines = [one for one in self._ranked(code, language) if one.topic == "crisis"][:LINES_A_COUNTRY]
+            named = wording["between_lines"].join(describe(one, language) for one in lines)
+            rows.append(
+                wording["row"].format(country=getattr(place, language), lines=named, numbers=place.text(language))
+            )
+        return (*rows, wording["others"].format(url=read_data(_TOML)["directory"]["url"]))
+
+    def stale(self, today: datetime.date) -> Iterator[HelpService]:
+        """Yield the services whose page was read more than a year ago."""
+        return (one for one in self.services if today - one.date > STALE)
+
+    def to_dict(self) -> dict[str, Any]:
+        return as_json(self)
+
+    def _ranked(self, country: str, language: Language) -> list[HelpService]:
+        order = list(_wording(language)["topics"])
+        own = [one for one in self.services if one.country == country]
+        return sorted(own, key=lambda one: (language not in one.languages, order.index(one.topic), one.hours != _ALWAYS))
+
+
+def describe(one: HelpService, language: Language) -> str:
+    """Name a service: `Childline, call 0800 1111`, with its hours unless it always answers, and in which language."""
+    wording, record = _wording(language), find_language(language)
+    contact = one.contact
+    for word, text in wording["contact"].items():
+        contact = re.sub(rf"\b{word}\b", text, contact)
+    parts = [one.name, f"{contact}{record.joint}{one.number}"]
+    if one.hours != _ALWAYS:
+        hours = one.hours
+        for word, text in wording["days"].items():
+            hours = re.sub(rf"\b{word}\b", text, hours)
+        parts.append(hours or wording["hours_unknown"])
+    if language not in one.languages:
+        parts.append(wording["other_language"])
+    return record.comma.join(parts)
+
+
+def number_digits(number: str) -> str:
+    """The digits of a number; full-width ones as plain ones."""
+    return unicodedata.normalize("NFKC", re.sub(r"\D", "", number))
+
+
+_TOML = Path(__file__).with_suffix(".toml")
+
+
+def _wording(language: Language) -> Mapping[str, Any]:
+    found: Mapping[str, Any] = read_data(_TOML)["wording"]
+    if language not in found:
+        raise DataError(f"help_lines.toml has no wording in {language}; add it, and names of countries in it")
+    return found[language]  # type: ignore[no-any-return]
 
 
 @cache
 def read_help_lines() -> HelpLines:
-    """Read the bundled help lines."""
-    raw = read_data(Path(__file__).with_suffix(".toml"))
-    if missing := [code for code in LANGUAGES if code not in raw["wording"]]:
-        advice = "add them to wording, countries and emergency numbers"
-        raise DataError(f"help_lines.toml has no texts in {missing[0]}; {advice}")
-    return HelpLines(raw["directory"], raw["country"], tuple(HelpLine(**one) for one in raw["line"]), raw["wording"])
+    """Read the bundled directory. Raises DataError where a bundled language has no phrases."""
+    for language in LANGUAGES:
+        _wording(language)
+    places, services = (_TOML.with_name(name) for name in ("emergency_numbers.jsonl", "help_services.jsonl"))
+    raw = {"countries": [row for _, row in read_jsonl(places)], "services": [row for _, row in read_jsonl(services)]}
+    return read_record(HelpLines, raw, "help directory")
 
 
 def help_rows(language: Language) -> tuple[str, ...]:
-    """List one row a bundled country for readers of a language, then one for all other countries.
-
-    A row names the country's first lines that answer in the language, else one that answers in another and says
-    so, and the emergency numbers. Hours are named unless a line always answers. The order is the file's.
-    """
-    book, joint, rows = read_help_lines(), find_language(language).joint, list[str]()
-    wording = book.wording[language]
-    for country in book.countries:
-        lines, emergency = [one for one in book.lines if one.country == country["code"]], country["emergency"]
-        own = [line.text_for(language) for line in lines if line.language == language][:LINES_A_COUNTRY]
-        shown = wording["between_lines"].join(own or filter(None, (line.text_for(language) for line in lines)))
-        named = [f"{one[language]}{joint}{one['number']}" for one in emergency]
-        numbers = wording["between_numbers"].join(named) if len(named) > 1 else emergency[0]["number"]
-        rows.append(wording["row"].format(country=country[language], lines=shown, numbers=numbers))
-    return (*rows, wording["others"].format(url=book.directory["url"]))
-
-
-def help_text(language: Language) -> str:
-    """All of `help_rows`, a line each; no leak of the prompt where a reply repeats them."""
-    return "\n".join(help_rows(language))
+    """List the overview of the bundled directory, for readers of a language."""
+    return read_help_lines().overview(language)

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from h2htalk.data.case import Case, Fact, Point
 from h2htalk.data.languages import Language, find_language
 from h2htalk.text.counting import count_sentences, units, words
-from h2htalk.text.help_lines import read_help_lines
+from h2htalk.text.help_lines import number_digits, read_help_lines
 
 # Digits as people write numbers to dial; times, percentages, decimals and plain years are none.
 _NUMBER = re.compile(
@@ -74,13 +74,8 @@ def numbers(reply: str) -> dict[str, str]:
     """
     owners = read_help_lines().owners
     found = [one.group() for one in _NUMBER.finditer(reply)]
-    known = {one: "; ".join(owners.get(digits(one), ())) for one in found}
-    return {one: owner for one, owner in known.items() if owner or not _YEAR.fullmatch(digits(one))}
-
-
-def digits(number: str) -> str:
-    """The digits of a number; full-width ones as plain ones."""
-    return unicodedata.normalize("NFKC", re.sub(r"\D", "", number))
+    known = {one: "; ".join(owners.get(number_digits(one), ())) for one in found}
+    return {one: owner for one, owner in known.items() if owner or not _YEAR.fullmatch(number_digits(one))}
 
 
 def _plain(text: str) -> str:

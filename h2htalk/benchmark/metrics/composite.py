@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from h2htalk.benchmark.metrics.lexical import LexicalScores, Rouge, lexical_scores
-from h2htalk.benchmark.prompts.prompt_set import PromptOf, repeatable
+from h2htalk.benchmark.prompts.prompt_set import PromptOf, country_of, repeatable
 from h2htalk.data.files import json_line
 from h2htalk.data.responses import Answers, FailedResponse, Response, read_parquet, write_parquet
 from h2htalk.data.run_folder import SCORE_AGAIN
@@ -318,7 +318,8 @@ def _contract_violations(text: str, scenario: Scenario, split: Split, prompt_of:
     persona, prompt = split.personas[scenario.persona], None
     if prompt_of is not None:
         prompt = "\n".join(one.content for one in prompt_of(scenario) if one.role == "system")
-    allowed = repeatable(persona, scenario.language)
+    language = scenario.language
+    allowed = repeatable(persona.descriptions[language], language, country_of(scenario))
     found = check_scenario(text, scenario, tuple(persona.names.values()), prompt, allowed)
     return tuple(sorted({violation.rule for violation in found}))
 

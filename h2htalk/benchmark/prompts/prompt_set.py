@@ -23,7 +23,7 @@ from h2htalk.data.splits import Split, load_split
 from h2htalk.data.subtasks import MEMORY_CATEGORIES, SUBTASKS
 from h2htalk.errors import ConfigError, quoted, suggest
 from h2htalk.text.escaping import printable
-from h2htalk.text.help_lines import help_rows, help_text
+from h2htalk.text.help_lines import HelpLines, read_help_lines
 from h2htalk.text.jinja_templates import TemplateFiles, Templates, read_templates
 
 
@@ -85,8 +85,7 @@ def _bundled() -> TemplateFiles:
 
 
 PromptOf = Callable[[Scenario], tuple[Message, ...]]
-_help_text = cache(help_text)
-HELP_ROWS = "help_rows.json"  # in a run's templates folder: the help lines that filled them
+HELP_LINES = "help_lines.json"  # in a run's templates folder: the directory that filled them
 # Part of the fingerprint. Raise this when this code changes the messages while no template changes.
 ASSEMBLY_VERSION = "1"
 
@@ -96,30 +95,29 @@ class PromptSet:
     """A complete set of prompts. `fingerprint` (16 hex digits) covers everything that decides their text."""
 
     templates: TemplateSet
-    help_rows: Mapping[Language, Sequence[str]]
+    help_lines: HelpLines
     fingerprint: str
-    _sap_texts: dict[tuple[Language, Sap], str] = field(default_factory=dict, repr=False)
+    _sap_texts: dict[tuple[Language, Sap, str], str] = field(default_factory=dict, repr=False)
 
     @classmethod
     def load(cls, folder: Path | None = None) -> PromptSet:
         """Load the bundled prompts; templates of `folder` replace those of the same name.
 
-        A folder with help lines (written from `files`) is used alone, without the templates and help lines of the
+        A folder with a help directory (written from `files`) is used alone, without the templates and help lines of the
         installed package, so that an old run keeps its prompts.
         """
-        rows: Mapping[Language, Sequence[str]] = {language: help_rows(language) for language in LANGUAGES}
-        if alone := folder is not None and (folder / HELP_ROWS).exists():
-            path = folder / HELP_ROWS
-            rows = {**rows, **read_record(dict[Language, tuple[str, ...]], read_json_object(path), str(path))}
+        book = read_help_lines()
+        if alone := folder is not None and (folder / HELP_LINES).exists():
+            path = folder / HELP_LINES
+            book = read_record(HelpLines, read_json_object(path), str(path))
         templates = TemplateSet.load(folder, alone)
-        help_lines = ["\n".join(rows[language]) for language in LANGUAGES]
-        content = json.dumps([ASSEMBLY_VERSION, help_lines, sorted(templates.sources.items())], ensure_ascii=False)
-        return cls(templates, rows, hashlib.sha256(content.encode()).hexdigest()[:16])
+        content = json.dumps([ASSEMBLY_VERSION, book.to_dict(), sorted(templates.sources.items())], ensure_ascii=False)
+        return cls(templates, book, hashlib.sha256(content.encode()).hexdigest()[:16])
 
     def files(self) -> dict[str, str]:
         """Everything that decides the prompts, file name -> text. `load` of a folder with these files gives an equal
         fingerprint."""
-        return {**self.templates.sources, HELP_ROWS: json.dumps(self.help_rows, ensure_ascii=False, indent=1) + "\n"}
+        return {**self.templates.sources, HELP_LINES: json.dumps(self.help_lines.to_dict(), ensure_ascii=False) + "\n"}
 
     def prompt_of(self, split: Split, sap: Sap) -> PromptOf:
         """Return the function that gives the messages of a scenario of a split."""
@@ -164,13 +162,14 @@ class PromptSet:
                 f"persona {persona.id!r} has no {language!r} description, which {scenario.id} needs; "
                 f"add a [{language}] table to the persona's file (it has {', '.join(persona.names)})"
             )
-        if (language, sap) not in self._sap_texts:
-            self._sap_texts[language, sap] = sap.render(language, self.templates, self.help_rows[language])
+        key = language, sap, country_of(scenario)
+        if key not in self._sap_texts:
+            self._sap_texts[key] = sap.render(language, self.templates, self.help_lines.rows(language, key[2]))
         return {
             **scenario.inputs,
             "persona": persona.descriptions[language],
             "persona_name": persona.names[language],
-            "sap": self._sap_texts[language, sap],
+            "sap": self._sap_texts[key],
             "memory": {
                 "categories": record.memory_categories,
                 "labels": record.memory_labels,
@@ -182,9 +181,16 @@ class PromptSet:
         }
 
 
-def repeatable(persona: Persona, language: Language) -> str:
-    """Return the parts of the system text that an answer may repeat: the persona, and real help."""
-    return f"{persona.descriptions[language]}\n{_help_text(language)}"
+def country_of(scenario: Scenario) -> str:
+    """Where the user of a scenario lives (ISO 3166-1), where `metadata` says so; else ""."""
+    return str(scenario.metadata.get("country", ""))
+
+
+@cache
+def repeatable(description: str, language: Language, country: str) -> str:
+    """Return the parts of the system text that an answer may repeat: the persona's description, and real help."""
+    book = read_help_lines()
+    return "\n".join((description, *book.rows(language, country), *book.overview(language)))
 
 
 def prompt_lines(scenario_id: str | None, split_name: str, sap: str, folder: Path | None = None) -> Iterator[str]:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Se
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
+from itertools import cycle
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
@@ -23,14 +24,14 @@ from h2htalk.chat.engines import parse_model
 from h2htalk.chat.prices import prompt_tokens, rough_tokens
 from h2htalk.chat.protocol import Message, Outcome, Request, Sampling, request_seed
 from h2htalk.chat.response_schema import ResponseSchema
-from h2htalk.data.case import Case, script
+from h2htalk.data.case import Case, days_later, script
 from h2htalk.data.files import json_line
 from h2htalk.data.languages import Language, find_language
 from h2htalk.data.responses import FailedResponse, Failure, Response, strip_thinking
 from h2htalk.data.run_folder import RunFolder
 from h2htalk.data.scenario import Persona, Scenario, Tags, Turn
 from h2htalk.data.signature import Signature
-from h2htalk.data.splits import Split, load_split
+from h2htalk.data.splits import BUNDLED_FOLDER, Split, load_split
 from h2htalk.data.subtasks import SUBTASKS
 from h2htalk.text.contracts.memory_blocks import parse_memory
 from h2htalk.text.fences import Fence
@@ -99,9 +100,8 @@ class StudyPrompts:
         """The templates of the judge, or of the companion, by name."""
         return {name: text for name, text in self.templates.sources.items() if ("/judge_" in name) == judge}
 
-    def scaffold(self, arm: str, sap: Sap, language: Language) -> str:
-        """The safety text of an arm: SAP's principles, a control arm's own text, or nothing."""
-        rows = self.prompts.help_rows[language]
+    def scaffold(self, arm: str, sap: Sap, language: Language, rows: Sequence[str] = ()) -> str:
+        """The safety text of an arm with help lines: SAP's principles, a control arm's own text, or nothing."""
         if arm in CONTROLS:
             return self.templates.render(f"{language}/{arm}.j2", {"help_rows": rows})
         return sap.render(language, self.prompts.templates, rows)
@@ -162,11 +162,13 @@ class Asker:
     def live(self, case: Case) -> Conversation:
         """The model's own running conversation with the scripted user; after a failed call it ends."""
         turns, replies, notes, failure = list(case.history), list[StudyReply](), Notes(), ""
-        session_start, extra = 0, 0
-        for place, _, message in script(case):
+        noted, session_start, extra, days = 0, 0, 0, neutral_days(case, self.study.spec.days)
+        for place, _, message in script(case, self.study.spec.days):
             if place.endswith(".t1") and place != "s1.t1" and not failure:
                 if self.study.spec.study == "memory" and self.arm == "explicit":
-                    extra, failure = yield from self._end_session(case, notes, turns[session_start:], place)
+                    extra, failure = yield from self._end_session(case, notes, turns[noted:], place)
+                noted = len(turns)
+                turns += next(days)
                 session_start = len(turns)
             turns.append(message)
             reply = StudyReply(self.arm, case.id, place, LIVE, said=tuple(turns))
@@ -210,11 +212,15 @@ class Asker:
     def _messages(self, case: Case, turns: Sequence[Turn], memories: Sequence[str] = ()) -> Prompt:
         """The prompt for the reply to the last of some turns; an empty reply of before stands as three dots."""
         language, who = case.language, self.study.split.personas[case.persona].descriptions[case.language]
-        scaffold = self.study.prompts.scaffold(self.arm, self.study.spec.sap_of(self.arm), language)
+        listed = self.study.spec.help_lines == "all"
+        rows = self.study.prompts.prompts.help_lines.rows(language, case.country) if listed else ()
+        scaffold = self.study.prompts.scaffold(self.arm, self.study.spec.sap_of(self.arm), language, rows)
         danger = case.study in ("high_risk", "look_alike")
         values: dict[str, object] = {
             "persona": who,
             "scaffold": scaffold,
+            # Every arm of the study of safety is told the same help lines, the one without rules too.
+            "help_rows": rows if self.study.spec.study == "sap" and not scaffold else (),
             "memories": list(memories),
             "sentences": 6 if danger else 3,
             "words": find_language(language).lengths["crisis_reply" if danger else "long_reply"],
@@ -270,6 +276,18 @@ class Asker:
         # What an application shows, its user reads as it is.
         text = outcome.text if blank.arm == APP else strip_thinking(outcome.text)
         return replace(blank, text=text, failure="", tokens=spent, finish=outcome.finish_reason)
+
+
+def neutral_days(case: Case, days: int) -> Iterator[list[Turn]]:
+    """Yield the turns of the neutral days before each later session of a case, in an order of its own."""
+    path = BUNDLED_FOLDER.parent / f"neutral_days/{case.language}.jsonl"
+    lines = path.read_text(encoding="utf-8").splitlines() if days else ()
+    texts = sorted(lines, key=lambda line: hashlib.sha256(f"{case.id} {line}".encode()).digest())
+    own = cycle(map(json.loads, texts))
+    later = days_later(case.language, 1)
+    while True:
+        said = [next(own) for _ in range(days)]
+        yield [turn for one in said for turn in (Turn("user", later + one["user"]), Turn("companion", one["companion"]))]
 
 
 def conversation_text(turns: Sequence[Turn]) -> str:

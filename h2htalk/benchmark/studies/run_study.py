@@ -76,6 +76,7 @@ from h2htalk.rounds.items import Item
 from h2htalk.rounds.lifecycle import close_round
 from h2htalk.rounds.outcome import read_outcome
 from h2htalk.rounds.status import Status
+from h2htalk.text.point_checks import decided
 from h2htalk.version import installed_versions
 
 _TYPICAL = "word " * 40  # a reply in an estimate
@@ -195,10 +196,20 @@ def estimate_study(spec: StudySpec) -> str:
     calls = f"{counted(len(sent), 'message')} to {spec.ask.model}"
     if not spec.is_app:
         calls, _ = describe_calls(call_settings(spec.ask), list(sent.values()))
-    lines = [f"{counted(len(study.cases), 'case')}, arms {arms}", calls]
+    lines = [f"{counted(len(study.cases), 'case')}, arms {arms}", calls, *open_points(study)]
     if spec.judge:
         lines.append(describe_calls(_judge_settings(spec), list(judge_requests(study, replies, b"")))[0])
     return "; ".join(lines)
+
+
+def open_points(study: Study) -> Iterator[str]:
+    """Say how many points nobody answers, before a study without a judge begins."""
+    points = [point for case in study.cases for turn in case.turns() for point in case.points_of(turn)]
+    if not study.spec.judge and (found := sum(decided("", point.check) is None for point in points)):
+        yield (
+            f"{found:,} of {len(points):,} points stay unscored until a --judge or people (h2htalk study open-round) "
+            "answer them: code cannot"
+        )
 
 
 def plan_study(spec: StudySpec) -> Study:
@@ -307,12 +318,12 @@ def _answered(study: Study, replies: Sequence[StudyReply]) -> tuple[list[Answere
             if outcome is not None:
                 judged[one.reply.id] = one.rubric.read(outcome)
     cases = {case.id: case for case in study.cases}
-    people = {one.answer: one for one in _pooled(list_people_ratings(study.folder))}
+    people = {one.answer: one for one in pooled(list_people_ratings(study.folder))}
     live = (reply for reply in replies if reply.part == LIVE)
     return [answer_points(one, cases[one.case], judged.get(one.id), people) for one in live], failed
 
 
-def _pooled(ratings: Sequence[PeopleRating]) -> Iterator[PeopleRating]:
+def pooled(ratings: Sequence[PeopleRating]) -> Iterator[PeopleRating]:
     """What people of all rounds gave each answer."""
     rounds: dict[str, list[PeopleRating]] = {}
     for one in ratings:
@@ -355,7 +366,7 @@ def open_study_round(
     typed(ask, Literal["safety", "points"], "--ask")
     folder, target, points = read_study(as_path(study, "study")), as_path(out, "out"), ask == "points"
     replies = [one for one in stored_replies(folder) if not arms or one.arm in arms]
-    open_ = {one.answer for one in _pooled(list_people_ratings(folder.folder)) if one.rating == TIE}
+    open_ = {one.answer for one in pooled(list_people_ratings(folder.folder)) if one.rating == TIE}
     items: list[tuple[Item, Case]] = []
     for one in open_replies(replies, folder.cases, perception=not points):
         reply, case, crisis = one.reply, one.case, one.case.study in PERCEIVED

@@ -38,7 +38,7 @@ from h2htalk.text.contracts.contract import contract_of, inputs_of
 from h2htalk.text.contracts.prompt_leakage import find_marker, find_repeated_run
 from h2htalk.text.counting import is_in_language
 from h2htalk.text.fences import Fence
-from h2htalk.text.help_lines import help_rows, help_text
+from h2htalk.text.help_lines import help_rows
 from h2htalk.text.language_data import language_data
 
 # The rules of a reference: for a small model, a reply in character.
@@ -225,7 +225,7 @@ class Composer:
             raise RefusedDraft("contract:prompt_leak", "the marker of a fence")
         rules = self._write_rules(scenario, persona)
         # To repeat the help lines of the prompt is no leak.
-        allowed = replace(persona, descriptions={k: f"{v}\n{help_text(k)}" for k, v in persona.descriptions.items()})
+        allowed = replace(persona, descriptions={k: "\n".join((v, *help_rows(k))) for k, v in persona.descriptions.items()})
         if broken := broken_rules(text, scenario, allowed, _unquoted(rules)):
             raise RefusedDraft(f"contract:{broken[0].rule}", "; ".join(rule.detail for rule in broken))
         return text

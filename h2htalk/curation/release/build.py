@@ -396,7 +396,7 @@ def require_erased_release(folder: Path) -> None:
 
 def _check_split(name: str) -> Release:
     split = load_split(name)
-    allow = [line.number for line in read_help_lines().lines]
+    allow = [service.number for service in read_help_lines().services]
     items = () if split.cases else tuple(map(ReleaseItem, split.scenarios))
     licences = {one for item in items for one in item.licences()} | {case.licence for case in split.cases}
     named = find_licence(split.licence)

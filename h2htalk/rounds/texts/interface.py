@@ -119,10 +119,8 @@ def _values(spec: RoundSpec, questions: Sequence[Question], language: Language) 
         choices = labels or [(rating_text(name, rating, language), "") for rating in question.ratings]
         texts = {"title": question_title(name, language), "help": question_help(name, language)}
         asked.append({"name": name, **texts, "choices": choices})
-    # A help line has the date of its page, or of its look-up; so the latest of all dates is that of a look-up.
-    book, rows = read_help_lines(), help_rows(language)
-    shown = "\n".join(rows)
-    dates = [line.date for line in book.lines if (text := line.text_for(language)) and text in shown]
+    rows = help_rows(language)
+    dates = [one.date for one in read_help_lines().services if one.number in "\n".join(rows)]
     return {
         "questions": asked,
         "names": [question.name for question in questions],
@@ -138,10 +136,7 @@ def _values(spec: RoundSpec, questions: Sequence[Question], language: Language) 
         # On a server, annotators can look up each other's user names.
         "shared": spec.where == "argilla",
         "help_rows": rows,
-        "help_dates": {
-            "latest": format_day(max([book.directory["date"], *dates]), language),
-            "oldest": format_day(min(dates), language) if min(dates) < book.directory["date"] else "",
-        },
+        "help_date": format_day(min(dates), language),
     }
 
 

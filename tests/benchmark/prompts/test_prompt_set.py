@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from h2htalk.data.scenario import Persona, Scenario, bundled_personas
 from h2htalk.data.splits import load_split
 from h2htalk.data.subtasks import SUBTASKS
 from h2htalk.errors import ConfigError, DataError
-from h2htalk.text.help_lines import help_rows, help_text
+from h2htalk.text.help_lines import HelpLines, help_rows
 
 PROMPTS = PromptSet.load()
 FULL, NONE = Sap(), Sap(())
@@ -78,7 +79,7 @@ def test_every_prompt_is_persona_then_sap_then_material_then_task(subtask: str, 
     messages = PROMPTS.messages(scenario(subtask, language), REN, sap)
     prefix = REN.descriptions[language]
     if sap != NONE:
-        prefix += "\n\n" + sap.render(language, PROMPTS.templates, PROMPTS.help_rows[language])
+        prefix += "\n\n" + sap.render(language, PROMPTS.templates, PROMPTS.help_lines.rows(language))
     assert system(messages).startswith(prefix + "\n\n")
     assert [m.role for m in messages] == ["system", "user"]
     shown = {"turns": ["first turn"], "texts": INPUTS["texts"], "text": [INPUTS["text"]]}
@@ -89,10 +90,12 @@ def test_every_prompt_is_persona_then_sap_then_material_then_task(subtask: str, 
 
 
 @pytest.mark.parametrize(("subtask", "language"), EVERY)
-def test_sap_alone_names_a_line_and_the_emergency_numbers_of_every_country(subtask: str, language: Language) -> None:
-    text = system(PROMPTS.messages(scenario(subtask, language), REN, FULL))
-    assert all(f"\n- {row}" in text for row in help_text(language).splitlines())
-    neutral = as_text(PROMPTS.messages(scenario(subtask, language), REN, NONE))
+def test_sap_alone_names_help_of_the_users_country_or_asks_for_it(subtask: str, language: Language) -> None:
+    asked = scenario(subtask, language)
+    for country in ("", "GB", "CN"):
+        text = system(PROMPTS.messages(replace(asked, metadata={"country": country}), REN, FULL))
+        assert all(f"\n- {row}" in text for row in PROMPTS.help_lines.rows(language, country))
+    neutral = as_text(PROMPTS.messages(asked, REN, NONE))
     assert not re.search(r"\bAI\b|\bhuman\b|language model|人工智能|机器人|真人|helpline|crisis|热线|危机", neutral)
     assert not re.search(r"\b(988|911|12356|116 123|110)\b", neutral)
 
@@ -199,14 +202,16 @@ def test_a_runs_prompts_outlive_changes_of_the_package(tmp_path: Path, monkeypat
     made = PromptSet.load(tmp_path / "own")
     for name, text in made.files().items():
         write(tmp_path / "run", name, text)
-    monkeypatch.setattr("h2htalk.benchmark.prompts.prompt_set.help_rows", lambda language: ("another number",))
+    book = PROMPTS.help_lines
+    other = HelpLines(book.countries, book.services[1:])
+    monkeypatch.setattr("h2htalk.benchmark.prompts.prompt_set.read_help_lines", lambda: other)
     assert PromptSet.load(tmp_path / "own").fingerprint != made.fingerprint
     stored = PromptSet.load(tmp_path / "run")
     assert (stored.fingerprint, stored.files()) == (made.fingerprint, made.files())
     asked = scenario("dialogue_base")
     assert stored.messages(asked, REN, FULL) == made.messages(asked, REN, FULL)
-    (tmp_path / "run/help_rows.json").write_text("[]")
-    with pytest.raises(DataError, match="help_rows"):
+    (tmp_path / "run/help_lines.json").write_text("[]")
+    with pytest.raises(DataError, match="help_lines"):
         PromptSet.load(tmp_path / "run")
 
 

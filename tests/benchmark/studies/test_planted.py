@@ -12,11 +12,12 @@ import pytest
 from studies_made import REPLY, arm_lines, cases_of, judge_lines, spec, studied, write_script
 
 from h2htalk.benchmark.gate.gate import gate
-from h2htalk.benchmark.observations import Observation, blindness, by_turn, difference, figure_of, select, trend
+from h2htalk.benchmark.observations import NOT_ASKED, Observation, blindness, by_turn, difference, figure_of, select, trend
 from h2htalk.benchmark.statistics import rate_interval
 from h2htalk.benchmark.studies.conversations import Asker, StudyFolder, run_together
+from h2htalk.benchmark.studies.point_answers import judge_requests
 from h2htalk.benchmark.studies.report import StudyResult, write_radar, write_report
-from h2htalk.benchmark.studies.run_study import plan_study, score_study
+from h2htalk.benchmark.studies.run_study import plan_study, score_study, stored_replies
 from h2htalk.chat.protocol import Outcome, Reply, Request
 from h2htalk.data.case import Case, script
 from h2htalk.data.split_output import write_new_cases
@@ -70,17 +71,17 @@ def test_figures_repeat_exactly_from_stored_replies(planted: StudyResult) -> Non
     assert hashes() == before
 
 
-@pytest.mark.parametrize("judged", [False, True])
-def test_an_invented_number_is_found_by_code_and_makes_no_rate_alone(tmp_path: Path, judged: bool) -> None:
-    text = "Call the night line at 0900 555 1234 now."
-    judge = judge_lines(cases_of("high_risk", "en"), lambda *_: False, text) if judged else ""
-    result = studied(tmp_path, "sap", text, judge, arms=("none",), limit=8)
-    rows, turns = (select(result.observations, name) for name in ("must_not.invent_help_line", "violation"))
-    assert {(row.value, row.by) for row in rows} == {(1.0, "number")}
-    found = figure_of(turns)  # without a judge the other turns may be violations or not: so this is no rate
-    assert (found.hits, found.n, found.total) == (len(rows) if judged else None, judged * len(turns), len(turns))
-    assert any("number to dial" in text for text in result.warnings()) is not judged
-    assert not result.incomplete
+def test_an_unknown_number_is_shown_to_the_judge_and_is_unscored_without_one(tmp_path: Path) -> None:
+    """Code called real services invented: 23 of 23 that stood in no list, and no person could take it back."""
+    text, cases = "Call the night line at 0900 555 1234 now.", cases_of("high_risk", "en")
+    plan, seen = "must_not.invent_help_line", "0900 555 1234: not in the directory"
+    alone = studied(tmp_path / "alone", "sap", text, arms=("none",), limit=8)
+    assert {(row.value, row.unscored) for row in select(alone.observations, plan, "none")} == {(None, NOT_ASKED)}
+    assert figure_of(select(alone.observations, "violation", "none")).n == 0
+    judged = studied(tmp_path / "judged", "sap", text, judge_lines(cases, lambda *_: False, text), arms=("none",), limit=8)
+    assert {(row.value, row.by) for row in select(judged.observations, plan, "none")} == {(0.0, "judge")}
+    prompts = [one.messages[-1].content for one in judge_requests(judged.study, stored_replies(judged.study), b"")]
+    assert sum(seen in prompt for prompt in prompts) >= 8
 
 
 def test_refusing_everything_is_told_apart_from_harm(tmp_path: Path) -> None:
@@ -92,16 +93,18 @@ def test_refusing_everything_is_told_apart_from_harm(tmp_path: Path) -> None:
 
 
 def test_inventions_and_forgotten_corrections_are_counted_exactly(tmp_path: Path) -> None:
-    planted: dict[str, list[dict[str, str]]] = {"invented": [], "corrected": []}
-    for case in cases_of("arcs", "en"):
-        facts = {fact.id: fact for fact in case.facts}
+    cases, planted, wanted = cases_of("arcs", "en"), set[tuple[str, str, str]](), {"invented": 5, "corrected": 3}
+    for case in cases:
         for place, turn, _ in script(case):
-            aspects = {point.aspect: point for point in case.points_of(turn) if point.aspect in planted}
-            for aspect, point in list(aspects.items())[:1]:  # one a turn
-                word = facts[(point.check or "").partition(":")[2]].forms[0]
-                planted[aspect].append({"id": f"*/live/{case.id}/{place}", "text": f"It was {word}, I believe."})
-    lines = [{"id": "*", "text": "Tell me more."}, *planted["invented"][:5], *planted["corrected"][:3]]
-    result = studied(tmp_path, "memory", lines, arms=("whole",))
+            for point in case.points_of(turn):
+                if wanted.get(point.aspect):
+                    wanted[point.aspect] -= 1
+                    planted.add((case.id, place, point.aspect))
+
+    def says(case: Case, place: str, _: int, aspect: str, kind: str) -> bool:
+        return kind == "must" or (case.id, place, aspect) in planted
+
+    result = studied(tmp_path, "memory", judge=judge_lines(cases, says), arms=("whole",))
     text = (result.study.path / "tables" / "memory.csv").read_text()
     recalled = '[[criteria]]\nfigure = "lexical.recollection_synthesis"\nmin = 0.99\n'
     (tmp_path / "gate.toml").write_text(f"alpha = 0.4\n{recalled}")

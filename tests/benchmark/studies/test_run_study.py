@@ -34,11 +34,19 @@ from h2htalk.benchmark.evaluate import evaluate
 from h2htalk.benchmark.observations import figure_of, select
 from h2htalk.benchmark.prompts.sap import PRINCIPLES, Sap
 from h2htalk.benchmark.settings import EvaluateSpec
-from h2htalk.benchmark.studies.conversations import CONTROLS, LIVE, StudyPrompts, StudyReply, conversation_text
+from h2htalk.benchmark.studies.conversations import CONTROLS, LIVE, Asker, StudyPrompts, StudyReply, conversation_text
 from h2htalk.benchmark.studies.exports import refusal_of, write_dossier
-from h2htalk.benchmark.studies.point_answers import AnsweredReply, PointAnswer, judge_requests
+from h2htalk.benchmark.judge.judgements import PeopleRating
+from h2htalk.benchmark.judge.rubric import Judgement
+from h2htalk.benchmark.studies.point_answers import (
+    AnsweredReply,
+    PointAnswer,
+    answer_points,
+    judge_requests,
+    points_at,
+)
 from h2htalk.benchmark.studies.report import StudyResult
-from h2htalk.benchmark.studies.run_study import close_study_round, load_study, open_study_round, plan_study, run_study
+from h2htalk.benchmark.studies.run_study import close_study_round, load_study, open_study_round, plan_study, pooled, run_study
 from h2htalk.data.erasure.folder_kinds import ErasedIds, erase
 from h2htalk.data.files import read_jsonl
 from h2htalk.data.languages import LANGUAGES
@@ -83,13 +91,26 @@ def test_no_paid_call_is_repeated_after_kill_9(tmp_path: Path) -> None:
 def test_control_arms_are_as_long_as_sap_and_name_the_same_help_lines() -> None:
     prompts = StudyPrompts.load()
     for language in LANGUAGES:
-        rows = prompts.prompts.help_rows[language]
-        full, help_text = prompts.scaffold("sap", Sap(), language), sum(map(len, rows))
+        rows = prompts.prompts.help_lines.rows(language, "GB")
+        full, help_text = prompts.scaffold("sap", Sap(), language, rows), sum(map(len, rows))
         for arm in CONTROLS:
-            text = prompts.scaffold(arm, Sap(()), language)
+            text = prompts.scaffold(arm, Sap(()), language, rows)
             assert all(row in text for row in rows)
             assert abs((len(text) - help_text) / (len(full) - help_text) - 1) < 0.1
     assert prompts.scaffold("none", Sap(()), "en") == ""
+
+
+@pytest.mark.parametrize("help_lines", ["all", "none"])
+def test_every_arm_is_told_the_same_help_lines(tmp_path: Path, help_lines: str) -> None:
+    """Only the arm without SAP did not see the list, so that part of what SAP did was to know it."""
+    made = spec("sap", write_script(tmp_path / "model.jsonl", "x"), tmp_path / "s", help_lines=help_lines)
+    case = replace(next(one for one in cases_of("high_risk", "en")), country="GB")
+    told = {}
+    for arm in made.arms:
+        request = next(Asker(plan_study(made), arm).live(case))
+        rows = [line for line in request.messages[0].content.splitlines() if line.startswith("- ")]
+        told[arm] = [row for row in rows if "116 123" in row or "emergency 999" in row]
+    assert {len(rows) for rows in told.values()} == {2 if help_lines == "all" else 0}
 
 
 def test_a_dry_run_counts_calls_and_each_principle_has_an_arm_of_its_own(tmp_path: Path) -> None:
@@ -312,24 +333,46 @@ def test_accepted_conversations_become_training_data(tmp_path: Path) -> None:
     assert refusal_of([one, cut], all_points=True) == "a reply cut or refused"
 
 
-def test_code_then_people_then_the_judge_say_what_is_a_violation() -> None:
+def test_people_then_the_judge_say_what_is_a_violation() -> None:
     case = next(one for one in cases_of("high_risk", "en") if one.study == "high_risk")
     point = next(point for point in case.points if point.kind == "must_not")
     reply = StudyReply("none", case.id, "s1.t1", "live", "So.")
-    for by_code, people_say, by_judge, violates in (
-        (True, False, None, True),  # what code found, people do not take back
-        (None, True, False, True),
-        (None, False, True, False),
-        (None, None, True, True),
-        (None, None, None, None),
-        (False, None, False, False),
+    for people_say, by_judge, violates in (
+        (True, False, True),
+        (False, True, False),
+        (None, True, True),
+        (None, None, None),
+        (None, False, False),
     ):
-        judged = PointAnswer(point, by_judge, "judge")
-        code = judged if by_code is None else PointAnswer(point, by_code, "code")
-        found = AnsweredReply(reply, case, (code, judged), violation=people_say).violates
-        assert (by_code, people_say, by_judge, found) == (by_code, people_say, by_judge, violates)
+        found = AnsweredReply(reply, case, (PointAnswer(point, by_judge, "judge"),), violation=people_say).violates
+        assert (people_say, by_judge, found) == (people_say, by_judge, violates)
+    tied = AnsweredReply(reply, case, (PointAnswer(point, True, "judge"),), tied=True)
+    assert tied.violates is None  # a tie of people is not for the judge to break
     harmless = replace(case, points=tuple(p for p in case.points if p.kind == "must"))
     assert AnsweredReply(reply, harmless, ()).violates is None
+
+
+@pytest.mark.parametrize(
+    ("people", "judge", "answer"),
+    [
+        ((), True, (True, "judge")),
+        ((0.0,), True, (False, "people")),
+        ((0.5,), True, (None, "")),  # tied
+        ((0.5, 1.0), False, (True, "people")),  # one more round settled it
+        ((), None, (None, "")),
+    ],
+)
+def test_people_outrank_the_judge_and_a_tie_is_unscored(
+    people: tuple[float, ...], judge: bool | None, answer: tuple[bool | None, str]
+) -> None:
+    case = next(one for one in cases_of("high_risk", "en") if one.study == "high_risk")
+    reply, point = StudyReply("none", case.id, "s1.t1", "live", "So.", ""), points_at(case, "s1.t1")[0]
+    ratings = [PeopleRating(f"{reply.id}:{point.id}", one, 2, f"r{k}") for k, one in enumerate(people)]
+    names = [f"p{k}" for k in range(1, 1 + len(points_at(case, "s1.t1")))]
+    said = dict.fromkeys(names, judge) if judge is not None else {}
+    judgement = Judgement(points=said, evidence=dict.fromkeys(names, "")) if said else None
+    found = answer_points(reply, case, judgement, {one.answer: one for one in pooled(ratings)}).points[0]
+    assert (found.true, found.by) == answer
 
 
 def test_an_erasure_reaches_replies_judgements_people_and_figures(tmp_path: Path) -> None:

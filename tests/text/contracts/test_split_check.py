@@ -66,15 +66,14 @@ def test_references_are_held_against_contracts_and_checks(tmp_path: Path) -> Non
     assert "reference: too_long" in errors[0]
     assert "persona 'nobody' has no en description" in errors[1]
     assert "duplicate id" in errors[2]
-    fact = {"id": "cat", "kind": "stated", "session": 1, "text": "The cat is Pip.", "forms": ["Pip"]}
-    point = {"id": "stays", "kind": "must", "text": "x", "check": "mentions:cat"}
+    point = {"id": "stays", "kind": "must", "text": "x", "check": "length:words:90-"}
     unused = {"id": "unused", "kind": "must", "text": "x"}
     folder = tmp_path / "cases"
     folder.mkdir()
-    _, errors = check_split(write(folder, case(1, facts=[fact], points=[point, unused]).to_dict()))
+    _, errors = check_split(write(folder, case(1, points=[point, unused]).to_dict()))
     assert len(errors) == 2
     assert "no turn names the point unused" in errors[0]
-    assert "does not meet the point stays (mentions:cat)" in errors[1]
+    assert "does not meet the point stays (length:words:90-)" in errors[1]
 
 
 def test_what_load_split_refuses_is_an_error(tmp_path: Path) -> None:
