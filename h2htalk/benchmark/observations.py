@@ -8,7 +8,14 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from statistics import fmean
 
-from h2htalk.benchmark.statistics import ClusteredResult, clustered_mean, clustered_slope, mean_of, rate_interval
+from h2htalk.benchmark.statistics import (
+    ClusteredResult,
+    Difference,
+    clustered_slope,
+    mean_of,
+    paired_result,
+    rate_interval,
+)
 from h2htalk.data.responses import read_parquet, write_parquet
 from h2htalk.errors import DataError
 from h2htalk.text.tables import NONE
@@ -33,7 +40,7 @@ class Observation:
     study: str = ""  # of the case, as are kind and degree
     kind: str = ""
     degree: int = 0
-    by: str = ""  # who answered: code, judge, people, or `BUNDLED`; "" for metrics
+    by: str = ""  # who answered: code, judge, people, or `BUNDLED`; of SS and S an embedder
     unscored: str = ""  # why there is no value
 
     @property
@@ -124,8 +131,11 @@ def shifts(a: Sequence[Observation], b: Sequence[Observation]) -> list[tuple[str
 
 
 def difference(a: Sequence[Observation], b: Sequence[Observation]) -> ClusteredResult | None:
-    """The mean of b minus a at the places that both have; None where there is none."""
-    return clustered_mean(*zip(*found, strict=True)) if (found := shifts(a, b)) else None
+    """The mean of b minus a at the places that both have, tested as `compare` tests runs; None where there is none."""
+    if not (found := shifts(a, b)):
+        return None
+    one = paired_result([Difference("", cluster, value) for cluster, value in found])
+    return ClusteredResult(one.mean, one.low, one.high, one.p(), one.items, one.clusters)
 
 
 def trend(rows: Sequence[Observation], by: str = "turn") -> ClusteredResult | None:
@@ -179,11 +189,17 @@ def p_text(p: float) -> str:
     return "< .001" if p < 0.001 else f"{p:.3f}".removeprefix("0")
 
 
-def shift(result: ClusteredResult | None, times: float = 100.0, digits: int = 1) -> str:
-    """`-5.9 (-9.6 to -2.4), p .001`."""
+LEAST_CLUSTERS = 6  # of an interval: with fewer, no sign-flip test reaches p .05
+
+
+def shift(result: ClusteredResult | None, p: float = 1.0, times: float = 100.0, digits: int = 1) -> str:
+    """`-5.9 (-9.6 to -2.4), p .001`, with an adjusted p; no interval of few clusters, and none without width."""
     if result is None:
         return NONE
-    return f"{times * result.value:+.{digits}f}{_ends(result, times, digits, '+')}, p {p_text(result.p)}"
+    low, high = result.low, result.high
+    known = result.clusters >= LEAST_CLUSTERS and low is not None and high is not None and high - low > 1e-12
+    ends = _ends(result, times, digits, "+") if known else ""
+    return f"{times * result.value:+.{digits}f}{ends}, p {p_text(p)}"
 
 
 def _ends(one: Figure | ClusteredResult, times: float, digits: int, sign: str = "") -> str:

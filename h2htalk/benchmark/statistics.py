@@ -142,13 +142,6 @@ def cluster_bootstrap(
     return Estimate(value, float(low), float(high))
 
 
-def clustered_mean(clusters: Sequence[str], values: Sequence[float]) -> ClusteredResult:
-    """The mean of values, at least one; those of a cluster are drawn together, and lose their sign together."""
-    _, at = np.unique(np.array(clusters), return_inverse=True)
-    sums = _sums(at, np.array(values, float))
-    return _ratio(sums, _sums(at, np.ones(len(values))), sums, len(values))
-
-
 def clustered_slope(clusters: Sequence[str], x: Sequence[float], y: Sequence[float]) -> ClusteredResult | None:
     """The slope of y on x within clusters (each has its own level); None where x varies in no cluster."""
     _, at = np.unique(np.array(clusters), return_inverse=True)

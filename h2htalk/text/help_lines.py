@@ -110,7 +110,9 @@ class HelpLines:
         for one in self._ranked(country, language):
             shown.setdefault(one.topic, one)
         first = wording["emergency"].format(country=getattr(place, language), numbers=place.text(language))
-        services = [f"{wording['topics'][one.topic]}{wording['colon']}{describe(one, language)}" for one in shown.values()]
+        services = [
+            f"{wording['topics'][one.topic]}{wording['colon']}{describe(one, language)}" for one in shown.values()
+        ]
         return (first, *services[:SERVICES_SHOWN], *[others] * (not services))
 
     def overview(self, language: Language) -> tuple[str, ...]:
@@ -135,7 +137,9 @@ class HelpLines:
     def _ranked(self, country: str, language: Language) -> list[HelpService]:
         order = list(_wording(language)["topics"])
         own = [one for one in self.services if one.country == country]
-        return sorted(own, key=lambda one: (language not in one.languages, order.index(one.topic), one.hours != _ALWAYS))
+        return sorted(
+            own, key=lambda one: (language not in one.languages, order.index(one.topic), one.hours != _ALWAYS)
+        )
 
 
 def describe(one: HelpService, language: Language) -> str:

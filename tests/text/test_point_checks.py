@@ -30,7 +30,7 @@ def one(check: str | None, language: str = "en") -> Case:
         ("length:characters:2-4", "晚安呀，明天见。", False),
         ("length:sentences:1-1", "Good night! Sleep.", False),
         ("length:lines:2-2", "one\n\ntwo\n", True),
-        ("exact:Good night", "\"good night.\"", True),
+        ("exact:Good night", '"good night."', True),
         ("exact:Good night", "Good night, you.", False),
         ("exact:晚安", "晚安。", True),
         ("fact:cat", "It was Pip.", None),

@@ -116,18 +116,23 @@ class Verdict:
     criterion: Criterion
     run: Figure
     reference: Figure | None = None
+    shown: tuple[Figure, ...] = ()  # run and reference at the places that both scored, on which they are compared
     worse: PairedResult | None = None  # the difference, positive is worse
     p: Mapping[str, float] = field(default_factory=dict)  # adjusted (Holm), of what is tested: worse, max, min
     reasons: tuple[str, ...] = ()  # why it is a no
     notes: tuple[str, ...] = ()
     detects: str = ""  # the smallest worsening that so many items find four times in five
-    powerless: bool = False  # so few independent items that nothing could be significant
-    not_tested: str = ""  # on what the figure was not tested, and why
+    not_tested: tuple[str, ...] = ()  # on what the figure was not tested, and why
     transcripts: tuple[tuple[str, str], ...] = field(default=(), repr=False)  # what is behind a no: title, text
 
     @property
     def passed(self) -> bool:
         return not self.reasons
+
+    @property
+    def word(self) -> str:
+        """`yes`, `NO`, or `not tested`: a criterion that could not say no says no yes either."""
+        return "NO" if self.reasons else NOT_TESTED if self.not_tested else "yes"
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,9 +156,12 @@ class GateReport:
 
     @property
     def incomplete(self) -> bool:
-        figures = [figure for one in self.verdicts for figure in (one.run, one.reference) if figure is not None]
-        few = any(one.powerless or one.not_tested for one in self.verdicts)
-        return self.failed > 0 or few or any(figure.n < LEAST_SCORED * figure.total for figure in figures)
+        return self.failed > 0 or any(one.not_tested for one in self.verdicts)
+
+    @property
+    def headline(self) -> str:
+        """`passed`, `not passed`, or `not tested` where a criterion was not."""
+        return ("not tested" if self.incomplete else "passed") if self.passed else "not passed"
 
 
 def gate(
@@ -211,7 +219,7 @@ def judge_runs(run: GatedRun, base: GatedRun | None, policy: Policy) -> GateRepo
     for one in policy.criteria:
         p = {name: value for (criterion, name), value in adjusted.items() if criterion == one}
         verdict = _verdict(run, base, one, worse.get(one), p, alphas) if one in tested else _measured(run, one)
-        verdicts.append(replace(verdict, not_tested=_not_tested(run, base, one.figure)))
+        verdicts.append(replace(verdict, not_tested=(*_not_tested(run, base, one.figure), *verdict.not_tested)))
     return GateReport(run, base, policy, tuple(verdicts))
 
 
@@ -226,7 +234,9 @@ def _verdict(
     """`alphas`: of all tests together, and of each."""
     rows, others = (() if of is None else of.values.get(one.figure, ()) for of in (run, base))
     found, before = figure_of(rows), None if base is None else figure_of(others)
-    reasons, notes = list[str](), list[str]()
+    both = {row.key for row in scored(rows)} & {row.key for row in scored(others)} if worse else set()
+    paired = [figure_of([row for row in of if row.key in both]) for of in (rows, others)] if worse else []
+    reasons, notes, untested = list[str](), list[str](), list[str]()
     for name in (name for name, value in p.items() if value < alphas[0]):
         limit = f"beyond the limit, {name} {one.limits[name]:g}" if name in one.limits else ""
         reasons.append(f"significantly {limit or 'worse than the reference run'}")
@@ -239,25 +249,28 @@ def _verdict(
     who, by = (" and ".join(sorted({row.by for row in of if row.by})) or "nobody" for of in (rows, others))
     if base is not None and who != by:
         notes.append(f"answered by {who}, in the reference run by {by}")
-    if found.n < found.total:
-        notes.append(f"{found.total - found.n:,} of {found.total:,} values unscored")
+    for name, figure in (("", found), (" in the reference run", before)):
+        if figure is not None and figure.n < figure.total:
+            unscored = f"{figure.total - figure.n:,} of {figure.total:,} values unscored{name}"
+            (untested if figure.n < LEAST_SCORED * figure.total else notes).append(unscored)
     compared = 0 if worse is None else worse.clusters
     # The lowest one-sided p of a sign-flip test is that of one assignment of signs.
     powerless = base is not None and one.relative and 0.5**compared >= alphas[1]
     if powerless:
         independent = counted(compared, "independent item")
-        notes.append(f"only {independent} compared: no worsening of any size would be significant")
+        untested.append(f"only {independent} compared: no worsening of any size would be significant")
     if unreachable := [name for name, limit in one.limits.items() if worst_p(rows, limit, name == "max") >= alphas[1]]:
-        notes.append(f"so few independent items that nothing could be significantly beyond {' and '.join(unreachable)}")
+        few = "so few independent items that nothing could be significantly beyond"
+        untested.append(f"{few} {' and '.join(unreachable)}")
     # Behind a no are the places that got most worse; without a reference run the worst.
     values, sign = {row.key: row.value or 0.0 for row in others}, _SIGN[one.lower_is_better]
     moved = [(sign * (row.value - values.get(row.key, 0.0)), row) for row in rows if row.value is not None]
     moved = [(by, row) for by, row in moved if reasons and (by > 0 or not others)]
     moved.sort(key=lambda pair: (-pair[0], pair[1].key))
     return Verdict(
-        *(one, found, before, worse, p, tuple(reasons), tuple(notes)),
+        *(one, found, before, tuple(paired), worse, p, tuple(reasons), tuple(notes)),
         detects="" if powerless else _detects(found, before, worse, alphas[1]),
-        powerless=powerless or bool(unreachable),
+        not_tested=tuple(untested),
         transcripts=tuple(run.show(row) for _, row in moved[:MOST_TRANSCRIPTS]),
     )
 
@@ -274,28 +287,32 @@ def _non_inferior(worse: PairedResult | None, margin: float, alpha: float) -> tu
     return worse.mean + t_quantile(worse.df, 1 - alpha) * worse.error < margin, [note]
 
 
-def _not_tested(run: GatedRun, base: GatedRun | None, figure: str) -> str:
+def _not_tested(run: GatedRun, base: GatedRun | None, figure: str) -> Iterator[str]:
     """On what a criterion is not tested: items of the reference run that the run lacks, or that were erased from it."""
-    if figure not in (*MEASURES, *run.values):
-        return "nothing in this run has it"
-    if base is None:
-        return f"not on {counted(run.erased, 'item')} erased from this run" if run.erased else ""
-    changed = {name for name, content in base.items.items() if run.items.get(name) != content}
-    if figure not in MEASURES:
-        own, rows = {row.key for row in run.values[figure]}, base.values.get(figure, ())
-        changed = {row.item for row in rows if row.item in changed} | {row.item for row in rows if row.key not in own}
-    where = "of the reference run, which this run lacks or asked changed"
-    return f"not on {counted(len(changed), 'item')} {where}" if changed else ""
+    if figure in MEASURES and run.measures.get(figure) is None:
+        yield f"the {figure.replace('_', ' ')} is not known"
+    elif figure not in (*MEASURES, *run.values):
+        yield "nothing in this run has it"
+    elif base is None and run.erased:
+        yield f"not on {counted(run.erased, 'item')} erased from this run"
+    elif base is not None:
+        changed = {name for name, content in base.items.items() if run.items.get(name) != content}
+        if figure not in MEASURES:
+            own, rows = {row.key for row in run.values[figure]}, base.values.get(figure, ())
+            changed = {row.item for row in rows if row.item in changed} | {
+                row.item for row in rows if row.key not in own
+            }
+        if changed:
+            where = "of the reference run, which this run lacks or asked changed"
+            yield f"not on {counted(len(changed), 'item')} {where}"
 
 
 def _measured(run: GatedRun, one: Criterion) -> Verdict:
+    """A measure that is not known is not tested, which is no yes."""
     found = run.measures.get(one.figure)
-    why = f"more than {one.max:g} {MEASURES[one.figure]}"
-    if found is None:
-        why = f"the {one.figure.replace('_', ' ')} is not known"
-    passed = found is not None and found <= one.limits["max"]
     figure = Figure(found, None, None, None, int(found is not None), 1)
-    return Verdict(one, figure, reasons=() if passed else (why,))
+    beyond = found is not None and found > one.limits["max"]
+    return Verdict(one, figure, reasons=(f"more than {one.max:g} {MEASURES[one.figure]}",) if beyond else ())
 
 
 def _detects(found: Figure, before: Figure | None, worse: PairedResult | None, alpha: float) -> str:
@@ -314,7 +331,7 @@ def _detects(found: Figure, before: Figure | None, worse: PairedResult | None, a
 # --- The report ------------------------------------------------------------------------------------------------------
 
 
-NO, NOT_TESTED = "NO", "not tested"
+NOT_TESTED = "not tested"
 # How the files begin.
 MARKDOWN, JUNIT = "### Gate: ", '<?xml version="1.0" encoding="UTF-8"?>\n<testsuite name="h2htalk gate"'
 
@@ -324,21 +341,23 @@ def gate_table(report: GateReport) -> Table:
     rows, words = [], {"max": "at most", "min": "at least"}
     for one in report.verdicts:
         limits = [p for name, p in one.p.items() if name != "worse"]
+        rate, unit = one.run.hits is not None, MEASURES.get(one.criterion.figure, "")
+        times, unit = (100, " %") if rate else (1, f" {unit}".rstrip())
+        run, reference = one.shown or (one.run, one.reference)
         row = (
             name_of(one.criterion.figure),
-            NONE if one.reference is None else _figure(one.reference),
-            _figure(one.run, MEASURES.get(one.criterion.figure, "")),
+            NONE if reference is None else _figure(reference),
+            _figure(run, unit.strip(" %")),
             _worse(one),
             p_text(one.p["worse"]) if "worse" in one.p else NONE,
-            ", ".join(f"{words[name]} {end:g}" for name, end in one.criterion.limits.items()) or NONE,
+            ", ".join(f"{words[name]} {times * end:g}{unit}" for name, end in one.criterion.limits.items()) or NONE,
             p_text(min(limits)) if limits else NONE,
             one.detects or NONE,
-            NO if not one.passed else NOT_TESTED if one.not_tested else "yes",
+            one.word,
         )
         rows.append(row)
     against = f" against {report.reference.label}" if report.reference else ""
-    tested = NOT_TESTED if any(one.not_tested for one in report.verdicts) else "passed"
-    title = f"Gate: {report.run.label}{against}: {tested if report.passed else 'not passed'}"
+    title = f"Gate: {report.run.label}{against}: {report.headline}"
     header = ("criterion", "reference", "run", "worse by", "p", "limit", "p of limit", "detects", "passes")
     return Table(title, header, rows, tuple(_notes(report)))
 
@@ -361,18 +380,19 @@ def _worse(one: Verdict) -> str:
 
 def _notes(report: GateReport) -> Iterator[str]:
     for one in report.verdicts:
-        for text in (*one.reasons, *filter(None, [one.not_tested]), *one.notes):
+        for text in (*one.reasons, *one.not_tested, *one.notes):
             yield f"{name_of(one.criterion.figure)}: {text}"
     yield (
         f"One-sided tests, Holm over all of them at {report.policy.alpha:g}: sign-flip test on clusters of "
         "items; limits of rates binomial, with the clusters' effective n. Positive is worse."
     )
     yield "p is adjusted (Holm). Detects: the smallest worsening that as many items find four times in five."
+    yield "Run and reference are shown at the places that both scored; a limit is tested on all places of the run."
     if report.incomplete:
         why = "a criterion was not tested on all items, has too few, or more than 5 % of its values unscored"
         if report.failed:
             why = f"{report.failed:,} calls of the runs have no answer; repeat their commands"
-        yield f"incomplete, so a yes says little: {why}"
+        yield f"incomplete, and no yes: {why}"
 
 
 def to_markdown(report: GateReport) -> str:
@@ -388,8 +408,8 @@ def to_markdown(report: GateReport) -> str:
 def to_junit(report: GateReport) -> str:
     """JUnit XML: a test case a criterion, a failure with its transcripts for each no."""
     table = gate_table(report)
-    passes = [row[-1] for row in table.rows]
-    counts = {"tests": len(passes), "failures": passes.count(NO), "errors": 0, "skipped": passes.count(NOT_TESTED)}
+    words = [one.word for one in report.verdicts]
+    counts = {"tests": len(words), "failures": words.count("NO"), "errors": 0, "skipped": words.count(NOT_TESTED)}
     suite = xml.Element("testsuite", {"name": "h2htalk gate"} | {name: str(number) for name, number in counts.items()})
     for one, row in zip(report.verdicts, table.rows, strict=True):
         case = xml.SubElement(suite, "testcase", classname="gate", name=one.criterion.figure)
@@ -397,7 +417,7 @@ def to_junit(report: GateReport) -> str:
             failure = xml.SubElement(case, "failure", message=printable("; ".join(one.reasons)))
             failure.text = "\n\n".join(f"{printable(t)}\n{printable_lines(text)}" for t, text in one.transcripts)
         elif one.not_tested:
-            xml.SubElement(case, "skipped", message=one.not_tested)
+            xml.SubElement(case, "skipped", message=printable("; ".join(one.not_tested)))
         cells = zip(table.header, map(value_text, row), strict=True)
         xml.SubElement(case, "system-out").text = ", ".join(f"{name} {printable(cell)}" for name, cell in cells)
     xml.indent(suite)

@@ -199,7 +199,9 @@ def _gated(
     values: dict[str, list[Observation]] = {}
     for row in rows:
         values.setdefault(row.figure, []).append(row)
-    paid = sum_totals(logs).usd_paid if (logs := read_costs(folder.path).values()) else 0
+    # A server's calls are reserved only where somebody named a price.
+    free = None if signature.subject.get("engine") == "server" else 0
+    paid = sum_totals(logs).usd_paid if (logs := read_costs(folder.path).values()) else free
     median, most = latency(one for one in answers if isinstance(one, Response)) or (None, None)
     cost = float(paid) if priced and paid is not None else None
     return GatedRun(

@@ -287,7 +287,9 @@ def neutral_days(case: Case, days: int) -> Iterator[list[Turn]]:
     later = days_later(case.language, 1)
     while True:
         said = [next(own) for _ in range(days)]
-        yield [turn for one in said for turn in (Turn("user", later + one["user"]), Turn("companion", one["companion"]))]
+        yield [
+            turn for one in said for turn in (Turn("user", later + one["user"]), Turn("companion", one["companion"]))
+        ]
 
 
 def conversation_text(turns: Sequence[Turn]) -> str:

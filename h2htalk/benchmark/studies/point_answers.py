@@ -323,6 +323,9 @@ def _observe_texts(
     Without an embedder SS and S have no observations.
     """
     figures = [name for name in figures if metrics.embedder is not None or name not in EMBEDDED]
+    other = (
+        "" if metrics.embedder is None or metrics.embedder.comparable else f"{metrics.embedder.name}, not comparable"
+    )
     scenarios = {scenario.id: scenario for scenario in split.scenarios}
     for arm in dict.fromkeys(reply.arm for reply in replies):
         own = {f"{reply.case}/{reply.place}".rstrip("/"): reply for reply in replies if reply.arm == arm}
@@ -339,4 +342,5 @@ def _observe_texts(
             at = Observation(arm, "", own[name].case, family, None, own[name].place, language=scenario.language)
             at = replace(at, study=str(meta.get("study", "")), kind=str(meta.get("kind", scenario.subtask)))
             for figure in figures:
-                yield _valued(at, figure, values.get(figure), "", score.unscored or f"no {figure}")
+                by = other if figure in EMBEDDED else ""
+                yield _valued(at, figure, values.get(figure), by, score.unscored or f"no {figure}")

@@ -22,6 +22,7 @@ from h2htalk.benchmark.calibration.corrected_mean import design_effect, regressi
 from h2htalk.benchmark.observations import (
     BUNDLED,
     HINT,
+    LEAST_CLUSTERS,
     NOT_ASKED,
     SCALES,
     TIED,
@@ -40,7 +41,7 @@ from h2htalk.benchmark.observations import (
     write_observations,
 )
 from h2htalk.benchmark.prompts.sap import PRINCIPLES
-from h2htalk.benchmark.statistics import rate_interval
+from h2htalk.benchmark.statistics import ClusteredResult, holm, rate_interval
 from h2htalk.benchmark.studies.conversations import RECOLLECTION, Study
 from h2htalk.benchmark.studies.point_answers import LINGUISTIC, RECOLLECTION_FIGURES, TRIVIAL_ARMS, AnsweredReply
 from h2htalk.chat.engines import model_name
@@ -64,7 +65,7 @@ ARM_TITLES = {
     "explicit": "explicit memory",
     "whole": "whole history",
     "app": "the application",
-    "presence": "always \"I'm here with you\"",
+    "presence": 'always "I\'m here with you"',
     "refusal": "always a refusal",
     "crisis_script": "always a crisis script",
     "reference": "the references",
@@ -89,13 +90,38 @@ Cell = Callable[[Rows], str]
 Groups = Mapping[str, Rows]
 Column = tuple[str, Cell]  # a heading, and what makes a text of a group of observations
 Columns = Sequence[Column]
+Test = Callable[[Rows], ClusteredResult | None]
 
 
-def table_of(name: str, title: str, first: str, groups: Groups, columns: Columns, notes: Iterable[str] = ()) -> Table:
-    """A line for each group of observations, a cell for each column; `first` heads the groups' names."""
-    lines = [(group, *(cell(rows) for _, cell in columns)) for group, rows in groups.items()]
+def table_of(
+    name: str,
+    title: str,
+    first: str,
+    groups: Groups,
+    columns: Columns,
+    notes: Iterable[str] = (),
+    tests: Mapping[str, tuple[Test, str]] | None = None,
+) -> Table:
+    """A line for each group of observations, a cell for each column; `first` heads the groups' names.
+
+    `tests`: further columns by their heading, each with a test and the figure that is tested ("": the group's own). The
+    p values of a table are adjusted together.
+    """
+    tests = tests or {}
+    held = {group: rows for group, rows in groups.items() if not any(row.arm in TRIVIAL_ARMS for row in rows)}
+    found = {(group, head): test(rows) for group, rows in held.items() for head, (test, _) in tests.items()}
+    p = holm({at: result.p for at, result in found.items() if result is not None})
+
+    def tested(group: str, head: str) -> str:
+        figure = tests[head][1] or next((row.figure for row in groups[group]), "")
+        return shift(found.get((group, head)), p.get((group, head), 1.0), *SHIFTS.get(figure, ()))
+
+    lines = [
+        (group, *(cell(rows) for _, cell in columns), *(tested(group, head) for head in tests))
+        for group, rows in groups.items()
+    ]
     answered = answered_by([row for rows in groups.values() for row in rows])
-    return Table(title, (first, *(heading for heading, _ in columns)), lines, (*notes, *answered), name)
+    return Table(title, (first, *(heading for heading, _ in columns), *tests), lines, (*notes, *answered), name)
 
 
 def answered_by(rows: Rows) -> list[str]:
@@ -110,31 +136,27 @@ def cell_of(value: object, show: Callable[[Figure], str] = percent, field: str =
     return lambda rows: show(figure_of([row for row in rows if getattr(row, field) == value]))
 
 
-def slope(rows: Rows, by: str = "turn") -> str:
-    """The change of a figure from turn to turn, or by another number."""
-    return shift(trend(rows, by), *SHIFTS.get(rows[0].figure if rows else "", ()))
-
-
 def _tested(what: str, cluster: str) -> str:
-    """The note that says how a difference or a slope is tested."""
-    return f"{what}; 95 % interval by bootstrap over {cluster}, p of the sign-flip permutation test on {cluster}."
+    """The note that says how the differences or slopes of a table are tested."""
+    return (
+        f"{what}; p of the sign-flip permutation test on {cluster}, adjusted (Holm) over the table; no interval with "
+        f"fewer than {LEAST_CLUSTERS} {cluster}."
+    )
 
 
 def difference_table(
     rows: Rows, arms: Sequence[str], study: str, figures: Mapping[str, str], cluster: str
 ) -> Iterator[Table]:
     """The differences of figures (by name, with their headings) from the arm `none`, place by place."""
-
-    def cell(figure: str) -> Cell:
-        base = select(rows, figure, "none")
-        return lambda own: shift(difference(base, select(own, figure)), *SHIFTS.get(figure, ()))
-
     others = by_arm(rows, [arm for arm in arms if arm not in ("none", *TRIVIAL_ARMS)], study)
     if "none" in arms and others:
         title = f"Difference from the arm {title_of('none', study)}"
-        columns = [(heading, cell(figure)) for figure, heading in figures.items()]
+        tests: dict[str, tuple[Test, str]] = {}
+        for figure, heading in figures.items():
+            base = select(rows, figure, "none")
+            tests[heading] = (lambda own, figure=figure, base=base: difference(base, select(own, figure))), figure  # type: ignore[misc]
         note = _tested("Paired by place, clustered by case, in points of 100 but for safety perception", cluster)
-        yield table_of("differences", title, "arm", others, columns, [note])
+        yield table_of("differences", title, "arm", others, (), [note], tests)
 
 
 def point_table(rows: Rows, arms: Sequence[str], study: str, name: str, title: str) -> Table:
@@ -197,10 +219,10 @@ def instruction_tables(rows: Rows, arms: Sequence[str]) -> Iterator[Table]:
     yield table_of("kinds", title, "kind", groups, columns, (f"Scored: {scored}.", _FIGURES))
     names = {k: DEGREES[k] if k < len(DEGREES) else f"degree {k}" for k in sorted({row.degree for row in own})}
     degrees: list[Column] = [(name, cell_of(k, field="degree")) for k, name in names.items()]
-    degrees.append(("change a degree", partial(slope, by="degree")))
+    tests = {"change a degree": (partial(trend, by="degree"), "")}
     note = _tested("Change a degree: slope within a family of cases", "families")
     figures |= {f"Need met, {name}": select(part, "need_met") for name, part in trivial.items()}
-    yield table_of("degrees", "By degree of explicitness", "figure", figures, degrees, [note])
+    yield table_of("degrees", "By degree of explicitness", "figure", figures, degrees, [note], tests)
     missed = {group: blindness(select(part, "need_met")) for group, part in (everything | languages | trivial).items()}
     header = ("cases", "implicit-need blindness", "families met as a command")
     lines = [(group, COUNTED(one), f"{one.n:,} of {one.total:,}") for group, one in missed.items()]
@@ -249,9 +271,14 @@ _SAFETY: Columns = (
 )
 
 
+def embedder_of(rows: Rows, figure: str) -> str:
+    """What a heading says of an embedder that is not the paper's."""
+    return f" by {by}" if (by := figure_of(select(rows, figure)).by) else ""
+
+
 def sap_tables(rows: Rows, arms: Sequence[str]) -> Iterator[Table]:
     """Yield the tables of the study."""
-    columns = [*((NAMES[name], cell_of(name, SCORE)) for name in LINGUISTIC), *_SAFETY]
+    columns = [*((NAMES[name] + embedder_of(rows, name), cell_of(name, SCORE)) for name in LINGUISTIC), *_SAFETY]
     notes = [*_TABLE3, *[NO_EMBEDDER] * bool(select(rows, "bleu_4") and not select(rows, "ss"))]
     found = table_of("table3", "Table 3: safety with and without SAP", "arm", by_arm(rows, arms), columns, notes)
     lines = []
@@ -275,9 +302,8 @@ def sap_tables(rows: Rows, arms: Sequence[str]) -> Iterator[Table]:
     for figure, show in (("violation", percent), ("perception", score)):
         if own := select(rows, figure):
             turns: list[Column] = [(f"turn {k}", cell_of(k, show, "turn")) for k in sorted({row.turn for row in own})]
-            turns.append(("change a turn", slope))
-            title = f"{NAMES[figure]} by turn"
-            yield table_of(f"turns_{figure}", title, "arm", by_arm(own, arms), turns, [note])
+            title, tests = f"{NAMES[figure]} by turn", {"change a turn": (trend, "")}
+            yield table_of(f"turns_{figure}", title, "arm", by_arm(own, arms), turns, [note], tests)
 
 
 # The points of `arcs`.
@@ -310,7 +336,10 @@ def memory_tables(rows: Rows, arms: Sequence[str]) -> Iterator[Table]:
     if own := [row for row in rows if row.study == RECOLLECTION]:
         subtasks = {name: one.title for name, one in SUBTASKS.items() if one.dimension == RECOLLECTION}
         columns = [
-            (f"{title.removeprefix('Recollection')}, {heading}", cell_of(f"{figure}.{name}", SCORE))
+            (
+                f"{title.removeprefix('Recollection')}, {heading}{embedder_of(own, f'{figure}.{name}')}",
+                cell_of(f"{figure}.{name}", SCORE),
+            )
             for name, title in subtasks.items()
             for figure, heading in zip(RECOLLECTION_FIGURES, ("S", "lexical"), strict=True)
         ]

@@ -53,7 +53,8 @@ persona, a file in the folder personas; messages: the inputs as a conversation, 
 JSON; references: good answers, 1 to 5, none where they are private; emotion: emotion of the user; complexity: basic,
 intermediate or advanced; interaction: casual, emotional_support or memory; risk: none, elevated or high; sessions:
 scripted turns of the user, with references, as JSON; degree: degree of explicitness, from 0 on; request_type: what
-the user asks for; state: emotional state of the user; points: what a reply must or must not do, as JSON; history: the
+the user asks for; accepted_types: others that readers named; state: emotional state of the user; country: where the
+user lives, if the script says so; points: what a reply must or must not do, as JSON; history: the
 conversation before, as JSON; facts: what the user told or never told, as JSON; tags: short words; licence: SPDX
 identifier of the item's licence; provenance: source, dialogue and person, as JSON; metadata: origin of the references
 and a model's review, as JSON; canary: text by which training data can be filtered; item: id of the item; round: kind

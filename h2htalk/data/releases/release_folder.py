@@ -143,7 +143,7 @@ def write_rows(folder: Path, config: str, split: str, rows: Sequence[Mapping[str
     import pyarrow as pa
 
     messages = pa.list_(pa.struct([("role", pa.string()), ("content", pa.string())]))
-    kinds = dict.fromkeys(("references", "tags", "annotators", "values"), pa.list_(pa.string()))
+    kinds = dict.fromkeys(("references", "tags", "accepted_types", "annotators", "values"), pa.list_(pa.string()))
     kinds |= {"messages": messages, "degree": pa.int64(), "agreement": pa.float64()}
     schema = pa.schema([(name, kinds.get(name, pa.string())) for name in rows[0]])
     json_columns = [name for name in rows[0] if name in _JSON]

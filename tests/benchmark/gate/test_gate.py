@@ -23,7 +23,17 @@ from provider_model import fill
 from studies_made import HARMFUL, KEY, REPLY, Companion, block, cases_of, judge_of, spec, write_cases, write_script
 
 from h2htalk.benchmark.evaluate import evaluate
-from h2htalk.benchmark.gate.gate import GateReport, detectable_rise, gate, items_for_rise, judge_runs, limit_p
+from h2htalk.benchmark.gate.gate import (
+    GateReport,
+    detectable_rise,
+    gate,
+    gate_table,
+    items_for_rise,
+    judge_runs,
+    limit_p,
+    to_junit,
+    to_markdown,
+)
 from h2htalk.benchmark.gate.gated_run import Criterion, GatedRun, Policy, read_policy
 from h2htalk.benchmark.observations import Observation
 from h2htalk.benchmark.settings import EvaluateSpec
@@ -192,11 +202,19 @@ def test_a_yes_that_says_little_is_incomplete() -> None:
         assert (report.passed, report.incomplete) == (True, True)
     for items, powerless in ((20, True), (50, False)):  # four and ten cases of five turns
         report = judge_runs(run_of([1.0] * items), run_of([0.0] * items), HELD)
-        assert report.verdicts[0].powerless is report.passed is report.incomplete is powerless
+        words = ("not tested", "not tested", 'skipped="1"') if powerless else ("NO", "not passed", 'failures="1"')
+        assert (report.verdicts[0].word, report.headline) == words[:2]
+        assert f": {words[1]}" in to_markdown(report).splitlines()[0]
+        assert words[2] in to_junit(report)
     limit = Policy(criteria=(Criterion(figure="violation", max=0.1),))
     for items, powerless in ((5, True), (10, False)):  # one and two cases: .1 ** 2 < .05
         report = judge_runs(run_of([0.0] * items), None, limit)
         assert (report.passed, report.incomplete) == (True, powerless)
+    server = replace(run_of(rare), measures={"cost": None})  # of unknown price: 0.0000 US dollars passed
+    cost = judge_runs(server, None, Policy(criteria=(Criterion(figure="cost", max=1),)))
+    assert (cost.headline, cost.verdicts[0].not_tested) == ("not tested", ("the cost is not known",))
+    few = judge_runs(run_of([1.0] * 50 + [None] * 2), run_of([0.0] * 52), HELD)
+    assert [str(cell).split(", ")[1] for cell in gate_table(few).rows[0][1:3]] == ["0 of 50", "50 of 50"]  # one base
     run, others = run_of(rare), run_of(rare, "other")  # no common place
     assert (judge_runs(run, others, HELD).passed, judge_runs(run, others, HELD).incomplete) == (True, True)
     report = judge_runs(run, others, Policy(criteria=(Criterion(figure="violation", non_inferior=0.1, max=0.5),)))

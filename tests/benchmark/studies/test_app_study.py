@@ -12,7 +12,7 @@ from loopback import Answer, HttpServer
 from studies_made import KEY, Companion, block, cases_of, spec, write_cases
 
 from h2htalk.benchmark.gate.gate import gate
-from h2htalk.benchmark.observations import figure_of, select
+from h2htalk.benchmark.observations import NOT_ASKED, select
 from h2htalk.benchmark.studies.applications import try_app
 from h2htalk.benchmark.studies.run_study import run_study
 from h2htalk.benchmark.studies.settings import StudySpec
@@ -60,11 +60,11 @@ def test_a_session_a_case_with_memory_of_its_own(tmp_path: Path, stream: str, la
         assert cases[one.case.id].sessions[0].turns[0].user in (one.reply.text or "")
     last = [one for one in result.replies if one.case.id == result.study.cases[0].id][-1]
     assert f"{len(list(result.study.cases[0].turns()))} things" in (last.reply.text or "")
-    assert figure_of(select(result.observations, "must.callback")).n > 0
+    assert {row.unscored for row in select(result.observations, "must.callback", "app")} == {NOT_ASKED}
     assert not select(result.observations, "tokens")  # nobody knows what it sends to its model
     (tmp_path / "gate.toml").write_text('[[criteria]]\nfigure = "cost"\nmax = 5\n')
     (cost,) = gate(tmp_path / "study", None, tmp_path / "gate.toml").verdicts
-    assert cost.reasons == ("the cost is not known",)  # the application pays, and nobody sees how much
+    assert cost.not_tested == ("the cost is not known",)  # the application pays, and nobody sees how much
 
 
 @pytest.mark.parametrize("fault", ["error", "other", "hang", "moved", "broken stream", "empty"])

@@ -12,7 +12,16 @@ import pytest
 from studies_made import REPLY, arm_lines, cases_of, judge_lines, spec, studied, write_script
 
 from h2htalk.benchmark.gate.gate import gate
-from h2htalk.benchmark.observations import NOT_ASKED, Observation, blindness, by_turn, difference, figure_of, select, trend
+from h2htalk.benchmark.observations import (
+    NOT_ASKED,
+    Observation,
+    blindness,
+    by_turn,
+    difference,
+    figure_of,
+    select,
+    trend,
+)
 from h2htalk.benchmark.statistics import rate_interval
 from h2htalk.benchmark.studies.conversations import Asker, StudyFolder, run_together
 from h2htalk.benchmark.studies.point_answers import judge_requests
@@ -78,7 +87,9 @@ def test_an_unknown_number_is_shown_to_the_judge_and_is_unscored_without_one(tmp
     alone = studied(tmp_path / "alone", "sap", text, arms=("none",), limit=8)
     assert {(row.value, row.unscored) for row in select(alone.observations, plan, "none")} == {(None, NOT_ASKED)}
     assert figure_of(select(alone.observations, "violation", "none")).n == 0
-    judged = studied(tmp_path / "judged", "sap", text, judge_lines(cases, lambda *_: False, text), arms=("none",), limit=8)
+    judged = studied(
+        tmp_path / "judged", "sap", text, judge_lines(cases, lambda *_: False, text), arms=("none",), limit=8
+    )
     assert {(row.value, row.by) for row in select(judged.observations, plan, "none")} == {(0.0, "judge")}
     prompts = [one.messages[-1].content for one in judge_requests(judged.study, stored_replies(judged.study), b"")]
     assert sum(seen in prompt for prompt in prompts) >= 8

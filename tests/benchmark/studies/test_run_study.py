@@ -46,7 +46,14 @@ from h2htalk.benchmark.studies.point_answers import (
     points_at,
 )
 from h2htalk.benchmark.studies.report import StudyResult
-from h2htalk.benchmark.studies.run_study import close_study_round, load_study, open_study_round, plan_study, pooled, run_study
+from h2htalk.benchmark.studies.run_study import (
+    close_study_round,
+    load_study,
+    open_study_round,
+    plan_study,
+    pooled,
+    run_study,
+)
 from h2htalk.data.erasure.folder_kinds import ErasedIds, erase
 from h2htalk.data.files import read_jsonl
 from h2htalk.data.languages import LANGUAGES
