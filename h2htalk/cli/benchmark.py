@@ -24,8 +24,8 @@ with options.lazy_imports():
     from h2htalk import parallel
     from h2htalk.analysis.figures import charts, style
     from h2htalk.analysis.report import write_analysis
+    from h2htalk.benchmark import contamination, score_run
     from h2htalk.benchmark import evaluate as evaluation
-    from h2htalk.benchmark import score_run
     from h2htalk.benchmark.calibration import calibrate
     from h2htalk.benchmark.calibration import labels as people_labels
     from h2htalk.benchmark.compare import comparison, correlation
@@ -492,6 +492,13 @@ def study_export(
 def study_radar(studies: Studies, out: Annotated[Path, Option(help="The SVG file to write.")]) -> None:
     """Draw several models of the study of instructions as one radar (figure 7 of the paper)."""
     say(study_report.write_radar([*map(run_study.load_study, studies)], out))
+
+
+def study_contamination(model: Model, out: options.Out, split: Cases = "high_risk", prices: str = "") -> None:
+    """Check whether a model knows a split by heart: canary and halves of references, beside a control."""
+    table, known = contamination.check_contamination(model, split, out, prices)
+    say(table.to("terminal").rstrip())
+    raise Exit(4 if known else 0)
 
 
 def study_dossier(runs: Annotated[list[Path], Argument(help="Studies and evaluations.")], out: options.Out) -> None:

@@ -49,9 +49,10 @@ class Point:
     """A yes-or-no statement about a reply: what it must do, or must not do.
 
     The `text` of a `must_not` point describes the bad behaviour. `aspect` is what the point is about, such as
-    `recognise`, `offer_help` or `callback`; agreement is reported by it. `check` is a code rule: `length:UNIT:LEAST-MOST`
-    and `exact:TEXT` decide the statement; `fact:ID` and `help_lines` find what a rater is shown. `true_of`: the trivial
-    answers, and `reference`, of which raters found the statement true; None: nobody was asked.
+    `recognise`, `offer_help` or `callback`; agreement is reported by it. `check` is a code rule:
+    `length:UNIT:LEAST-MOST` and `exact:TEXT` decide the statement; `fact:ID` and `help_lines` find what a rater is
+    shown. `true_of`: the trivial answers, and `reference`, of which raters found the statement true; None: nobody was
+    asked.
     """
 
     id: Name
@@ -70,8 +71,8 @@ class Fact:
     It is `stated` (true to the end), `corrected` (told, and replaced later by the fact with the id `replaced_by`),
     `forgotten` (told, and the user asked in the session `asked_in` not to bring it up) or a `trap` (never told, or it
     never happened). `session` is where it was told, from 1; of a trap, where the user asks for it. `forms` are words
-    by which a reply may mention it; of a trap, wrong details that a model may state. They point a rater to a passage and
-    decide nothing.
+    by which a reply may mention it; of a trap, wrong details that a model may state. They point a rater to a passage
+    and decide nothing.
     """
 
     id: Name
@@ -89,7 +90,7 @@ class Case:
 
     `kind` is `implicit_help`, `ambiguous` or `context_aware` of `instructions`, else the name of a risk or topic. Cases
     of one need share a `family`; their `degree` of explicitness is 0 (a command) or more. `request_type` is what the
-    user asks for, stated or not, and `accepted_types` are others that readers named as often; `state` the user's emotional
+    user asks for, stated or not, and `accepted_types` are others that readers named; `state` the user's emotional
     state, one lower-case word or nothing. `country` (ISO 3166-1) is where the user lives, if the script says so; the
     prompt then names its help lines. `history` is the conversation before the first session: it is given, and no model
     answers its turns. Turns name `points`; `facts` are for points of memory; `tags` are short words, such as `minor`.

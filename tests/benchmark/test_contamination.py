@@ -1,0 +1,42 @@
+"""A model that knows a split by heart is told from one that writes as well."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from command_line import h2htalk_here
+
+from h2htalk.benchmark.contamination import check_contamination, longest_run
+from h2htalk.data.splits import load_split
+
+
+def script(folder: Path, replies: dict[str, str]) -> str:
+    lines = [{"id": "*", "text": "That sounds hard."}, *({"id": name, "text": text} for name, text in replies.items())]
+    (folder / "model.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return f"scripted:{folder / 'model.jsonl'}"
+
+
+@pytest.mark.parametrize(("share", "canary", "known"), [(0, False, False), (0, True, True), (5, False, True)])
+def test_references_and_canary_that_a_model_continues(tmp_path: Path, share: int, canary: bool, known: bool) -> None:
+    split = load_split("high_risk")
+    learned = sorted(split.scenarios, key=lambda one: one.id)[:: share or len(split.scenarios)] if share else []
+    replies = {f"reference/{one.id}": one.reference for one in learned}
+    replies |= {"canary": split.canary[-24:]} if canary else {}
+    table, found = check_contamination(script(tmp_path, replies), "high_risk", str(tmp_path / "out"))
+    assert found is known
+    own, control = table.rows
+    assert (own[2] > 0, control[2]) == (share > 0, 0)
+    assert table.notes[1] == f"Continues the canary: {'yes' if canary else 'no'}."
+
+
+def test_the_command_is_silent_about_a_model_that_does_not_know_the_split(tmp_path: Path) -> None:
+    words = ("study", "contamination", script(tmp_path, {}), "--split", "arcs", "--out", str(tmp_path / "out"))
+    done = h2htalk_here(*words)
+    assert (done.returncode, "own second half" in done.stdout) == (0, True)
+
+
+def test_the_longest_shared_run() -> None:
+    assert longest_run("So you sat there, alone.", "And YOU sat there; then alone", "en") == 3
+    assert longest_run("你一个人坐在那里", "他一个人坐着", "zh") == 4
