@@ -238,11 +238,14 @@ def copy_data_files(checkout: Checkout, old: str, new: str) -> None:
             target.parent.mkdir(parents=True, exist_ok=True)
             extends = f'"{old}/'.encode(), f'"{new}/'.encode()
             target.write_bytes(path.read_bytes().replace(*extends))
-    for path in [*checkout.package.glob("data/bundled/personas/*.toml"), checkout.package / "text/help_lines.toml"]:
+    shared = [checkout.package / "text/help_lines.toml", checkout.package / "text/emergency_numbers.jsonl"]
+    for path in [*checkout.package.glob("data/bundled/personas/*.toml"), *shared]:
         text = path.read_text(encoding="utf-8")
+        text = re.sub(rf'"{old}": ("[^"]*")', rf'\g<0>, "{new}": \1', text)  # a key of a JSON object
         text = re.sub(rf'^{old} = (".*")$', rf"\g<0>\n{new} = \1", text, flags=re.M)  # a key on its own line
         text = re.sub(rf', {old} = ("[^"]*")', rf"\g<0>, {new} = \1", text)  # a key of an inline table
-        for heading in (old, f"wording.{old}"):  # a table
+        tables = re.findall(rf"^\[((?:wording\.)?{old}(?:\.\w+)?)\]$", text, flags=re.M)
+        for heading in tables:
             if table := re.search(rf"^\[{re.escape(heading)}\]\n.*?(?=^\[|\Z)", text, flags=re.M | re.S):
                 copied = table[0].replace(f"[{heading}]", f"[{heading.replace(old, new)}]")
                 text = text.replace(table[0], f"{table[0]}\n{copied}\n")

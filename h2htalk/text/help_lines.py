@@ -58,8 +58,7 @@ class EmergencyNumbers:
     """A country or region (ISO 3166-1) with its emergency numbers, health before police."""
 
     code: str
-    en: str
-    zh: str
+    names: Mapping[Language, str]
     emergency: tuple[Emergency, ...]
 
     def text(self, language: Language) -> str:
@@ -109,7 +108,7 @@ class HelpLines:
         place, shown = self.by_code[country], dict[str, HelpService]()
         for one in self._ranked(country, language):
             shown.setdefault(one.topic, one)
-        first = wording["emergency"].format(country=getattr(place, language), numbers=place.text(language))
+        first = wording["emergency"].format(country=place.names[language], numbers=place.text(language))
         services = [
             f"{wording['topics'][one.topic]}{wording['colon']}{describe(one, language)}" for one in shown.values()
         ]
@@ -122,9 +121,7 @@ class HelpLines:
             place = self.by_code[code]
             lines = [one for one in self._ranked(code, language) if one.topic == "crisis"][:LINES_A_COUNTRY]
             named = wording["between_lines"].join(describe(one, language) for one in lines)
-            rows.append(
-                wording["row"].format(country=getattr(place, language), lines=named, numbers=place.text(language))
-            )
+            rows.append(wording["row"].format(country=place.names[language], lines=named, numbers=place.text(language)))
         return (*rows, wording["others"].format(url=read_data(_TOML)["directory"]["url"]))
 
     def stale(self, today: datetime.date) -> Iterator[HelpService]:

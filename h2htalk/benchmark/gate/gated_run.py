@@ -16,7 +16,7 @@ from h2htalk.benchmark.run import load_run
 from h2htalk.benchmark.statistics import clusters_of
 from h2htalk.benchmark.studies.conversations import StudyFolder, conversation_text, labelled
 from h2htalk.benchmark.studies.run_study import load_study
-from h2htalk.chat.engines import model_name
+from h2htalk.chat.engines import ENGINES, model_name
 from h2htalk.chat.prices import sum_totals
 from h2htalk.chat.store.call_store import read_costs
 from h2htalk.data.files import read_toml
@@ -200,7 +200,8 @@ def _gated(
     for row in rows:
         values.setdefault(row.figure, []).append(row)
     # A server's calls are reserved only where somebody named a price.
-    free = None if signature.subject.get("engine") == "server" else 0
+    engine = ENGINES.get(signature.subject.get("engine", ""))
+    free = None if engine is not None and engine.model_is == "url" else 0
     paid = sum_totals(logs).usd_paid if (logs := read_costs(folder.path).values()) else free
     median, most = latency(one for one in answers if isinstance(one, Response)) or (None, None)
     cost = float(paid) if priced and paid is not None else None
