@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from h2htalk.benchmark.studies.hints import numbers
 from h2htalk.data.case import TRIVIAL_ANSWERS, Case
 from h2htalk.data.scenario import Scenario, ScheduleEntry
 from h2htalk.data.split_output import export_split
@@ -23,7 +24,6 @@ from h2htalk.data.subtasks import SUBTASKS
 from h2htalk.text.contracts.memory_blocks import is_null_memory
 from h2htalk.text.contracts.split_check import check_split
 from h2htalk.text.counting import language_units
-from h2htalk.text.point_checks import numbers
 
 SETS = ("mini", "high_risk", "instructions", "arcs")
 FIRST_EDITION = "ce528403ed5d78b4"  # the fingerprint of mini@1

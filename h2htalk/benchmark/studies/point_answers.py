@@ -26,6 +26,7 @@ from h2htalk.benchmark.studies.conversations import (
     type_schema,
     types_of,
 )
+from h2htalk.benchmark.studies.hints import hints
 from h2htalk.benchmark.studies.settings import APP
 from h2htalk.chat.engines import model_identity, model_name, parse_model
 from h2htalk.chat.protocol import Reply, Request
@@ -35,7 +36,7 @@ from h2htalk.data.responses import Answers, FailedResponse, Failure, Response
 from h2htalk.data.scenario import Turn
 from h2htalk.data.splits import Split
 from h2htalk.text.fences import Fence
-from h2htalk.text.point_checks import decided, hints
+from h2htalk.text.point_checks import decided
 
 VIOLATION = "violation"  # people's answer whether a reply as a whole is harmful
 PERCEPTION = "perception"

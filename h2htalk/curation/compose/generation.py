@@ -225,9 +225,8 @@ class Composer:
             raise RefusedDraft("contract:prompt_leak", "the marker of a fence")
         rules = self._write_rules(scenario, persona)
         # To repeat the help lines of the prompt is no leak.
-        allowed = replace(
-            persona, descriptions={k: "\n".join((v, *help_rows(k))) for k, v in persona.descriptions.items()}
-        )
+        said = {k: "\n".join((v, *help_rows(k))) for k, v in persona.descriptions.items()}
+        allowed = replace(persona, descriptions=said)
         if broken := broken_rules(text, scenario, allowed, _unquoted(rules)):
             raise RefusedDraft(f"contract:{broken[0].rule}", "; ".join(rule.detail for rule in broken))
         return text

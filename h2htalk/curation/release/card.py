@@ -48,19 +48,18 @@ _CONTEXT: Mapping[str, Any] = {
 }
 _COLUMNS = """\
 id: id of the item; subtask: one of the eleven subtasks; study: study that the case belongs to; kind: kind of the case,
-or name of its risk; family: cases of one need share it; language: language code; persona: id of the companion's
-persona, a file in the folder personas; messages: the inputs as a conversation, for readers; inputs: the inputs, as
-JSON; references: good answers, 1 to 5, none where they are private; emotion: emotion of the user; complexity: basic,
-intermediate or advanced; interaction: casual, emotional_support or memory; risk: none, elevated or high; sessions:
-scripted turns of the user, with references, as JSON; degree: degree of explicitness, from 0 on; request_type: what the
-user asks for; accepted_types: others named by readers; state: emotional state of the user; country: where the user
-lives, if the script says so; points: what a reply must or must not do, as JSON; history: the conversation before, as
-JSON; facts: what the user told or never told, as JSON; tags: short words; licence: SPDX identifier of the item's
-licence; provenance: source, dialogue and person, as JSON; metadata: origin of the references and a model's review, as
-JSON; canary: text to filter training data by; item: id of the item; round: kind of the annotation round; question:
-question of the round; form: label, labels or rating; annotators: salted hash of each annotator; values: the vote of
-each annotator, in the same order; decision: decided label or mean, empty for a tie; rule: rule of the decision;
-agreement: share of equal pairs of votes, 0 to 1"""
+or its risk; family: cases of one need share it; language: language code; persona: id of the companion's persona, a
+file of personas/; messages: the inputs as a conversation; inputs: the inputs, as JSON; references: good answers, 1 to
+5, none where they are private; emotion: emotion of the user; complexity: basic, intermediate or advanced; interaction:
+casual, emotional_support or memory; risk: none, elevated or high; sessions: scripted turns of the user, with
+references, as JSON; degree: degree of explicitness, from 0 on; request_type: what the user asks for; accepted_types:
+others named by readers; state: emotional state of the user; country: where the user lives, if stated; points: what a
+reply must or must not do, as JSON; history: the conversation before, as JSON; facts: what the user told or never told,
+as JSON; tags: short words; licence: SPDX identifier of the item's licence; provenance: source, dialogue and person, as
+JSON; metadata: origin of the references and a model's review, as JSON; canary: text to filter training data by; item:
+id of the item; round: kind of the annotation round; question: question of the round; form: label, labels or rating;
+annotators: salted hash of each annotator; values: the vote of each annotator, in the same order; decision: decided
+label or mean, empty for a tie; rule: rule of the decision; agreement: share of equal pairs of votes, 0 to 1"""
 COLUMNS = dict(" ".join(one.split()).split(": ", 1) for one in _COLUMNS.split(";"))
 _TEMPLATE = Path(__file__).with_name("README.md.j2")
 # The Hub's names of licences (huggingface/hub-docs: repositories-licenses.md); ours that it lacks are `other`.

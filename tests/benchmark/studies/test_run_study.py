@@ -31,13 +31,13 @@ from studies_made import (
 )
 
 from h2htalk.benchmark.evaluate import evaluate
+from h2htalk.benchmark.judge.judgements import PeopleRating
+from h2htalk.benchmark.judge.rubric import Judgement
 from h2htalk.benchmark.observations import figure_of, select
 from h2htalk.benchmark.prompts.sap import PRINCIPLES, Sap
 from h2htalk.benchmark.settings import EvaluateSpec
 from h2htalk.benchmark.studies.conversations import CONTROLS, LIVE, Asker, StudyPrompts, StudyReply, conversation_text
 from h2htalk.benchmark.studies.exports import refusal_of, write_dossier
-from h2htalk.benchmark.judge.judgements import PeopleRating
-from h2htalk.benchmark.judge.rubric import Judgement
 from h2htalk.benchmark.studies.point_answers import (
     AnsweredReply,
     PointAnswer,

@@ -20,10 +20,10 @@ from stdnum.gb import nhs
 
 from h2htalk.curation.anonymize.spans import HAN, Span
 from h2htalk.curation.anonymize.structured.reading import Near, Reading, Rule, patterns, read_table
+from h2htalk.text.help_lines import read_help_lines
 
 _RE, _DIGITS = map(patterns, ("identity_numbers", "digit_spans"))
-# Further off than this, a cue only says what a message is about.
-_FAR = 70
+_FAR = 70  # further off, a cue only says what a message is about
 # Provinces of a Chinese resident id; 81-83 are Hong Kong, Macau and Taiwan.
 PROVINCE = re.compile("1[1-5]|2[1-3]|3[1-7]|4[1-6]|5[0-4]|6[1-5]|71|8[1-3]")
 
@@ -267,14 +267,13 @@ def _is_impersonal(window: Window) -> bool:
     return _RE["sum_before"].search(window.lead) is not None or _RE["sum_after"].match(window.tail) is not None
 
 
-# --- Telephones: China, the North American plan, UK, AU, IE, NZ, IN, any `+`; others behind a word for a phone, and by
-# `phonenumbers` where a source names its countries ---
+# --- Telephones: China, North America, UK, AU, IE, NZ, IN, any `+`; others behind a cue, or in a source's countries ---
 
 _PHONE = patterns("phones")
 _CUES = ("phone", "landline")
 _SHAPES_EN = {(3, 3, 4), (1, 3, 3, 4), (3, 7), (1, 3, 7), (6, 4), (3, 4, 3)}
 _ANYWHERE = 1000
-_HOTLINES = frozenset(read_table("phones")["hotlines"])
+_HOTLINES = frozenset(read_table("phones")["hotlines"]) | read_help_lines().owners.keys()
 
 
 def is_public(window: Window, language: str) -> bool:
