@@ -60,7 +60,8 @@ _QUOTATION = re.compile(
 )
 # Words of the six companions' lives; a user's own life holds one of them in at most so many items of a set.
 _PROPS = re.compile(
-    r"(?i)\b(?:goats?|radios?|clocks?|pianos?|accordions?|draughts|rye bread|ferry|crossword)\b|山羊|羊圈|收音机|电台|钟表|修表|怀表|钢琴|手风琴|轮渡|填字"
+    r"(?i)\b(?:goats?|radios?|clocks?|pianos?|accordions?|draughts|rye bread|ferry|crossword)\b"
+    "|山羊|羊圈|收音机|电台|钟表|修表|怀表|钢琴|手风琴|轮渡|填字"
 )
 MOST_PROPS = 0.03
 SHORT, MOST_ASSENT = {"en": 5, "zh": 8}, 0.5  # words or characters of a short turn; of these, how many merely agree
@@ -72,8 +73,8 @@ _ASSENT = re.compile(
 _EMOJI = re.compile("[\U0001f300-\U0001faff\u2600-\u27bf]")
 _SILENCE = re.compile(r"[\s.…。·]+")
 _COUNTED = re.compile(
-    r"(?i)\b(?:at most|(?:no )?(?:more|longer|fewer) than|under|exactly|within) \w+ (?:word|character|line|sentence)s?\b"
-    r"|(?:不?超过|[至最]多|不多于|不到|少于|正好)[\d一二两三四五六七八九十]+个?[字句行]|[\d一二两三四五六七八九十]+个?[字句行]以内"
+    r"(?i)\b(?:at most|(?:no )?(?:more|longer|fewer) than|under|exactly) \w+ (?:word|character|line|sentence)s?\b"
+    "|(?:不?超过|[至最]多|不多于|不到|少于|正好)[\\d一二两三四五六七八九十]+个?[字句行]|[\\d一二两三四五六七八九十]+个?[字句行]以内"
 )
 _NEGATED = re.compile(r"(?:回复|The reply )(?:不|没|未|does not|doesn't|never)")
 # Whose bad behaviour is that something is left out.

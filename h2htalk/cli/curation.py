@@ -29,7 +29,7 @@ with options.lazy_imports():
     from h2htalk.data.releases import hub, release_folder
     from h2htalk.rounds import lifecycle
     from h2htalk.rounds import status as statuses
-    from h2htalk.text import record_diff
+    from h2htalk.text import help_lines, record_diff
     from h2htalk.text.contracts import split_check as contracts
 
 FileFormat = Literal["jsonl", "parquet"]
@@ -273,6 +273,7 @@ def release_build(
 def release_check(name: options.Split, all: EachFinding = False) -> None:
     """Run every gate over a release, and hold its files against its manifest; or run the gates over a split."""
     release = build.check_release(name)
+    say(*help_lines.stale_entries())
     print_release(release, all)
     passed = "every other gate" if release.unchecked else "every gate"
     say(f"{passed} passed; {'release' if release.path else 'split'} {release.hash}")

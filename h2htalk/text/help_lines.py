@@ -124,10 +124,6 @@ class HelpLines:
             rows.append(wording["row"].format(country=place.names[language], lines=named, numbers=place.text(language)))
         return (*rows, wording["others"].format(url=read_data(_TOML)["directory"]["url"]))
 
-    def stale(self, today: datetime.date) -> Iterator[HelpService]:
-        """Yield the services whose page was read more than a year ago."""
-        return (one for one in self.services if today - one.date > STALE)
-
     def to_dict(self) -> dict[str, Any]:
         return as_json(self)
 
@@ -184,3 +180,10 @@ def read_help_lines() -> HelpLines:
 def help_rows(language: Language) -> tuple[str, ...]:
     """List the overview of the bundled directory, for readers of a language."""
     return read_help_lines().overview(language)
+
+
+def stale_entries() -> list[str]:
+    """Name the services whose page was read more than a year ago."""
+    today = datetime.datetime.now(datetime.UTC).date()
+    old = [f"{one.name}, {one.country} ({one.date})" for one in read_help_lines().services if today - one.date > STALE]
+    return [f"help directory: {len(old)} numbers were read more than a year ago: {'; '.join(old)}"] if old else []

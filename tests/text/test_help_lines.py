@@ -1,51 +1,90 @@
-"""The bundled help lines: every number has a source, and every country a line for the readers of every language."""
+"""The help directory: every number stands in a sentence of a public page; rows for prompts and annotators."""
 
 from __future__ import annotations
 
 import datetime
-import re
+import json
+import sys
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from h2htalk.data.languages import LANGUAGES, Language
-from h2htalk.text.help_lines import help_rows, read_help_lines
+from h2htalk.errors import DataError
+from h2htalk.text import help_lines
+from h2htalk.text.help_lines import HelpLines, read_help_lines, stale_entries
 
-COUNTRIES = read_help_lines().countries
+sys.path.insert(0, str(Path(__file__).parents[2] / "tools"))
+import make_help_lines
 
-
-def test_emergency_numbers_health_before_police() -> None:
-    found = [" ".join([country["code"], *(one["number"] for one in country["emergency"])]) for country in COUNTRIES]
-    known = "US 911, CA 911, GB 999, IE 112, AU 000, CN 120 110, HK 999, TW 119 110, SG 995 999"
-    assert found == known.split(", ")
-
-
-def test_every_entry_is_complete() -> None:
-    codes = [country["code"] for country in COUNTRIES]
-    assert len(codes) == len(set(codes))
-    for line in read_help_lines().lines:
-        assert re.match(r"https://[\w.-]+/", line.source), line
-        assert datetime.date(2015, 1, 1) < line.date < datetime.date(2100, 1, 1), line
-        assert re.fullmatch(r"\d[\d -]*\d", line.number), line
-        assert line.country in codes, line
-        assert line.language in LANGUAGES, line
-        assert all(line.number in text for text in (line.contact, line.for_others) if text), line
-        assert all((line.name, line.contact, line.hours)), line
+BOOK = read_help_lines()
 
 
-def test_a_line_is_named_to_its_readers_and_to_those_of_the_other_language() -> None:
-    by_number = {line.number: line for line in read_help_lines().lines}
-    assert by_number["1767"].text_for("en") == "Samaritans of Singapore, call 1767"
-    assert by_number["1767"].text_for("zh") == ""
-    assert by_number["13 11 14"].text_for("zh") == "拨打13 11 14，英语接听"
+def test_every_number_is_in_the_sentence_of_its_page_and_the_files_are_made_of_it() -> None:
+    assert list(make_help_lines.wrong()) == []
+    for name, target in make_help_lines.FILES.items():
+        shipped = Path(help_lines.__file__).with_name(target).read_text(encoding="utf-8").splitlines()
+        for row, line in zip(make_help_lines.rows(name), shipped, strict=True):
+            assert json.loads(line).items() <= row.items()
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"sentence": "Call us."}, "does not hold"),
+        ({"topic": "sorrow"}, "topic"),
+        ({"hours": "most days"}, "hours"),
+        ({"url": "a leaflet"}, "no address"),
+    ],
+)
+def test_evidence_that_does_not_hold_is_named(
+    change: dict[str, str], message: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    first, *others = make_help_lines.rows("evidence.jsonl")
+    emergency = (make_help_lines.EVIDENCE / "emergency.jsonl").read_text(encoding="utf-8")
+    (tmp_path / "emergency.jsonl").write_text(emergency, encoding="utf-8")
+    lines = [json.dumps(row, ensure_ascii=False) for row in ({**first, **change}, *others)]
+    (tmp_path / "evidence.jsonl").write_text("\n".join(lines), encoding="utf-8")
+    monkeypatch.setattr(make_help_lines, "EVIDENCE", tmp_path)
+    (found,) = make_help_lines.wrong()
+    assert message in found
+
+
+def test_services_and_countries_are_many() -> None:
+    assert len(BOOK.services) >= 250
+    assert len({one.country for one in BOOK.services}) >= 40
+    assert len(BOOK.countries) >= 195
+    known = "US 911, CA 911, GB 999, AU 000, CN 120 110, HK 999, TW 119 110, SG 995 999"
+    for code, *numbers in (one.split() for one in known.split(", ")):
+        assert [one.number for one in BOOK.by_code[code].emergency][: len(numbers)] == numbers
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_a_row_a_country_with_a_line_and_its_emergency_numbers(language: Language) -> None:
-    *rows, others = help_rows(language)
-    assert "findahelpline.com" in others
-    for country, row in zip(COUNTRIES, rows, strict=True):
-        assert row.startswith(country[language])
-        lines = [one for one in read_help_lines().lines if one.country == country["code"] and one.text_for(language)]
-        assert any(line.number in row for line in lines), row
-        emergency = re.split("emergency|危急时拨", row)[-1]
-        assert all(entry["number"] in emergency for entry in country["emergency"]), row
+def test_the_rows_of_a_country_begin_with_its_emergency_numbers(language: Language) -> None:
+    for code in ("GB", "US", "AU", "CN", "HK", "TW", "SG"):
+        first, *rows = BOOK.rows(language, code)
+        assert all(one.number in first for one in BOOK.by_code[code].emergency)
+        assert 3 <= len(rows) <= 9
+        own = [one for one in BOOK.services if one.country == code]
+        assert all(any(one.number in row and one.name in row for one in own) for row in rows)
+    unlisted = next(code for code in BOOK.by_code if code not in {one.country for one in BOOK.services})
+    assert "findahelpline.com" in BOOK.rows(language, unlisted)[-1]
+    with pytest.raises(DataError, match="no country 'XX'"):
+        BOOK.rows(language, "XX")
+
+
+@pytest.mark.parametrize(("language", "asked"), [("en", "Which country are you in?"), ("zh", "你在哪个国家或地区？")])
+def test_where_the_country_is_not_known_the_prompt_asks(language: Language, asked: str) -> None:
+    rows = BOOK.rows(language)
+    assert asked in rows[0]
+    assert all(number in rows[1] for number in ("999", "911", "112", "120"))
+    overview = BOOK.overview(language)
+    assert all(text in "\n".join(overview) for text in ("116 123", "988", "12356", "findahelpline.com"))
+
+
+def test_entries_of_more_than_a_year_ago_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    old = replace(BOOK.services[0], date=datetime.date(2020, 1, 1))
+    monkeypatch.setattr(help_lines, "read_help_lines", lambda: HelpLines(BOOK.countries, (old, *BOOK.services[1:])))
+    (said,) = [one for one in stale_entries() if old.name in one]
+    assert "(2020-01-01)" in said
