@@ -61,11 +61,11 @@ def write_split(out: Path, language: str, count: int, words: int, seed: int) -> 
         for number in range(amount):
             base, inputs = draw.choice([one for one in own if one.subtask == name]), {}
             each = (
-                draw.uniform(0.6, 1.4) * words * 0.3 / sum(map(len, base.inputs.values())) if base.turns else words / 12
+                draw.uniform(0.6, 1.4) * words * 0.3 / sum(map(len, base.inputs.values())) if base.turns else words / 16
             )
             for key, value in base.inputs.items():
-                inputs[key] = write(words / 12) if isinstance(value, str) else tuple(like(one, each) for one in value)
-            made.append(replace(base, id=f"{name}-{number:04}", inputs=inputs, references=(write(0.25 * words),)))
+                inputs[key] = write(words / 16) if isinstance(value, str) else tuple(like(one, each) for one in value)
+            made.append(replace(base, id=f"{name}-{number:04}", inputs=inputs, references=(write(0.16 * words),)))
     write_jsonl(out / "scenarios.jsonl", (one.to_dict() for one in made))
     write_text(out / "split.toml", f'name = "recombined-{language}"\nversion = "{seed}"\nlicence = "CC-BY-4.0"\n')
     texts = [text for one in made for text in (instruction_text(one), one.reference)]

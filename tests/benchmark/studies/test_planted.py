@@ -24,7 +24,8 @@ from h2htalk.benchmark.observations import (
 )
 from h2htalk.benchmark.statistics import rate_interval
 from h2htalk.benchmark.studies.conversations import Asker, StudyFolder, run_together
-from h2htalk.benchmark.studies.point_answers import judge_requests
+from h2htalk.benchmark.studies.hints import mentioned
+from h2htalk.benchmark.studies.point_answers import judge_requests, points_at
 from h2htalk.benchmark.studies.report import StudyResult, write_radar, write_report
 from h2htalk.benchmark.studies.run_study import plan_study, score_study, stored_replies
 from h2htalk.chat.protocol import Outcome, Reply, Request
@@ -153,6 +154,31 @@ def test_what_each_arm_shows_the_model(tmp_path: Path, language: str, kept: str)
     assert all(chat[0].role == "user" for chat in chats.values())
     assert kept in shown["explicit"].messages[0].content
     assert kept not in shown["none"].messages[0].content
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_a_model_that_copies_what_it_sees_needs_the_whole_history(tmp_path: Path, language: str) -> None:
+    """Arcs were 750 to 1,140 words in all, so that a window of twelve messages held most of what is asked for."""
+    found = {}
+    for arm in ("window", "whole"):
+        made = spec("memory", write_script(tmp_path / "model.jsonl", "x"), tmp_path / arm, language=language, days=5)
+        study = plan_study(made)
+
+        def copy(requests: Sequence[Request]) -> dict[tuple[str, int], Outcome]:
+            seen = {one.id: [said.content for said in one.messages if said.role == "user"] for one in requests}
+            return {(name, 0): Reply("\n".join(texts)) for name, texts in seen.items()}
+
+        replies = run_together([Asker(study, arm).live(case) for case in study.cases], copy)
+        cases, seen = {case.id: case for case in study.cases}, []
+        for reply in replies:
+            case = cases[reply.case]
+            told = {fact.id: fact for fact in case.facts}
+            for point in points_at(case, reply.place):
+                if point.aspect == "callback" and (point.check or "").startswith("fact:"):
+                    fact = told[(point.check or "").partition(":")[2]]
+                    seen.append(bool(mentioned(reply.text or "", fact, case.language)))
+        found[arm] = sum(seen)
+    assert found["window"] <= 0.7 * found["whole"] > 0
 
 
 def test_a_failed_note_leaves_the_rest_of_the_case_unscored(tmp_path: Path) -> None:
