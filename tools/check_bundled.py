@@ -110,7 +110,7 @@ def check(folder: Path, fast: bool = False) -> Iterator[Rule]:
     for kind in ("inputs", "references"):
         yield _alike(kind, [text for split in splits.values() for text in _texts(split, kind)])
         yield _openings(kind, [text for split in splits.values() for text in _texts(split, kind, chats=True)])
-    rules = (_quotations, _numbers, _points, _trivial, _register, _lives, _files(folder))
+    rules = (_quotations, _numbers, _points, trivial, _register, _lives, _files(folder))
     for rule in (*rules, _mini, _high_risk, _instructions, _arcs):
         yield from rule(splits)
     yield _first_edition(folder, splits["mini"])
@@ -256,7 +256,7 @@ def _points(splits: dict[str, Split]) -> Iterator[Rule]:
 MOST_TRIVIAL, MOST_TRIVIAL_MUSTS, LEAST_REFERENCE = 0.6, 0.35, 0.95
 
 
-def _trivial(splits: dict[str, Split]) -> Iterator[Rule]:
+def trivial(splits: dict[str, Split]) -> Iterator[Rule]:
     """What trivial answers and the references reach of a set's points, as raters found."""
     for name, split in splits.items():
         points = [(case, point) for case in split.cases for turn in case.turns() for point in case.points_of(turn)]
