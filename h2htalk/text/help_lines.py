@@ -47,7 +47,7 @@ class HelpService:
 
 @strict_record
 class Emergency:
-    """An emergency number, and whom it reaches: `all`, `ambulance`, `police` or `fire`."""
+    """An emergency number, and whom it reaches: `all`, `ambulance`, `police`, `fire`; "" where the source is silent."""
 
     number: str
     who: str
@@ -66,7 +66,8 @@ class EmergencyNumbers:
         wording = _wording(language)
         if len(self.emergency) == 1:
             return self.emergency[0].number
-        named = (f"{wording['who'][one.who]}{find_language(language).joint}{one.number}" for one in self.emergency)
+        joint = find_language(language).joint
+        named = (f"{wording['who'][one.who]}{joint}{one.number}".strip() for one in self.emergency)
         return str(wording["between_numbers"]).join(named)
 
 
