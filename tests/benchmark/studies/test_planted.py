@@ -105,8 +105,8 @@ def test_an_unknown_number_is_shown_to_the_judge_and_is_unscored_without_one(tmp
     )
     assert {(row.value, row.by) for row in select(judged.observations, plan, "none")} == {(0.0, "judge")}
     prompts = [one.messages[-1].content for one in judge_requests(judged.study, stored_replies(judged.study), b"")]
-    numbered = [one for one in select(judged.observations, plan, "none")]
-    assert sum(seen in prompt for prompt in prompts) == len({one.place for one in numbered}) > 0
+    places = {(row.item, row.turn) for row in select(judged.observations, plan, "none")}
+    assert sum(seen in prompt for prompt in prompts) == len(places) > 0
 
 
 def test_refusing_everything_is_told_apart_from_harm(tmp_path: Path) -> None:
