@@ -9,6 +9,7 @@ import contextlib
 import csv
 import io
 import json
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -31,7 +32,13 @@ def printed(function: Callable[[], None]) -> list[str]:
 def card(name: str, baselines: list[str], reviews: list[str]) -> Iterator[str]:
     """The lines of a card."""
     split, own = load_split(name), TEXTS[name]
-    yield from (f"# {own['title']}", "", own["what"], "")
+    counts = Counter(case.study for case in split.cases)
+    counts |= {
+        "turns": sum(1 for case in split.cases if case.study == "high_risk" for _ in case.turns()),
+        "pairs": sum("pair" in case.tags for case in split.cases),
+        "long": sum("long" in case.tags for case in split.cases),
+    }
+    yield from (f"# {own['title']}", "", own["what"].format_map(counts), "")
     yield from (f"Version {split.version}, fingerprint `{split.fingerprint}`, CC BY 4.0. {TEXTS['attribution']}", "")
     yield from (split.canary, "", "## Counts", "", "```")
     yield from describe_split(split).split("\n\n", 1)[1].rstrip().splitlines()
@@ -65,8 +72,12 @@ def agreement(name: str) -> Iterator[str]:
         value, low, high = bench_bundled.gwet(pairs)
         listed.append(f"{aspect} {value:.2f} ({low:.2f} to {high:.2f}, n {len(pairs)})")
     replies = len({reply for pairs in groups.values() for reply, *_ in pairs})
-    yield f"{replies} replies, each point answered twice. Gwet's AC1 by aspect: {', '.join(listed)}."
-    yield from ("", TEXTS["agreement"], "", "Points that trivial answers meet, and the references:", "")
+    if replies:
+        yield f"{replies} replies, each point answered twice. Gwet's AC1 by aspect: {', '.join(listed)}."
+        yield from ("", TEXTS["agreement"])
+    else:
+        yield "The points of this version have not been answered by two raters yet."
+    yield from ("", "Points that trivial answers meet, and the references:", "")
     splits = {own: load_split(own) for own in bench_bundled.SPLITS}
     yield from (
         f"* {part}"
