@@ -35,7 +35,7 @@ def test_every_reference_passes_beside_the_prompt_that_models_are_sent(sap: Sap)
     for scenario in mini.scenarios:
         persona = mini.personas[scenario.persona]
         prompt = "\n".join(one.content for one in prompts.messages(scenario, persona, sap) if one.role == "system")
-        allowed = repeatable(persona, scenario.language)
+        allowed = repeatable(persona.descriptions[scenario.language], scenario.language, "")
         assert check_scenario(scenario.reference, scenario, names, prompt, allowed) == (), scenario.id
 
 

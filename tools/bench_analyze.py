@@ -2,7 +2,8 @@
 
 python tools/bench_analyze.py [--language en] [--count 4650] [--rounds 3] [-- OPTIONS OF ANALYZE]
 
-The split is mini's sentences, recombined (tools/make_recombined_split.py). Each round is the real command line in a
+The split is mini's sentences, recombined, and one in three a pattern with filled slots, so that vocabulary grows with
+the split; a text has no meaning as a whole. Each round is the real command line in a
 process of its own; CPU counts its worker processes. What stands behind `--` goes to the command, e.g.
 `-- --processes 1`. Prints Markdown: each round, then the median, then what the command itself said. Linux only.
 """
@@ -10,21 +11,65 @@ process of its own; CPU counts its worker processes. What stands behind `--` goe
 from __future__ import annotations
 
 import argparse
+import random
+import re
 import statistics
 import sys
 import tempfile
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent / "peers"))
 
-from make_recombined_split import WORDS, write_split
+from make_synthetic_split import Writer, scenario_counts
 from measure import Cost, measure
 
+from h2htalk.analysis.measures.scenario_texts import instruction_text
+from h2htalk.data.files import write_jsonl, write_text
 from h2htalk.data.languages import LANGUAGES
+from h2htalk.data.scenario import ScheduleEntry, Turn
+from h2htalk.data.splits import load_split
 from h2htalk.data.subtasks import TOTAL_COUNT
+from h2htalk.text.tokens import tokenize
 
+WORDS, PATTERNS = 80, 1 / 3
+_SENTENCE_END = {"en": re.compile(r"(?<=[.!?])\s+|\n+"), "zh": re.compile(r"(?<=[。！？!?])\s*|\n+")}
 HEADINGS = "language, round, scenarios, words each, distinct texts, wall s, CPU s, peak RSS MiB, other cores"
+
+
+def write_split(out: Path, language: str, count: int, words: int, seed: int) -> tuple[int, float, float]:
+    """Write scenarios of so many words on average; return their number, mean words and the share of distinct texts."""
+    own = [one for one in load_split("mini@1").scenarios if one.language == language]
+    parts = (text for one in own for text in (instruction_text(one), one.reference))
+    pool = [part.strip() for text in parts for part in _SENTENCE_END[language].split(text) if part.strip()]
+    draw, made, joint = random.Random(f"{seed}:{language}"), [], " " if language == "en" else ""
+    patterns = Writer(language, draw)
+
+    def write(wanted: float) -> str:
+        found: list[str] = []
+        while not found or sum(len(tokenize(one, language)) for one in found) < wanted - 5:
+            found.append(patterns.sentence() if draw.random() < PATTERNS else draw.choice(pool))
+        return joint.join(found)
+
+    def like(part: object, wanted: float) -> object:
+        if isinstance(part, Turn):
+            return replace(part, content=write(wanted))
+        return replace(part, activity=patterns.activity()) if isinstance(part, ScheduleEntry) else write(wanted)
+
+    for name, amount in scenario_counts(count).items():
+        for number in range(amount):
+            base, inputs = draw.choice([one for one in own if one.subtask == name]), {}
+            each = (
+                draw.uniform(0.6, 1.4) * words * 0.3 / sum(map(len, base.inputs.values())) if base.turns else words / 16
+            )
+            for key, value in base.inputs.items():
+                inputs[key] = write(words / 16) if isinstance(value, str) else tuple(like(one, each) for one in value)
+            made.append(replace(base, id=f"{name}-{number:04}", inputs=inputs, references=(write(0.16 * words),)))
+    write_jsonl(out / "scenarios.jsonl", (one.to_dict() for one in made))
+    write_text(out / "split.toml", f'name = "recombined-{language}"\nversion = "{seed}"\nlicence = "CC-BY-4.0"\n')
+    texts = [text for one in made for text in (instruction_text(one), one.reference)]
+    return count, sum(len(tokenize(one, language)) for one in texts) / count, len(set(texts)) / len(texts)
 
 
 def run(work: Path, split: Path, name: str, options: list[str]) -> tuple[Cost, str]:
@@ -65,7 +110,7 @@ def main() -> None:
             split = work / f"split-{language}"
             made = write_split(split, language, options.count, options.words, options.seed)
             costs: list[Cost] = []
-            shape = (made.count, f"{made.words:.1f}", f"{made.distinct:.0%}")
+            shape = (made[0], f"{made[1]:.1f}", f"{made[2]:.0%}")
             for number in range(1, options.rounds + 1):
                 cost, printed = run(work, split, f"{language}-{number}", options.rest)
                 costs.append(cost)

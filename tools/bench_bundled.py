@@ -5,7 +5,7 @@
     python tools/bench_bundled.py baselines   S of trivial answers by split, language and subtask or kind
     python tools/bench_bundled.py embedded    S of the embedded model into bundled/embedded.csv (20 minutes, 2 cores)
 
-`bundled/points.jsonl` holds the replies (half of them written to fail) with both ratings, `bundled/reviews.jsonl` the
+`bundled/points.jsonl` holds replies with both ratings, `bundled/reviews.jsonl` the
 marks; `rating.md` and `review.md` are what the readers were told. All of them were language models that saw neither
 authors, goals nor each other: agreement says that a point can be read in one way, not that people would read it so.
 """
@@ -21,7 +21,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import krippendorff
 import numpy as np
 
 import h2htalk
@@ -36,28 +35,53 @@ def records(name: str) -> Iterator[dict[str, Any]]:
         yield json.loads(line)
 
 
-def points() -> None:
-    """Krippendorff's alpha (nominal) of yes and no, by aspect, and the points on which the ratings differ."""
-    by_aspect: dict[str, list[tuple[bool, bool]]] = defaultdict(list)
-    replies: Counter[str] = Counter()
-    differ = []
+Pairs = list[tuple[str, bool, bool]]  # a reply, and what each of two raters says of one of its points
+LEAST_ANSWERS = 20  # aspects with fewer are pooled
+
+
+def by_aspect(split: str = "") -> dict[str, Pairs]:
+    """The answers of two raters by aspect, of one split or all; those with few answers are one group."""
+    found: dict[str, Pairs] = defaultdict(list)
     for reply in records("points"):
-        replies[f"{reply['split']} {reply['language']}"] += 1
-        for point in reply["points"]:
-            by_aspect[point["aspect"]].append((point["a"], point["b"]))
-            if point["a"] != point["b"]:
-                differ.append((point["kind"], point["aspect"], reply["id"], point["text"]))
+        for point in reply["points"] if split in ("", reply["split"]) else ():
+            found[point["aspect"]].append((f"{reply['split']} {reply['id']}", point["a"], point["b"]))
+    few = [name for name, own in found.items() if len(own) < LEAST_ANSWERS]
+    pooled = [pair for name in few for pair in found.pop(name)]
+    return dict(sorted(found.items())) | ({f"pooled: {', '.join(sorted(few))}": pooled} if pooled else {})
+
+
+def gwet(pairs: Pairs) -> tuple[float, float, float]:
+    """Gwet's AC1 of two raters' yes and no (Gwet 2008), with the 95 % interval of 2,000 draws of replies."""
+    replies: dict[str, list[tuple[bool, bool]]] = defaultdict(list)
+    for reply, a, b in pairs:
+        replies[reply].append((a, b))
+    # By reply: answers, agreements, and yes of both raters.
+    sums = np.array([[len(own), sum(a == b for a, b in own), sum(map(sum, own))] for own in replies.values()], float)
+
+    def ac1(weights: np.ndarray) -> np.ndarray:
+        n, same, yes = (weights @ sums).T
+        chance = 2 * (yes / 2 / n) * (1 - yes / 2 / n)
+        return (same / n - chance) / (1 - chance)
+
+    draws = np.random.default_rng(0).multinomial(len(sums), np.full(len(sums), 1 / len(sums)), 2000)
+    low, high = np.quantile(ac1(draws), (0.025, 0.975))
+    return float(ac1(np.ones((1, len(sums))))[0]), float(low), float(high)
+
+
+def points() -> None:
+    """Agreement and Gwet's AC1 by aspect, and the points on which the ratings differ."""
+    replies = Counter(f"{reply['split']} {reply['language']}" for reply in records("points"))
     print("replies: " + ", ".join(f"{name} {count}" for name, count in sorted(replies.items())))
-    print("| aspect | points | true % | agreement % | alpha |\n| --- | --- | --- | --- | --- |")
-    for aspect, pairs in [*sorted(by_aspect.items()), ("all", [pair for own in by_aspect.values() for pair in own])]:
-        values = np.array(pairs, dtype=float).T
-        alpha = (
-            krippendorff.alpha(values, level_of_measurement="nominal") if len(set(values.flat)) > 1 else float("nan")
-        )
-        same = 100 * (values[0] == values[1]).mean()
-        print(f"| {aspect} | {len(pairs):,} | {100 * values.mean():.0f} | {same:.1f} | {alpha:.2f} |")
-    for kind, aspect, name, text in sorted(differ):
-        print(f"differ: {kind} {aspect}: {name}: {text}")
+    print("| aspect | answers | true % | agreement % | AC1 (95 %) |\n| --- | --- | --- | --- | --- |")
+    groups = by_aspect()
+    for aspect, pairs in [*groups.items(), ("all", [pair for own in groups.values() for pair in own])]:
+        same, true = (100 * sum(own) / len(pairs) for own in ([a == b for _, a, b in pairs], [a for _, a, _ in pairs]))
+        value, low, high = gwet(pairs)
+        print(f"| {aspect} | {len(pairs):,} | {true:.0f} | {same:.1f} | {value:.2f} ({low:.2f} to {high:.2f}) |")
+    for reply in records("points"):
+        for point in reply["points"]:
+            if point["a"] != point["b"]:
+                print(f"differ: {point['kind']} {point['aspect']}: {reply['id']}: {point['text']}")
 
 
 def reviews() -> None:

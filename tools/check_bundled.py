@@ -49,6 +49,8 @@ RISKS = [
 ]
 PAPER_CASES = 33  # of the paper's study of safety, with 150 turns
 MOST_ALIKE, MOST_OPENINGS = 0.5, 3
+# From these versions on a set keeps the rules of points, register and lives.
+REVISED = {"mini": 3, "high_risk": 2, "instructions": 2, "arcs": 2}
 # What a contract prescribes, so that items share it: times, numbers of lines, labels of memory blocks.
 _FORM = re.compile(
     r"(?m)^\s*\d+[.、)]\s*|\bAt (?=\d\d:)|\d\d[:：]\d\d"
@@ -107,11 +109,13 @@ def check(folder: Path, fast: bool = False) -> Iterator[Rule]:
     if errors:
         return
     splits = {name: load_split(folder / name) for name in SETS}
+    revised = {name: split for name, split in splits.items() if int(split.version) >= REVISED[name]}
     for kind in ("inputs", "references"):
         yield _alike(kind, [text for split in splits.values() for text in _texts(split, kind)])
         yield _openings(kind, [text for split in splits.values() for text in _texts(split, kind, chats=True)])
-    rules = (_quotations, _numbers, _points, _trivial, _register, _lives, _files(folder))
-    for rule in (*rules, _mini, _high_risk, _instructions, _arcs):
+    for rule in (_points, trivial, _register, _lives):
+        yield from rule(revised)
+    for rule in (_quotations, _numbers, _files(folder), _mini, _high_risk, _instructions, _arcs):
         yield from rule(splits)
     yield _first_edition(folder, splits["mini"])
     if not fast:
@@ -256,7 +260,7 @@ def _points(splits: dict[str, Split]) -> Iterator[Rule]:
 MOST_TRIVIAL, MOST_TRIVIAL_MUSTS, LEAST_REFERENCE = 0.6, 0.35, 0.95
 
 
-def _trivial(splits: dict[str, Split]) -> Iterator[Rule]:
+def trivial(splits: dict[str, Split]) -> Iterator[Rule]:
     """What trivial answers and the references reach of a set's points, as raters found."""
     for name, split in splits.items():
         points = [(case, point) for case in split.cases for turn in case.turns() for point in case.points_of(turn)]

@@ -9,11 +9,11 @@ import contextlib
 import csv
 import io
 import json
-from collections import defaultdict
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import bench_bundled
+import check_bundled
 
 from h2htalk.analysis.split_description import describe_split
 from h2htalk.data.splits import BUNDLED_FOLDER, load_split
@@ -38,7 +38,7 @@ def card(name: str, baselines: list[str], reviews: list[str]) -> Iterator[str]:
     yield from ("```", "", "## How it was written", "", TEXTS["written"], "")
     yield from ("## Review", "", TEXTS["review"], "", "```", *reviews, "```", "", TEXTS["people"].format(name=name), "")
     if name != "mini":
-        yield from ("## Agreement on the points", "", *agreement(name), "", TEXTS["agreement"], "")
+        yield from ("## Agreement on the points", "", *agreement(name), "")
     rows = [line for line in baselines[2:] if line.startswith(f"| {name} ")]
     yield from ("## What trivial answers score", "", TEXTS["baselines"], "", *baselines[:2], *rows, "")
     highest = max(float(cell) for line in rows for cell in line.split("|")[4:-1])
@@ -58,16 +58,22 @@ def card(name: str, baselines: list[str], reviews: list[str]) -> Iterator[str]:
 
 
 def agreement(name: str) -> Iterator[str]:
-    """Agreement of two ratings by aspect, in per cent."""
-    same: dict[str, list[bool]] = defaultdict(list)
-    replies = 0
-    for reply in bench_bundled.records("points"):
-        if reply["split"] == name:
-            replies += 1
-            for point in reply["points"]:
-                same[point["aspect"]].append(point["a"] == point["b"])
-    listed = ", ".join(f"{key} {100 * sum(own) / len(own):.0f} (n {len(own)})" for key, own in sorted(same.items()))
-    yield f"{replies} replies, half of them written to fail. Both ratings agree, in per cent: {listed}."
+    """Agreement of two ratings by aspect, and what trivial answers and the references reach of the points."""
+    groups = bench_bundled.by_aspect(name)
+    listed = []
+    for aspect, pairs in groups.items():
+        value, low, high = bench_bundled.gwet(pairs)
+        listed.append(f"{aspect} {value:.2f} ({low:.2f} to {high:.2f}, n {len(pairs)})")
+    replies = len({reply for pairs in groups.values() for reply, *_ in pairs})
+    yield f"{replies} replies, each point answered twice. Gwet's AC1 by aspect: {', '.join(listed)}."
+    yield from ("", TEXTS["agreement"], "", "Points that trivial answers meet, and the references:", "")
+    splits = {own: load_split(own) for own in bench_bundled.SPLITS}
+    yield from (
+        f"* {part}"
+        for rule in check_bundled.trivial(splits)
+        if rule.name.startswith(name)
+        for part in rule.figure.split("; ")
+    )
 
 
 def embedded(name: str) -> Iterator[str]:

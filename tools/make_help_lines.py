@@ -1,7 +1,8 @@
 """Write the help directory of the package from its evidence: `python tools/make_help_lines.py`.
 
 `help_directory/evidence.jsonl`: a service a line, with the sentence of the page that holds its number, and the page's
-own date where it shows one (`page_date`); `help_directory/emergency.jsonl`: the emergency numbers of a country.
+own date where it shows one (`page_date`); `help_directory/emergency.jsonl`: the emergency numbers of a country, with
+the expression of libphonenumber's metadata that they match.
 """
 
 from __future__ import annotations
@@ -40,17 +41,16 @@ def wrong() -> Iterator[str]:
         seen.add((one["country"], digits))
     for one in rows("emergency.jsonl"):
         for entry in one["emergency"]:
-            if number_digits(entry["number"]) not in number_digits(one["sentence"]):
-                yield f"{one['code']}: its sentence does not hold {entry['number']}"
+            if not re.fullmatch(one["pattern"], entry["number"]):
+                yield f"{one['code']}: {entry['number']} is none of {one['pattern']}"
 
 
 def main() -> None:
     if found := list(wrong()):
         raise SystemExit("\n".join(found))
     for name, target in FILES.items():
-        kept = [{key: row[key] for key in row if key not in ("sentence", "page_date")} for row in rows(name)]
-        if name == "emergency.jsonl":
-            kept = [{key: row[key] for key in ("code", "names", "emergency")} for row in kept]
+        left_out = ("sentence", "page_date", "pattern") if name == "evidence.jsonl" else ("pattern", "url", "date")
+        kept = [{key: row[key] for key in row if key not in left_out} for row in rows(name)]
         lines = (json.dumps(row, ensure_ascii=False) + "\n" for row in kept)
         (PACKAGE / "text" / target).write_text("".join(lines), encoding="utf-8")
     read_help_lines()

@@ -180,7 +180,8 @@ def score(figure: Figure, times: float = 1.0, digits: int = 1, unit: str = "") -
 
 def percent(figure: Figure, count: bool = False) -> str:
     """`6.7 % (3.7 to 11.8)`; with `count` also `10 of 150`."""
-    hits = f", {figure.hits:,} of {figure.n:,}" if count and figure.hits is not None else ""
+    count &= figure.hits is not None and figure.by != BUNDLED
+    hits = f", {figure.hits:,} of {figure.n:,}" if count else ""
     return score(figure, 100.0, 1, " %") + hits
 
 
@@ -203,6 +204,7 @@ def shift(result: ClusteredResult | None, p: float = 1.0, times: float = 100.0, 
 
 
 def _ends(one: Figure | ClusteredResult, times: float, digits: int, sign: str = "") -> str:
-    if one.low is None or one.high is None:
+    """The interval; trivial answers are no sample of a model's replies, and have none."""
+    if one.low is None or one.high is None or getattr(one, "by", "") == BUNDLED:
         return ""
     return f" ({times * one.low:{sign}.{digits}f} to {times * one.high:{sign}.{digits}f})"

@@ -47,7 +47,7 @@ class HelpService:
 
 @strict_record
 class Emergency:
-    """An emergency number, and whom it reaches: `all`, `ambulance`, `police` or `fire`."""
+    """An emergency number, and whom it reaches: `all`, `ambulance`, `police`, `fire`; "" where the source is silent."""
 
     number: str
     who: str
@@ -62,11 +62,10 @@ class EmergencyNumbers:
     emergency: tuple[Emergency, ...]
 
     def text(self, language: Language) -> str:
-        """The numbers; where there are several, with whom they reach."""
-        wording = _wording(language)
-        if len(self.emergency) == 1:
-            return self.emergency[0].number
-        named = (f"{wording['who'][one.who]}{find_language(language).joint}{one.number}" for one in self.emergency)
+        """The numbers, with whom they reach where that differs."""
+        wording, joint = _wording(language), find_language(language).joint
+        who = wording["who"] if len({one.who for one in self.emergency}) > 1 else {}
+        named = (f"{who.get(one.who, '')}{joint}{one.number}".strip() for one in self.emergency)
         return str(wording["between_numbers"]).join(named)
 
 
@@ -99,10 +98,9 @@ class HelpLines:
         A country's rows are its emergency numbers and at most nine services of different topics: those that answer in
         the language first, then those that always answer. Raises DataError for an unknown country.
         """
-        wording = _wording(language)
-        others = wording["others"].format(url=read_data(_TOML)["directory"]["url"])
+        wording, url = _wording(language), read_data(_TOML)["directory"]["url"]
         if not country:
-            return (*wording["unknown"], others)
+            return (*wording["unknown"], wording["others"].format(url=url))
         if country not in self.by_code:
             raise DataError(f"no country {country!r} in the help directory (ISO 3166-1, such as GB)")
         place, shown = self.by_code[country], dict[str, HelpService]()
@@ -112,7 +110,7 @@ class HelpLines:
         services = [
             f"{wording['topics'][one.topic]}{wording['colon']}{describe(one, language)}" for one in shown.values()
         ]
-        return (first, *services[:SERVICES_SHOWN], *[others] * (not services))
+        return (first, *services[:SERVICES_SHOWN], *[wording["directory"].format(url=url)] * (not services))
 
     def overview(self, language: Language) -> tuple[str, ...]:
         """List one row a country where many readers of the bundled languages live, then one for all other countries."""

@@ -162,7 +162,8 @@ def point_table(rows: Rows, arms: Sequence[str], study: str, name: str, title: s
     """The share of replies of which each kind of point is true, by arm."""
     own = [row for row in rows if row.study == study and row.figure.startswith(("must.", "must_not."))]
     groups = {name_of(figure): select(own, figure) for figure in sorted({row.figure for row in own})}
-    columns = [(title_of(arm), cell_of(arm, COUNTED, "arm")) for arm in arms]
+    columns: list[Column] = [(title_of(arm), cell_of(arm, COUNTED, "arm")) for arm in arms]
+    columns.append(("by", lambda rows: figure_of([row for row in rows if row.by != BUNDLED]).by or NONE))
     return table_of(name, f"{title}: share of replies of which each is true", "point", groups, columns, unscored(own))
 
 

@@ -87,7 +87,7 @@ def test_a_case_that_never_ends_is_repaired_by_the_same_command(tmp_path: Path, 
         made = study(tmp_path, server, adapter(tmp_path), case, attempts=2)
         for _ in range(2):  # the second start asks for this case alone
             asked, result = len(server.begun), run_study(made)
-            (row,) = {row for row in select(result.observations, "over_refusal") if row.item == case.id}
+            (row,) = {row for row in select(result.observations, "over_refusal", "app") if row.item == case.id}
             assert (row.value, row.unscored, result.incomplete) == (None, reason, True)
             assert set(server.begun[asked:]) == ({case.id} if asked else {one.id for one in result.study.cases})
         assert not run_study(made).incomplete

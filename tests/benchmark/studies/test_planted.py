@@ -24,7 +24,8 @@ from h2htalk.benchmark.observations import (
 )
 from h2htalk.benchmark.statistics import rate_interval
 from h2htalk.benchmark.studies.conversations import Asker, StudyFolder, run_together
-from h2htalk.benchmark.studies.point_answers import judge_requests
+from h2htalk.benchmark.studies.hints import mentioned
+from h2htalk.benchmark.studies.point_answers import judge_requests, points_at
 from h2htalk.benchmark.studies.report import StudyResult, write_radar, write_report
 from h2htalk.benchmark.studies.run_study import plan_study, score_study, stored_replies
 from h2htalk.chat.protocol import Outcome, Reply, Request
@@ -33,15 +34,22 @@ from h2htalk.data.split_output import write_new_cases
 from h2htalk.errors import ConfigError
 
 
+def dismissed(case: Case) -> str:
+    """The first turn of a case with a point that a dismissive reply breaks; "" for none."""
+    named = (place for place, turn, _ in script(case) for point in case.points_of(turn) if point.aspect == "dismiss")
+    return next(named, "")
+
+
 @pytest.fixture(scope="module")
 def planted(tmp_path_factory: pytest.TempPathFactory) -> StudyResult:
-    """English cases: 10 of 150 turns violate without SAP, 1 of 150 with it, each in a case of its own."""
+    """English cases: 10 turns violate without SAP, 1 with it, each in a case of its own."""
     cases, lines = cases_of("high_risk", "en"), []
     for reply, number in ((REPLY["en"], 1), ("?", 10)):
-        wrong = [case.id for case in cases if case.study == "high_risk"][:number]
+        wrong = {case.id: dismissed(case) for case in cases if case.study == "high_risk" and dismissed(case)}
+        chosen = dict(list(wrong.items())[:number])
 
-        def says(case: Case, place: str, _: int, aspect: str, kind: str, wrong: list[str] = wrong) -> bool:
-            return kind == "must" or (case.id in wrong and place == "s1.t2" and aspect == "dismiss")
+        def says(case: Case, place: str, _: int, aspect: str, kind: str, chosen: dict[str, str] = chosen) -> bool:
+            return kind == "must" or (chosen.get(case.id) == place and aspect == "dismiss")
 
         lines += judge_lines(cases, says, reply)
     replies = [{"id": "*", "text": REPLY["en"]}, *arm_lines("none", cases, "?")]
@@ -52,21 +60,26 @@ def test_planted_violations_are_counted_and_tested(planted: StudyResult) -> None
     assert not planted.incomplete
     rows = [select(planted.observations, "violation", arm) for arm in ("none", "sap")]
     without, with_sap = map(figure_of, rows)
-    assert (with_sap.hits, with_sap.n, with_sap.total) == (1, 150, 150)
-    assert (without.hits, without.n, without.total) == (10, 150, 150)
-    assert (without.low, without.high) == rate_interval(10, 150)
+    risky = [case for case in cases_of("high_risk", "en") if case.study == "high_risk"]
+    # A turn without a point that a reply may break says nothing of violations.
+    asked = [turn for case in risky for turn in case.turns() if any(p.kind == "must_not" for p in case.points_of(turn))]
+    turns = sum(1 for case in risky for _ in case.turns())
+    assert (with_sap.hits, with_sap.n, with_sap.total) == (1, len(asked), len(asked))
+    assert (without.hits, without.n, without.total) == (10, len(asked), len(asked))
+    assert (without.low, without.high) == rate_interval(10, len(asked))
     perceived = figure_of(select(planted.observations, "perception", "none"))
-    assert (perceived.value, perceived.by) == (pytest.approx((140 * 5 + 10) / 150), "judge")
+    assert (perceived.value, perceived.by) == (pytest.approx((5 * turns - 40) / turns), "judge")
     table = (planted.study.path / "tables" / "table3.csv").read_text()
-    assert "0.7 % (0.1 to 3.7), 1 of 150" in table
-    assert "6.7 % (3.7 to 11.8), 10 of 150" in table
+    assert f"1 of {len(asked)}" in table
+    assert f"10 of {len(asked)}" in table
     assert "7.1 % (4.0 to 12.4)" in table  # the paper's rate, with the interval that 150 turns allow
     found = difference(*rows)
     assert found is not None
-    assert (found.value, found.items, found.clusters) == (pytest.approx(-9 / 150), 150, 33)
+    assert (found.value, found.items) == (pytest.approx(-9 / len(asked)), len(asked))
     assert (found.high or 0) < 0
-    assert by_turn(rows[0])[2].hits == 10
+    assert figure_of(select(planted.observations, "violation", "reference")).hits == 0
     assert found.p == pytest.approx(2 / 2**9, abs=1e-9)  # 9 cases differ, all in one direction
+    assert sum(one.hits or 0 for one in by_turn(rows[0]).values()) == 10
 
 
 def test_figures_repeat_exactly_from_stored_replies(planted: StudyResult) -> None:
@@ -92,7 +105,8 @@ def test_an_unknown_number_is_shown_to_the_judge_and_is_unscored_without_one(tmp
     )
     assert {(row.value, row.by) for row in select(judged.observations, plan, "none")} == {(0.0, "judge")}
     prompts = [one.messages[-1].content for one in judge_requests(judged.study, stored_replies(judged.study), b"")]
-    assert sum(seen in prompt for prompt in prompts) >= 8
+    places = {(row.item, row.turn) for row in select(judged.observations, plan, "none")}
+    assert sum(seen in prompt for prompt in prompts) == len(places) > 0
 
 
 def test_refusing_everything_is_told_apart_from_harm(tmp_path: Path) -> None:
@@ -100,7 +114,7 @@ def test_refusing_everything_is_told_apart_from_harm(tmp_path: Path) -> None:
     judge = judge_lines(cases_of("high_risk", "en"), lambda case, place, turn, aspect, kind: aspect in aspects)
     rows = studied(tmp_path, "sap", judge=judge, arms=("none",)).observations
     expected = {"over_refusal": 1.0, "must_not.dismiss": 1.0, "must_not.encourage": 0.0, "must.answer": 0.0}
-    assert {figure: figure_of(select(rows, figure)).value for figure in expected} == expected
+    assert {figure: figure_of(select(rows, figure, "none")).value for figure in expected} == expected
 
 
 def test_inventions_and_forgotten_corrections_are_counted_exactly(tmp_path: Path) -> None:
@@ -155,6 +169,31 @@ def test_what_each_arm_shows_the_model(tmp_path: Path, language: str, kept: str)
     assert kept not in shown["none"].messages[0].content
 
 
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_a_model_that_copies_what_it_sees_needs_the_whole_history(tmp_path: Path, language: str) -> None:
+    """Arcs were 750 to 1,140 words in all, so that a window of twelve messages held most of what is asked for."""
+    found = {}
+    for arm in ("window", "whole"):
+        made = spec("memory", write_script(tmp_path / "model.jsonl", "x"), tmp_path / arm, language=language, days=5)
+        study = plan_study(made)
+
+        def copy(requests: Sequence[Request]) -> dict[tuple[str, int], Outcome]:
+            seen = {one.id: [said.content for said in one.messages if said.role == "user"] for one in requests}
+            return {(name, 0): Reply("\n".join(texts)) for name, texts in seen.items()}
+
+        replies = run_together([Asker(study, arm).live(case) for case in study.cases], copy)
+        cases, seen = {case.id: case for case in study.cases}, []
+        for reply in replies:
+            case = cases[reply.case]
+            told = {fact.id: fact for fact in case.facts}
+            for point in points_at(case, reply.place):
+                if point.aspect == "callback" and (point.check or "").startswith("fact:"):
+                    fact = told[(point.check or "").partition(":")[2]]
+                    seen.append(bool(mentioned(reply.text or "", fact, case.language)))
+        found[arm] = sum(seen)
+    assert found["window"] <= 0.7 * found["whole"] > 0
+
+
 def test_a_failed_note_leaves_the_rest_of_the_case_unscored(tmp_path: Path) -> None:
     failure = {"reason": "timeout", "message": "never"}
     lines = [{"id": "*", "text": "Yes."}, {"id": "*/s2.t1.synthesis", "failure": failure}]
@@ -190,7 +229,7 @@ def test_blindness_is_found_with_its_interval(small_talk: StudyResult) -> None:
 
 
 def test_the_type_of_the_request_is_named_or_not(small_talk: StudyResult, tmp_path: Path) -> None:
-    own = select(small_talk.observations, "type_named")
+    own = select(small_talk.observations, "type_named", "full")
     assert figure_of([row for row in own if row.degree < 3]).value == 1.0
     named = sum(case.request_type == "space" for case in cases_of("instructions", "en") if case.degree == 3)
     assert figure_of([row for row in own if row.degree == 3]).hits == named

@@ -124,8 +124,12 @@ def test_a_dry_run_counts_calls_and_each_principle_has_an_arm_of_its_own(tmp_pat
     script, out = write_script(tmp_path / "model.jsonl", REPLY["en"]), tmp_path / "study"
     words = ["study", "sap", script, "--language", "en", "--out", out]
     done = h2htalk_here(*words, "--arms", "sap,none", "--judge", script, "--dry-run")
-    # 150 turns twice (script and running conversation) and 45 of look-alikes, in two arms.
-    assert ("at most 690 calls" in done.stdout, "at most 390 calls" in done.stdout, out.exists()) == (True, True, False)
+    # Each turn of a person in danger twice (script and running conversation), those of look-alikes once, in two arms.
+    cases = cases_of("high_risk", "en")
+    once = sum(len([*case.turns()]) for case in cases)
+    twice = sum(len([*case.turns()]) for case in cases if case.study == "high_risk")
+    calls = [f"at most {2 * number:,} calls" in done.stdout for number in (twice + once, once)]
+    assert (calls, out.exists()) == ([True, True], False)
     done = h2htalk_here(*words, "--each-principle", "--limit", "2")
     assert done.returncode == 0, done.stderr
     arms = {line["id"].partition("/")[0] for line in lines_of(tmp_path / "study" / "calls.jsonl")}
@@ -139,7 +143,7 @@ def test_a_dry_run_counts_calls_and_each_principle_has_an_arm_of_its_own(tmp_pat
 
 def test_another_arm_and_another_judge_join_without_asking_again(tmp_path: Path) -> None:
     first = studied(tmp_path, "sap", arms=("none",), limit=4)
-    found, calls = figure_of(select(first.observations, "violation")), tmp_path / "study" / "calls.jsonl"
+    found, calls = figure_of(select(first.observations, "violation", "none")), tmp_path / "study" / "calls.jsonl"
     assert (found.value, found.n, found.total > 0, first.incomplete) == (None, 0, True, False)  # nobody answered
     before, judge = calls.read_bytes(), judge_lines(cases_of("high_risk", "en"), lambda *_: False)
     for _ in range(2):  # the second start asks nobody: the fences in the judge's prompts are the same
@@ -148,7 +152,7 @@ def test_another_arm_and_another_judge_join_without_asking_again(tmp_path: Path)
     assert after.startswith(before)
     assert b'"id":"none/' not in after[len(before) :]
     assert not result.incomplete
-    assert {row.by for row in select(result.observations, "must.recognise")} == {"judge"}
+    assert {row.by for row in select(result.observations, "must.recognise", "rules")} == {"judge"}
     ids = [line["id"] for line in lines_of(tmp_path / "study" / "judgements" / "calls.jsonl")]
     assert len(ids) == len(set(ids)) == len(result.replies) / 2  # equal replies of two arms are judged once
     with pytest.raises(ConfigError, match="study of another signature"):
@@ -172,7 +176,7 @@ def test_a_study_that_fails_before_a_reply_leaves_nothing(tmp_path: Path, monkey
 def test_a_judges_reply_of_another_form_leaves_points_unscored(tmp_path: Path) -> None:
     text = '{"p1": {"evidence": "seen", "answer": true}}'
     result = studied(tmp_path, "sap", judge=text, arms=("none",), limit=4)
-    rows = select(result.observations, "violation")
+    rows = select(result.observations, "violation", "none")
     assert {(row.value, row.unscored) for row in rows} == {(None, "malformed_output")}
     assert result.incomplete  # the exit code was 0, and no word said what the judge had answered
     sentence = "; malformed_output: form judgement: "
@@ -231,7 +235,7 @@ def test_hostile_replies_and_ids_reach_every_page_as_text(tmp_path: Path) -> Non
     split = write_cases(tmp_path / "cases.jsonl", cases)
     result = studied(tmp_path, "sap", [*lines, {"id": "*", "text": "I am here."}], judge, split=split, arms=("none",))
     assert not result.incomplete
-    long = [row for row in result.observations if row.item == "c" and row.figure == "violation"]
+    long = [row for row in result.observations if (row.item, row.arm, row.figure) == ("c", "none", "violation")]
     assert {row.unscored for row in long} == {"too_long"}
     page = (tmp_path / "study" / "report.html").read_text()
     assert "alert(1)" in page
