@@ -330,8 +330,8 @@ def _lives(splits: dict[str, Split]) -> Iterator[Rule]:
     for language in SHORT:
         cases = [case for split in splits.values() for case in split.cases if case.language == language]
         tags = Counter(tag for case in cases for tag in case.tags)
-        shares = {tag: tags[tag] / len(cases) for tag in QUOTAS}
-        low = [f"{tag}: {shares[tag]:.3f}, at least {least}" for tag, least in QUOTAS.items() if shares[tag] < least]
+        shares = {tag: tags[tag] / max(1, len(cases)) for tag in QUOTAS}
+        low = [f"{tag}: {shares[tag]:.3f}, at least {n}" for tag, n in QUOTAS.items() if cases and shares[tag] < n]
         yield Rule(f"{language}: quotas", ", ".join(f"{tag} {100 * n:.0f}" for tag, n in shares.items()), low)
         for name, split in splits.items():
             said: dict[str, list[str]] = defaultdict(list)
