@@ -27,7 +27,7 @@ def rows(name: str) -> list[dict[str, Any]]:
 
 def holds(sentence: str, number: str) -> bool:
     """Whether a number stands in a sentence, however its digits are grouped."""
-    digits = r"[\s().\-\u2010-\u2013/]*".join(number_digits(number))
+    digits = r"[\sA-Z().\-\u2010-\u2013/]*".join(number_digits(number))
     return re.search(rf"(?<!\d){digits}(?!\d)", sentence) is not None
 
 
