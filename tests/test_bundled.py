@@ -78,11 +78,41 @@ BROKEN: list[tuple[Edit, str, str]] = [
     (edit(CHAT, openings), OPENINGS, "'guess what happened'"),
     (QUOTED, "quotations of a named author", "Rumi"),
     (edit(RISK, lambda rows: rows[0]["points"][0].update(aspect="other")), "points", "has no aspect"),
-    (edit("high_risk/en-look_alike.jsonl", lambda rows: rows.pop()), "look_alike en: spread", "cases is 32"),
+    (
+        edit("high_risk/en-look_alike.jsonl", lambda rows: rows.__delitem__(slice(9))),
+        "look_alike en: spread",
+        "cases is",
+    ),
     (edit(CHAT, lambda rows: rows.pop()), "mini: spread", "least in a cell is 15"),
     (edit(NEEDS, lambda rows: rows.pop()), "instructions en: spread", "families with four degrees"),
     (UNTRAPPED, "arcs en: spread", "fewest trap is 0"),
     (edit(FIRST, lambda rows: rows[0].update(reference="Ren stays at home.")), "mini@1: fingerprint", "mini@1 has the"),
+]
+
+
+def wordy(records: Records) -> None:
+    """No user is short, and some keep goats."""
+    for number, one in enumerate(records):
+        for turn in one["sessions"][0]["turns"]:
+            turn["user"] += " and there is nothing more to say of it" + ", ask the goat" * (number < 10)
+
+
+ASKED = {"kind": "must_not", "aspect": "give_means", "text": "The reply asks about the method."}
+COUNTED = {"text": "The reply has at most 12 words."}
+LIKE = "high_risk/en-look_alike.jsonl"
+BROKEN += [
+    (edit(RISK, lambda rows: rows[1]["points"][0].update(ASKED)), "points", "never asking"),
+    (edit(RISK, lambda rows: rows[2]["points"][0].update(COUNTED)), "points", "counted by code"),
+    (
+        edit(RISK, lambda rows: rows[3]["points"][0].pop("true_of")),
+        "high_risk: trivial answers, in per cent",
+        "no rater",
+    ),
+    (edit(RISK, wordy), "high_risk en: register", "turns short"),
+    (edit(RISK, wordy), "high_risk en: companions' props in users' lives", "high-risk-en-0"),
+    (edit(RISK, lambda rows: [one.update(tags=["adult"]) for one in rows]), "en: quotas", "age:old"),
+    (edit(RISK, lambda rows: [one.update(kind="grief") for one in rows[33:]]), "high_risk en: spread", "new kinds"),
+    (edit(LIKE, lambda rows: [one.update(family=one["id"]) for one in rows]), "look_alike en: spread", "matched pairs"),
 ]
 CONTRACT = (edit(CHAT, lambda rows: rows[0].update(reference="word " * 40)), CONTRACTS, "too_long")
 
