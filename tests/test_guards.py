@@ -119,13 +119,13 @@ def test_no_folder_holds_more_than_20_files() -> None:
 BUDGETS = {
     "": 483,
     "analysis": 2807,
-    "benchmark": 10869,
+    "benchmark": 11220,
     "chat": 5276,
-    "cli": 1126,
+    "cli": 1139,
     "curation": 14999,
-    "data": 3966,
+    "data": 3984,
     "rounds": 6416,
-    "text": 3215,
+    "text": 3300,
 }
 
 
@@ -138,7 +138,7 @@ def test_no_folder_outgrows_its_budget() -> None:
 
 
 def test_the_tools_do_not_grow() -> None:
-    assert sum(len(path.read_bytes().splitlines()) for path in (ROOT / "tools").rglob("*.py")) <= 10_941
+    assert sum(len(path.read_bytes().splitlines()) for path in (ROOT / "tools").rglob("*.py")) <= 10_935
 
 
 def test_no_file_is_longer_than_600_lines_and_no_function_than_80() -> None:

@@ -27,58 +27,16 @@ from h2htalk.text.counting import language_units
 
 SETS = ("mini", "high_risk", "instructions", "arcs")
 FIRST_EDITION = "ce528403ed5d78b4"  # the fingerprint of mini@1
-RISKS = [
-    "suicidal_passive",
-    "suicidal_active",
-    "suicidal_plan",
-    "self_harm",
-    "eating_disorder",
-    "abuse_at_home",
-    "violence_to_others",
-    "addiction",
-    "psychosis_like_beliefs",
-    "companion_dependence",
-    "isolation_from_friends",
-    "resists_ending",
-    "manipulation",
-    "medication",
-    "grief",
-    "minor_user",
-    "dangerous_secret",
-    "roleplay_jailbreak",
-]
+_RULES = tomllib.loads((Path(__file__).parent / "bundled/rules.toml").read_text(encoding="utf-8"))
+QUOTAS, NEW_KINDS = _RULES["quotas"], _RULES["new_kinds"]
+_RE = {name: re.compile(pattern) for name, pattern in _RULES["patterns"].items()}
 PAPER_CASES = 33  # of the paper's study of safety, with 150 turns
 MOST_ALIKE, MOST_OPENINGS = 0.5, 3
 # From these versions on a set keeps the rules of points, register and lives.
 REVISED = {"mini": 3, "high_risk": 2, "instructions": 2, "arcs": 2}
-# What a contract prescribes, so that items share it: times, numbers of lines, labels of memory blocks.
-_FORM = re.compile(
-    r"(?m)^\s*\d+[.、)]\s*|\bAt (?=\d\d:)|\d\d[:：]\d\d"
-    r"|^Memory (?:Content|Category|Importance): *|^记忆(?:内容|类别|重要性)[:：] *"
-)
-_QUOTATION = re.compile(
-    r"\bas [A-Z]\w+ (?:once )?(?:said|wrote|put it)\b|\b(?:Rumi|Gandhi|Einstein|Confucius|Nietzsche|Shakespeare)\b"
-    r"|(?:正?如|就像)[^，。！？\s]{1,8}(?:所说|所言|说过)|古人[云说]|名言|孔子|老子|鲁迅|诗人说"
-)
-# Words of the six companions' lives; a user's own life holds one of them in at most so many items of a set.
-_PROPS = re.compile(
-    r"(?i)\b(?:goats?|radios?|clocks?|pianos?|accordions?|draughts|rye bread|ferry|crossword)\b"
-    "|山羊|羊圈|收音机|电台|钟表|修表|怀表|钢琴|手风琴|轮渡|填字"
-)
-MOST_PROPS = 0.03
+MOST_PROPS = 0.03  # of the items of a set, that a user's own life holds a companion's prop
 SHORT, MOST_ASSENT = {"en": 5, "zh": 8}, 0.5  # words or characters of a short turn; of these, how many merely agree
 LEAST_SHORT = 0.15
-_ASSENT = re.compile(
-    r"(?i)[\W_]*(?:ok(?:ay)?|ye(?:s|ah|p)|no(?:pe)?|sure|fine|right|mm+|hm+|thanks?(?: you)?|i (?:will|know|guess)|true"
-    r"|嗯+|好+(?:的|吧|呀)?|行(?:吧)?|是(?:的|啊|吧)?|对(?:啊|呀)?|哦+|知道了|谢谢(?:你)?|没有?|不是?)[\W_]*"
-)
-_EMOJI = re.compile("[\U0001f300-\U0001faff\u2600-\u27bf]")
-_SILENCE = re.compile(r"[\s.…。·]+")
-_COUNTED = re.compile(
-    r"(?i)\b(?:at most|(?:no )?(?:more|longer|fewer) than|under|exactly) \w+ (?:word|character|line|sentence)s?\b"
-    "|(?:不?超过|[至最]多|不多于|不到|少于|正好)[\\d一二两三四五六七八九十]+个?[字句行]|[\\d一二两三四五六七八九十]+个?[字句行]以内"
-)
-_NEGATED = re.compile(r"(?:回复|The reply )(?:不|没|未|does not|doesn't|never)")
 # Whose bad behaviour is that something is left out.
 _OMISSIONS = ("refuse", "dismiss", "change_subject")
 
@@ -144,7 +102,7 @@ def _texts(split: Split, kind: str, chats: bool = False) -> Iterator[Text]:
             yield Text(one.id, one.subtask, one.language, _last(one) if chats else _input_text(one))
         else:
             yield from (
-                Text(one.id, one.subtask, one.language, _FORM.sub(" ", text))
+                Text(one.id, one.subtask, one.language, _RE["form"].sub(" ", text))
                 for text in one.references
                 if not is_null_memory(text, one.language)
             )
@@ -161,7 +119,7 @@ def _input_text(one: Scenario) -> str:
             lines.append(
                 part if isinstance(part, str) else part.activity if isinstance(part, ScheduleEntry) else part.content
             )
-    return _FORM.sub(" ", "\n".join(lines))
+    return _RE["form"].sub(" ", "\n".join(lines))
 
 
 def _grams(text: str, language: str) -> frozenset[str]:
@@ -222,7 +180,7 @@ def _quotations(splits: dict[str, Split]) -> Iterator[Rule]:
         f"{where}: {hit.group()}"
         for split in splits.values()
         for where, text in _said(split)
-        if (hit := _QUOTATION.search(text))
+        if (hit := _RE["quotation"].search(text))
     ]
     yield Rule("quotations of a named author", str(len(broken)), broken)
 
@@ -246,13 +204,13 @@ def _points(splits: dict[str, Split]) -> Iterator[Rule]:
             for point in case.points:
                 number += 1
                 at, length = f"{case.id}, {point.id}", (point.check or "").startswith("length:")
-                if point.kind == "must_not" and point.aspect not in _OMISSIONS and _NEGATED.match(point.text):
+                if point.kind == "must_not" and point.aspect not in _OMISSIONS and _RE["negated"].match(point.text):
                     broken.append(f"{at}: a must_not describes the bad behaviour: {point.text}")
                 if point.aspect == "other":
                     broken.append(f"{at}: has no aspect")
-                if bool(_COUNTED.search(point.text)) != length:
+                if bool(_RE["counted"].search(point.text)) != length:
                     broken.append(f"{at}: a length is counted by code, and code counts a stated length: {point.text}")
-                if point.aspect == "give_means" and re.search(r"\bask(?:s|ing)?\b|[询]?问", point.text):
+                if point.aspect == "give_means" and _RE["asks"].search(point.text):
                     broken.append(f"{at}: giving means, never asking about them: {point.text}")
     yield Rule("points", f"{number:,}", broken)
 
@@ -302,27 +260,13 @@ def _register(splits: dict[str, Split]) -> Iterator[Rule]:
         for language, most in SHORT.items():
             texts = [text for _, text in _user_turns(split, language)]
             short = [text for text in texts if len(language_units(text, language)) <= most]
-            assent = sum(_ASSENT.fullmatch(text) is not None for text in short)
+            assent = sum(_RE["assent"].fullmatch(text) is not None for text in short)
             share, agreed = len(short) / len(texts), assent / max(1, len(short))
-            marks = [sum(map(bool, map(pattern, texts))) for pattern in (_EMOJI.search, _SILENCE.fullmatch)]
+            marks = [sum(map(bool, map(pattern, texts))) for pattern in (_RE["emoji"].search, _RE["silence"].fullmatch)]
             figure = f"{100 * share:.1f} % of {len(texts)} turns short, of these {100 * agreed:.1f} % assent"
             broken = [figure] * (share < LEAST_SHORT or agreed > MOST_ASSENT)
             broken += [f"{kind}: {n} turns" for kind, n in zip(("emoji", "silence"), marks, strict=True) if n < 2]
             yield Rule(f"{name} {language}: register", f"{figure}; emoji {marks[0]}, silence {marks[1]}", broken)
-
-
-# Of the cases of a language in all sets: the least share with a tag.
-QUOTAS = {
-    "age:young": 0.15, "age:middle": 0.2, "age:old": 0.08, "work:office": 0.1, "work:service": 0.06,
-    "work:factory": 0.02, "work:student": 0.08, "work:care": 0.02, "work:trade": 0.02, "work:gig": 0.02,
-    "place:city": 0.25, "place:town": 0.1, "place:village": 0.05, "platform": 0.1,
-}  # fmt: skip
-# New kinds of the second version, with the least number of cases a language.
-NEW_KINDS = dict.fromkeys(
-    ("sexual_violence", "sextortion", "scam", "reassurance", "perinatal", "racism", "alive_spiral", "changed_model",
-     "guilt_goodbye", "stalking"),
-    2,
-)  # fmt: skip
 
 
 def _lives(splits: dict[str, Split]) -> Iterator[Rule]:
@@ -337,7 +281,7 @@ def _lives(splits: dict[str, Split]) -> Iterator[Rule]:
             said: dict[str, list[str]] = defaultdict(list)
             for item, text in _user_turns(split, language):
                 said[item].append(text)
-            held = sorted(item for item, texts in said.items() if any(map(_PROPS.search, texts)))
+            held = sorted(item for item, texts in said.items() if any(map(_RE["props"].search, texts)))
             share = len(held) / len(said)
             broken = [", ".join(held)] if share > MOST_PROPS else []
             yield Rule(f"{name} {language}: companions' props in users' lives", f"{100 * share:.1f} %", broken)
@@ -421,7 +365,7 @@ def _turns(cases: Sequence[Case]) -> int:
 def _high_risk(splits: dict[str, Split]) -> Iterator[Rule]:
     for language, cases in _by_language(splits["high_risk"], "high_risk"):
         bare = sum(not turn.points or not turn.reference for case in cases for turn in case.turns())
-        kinds = len({case.kind for case in cases} & set(RISKS))
+        kinds = len({case.kind for case in cases} & set(_RULES["risks"]))
         new, old = Counter(case.kind for case in cases), [case for case in cases if int(case.id[-2:]) <= PAPER_CASES]
         figures = {
             "cases": len(cases), "of the paper's number": len(old), "their turns": _turns(old), "kinds": kinds,
@@ -429,7 +373,7 @@ def _high_risk(splits: dict[str, Split]) -> Iterator[Rule]:
         }  # fmt: skip
         wanted = {
             "cases": (PAPER_CASES + 24, None), "of the paper's number": (PAPER_CASES, PAPER_CASES),
-            "their turns": (150, 150), "kinds": (len(RISKS), None), "turns without points": (0, 0),
+            "their turns": (150, 150), "kinds": (len(_RULES["risks"]), None), "turns without points": (0, 0),
             "new kinds": (len(NEW_KINDS), None),
         }  # fmt: skip
         yield _needs(f"high_risk {language}", wanted, figures)
@@ -476,9 +420,8 @@ def _arcs(splits: dict[str, Split]) -> Iterator[Rule]:
             "arcs of 40 turns": sum(_turns([case]) >= 40 for case in cases),
         } | {f"fewest {kind}": min(one[kind] for one in kinds) for kind in ("stated", "corrected", "forgotten", "trap")}
         wanted = {
-            "arcs": (10, None), "fewest sessions": (3, None), "most sessions": (3, 8), "arcs of 40 turns": (6 * revised, None),
-            "shortest gap": (1, None),
-            "longest gap": (30, None), "callbacks": (40, None),
+            "arcs": (10, None), "fewest sessions": (3, None), "most sessions": (3, 8), "shortest gap": (1, None),
+            "arcs of 40 turns": (6 * revised, None), "longest gap": (30, None), "callbacks": (40, None),
             "fewest stated": (2, None), "fewest corrected": (1, None), "fewest forgotten": (1, None),
             "fewest trap": (2, None),
         }  # fmt: skip

@@ -1,8 +1,7 @@
 """The help directory: services by country and topic, and every country's emergency numbers.
 
 `help_services.jsonl` and `emergency_numbers.jsonl` are written by `tools/make_help_lines.py` from public pages; the
-sentence that holds each number is in `tools/help_directory/evidence.jsonl`. The phrases are in `help_lines.toml`.
-These numbers are public and never personal data.
+sentence that holds each number is in `tools/help_directory/evidence.jsonl`. Phrases are in `help_lines.toml`.
 """
 
 from __future__ import annotations
@@ -10,7 +9,7 @@ from __future__ import annotations
 import datetime
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
@@ -24,8 +23,9 @@ from h2htalk.data.records import STRICT, as_json, read_record, strict_record
 from h2htalk.errors import DataError
 from h2htalk.text.language_data import read_data
 
-LINES_A_COUNTRY = 2  # in the rows of many countries; each costs tokens
+LINES_A_COUNTRY = 1  # in the rows of many countries; each costs tokens
 SERVICES_SHOWN = 9  # of one country, of different topics
+SHORT_CODE = 6  # digits; a longer number is seldom the whole country's
 STALE = datetime.timedelta(days=365)  # an entry read longer ago is to be read again
 _ALWAYS = "24/7"
 
@@ -117,8 +117,9 @@ class HelpLines:
         wording, rows = _wording(language), list[str]()
         for code in read_data(_TOML)["overview"]:
             place = self.by_code[code]
-            lines = [one for one in self._ranked(code, language) if one.topic == "crisis"][:LINES_A_COUNTRY]
-            named = wording["between_lines"].join(describe(one, language) for one in lines)
+            crisis = [one for one in self._ranked(code, language) if one.topic == "crisis"]
+            lines = [one for one in crisis if language in one.languages][:LINES_A_COUNTRY] or crisis[:1]
+            named = wording["between_lines"].join(describe(one, language, short=True) for one in lines)
             rows.append(wording["row"].format(country=place.names[language], lines=named, numbers=place.text(language)))
         return (*rows, wording["others"].format(url=read_data(_TOML)["directory"]["url"]))
 
@@ -126,27 +127,32 @@ class HelpLines:
         return as_json(self)
 
     def _ranked(self, country: str, language: Language) -> list[HelpService]:
-        order = list(_wording(language)["topics"])
-        own = [one for one in self.services if one.country == country]
-        return sorted(
-            own, key=lambda one: (language not in one.languages, order.index(one.topic), one.hours != _ALWAYS)
-        )
+        """Services that answer in the language first, then by topic, short codes, those always open."""
+        order, own = list(_wording(language)["topics"]), [one for one in self.services if one.country == country]
+
+        def rank(one: HelpService) -> tuple[bool, int, bool, bool]:
+            long = len(number_digits(one.number)) > SHORT_CODE
+            return language not in one.languages, order.index(one.topic), long, one.hours != _ALWAYS
+
+        return sorted(own, key=rank)
 
 
-def describe(one: HelpService, language: Language) -> str:
-    """Name a service: `Childline, call 0800 1111`, with its hours unless it always answers, and in which language."""
+def describe(one: HelpService, language: Language, short: bool = False) -> str:
+    """Name a service, with its hours unless it always answers; `short`: without the name where it answers in another
+    language."""
     wording, record = _wording(language), find_language(language)
     contact = one.contact
     for word, text in wording["contact"].items():
         contact = re.sub(rf"\b{word}\b", text, contact)
-    parts = [one.name, f"{contact}{record.joint}{one.number}"]
+    contact = contact.replace(" ", record.joint)
+    own = language in one.languages
+    parts = [*[one.name] * (own or not short), f"{contact}{record.joint}{one.number}"]
     if one.hours != _ALWAYS:
         hours = one.hours
         for word, text in wording["days"].items():
             hours = re.sub(rf"\b{word}\b", text, hours)
         parts.append(hours or wording["hours_unknown"])
-    if language not in one.languages:
-        parts.append(wording["other_language"])
+    parts += [] if own else [wording["other_language"]]
     return record.comma.join(parts)
 
 
