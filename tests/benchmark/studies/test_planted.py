@@ -219,7 +219,7 @@ def small_talk(tmp_path_factory: pytest.TempPathFactory) -> StudyResult:
 
 
 def test_blindness_is_found_with_its_interval(small_talk: StudyResult) -> None:
-    needs = select(small_talk.observations, "need_met")
+    needs = select(small_talk.observations, "need_met", "full")
     found, families = blindness(needs), len({row.cluster for row in needs})
     assert (found.hits, found.n) == (families - 6, families)
     assert (found.low, found.high) == rate_interval(families - 6, families)
@@ -231,7 +231,8 @@ def test_blindness_is_found_with_its_interval(small_talk: StudyResult) -> None:
 def test_the_type_of_the_request_is_named_or_not(small_talk: StudyResult, tmp_path: Path) -> None:
     own = select(small_talk.observations, "type_named", "full")
     assert figure_of([row for row in own if row.degree < 3]).value == 1.0
-    named = sum(case.request_type == "space" for case in cases_of("instructions", "en") if case.degree == 3)
+    subtle = [case for case in cases_of("instructions", "en") if case.degree == 3]
+    named = sum("space" in (case.request_type, *case.accepted_types) for case in subtle)
     assert figure_of([row for row in own if row.degree == 3]).hits == named
     result = studied(tmp_path, "instructions", "They want comfort, I think.", limit=8)  # no answer of the form
     assert {row.unscored for row in select(result.observations, "type_named")} == {"malformed_output"}
