@@ -156,7 +156,7 @@ def _openings(kind: str, texts: Sequence[Text]) -> Rule:
     for text in texts:
         words = re.findall(r"\w+", re.sub(r"[(（][^)）]*[)）]", "", text.text).lower())
         opening = "".join(words)[:4] if text.language == "zh" else " ".join(words[:3])
-        counts[text.group, text.language, opening] += 1
+        counts[text.group, text.language, opening] += bool(opening)  # silence has none
     broken = [
         f"{group} ({language}): {opening!r} {n} times"
         for (group, language, opening), n in counts.items()
