@@ -74,7 +74,8 @@ def points() -> None:
     print("replies: " + ", ".join(f"{name} {count}" for name, count in sorted(replies.items())))
     print("| aspect | answers | true % | agreement % | AC1 (95 %) |\n| --- | --- | --- | --- | --- |")
     groups = by_aspect()
-    for aspect, pairs in [*groups.items(), ("all", [pair for own in groups.values() for pair in own])]:
+    every = {"all": [pair for own in groups.values() for pair in own]} if groups else {}
+    for aspect, pairs in (groups | every).items():
         same, true = (100 * sum(own) / len(pairs) for own in ([a == b for _, a, b in pairs], [a for _, a, _ in pairs]))
         value, low, high = gwet(pairs)
         print(f"| {aspect} | {len(pairs):,} | {true:.0f} | {same:.1f} | {value:.2f} ({low:.2f} to {high:.2f}) |")
