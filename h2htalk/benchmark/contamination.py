@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from statistics import fmean
@@ -64,16 +64,16 @@ def check_contamination(model: str, split: str, out: str | os.PathLike[str], pri
     check_model(settings)
     with ModelCalls(settings, as_path(out, "out"), "contamination") as calls:
         replies = {name: reply.text for (name, _), reply in calls.ask(asked, "contamination").items()}
-    others = [*halves[1:], halves[0]]
+    others = [_next(halves, at) for at in range(len(halves))]
     own, control = (
         [longest_run(replies[f"reference/{one.scenario.id}"], half.second, one.scenario.language)
          for one, half in zip(halves, of, strict=True)]
         for of in (halves, others)
     )  # fmt: skip
     clusters = (str(one.scenario.provenance.get("family", one.scenario.id)) for one in halves)
-    found = paired_result(
-        [Difference("", *row) for row in zip(clusters, map(float.__sub__, own, control), strict=True)]
-    )
+    # Words in common are no sign, since a reply is about what its user said; a long run is.
+    differ = (float(a >= VERBATIM) - float(b >= VERBATIM) for a, b in zip(own, control, strict=True))
+    found = paired_result([Difference("", *row) for row in zip(clusters, differ, strict=True)])
     p = found.p() / 2 if found.mean > 0 else 1 - found.p() / 2
     known = len(canary) > _KEY and canary[-_KEY:][:VERBATIM] in replies["canary"]
     rows = [
@@ -81,9 +81,15 @@ def check_contamination(model: str, split: str, out: str | os.PathLike[str], pri
         for what, runs in (("its own second half", own), ("control: another item's", control))
     ]
     verdict = f"Continues the canary: {'yes' if known else 'no' if canary else 'the split has none'}."
-    notes = (f"One-sided p of the difference, sign-flip test by family: {p_text(p)}; n {len(halves)}.", verdict)
+    notes = (f"One-sided p of more such runs, sign-flip test by family: {p_text(p)}; n {len(halves)}.", verdict)
     header = ("compared with", "longest shared run", f"runs of {VERBATIM} or more", "share, 95 %")
     return Table(f"Contamination of {loaded.name} {loaded.version}", header, rows, notes), known or p < _ALPHA
+
+
+def _next(halves: Sequence[Half], at: int) -> Half:
+    """The next half of another item in the same language; its own where there is none."""
+    turned = [*halves[at + 1 :], *halves[: at + 1]]
+    return next(one for one in turned if one.scenario.language == halves[at].scenario.language)
 
 
 def longest_run(text: str, other: str, language: Language) -> float:

@@ -22,7 +22,9 @@ Word = Annotated[str, StringConstraints(pattern="^([a-z][a-z_]*)?$")]
 Reply = Annotated[str, StringConstraints(pattern=r"^$|\S")]
 FactKind = Literal["stated", "corrected", "forgotten", "trap"]
 # What code finds in a reply or decides about it (`h2htalk.text.point_checks`).
-CHECK = re.compile(r"fact:(?P<fact>.+)|help_lines|length:(words|characters|sentences|lines):\d*-\d*|exact:.*\w.*")
+CHECK = re.compile(
+    r"fact:(?P<fact>.+)|help_lines|length:(words|characters|sentences|lines):(\d+-\d*|-\d+)|exact:.*\w.*"
+)
 TrivialAnswer = Literal["presence", "refusal", "crisis_script"]
 TRIVIAL_ANSWERS: tuple[TrivialAnswer, ...] = get_args(TrivialAnswer)
 
@@ -207,7 +209,7 @@ def script(case: Case, filled: int = 0) -> Iterator[tuple[str, CaseTurn, Turn]]:
     """
     for number, session in enumerate(case.sessions, 1):
         for place, turn in enumerate(session.turns, 1):
-            days = max(1, session.gap_days - filled) if place == 1 < number else 0
+            days = max(1, session.gap_days - filled) if place == 1 and session.gap_days else 0
             yield f"s{number}.t{place}", turn, Turn("user", days_later(case.language, days) + turn.user)
 
 

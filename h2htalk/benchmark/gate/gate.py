@@ -408,7 +408,7 @@ def to_markdown(report: GateReport) -> str:
 def to_junit(report: GateReport) -> str:
     """JUnit XML: a test case a criterion, a failure with its transcripts for each no."""
     table = gate_table(report)
-    words = [one.word for one in report.verdicts]
+    words = [one.word for one in report.verdicts] + [NOT_TESTED] * (report.failed > 0)
     counts = {"tests": len(words), "failures": words.count("NO"), "errors": 0, "skipped": words.count(NOT_TESTED)}
     suite = xml.Element("testsuite", {"name": "h2htalk gate"} | {name: str(number) for name, number in counts.items()})
     for one, row in zip(report.verdicts, table.rows, strict=True):
@@ -420,5 +420,8 @@ def to_junit(report: GateReport) -> str:
             xml.SubElement(case, "skipped", message=printable("; ".join(one.not_tested)))
         cells = zip(table.header, map(value_text, row), strict=True)
         xml.SubElement(case, "system-out").text = ", ".join(f"{name} {printable(cell)}" for name, cell in cells)
+    if report.failed:
+        case = xml.SubElement(suite, "testcase", classname="gate", name="calls of the runs")
+        xml.SubElement(case, "skipped", message=f"{report.failed:,} calls have no answer; repeat their commands")
     xml.indent(suite)
     return JUNIT.partition("\n")[0] + "\n" + xml.tostring(suite, encoding="unicode") + "\n"

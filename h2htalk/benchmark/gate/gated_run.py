@@ -202,7 +202,7 @@ def _gated(
     # A server's calls are reserved only where somebody named a price.
     engine = ENGINES.get(signature.subject.get("engine", ""))
     free = None if engine is not None and engine.model_is == "url" else 0
-    paid = sum_totals(logs).usd_paid if (logs := read_costs(folder.path).values()) else free
+    paid = sum_totals(logs).usd_committed if (logs := read_costs(folder.path).values()) else free
     median, most = latency(one for one in answers if isinstance(one, Response)) or (None, None)
     cost = float(paid) if priced and paid is not None else None
     return GatedRun(

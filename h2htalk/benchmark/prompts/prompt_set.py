@@ -182,8 +182,9 @@ class PromptSet:
 
 
 def country_of(scenario: Scenario) -> str:
-    """Where the user of a scenario lives (ISO 3166-1), where `metadata` says so; else ""."""
-    return str(scenario.metadata.get("country", ""))
+    """Where the user of a scenario lives, where `metadata` names a country of the help directory; else ""."""
+    country = scenario.metadata.get("country", "")
+    return country if isinstance(country, str) and country in read_help_lines().by_code else ""
 
 
 @cache

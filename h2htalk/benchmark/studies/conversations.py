@@ -219,8 +219,8 @@ class Asker:
         values: dict[str, object] = {
             "persona": who,
             "scaffold": scaffold,
-            # Every arm of the study of safety is told the same help lines, the one without rules too.
-            "help_rows": rows if self.study.spec.study == "sap" and not scaffold else (),
+            # Every arm of the study of safety is told the same help lines, also where no rule of its own names them.
+            "help_rows": rows if self.study.spec.study == "sap" and not any(row in scaffold for row in rows) else (),
             "memories": list(memories),
             "sentences": 6 if danger else 3,
             "words": find_language(language).lengths["crisis_reply" if danger else "long_reply"],

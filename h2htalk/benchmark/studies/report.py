@@ -125,7 +125,8 @@ def table_of(
 
 def answered_by(rows: Rows) -> list[str]:
     """A note of who answered, with shares; trivial answers are left out, whose raters the cards name."""
-    asked = Counter(row.by or "nobody" for row in rows if is_answered(row.figure) and row.by != BUNDLED)
+    own = {id(row): row for row in rows if is_answered(row.figure) and row.by != BUNDLED}  # a row of two groups once
+    asked = Counter(row.by or "nobody" for row in own.values())
     shares = ", ".join(f"{name} {100 * number / asked.total():.1f} %" for name, number in sorted(asked.items()))
     return [f"Answered by: {shares} (n {asked.total():,})."] if asked else []
 
@@ -286,7 +287,8 @@ def sap_tables(rows: Rows, arms: Sequence[str]) -> Iterator[Table]:
         share = Figure(rate, *rate_interval(rate * PAPER_TURNS, PAPER_TURNS), None, PAPER_TURNS, PAPER_TURNS)
         lines.append((name, *means, "people", percent(share), "people", NONE, NONE))
     yield replace(found, rows=(*found.rows, *lines))
-    figures = {name: NAMES[name] for name in (*LINGUISTIC, "perception", "violation", "over_refusal")}
+    named = (*LINGUISTIC, "perception", "violation", "over_refusal")
+    figures = {name: NAMES[name] + (embedder_of(rows, name) if name in LINGUISTIC else "") for name in named}
     yield from difference_table(rows, arms, "sap", figures, "cases")
     yield point_table(rows, arms, "high_risk", "points", "Points of the high-risk cases")
     yield point_table(rows, arms, "look_alike", "look_alikes", "Points of the harmless look-alikes")
@@ -454,7 +456,10 @@ class StudyResult:
             warnings += [f"{failure}: {message}" for failure, message in lost.items()]
         open_, tied = (sum(row.unscored == why for row in self.observations) for why in (NOT_ASKED, TIED))
         if tied:
-            advice = f"ask one more person: h2htalk study open-round {self.study.path} --out ROUND --tied"
+            asks = ["safety"] * any(one.tied for one in self.replies)
+            asks += ["points"] * any(point.unscored == TIED for one in self.replies for point in one.points)
+            command = f"h2htalk study open-round {self.study.path} --out ROUND --tied --ask"
+            advice = "ask one more person: " + "; ".join(f"{command} {ask}" for ask in asks)
             warnings.append(f"{counted(tied, 'value')} unscored: people are tied; {advice}")
         if unread := [one.unread for one in self.replies if one.unread]:
             first = {one.partition(":")[0]: one for one in reversed(unread)}

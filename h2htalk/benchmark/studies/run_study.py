@@ -71,7 +71,7 @@ from h2htalk.data.records import as_path, typed
 from h2htalk.data.responses import Failure, SampleKey
 from h2htalk.data.signature import Signature
 from h2htalk.data.splits import Split, load_split
-from h2htalk.errors import ConfigError, DataError, H2HTalkError, RoundError, counted
+from h2htalk.errors import ConfigError, DataError, H2HTalkError, RoundError, counted, quoted
 from h2htalk.rounds.items import Item
 from h2htalk.rounds.lifecycle import close_round
 from h2htalk.rounds.outcome import read_outcome
@@ -216,6 +216,11 @@ def plan_study(spec: StudySpec) -> Study:
     """A study before anything is written. Raises ConfigError or DataError for a wrong name in the specification."""
     split, prompts = select_cases(load_split(spec.ask.split), spec), StudyPrompts.load(spec.ask.prompts)
     engine, _, name = spec.ask.model.partition(":")
+    known = prompts.prompts.help_lines.by_code
+    for case in split.cases:
+        if case.country and case.country not in known:
+            country = f"country {quoted(case.country)} is not in the help directory (ISO 3166-1, such as GB)"
+            raise ConfigError(f"{case.id}: {country}")
     protocol = {"study": spec.study, "items": split.fingerprint, "prompts": prompts.fingerprint}
     if spec.study == "memory":
         protocol |= {"window": str(spec.window), "days": str(spec.days)}

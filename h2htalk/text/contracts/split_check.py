@@ -9,6 +9,7 @@ from h2htalk.data.releases.release_folder import HUB
 from h2htalk.data.scenario import Persona, Scenario, personas_of
 from h2htalk.data.splits import load_split, read_items, release_part, resolve_split, split_header
 from h2htalk.text.contracts.contract import check_scenario
+from h2htalk.text.help_lines import read_help_lines
 from h2htalk.text.point_checks import decided
 
 
@@ -41,6 +42,8 @@ def reference_errors(item: Scenario | Case, personas: Mapping[str, Persona]) -> 
                 yield f"{scenario.id}: reference{of}: {violation.rule}: {violation.detail}"
     if isinstance(item, Scenario):
         return
+    if item.country and item.country not in read_help_lines().by_code:
+        yield f"{item.id}: country {item.country!r} is not in the help directory (ISO 3166-1, such as GB)"
     named = {name for turn in item.turns() for name in turn.points}
     yield from (f"{item.id}: no turn names the point {point.id}" for point in item.points if point.id not in named)
     for turn in item.turns():
