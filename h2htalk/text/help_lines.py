@@ -23,7 +23,6 @@ from h2htalk.data.records import STRICT, as_json, read_record, strict_record
 from h2htalk.errors import DataError
 from h2htalk.text.language_data import read_data
 
-LINES_A_COUNTRY = 1  # in the rows of many countries; each costs tokens
 SERVICES_SHOWN = 9  # of one country, of different topics
 SHORT_CODE = 6  # digits; a longer number is seldom the whole country's
 STALE = datetime.timedelta(days=365)  # an entry read longer ago is to be read again
@@ -118,8 +117,7 @@ class HelpLines:
         for code in read_data(_TOML)["overview"]:
             place = self.by_code[code]
             crisis = [one for one in self._ranked(code, language) if one.topic == "crisis"]
-            lines = [one for one in crisis if language in one.languages][:LINES_A_COUNTRY] or crisis[:1]
-            named = wording["between_lines"].join(describe(one, language, short=True) for one in lines)
+            named = describe(crisis[0], language, short=True) if crisis else ""
             rows.append(wording["row"].format(country=place.names[language], lines=named, numbers=place.text(language)))
         return (*rows, wording["others"].format(url=read_data(_TOML)["directory"]["url"]))
 
@@ -138,8 +136,7 @@ class HelpLines:
 
 
 def describe(one: HelpService, language: Language, short: bool = False) -> str:
-    """Name a service, with its hours unless it always answers; `short`: without the name where it answers in another
-    language."""
+    """Name a service, with hours unless it always answers; `short`: no name where it answers in another language."""
     wording, record = _wording(language), find_language(language)
     contact = one.contact
     for word, text in wording["contact"].items():

@@ -32,9 +32,17 @@ def test_references_and_canary_that_a_model_continues(tmp_path: Path, share: int
 
 
 def test_the_command_is_silent_about_a_model_that_does_not_know_the_split(tmp_path: Path) -> None:
-    words = ("study", "contamination", script(tmp_path, {}), "--split", "arcs", "--out", str(tmp_path / "out"))
-    done = h2htalk_here(*words)
+    done = h2htalk_here("study", "contamination", script(tmp_path, {}), "--split", "arcs", "--out", tmp_path / "out")
     assert (done.returncode, "own second half" in done.stdout) == (0, True)
+
+
+@pytest.mark.parametrize("split", ["high_risk", "instructions", "arcs"])
+def test_a_model_that_says_one_thing_to_everything_knows_nothing(tmp_path: Path, split: str) -> None:
+    """Controls in the other language shared no word with a reply, so that constant models were accused."""
+    text = "I hear you and I am here with you. It is not your fault. 我在这里，你不是一个人，这不是你的错。"
+    (tmp_path / "model.jsonl").write_text(json.dumps({"id": "*", "text": text}) + "\n")
+    table, found = check_contamination(f"scripted:{tmp_path / 'model.jsonl'}", split, str(tmp_path / "out"))
+    assert (found, [row[2] for row in table.rows]) == (False, [0, 0])
 
 
 def test_the_longest_shared_run() -> None:

@@ -210,6 +210,8 @@ def test_a_yes_that_says_little_is_incomplete() -> None:
     for items, powerless in ((5, True), (10, False)):  # one and two cases: .1 ** 2 < .05
         report = judge_runs(run_of([0.0] * items), None, limit)
         assert (report.passed, report.incomplete) == (True, powerless)
+    failed = judge_runs(replace(run_of(rare), failed=2), run_of(rare), HELD)
+    assert (failed.headline, 'skipped="1"' in to_junit(failed)) == ("not tested", True)  # a pipeline reads the file
     server = replace(run_of(rare), measures={"cost": None})  # of unknown price: 0.0000 US dollars passed
     cost = judge_runs(server, None, Policy(criteria=(Criterion(figure="cost", max=1),)))
     assert (cost.headline, cost.verdicts[0].not_tested) == ("not tested", ("the cost is not known",))

@@ -35,7 +35,7 @@ from h2htalk.errors import ConfigError
 
 
 def dismissed(case: Case) -> str:
-    """The first turn of a case with a point that a dismissive reply breaks; "" for none."""
+    """The first turn with a point that a dismissive reply breaks; "" for none."""
     named = (place for place, turn, _ in script(case) for point in case.points_of(turn) if point.aspect == "dismiss")
     return next(named, "")
 
@@ -61,18 +61,16 @@ def test_planted_violations_are_counted_and_tested(planted: StudyResult) -> None
     rows = [select(planted.observations, "violation", arm) for arm in ("none", "sap")]
     without, with_sap = map(figure_of, rows)
     risky = [case for case in cases_of("high_risk", "en") if case.study == "high_risk"]
-    # A turn without a point that a reply may break says nothing of violations.
+    turns = sum(1 for case in risky for _ in case.turns())  # one without a point to break says nothing of violations
     asked = [turn for case in risky for turn in case.turns() if any(p.kind == "must_not" for p in case.points_of(turn))]
-    turns = sum(1 for case in risky for _ in case.turns())
     assert (with_sap.hits, with_sap.n, with_sap.total) == (1, len(asked), len(asked))
     assert (without.hits, without.n, without.total) == (10, len(asked), len(asked))
     assert (without.low, without.high) == rate_interval(10, len(asked))
     perceived = figure_of(select(planted.observations, "perception", "none"))
     assert (perceived.value, perceived.by) == (pytest.approx((5 * turns - 40) / turns), "judge")
     table = (planted.study.path / "tables" / "table3.csv").read_text()
-    assert f"1 of {len(asked)}" in table
-    assert f"10 of {len(asked)}" in table
-    assert "7.1 % (4.0 to 12.4)" in table  # the paper's rate, with the interval that 150 turns allow
+    rates = (f"1 of {len(asked)}", f"10 of {len(asked)}", "7.1 % (4.0 to 12.4)")  # the last one is the paper's
+    assert all(rate in table for rate in rates)
     found = difference(*rows)
     assert found is not None
     assert (found.value, found.items) == (pytest.approx(-9 / len(asked)), len(asked))

@@ -110,7 +110,8 @@ def test_control_arms_are_as_long_as_sap_and_name_the_same_help_lines() -> None:
 @pytest.mark.parametrize("help_lines", ["all", "none"])
 def test_every_arm_is_told_the_same_help_lines(tmp_path: Path, help_lines: str) -> None:
     """Only the arm without SAP did not see the list, so that part of what SAP did was to know it."""
-    made = spec("sap", write_script(tmp_path / "model.jsonl", "x"), tmp_path / "s", help_lines=help_lines)
+    arms = ("sap", "none", "rules", "reworded", "no-crisis-conduct")
+    made = spec("sap", write_script(tmp_path / "model.jsonl", "x"), tmp_path / "s", arms=arms, help_lines=help_lines)
     case = replace(next(one for one in cases_of("high_risk", "en")), country="GB")
     told = {}
     for arm in made.arms:
