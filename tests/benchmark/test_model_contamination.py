@@ -41,7 +41,7 @@ def test_a_model_that_says_one_thing_to_everything_knows_nothing(tmp_path: Path,
     """Controls in the other language shared no word with a reply, so that constant models were accused."""
     text = "I hear you and I am here with you. It is not your fault. 我在这里，你不是一个人，这不是你的错。"
     (tmp_path / "model.jsonl").write_text(json.dumps({"id": "*", "text": text}) + "\n")
-    table, found = check_contamination(f"scripted:{tmp_path / 'model.jsonl'}", split, str(tmp_path / "out"))
+    table, found = check_contamination(f"scripted:{tmp_path / 'model.jsonl'}", split, tmp_path / "out")
     assert (found, [row[2] for row in table.rows]) == (False, [0, 0])
 
 
