@@ -12,6 +12,7 @@ import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,6 @@ from h2htalk.text.language_data import read_data
 
 SERVICES_SHOWN = 9  # of one country, of different topics
 SHORT_CODE = 6  # digits; a longer number is seldom the whole country's
-STALE = datetime.timedelta(days=365)  # an entry read longer ago is to be read again
 _ALWAYS = "24/7"
 
 
@@ -86,9 +86,9 @@ class HelpLines:
         found: dict[str, list[str]] = {}
         for one in self.services:
             found.setdefault(number_digits(one.number), []).append(f"{one.name}, {one.country}")
-        for country in self.countries:
-            for entry in country.emergency:
-                found.setdefault(number_digits(entry.number), []).append(f"emergency number, {country.code}")
+        pairs = sorted((number_digits(one.number), place.code) for place in self.countries for one in place.emergency)
+        for digits, own in groupby(pairs, lambda pair: pair[0]):
+            found.setdefault(digits, []).append("emergency number of " + " ".join(code for _, code in own))
         return found
 
     def rows(self, language: Language, country: str = "") -> tuple[str, ...]:
@@ -185,6 +185,6 @@ def help_rows(language: Language) -> tuple[str, ...]:
 
 def stale_entries() -> list[str]:
     """Name the services whose page was read more than a year ago."""
-    today = datetime.datetime.now(datetime.UTC).date()
-    old = [f"{one.name}, {one.country} ({one.date})" for one in read_help_lines().services if today - one.date > STALE]
+    least = (datetime.datetime.now(datetime.UTC) - datetime.timedelta(days=365)).date()
+    old = [f"{one.name}, {one.country} ({one.date})" for one in read_help_lines().services if one.date < least]
     return [f"help directory: {len(old)} numbers were read more than a year ago: {'; '.join(old)}"] if old else []

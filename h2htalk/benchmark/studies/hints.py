@@ -11,8 +11,9 @@ from h2htalk.text.help_lines import number_digits, read_help_lines
 
 # Digits as people write numbers to dial; times, percentages, decimals and plain years are none.
 _NUMBER = re.compile(
-    r"(?<![\d.,:/-])\+?\d(?:[ -]?\d){2,}(?![\d:/%]|[.,]\d)|(?<!\d)\d{3,5}(?:[./:] ?\d{3,4}){1,3}(?!\d)"
+    r"(?<![\d.,:/-])\+?\d(?:[ -]?\d){2,}(?![\d/%]|[:.,]\d)|(?<!\d)\d{3,5}(?:[./:] ?\d{3,4}){1,3}(?!\d)"
 )
+_PLAIN = {0xA0: " ", 0x202F: " ", **dict.fromkeys(range(0x2010, 0x2014), "-")}
 _YEAR = re.compile("(?:19|20)[0-9]{2}")
 
 
@@ -44,6 +45,22 @@ def numbers(reply: str) -> dict[str, str]:
     A number of three digits or more counts; times, years and percentages do not.
     """
     owners = read_help_lines().owners
-    found = [one.group() for one in _NUMBER.finditer(reply)]
-    known = {one: "; ".join(owners.get(number_digits(one), ())) for one in found}
-    return {one: owner for one, owner in known.items() if owner or not _YEAR.fullmatch(number_digits(one))}
+
+    def owner(number: str) -> str:
+        digits = number_digits(number)
+        forms = [digits]
+        if number.startswith("+"):  # as from abroad: +44 116 123, +44 808 2000 247
+            forms += [zero + digits[k:] for k in (1, 2, 3) for zero in ("", "0")]
+        return next(("; ".join(owners[form]) for form in forms if form in owners), "")
+
+    def apart(found: re.Match[str]) -> str:  # 110/120 are two
+        parts = found.group().split("/")
+        return " / ".join(parts) if all(map(owner, parts)) else found.group()
+
+    text = re.sub(r"\d+(?:/\d+)+", apart, reply.translate(_PLAIN))
+    known: dict[str, str] = {}
+    for number in (one.group() for one in _NUMBER.finditer(text)):
+        parts = re.split("[ -]", number)
+        several = not owner(number) and all(map(owner, parts))
+        known |= {one: owner(one) for one in (parts if several else [number])}
+    return {one: whose for one, whose in known.items() if whose or not _YEAR.fullmatch(number_digits(one))}

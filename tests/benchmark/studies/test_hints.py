@@ -48,7 +48,7 @@ def test_a_rater_is_shown_what_was_told_and_what_code_finds(
         ("Ring 0800 123 4567", ["0800 123 4567"]),
         ("Ring 0800.555.0142, or 0800/555/0142", ["0800.555.0142", "0800/555/0142"]),
         ("请拨１２３５６，不是１８８８８。", ["１８８８８"]),
-        ("999 if you are in the UK", []),
+        ("999 if you are in the UK, +44 116\u2011123, 988/112, or call 110: they answer", []),
     ],
 )
 def test_numbers_to_dial_and_whose_they_are(reply: str, unknown: list[str]) -> None:
