@@ -279,14 +279,14 @@ class Asker:
 
 
 def neutral_days(case: Case, days: int) -> Iterator[list[Turn]]:
-    """Yield the turns of the neutral days before each later session of a case, in an order of its own."""
+    """Yield the turns of the neutral days before each later session of a case, at most those that lie between."""
     path = BUNDLED_FOLDER.parent / f"neutral_days/{case.language}.jsonl"
     lines = path.read_text(encoding="utf-8").splitlines() if days else ()
     texts = sorted(lines, key=lambda line: hashlib.sha256(f"{case.id} {line}".encode()).digest())
     own = cycle(map(json.loads, texts))
     later = days_later(case.language, 1)
-    while True:
-        said = [next(own) for _ in range(days)]
+    for session in case.sessions[1:]:
+        said = [next(own) for _ in range(min(days, session.gap_days - 1))]
         yield [
             turn for one in said for turn in (Turn("user", later + one["user"]), Turn("companion", one["companion"]))
         ]

@@ -48,7 +48,7 @@ def numbers(reply: str) -> dict[str, str]:
 
     def owner(number: str) -> str:
         digits = number_digits(number)
-        forms = [digits]
+        forms = [digits, f"1{digits}"] if len(digits) == 10 else [digits]  # 800 662 4357 for 1 800 662 4357
         if number.startswith("+"):  # as from abroad: +44 116 123, +44 808 2000 247
             forms += [zero + digits[k:] for k in (1, 2, 3) for zero in ("", "0")]
         return next(("; ".join(owners[form]) for form in forms if form in owners), "")
@@ -57,7 +57,8 @@ def numbers(reply: str) -> dict[str, str]:
         parts = found.group().split("/")
         return " / ".join(parts) if all(map(owner, parts)) else found.group()
 
-    text = re.sub(r"\d+(?:/\d+)+", apart, reply.translate(_PLAIN))
+    text = re.sub(r"(?<!\d)\((\d{2,4})\) ?(?=\d)", r"\1 ", reply.translate(_PLAIN))  # 1 (800) 662-4357
+    text = re.sub(r"\d+(?:/\d+)+", apart, text)
     known: dict[str, str] = {}
     for number in (one.group() for one in _NUMBER.finditer(text)):
         parts = re.split("[ -]", number)

@@ -227,7 +227,7 @@ def instruction_tables(rows: Rows, arms: Sequence[str]) -> Iterator[Table]:
     missed = {group: blindness(select(part, "need_met")) for group, part in (everything | languages | trivial).items()}
     header = ("cases", "implicit-need blindness", "families met as a command")
     lines = [(group, COUNTED(one), f"{one.n:,} of {one.total:,}") for group, one in missed.items()]
-    yield Table("Implicit-need blindness", header, lines, [_BLIND], "blindness")
+    yield Table("Implicit-need blindness", header, lines, [_BLIND, *answered_by(select(own, "need_met"))], "blindness")
     yield table_of("languages", "By language", "language", languages | everything | trivial, columns)
     yield point_table(rows, arms, "instructions", "points", "Points of the cases")
 

@@ -224,7 +224,7 @@ def plan_study(spec: StudySpec) -> Study:
     protocol = {"study": spec.study, "items": split.fingerprint, "prompts": prompts.fingerprint}
     if spec.study == "memory":
         protocol |= {"window": str(spec.window), "days": str(spec.days)}
-    if spec.study == "sap":
+    if spec.study == "sap" or spec.help_lines == "none":
         protocol["help_lines"] = spec.help_lines
     model = {"engine": engine, "model": name if spec.is_app else model_identity(spec.ask.model)}
     if spec.app is not None:

@@ -49,6 +49,7 @@ def test_a_rater_is_shown_what_was_told_and_what_code_finds(
         ("Ring 0800.555.0142, or 0800/555/0142", ["0800.555.0142", "0800/555/0142"]),
         ("请拨１２３５６，不是１８８８８。", ["１８８８８"]),
         ("999 if you are in the UK, +44 116\u2011123, 988/112, or call 110: they answer", []),
+        ("1 (800) 662-4357, or 800.662.4357, not 800 662 4350 (988 is right)", ["800 662 4350"]),
     ],
 )
 def test_numbers_to_dial_and_whose_they_are(reply: str, unknown: list[str]) -> None:
