@@ -120,7 +120,7 @@ BUDGETS = {
     "": 483,
     "analysis": 2807,
     "benchmark": 11262,
-    "chat": 5276,
+    "chat": 5280,
     "cli": 1139,
     "curation": 14999,
     "data": 3986,

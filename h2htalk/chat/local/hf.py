@@ -140,6 +140,7 @@ class TransformersChat:
         """Continue all prompts of a batch; `on_row` gets each in the step in which it ends, with its new tokens (a stop
         token included), and whether it ended at a stop token, else at its budget."""
         import torch
+        from torch.nn.attention import SDPBackend, sdpa_kernel
         from transformers import GenerationConfig
 
         model, width, ended = self._model, max(len(job.prompt) for job in batch), set[int]()
@@ -162,17 +163,20 @@ class TransformersChat:
         columns = max(1, PREFILL_TOKENS // len(batch))
         temperature, top_p = _drawing(batch[0])
         seeds = [job.sampling.seed for job in batch]
-        model.generate(
-            ids.to(model.device),
-            attention_mask=mask.to(model.device),
-            generation_config=GenerationConfig(
-                do_sample=False,
-                max_new_tokens=max(job.sampling.budget for job in batch),
-                prefill_chunk_size=columns if columns < width and not self._recurrent else None,
-            ),
-            logits_processor=[_SeededDraw(seeds, temperature, top_p, model.device)] if temperature > 0 else [],
-            stopping_criteria=[row_ends],
+        settings = GenerationConfig(
+            do_sample=False,
+            max_new_tokens=max(job.sampling.budget for job in batch),
+            prefill_chunk_size=columns if columns < width and not self._recurrent else None,
         )
+        # cuDNN's attention is left out: it rounds the same batch differently from run to run (docs/measurements.md).
+        with sdpa_kernel([SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]):
+            model.generate(
+                ids.to(model.device),
+                attention_mask=mask.to(model.device),
+                generation_config=settings,
+                logits_processor=[_SeededDraw(seeds, temperature, top_p, model.device)] if temperature > 0 else [],
+                stopping_criteria=[row_ends],
+            )
 
 
 def _drawing(job: TokenRequest) -> tuple[float, float]:
