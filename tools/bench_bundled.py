@@ -1,13 +1,14 @@
 """Print what two blind readings of the bundled splits say, and what trivial answers score on them.
 
     python tools/bench_bundled.py points      agreement of two ratings of replies, by aspect of the points
-    python tools/bench_bundled.py reviews     marks of two readers over items drawn at random
+    python tools/bench_bundled.py reviews     marks of two readers over items drawn at random, planted ones apart
+    python tools/bench_bundled.py needs       whether readers of the text alone name a need, by version and degree
+    python tools/bench_bundled.py rulers      replies by hand whose answer is known, without a judge and with two
     python tools/bench_bundled.py baselines   S of trivial answers by split, language and subtask or kind
     python tools/bench_bundled.py embedded    S of the embedded model into bundled/embedded.csv (20 minutes, 2 cores)
 
-`bundled/points.jsonl` holds replies with both ratings, `bundled/reviews.jsonl` the
-marks; `rating.md` and `review.md` are what the readers were told. All of them were language models that saw neither
-authors, goals nor each other: agreement says that a point can be read in one way, not that people would read it so.
+`bundled/` has what they read: `points.jsonl`, `reviews.jsonl`, `needs.jsonl` and `hand_sets.jsonl`; the `.md` files are
+what the readers were told: language models that saw neither authors, goals nor each other.
 """
 
 from __future__ import annotations
@@ -24,7 +25,11 @@ from typing import Any
 import numpy as np
 
 import h2htalk
+from h2htalk.benchmark.judge.rubric import Judgement
+from h2htalk.benchmark.studies.conversations import LIVE, StudyReply
+from h2htalk.benchmark.studies.point_answers import answer_points, points_at
 from h2htalk.benchmark.summary import BASELINES
+from h2htalk.text.point_checks import decided
 
 DATA = Path(__file__).parent / "bundled"
 SPLITS = ("mini", "high_risk", "instructions", "arcs")
@@ -69,7 +74,7 @@ def gwet(pairs: Pairs) -> tuple[float, float, float]:
 
 
 def points() -> None:
-    """Agreement and Gwet's AC1 by aspect, and the points on which the ratings differ."""
+    """Agreement and Gwet's AC1 by aspect."""
     replies = Counter(f"{reply['split']} {reply['language']}" for reply in records("points"))
     print("replies: " + ", ".join(f"{name} {count}" for name, count in sorted(replies.items())))
     print("| aspect | answers | true % | agreement % | AC1 (95 %) |\n| --- | --- | --- | --- | --- |")
@@ -79,24 +84,72 @@ def points() -> None:
         same, true = (100 * sum(own) / len(pairs) for own in ([a == b for _, a, b in pairs], [a for _, a, _ in pairs]))
         value, low, high = gwet(pairs)
         print(f"| {aspect} | {len(pairs):,} | {true:.0f} | {same:.1f} | {value:.2f} ({low:.2f} to {high:.2f}) |")
-    for reply in records("points"):
-        for point in reply["points"]:
-            if point["a"] != point["b"]:
-                print(f"differ: {point['kind']} {point['aspect']}: {reply['id']}: {point['text']}")
 
 
 def reviews() -> None:
-    """Marks by draw and reader, and the share of items that both would publish."""
-    marks: dict[int, dict[str, dict[str, str]]] = defaultdict(lambda: defaultdict(dict))
+    """Marks by draw and reader, and the share of items that both would publish; planted items have known defects."""
+    marks: dict[int, dict[str, dict[str, dict[str, Any]]]] = defaultdict(lambda: defaultdict(dict))
     for one in records("reviews"):
-        marks[one["draw"]][one["id"]][one["reader"]] = one["mark"]
+        marks[one["draw"]][one["id"]][one["reader"]] = one
     for draw, items in sorted(marks.items()):
-        readers = sorted({reader for own in items.values() for reader in own})
-        both = sum(set(own.values()) == {"publish"} for own in items.values())
-        for reader in readers:
-            counts = Counter(own[reader] for own in items.values() if reader in own)
-            print(f"draw {draw}, {reader}: " + ", ".join(f"{mark} {n}" for mark, n in sorted(counts.items())))
-        print(f"draw {draw}: {both} of {len(items)} items are marked publish by every reader")
+        groups = defaultdict(list)
+        for reader in sorted({reader for own in items.values() for reader in own}):
+            own = [given[reader] for given in items.values() if reader in given]
+            counts = Counter(one["mark"] for one in own if not one.get("planted"))
+            passed = [one["mark"] == "publish" for one in own if one.get("planted")]
+            planted = f"; passed over {sum(passed)} of {len(passed)} planted" if passed else ""
+            print(f"draw {draw}, {reader}: " + ", ".join(f"{mark} {n}" for mark, n in sorted(counts.items())) + planted)
+        for name, given in items.items():
+            if not any(one.get("planted") for one in given.values()):
+                groups[name.split("-")[0]].append({one["mark"] for one in given.values()} == {"publish"})
+        shares = ", ".join(f"{group} {sum(own)} of {len(own)}" for group, own in groups.items())
+        print(f"draw {draw}: marked publish by every reader: {sum(map(sum, groups.values()))}: {shares}")
+
+
+def needs() -> None:
+    """By version and degree: the share of readers who name a family's need, and families where 7 of 10 do."""
+    readings: dict[tuple[int, int], list[dict[str, list[str]]]] = defaultdict(list)
+    for one in records("needs"):
+        readings[one["version"], one["degree"]].append(one["types"])
+    planted = json.loads((DATA / "needs_planted.json").read_text(encoding="utf-8"))
+    print("| version | degree | readers | planted right | need named, mean | by 7 of 10 | accepted need, by 7 of 10 |")
+    print("| --- " * 7 + "|")
+    for (version, degree), readers in sorted(readings.items()):
+        named, accepted = [], []
+        for case in h2htalk.load_split("instructions").cases:
+            if given := [types[case.family] for types in readers if case.degree == degree and case.family in types]:
+                named.append(np.mean([case.request_type in own for own in given]))
+                wanted = {case.request_type, *case.accepted_types}
+                accepted.append(np.mean([not wanted.isdisjoint(own) for own in given]))
+        right = [not set(planted[name]).isdisjoint(own[name]) for own in readers for name in planted if name in own]
+        cells = [f"{sum(right)} of {len(right)}", f"{np.mean(named):.2f}"]
+        cells += [f"{sum(share >= 0.7 for share in own)} of {len(own)}" for own in (named, accepted)]
+        print(f"| {version} | {degree} | {len(readers)} | " + " | ".join(cells) + " |")
+
+
+# Whether the statement of the set's point is true of each kind of reply.
+TRUTH = {
+    "correction": False, "old_fact": True, "invention": True, "no_invention": False,
+    "service": False, "false_service": True, "emergency": True,
+}  # fmt: skip
+
+
+def rulers() -> None:
+    """Replies whose answer is known: right and wrong without a judge, with a truthful one, with one played by hand."""
+    cases = {case.id: case for name in SPLITS for case in h2htalk.load_split(name).cases}
+    counts: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
+    for one in records("hand_sets"):
+        case, reply = cases[one["case"]], StudyReply("hand", one["case"], one["place"], LIVE, one["reply"], "")
+        open_ = [point.id for point in points_at(case, reply.place) if decided(one["reply"], point.check) is None]
+        name, true = f"p{open_.index(one['point']) + 1}" if one["point"] in open_ else "", TRUTH[one["kind"]]
+        judges = {"nobody": {}, "truthful": {name: true}} | ({"hand": {name: one["judged"]}} if "judged" in one else {})
+        for judge, points in judges.items():
+            answers = answer_points(reply, case, Judgement(points=points), {}).points
+            said = next((answer.true for answer in answers if answer.point.id == one["point"]), None)
+            counts[one["kind"], judge]["unscored" if said is None else "right" if said == true else "wrong"] += 1
+    print("| kind | judge | n | right | wrong | unscored |\n| --- | --- | --- | --- | --- | --- |")
+    for (kind, judge), own in counts.items():
+        print(f"| {kind} | {judge} | {own.total()} | {own['right']} | {own['wrong']} | {own['unscored']} |")
 
 
 def baselines() -> None:
@@ -142,6 +195,5 @@ def embedded() -> None:
 
 
 if __name__ == "__main__":
-    {"points": points, "reviews": reviews, "baselines": baselines, "embedded": embedded}[
-        sys.argv[1] if sys.argv[1:] else "points"
-    ]()
+    commands = {own.__name__: own for own in (points, reviews, needs, rulers, baselines, embedded)}
+    commands[sys.argv[1] if sys.argv[1:] else "points"]()
