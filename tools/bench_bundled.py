@@ -19,6 +19,7 @@ import sys
 import tempfile
 from collections import Counter, defaultdict
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -79,8 +80,7 @@ def points() -> None:
     print("replies: " + ", ".join(f"{name} {count}" for name, count in sorted(replies.items())))
     print("| aspect | answers | true % | agreement % | AC1 (95 %) |\n| --- | --- | --- | --- | --- |")
     groups = by_aspect()
-    every = {"all": [pair for own in groups.values() for pair in own]} if groups else {}
-    for aspect, pairs in (groups | every).items():
+    for aspect, pairs in (groups | {"all": [*chain.from_iterable(groups.values())]}).items():
         same, true = (100 * sum(own) / len(pairs) for own in ([a == b for _, a, b in pairs], [a for _, a, _ in pairs]))
         value, low, high = gwet(pairs)
         print(f"| {aspect} | {len(pairs):,} | {true:.0f} | {same:.1f} | {value:.2f} ({low:.2f} to {high:.2f}) |")
@@ -112,19 +112,20 @@ def needs() -> None:
     for one in records("needs"):
         readings[one["version"], one["degree"]].append(one["types"])
     planted = json.loads((DATA / "needs_planted.json").read_text(encoding="utf-8"))
-    print("| version | degree | readers | planted right | need named, mean | by 7 of 10 | accepted need, by 7 of 10 |")
-    print("| --- " * 7 + "|")
+    header = "version | degree | readers | planted | named, mean | by 7 of 10 | accepted, by 7 of 10 | mode misses"
+    print(f"| {header} |\n" + "| --- " * 8 + "|")
     for (version, degree), readers in sorted(readings.items()):
-        named, accepted = [], []
+        named, accepted, missed = [], [], 0
         for case in h2htalk.load_split("instructions").cases:
             if given := [types[case.family] for types in readers if case.degree == degree and case.family in types]:
                 named.append(np.mean([case.request_type in own for own in given]))
                 wanted = {case.request_type, *case.accepted_types}
                 accepted.append(np.mean([not wanted.isdisjoint(own) for own in given]))
+                missed += Counter(chain.from_iterable(given)).most_common(1)[0][0] not in wanted
         right = [not set(planted[name]).isdisjoint(own[name]) for own in readers for name in planted if name in own]
         cells = [f"{sum(right)} of {len(right)}", f"{np.mean(named):.2f}"]
         cells += [f"{sum(share >= 0.7 for share in own)} of {len(own)}" for own in (named, accepted)]
-        print(f"| {version} | {degree} | {len(readers)} | " + " | ".join(cells) + " |")
+        print(f"| {version} | {degree} | {len(readers)} | {' | '.join(cells)} | {100 * missed / len(named):.1f} % |")
 
 
 # Whether the statement of the set's point is true of each kind of reply.
@@ -155,8 +156,7 @@ def rulers() -> None:
 def baselines() -> None:
     """100 times the lexical mean of each baseline, by split, language, and subtask or kind."""
     names = list(BASELINES)
-    print("| split | language | subtask or kind | " + " | ".join(names) + " |")
-    print("| --- " * (3 + len(names)) + "|")
+    print(f"| split | language | subtask or kind | {' | '.join(names)} |\n" + "| --- " * (3 + len(names)) + "|")
     for name in SPLITS:
         means: dict[tuple[str, str], dict[str, float]] = defaultdict(dict)
         for baseline in names:
