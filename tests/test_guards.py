@@ -122,7 +122,7 @@ BUDGETS = {
     "benchmark": 11262,
     "chat": 5280,
     "cli": 1139,
-    "curation": 14999,
+    "curation": 15000,
     "data": 3986,
     "rounds": 6416,
     "text": 3300,

@@ -281,7 +281,8 @@ def is_public(window: Window, language: str) -> bool:
     near = window.near
     claimed = near.nearest in ("qq", "wechat", "account") and near.kinds[0][1] <= 3 and len(window.digits) <= 5
     service = language == "zh" and _PHONE["service"].fullmatch(window.digits) is not None
-    if (service or window.digits in _HOTLINES) and not claimed:
+    abroad = {z + window.digits[k:] for k in (1, 2, 3) for z in ("", "0") if window.whole and window.lead[-1:] == "+"}
+    if (service or _HOTLINES & {window.digits, *abroad}) and not claimed:
         return window.whole or len(window.digits) >= 8
     return window.whole and _PHONE[f"toll_free_{language}"].fullmatch(window.digits) is not None
 
