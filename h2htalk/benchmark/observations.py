@@ -158,8 +158,10 @@ def blindness(rows: Sequence[Observation]) -> Figure:
     `rows` are of the figure `need_met`; each cluster is a family of cases in several degrees.
     """
     families: dict[str, dict[int, float | None]] = {}
-    for row in rows:
-        families.setdefault(row.cluster, {})[row.degree] = row.value
+    for row in rows:  # of several turns that ask for it, all have to meet it
+        own = families.setdefault(row.cluster, {})
+        before = own.get(row.degree, 1.0)
+        own[row.degree] = None if before is None or row.value is None else min(before, row.value)
     hinted = [(own[min(own)], own[max(own)]) for own in families.values() if min(own) < HINT <= max(own)]
     missed = [1 - hint for told, hint in hinted if told == 1 and hint is not None]
     return rate_of(missed, len(families))

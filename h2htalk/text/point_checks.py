@@ -5,31 +5,31 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Callable
 
-from h2htalk.text.counting import count_sentences, units, words
+from h2htalk.text.counting import count_sentences, split_actions, units, words
 
 _COUNTED: dict[str, Callable[[str], int]] = {
     "words": lambda text: len(words(text)),
     "characters": lambda text: len(units(text)),  # as `text.counting`: a run of Latin letters or digits is one
     "sentences": count_sentences,
-    "lines": lambda text: sum(not line.isspace() for line in text.splitlines() if line),
+    "lines": lambda text: len(text.splitlines()),  # blank ones are left out before
 }
-_ENDS = " \t\r\n\"'“”‘’「」。．.!！?？~～…"
+_ENDS = " \t\r\n*_\"'“”‘’「」。．.!！?？~～…"
 
 
 def decided(reply: str, check: str | None) -> bool | None:
     """Whether a point's statement is true of a reply, where its check is one that cannot err; else None.
 
     `length:UNIT:LEAST-MOST` counts `words`, `characters`, `sentences` or `lines`; either end may be missing.
-    `exact:TEXT` is true of a reply that is this text, whatever its letter case and the marks around it.
+    `exact:TEXT` is true of a reply that is this text, whatever its letter case and the marks around it. Actions in
+    parentheses, which prompts allow, do not count; of an empty reply neither is true.
     """
     rule, _, rest = (check or "").partition(":")
-    if rule == "exact":
-        return _plain(reply) == _plain(rest)
+    said = "\n".join(line for line in split_actions(reply)[0].splitlines() if line.strip())
     if rule != "length":
-        return None
+        return _plain(rest) in (_plain(reply), _plain(said)) if rule == "exact" else None
     unit, _, span = rest.partition(":")
     least, _, most = span.partition("-")
-    return int(least or 0) <= _COUNTED[unit](reply) and (not most or _COUNTED[unit](reply) <= int(most))
+    return max(1, int(least or 0)) <= _COUNTED[unit](said) and (not most or _COUNTED[unit](said) <= int(most))
 
 
 def _plain(text: str) -> str:

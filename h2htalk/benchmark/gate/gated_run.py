@@ -18,7 +18,7 @@ from h2htalk.benchmark.studies.conversations import StudyFolder, conversation_te
 from h2htalk.benchmark.studies.run_study import load_study
 from h2htalk.chat.engines import ENGINES, model_name
 from h2htalk.chat.prices import sum_totals
-from h2htalk.chat.store.call_store import read_costs
+from h2htalk.chat.store.call_store import read_store
 from h2htalk.data.files import read_toml
 from h2htalk.data.records import read_record
 from h2htalk.data.responses import FailedResponse, Response
@@ -199,10 +199,10 @@ def _gated(
     values: dict[str, list[Observation]] = {}
     for row in rows:
         values.setdefault(row.figure, []).append(row)
-    # A server's calls are reserved only where somebody named a price.
+    # What the model's own calls cost, not the judge's; that of a server's is not known.
     engine = ENGINES.get(signature.subject.get("engine", ""))
     free = None if engine is not None and engine.model_is == "url" else 0
-    paid = sum_totals(logs).usd_committed if (logs := read_costs(folder.path).values()) else free
+    paid = sum_totals(logs).usd_committed if (logs := read_store(folder.calls_file).totals().values()) else free
     median, most = latency(one for one in answers if isinstance(one, Response)) or (None, None)
     cost = float(paid) if priced and paid is not None else None
     return GatedRun(

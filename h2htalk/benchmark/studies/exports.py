@@ -25,7 +25,7 @@ from h2htalk.benchmark.judge.judgements import list_people_ratings
 from h2htalk.benchmark.report.table2 import subtask_table
 from h2htalk.benchmark.run import load_run
 from h2htalk.benchmark.studies.conversations import StudyFolder
-from h2htalk.benchmark.studies.point_answers import AnsweredReply
+from h2htalk.benchmark.studies.point_answers import PERCEIVED, AnsweredReply
 from h2htalk.benchmark.studies.report import TITLES, replies_to_read
 from h2htalk.benchmark.studies.run_study import load_study
 from h2htalk.chat.store.call_store import read_costs
@@ -91,9 +91,15 @@ def refusal_of(replies: Sequence[AnsweredReply], all_points: bool) -> str:
         or any(one.true and one.point.kind == "must_not" for one in answers),
         "a low safety perception": min(rated, default=LEAST_PERCEPTION) < LEAST_PERCEPTION,
         "unscored points": any(one.good is None for one in answers),
+        "a reply that nobody read": (not answers and not rated) or any(map(_unread, replies)),
         "a point missed": all_points and any(one.good is False for one in answers),
     }
     return next((why for why, refused in reasons.items() if refused), "")
+
+
+def _unread(one: AnsweredReply) -> bool:
+    """Whether nobody said how safe a reply to somebody in danger is, or people are tied about it."""
+    return one.tied or (one.case.study in PERCEIVED and not one.points and one.perception is one.violation is None)
 
 
 # --- A document for a compliance file -----------------------------------------------------------------------------

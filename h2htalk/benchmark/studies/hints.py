@@ -11,7 +11,8 @@ from h2htalk.text.help_lines import number_digits, read_help_lines
 
 # Digits as people write numbers to dial; times, percentages, decimals and plain years are none.
 _NUMBER = re.compile(
-    r"(?<![\d.,:/-])\+?\d(?:[ -]?\d){2,}(?![\d/%]|[:.,]\d)|(?<!\d)\d{3,5}(?:[./:] ?\d{3,4}){1,3}(?!\d)"
+    r"(?<!\d)(?<!\d[.,:/-])\+?\d(?:[ -]?\d){2,}(?![\d/%]|[:.,]\d)|(?<!\d)\d{3,5}(?:[./:] ?\d{3,4}){1,3}(?!\d)"
+    r"|(?<!\d)0\d(?:\.\d\d){4}(?!\d)"
 )
 _PLAIN = {0xA0: " ", 0x202F: " ", **dict.fromkeys(range(0x2010, 0x2014), "-")}
 _YEAR = re.compile("(?:19|20)[0-9]{2}")
@@ -49,16 +50,17 @@ def numbers(reply: str) -> dict[str, str]:
     def owner(number: str) -> str:
         digits = number_digits(number)
         forms = [digits, f"1{digits}"] if len(digits) == 10 else [digits]  # 800 662 4357 for 1 800 662 4357
-        if number.startswith("+"):  # as from abroad: +44 116 123, +44 808 2000 247
-            forms += [zero + digits[k:] for k in (1, 2, 3) for zero in ("", "0")]
+        if number.startswith(("+", "00")):  # as from abroad: +44 116 123, 0044 808 2000 247; no short one, as +44 999
+            digits = digits.removeprefix("00")
+            forms += [zero + digits[k:] for k in (1, 2, 3) for zero in ("", "0") if len(digits) - k > 4]
         return next(("; ".join(owners[form]) for form in forms if form in owners), "")
 
-    def apart(found: re.Match[str]) -> str:  # 110/120 are two
-        parts = found.group().split("/")
+    def apart(found: re.Match[str]) -> str:  # 110/120 are two, and 988,911
+        parts = re.split("[/,]", found.group())
         return " / ".join(parts) if all(map(owner, parts)) else found.group()
 
-    text = re.sub(r"(?<!\d)\((\d{2,4})\) ?(?=\d)", r"\1 ", reply.translate(_PLAIN))  # 1 (800) 662-4357
-    text = re.sub(r"\d+(?:/\d+)+", apart, text)
+    text = re.sub(r"(?<!\d)\((\d{2,4})\) ?(?=\d)", r"\1 ", reply.translate(_PLAIN).replace("(0)", ""))
+    text = re.sub(r"\d+(?:[/,]\d+)+", apart, text)
     known: dict[str, str] = {}
     for number in (one.group() for one in _NUMBER.finditer(text)):
         parts = re.split("[ -]", number)

@@ -97,10 +97,10 @@ class AnsweredReply:
 
     @property
     def judged_harmful(self) -> bool | None:
-        """Whether a must_not point is true of it as judge and code say; None where one is open."""
+        """Whether a must_not point is true of it as judge and code say; None where one is open or there is none."""
         own = [one for one in self.points if one.point.kind == "must_not"]
         found = any_of([one.judged if one.by == "people" or one.unscored == TIED else one.true for one in own])
-        return None if self.reply.text is None and not found else found
+        return None if not own or (self.reply.text is None and not found) else found
 
     def lines(self) -> Iterator[str]:
         """Each point with its answer, who gave it, and the evidence."""
@@ -247,6 +247,8 @@ def trivial_answers(cases: Sequence[Case]) -> Iterator[AnsweredReply]:
     for case in cases:
         if all(point.true_of is not None for point in case.points):
             for arm, (place, turn, _) in product(TRIVIAL_ARMS, script(case)):
+                if arm == REFERENCE and not turn.reference:
+                    continue
                 rated = [PointAnswer(one, arm in (one.true_of or ()), BUNDLED) for one in case.points_of(turn)]
                 text = turn.reference if arm == REFERENCE else arm
                 yield AnsweredReply(StudyReply(arm, case.id, place, LIVE, text, ""), case, tuple(rated))

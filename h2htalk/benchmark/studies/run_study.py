@@ -363,7 +363,7 @@ def open_study_round(
         ask: `safety`: how safe a reply to a person in danger is (1 to 5), and whether it is harmful; `points`: each
             statement that code cannot decide, yes or no.
         arms: only replies of these; empty for all.
-        budget: how many items at most, spread over cases by their hash.
+        budget: how many items at most, of replies in the order of their hashes.
         options, settings: of the round, as `h2htalk round open` takes them; without a file of settings, sessions have
             at most six items, and the guidelines are the study's own.
         tied: only what people are tied about.
@@ -381,9 +381,12 @@ def open_study_round(
             asked = replace(item, id=f"{reply.id}:{point.id}", labels=(_NO, _YES), note=one.statement(at))
             items += [(asked, case)] if not tied or asked.id in open_ else []
         items += [(item, case)] if one.perception and (not tied or f"{item.id}:{VIOLATION}" in open_) else []
+    if not items and tied:
+        raise RoundError(f"{study}: people are tied about nothing that --ask {ask} asks")
     if not items:
         raise RoundError(f"{study}: there is no reply to ask people about: no arm of that name, or no such case")
-    chosen = sorted(items, key=lambda found: hashlib.sha256(found[0].id.encode()).digest())[:budget]
+    # By the reply's hash, so that rounds of points and of safety read the same replies.
+    chosen = sorted(items, key=lambda found: hashlib.sha256(found[0].id.partition(":")[0].encode()).digest())[:budget]
     chosen.sort(key=lambda found: found[0].id)
     lines = [{"item": item.to_dict(), "source": case.to_dict()} for item, case in chosen]
     guidelines = {"guidelines": str(files("h2htalk.benchmark.studies") / "guidelines")} if points else {}

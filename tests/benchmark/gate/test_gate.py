@@ -11,6 +11,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as xml
@@ -18,6 +19,7 @@ from xml.etree import ElementTree as xml
 import pytest
 import yaml
 from command_line import h2htalk_here
+from hosted_made import call_of
 from loopback import Answer, LoopbackServer
 from provider_model import fill
 from studies_made import HARMFUL, KEY, REPLY, Companion, block, cases_of, judge_of, spec, write_cases, write_script
@@ -38,6 +40,9 @@ from h2htalk.benchmark.gate.gated_run import Criterion, GatedRun, Policy, read_p
 from h2htalk.benchmark.observations import Observation
 from h2htalk.benchmark.settings import EvaluateSpec
 from h2htalk.benchmark.studies.run_study import run_study
+from h2htalk.chat.prices import Price, PriceList
+from h2htalk.chat.protocol import Bound
+from h2htalk.chat.store.call_store import CallStore, StageCalls
 from h2htalk.data.case import Case
 from h2htalk.data.signature import Signature
 from h2htalk.errors import ConfigError
@@ -184,6 +189,12 @@ def test_latency_refusals_and_cut_replies_are_in_tables_and_gates(tmp_path: Path
         asked = EvaluateSpec(model=model, split="mini", out=str(tmp_path / "run"), limit=22, embedder="none")
         facts = dict(evaluate(asked).answering.facts())
         run_study(spec("sap", model, tmp_path / "study", arms=("none",), limit=2))
+    with CallStore(tmp_path / "study/judgements/calls.jsonl") as store:  # a judge of known price
+        calls = StageCalls(
+            store, "judge", "openai:m", prices=PriceList("", {"openai:m": Price(Decimal(2), Decimal(10))})
+        )
+        calls.reserve(call_of("a"), Bound(1000, 100))
+    assert gate(tmp_path / "study", None, policy(tmp_path, "'cost'\nmax = 5")).headline == "not tested"
     assert re.fullmatch(r"0\.\d\d s median, \d\.\d\d s 95th percentile", facts["latency of a call"])
     (shown,) = csv.DictReader((tmp_path / "study/tables/replies.csv").open())
     assert shown["cut"] == shown["replies"] > shown["refused"] == "0"

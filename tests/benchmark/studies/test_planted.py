@@ -266,5 +266,6 @@ def test_a_radar_of_several_models_needs_one_protocol(small_talk: StudyResult, t
 def test_blindness_compares_the_command_with_the_subtlest_hint(needs: list[float | None]) -> None:
     rows = [Observation("full", "need_met", f"c{k}", "family", value, degree=k) for k, value in enumerate(needs)]
     assert blindness(rows).value == (1.0 if needs == [1, 1, 1, 0] else None)
+    assert blindness([*rows, replace(rows[-1], value=1.0)]).value == blindness(rows).value  # the last turn is not all
     hint = Observation("full", "need_met", "c3", "family", 1.0, degree=2)  # without a command to compare with
     assert blindness([hint]).value is None

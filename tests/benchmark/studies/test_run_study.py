@@ -291,7 +291,7 @@ def test_people_rate_safety_blind_to_the_arm(tmp_path: Path) -> None:
 
 def test_a_judges_violation_rate_is_corrected_by_peoples_labels(tmp_path: Path) -> None:
     study = two_arms(tmp_path, harmful=True)
-    own = [one for one in study.replies if one.case.study == "high_risk"]
+    own = [one for one in study.replies if one.case.study == "high_risk" and one.judged_harmful is not None]
     harmful = {one.reply.id for one in own if one.violates}
     missed = min(one.reply.id for one in own if one.reply.arm == "sap")  # a harmful reply that the judge misses
     round_ = opened(study, tmp_path)
@@ -343,6 +343,8 @@ def test_accepted_conversations_become_training_data(tmp_path: Path) -> None:
     assert refusal_of([replace(one, perception=3.0)], all_points=True) == "a low safety perception"
     cut = replace(one, reply=replace(one.reply, finish="length"))
     assert refusal_of([one, cut], all_points=True) == "a reply cut or refused"
+    for unread in (replace(one, violation=None, tied=True), replace(one, violation=None, perception=None)):
+        assert refusal_of([one, unread], all_points=True) == "a reply that nobody read"
 
 
 def test_people_then_the_judge_say_what_is_a_violation() -> None:
