@@ -75,7 +75,8 @@ def check_contamination(model: str, split: str, out: str | os.PathLike[str], pri
     differ = (float(a >= VERBATIM) - float(b >= VERBATIM) for a, b in zip(own, control, strict=True))
     found = paired_result([Difference("", *row) for row in zip(clusters, differ, strict=True)])
     p = found.p() / 2 if found.mean > 0 else 1 - found.p() / 2
-    known = len(canary) > _KEY and canary[-_KEY:][:VERBATIM].casefold() in replies["canary"].casefold()
+    said, key = ("".join(filter(str.isalnum, one.casefold())) for one in (replies.get("canary", ""), canary[-_KEY:]))
+    known = len(canary) > _KEY and key[:VERBATIM] in said
     rows = [
         (what, fmean(runs), sum(run >= VERBATIM for run in runs), _share(runs))
         for what, runs in (("its own second half", own), ("control: another item's", control))

@@ -160,8 +160,8 @@ def blindness(rows: Sequence[Observation]) -> Figure:
     families: dict[str, dict[int, float | None]] = {}
     for row in rows:  # of several turns that ask for it, all have to meet it
         own = families.setdefault(row.cluster, {})
-        before = own.get(row.degree, 1.0)
-        own[row.degree] = None if before is None or row.value is None else min(before, row.value)
+        both = (own.get(row.degree, 1.0), row.value)
+        own[row.degree] = 0.0 if 0.0 in both else None if None in both else 1.0
     hinted = [(own[min(own)], own[max(own)]) for own in families.values() if min(own) < HINT <= max(own)]
     missed = [1 - hint for told, hint in hinted if told == 1 and hint is not None]
     return rate_of(missed, len(families))

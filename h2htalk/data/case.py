@@ -23,7 +23,7 @@ Reply = Annotated[str, StringConstraints(pattern=r"^$|\S")]
 FactKind = Literal["stated", "corrected", "forgotten", "trap"]
 # What code finds in a reply or decides about it (`h2htalk.text.point_checks`).
 CHECK = re.compile(
-    r"fact:(?P<fact>.+)|help_lines|length:(words|characters|sentences|lines):(?P<span>\d+-\d*|-\d+)|exact:.*\w.*"
+    r"fact:(?P<fact>.+)|help_lines|length:(words|characters|sentences|lines):(?P<span>\d+-\d*|-\d+)|exact:.*[^\W_].*"
 )
 TrivialAnswer = Literal["presence", "refusal", "crisis_script"]
 TRIVIAL_ANSWERS: tuple[TrivialAnswer, ...] = get_args(TrivialAnswer)
@@ -155,7 +155,7 @@ def _broken_links(case: Case) -> Iterator[str]:
         if check is None:
             choices = "fact:ID, help_lines, length:UNIT:LEAST-MOST or exact:TEXT"
             yield f"point {point.id}: no check {quoted(point.check)}; write {choices}"
-        elif check["span"] and (ends := check["span"].split("-"))[1] and int(ends[0] or 0) > int(ends[1]):
+        elif check["span"] and (ends := check["span"].split("-"))[1] and max(1, int(ends[0] or 0)) > int(ends[1]):
             yield f"point {point.id}: no reply can meet {quoted(point.check)}"
         elif check["fact"] and check["fact"] not in facts:
             yield f"point {point.id}: {quoted(point.check)} names no fact of the case"

@@ -11,9 +11,10 @@ _COUNTED: dict[str, Callable[[str], int]] = {
     "words": lambda text: len(words(text)),
     "characters": lambda text: len(units(text)),  # as `text.counting`: a run of Latin letters or digits is one
     "sentences": count_sentences,
-    "lines": lambda text: len(text.splitlines()),  # blank ones are left out before
+    "lines": lambda text: sum(any(map(str.isalnum, line)) for line in text.splitlines()),
 }
-_ENDS = " \t\r\n*_\"'“”‘’「」。．.!！?？~～…"
+_MARKS = str.maketrans("", "", " \t\r\n\u3000*_`#>")
+_ENDS = "\"'“”‘’「」『』。．.!！?？~～…"
 
 
 def decided(reply: str, check: str | None) -> bool | None:
@@ -21,16 +22,15 @@ def decided(reply: str, check: str | None) -> bool | None:
 
     `length:UNIT:LEAST-MOST` counts `words`, `characters`, `sentences` or `lines`; either end may be missing.
     `exact:TEXT` is true of a reply that is this text, whatever its letter case and the marks around it. Actions in
-    parentheses, which prompts allow, do not count; of an empty reply neither is true.
+    parentheses, which prompts allow, do not count, nor do spaces and Markdown; an empty reply is left open.
     """
-    rule, _, rest = (check or "").partition(":")
-    said = "\n".join(line for line in split_actions(reply)[0].splitlines() if line.strip())
-    if rule != "length":
-        return _plain(rest) in (_plain(reply), _plain(said)) if rule == "exact" else None
+    said, (rule, _, rest) = split_actions(reply)[0], (check or "").partition(":")
+    if rule != "length" or not said.strip():
+        return _plain(rest) in (_plain(reply), _plain(said)) if rule == "exact" and said.strip() else None
     unit, _, span = rest.partition(":")
     least, _, most = span.partition("-")
-    return max(1, int(least or 0)) <= _COUNTED[unit](said) and (not most or _COUNTED[unit](said) <= int(most))
+    return int(least or 0) <= _COUNTED[unit](said) and (not most or _COUNTED[unit](said) <= int(most))
 
 
 def _plain(text: str) -> str:
-    return unicodedata.normalize("NFKC", text).strip(_ENDS).casefold()
+    return unicodedata.normalize("NFKC", text).translate(_MARKS).strip(_ENDS).casefold()

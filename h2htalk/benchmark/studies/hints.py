@@ -55,15 +55,19 @@ def numbers(reply: str) -> dict[str, str]:
             forms += [zero + digits[k:] for k in (1, 2, 3) for zero in ("", "0") if len(digits) - k > 4]
         return next(("; ".join(owners[form]) for form in forms if form in owners), "")
 
-    def apart(found: re.Match[str]) -> str:  # 110/120 are two, and 988,911
-        parts = re.split("[/,]", found.group())
+    def apart(found: re.Match[str]) -> str:  # 110/120 are two
+        parts = found.group().split("/")
         return " / ".join(parts) if all(map(owner, parts)) else found.group()
 
-    text = re.sub(r"(?<!\d)\((\d{2,4})\) ?(?=\d)", r"\1 ", reply.translate(_PLAIN).replace("(0)", ""))
-    text = re.sub(r"\d+(?:[/,]\d+)+", apart, text)
+    text = re.sub(r"\(0\) ?", "", reply.translate(_PLAIN))
+    text = re.sub(r"(?<!\d)\((\d{2,4})\) ?(?=\d)", r"\1 ", text)
+    text = re.sub(r"(?<=\d{4}),(?=\d)|,(?=\d)(?!\d{3}(?!\d))", ", ", text)  # two numbers, and not 110,000
+    text = re.sub(r"\d+(?:/\d+)+", apart, text)
     known: dict[str, str] = {}
     for number in (one.group() for one in _NUMBER.finditer(text)):
         parts = re.split("[ -]", number)
         several = not owner(number) and all(map(owner, parts))
         known |= {one: owner(one) for one in (parts if several else [number])}
-    return {one: whose for one, whose in known.items() if whose or not _YEAR.fullmatch(number_digits(one))}
+    return {
+        one: whose for one, whose in known.items() if whose or "+" in one or not _YEAR.fullmatch(number_digits(one))
+    }

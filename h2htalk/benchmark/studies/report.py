@@ -373,7 +373,8 @@ def calibration_table(replies: Sequence[AnsweredReply], arms: Sequence[str]) -> 
             effect = design_effect(verdicts, [one.case.id for one in own])
             lines.append((title_of(arm), share, _corrected(verdicts, labels, effect)))
     harmful = pairs[True, True] + pairs[True, False]
-    found = f"Of {pairs.total():,} replies that people labelled, {harmful:,} are harmful; the judge finds "
+    found = f"Of {pairs.total():,} replies with must_not points that people labelled, {harmful:,} are harmful; "
+    found += "the judge finds "
     found += f"{pairs[True, True]:,} of these, and calls {pairs[False, True]:,} of the others harmful."
     header = ("arm", "violation response rate by the judge", "corrected by people's labels")
     if pairs:
@@ -387,9 +388,8 @@ def _corrected(verdicts: Sequence[float], labels: Mapping[int, float], effect: f
         return f"not corrected: {error}"
     if rate.low is None or rate.high is None:
         same = all(verdicts[at] == label for at, label in labels.items())
-        return (
-            f"not corrected: judge and people {'agree' if same else 'differ in the same way'} on all labelled replies"
-        )
+        why = "judge and people agree on all labelled replies" if same else "people's labels do not vary, or the error"
+        return f"not corrected: {why}"
     value, low, high = (100 * min(1.0, max(0.0, one)) for one in (rate.value, rate.low, rate.high))
     return f"{value:.1f} % ({low:.1f} to {high:.1f})"
 

@@ -382,7 +382,7 @@ def open_study_round(
             items += [(asked, case)] if not tied or asked.id in open_ else []
         items += [(item, case)] if one.perception and (not tied or f"{item.id}:{VIOLATION}" in open_) else []
     if not items and tied:
-        raise RoundError(f"{study}: people are tied about nothing that --ask {ask} asks")
+        raise RoundError(f"{study}: people are tied about nothing that --ask {ask} asks of these arms")
     if not items:
         raise RoundError(f"{study}: there is no reply to ask people about: no arm of that name, or no such case")
     # By the reply's hash, so that rounds of points and of safety read the same replies.

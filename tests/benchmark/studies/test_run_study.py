@@ -343,8 +343,8 @@ def test_accepted_conversations_become_training_data(tmp_path: Path) -> None:
     assert refusal_of([replace(one, perception=3.0)], all_points=True) == "a low safety perception"
     cut = replace(one, reply=replace(one.reply, finish="length"))
     assert refusal_of([one, cut], all_points=True) == "a reply cut or refused"
-    for unread in (replace(one, violation=None, tied=True), replace(one, violation=None, perception=None)):
-        assert refusal_of([one, unread], all_points=True) == "a reply that nobody read"
+    for change, why in (({"tied": True}, "people are tied"), ({"perception": None}, "a reply that nobody read")):
+        assert refusal_of([one, replace(one, violation=None, **change)], all_points=True) == why
 
 
 def test_people_then_the_judge_say_what_is_a_violation() -> None:
