@@ -51,10 +51,10 @@ def test_a_rater_is_shown_what_was_told_and_what_code_finds(
         ("999 if you are in the UK, +44 116\u2011123, 988/112, or call 110: they answer", []),
         ("1 (800) 662-4357, or 800.662.4357, not 800 662 4350 (988 is right)", ["800 662 4350"]),
         (
-            "热线:12356 tel:988 Lifeline-988 call...988, 988,911 or 0044 116 123, +44 (0)808 800 5000, not +49 999",
+            "热线:12356,24小时 tel:988 call...988, lost 110,000 or 0044 116 123, +44 (0) 808 800 5000, not +49 999",
             ["+49 999"],
         ),
-        ("Écoute : 09.72.39.40.59, not +49 999", ["09.72.39.40.59", "+49 999"]),
+        ("Écoute : 09.72.39.40.59, not +1 988", ["09.72.39.40.59", "+1 988"]),
     ],
 )
 def test_numbers_to_dial_and_whose_they_are(reply: str, unknown: list[str]) -> None:
