@@ -45,7 +45,7 @@ def card(name: str, baselines: list[str], reviews: list[str]) -> Iterator[str]:
     yield from ("```", "", "## How it was written", "", TEXTS["written"], "")
     yield from ("## Review", "", TEXTS["review"], "", "```", *reviews, "```", "", TEXTS["people"].format(name=name), "")
     if name != "mini":
-        yield from ("## Agreement on the points", "", *agreement(name), "")
+        yield from ("## Agreement on the points", "", *agreement(name), "", *[TEXTS["sap"], ""] * (name == "high_risk"))
     rows = [line for line in baselines[2:] if line.startswith(f"| {name} ")]
     yield from ("## What trivial answers score", "", TEXTS["baselines"], "", *baselines[:2], *rows, "")
     highest = max(float(cell) for line in rows for cell in line.split("|")[4:-1])
