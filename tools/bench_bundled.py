@@ -176,7 +176,7 @@ def lexical_means(name: str, model: str, **settings: Any) -> dict[tuple[str, str
         spec = h2htalk.EvaluateSpec(model=model, split=name, out=out, embedder="none", baselines=False, **settings)
         h2htalk.evaluate(spec)
         for item in h2htalk.load_run(out).items().to_pylist():
-            values[groups[item["id"]]].append(100 * item["lexical"])
+            values[groups[item["id"]]] += [100 * item["lexical"]] if item["lexical"] is not None else []
     return {group: sum(own) / len(own) for group, own in values.items()}
 
 
