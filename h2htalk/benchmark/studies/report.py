@@ -388,7 +388,7 @@ def _corrected(verdicts: Sequence[float], labels: Mapping[int, float], effect: f
         return f"not corrected: {error}"
     if rate.low is None or rate.high is None:
         same = all(verdicts[at] == label for at, label in labels.items())
-        why = "judge and people agree on all labelled replies" if same else "people's labels do not vary, or the error"
+        why = "judge and people agree on all labelled replies" if same else "people's labels or the errors do not vary"
         return f"not corrected: {why}"
     value, low, high = (100 * min(1.0, max(0.0, one)) for one in (rate.value, rate.low, rate.high))
     return f"{value:.1f} % ({low:.1f} to {high:.1f})"
