@@ -1,10 +1,10 @@
-"""Train the small classifiers that the package ships: of kinds of danger, and of what gates of a release look for.
+"""Train the small classifiers of what the gates of a release look for.
 
     H2HTALK_DATA=... python tools/train_kinds.py [--language en] [--kind leak ...] [--check]
 
-Each kind learns from the lines that several authors wrote for it (tools/crisis/KIND_LANGUAGE_WRITER.txt, tools/gates/)
-and, as what it is not, from their look-alikes (`near_...`), from the harmless talk of `train_crisis.py`, and what a
-companion says also from replies. Thresholds and recall come from models that saw nothing by the same writer.
+Each kind learns from the lines that several authors wrote for it (tools/gates/KIND_LANGUAGE_WRITER.txt) and, as what it
+is not, from their look-alikes (`near_...`), from harmless talk, and what a companion says also from replies.
+Thresholds and recall come from models that saw nothing by the same writer.
 scikit-learn is used here alone.
 """
 
@@ -23,15 +23,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from crisis.gathering import gather
+from crisis.gathering import gather_talk
 from crisis.left_out import FEATURES, Readings
-from crisis.texts import CRISIS, OFFENSIVE, Text, by_writer, replies
+from crisis.texts import OFFENSIVE, Text, by_writer, replies
 from numpy.typing import NDArray
 from safety.shipping import read_manifest, write_classifier
 from sklearn.linear_model import LogisticRegression
 
 from h2htalk.curation.release.gates import GATE_KINDS
-from h2htalk.curation.safety.crisis import CLASSIFIED, DATA
+from h2htalk.curation.safety.crisis import DATA
 from h2htalk.curation.safety.text_folding import fold_spelling
 from h2htalk.data.languages import LANGUAGES, Language
 from h2htalk.text.contracts.prompt_leakage import find_marker
@@ -39,40 +39,30 @@ from h2htalk.text.language_data import language_patterns
 
 HOME = Path(__file__).parents[1] / "h2htalk/curation/safety" / DATA
 GATES = Path(__file__).parent / "gates"
-C, C_OF_GATES = 10.0, 300.0
+C = 300.0
 OWN, NEAR = 2.0, 2.0
-# At most so many harmless messages of others lie above `high`, which is a tag, and above `low`, which needs a second
-# sign; and so many look-alikes of another writer.
-NONE = {"high": 0.0007, "low": 0.02}
-# Of romance and age one must be sure and the other may be faint; among harmless talk are students, whose age nobody
-# marked. Of a leak only `high` counts.
-NONE_OF_GATES = {
+# At most so many harmless messages of others lie above `high`, and above `low`; and so many look-alikes. Of romance and
+# age one must be sure and the other may be faint; among harmless talk are students, whose age nobody marked. Of a leak
+# only `high` counts.
+NONE = {
     "romance": {"high": 0.001, "low": 0.007},
     "young": {"high": 0.007, "low": 0.02},
     "leak": {"high": 0.0006, "low": 0.002},
 }
-LOOK_ALIKE_OF_GATES = {
+LOOK_ALIKE = {
     "romance": {"high": 0.02, "low": 0.08},
     "young": {"high": 0.06, "low": 0.2},
     "leak": {"high": 0.03, "low": 0.1},
 }
-# Gates keep this share of the weights, the largest: the others cost bytes and find hardly more.
+# This share of the weights is kept, the largest: the others cost bytes and find hardly more.
 KEPT = 0.2
-# Of the harmless talk gates learn from every so many texts.
+# Of the harmless talk every so many texts are learned from.
 EVERY = 4
-LOOK_ALIKE = {
-    "means": {"high": 0.01, "low": 0.06},
-    "minor": {"high": 0.006, "low": 0.06},
-    "grooming": {"high": 0.005, "low": 0.06},
-    "threat": {"high": 0.001, "low": 0.06},
-}
-# What is not learned from as a counterexample, as some of it is of the kind: people in a crisis name means.
-UNSURE = {"means": ("crisis",), "minor": ("crisis", "means", "grooming"), "grooming": (), "threat": ()}
 
 
 @dataclass(frozen=True, eq=False)
 class Lines:
-    """Texts with their kinds (`none`, `near`, `crisis`, or one of CLASSIFIED), weights and folds."""
+    """Texts with their kinds (`none`, `near`, `crisis`, or one of GATE_KINDS), weights and folds."""
 
     kinds: NDArray[np.str_]
     weights: NDArray[np.float64]
@@ -81,13 +71,12 @@ class Lines:
     sha256: str
 
     def fit(self, kind: str, chosen: NDArray[np.bool_]) -> LogisticRegression:
-        chosen = chosen & ~np.isin(self.kinds, UNSURE.get(kind, ("crisis",)))
-        model = LogisticRegression(C=C_OF_GATES if kind in GATE_KINDS else C, solver="liblinear", random_state=0)
+        chosen = chosen & (self.kinds != "crisis")
+        model = LogisticRegression(C=C, solver="liblinear", random_state=0)
         rows = self.texts.rows[self.texts.whole[chosen]]
         model.fit(rows, self.kinds[chosen] == kind, sample_weight=self.weights[chosen])
-        if kind in GATE_KINDS:
-            sizes = np.abs(model.coef_)
-            model.coef_[sizes < np.quantile(sizes, 1 - KEPT)] = 0.0
+        sizes = np.abs(model.coef_)
+        model.coef_[sizes < np.quantile(sizes, 1 - KEPT)] = 0.0
         return model
 
     def scores(self, model: LogisticRegression) -> NDArray[np.float64]:
@@ -97,8 +86,7 @@ class Lines:
 
 def harmless(language: Language, data: Path) -> list[Text]:
     """Talk of the domain, a crisis included."""
-    found = gather("crisis", language, data)
-    return [text for text in found if not text.source.startswith(("insulted", "own near")) and text.source != OFFENSIVE]
+    return [text for text in gather_talk(language, data) if text.source != OFFENSIVE]
 
 
 def companions_talk(language: Language, data: Path) -> list[Text]:
@@ -112,15 +100,15 @@ def companions_talk(language: Language, data: Path) -> list[Text]:
     ]
 
 
-def read_lines(language: Language, others: Sequence[Text], folder: Path, kinds: Sequence[str], near: str) -> Lines:
-    """The lines of some kinds in a folder, those of the look-alikes named `near`, and other texts."""
+def read_lines(language: Language, others: Sequence[Text], kind: str) -> Lines:
+    """The lines of a kind, those of its look-alikes, and other texts."""
     rows: list[tuple[str, str, float, str]] = []
-    for name in (*kinds, near):
-        for writer, texts in by_writer(folder, language, name, plain=folder == GATES).items():
-            rows += [(text, "near" if name == near else name, NEAR if name == near else OWN, writer) for text in texts]
+    for name, file, weight in ((kind, kind, OWN), ("near", f"near_{kind}", NEAR)):
+        for writer, texts in by_writer(GATES, language, file, plain=True).items():
+            rows += [(text, name, weight, writer) for text in texts]
     rows += [(text.text, "crisis" if text.crisis else "none", text.weight, text.source) for text in others]
     # One fold a writer of kinds; the other texts are dealt out by their characters.
-    writers = sorted({writer for _, kind, _, writer in rows if kind in kinds or kind == "near"})
+    writers = sorted({writer for *_, writer in rows[: len(rows) - len(others)]})
     folds = [writers.index(r[3]) if r[3] in writers else zlib.crc32(r[0].encode()) % len(writers) for r in rows]
     folded = [fold_spelling(row[0], language) for row in rows]
     return Lines(
@@ -145,10 +133,9 @@ def train(language: Language, kind: str, lines: Lines) -> tuple[dict[str, Any], 
     """The manifest and the weights (int8) of a kind."""
     scores = held_out(lines, kind)
     wanted, near = lines.kinds == kind, lines.kinds == "near"
-    most_none = NONE_OF_GATES.get(kind, NONE)
-    most_near = LOOK_ALIKE_OF_GATES.get(kind) or LOOK_ALIKE[kind]
+    none = scores[lines.kinds == "none"]
     high, low = (
-        round(max(above(scores[lines.kinds == "none"], most_none[name]), above(scores[near], most_near[name])), 4)
+        round(max(above(none, NONE[kind][name]), above(scores[near], LOOK_ALIKE[kind][name])), 4)
         for name in ("high", "low")
     )
     fitted = lines.fit(kind, np.ones(len(lines.kinds), dtype=bool))
@@ -191,7 +178,7 @@ def differences(language: Language, kind: str, manifest: dict[str, Any], weights
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--language", choices=LANGUAGES, help="only this one; both where none is named")
-    parser.add_argument("--kind", nargs="+", choices=(*CLASSIFIED, *GATE_KINDS), help="only these, not all")
+    parser.add_argument("--kind", nargs="+", choices=GATE_KINDS, help="only these, not all")
     parser.add_argument("--check", action="store_true", help="train, compare with what is shipped; write nothing")
     options = parser.parse_args(arguments)
     differs = False
@@ -199,11 +186,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         data = Path(os.environ["H2HTALK_DATA"])
         talk = harmless(language, data)
         said, heard = talk[::EVERY], [*talk[::EVERY], *companions_talk(language, data)]
-        kinds = options.kind or (*CLASSIFIED, *GATE_KINDS)
-        dangers = read_lines(language, talk, CRISIS, list(CLASSIFIED), "near") if {*kinds} & {*CLASSIFIED} else None
-        for kind in kinds:
-            others = said if kind == "young" else heard
-            lines = dangers if kind in CLASSIFIED else read_lines(language, others, GATES, [kind], f"near_{kind}")
+        for kind in options.kind or GATE_KINDS:
+            lines = read_lines(language, said if kind == "young" else heard, kind)
             manifest, weights = train(language, kind, lines)
             print(
                 language, kind, manifest["high"], manifest["low"], json.dumps(manifest["another_writers"]), flush=True

@@ -4,23 +4,17 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from crisis.texts import CRISIS, EVERYDAY, POLITICAL, Text, by_writer, harmless, insulted, own, replies
+from crisis.texts import CRISIS, EVERYDAY, POLITICAL, Text, by_writer, harmless, own, replies
 
 from h2htalk.data.languages import Language
 
-TASKS = ("crisis", "political")
-# What one text counts: writers who are at home in harmless look-alikes must not outweigh the talk of the domain;
-# those of ordinary days are what most messages are like.
+# What one text counts: those of ordinary days are what most messages are like.
 CRISIS_WEIGHT, HARMLESS_WEIGHT, OTHERS_HARMLESS_WEIGHT, EVERYDAY_WEIGHT = 1.5, 2.5, 0.5, 2.0
 POLITICAL_WEIGHT = 1.5
 
 
-def gather(task: str, language: Language, data: Path) -> list[Text]:
-    """All texts of a task, those to be found first."""
-    return _crisis(language, data) if task == "crisis" else _political(language, data)
-
-
-def _crisis(language: Language, data: Path) -> list[Text]:
+def gather_talk(language: Language, data: Path) -> list[Text]:
+    """Talk of the domain, crises first."""
     told = [
         Text(text, True, CRISIS_WEIGHT, f"own {writer}".strip())
         for writer, written in by_writer(CRISIS, language, "crisis").items()
@@ -31,18 +25,12 @@ def _crisis(language: Language, data: Path) -> list[Text]:
         for writer, written in by_writer(CRISIS, language, "harmless").items()
         for text in written
     ]
-    # What looks like a question about means, a child, grooming or a threat is no crisis either.
-    ordinary += [
-        Text(text, False, OTHERS_HARMLESS_WEIGHT, f"own near {writer}")
-        for writer, written in by_writer(CRISIS, language, "near").items()
-        for text in written
-    ]
     mentions = [
         Text(text, False, 0.25, "own political")
         for kind in ("sensitive", "harmless")
         for text in own(POLITICAL, language, kind)
     ]
-    return [*told, *insulted(told, language), *ordinary, *mentions, *harmless(language, data)]
+    return [*told, *ordinary, *mentions, *harmless(language, data)]
 
 
 def _harmless_weight(writer: str, language: Language) -> float:
@@ -51,7 +39,8 @@ def _harmless_weight(writer: str, language: Language) -> float:
     return OTHERS_HARMLESS_WEIGHT if writer else HARMLESS_WEIGHT
 
 
-def _political(language: Language, data: Path) -> list[Text]:
+def gather(language: Language, data: Path) -> list[Text]:
+    """Texts about politics and others, those to be found first."""
     statements = [
         Text(text, True, POLITICAL_WEIGHT, f"own {writer}".strip())
         for writer, written in by_writer(POLITICAL, language, "sensitive").items()

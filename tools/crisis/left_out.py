@@ -12,8 +12,6 @@ from scipy.sparse import csr_matrix
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GroupKFold
 
-from h2htalk.curation.safety.crisis import signals
-from h2htalk.curation.safety.lexicons import find_signal
 from h2htalk.curation.safety.ngram_classifier import SMOOTH, Features, NgramClassifier
 from h2htalk.curation.safety.text_folding import fold_spelling
 from h2htalk.data.languages import Language
@@ -27,9 +25,8 @@ FEATURES = {
 
 @dataclass(frozen=True, eq=False)
 class Learned:
-    """The texts of a task and language, folded, with their features."""
+    """The texts of a language, folded, with their features."""
 
-    task: str
     language: Language
     texts: Sequence[Text]
     folded: Sequence[str]
@@ -46,9 +43,9 @@ class Learned:
         return NgramClassifier(self.language, FEATURES[self.language], weights, float(fitted.intercept_[0]), manifest)
 
 
-def learned(task: str, language: Language, texts: Sequence[Text]) -> Learned:
+def learned(language: Language, texts: Sequence[Text]) -> Learned:
     folded = [fold_spelling(text.text, language) for text in texts]
-    return Learned(task, language, texts, folded, matrix(folded, language))
+    return Learned(language, texts, folded, matrix(folded, language))
 
 
 def matrix(folded: Sequence[str], language: Language) -> csr_matrix:
@@ -79,8 +76,8 @@ class Readings:
 
 
 def held_out(of: Learned) -> NDArray[np.float64]:
-    """The score of every text by a model that saw neither it, nor it with an insult, nor, where its writer told of
-    ordinary days, anything of that writer (five folds)."""
+    """The score of every text by a model that saw neither it nor, where its writer told of ordinary days, anything of
+    that writer (five folds)."""
     scores = np.zeros(len(of.texts))
     groups: dict[str, int] = {}
     numbers = [groups.setdefault(_group(of, n), len(groups)) for n in range(len(of.texts))]
@@ -93,18 +90,5 @@ def held_out(of: Learned) -> NDArray[np.float64]:
 
 
 def _group(of: Learned, n: int) -> str:
-    text = of.texts[n]
-    writer = text.source.removeprefix("own harmless ")
-    if writer in EVERYDAY[of.language]:
-        return f"writer {writer}"
-    if not text.crisis or of.task == "political":
-        return f"text {n}"
-    # `gather` puts the texts of a crisis first, then the same with insults.
-    return f"text {n % (sum(t.crisis for t in of.texts) // 2)}"
-
-
-def marked(task: str, folded: str, model: NgramClassifier) -> bool:
-    """Whether the layer sees a sign in a message of the seeker's."""
-    if task == "crisis":
-        return any(True for _ in signals(folded, model))
-    return find_signal(folded, model) is not None
+    writer = of.texts[n].source.removeprefix("own harmless ")
+    return f"writer {writer}" if writer in EVERYDAY[of.language] else f"text {n}"

@@ -62,19 +62,6 @@ def by_writer(folder: Path, language: Language, kind: str, plain: bool = False) 
     return found
 
 
-def insulted(texts: list[Text], language: Language) -> list[Text]:
-    """Each text once more, with an insult before or after: people in a crisis swear, and stay in one."""
-    insults = [line for line in (CRISIS / f"insults_{language}.txt").read_text(encoding="utf-8").splitlines() if line]
-    space = " " if language == "en" else ""
-    made = []
-    for text in texts:
-        draw = random.Random(text.text)
-        pair = [text.text, draw.choice(insults)]
-        draw.shuffle(pair)
-        made.append(Text(space.join(pair), text.crisis, text.weight / 2, f"insulted {text.source}"))
-    return made
-
-
 def readings(line: str) -> Iterator[str]:
     """A line with each choice `{a|b}` made: READINGS of them, drawn by the line itself."""
     parts = _CHOICE.split(line)
@@ -92,6 +79,13 @@ def harmless(language: Language, data: Path) -> list[Text]:
         if folded and not any(not hit.weak for hit in crisis_cues(language).hits(folded)):
             seen.setdefault(folded, text)
     return list(seen.values())
+
+
+def talk_of_others(language: Language, data: Path) -> Iterator[str]:
+    """Sentences of treebanks, tweets, posts and offending talk: what is no dialogue and tells of nothing."""
+    kept = ("english web treebank", "tweets", "chinese treebanks", "emollm", "cold", OFFENSIVE, "memorybank")
+    seen = dict.fromkeys(text.text for text in harmless(language, data) if text.source in kept)
+    yield from [text for number, text in enumerate(seen) if number % 2 == 0]
 
 
 def everyday(language: Language) -> Iterator[Text]:

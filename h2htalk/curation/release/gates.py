@@ -22,7 +22,7 @@ from h2htalk.curation.release.selection import History, contract_violations, fam
 from h2htalk.curation.release.settings import ReleaseSpec
 from h2htalk.curation.safety.companion import EXPLICIT, HARM, REVIEW, companion_turns, find_in_answer
 from h2htalk.curation.safety.content_rules import find_prompt_leak
-from h2htalk.curation.safety.crisis import FAINT, MINOR, SURE, TAGS, find_crisis, find_in_context, read_kinds
+from h2htalk.curation.safety.crisis import FAINT, MINOR, SURE, TAGS, find_crisis, read_kinds
 from h2htalk.curation.safety.lexicons import find_listed
 from h2htalk.curation.safety.policy import ALONE, MINORS
 from h2htalk.curation.safety.stage import assess
@@ -49,7 +49,6 @@ _DIGITS = re.compile("(?<![0-9.,:/-])[0-9]{3,8}(?![0-9%:/]|[.,][0-9])")
 _REGIONS = ("CN", "US", "IN", "GB")
 # What the author of a split may declare to be nobody's.
 _INVENTED = ("PERSON", "ORGANIZATION", "DATE_OF_BIRTH", "ADDRESS")
-_CLEAR = 0.5  # of evidence of a crisis
 # What gates look for by a classifier, beside words (tools/train_kinds.py).
 GATE_KINDS = ("romance", "young", "leak")
 # The author of a case says that its user is an adult.
@@ -194,9 +193,7 @@ def crisis_care(content: ReleaseContent, context: GateContext) -> Iterator[Found
 @lru_cache(maxsize=16_384)  # two gates ask
 def _codes(turns: tuple[Turn, ...], language: Language) -> frozenset[str]:
     """The codes of clear evidence of a crisis, or of a minor, in the seeker's words."""
-    found = [evidence for turn in turns if turn.role == "user" for evidence in find_crisis(turn.content, language)]
-    found += find_in_context(turns, language)
-    return frozenset(evidence.category for evidence in found if evidence.score >= _CLEAR)
+    return frozenset(one.category for one in find_crisis(turns, language) if one.layer == "crisis")
 
 
 def leaked_prompts(content: ReleaseContent, context: GateContext) -> Iterator[Found]:

@@ -1,66 +1,50 @@
 """Find people in crisis, children, grooming and threats in a dialogue, so that they are tagged and not filtered away.
 
-In a message a strong cue is enough. A weak cue counts where the classifier sees a sign as well. The classifier alone
-counts where it is sure; where it is not, it prevents removal. Means, children, grooming and threats have classifiers of
-their own. In a dialogue the companion's answer shows what was asked, and confirms what a classifier sees faintly.
+The seeker's messages are read in runs of whole clauses, so that a long message does not hide a short sentence. To each
+run stand the cues and the classes of words in it (who is meant, when, whether it is denied, told of a film, ...), of
+which a linear classifier makes, for each kind of danger, a score. How plainly the companion's answer speaks of the
+kind, and what the dialogue says elsewhere, add to it; thresholds are set on ordinary chat (tools/train_dangers.py).
 """
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from itertools import pairwise
 from typing import Any, NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
 from h2htalk.curation.safety.evidence import Evidence
-from h2htalk.curation.safety.ngram_classifier import NgramClassifier, load_classifier
+from h2htalk.curation.safety.ngram_classifier import SMOOTH, Features, load_classifier, read_rows
 from h2htalk.curation.safety.text_folding import fold_spelling, spelling_place
-from h2htalk.data.languages import LANGUAGES, Language
+from h2htalk.data.languages import LANGUAGES, Language, find_language
 from h2htalk.data.scenario import Turn
 from h2htalk.text.language_data import language_data
+from h2htalk.text.phrases import PhraseIndex
 
 DATA = "crisis_data"
-# Categories of cues that are codes of their own, not kinds of a crisis.
+# Codes that are no kind of crisis.
 MINOR = "minor"
 OTHER_CODES = (MINOR, "grooming", "threat_to_others")
-FAINT, SURE = 1, 2  # what a kind's classifier sees
-# Kinds with a classifier of their own, trained on the lines of several authors (tools/train_kinds.py), and their codes.
-CLASSIFIED = {"means": "crisis.means", "minor": MINOR, "grooming": "grooming", "threat": "threat_to_others"}
-KIND_FOLDERS = tuple(f"{DATA}/{kind}" for kind in CLASSIFIED)
+FAINT, SURE = 1, 2  # what a classifier of the gates sees
+# What is looked for, and its code; a crisis has one of SORTS.
+DANGERS = {"crisis": "", "means": "crisis.means", "minor": MINOR, "grooming": "grooming", "threat": "threat_to_others"}
+SORTS = ("ideation", "plan", "self_harm", "past", "third_party")
+# The rows of the classifier: of the seeker's words, what sort of crisis they tell of, and of the companion's answer.
+ROWS = (*DANGERS, *SORTS, *(f"answer {kind}" for kind in DANGERS))
 # How the codes begin by which a dialogue is about a crisis: a child who says so is in none for that.
 TAGS = ("crisis.", "grooming", "threat_to_others")
-POSSIBLE = "crisis.possible"
-CUE, SIGNS = 0.9, 0.89  # the score of a strong cue, and the most that the classifier or the dialogue alone give
-NEAR = 300  # characters: an answer is about the end of a message
-# Which signs in the companion's answer confirm what a classifier sees faintly.
-CONFIRMED = {
-    "means": ("asks", "refuses", "urges"),
-    "minor": ("underage",),
-    "grooming": ("protects", "urges"),
-    "threat": ("warns", "refuses", "urges"),
-}
+POSSIBLE, HINT = "crisis.possible", "crisis.hint"
+CUE, SIGNS = 0.9, 0.89  # the score where a strong cue stands too, and the most without one
+UNHEARD = -4.0  # the least score of an answer, and that of none
+ANSWER = 400  # characters of an answer that are read
 
 
-def find_crisis(text: str, language: Language) -> list[Evidence]:
-    """The evidence in one message of the seeker's, one for each code: `crisis.ideation`, `minor`, ..."""
-    found: dict[str, Evidence] = {}
-    others = [other for other in LANGUAGES if other != language and crisis_cues(other).words.search(text)]
-    for one in (language, *others):
-        # A line break ends a sentence, or breaks it.
-        for read in dict.fromkeys((text, text.replace("\n", " "))):
-            for hit, score in signals(fold_spelling(read, one), load_classifier(DATA, one)):
-                code = hit.category if hit.category in OTHER_CODES else f"crisis.{hit.category}"
-                if code not in found:
-                    found[code] = Evidence("crisis", code, score, *spelling_place(read, one, hit.start, hit.end))
-    for kind, (strength, start, end) in read_kinds(text, language, tuple(CLASSIFIED)).items():
-        if strength == SURE and (code := CLASSIFIED[kind]) not in found:
-            found[code] = Evidence("crisis", code, SIGNS, *spelling_place(text, language, start, end))
-    return list(found.values())
-
-
-@lru_cache(maxsize=16_384)  # a dialogue asks again, and so do the gates of a release
+@lru_cache(maxsize=16_384)  # the gates of a release ask again
 def read_kinds(text: str, language: Language, kinds: tuple[str, ...]) -> Mapping[str, tuple[int, int, int]]:
     """Read a text by the classifiers of some kinds: SURE, FAINT or 0, and the place in the folded text."""
     folded, found = fold_spelling(text, language), {}
@@ -71,64 +55,153 @@ def read_kinds(text: str, language: Language, kinds: tuple[str, ...]) -> Mapping
     return found
 
 
-def find_possible_crisis(text: str, language: Language, offensive: bool) -> Evidence | None:
-    """`crisis.possible`, which prevents removal and tags nothing: the classifier sees a faint sign."""
-    model = load_classifier(DATA, language)
-    # In an offensive message the sign must be stronger, halfway between both thresholds.
-    least = (model.low() + model.high()) / 2 if offensive else model.manifest["possible"]
-    score = model.score(fold_spelling(text, language)).score
-    return Evidence("doubt", POSSIBLE, score) if score >= least else None
+class Run(NamedTuple):
+    """A run of clauses of a seeker's turn, or an answer: its place in the folded text, its cues, and scores of ROWS."""
+
+    turn: int
+    start: int
+    end: int
+    hits: Sequence[Hit] | None  # None of an answer
+    scores: NDArray[np.float64]
 
 
-def signals(folded: str, model: NgramClassifier) -> Iterator[tuple[Hit, float]]:
-    """The strong cues of a folded message, else what the classifier finds, with scores."""
-    cues = crisis_cues(model.language)
-    hits = cues.hits(folded)
-    strong = [hit for hit in hits if not hit.weak]
-    for hit in strong:
-        yield hit, CUE
-    if any(hit.category not in OTHER_CODES for hit in strong):
-        return
-    weak = [hit for hit in hits if hit.weak]
-    score, start, end = model.score(cues.harmless.sub(lambda phrase: " " * len(phrase.group()), folded))
-    if score >= (model.low() if weak else model.high()):
-        yield Hit(start, end, weak[0].category if weak else "ideation"), min(score, SIGNS)
+def find_crisis(turns: Sequence[Turn], language: Language) -> list[Evidence]:
+    """The evidence in the seeker's turns of a dialogue: at most one for each turn and code.
 
-
-def find_in_context(turns: Sequence[Turn], language: Language) -> list[Evidence]:
-    """The evidence of a seeker's messages and of the companion's answers that confirm it, with the messages' turns."""
-    found, signs = [], crisis_cues(language).signs
-    for at, (turn, answer) in enumerate(pairwise(turns)):
-        if (turn.role, answer.role) != ("user", "companion"):
+    Codes: `crisis.ideation`, ..., `minor`, `grooming`, `threat_to_others`; `crisis.possible` of a turn without any, in
+    which the classifier sees a faint sign; `crisis.hint` of a turn without any, which holds a plain word for death.
+    """
+    found: list[Evidence] = []
+    for at, turn in enumerate(turns):
+        if turn.role != "user":
             continue
-        folded, codes = fold_spelling(answer.content, language), set[str]()
-        seen = {name for name, pattern in signs.items() if name != "distress" and pattern.search(folded)}
-        distress = signs["distress"]
-        if {"asks", "refuses"} <= seen:
-            codes.add("crisis.means")
-        elif "asks" in seen and ("urges" in seen or distress.search(fold_spelling(turn.content, language)[-NEAR:])):
-            codes.add("crisis.ideation")
-        if "underage" in seen:
-            codes.add(MINOR)
-        if {"urges", "friend"} <= seen:
-            codes.add("crisis.third_party")
-        for kind, names in CONFIRMED.items():
-            # Who is urged to help a friend is not warned.
-            urged = kind == "threat" and "crisis.third_party" in codes
-            if not (urged or seen.isdisjoint(names)) and read_kinds(turn.content, language, tuple(CLASSIFIED))[kind][0]:
-                codes.add(CLASSIFIED[kind])
-        found += [Evidence("crisis", code, SIGNS, turn=at) for code in sorted(codes)]
+        others = [other for other in LANGUAGES if other != language and crisis_cues(other).words.search(turn.content)]
+        for one in (language, *others):
+            found += _in_turn(turns, at, one)
     return found
+
+
+def _in_turn(turns: Sequence[Turn], at: int, language: Language) -> list[Evidence]:
+    runs = read_runs(tuple((turn.role == "user", turn.content) for turn in turns), language)
+    own = [run for run in runs if run.turn == at]
+    if not own:
+        return []
+    dangers = load_dangers(language).manifest["dangers"]
+    totals = {
+        kind: round(sum(w * x for w, x in zip(dangers[kind]["combine"], (*said, 1.0), strict=True)), 6)
+        for kind, said in weighed(runs, at).items()
+    }
+    codes = dict(DANGERS) | {"crisis": f"crisis.{_sort(max(own, key=lambda run: run.scores[0]))}"}
+    found: list[Evidence] = []
+
+    def add(layer: str, code: str, score: float, run: Run) -> None:
+        found.append(Evidence(layer, code, score, *spelling_place(turns[at].content, language, run.start, run.end)))
+
+    for number, kind in enumerate(DANGERS):
+        best = max(own, key=lambda run: run.scores[number])
+        if totals[kind] >= dangers[kind]["high"]:
+            strong = any(not hit.weak for hit in best.hits or ())
+            add("crisis", codes[kind], CUE if strong else min(SIGNS, logistic(totals[kind])), best)
+    if not any(one.category.startswith(TAGS) for one in found):
+        best = max(own, key=lambda run: run.scores[0])
+        cued = any(hit.category not in OTHER_CODES and not hit.weak for run in own for hit in run.hits or ())
+        if totals["crisis"] >= dangers["crisis"]["possible"]:
+            add("doubt", POSSIBLE, logistic(totals["crisis"]), best)
+        elif cued:
+            add("hint", HINT, 0.0, best)
+    return found
+
+
+def logistic(total: float) -> float:
+    return round(1 / (1 + math.exp(-max(-50.0, min(50.0, total)))), 9)
+
+
+def _sort(run: Run) -> str:
+    """What sort of crisis a run tells of."""
+    return SORTS[int(np.argmax(run.scores[len(DANGERS) : len(DANGERS) + len(SORTS)]))]
+
+
+def weighed(runs: Sequence[Run], at: int) -> dict[str, tuple[float, float, float]]:
+    """For each danger what is weighed in a turn: its highest run, its answer, and what all runs of the dialogue say."""
+    said = np.array([run.scores for run in runs if run.hits is not None])
+    own = np.array([run.scores for run in runs if run.turn == at])
+    heard = [run.scores for run in runs if run.turn == at + 1 and run.hits is None]
+    found = {}
+    for number, kind in enumerate(DANGERS):
+        answer = max([UNHEARD, *(float(scores[ROWS.index(f"answer {kind}")]) for scores in heard)])
+        every = float(np.logaddexp.reduce(np.append(said[:, number], UNHEARD)))
+        found[kind] = (float(own[:, number].max()), answer, every)
+    return found
+
+
+@lru_cache(maxsize=8)
+def read_runs(turns: tuple[tuple[bool, str], ...], language: Language) -> list[Run]:
+    """The runs of a dialogue's turns (whether it is the seeker's, and its text), in order; of an answer one."""
+    model = load_dangers(language)
+    texts: list[str] = []
+    found: list[tuple[int, int, int, Sequence[Hit] | None]] = []
+    for at, (seeker, text) in enumerate(turns):
+        folded = fold_spelling(text, language)
+        if seeker:
+            for start, end in model.features.readings(folded):
+                marked, hits = mark(folded[start:end], language)
+                texts.append(marked)
+                found.append((at, start, end, hits))
+        elif folded and at and turns[at - 1][0]:
+            texts.append(folded[:ANSWER])
+            found.append((at, 0, len(folded[:ANSWER]), None))
+    return [Run(*one, scores) for one, scores in zip(found, model.read(texts), strict=True)]
+
+
+def mark(folded: str, language: Language) -> tuple[str, list[Hit]]:
+    """A run with a sign behind each cue, and signs for the classes of words in their order; and the cues."""
+    cues = crisis_cues(language)
+    hits, parts, at = cues.hits(folded), list[str](), 0
+    for hit in sorted(hits, key=lambda hit: hit.end):
+        parts += [folded[at : hit.end], cues.signs[hit.category, hit.weak]]
+        at = hit.end
+    classes = [sign for *_, sign in cues.classes.find(folded)]
+    joint = find_language(language).joint
+    kept = [sign for sign, before in zip(classes, ["", *classes], strict=False) if sign != before]
+    return f"{''.join(parts)}{folded[at:]}{joint}\n{joint}{joint.join(kept)}", hits
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DangerModel:
+    """The classifier of a language: `weights` are buckets times ROWS, the manifest has thresholds of each danger."""
+
+    features: Features
+    weights: NDArray[np.float32]
+    biases: NDArray[np.float64]
+    manifest: Mapping[str, Any]
+
+    def read(self, texts: Sequence[str]) -> NDArray[np.float64]:
+        """The scores of marked runs, runs times ROWS."""
+        if not texts:
+            return np.zeros((0, len(self.biases)))
+        keys = self.features.keys(texts)
+        owners, buckets = keys >> self.features.bits, keys & ((1 << self.features.bits) - 1)
+        sums = np.add.reduceat(self.weights[buckets], np.searchsorted(owners, np.arange(len(texts)))).astype(float)
+        norms = np.sqrt(np.bincount(owners, minlength=len(texts)) + SMOOTH)
+        return (sums / norms[:, None] + self.biases).round(6)
+
+
+@cache
+def load_dangers(language: Language) -> DangerModel:
+    """Read the classifier of a language, once a process. Raises DataError."""
+    manifest, features, rows = read_rows(DATA, language)
+    weights = (rows.T * np.array(manifest["scales"])).astype(np.float32)
+    return DangerModel(features, np.ascontiguousarray(weights), np.array(manifest["biases"]), manifest)
 
 
 @dataclass(frozen=True, slots=True)
 class CrisisCue:
     """A phrase, which is a sign of a kind of crisis."""
 
-    category: str  # a kind of crisis or one of OTHER_CODES
+    category: str  # one of SORTS, `attempt`, `means`, or one of OTHER_CODES
     pattern: re.Pattern[str]
     needles: Sequence[str] = ()  # the pattern is tried only where the text contains one of them; none: always
-    weak: bool = False  # whether the classifier must agree
+    weak: bool = False  # whether it says little by itself
 
 
 class Hit(NamedTuple):
@@ -142,12 +215,13 @@ class Hit(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class CrisisCues:
-    """The cues of a language."""
+    """The cues of a language, and its classes of words."""
 
-    cues: tuple[CrisisCue, ...]  # of one message
+    cues: tuple[CrisisCue, ...]
     harmless: re.Pattern[str]  # phrases that contain the words of a cue
     words: re.Pattern[str]  # tells words of the language in other texts
-    signs: Mapping[str, re.Pattern[str]]  # of `find_in_context`, of the seeker's messages and the companion's answers
+    classes: PhraseIndex[str]  # words with the sign of their class
+    signs: Mapping[tuple[str, bool], str]  # of a cue's category
 
     def hits(self, folded: str) -> list[Hit]:
         """Every cue in a folded text, in order, outside harmless phrases."""
@@ -166,5 +240,18 @@ def crisis_cues(language: Language) -> CrisisCues:
     """Read the cues of a language, once a process; no part of a pattern repeats without a bound."""
     raw: Any = language_data(f"curation/safety/{DATA}/cues", language)
     cues = tuple(CrisisCue(**{**row, "pattern": re.compile(row["pattern"])}) for row in raw["cues"])
-    signs = {name: re.compile(pattern) for name, pattern in raw["signs"].items()}
-    return CrisisCues(cues, re.compile(raw["harmless"]), re.compile(raw["words"]), signs)
+    # Signs are of the private use area, which no folded text of a dialogue needs.
+    kinds = dict.fromkeys(sorted((cue.category, cue.weak) for cue in cues))
+    signs = {kind: chr(0xE000 + number) for number, kind in enumerate(kinds)}
+    phrases = (
+        (phrase, chr(0xE100 + number))
+        for number, words in enumerate(raw["classes"].values())
+        for phrase in words.split("|" if "|" in words else None)
+    )
+    spaced = find_language(language).spaced
+    index = PhraseIndex(((phrase.strip(), sign) for phrase, sign in phrases), _is_word if spaced else None)
+    return CrisisCues(cues, re.compile(raw["harmless"]), re.compile(raw["words"]), index, signs)
+
+
+def _is_word(text: str, start: int, end: int) -> bool:
+    return not (text[start - 1 : start].isalnum() or text[end : end + 1].isalnum())

@@ -31,7 +31,7 @@ _Features = tuple[list[tuple[int, int]], NDArray[np.int64], NDArray[np.int64]]
 # Without scales: added to the number of features, so that the score of "yes i hope" is moderate.
 SMOOTH = 40
 _WORDS = {"splitmix": re.compile(r"[a-z0-9*]+|[^\sa-z0-9]"), "fibonacci": re.compile(r"[^\W_]+(?:'[^\W_]+)?")}
-_SENTENCE = re.compile(r"[^.!?;]+[.!?;]*")
+_SENTENCE, _CLAUSE = re.compile(r"[^.!?;]+[.!?;]*"), re.compile(r"[^.!?;,:]*[.!?;,:]*")
 _ENDS = "\n。！？!?；;.…"
 # 2^64 divided by the golden ratio, and the multipliers of splitmix64.
 _GOLDEN, _FIRST, _SECOND = 0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
@@ -59,9 +59,12 @@ class Features:
     gaps: bool  # whether pairs of units (words, or characters) with one or two between them count
     window: int  # characters of a reading at most
     sentences: bool  # whether readings are the start of a text and each sentence; else consecutive windows
+    clauses: bool = False  # whether readings are runs of whole clauses, of at most `window` characters
 
     def readings(self, folded: str) -> list[tuple[int, int]]:
         """The places of the readings of a folded text; none for an empty text. Linear in the text."""
+        if self.clauses:
+            return list(_runs_of_clauses(folded, self.window))
         if not self.sentences:
             return list(windows(folded, self.window)) if folded else []
         found = [(0, min(len(folded), self.window))] if folded else []
@@ -217,6 +220,21 @@ def windows(folded: str, limit: int) -> Iterator[tuple[int, int]]:
         yield start, start + cut
         start += cut
     yield start, len(folded)
+
+
+def _runs_of_clauses(folded: str, limit: int) -> Iterator[tuple[int, int]]:
+    """Runs of whole clauses of at most `limit` characters, one after another; of a longer clause pieces."""
+    start = end = 0
+    for clause in _CLAUSE.finditer(folded):
+        if clause.end() - start > limit and end > start:
+            yield start, end
+            start = end
+        end = clause.end()
+        while end - start > limit:
+            yield start, start + limit
+            start += limit
+    if end > start:
+        yield start, end
 
 
 def _mixed(hashes: NDArray[np.uint64]) -> NDArray[np.uint64]:

@@ -218,7 +218,8 @@ def apply_verdict(assessment: Assessment, verdict: Verdict, unread: Sequence[Evi
         doubted = verdict.safety == "unsafe" and not only_tagged and harm
         return decision("review" if doubted or assessment.action == "review" else "keep_tag", crisis | reasons, risk)
     if verdict.safety == "unsafe" and codes:
-        return decision("remove", codes | reasons)
+        in_doubt = any(one.category == POSSIBLE for one in assessment.evidence)
+        return decision("review" if in_doubt else "remove", codes | reasons)
     if only_tagged and reasons == tags:
         return decision("keep_tag", tags)
     open_families = {*HARD, *(one.category.partition(".")[0] for one in unread)}

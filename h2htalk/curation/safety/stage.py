@@ -59,27 +59,24 @@ def assess(dialogue: Dialogue, terms: frozenset[str] = frozenset(), explicit: Ex
             found.append(Evidence("classifier", "offensive", score))
         if offensive or any(one.category.startswith("offensive.") for one in listed):
             targets += [replace(one, turn=at) for one in lexicons.find_contempt(text, language, listed)]
-        if seeker:
-            signs = crisis.find_crisis(text, language)
-            if not any(one.category.startswith("crisis.") for one in signs):
-                found.append(crisis.find_possible_crisis(text, language, offensive))
-            found += signs
         evidence += [replace(one, turn=at) for one in found if one is not None]
     for at, turn in enumerate(turns if targets else ()):
         if turn.role == "user" and (report := lexicons.find_report(turn.content, language)):
             evidence.append(replace(report, turn=at))
     evidence += targets
-    evidence += [*crisis.find_in_context(turns, language), *companion.find_companion(turns, language)]
+    evidence += [*crisis.find_crisis(turns, language), *companion.find_companion(turns, language)]
     evidence += find_unusable_content(dialogue)
     return decide_safety(dialogue, evidence, thresholds, explicit)
 
 
-# A guard is any chat model that replies in the form of Qwen3Guard: a few lines.
+# A guard is any chat model that replies in the form of Qwen3Guard (two lines and more) or of Llama Guard (`safe`, or
+# `unsafe` and a line of codes).
 _LONGEST_REPLY = 2000  # characters
 _CODES = Path(__file__).with_name("guard_categories.toml")
 _WORDS: Mapping[str, Safety] = {"safe": "safe", "unsafe": "unsafe", "controversial": "controversial"}
 _SAFETY = re.compile(r"^\s*Safety:[ \t]*(\w+)[ \t]*$", re.MULTILINE)
 _CATEGORIES = re.compile(r"^\s*Categories:[ \t]*(.*)$", re.MULTILINE)
+_LLAMA = re.compile(r"\s*(safe|unsafe)[ \t]*(?:\n\s*(S\d{1,2}(?:[ \t]*,[ \t]*S\d{1,2}){0,13}))?\s*")
 # The last messages of a dialogue that a guard reads, and characters of each: the contexts of guards are short.
 MESSAGES, LONGEST = 40, 4000
 
@@ -95,8 +92,11 @@ def guard_request(dialogue: Dialogue) -> Request:
 
 
 def read_verdict(reply: Reply) -> Verdict:
-    """Read `Safety: WORD` and `Categories: NAMES` (Qwen3Guard's form); a reply in another form is undecided."""
+    """Read `Safety: WORD` and `Categories: NAMES` (Qwen3Guard's form), or `unsafe` and `S1,S11` (Llama Guard's); a
+    reply in another form is undecided."""
     words, listed = _SAFETY.findall(reply.text), _CATEGORIES.findall(reply.text)
+    if llama := _LLAMA.fullmatch(reply.text[:_LONGEST_REPLY]):
+        words, listed = [llama[1]], [llama[2] or ""]
     if reply.finish_reason != "stop" or len(reply.text) > _LONGEST_REPLY or len(words) != 1 or len(listed) != 1:
         return Verdict("undecided")
     codes, safety = read_data(_CODES)["categories"], _WORDS.get(words[0].lower(), "undecided")
@@ -109,11 +109,11 @@ def read_verdict(reply: Reply) -> Verdict:
 def make_stage(spec: CurateSpec, workspace: Workspace, key: bytes) -> StageRun:
     """The stage as a specification sets it; `key` is not used. Raises ConfigError."""
     settings = spec.section(SafetySettings)
-    folders = (lexicons.OFFENSIVE, lexicons.MASKED, crisis.DATA, *crisis.KIND_FOLDERS, lexicons.POLITICAL_DATA)
+    folders = (lexicons.OFFENSIVE, lexicons.MASKED, lexicons.POLITICAL_DATA)
     models = {}
     for language in LANGUAGES:
         manifests = [load_classifier(folder, language).manifest for folder in folders]
-        manifests.append(companion.load_companion(language).manifest)
+        manifests += [crisis.load_dangers(language).manifest, companion.load_companion(language).manifest]
         models[language] = [manifest["texts_sha256"][:12] for manifest in manifests]
     values = {
         "guard": model_identity(settings.guard),
@@ -164,14 +164,17 @@ class _Rule:
 
 
 def _is_undecided(assessment: Assessment) -> bool:
-    """Whether the guard decides: on dialogues for review, on those removed for politics alone, and on faint harm."""
-    faint = not assessment.remove and any(one.layer == companion.LAYER for one in assessment.evidence)
+    """Whether the guard decides: on review, on removal for politics alone, on faint signs of harm or of a crisis."""
+    doubts = (companion.LAYER, "doubt")
+    faint = not assessment.remove and any(one.layer in doubts for one in assessment.evidence)
     return faint or assessment.action == "review" or assessment.reasons == (lexicons.POLITICAL,)
 
 
 def outcome(dialogue: Dialogue, assessment: Assessment, verdict: Verdict | None = None) -> Outcome:
     """A kept dialogue with `metadata.safety`, or a rejection by its first reason, without text where that is `hard`."""
     details: dict[str, Any] = {}
+    unread: list[Evidence] = []
+    cleared = verdict is not None and verdict.safety == "safe"
     if verdict is not None:
         texts = [turn.content for turn in dialogue.messages]
         first = len(texts) - len(guard_request(dialogue).messages)
@@ -191,9 +194,11 @@ def outcome(dialogue: Dialogue, assessment: Assessment, verdict: Verdict | None 
             return Rejected(dialogue.id, assessment.hard, {"reasons": list(reasons)})
         return Rejected(dialogue.id, reasons[0], details, dialogue.to_dict())
     noted: dict[str, Any] = {"action": assessment.action, "tags": list(reasons), "risk": assessment.risk}
-    possible = any(one.category == crisis.POSSIBLE for one in assessment.evidence)
-    if possible:
-        noted["possible_crisis"] = True
+    possible, hint = (
+        any(one.category == code for one in (assessment.evidence if not cleared else unread))
+        for code in (crisis.POSSIBLE, crisis.HINT)
+    )
+    noted |= {"possible_crisis": True} if possible else {"crisis_hint": True} if hint else {}
     kept = replace(dialogue, metadata={**dialogue.metadata, "safety": noted})
     tags = ["review"] if assessment.action == "review" else []
     if any(code.startswith(crisis.TAGS) for code in reasons):

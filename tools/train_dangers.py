@@ -1,0 +1,396 @@
+"""Train the classifier of crises, means, minors, grooming and threats that the package ships, and set its thresholds.
+
+    H2HTALK_DATA=... python tools/train_dangers.py [--language en] [--check]
+
+It learns from sentences of real posts and chat, marked by readers (tools/crisis/real_*.jsonl: marks alone, the texts lie
+in H2HTALK_DATA), from dialogues and lines that several authors wrote, and from ordinary chat as what is none of it: the
+even halves of Topical-Chat, KdConv and SMILE, never ESConv. Of a marked sentence the run of clauses that says most is
+learned (two rounds). Thresholds come from models that saw nothing of the same dialogue or author. scikit-learn is used
+here alone.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import hashlib
+import json
+import os
+import re
+import sys
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from crisis.left_out import FEATURES, matrix
+from crisis.texts import CRISIS, by_writer, talk_of_others
+from numpy.typing import NDArray
+from safety.shipping import write_manifest
+from sample_readings import in_half
+from sklearn.linear_model import LogisticRegression
+
+from h2htalk.curation.safety import crisis
+from h2htalk.curation.safety.crisis import ANSWER, DANGERS, ROWS, SORTS, UNHEARD, crisis_cues, mark
+from h2htalk.curation.safety.text_folding import fold_spelling
+from h2htalk.data.languages import LANGUAGES, Language
+
+HOME = Path(crisis.__file__).parent / crisis.DATA
+WINDOW = {"en": 120, "zh": 24}
+C, FOLDS, KEPT = 20.0, 5, 0.25
+# Marks of `label_sentences.md` -> sort of crisis.
+SORT_OF = {"wish": "ideation", "plan": "plan", "harm": "self_harm", "past": "past", "other": "third_party"}
+OF_CRISIS = {*SORT_OF, "means", "crisis"}
+# What is no counterexample of a kind, as some of it is of the kind.
+UNSURE = {
+    "crisis": {"minor", "grooming"},
+    "means": OF_CRISIS,
+    "minor": {*OF_CRISIS, "grooming", "threat"},
+    "grooming": {"minor"},
+    "threat": set[str](),
+}
+# What a text counts: lines invented for one kind say less of real talk than real talk.
+WEIGHTS = {"real": 2.0, "talks": 1.5, "plain": 0.7, "own": 0.3, "ordinary": 1.0, "others": 0.3}
+# The most dialogues over a threshold: ordinary ones, support without a mark of the kind, and look-alikes by authors that
+# the model did not see.
+MOST = {
+    "crisis": {"ordinary": 0.001, "support": 0.008, "look_alike": 0.03},
+    "means": {"ordinary": 0.001, "support": 0.001, "look_alike": 0.02},
+    "minor": {"ordinary": 0.001, "support": 0.01, "look_alike": 0.02},
+    "grooming": {"ordinary": 0.001, "support": 0.001, "look_alike": 0.01},
+    "threat": {"ordinary": 0.001, "support": 0.002, "look_alike": 0.01},
+}
+POSSIBLE = {"ordinary": 0.01, "support": 0.03}
+_SENTENCE_END = re.compile(r"(?<=[.!?。！？\n])\s*")
+
+
+@dataclass(frozen=True)
+class Said:
+    """A turn of a seeker's: its text, marks with their weights, what it counts, and the answer."""
+
+    text: str
+    marks: Mapping[str, float]
+    source: str
+    answer: str | None = None
+
+
+@dataclass(frozen=True)
+class Talk:
+    """Turns that belong together: of one dialogue, or one line."""
+
+    group: str  # texts of one group are in one fold
+    source: str  # a key of WEIGHTS, or what measures: `smile`, `topical`
+    said: Sequence[Said]
+    kind: str = ""  # of a dialogue by an author
+
+
+def sentences(text: str) -> list[str]:
+    """The sentences of a text, as readers saw them."""
+    return [part.strip() for part in _SENTENCE_END.split(text) if part.strip(" .。！？!?\n")]
+
+
+def real_texts(language: Language, data: Path) -> Iterator[tuple[str, str]]:
+    """Real messages with their ids: posts of people at risk (DiaSafety), CounselChat, SMILE."""
+    if language == "en":
+        for number, row in enumerate(json.loads((data / "safety/diasafety_train.json").read_text(encoding="utf-8"))):
+            yield f"dia:{number}", row["context"]
+        with (data / "raw/counselchat_en.csv").open(encoding="utf-8", newline="") as file:
+            for row in csv.DictReader(file):
+                yield f"cc:{row['questionID']}", f"{row['questionTitle']}\n{row['questionText']}"
+    for name in ("smilechat_zh_2", "smilechat_zh") if language == "zh" else ():
+        for dialogue in read_rows(data / f"raw/{name}.jsonl"):
+            for at, message in enumerate(dialogue["messages"]):
+                yield f"{dialogue['id']}:{at}", message["content"]
+
+
+def read_rows(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def marks_of(written: str) -> dict[str, float]:
+    """`wish,minor?` -> {"wish": 1, "minor": .4}."""
+    return {part.strip("?"): 0.4 if part.endswith("?") else 1.0 for part in written.split(",") if part}
+
+
+def marked_talks(language: Language, data: Path) -> Iterator[Talk]:
+    """What readers marked in real posts and messages, sentence by sentence; what authors of plain words marked."""
+    texts = dict(real_texts(language, data))
+    for row in read_rows(CRISIS / f"real_{language}.jsonl"):
+        group = row["id"].rpartition(":")[0] if language == "zh" else row["id"]
+        for number, sentence in enumerate(sentences(texts[row["id"]])):
+            yield Talk(group, "real", [Said(sentence, marks_of(row["marks"].get(str(number), "")), "real")])
+    for path in sorted(CRISIS.glob(f"plain_{language}_*.jsonl")):
+        for row in read_rows(path):
+            for number, sentence in enumerate(row["sentences"]):
+                marks = marks_of(row["marks"].get(str(number), ""))
+                yield Talk(path.stem, "plain", [Said(sentence, marks, "plain")])
+
+
+def written_talks(language: Language) -> Iterator[Talk]:
+    """Dialogues of the authors, and their lines of kinds, of crises, of look-alikes and of ordinary days."""
+    for path in sorted(CRISIS.glob(f"talks_{language}_*.jsonl")):
+        for row in read_rows(path):
+            said = []
+            for at, turn in enumerate(row["messages"]):
+                if turn["role"] == "user":
+                    marks = {row["kind"]: 1.0} if at in row["at"] else {}
+                    source = (
+                        "talks" if marks or row["kind"] == "look_alike" else ""
+                    )  # of a danger the other turns teach nothing
+                    after = row["messages"][at + 1]["content"] if at + 1 < len(row["messages"]) else None
+                    said.append(Said(turn["content"], marks, source, after))
+            yield Talk(path.stem, "talks", said, row["kind"])
+    for kind in ("crisis", *(k for k in DANGERS if k != "crisis"), "near", "harmless"):
+        for writer, texts in by_writer(CRISIS, language, kind).items():
+            for text in texts:
+                marks = {} if kind in ("near", "harmless") else {kind: 1.0}
+                yield Talk(f"own {kind} {writer}", "own", [Said(text, marks, "own")])
+
+
+def ordinary_talks(language: Language, data: Path) -> Iterator[Talk]:
+    """Ordinary dialogues of the even halves; of SMILE messages that readers marked stand elsewhere."""
+    files = {"en": ["topical_chat_valid_en"], "zh": ["kdconv_dev_zh", "smilechat_zh_2", "smilechat_zh"]}[language]
+    read = {row["id"] for row in read_rows(CRISIS / f"real_{language}.jsonl")}
+    for name in files:
+        for dialogue in filter(lambda one: in_half(one["id"], "even"), read_rows(data / f"raw/{name}.jsonl")):
+            said, messages = [], dialogue["messages"]
+            for at, message in enumerate(messages):
+                if message["role"] in ("client", "agent_1", "speaker_1"):
+                    source = "" if f"{dialogue['id']}:{at}" in read else "ordinary"
+                    after = messages[at + 1]["content"] if at + 1 < len(messages) else None
+                    said.append(Said(message["content"], {}, source, after))
+                elif message["role"] != "counselor":
+                    said.append(Said(message["content"], {}, "ordinary"))
+            yield Talk(dialogue["id"], name.partition("_")[0], said)
+
+
+@dataclass(eq=False)
+class Corpus:
+    """All turns as runs, and all answers, with their features."""
+
+    language: Language
+    talks: Sequence[Talk]
+    turns: list[Said] = field(default_factory=list)
+    fold: list[int] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        """Read every turn once."""
+        runs: list[str] = []
+        owners: list[int] = []
+        answers: list[str] = []
+        answered: list[int] = []
+        features = features_for(self.language)
+        self.place: list[list[int]] = []
+        for talk in self.talks:
+            number = zlib.crc32(talk.group.encode()) % FOLDS
+            if talk.source == "talks":
+                number = (ord(talk.group[-1]) - ord("a")) % FOLDS
+            self.place.append([])
+            for one in talk.said:
+                self.place[-1].append(len(self.turns))
+                folded = fold_spelling(one.text, self.language)
+                for start, end in features.readings(folded):
+                    runs.append(mark(folded[start:end], self.language)[0])
+                    owners.append(len(self.turns))
+                if one.answer:
+                    answers.append(fold_spelling(one.answer, self.language)[:ANSWER])
+                    answered.append(len(self.turns))
+                self.turns.append(one)
+                self.fold.append(number)
+        self.owners, self.answered = np.array(owners), np.array(answered)
+        self.runs, self.answers = matrix(runs, self.language), matrix(answers, self.language)
+        self.folds = np.array(self.fold)
+        self.written = runs
+        self.chosen: dict[str, NDArray[np.bool_]] = {}
+        self.digest = hashlib.sha256("\n".join(sorted(runs)).encode("utf-8", "surrogatepass")).hexdigest()
+
+    def weights(self, kind: str) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
+        """Whether each turn is of a kind, and what it counts (0: it is not learned from)."""
+        strengths = np.array([of_kind(turn.marks, kind) for turn in self.turns])
+        wanted = strengths > 0
+        counts = np.array([WEIGHTS.get(turn.source, 0.0) for turn in self.turns])
+        own = np.array([turn.source == "own" for turn in self.turns])
+        counts = np.where(own & wanted & (kind != "crisis"), 1.0, counts)  # of the other kinds hardly any is real
+        mention = np.array([1.5 if "mention" in t.marks else 0.5 if t.source == "real" else 1.0 for t in self.turns])
+        unsure = np.array([not UNSURE[kind].isdisjoint(t.marks) and t.source != "real" for t in self.turns])
+        return wanted, np.where(wanted, strengths, mention * ~unsure) * counts
+
+    def learn(self, kind: str, left_out: int = -1) -> LogisticRegression:
+        """The model of the seeker's words of a kind, without a fold."""
+        wanted, counts = self.weights(kind)
+        if kind not in self.chosen:  # which runs of a turn of the kind speak of it: a cue says so first, then a model
+            self.chosen[kind] = self.said_first(wanted)
+            scores = self.fit(kind, wanted, counts).decision_function(self.runs)
+            self.chosen[kind] = ~wanted[self.owners] | (scores >= self.most(scores)[self.owners])
+        return self.fit(kind, wanted, np.where(self.folds == left_out, 0.0, counts))
+
+    def fit(self, kind: str, wanted: NDArray[np.bool_], counts: NDArray[np.float64]) -> LogisticRegression:
+        used = self.chosen[kind] & (counts[self.owners] > 0)
+        model = LogisticRegression(C=C, solver="liblinear", random_state=0)
+        return model.fit(self.runs[used], wanted[self.owners[used]], sample_weight=counts[self.owners[used]])
+
+    def said_first(self, wanted: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Before anything is learned: of a turn of the kind the runs with a cue or a word for death, else all."""
+        signs = {*crisis_cues(self.language).signs.values(), *_grave(self.language)}
+        cued = np.array([not signs.isdisjoint(text) for text in self.written])
+        has = np.zeros(len(self.turns), bool)
+        np.logical_or.at(has, self.owners, cued)
+        return ~wanted[self.owners] | cued | ~has[self.owners]
+
+    def most(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Of each turn the highest score of a run."""
+        best = np.full(len(self.turns), UNHEARD)
+        np.maximum.at(best, self.owners, scores)
+        return best
+
+    def learn_answers(self, kind: str, left_out: int = -1) -> LogisticRegression:
+        """The model of what a companion answers to a kind."""
+        turns = [self.turns[at] for at in self.answered]
+        wanted = np.array([of_kind(turn.marks, kind) > 0 for turn in turns])
+        counts = np.array([1.0 if turn.source in ("talks", "ordinary") else 0.0 for turn in turns])
+        counts *= np.where(wanted, 3.0, 1.0) * (self.folds[self.answered] != left_out)
+        model = LogisticRegression(C=C / 2, solver="liblinear", random_state=0)
+        return model.fit(self.answers[counts > 0], wanted[counts > 0], sample_weight=counts[counts > 0])
+
+
+def of_kind(marks: Mapping[str, float], kind: str) -> float:
+    """How sure a turn is of a kind; 0: it is not."""
+    return max(
+        (share for name, share in marks.items() if name == kind or (kind == "crisis" and name in OF_CRISIS)),
+        default=0.0,
+    )
+
+
+def _grave(language: Language) -> set[str]:
+    return {sign for *_, sign in crisis_cues(language).classes.find({"en": "suicide", "zh": "自杀"}[language])}
+
+
+def features_for(language: Language) -> Any:
+    return FEATURES[language].__class__(
+        **{**asdict(FEATURES[language]), "window": WINDOW[language], "clauses": True, "sentences": False}
+    )
+
+
+def left_out_scores(corpus: Corpus, kind: str) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    """Of each run its score, of each turn that of its answer, by models without its fold; and of each turn the highest."""
+    runs, heard = np.zeros(len(corpus.owners)), np.full(len(corpus.turns), UNHEARD)
+    for fold in range(FOLDS):
+        inside = corpus.folds[corpus.owners] == fold
+        runs[inside] = corpus.learn(kind, fold).decision_function(corpus.runs[inside])
+        answers = corpus.folds[corpus.answered] == fold
+        heard[corpus.answered[answers]] = corpus.learn_answers(kind, fold).decision_function(corpus.answers[answers])
+    return runs, np.maximum(heard, UNHEARD), corpus.most(runs)
+
+
+def weigh(corpus: Corpus, kind: str) -> dict[str, Any]:
+    """The coefficients of a kind (`crisis.features_of`), its thresholds, and what they find."""
+    runs, heard, most = left_out_scores(corpus, kind)
+    starts = np.searchsorted(corpus.owners, np.arange(len(corpus.turns)))
+    x = np.zeros((len(corpus.turns), 3))
+    for turns in corpus.place:
+        first, last = starts[turns[0]], starts[turns[-1] + 1] if turns[-1] + 1 < len(starts) else len(runs)
+        whole = float(np.logaddexp.reduce(np.append(runs[first:last], UNHEARD)))
+        for at in turns:
+            x[at] = most[at], heard[at], whole
+    wanted, counts = corpus.weights(kind)
+    model = LogisticRegression(C=1.0)
+    learned = counts > 0
+    model.fit(x[learned], wanted[learned], sample_weight=counts[learned])
+    weights = [*np.maximum(model.coef_[0], 0.0).round(4).tolist(), round(float(model.intercept_[0]), 4)]
+    totals = x @ np.array(weights[:3]) + weights[3]
+    best = np.array([totals[turns].max() for turns in corpus.place])
+    marked = {t.group for t in corpus.talks if t.source == "real" and any(of_kind(one.marks, kind) for one in t.said)}
+    of = {
+        name: best[[number for number, talk in enumerate(corpus.talks) if select(talk)]]
+        for name, select in (
+            ("ordinary", lambda t: t.source in ("topical", "kdconv")),
+            ("support", lambda t: t.source == "smilechat" and t.group not in marked),
+            ("look_alike", lambda t: t.kind == "look_alike"),
+            (kind, lambda t: t.kind == kind),
+            ("real", lambda t: t.source == "real" and of_kind(t.said[0].marks, kind) == 1.0),
+        )
+    }
+    least = {name: above(of[name], share) for name, share in MOST[kind].items()}
+    found: dict[str, Any] = {"combine": weights, "high": round(max(least.values()), 4)}
+    if kind == "crisis":
+        found["possible"] = round(max(above(of[name], share) for name, share in POSSIBLE.items()), 4)
+    print(kind, least)
+    return found | {"another_authors": {name: share(scores >= found["high"]) for name, scores in of.items()}}
+
+
+def above(scores: NDArray[np.float64], most: float) -> float:
+    """The least score that at most this share of them exceeds."""
+    return float(np.quantile(scores, 1 - most, method="higher")) + 1e-4 if len(scores) else -99.0
+
+
+def share(marks: NDArray[np.bool_]) -> str:
+    return f"{int(marks.sum())} of {len(marks)}"
+
+
+def learn_sorts(corpus: Corpus) -> list[LogisticRegression]:
+    """What sort of crisis a turn tells of, from marked turns alone."""
+    names = [{SORT_OF[m] for m in turn.marks if m in SORT_OF} for turn in corpus.turns]
+    wanted, _ = corpus.weights("crisis")
+    known = np.array([bool(one) for one in names])
+    best = corpus.learn("crisis").decision_function(corpus.runs)
+    chosen = (wanted & known)[corpus.owners] & (best >= corpus.most(best)[corpus.owners])
+    models = []
+    for sort in SORTS:
+        of_sort = np.array([sort in one for one in names])[corpus.owners[chosen]]
+        models.append(LogisticRegression(C=C, solver="liblinear", random_state=0).fit(corpus.runs[chosen], of_sort))
+    return models
+
+
+def train(language: Language, data: Path) -> tuple[dict[str, Any], NDArray[np.int8]]:
+    """The manifest and the weights (rows times buckets) of a language."""
+    talks = [*marked_talks(language, data), *written_talks(language), *ordinary_talks(language, data)]
+    talks += [Talk(text, "others", [Said(text, {}, "others")]) for text in talk_of_others(language, data)]
+    corpus = Corpus(language, talks)
+    dangers = {}
+    for kind in DANGERS:
+        dangers[kind] = weigh(corpus, kind)
+        print(language, kind, json.dumps(dangers[kind]), flush=True)
+    models = [corpus.learn(kind) for kind in DANGERS] + learn_sorts(corpus) + [corpus.learn_answers(k) for k in DANGERS]
+    rows, scales = [], []
+    for model in models:
+        weights = model.coef_[0].copy()
+        sizes = np.abs(weights)
+        weights[sizes < np.quantile(sizes[sizes > 0], 1 - KEPT)] = 0.0
+        scale = float(np.quantile(sizes[sizes > 0], 0.9999)) / 127
+        rows.append(np.clip(np.round(weights / scale), -127, 127).astype(np.int8))
+        scales.append(scale)
+    manifest = {
+        "language": language,
+        "features": asdict(features_for(language)),
+        "rows": list(ROWS),
+        "scales": scales,
+        "biases": [float(model.intercept_[0]) for model in models],
+        "dangers": dangers,
+        "learned_from": {source: sum(t.source == source for t in corpus.turns) for source in WEIGHTS},
+        "texts_sha256": corpus.digest,
+    }
+    return manifest, np.array(rows)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--language", choices=LANGUAGES, help="only this one; both where none is named")
+    parser.add_argument("--check", action="store_true", help="train, compare with what is shipped; write nothing")
+    options = parser.parse_args()
+    differs = False
+    for language in [options.language] if options.language else LANGUAGES:
+        manifest, weights = train(language, Path(os.environ["H2HTALK_DATA"]))
+        path = HOME / f"{language}.weights"
+        if not options.check:
+            path.write_bytes(zlib.compress(weights.tobytes(), 9))
+            write_manifest(HOME, language, manifest)
+        elif zlib.decompress(path.read_bytes()) != weights.tobytes():
+            print(f"{language}: not what {HOME.name} holds")
+            differs = True
+    return int(differs)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
