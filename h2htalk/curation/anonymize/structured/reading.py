@@ -305,7 +305,8 @@ def _without_fillers(match: re.Match[str]) -> list[Edit]:
     """138哈2736哈4512, lin❤88: fillers between letters go, between digits they are spaces."""
     odd, whole = match["odd"], match.group()
     lettered = _RE["letter"].search(whole) is not None
-    if _RE["units"].search(odd) and not (lettered and odd == "/" and whole.count("/") > 1):
+    path = match.string[: match.start()].endswith(".")
+    if path or (_RE["units"].search(odd) and not (lettered and odd == "/" and whole.count("/") > 1)):
         return []
     weak = not lettered or odd.strip() in {*",;!?、)-'\""} or "\u4e00" <= odd[0] <= "\u9fff" or odd[0] in HAN
     return [] if weak and whole.count(odd) == 1 else _each(match, odd, "" if lettered else " ")

@@ -29,32 +29,43 @@ _MARKS = ".,;:!?'\"*|~(["
 
 
 def emails(reading: Reading) -> Iterator[Hit]:
-    """E-mail addresses, to the last ending of a domain in their host; behind an `@` an unknown one is one too."""
+    """E-mail addresses but those of help, to the last ending of a domain in their host; behind an `@` an unknown one is
+    one too."""
     for match in _WEB["address"].finditer(reading.text):
         labels = list(_WEB["label"].finditer(reading.text, *match.span("mail_host")))
         known = [label.end() for label in labels[1:] if is_ending(label.group())]
         last = labels[-1].group()
-        if known or (last.isalpha() and 2 <= len(last) <= 12):
+        if (known or (last.isalpha() and 2 <= len(last) <= 12)) and not _is_listed(match["mail_host"], "help"):
             yield match.start(), known[-1] if known else match.end(), 0.99
 
 
 def urls(reading: Reading) -> Iterator[Hit]:
-    """Addresses with a scheme, but those of organisations that help."""
-    return ((m.start(), _end(m), 0.98) for m in _WEB["scheme"].finditer(reading.text) if not _is_of_help(m.group()))
+    """Addresses with a scheme that are somebody's."""
+    return (hit for m in _WEB["scheme"].finditer(reading.text) for hit in _if_personal(reading, m, m["rest"], 0.98))
 
 
 def domains(reading: Reading) -> Iterator[Hit]:
-    """Addresses without a scheme, but those of organisations that help, typing slips ("ok.thanks") and files."""
+    """Addresses without a scheme that are somebody's; no typing slips ("ok.thanks") and no files."""
     for match in _WEB["host"].finditer(reading.text):
         labels = reading.text[match.start() : match.start("rest")].split(".")
-        last, sure = labels[-1], len(match["rest"]) > 1 or labels[0] == "www"
-        if not is_ending(last) or _is_of_help(match.group()):
-            continue
-        if not sure and (last in internet_words("weak") or len(last) > 3 or last in internet_words("words_as_endings")):
-            told = len(labels) > 2 or reading.near(*match.span()).distance("url") is not None
-            if len(labels[-2]) <= 3 or not (told or any(map(str.isdigit, labels[-2]))):
-                continue
-        yield match.start(), _end(match), 0.95 if sure else 0.8
+        sure = len(match["rest"]) > 1 or labels[0] == "www"
+        slip = len(labels) == 2 and (len(labels[0]) <= 3 or is_word(labels[0]))
+        if is_ending(labels[-1]) and (sure or not slip):
+            yield from _if_personal(reading, match, match.group(), 0.95 if sure else 0.8)
+
+
+def _if_personal(reading: Reading, match: re.Match[str], address: str, score: float) -> Iterator[Hit]:
+    """An address that names somebody: the path of an account, a document or a group, the host of somebody's pages, or
+    any of which is said that it is somebody's. Others are content: nothing in them is anything else."""
+    start, end = match.start(), _end(match)
+    host, path = re.split("(?=[/?#:])|$", address, maxsplit=1)
+    own = _is_listed(host.partition(".")[2], "pages") and not host.startswith(("www.", "help.", "support.", "about."))
+    account = _is_listed(host, "accounts") and _WEB["account"].match(path)
+    told = _WEB["own_before"].search(reading.text, max(0, start - 60), start) or _WEB["own_behind"].match(reading.text, end)
+    if not _is_listed(host, "help") and (own or account or told or _WEB["account_anywhere"].search(path)):
+        yield start, end, score
+    elif path or "://" in match.group():
+        reading.take(start, end)
 
 
 def _end(match: re.Match[str]) -> int:
@@ -71,10 +82,10 @@ def is_ending(label: str) -> bool:
     return label in internet_words("strong") or label in internet_words("weak")
 
 
-def _is_of_help(url: str) -> bool:
-    """Whether a web address is that of a help line or an organisation that helps."""
-    labels = re.split("[/?#]", url.partition("://")[2] or url)[0].split(".")
-    return any(".".join(labels[at:]) in internet_words("help") for at in range(len(labels)))
+def _is_listed(host: str, sites: str) -> bool:
+    """Whether a host belongs to a site of a list of `words/internet.toml`."""
+    labels = host.split(".")
+    return any(".".join(labels[at:]) in internet_words(sites) for at in range(len(labels)))
 
 
 def ip6(reading: Reading) -> Iterator[Hit]:
