@@ -20,7 +20,7 @@ from stdnum.gb import nhs
 
 from h2htalk.curation.anonymize.spans import HAN, Span
 from h2htalk.curation.anonymize.structured.reading import Near, Reading, Rule, patterns, read_table
-from h2htalk.text.help_lines import read_help_lines
+from h2htalk.text.help_lines import number_digits, read_help_lines
 
 _RE, _DIGITS = map(patterns, ("identity_numbers", "digit_spans"))
 _FAR = 70  # further off, a cue only says what a message is about
@@ -273,18 +273,33 @@ _PHONE = patterns("phones")
 _CUES = ("phone", "landline")
 _SHAPES_EN = {(3, 3, 4), (1, 3, 3, 4), (3, 7), (1, 3, 7), (6, 4), (3, 4, 3)}
 _ANYWHERE = 1000
-_HOTLINES = frozenset(read_table("phones")["hotlines"]) | read_help_lines().owners.keys()
+_CODES = {region: str(code) for code, all_of in phonenumbers.COUNTRY_CODE_TO_REGION_CODE.items() for region in all_of}
 
 
-def is_public(window: Window, language: str) -> bool:
+def _dialled(digits: str, country: str) -> Iterator[str]:
+    """How a public line is dialled: in its country, and from abroad with the country's calling code."""
+    code = _CODES[country]
+    local = digits.removeprefix("1" if code == "1" and len(digits) == 11 else "0")
+    yield from (digits, local) if code == "1" else (digits,)
+    yield from (f"{prefix}{code}{own}" for prefix in ("", "00", "011", "0011") for own in (digits, local))
+
+
+_DIRECTORY = read_help_lines()
+_LISTED = [(one.country, number_digits(one.number)) for one in _DIRECTORY.services]
+_LISTED += [(country, digits) for country, lines in read_table("phones")["hotlines"].items() for digits in lines]
+_HOTLINES = frozenset(form for country, digits in _LISTED for form in _dialled(digits, country)) | _DIRECTORY.owners.keys()
+
+
+def is_public(window: Window, reading: Reading) -> bool:
     """Whether a number is a public line for help or service, or one that costs nothing: content, no personal data."""
-    near = window.near
+    near, language = window.near, reading.language
     claimed = near.nearest in ("qq", "wechat", "account") and near.kinds[0][1] <= 3 and len(window.digits) <= 5
     service = language == "zh" and _PHONE["service"].fullmatch(window.digits) is not None
-    abroad = {z + window.digits[k:] for k in (1, 2, 3) for z in ("", "0") if window.whole and window.lead[-1:] == "+"}
-    if (service or _HOTLINES & {window.digits, *abroad}) and not claimed:
+    if (service or window.digits in _HOTLINES) and not claimed:
         return window.whole or len(window.digits) >= 8
-    return window.whole and _PHONE[f"toll_free_{language}"].fullmatch(window.digits) is not None
+    before = reading.text[max(0, window.start - 60) : window.start]
+    named = len(window.digits) <= 15 and _PHONE["of_help"].search(before)
+    return window.whole and bool(named or _PHONE[f"toll_free_{language}"].fullmatch(window.digits))
 
 
 def _may_be_phone(window: Window, reading: Reading) -> bool:
@@ -454,7 +469,7 @@ def find_numbers(reading: Reading) -> Iterator[Span]:
                 gates |= {"bare", "phone"} if _may_be_phone(window, reading) else {"bare"}
             rules = [rule for rule in NUMBERS if rule.gate in gates and reading.language in rule.languages]
             name, kind, score = "public line", "", 1.0  # taken, and then left in
-            if not is_public(window, reading.language):
+            if not is_public(window, reading):
                 said = ((rule.name, rule.type, rule.find(window, reading)) for rule in rules)
                 name, kind, score = max(said, key=lambda one: one[2])
             if score >= 0.5:

@@ -25,6 +25,7 @@ from h2htalk.curation.anonymize.structured.reading import patterns
 from h2htalk.data.languages import find_language
 from h2htalk.data.scenario import bundled_personas
 from h2htalk.text.chinese_characters import DOUBLE_SURNAMES, SURNAMES, looks_foreign
+from h2htalk.text.help_lines import read_help_lines
 from h2htalk.text.language_data import pattern_table, read_data, read_lines
 from h2htalk.text.phrases import PhraseIndex
 
@@ -60,9 +61,10 @@ def companion_names(names: Iterable[str]) -> list[str]:
 
 @cache
 def _figures(language: str) -> PhraseIndex[str]:
-    record = find_language(language)
-    lines = read_lines(Path(__file__).parents[1] / "public_figures" / f"figures_{language}.txt")
+    record, folder = find_language(language), Path(__file__).parents[1] / "public_figures"
+    lines, bodies = (read_lines(folder / f"{name}.txt") for name in (f"figures_{language}", "support_bodies"))
     own = [name for line in lines for name in line.split("|" if record.spaced else None)]
+    own += [*"|".join(bodies).split("|"), *(re.split(r" ?[(/]", one.name)[0] for one in read_help_lines().services)]
     return _index([*own, *import_module(record.name_recognizer).known_figures()])
 
 
