@@ -30,9 +30,10 @@ from presidio_anonymizer.entities import RecognizerResult as FoundSpan
 
 from h2htalk.curation.anonymize.engine.user_recognizers import MODELS, UserRegistry, load_recognizers
 from h2htalk.curation.anonymize.spans import RECOGNIZERS, NormalizedText, Span, normalize_text, plain, resolve_overlaps
-from h2htalk.curation.anonymize.structured.rules import find_structured
+from h2htalk.curation.anonymize.structured.rules import find_structured, is_public_talk
 from h2htalk.curation.anonymize.surrogates.dialogue_surrogates import Surrogates
 from h2htalk.curation.anonymize.values.dialogue_values import (
+    FIGURE,
     TITLE,
     DialogueData,
     KnownValues,
@@ -109,7 +110,7 @@ class DialogueText(NlpArtifacts):
     @cached_property
     def parts(self) -> list[MessagePart]:
         """Each message; a very long one in parts."""
-        parts = []
+        parts, public_talk = list[MessagePart](), is_public_talk(self.text.lower(), 3)
         for offset, text in zip(self.offsets, self.texts, strict=True):
             size = len(text)
             for start in range(0, size - 2 * MARGIN, WINDOW - 2 * MARGIN) if size > WINDOW else (0,):
@@ -117,7 +118,8 @@ class DialogueText(NlpArtifacts):
                 normalized = normalize_text(text[start:end])
                 plain_text = plain(normalized.visible)
                 allowed = tuple(find_allowed(plain_text, self.language, self.allow))
-                spans = find_structured(normalized, self.language, self.countries)
+                public = public_talk or any(stays.type == FIGURE for stays in allowed)
+                spans = find_structured(normalized, self.language, self.countries, public=public)
                 if find_language(self.language).script == "Chinese" and not _HAN.search(plain_text):
                     spans = resolve_overlaps([*spans, *find_structured(normalized, "en")])
                 stays = [a for a in allowed if a.type != TITLE]

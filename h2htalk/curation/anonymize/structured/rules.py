@@ -13,7 +13,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import cache
-from itertools import pairwise
+from itertools import islice, pairwise
 
 from stdnum import iban
 
@@ -269,7 +269,9 @@ def _is_marked(value: str) -> bool:
     return any(char.isdigit() or char == "_" for char in value)
 
 
-_GATES, _ID, _PLATE, _BIRTH = map(patterns, ("structured", "alphanumeric_ids", "licence_plates", "birth_dates"))
+_GATES, _ID, _PLATE, _BIRTH, _TALK = map(
+    patterns, ("structured", "alphanumeric_ids", "licence_plates", "birth_dates", "public_talk")
+)
 # A word rewritten so near may be the cue of what is found.
 _BESIDE = 24
 
@@ -441,7 +443,7 @@ def birth_dates(reading: Reading) -> Iterator[Hit]:
         if not counts and language == "zh" and _BIRTH["birth_year"].search(text, start, end):
             of_somebody = _BIRTH["of_somebody"].search(text, max(start - 6, 0), start)
             counts = bool(of_somebody and _BIRTH["of"].match(text, end))
-        if counts:
+        if counts and not _BIRTH["past"].search(text, start, end + 6):
             yield start + (4 if found.group().startswith("the ") else 0), end, 0.85
 
 
@@ -482,11 +484,19 @@ LATE_RULES = (
 )
 
 
-def find_structured(normalized: NormalizedText, language: str, countries: Sequence[str] = ()) -> list[Span]:
+def is_public_talk(text: str, least: int) -> bool:
+    """Whether a text in small letters speaks of sights, films or public people so often."""
+    return sum(1 for _ in islice(_TALK["sign"].finditer(text), least)) == least
+
+
+def find_structured(
+    normalized: NormalizedText, language: str, countries: Sequence[str] = (), *, public: bool = False
+) -> list[Span]:
     """Structured personal data of a text, in its order, without overlaps; `found_by` names the rule.
 
     The record of `language` decides which numbers and cue words are looked for, `countries` whose telephone numbers
-    beside the usual ones. Places count characters of the reading.
+    beside the usual ones. `public`: landlines and birthdays are not private unless the text says whose they are. Places
+    count characters of the reading.
     Scores: 0.95 and more where a check digit, a form of its own or a cue beside it speaks for it, else 0.5 to 0.9.
     """
     language = find_language(language).number_rules
@@ -501,6 +511,8 @@ def find_structured(normalized: NormalizedText, language: str, countries: Sequen
             under = [other for other in kept if other.overlaps(span)]
             if all(span.start <= other.start and other.end <= span.end for other in under):
                 kept = [other for other in kept if other not in under] + [span]
+    if (public or is_public_talk(normalized.text, 2)) and not _TALK["private"].search(normalized.text):
+        kept = [span for span in kept if span.found_by not in ("landline", "birth_date")]
     return [_with_brackets(span, normalized.text) for span in sorted(kept)]
 
 
