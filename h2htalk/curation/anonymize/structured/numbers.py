@@ -162,7 +162,7 @@ def national_id(window: Window, reading: Reading) -> float:
     digits, near, distance = window.digits, window.near, window.near.distance("id")
     # Ranges that are given out; stdnum also refuses three published numbers, which people may still write as theirs.
     social_security = _RE["ssn"].fullmatch(digits) is not None
-    if window.shape == (3, 2, 4) and social_security:
+    if window.shape == (3, 2, 4) and (social_security or distance is not None):
         if distance is not None:
             return 0.97
         alike = len({gap.strip() for gap in window.gaps}) == 1
@@ -171,10 +171,11 @@ def national_id(window: Window, reading: Reading) -> float:
         return 0.92 if window.gaps == ("-", "-") else 0.75 if near.nearest != "other" else 0.0
     if distance is None:
         return 0.0
-    if len(digits) == 10 and "nhs" in words and nhs.is_valid(digits):
-        return 0.97
+    close = 0.8 if distance <= 12 and window.whole else 0.0  # its check digit is mistyped
+    if len(digits) == 10 and "nhs" in words:
+        return 0.97 if nhs.is_valid(digits) else close
     if len(digits) == 9:
-        return 0.97 if luhn(digits) or tfn.is_valid(digits) else 0.85 if social_security else 0.0
+        return 0.97 if luhn(digits) or tfn.is_valid(digits) else 0.85 if social_security else close
     return 0.97 if len(digits) in (10, 11) and "medicare" in words and medicare(digits) else 0.0
 
 

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from h2htalk.curation.anonymize.spans import HAN, HAN_DIGITS, NormalizedText, normalize_text
+from h2htalk.text.chinese_characters import simplified
 from h2htalk.text.language_data import compile_patterns, read_data
 from h2htalk.text.phrases import PhraseIndex
 
@@ -149,7 +150,8 @@ class Reading:
     @cached_property
     def cues(self) -> list[Cue]:
         """The words in it that say what a number is, in its order."""
-        return [Cue(*found) for found in _cue_index(self.language).find(self.text)]
+        text = simplified(self.text) if self.language == "zh" else self.text
+        return [Cue(*found) for found in _cue_index(self.language).find(text)]
 
     def near(self, start: int, end: int, barrier: int = 0, *, formed: bool = False) -> Near:
         """Cues of the value at `start` to `end`. None before `barrier` (the end of a value before) counts.

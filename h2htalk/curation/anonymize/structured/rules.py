@@ -187,6 +187,13 @@ def marked_names(reading: Reading) -> Iterator[Hit]:
             yield *found.span(), 0.8
 
 
+def told_names(reading: Reading) -> Iterator[Hit]:
+    """Names right behind a network that are no words, and digits behind a word for its accounts."""
+    for found in _RE[f"told_{reading.language}"].finditer(reading.text):
+        if not is_word(found["name"].strip(".")):
+            yield *found.span("name"), 0.75
+
+
 def _leads(between: str, reach: int) -> bool:
     return len(between) <= reach and not _RE["sentence_end"].search(between)
 
@@ -459,6 +466,7 @@ RULES = (
     Rule("email", "EMAIL_ADDRESS", emails, "at"),
     Rule("url", "URL", urls, "web"),
     Rule("domain", "URL", domains, "web"),
+    Rule("told_name", "HANDLE", told_names),
     Rule("ip6", "IP_ADDRESS", ip6, "number"),
     Rule("ip4", "IP_ADDRESS", ip4, "number"),
     Rule("chinese_plate", "LICENSE_PLATE", _matches("licence_plates", "chinese", 0.95), "han_text"),
