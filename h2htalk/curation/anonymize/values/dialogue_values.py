@@ -61,10 +61,11 @@ def companion_names(names: Iterable[str]) -> list[str]:
 
 @cache
 def _figures(language: str) -> PhraseIndex[str]:
-    record, folder = find_language(language), Path(__file__).parents[1] / "public_figures"
-    lines, bodies = (read_lines(folder / f"{name}.txt") for name in (f"figures_{language}", "support_bodies"))
+    record = find_language(language)
+    folder = Path(__file__).parents[1] / "public_figures"
+    lines = [line for file in sorted(folder.glob(f"*_{language}.txt")) for line in read_lines(file)]
     own = [name for line in lines for name in line.split("|" if record.spaced else None)]
-    own += [*"|".join(bodies).split("|"), *(re.split(r" ?[(/]", one.name)[0] for one in read_help_lines().services)]
+    own += [re.split(r" ?[(/]", one.name)[0] for one in read_help_lines().services]
     return _index([*own, *import_module(record.name_recognizer).known_figures()])
 
 
