@@ -17,6 +17,7 @@ from itertools import islice, pairwise
 
 from stdnum import iban
 
+from h2htalk.curation.anonymize.chinese.words import tags, usual
 from h2htalk.curation.anonymize.english.persons import is_word, words
 from h2htalk.curation.anonymize.spans import HAN, NormalizedText, Span
 from h2htalk.curation.anonymize.structured.numbers import find_numbers
@@ -276,9 +277,8 @@ def _is_marked(value: str) -> bool:
     return any(char.isdigit() or char == "_" for char in value)
 
 
-_GATES, _ID, _PLATE, _BIRTH, _TALK = map(
-    patterns, ("structured", "alphanumeric_ids", "licence_plates", "birth_dates", "public_talk")
-)
+_GATES, _ID, _PLATE, _BIRTH = map(patterns, ("structured", "alphanumeric_ids", "licence_plates", "birth_dates"))
+_TALK, _BODY = map(patterns, ("public_talk", "chinese_organizations"))
 # A word rewritten so near may be the cue of what is found.
 _BESIDE = 24
 
@@ -454,6 +454,25 @@ def birth_dates(reading: Reading) -> Iterator[Hit]:
             yield start + (4 if found.group().startswith("the ") else 0), end, 0.85
 
 
+def han_organizations(reading: Reading) -> Iterator[Hit]:
+    """Employers, schools and clinics by how their names end, beside a word that somebody works, learns or is there."""
+    found = [match for cue in ("place", "begins", "called", "enters") for match in _BODY[cue].finditer(reading.text)]
+    for match in sorted(found, key=lambda one: (one.start("name"), -one.end("name"))):
+        if _is_proper(match["own"]):
+            yield *match.span("name"), 0.7
+
+
+def _is_proper(name: str) -> bool:
+    """Whether Chinese characters are more than words of everyday language."""
+    at = 0
+    while at < len(name):
+        longest = next((n for n in (4, 3, 2) if name[at : at + n] in tags() and at + n <= len(name)), 0)
+        if not longest or not usual(name[at : at + longest]):
+            return longest > 0 or len(name) > 1
+        at += longest
+    return False
+
+
 def _matches(table: str, name: str, score: float) -> Callable[[Reading], Iterator[Hit]]:
     """A rule's function that gives all that an expression of `words/patterns.toml` matches, each with one score."""
     return lambda reading: ((*m.span(), score) for m in patterns(table)[name].finditer(reading.text))
@@ -489,7 +508,12 @@ LATE_RULES = (
     Rule("han_name", "HANDLE", han_names, "han_text", ("zh",)),
     Rule("han_mention", "HANDLE", han_mentions, "at"),
     Rule("birth_date", "DATE_OF_BIRTH", birth_dates),
+    Rule("han_organization", "ORGANIZATION", han_organizations, "han_text", ("zh",)),
 )
+
+
+# Rules whose finds may be a sight's, a firm's or those of somebody whom everybody knows.
+OF_PUBLIC = ("landline", "birth_date", "han_organization")
 
 
 def is_public_talk(text: str, least: int) -> bool:
@@ -498,13 +522,13 @@ def is_public_talk(text: str, least: int) -> bool:
 
 
 def find_structured(
-    normalized: NormalizedText, language: str, countries: Sequence[str] = (), *, public: bool = False
+    normalized: NormalizedText, language: str, countries: Sequence[str] = (), public: Sequence[str] = ()
 ) -> list[Span]:
     """Structured personal data of a text, in its order, without overlaps; `found_by` names the rule.
 
     The record of `language` decides which numbers and cue words are looked for, `countries` whose telephone numbers
-    beside the usual ones. `public`: landlines and birthdays are not private unless the text says whose they are. Places
-    count characters of the reading.
+    beside the usual ones. `public`: rules whose finds stay, unless the text says whose they are (those of `OF_PUBLIC`
+    where it speaks of public things itself). Places count characters of the reading.
     Scores: 0.95 and more where a check digit, a form of its own or a cue beside it speaks for it, else 0.5 to 0.9.
     """
     language = find_language(language).number_rules
@@ -519,8 +543,9 @@ def find_structured(
             under = [other for other in kept if other.overlaps(span)]
             if all(span.start <= other.start and other.end <= span.end for other in under):
                 kept = [other for other in kept if other not in under] + [span]
-    if (public or is_public_talk(normalized.text, 2)) and not _TALK["private"].search(normalized.text):
-        kept = [span for span in kept if span.found_by not in ("landline", "birth_date")]
+    staying = OF_PUBLIC if is_public_talk(normalized.text, 2) else public
+    if staying and not _TALK["private"].search(normalized.text):
+        kept = [span for span in kept if span.found_by not in staying]
     return [_with_brackets(span, normalized.text) for span in sorted(kept)]
 
 
