@@ -179,18 +179,14 @@ def national_id(window: Window, reading: Reading) -> float:
     return 0.97 if len(digits) in (10, 11) and "medicare" in words and medicare(digits) else 0.0
 
 
-def cued_card(window: Window, reading: Reading) -> float:
-    """Digits as many as a card's right behind a word for one, whose check digit is wrong: somebody mistyped it."""
-    distance, fits = window.near.distance("card"), 15 <= len(window.digits) <= 19
-    near = distance is not None and distance <= 3 and window.near.nearest == "card"
-    return 0.92 if near and fits and window.whole and not account(window, reading) else 0.0
-
-
-def card(window: Window, _: Reading) -> float:
-    """Bank cards: Luhn always; without a cue also a brand's first digits and length."""
+def card(window: Window, reading: Reading) -> float:
+    """Bank cards: Luhn, or mistyped right behind a word for one; without a cue a brand's first digits and length."""
     digits, near = window.digits, window.near
-    if not 12 <= len(digits) <= 19 or not digits.isdecimal() or not luhn(digits):
+    if not 12 <= len(digits) <= 19 or not digits.isdecimal():
         return 0.0
+    if not luhn(digits):
+        beside = near.nearest == "card" and near.kinds[0][1] <= 3 and len(digits) >= 15 and window.whole
+        return 0.92 if beside and not account(window, reading) else 0.0
     brand = _RE["brand"].fullmatch(digits) is not None
     # A brand's first digits speak against a word for nobody's numbers that stands a little apart.
     grouped = window.shape in ((4, 4, 4, 4), (4, 6, 5))
@@ -240,18 +236,14 @@ def qq_without_cue(window: Window, _: Reading) -> float:
     """A QQ number in a Chinese message that does not name QQ: nobody has another number of nine or ten digits, and
     what is said of a number (its age, its picture, who added whom) tells shorter ones."""
     digits, near = window.digits, window.near
-    if len(window.shape) != 1 or not window.whole or window.glued or not 6 <= len(digits) <= 10:
+    if len(window.shape) != 1 or not window.whole or window.glued or _is_impersonal(window):
         return 0.0
-    if digits[0] == "0" or _is_impersonal(window) or re.match("[48]00|95", digits):
-        return 0.0
-    if near.nearest not in ("", "phone", "qq", "wechat", "url") and not (
-        near.nearest == "landline" and len(digits) > 8
-    ):
+    if not _RE["bare_qq"].fullmatch(digits) or near.nearest not in ("", "phone", "qq", "wechat", "url"):
         return 0.0
     if "profile" in near.around and "landline" not in near.around:
         return 0.72
-    if len(digits) >= 8 and ("adding" in near.around or near.nearest in ("phone", "wechat")):
-        return 0.72 if len(digits) > 8 else 0.6 if "adding" in near.around else 0.0
+    if len(digits) >= 8 and "adding" in near.around:
+        return 0.72 if len(digits) > 8 else 0.6
     # Where the net is spoken of, a site may show the number.
     elsewhere = near.around & {"account", "card", "id", "url"} or any(kind == "other" for kind, _ in near.kinds)
     return 0.55 if len(digits) > 8 and not elsewhere else 0.0
@@ -288,7 +280,9 @@ def _dialled(digits: str, country: str) -> Iterator[str]:
 _DIRECTORY = read_help_lines()
 _LISTED = [(one.country, number_digits(one.number)) for one in _DIRECTORY.services]
 _LISTED += [(country, digits) for country, lines in read_table("phones")["hotlines"].items() for digits in lines]
-_HOTLINES = frozenset(form for country, digits in _LISTED for form in _dialled(digits, country)) | _DIRECTORY.owners.keys()
+_HOTLINES = (
+    frozenset(form for country, digits in _LISTED for form in _dialled(digits, country)) | _DIRECTORY.owners.keys()
+)
 
 
 def is_public(window: Window, reading: Reading) -> bool:
@@ -399,12 +393,6 @@ def trunk(window: Window, _: Reading) -> float:
     return 0.75 if alone and _stands_alone(window) else 0.0
 
 
-def local(window: Window, _: Reading) -> float:
-    """Seven digits right behind a word for a phone."""
-    seven = len(window.digits) == 7 and window.digits[0] in "23456789" and window.shape in ((3, 4), (7,))
-    return 0.7 if seven and window.whole and _cued(window, 30 if window.gaps == ("-",) else 12) else 0.0
-
-
 def abroad(window: Window, _: Reading) -> float:
     """An international number without its `+`."""
     digits, cued = window.digits, _cued(window)
@@ -433,7 +421,6 @@ def told(window: Window, reading: Reading) -> float:
 # behind; `phone`, no word for other numbers stands nearer either.
 NUMBERS = (
     Rule("card", "CREDIT_CARD", card),
-    Rule("cued_card", "CREDIT_CARD", cued_card),
     Rule("resident_id", "NATIONAL_ID", resident_id, languages=("zh",)),
     Rule("national_id", "NATIONAL_ID", national_id, languages=("en",)),
     Rule("cued_qq", "QQ", qq, "bare"),
@@ -445,7 +432,6 @@ NUMBERS = (
     Rule("landline", "PHONE_NUMBER", landline, "phone", ("zh",)),
     Rule("north_american", "PHONE_NUMBER", north_american, "phone", ("en",)),
     Rule("trunk", "PHONE_NUMBER", trunk, "phone", ("en",)),
-    Rule("local", "PHONE_NUMBER", local, "phone", ("en",)),
     Rule("abroad", "PHONE_NUMBER", abroad, "phone", ("en",)),
     Rule("countries", "PHONE_NUMBER", of_countries, "phone"),
     Rule("told_phone", "PHONE_NUMBER", told, "phone"),

@@ -17,7 +17,7 @@ from itertools import islice, pairwise
 
 from stdnum import iban
 
-from h2htalk.curation.anonymize.chinese.words import tags, usual
+from h2htalk.curation.anonymize.chinese.words import usual
 from h2htalk.curation.anonymize.english.persons import is_word, words
 from h2htalk.curation.anonymize.spans import HAN, NormalizedText, Span
 from h2htalk.curation.anonymize.structured.numbers import find_numbers
@@ -62,7 +62,9 @@ def _if_personal(reading: Reading, match: re.Match[str], address: str, score: fl
     host, path = re.split("(?=[/?#:])|$", address, maxsplit=1)
     own = _is_listed(host.partition(".")[2], "pages") and not host.startswith(("www.", "help.", "support.", "about."))
     account = _is_listed(host, "accounts") and _WEB["account"].match(path)
-    told = _WEB["own_before"].search(reading.text, max(0, start - 60), start) or _WEB["own_behind"].match(reading.text, end)
+    told = _WEB["own_before"].search(reading.text, max(0, start - 60), start) or _WEB["own_behind"].match(
+        reading.text, end
+    )
     if not _is_listed(host, "help") and (own or account or told or _WEB["account_anywhere"].search(path)):
         yield start, end, score
     elif path or "://" in match.group():
@@ -145,26 +147,23 @@ _REACH_BEFORE, _REACH_BEHIND, _REACH_CALLED, _REACH_MENTION = 34, 26, 24, 60
 
 
 def mentions(reading: Reading) -> Iterator[Hit]:
-    """`@name` that begins a word and is no address at a domain."""
+    """`@name` that begins a word and is no address at a domain; of Chinese characters where a network is spoken of."""
     for found in _RE["mention"].finditer(reading.text):
         name = found.group()[1:].rstrip(".-")
         domain = "." in name and name.rpartition(".")[2] in _DOMAINS
         if not domain and name not in _public() and not _RE["no_mention"].fullmatch(name):
             yield found.start(), found.start() + 1 + len(name), 0.9
+    for found in _RE["han_mention"].finditer(reading.text):
+        if _RE["han_mention_cue"].search(
+            reading.text, max(found.start() - _REACH_MENTION, 0), found.end() + _REACH_MENTION
+        ):
+            yield *found.span(), 0.8
 
 
 @cache
 def _public() -> frozenset[str]:
     """Public figures as their accounts are called: their names in one word."""
     return frozenset("".join(name) for names in words().known.values() for name in names)
-
-
-def han_mentions(reading: Reading) -> Iterator[Hit]:
-    """`@name` in Chinese characters, where a network or an account is spoken of."""
-    for found in _RE["han_mention"].finditer(reading.text):
-        near = slice(max(found.start() - _REACH_MENTION, 0), found.end() + _REACH_MENTION)
-        if _RE["han_mention_cue"].search(reading.text[near]):
-            yield *found.span(), 0.8
 
 
 def _networks(reading: Reading) -> list[tuple[int, int]]:
@@ -343,14 +342,6 @@ def passports(reading: Reading) -> Iterator[Hit]:
                 yield *match.span(), 0.9 if near.distance("account", "id") is not None else 0.7
 
 
-def papers(reading: Reading) -> Iterator[Hit]:
-    """The number behind the name of a paper that a state gives out: six digits, or five beside a letter or a hyphen."""
-    for match in _ID["cued"].finditer(reading.text):
-        value = match["value"]
-        if sum(map(str.isdigit, value)) >= (6 if value.replace(" ", "").isdigit() else 5):
-            yield *match.span("value"), 0.8
-
-
 # --- Licence plates: Chinese ones by their form, others behind a word for a plate or by their shape near a car ---
 
 _NO_PART = internet_words("no_plate_words")
@@ -458,24 +449,15 @@ def han_organizations(reading: Reading) -> Iterator[Hit]:
     """Employers, schools and clinics by how their names end, beside a word that somebody works, learns or is there."""
     found = [match for cue in ("place", "begins", "called", "enters") for match in _BODY[cue].finditer(reading.text)]
     for match in sorted(found, key=lambda one: (one.start("name"), -one.end("name"))):
-        if _is_proper(match["own"]):
+        if not all(map(usual, re.findall("..", match["own"]))):  # words of everyday language
             yield *match.span("name"), 0.7
 
 
-def _is_proper(name: str) -> bool:
-    """Whether Chinese characters are more than words of everyday language."""
-    at = 0
-    while at < len(name):
-        longest = next((n for n in (4, 3, 2) if name[at : at + n] in tags() and at + n <= len(name)), 0)
-        if not longest or not usual(name[at : at + longest]):
-            return longest > 0 or len(name) > 1
-        at += longest
-    return False
-
-
 def _matches(table: str, name: str, score: float) -> Callable[[Reading], Iterator[Hit]]:
-    """A rule's function that gives all that an expression of `words/patterns.toml` matches, each with one score."""
-    return lambda reading: ((*m.span(), score) for m in patterns(table)[name].finditer(reading.text))
+    """A rule's function that gives all that an expression of `words/patterns.toml`, or its group `value`, matches."""
+    pattern = patterns(table)[name]
+    group = "value" if pattern.groupindex else 0
+    return lambda reading: ((*m.span(group), score) for m in pattern.finditer(reading.text))
 
 
 # In this order, each finds what no rule before it took. Mentions come before mail: "follow @name" is no address with
@@ -485,7 +467,6 @@ RULES = (
     Rule("email", "EMAIL_ADDRESS", emails, "at"),
     Rule("url", "URL", urls, "web"),
     Rule("domain", "URL", domains, "web"),
-    Rule("told_name", "HANDLE", told_names),
     Rule("ip6", "IP_ADDRESS", ip6, "number"),
     Rule("ip4", "IP_ADDRESS", ip4, "number"),
     Rule("chinese_plate", "LICENSE_PLATE", _matches("licence_plates", "chinese", 0.95), "han_text"),
@@ -496,17 +477,17 @@ RULES = (
     Rule("cued_account", "ACCOUNT_NUMBER", accounts_behind_cue, "number"),
     Rule("chinese_passport", "ACCOUNT_NUMBER", chinese_passports, "number", ("zh",)),
     Rule("passport", "ACCOUNT_NUMBER", passports, "number"),
-    Rule("cued_paper", "NATIONAL_ID", papers, "number", ("en",)),
+    Rule("cued_paper", "NATIONAL_ID", _matches("alphanumeric_ids", "cued", 0.8), "number", ("en",)),
     Rule("wxid", "WECHAT", _matches("messenger_ids", "wxid", 0.98), "latin", ("zh",)),
     Rule("cued_wechat", "WECHAT", wechat_behind_cue, "latin", ("zh",)),
     Rule("wechat", "WECHAT", wechat_about, "latin", ("zh",)),
+    Rule("told_name", "HANDLE", told_names),
 )
 # These find only what the digits leave.
 LATE_RULES = (
     Rule("account_form", "HANDLE", _matches("handles", "own_form", 0.95), "account_sign"),
     Rule("marked_name", "HANDLE", marked_names),
     Rule("han_name", "HANDLE", han_names, "han_text", ("zh",)),
-    Rule("han_mention", "HANDLE", han_mentions, "at"),
     Rule("birth_date", "DATE_OF_BIRTH", birth_dates),
     Rule("han_organization", "ORGANIZATION", han_organizations, "han_text", ("zh",)),
 )
@@ -564,13 +545,11 @@ def _apply_rules(reading: Reading) -> list[Span]:
 
 
 def _with_brackets(span: Span, text: str) -> Span:
-    """The span with the bracket before or behind it that belongs to one inside: (219)(09)(9987)."""
-    inside = text[span.start : span.end]
+    """The span with the brackets before or behind it that belong to those inside: (219)(09)(9987)."""
+    start, end, inside = span.start, span.end, text[span.start : span.end]
     for opening, closing in ("()", "[]") if span.type not in ("URL", "EMAIL_ADDRESS") else ():
         lacking = inside.count(closing) - inside.count(opening)
         split = 0 <= inside.find(closing) < inside.find(opening)
-        if (lacking > 0 or split) and text[: span.start].endswith(opening):
-            return _with_brackets(replace(span, start=span.start - 1), text)
-        if lacking < 0 and text.startswith(closing, span.end):
-            return _with_brackets(replace(span, end=span.end + 1), text)
-    return span
+        start -= (lacking > 0 or split) and text[:start].endswith(opening)
+        end += (lacking < 0 or split) and text.startswith(closing, end)
+    return replace(span, start=start, end=end)
