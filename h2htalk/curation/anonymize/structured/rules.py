@@ -224,29 +224,13 @@ def _with_han_digits(reading: Reading) -> str:
 
 
 def wechat_behind_cue(reading: Reading) -> Iterator[Hit]:
-    """Ids right behind a cue."""
+    """Ids right behind a cue: one piece, or more while they are too short."""
     text = _with_han_digits(reading)
     glued = [cue.end() for cue in _WECHAT["glued"].finditer(text)] if reading.language == "zh" else []
     for cue_end in (*(cue.end for cue in reading.cues if cue.kind == "wechat"), *glued):
-        lead = _WECHAT["lead"].match(text, cue_end)
-        start = lead.end() if lead else cue_end
-        while start > cue_end and _WECHAT["piece"].match(text[start - 1]):
-            start -= 1  # a word of the lead that is the beginning of the id
-        piece = _WECHAT["piece"].match(text, start)
-        whole, end = "", start
-        while piece:
-            added = piece.group()
-            short = len(whole) < _SHORTEST
-            if whole and (len(whole) + len(added) > _LONGEST or not (short or added.isdigit() or len(added) < 3)):
-                break
-            whole, end = whole + added, piece.end()
-            further = _WECHAT["further"].match(text, end)
-            piece = _WECHAT["piece"].match(text, further.end()) if further else None
-        value = whole.rstrip("-_")
-        lettered = value[:1].isalpha() or (_is_marked(value) and not value.isdigit())
-        is_qq = value.startswith("qq") and value[2:].isdigit()
-        if _SHORTEST <= len(value) <= _LONGEST and lettered and not is_qq and value not in internet_words("no_wechat"):
-            yield start, end - (len(whole) - len(value)), 0.93 if _is_marked(value) else 0.8
+        found = _WECHAT["behind"].match(text, cue_end)
+        if found and found["id"] not in internet_words("no_wechat"):
+            yield *found.span("id"), 0.93 if _is_marked(found["id"]) else 0.8
 
 
 def wechat_about(reading: Reading) -> Iterator[Hit]:
@@ -315,13 +299,9 @@ def accounts_behind_cue(reading: Reading) -> Iterator[Hit]:
         card = cue.kind == "card" and text.endswith(("卡号", "number", "no"), cue.start, cue.end)
         if cue.kind != "account" and not card:
             continue
-        lead = _ID["lead"].match(text, cue.end)
-        start = lead.end() if lead else cue.end
-        while start > cue.end and re.match("[a-z0-9]{2}", text[start - 1 : start + 1]):
-            start -= 1  # letters that also lead to a value: No, is
-        match = _ID["value"].match(text, start)
-        if match is not None and any(map(str.isalpha, match.group())):
-            yield start, match.end(), 0.92
+        match = _ID["behind"].match(text, cue.end)
+        if match is not None and any(map(str.isalpha, match["id"])):
+            yield *match.span("id"), 0.92
 
 
 def chinese_passports(reading: Reading) -> Iterator[Hit]:
