@@ -113,11 +113,8 @@ def find_addresses(text: str) -> list[Span]:
 def _home_end(text: str, start: int, end: int) -> int:
     """Where a lane or a house without a number ends with its town, if it is said that somebody lives there, or 0."""
     patterns, before, town = _patterns(), text[max(0, start - 60) : start], _patterns()["town"].match(text, end)
-    if patterns["sight"].match(text, start):
-        return 0
-    if patterns["lives_right_there"].search(before) or (town and patterns["lives_there"].search(before)):
-        return town.end() if town else end
-    return 0
+    lives = patterns["lives_right_there"].search(before) or (town and patterns["lives_there"].search(before))
+    return 0 if not lives or patterns["sight"].match(text, start) else town.end() if town else end
 
 
 def _pieces(text: str) -> list[_Piece]:

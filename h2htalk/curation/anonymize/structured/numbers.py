@@ -221,14 +221,10 @@ def account(window: Window, _: Reading) -> float:
 
 
 def qq(window: Window, _: Reading) -> float:
-    """QQ numbers: 5 to 11 digits, not 0 first, and a cue; without one where a message speaks of QQ."""
-    digits, near, distance = window.digits, window.near, window.near.distance("qq")
-    if not 5 <= len(digits) <= 11 or digits[0] == "0" or not window.whole:
+    """QQ numbers: 5 to 11 digits, not 0 first, and a cue."""
+    digits, distance = window.digits, window.near.distance("qq")
+    if distance is None or not 5 <= len(digits) <= 11 or digits[0] == "0" or not window.whole:
         return 0.0
-    if distance is None:
-        mobile = len(digits) == 11 and digits[0] == "1"
-        about = "qq" in near.around and near.nearest in ("", "phone") and not mobile and len(digits) >= 6
-        return 0.6 if about and not _is_impersonal(window) else 0.0
     return 0.93 if distance <= 8 else 0.75
 
 
@@ -292,8 +288,7 @@ def is_public(window: Window, reading: Reading) -> bool:
     service = language == "zh" and _PHONE["service"].fullmatch(window.digits) is not None
     if (service or window.digits in _HOTLINES) and not claimed:
         return window.whole or len(window.digits) >= 8
-    before = reading.text[max(0, window.start - 60) : window.start]
-    named = len(window.digits) <= 15 and _PHONE["of_help"].search(before)
+    named = _PHONE["of_help"].search(reading.text, max(0, window.start - 60), window.start)
     return window.whole and bool(named or _PHONE[f"toll_free_{language}"].fullmatch(window.digits))
 
 
@@ -470,9 +465,7 @@ def find_numbers(reading: Reading) -> Iterator[Span]:
             if not kind:
                 continue
             start = window.start
-            if kind == "PHONE_NUMBER":  # its `+` and the bracket of its area belong to it
-                edge = _DIGITS["plus_edge"].search(text, max(0, start - 3), start)
-                bracketed = not {*")]"}.isdisjoint(text[start : window.end])
-                start = edge.start() if edge and (bracketed or edge.group()[0] == "+") else start
+            if kind == "PHONE_NUMBER" and (edge := _PHONE["plus"].search(text, max(0, start - 3), start)):
+                start = edge.start()
             reading.take(start, window.end)
             yield Span(start, window.end, kind, score, name)

@@ -172,8 +172,10 @@ def _networks(reading: Reading) -> list[tuple[int, int]]:
 
 
 def marked_names(reading: Reading) -> Iterator[Hit]:
-    """Names that are no words, near a network in the same sentence."""
+    """Names that are no words, near a network in the same sentence; digits and plain letters right behind it."""
     text, cues = reading.text, _networks(reading)
+    told = (found for found in _RE[f"told_{reading.language}"].finditer(text) if not is_word(found["name"].strip(".")))
+    yield from ((*found.span("name"), 0.75) for found in told)
     starts = [start for start, _ in cues]
     for found in _RE["marked"].finditer(text) if cues else ():
         words_joined = all(part.isalpha() and is_word(part) for part in re.split("[-.]", found.group()))
@@ -185,13 +187,6 @@ def marked_names(reading: Reading) -> Iterator[Hit]:
             behind < len(cues) and _leads(text[found.end() : cues[behind][0]], _REACH_BEHIND)
         ):
             yield *found.span(), 0.8
-
-
-def told_names(reading: Reading) -> Iterator[Hit]:
-    """Names right behind a network that are no words, and digits behind a word for its accounts."""
-    for found in _RE[f"told_{reading.language}"].finditer(reading.text):
-        if not is_word(found["name"].strip(".")):
-            yield *found.span("name"), 0.75
 
 
 def _leads(between: str, reach: int) -> bool:
@@ -213,7 +208,6 @@ def han_names(reading: Reading) -> Iterator[Hit]:
 # --- WeChat ids: letters and digits beside a cue, or `wxid_`; ids of digits alone are in `numbers` ---
 
 _NO_HANDLE = frozenset(["other", "account", "plate"])
-_SHORTEST, _LONGEST = 6, 20
 
 
 def _with_han_digits(reading: Reading) -> str:
@@ -240,8 +234,6 @@ def wechat_about(reading: Reading) -> Iterator[Hit]:
         return
     for match in _WECHAT["token"].finditer(_with_han_digits(reading)):
         value, (start, end) = match.group(), match.span()
-        if not (_SHORTEST <= len(value) <= _LONGEST and any("a" <= char <= "z" for char in value)):
-            continue
         if value in internet_words("no_wechat") or _WECHAT["no_id"].match(value):
             continue
         near = reading.near(start, end)
@@ -461,7 +453,6 @@ RULES = (
     Rule("wxid", "WECHAT", _matches("messenger_ids", "wxid", 0.98), "latin", ("zh",)),
     Rule("cued_wechat", "WECHAT", wechat_behind_cue, "latin", ("zh",)),
     Rule("wechat", "WECHAT", wechat_about, "latin", ("zh",)),
-    Rule("told_name", "HANDLE", told_names),
 )
 # These find only what the digits leave.
 LATE_RULES = (
