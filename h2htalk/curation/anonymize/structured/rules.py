@@ -58,13 +58,11 @@ def domains(reading: Reading) -> Iterator[Hit]:
 def _if_personal(reading: Reading, match: re.Match[str], address: str, score: float) -> Iterator[Hit]:
     """An address that names somebody: the path of an account, a document or a group, the host of somebody's pages, or
     any of which is said that it is somebody's. Others are content: nothing in them is anything else."""
-    start, end = match.start(), _end(match)
+    start, end, text = match.start(), _end(match), reading.text
     host, path = re.split("(?=[/?#:])|$", address, maxsplit=1)
     own = _is_listed(host.partition(".")[2], "pages") and not host.startswith(("www.", "help.", "support.", "about."))
     account = _is_listed(host, "accounts") and _WEB["account"].match(path)
-    told = _WEB["own_before"].search(reading.text, max(0, start - 60), start) or _WEB["own_behind"].match(
-        reading.text, end
-    )
+    told = _WEB["own_before"].search(text, max(0, start - 60), start) or _WEB["own_behind"].match(text, end)
     if not _is_listed(host, "help") and (own or account or told or _WEB["account_anywhere"].search(path)):
         yield start, end, score
     elif path or "://" in match.group():
@@ -154,9 +152,8 @@ def mentions(reading: Reading) -> Iterator[Hit]:
         if not domain and name not in _public() and not _RE["no_mention"].fullmatch(name):
             yield found.start(), found.start() + 1 + len(name), 0.9
     for found in _RE["han_mention"].finditer(reading.text):
-        if _RE["han_mention_cue"].search(
-            reading.text, max(found.start() - _REACH_MENTION, 0), found.end() + _REACH_MENTION
-        ):
+        first, last = max(found.start() - _REACH_MENTION, 0), found.end() + _REACH_MENTION
+        if _RE["han_mention_cue"].search(reading.text, first, last):
             yield *found.span(), 0.8
 
 
@@ -254,6 +251,7 @@ def _is_marked(value: str) -> bool:
 
 _GATES, _ID, _PLATE, _BIRTH = map(patterns, ("structured", "alphanumeric_ids", "licence_plates", "birth_dates"))
 _TALK, _BODY = map(patterns, ("public_talk", "chinese_organizations"))
+_CUES_OF_BODIES = ("place", "works_there", "begins", "called", "enters", "enters_school")
 # A word rewritten so near may be the cue of what is found.
 _BESIDE = 24
 
@@ -419,9 +417,10 @@ def birth_dates(reading: Reading) -> Iterator[Hit]:
 
 def han_organizations(reading: Reading) -> Iterator[Hit]:
     """Employers, schools and clinics by how their names end, beside a word that somebody works, learns or is there."""
-    found = [match for cue in ("place", "begins", "called", "enters") for match in _BODY[cue].finditer(reading.text)]
+    found = [match for cue in _CUES_OF_BODIES for match in _BODY[cue].finditer(reading.text)]
     for match in sorted(found, key=lambda one: (one.start("name"), -one.end("name"))):
-        if not all(map(usual, re.findall("..", match["own"]))):  # words of everyday language
+        own = match.groupdict().get("own")  # no words of everyday language, unless the cue tells enough
+        if own is None or not all(map(usual, re.findall("..", own))):
             yield *match.span("name"), 0.7
 
 
