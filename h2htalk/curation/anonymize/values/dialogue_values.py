@@ -65,7 +65,7 @@ def _figures(language: str) -> PhraseIndex[str]:
     folder = Path(__file__).parents[1] / "public_figures"
     lines = [line for file in sorted(folder.glob(f"*_{language}.txt")) for line in read_lines(file)]
     own = [name for line in lines for name in line.split("|" if record.spaced else None)]
-    own += [re.split(r" ?[(/]", one.name)[0] for one in read_help_lines().services]
+    own += [name for one in read_help_lines().services if len(name := re.split(r" ?[(/]", one.name)[0]) > 4]
     return _index([*own, *import_module(record.name_recognizer).known_figures()])
 
 
