@@ -40,7 +40,6 @@ STAY = ("golden/negatives", "golden/pii_chat_stay", "anonymize/sets/dev_chat_sta
 CHAT = {"zh": "raw/smilechat_zh_2.jsonl", "en": "raw/topical_chat_valid_en.jsonl"}
 EXEMPT = (
     "card",
-    "cued_card",
     "resident_id",
     "national_id",
     "iban",

@@ -30,9 +30,10 @@ from presidio_anonymizer.entities import RecognizerResult as FoundSpan
 
 from h2htalk.curation.anonymize.engine.user_recognizers import MODELS, UserRegistry, load_recognizers
 from h2htalk.curation.anonymize.spans import RECOGNIZERS, NormalizedText, Span, normalize_text, plain, resolve_overlaps
-from h2htalk.curation.anonymize.structured.rules import find_structured
+from h2htalk.curation.anonymize.structured.rules import OF_PUBLIC, find_structured, is_public_talk
 from h2htalk.curation.anonymize.surrogates.dialogue_surrogates import Surrogates
 from h2htalk.curation.anonymize.values.dialogue_values import (
+    FIGURE,
     TITLE,
     DialogueData,
     KnownValues,
@@ -109,7 +110,7 @@ class DialogueText(NlpArtifacts):
     @cached_property
     def parts(self) -> list[MessagePart]:
         """Each message; a very long one in parts."""
-        parts = []
+        parts, public_talk = list[MessagePart](), is_public_talk(self.text.lower(), 3)
         for offset, text in zip(self.offsets, self.texts, strict=True):
             size = len(text)
             for start in range(0, size - 2 * MARGIN, WINDOW - 2 * MARGIN) if size > WINDOW else (0,):
@@ -117,7 +118,9 @@ class DialogueText(NlpArtifacts):
                 normalized = normalize_text(text[start:end])
                 plain_text = plain(normalized.visible)
                 allowed = tuple(find_allowed(plain_text, self.language, self.allow))
-                spans = find_structured(normalized, self.language, self.countries)
+                figure = any(stays.type == FIGURE for stays in allowed)
+                public = OF_PUBLIC if public_talk else ("birth_date",) if figure else ()
+                spans = find_structured(normalized, self.language, self.countries, public)
                 if find_language(self.language).script == "Chinese" and not _HAN.search(plain_text):
                     spans = resolve_overlaps([*spans, *find_structured(normalized, "en")])
                 stays = [a for a in allowed if a.type != TITLE]
@@ -176,7 +179,7 @@ class ChatRecognizer(EntityRecognizer):
 
     def analyze(self, text: str, entities: Sequence[str], nlp_artifacts: DialogueText) -> list[RecognizerResult]:
         """The spans of this family's types; places count characters of `text`."""
-        found = nlp_artifacts.names if _NAMED.issuperset(self.supported_entities) else nlp_artifacts.structured
+        found = nlp_artifacts.structured + (nlp_artifacts.names if _NAMED.issuperset(self.supported_entities) else [])
         return [_to_result(s, self) for s in found if s.type in self.supported_entities and s.type in entities]
 
 

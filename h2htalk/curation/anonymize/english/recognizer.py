@@ -103,10 +103,18 @@ def find_addresses(text: str) -> list[Span]:
     for chain in chains:
         kinds = [piece.kind for piece in chain]
         leads = not {"street", "box", "code"}.isdisjoint(kinds) or len({*kinds}) > 1 or kinds.count("unit") > 1
+        end = _with_tail(text, chain[-1].end) if leads else _home_end(text, chain[0].start, chain[-1].end)
         # A town's post code may be another chain.
-        if leads and not (spans and chain[0].start < spans[-1].end):
-            spans.append(Span(chain[0].start, _with_tail(text, chain[-1].end), "ADDRESS", _SCORE))
+        if end and not (spans and chain[0].start < spans[-1].end):
+            spans.append(Span(chain[0].start, end, "ADDRESS", _SCORE))
     return spans
+
+
+def _home_end(text: str, start: int, end: int) -> int:
+    """Where a lane or a house without a number ends with its town, if it is said that somebody lives there, or 0."""
+    patterns, before, town = _patterns(), text[max(0, start - 60) : start], _patterns()["town"].match(text, end)
+    lives = patterns["lives_right_there"].search(before) or (town and patterns["lives_there"].search(before))
+    return 0 if not lives or patterns["sight"].match(text, start) else town.end() if town else end
 
 
 def _pieces(text: str) -> list[_Piece]:

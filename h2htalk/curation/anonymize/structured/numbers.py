@@ -20,7 +20,7 @@ from stdnum.gb import nhs
 
 from h2htalk.curation.anonymize.spans import HAN, Span
 from h2htalk.curation.anonymize.structured.reading import Near, Reading, Rule, patterns, read_table
-from h2htalk.text.help_lines import read_help_lines
+from h2htalk.text.help_lines import number_digits, read_help_lines
 
 _RE, _DIGITS = map(patterns, ("identity_numbers", "digit_spans"))
 _FAR = 70  # further off, a cue only says what a message is about
@@ -162,7 +162,7 @@ def national_id(window: Window, reading: Reading) -> float:
     digits, near, distance = window.digits, window.near, window.near.distance("id")
     # Ranges that are given out; stdnum also refuses three published numbers, which people may still write as theirs.
     social_security = _RE["ssn"].fullmatch(digits) is not None
-    if window.shape == (3, 2, 4) and social_security:
+    if window.shape == (3, 2, 4) and (social_security or distance is not None):
         if distance is not None:
             return 0.97
         alike = len({gap.strip() for gap in window.gaps}) == 1
@@ -171,25 +171,22 @@ def national_id(window: Window, reading: Reading) -> float:
         return 0.92 if window.gaps == ("-", "-") else 0.75 if near.nearest != "other" else 0.0
     if distance is None:
         return 0.0
-    if len(digits) == 10 and "nhs" in words and nhs.is_valid(digits):
-        return 0.97
+    close = 0.8 if distance <= 12 and window.whole else 0.0  # its check digit is mistyped
+    if len(digits) == 10 and "nhs" in words:
+        return 0.97 if nhs.is_valid(digits) else close
     if len(digits) == 9:
-        return 0.97 if luhn(digits) or tfn.is_valid(digits) else 0.85 if social_security else 0.0
+        return 0.97 if luhn(digits) or tfn.is_valid(digits) else 0.85 if social_security else close
     return 0.97 if len(digits) in (10, 11) and "medicare" in words and medicare(digits) else 0.0
 
 
-def cued_card(window: Window, reading: Reading) -> float:
-    """Digits as many as a card's right behind a word for one, whose check digit is wrong: somebody mistyped it."""
-    distance, fits = window.near.distance("card"), 15 <= len(window.digits) <= 19
-    near = distance is not None and distance <= 3 and window.near.nearest == "card"
-    return 0.92 if near and fits and window.whole and not account(window, reading) else 0.0
-
-
-def card(window: Window, _: Reading) -> float:
-    """Bank cards: Luhn always; without a cue also a brand's first digits and length."""
+def card(window: Window, reading: Reading) -> float:
+    """Bank cards: Luhn, or mistyped right behind a word for one; without a cue a brand's first digits and length."""
     digits, near = window.digits, window.near
-    if not 12 <= len(digits) <= 19 or not digits.isdecimal() or not luhn(digits):
+    if not 12 <= len(digits) <= 19 or not digits.isdecimal():
         return 0.0
+    if not luhn(digits):
+        beside = near.nearest == "card" and near.kinds[0][1] <= 3 and len(digits) >= 15 and window.whole
+        return 0.92 if beside and not account(window, reading) else 0.0
     brand = _RE["brand"].fullmatch(digits) is not None
     # A brand's first digits speak against a word for nobody's numbers that stands a little apart.
     grouped = window.shape in ((4, 4, 4, 4), (4, 6, 5))
@@ -224,14 +221,10 @@ def account(window: Window, _: Reading) -> float:
 
 
 def qq(window: Window, _: Reading) -> float:
-    """QQ numbers: 5 to 11 digits, not 0 first, and a cue; without one where a message speaks of QQ."""
-    digits, near, distance = window.digits, window.near, window.near.distance("qq")
-    if not 5 <= len(digits) <= 11 or digits[0] == "0" or not window.whole:
+    """QQ numbers: 5 to 11 digits, not 0 first, and a cue."""
+    digits, distance = window.digits, window.near.distance("qq")
+    if distance is None or not 5 <= len(digits) <= 11 or digits[0] == "0" or not window.whole:
         return 0.0
-    if distance is None:
-        mobile = len(digits) == 11 and digits[0] == "1"
-        about = "qq" in near.around and near.nearest in ("", "phone") and not mobile and len(digits) >= 6
-        return 0.6 if about and not _is_impersonal(window) else 0.0
     return 0.93 if distance <= 8 else 0.75
 
 
@@ -239,18 +232,14 @@ def qq_without_cue(window: Window, _: Reading) -> float:
     """A QQ number in a Chinese message that does not name QQ: nobody has another number of nine or ten digits, and
     what is said of a number (its age, its picture, who added whom) tells shorter ones."""
     digits, near = window.digits, window.near
-    if len(window.shape) != 1 or not window.whole or window.glued or not 6 <= len(digits) <= 10:
+    if len(window.shape) != 1 or not window.whole or window.glued or _is_impersonal(window):
         return 0.0
-    if digits[0] == "0" or _is_impersonal(window) or re.match("[48]00|95", digits):
-        return 0.0
-    if near.nearest not in ("", "phone", "qq", "wechat", "url") and not (
-        near.nearest == "landline" and len(digits) > 8
-    ):
+    if not _RE["bare_qq"].fullmatch(digits) or near.nearest not in ("", "phone", "qq", "wechat", "url"):
         return 0.0
     if "profile" in near.around and "landline" not in near.around:
         return 0.72
-    if len(digits) >= 8 and ("adding" in near.around or near.nearest in ("phone", "wechat")):
-        return 0.72 if len(digits) > 8 else 0.6 if "adding" in near.around else 0.0
+    if len(digits) >= 8 and "adding" in near.around:
+        return 0.72 if len(digits) > 8 else 0.6
     # Where the net is spoken of, a site may show the number.
     elsewhere = near.around & {"account", "card", "id", "url"} or any(kind == "other" for kind, _ in near.kinds)
     return 0.55 if len(digits) > 8 and not elsewhere else 0.0
@@ -273,18 +262,34 @@ _PHONE = patterns("phones")
 _CUES = ("phone", "landline")
 _SHAPES_EN = {(3, 3, 4), (1, 3, 3, 4), (3, 7), (1, 3, 7), (6, 4), (3, 4, 3)}
 _ANYWHERE = 1000
-_HOTLINES = frozenset(read_table("phones")["hotlines"]) | read_help_lines().owners.keys()
+_CODES = {region: str(code) for code, all_of in phonenumbers.COUNTRY_CODE_TO_REGION_CODE.items() for region in all_of}
 
 
-def is_public(window: Window, language: str) -> bool:
+def _dialled(digits: str, country: str) -> Iterator[str]:
+    """How a public line is dialled: in its country, and from abroad with the country's calling code."""
+    code = _CODES[country]
+    local = digits.removeprefix("1" if code == "1" and len(digits) == 11 else "0")
+    yield from (digits, local) if code == "1" else (digits,)
+    yield from (f"{prefix}{code}{own}" for prefix in ("", "00", "011", "0011") for own in (digits, local))
+
+
+_DIRECTORY = read_help_lines()
+_LISTED = [(one.country, number_digits(one.number)) for one in _DIRECTORY.services]
+_LISTED += [(country, digits) for country, lines in read_table("phones")["hotlines"].items() for digits in lines]
+_HOTLINES = (
+    frozenset(form for country, digits in _LISTED for form in _dialled(digits, country)) | _DIRECTORY.owners.keys()
+)
+
+
+def is_public(window: Window, reading: Reading) -> bool:
     """Whether a number is a public line for help or service, or one that costs nothing: content, no personal data."""
-    near = window.near
+    near, language = window.near, reading.language
     claimed = near.nearest in ("qq", "wechat", "account") and near.kinds[0][1] <= 3 and len(window.digits) <= 5
     service = language == "zh" and _PHONE["service"].fullmatch(window.digits) is not None
-    abroad = {z + window.digits[k:] for k in (1, 2, 3) for z in ("", "0") if window.whole and window.lead[-1:] == "+"}
-    if (service or _HOTLINES & {window.digits, *abroad}) and not claimed:
+    if (service or window.digits in _HOTLINES) and not claimed:
         return window.whole or len(window.digits) >= 8
-    return window.whole and _PHONE[f"toll_free_{language}"].fullmatch(window.digits) is not None
+    named = _PHONE["of_help"].search(reading.text, max(0, window.start - 60), window.start)
+    return window.whole and bool(named or _PHONE[f"toll_free_{language}"].fullmatch(window.digits))
 
 
 def _may_be_phone(window: Window, reading: Reading) -> bool:
@@ -383,12 +388,6 @@ def trunk(window: Window, _: Reading) -> float:
     return 0.75 if alone and _stands_alone(window) else 0.0
 
 
-def local(window: Window, _: Reading) -> float:
-    """Seven digits right behind a word for a phone."""
-    seven = len(window.digits) == 7 and window.digits[0] in "23456789" and window.shape in ((3, 4), (7,))
-    return 0.7 if seven and window.whole and _cued(window, 30 if window.gaps == ("-",) else 12) else 0.0
-
-
 def abroad(window: Window, _: Reading) -> float:
     """An international number without its `+`."""
     digits, cued = window.digits, _cued(window)
@@ -417,7 +416,6 @@ def told(window: Window, reading: Reading) -> float:
 # behind; `phone`, no word for other numbers stands nearer either.
 NUMBERS = (
     Rule("card", "CREDIT_CARD", card),
-    Rule("cued_card", "CREDIT_CARD", cued_card),
     Rule("resident_id", "NATIONAL_ID", resident_id, languages=("zh",)),
     Rule("national_id", "NATIONAL_ID", national_id, languages=("en",)),
     Rule("cued_qq", "QQ", qq, "bare"),
@@ -429,7 +427,6 @@ NUMBERS = (
     Rule("landline", "PHONE_NUMBER", landline, "phone", ("zh",)),
     Rule("north_american", "PHONE_NUMBER", north_american, "phone", ("en",)),
     Rule("trunk", "PHONE_NUMBER", trunk, "phone", ("en",)),
-    Rule("local", "PHONE_NUMBER", local, "phone", ("en",)),
     Rule("abroad", "PHONE_NUMBER", abroad, "phone", ("en",)),
     Rule("countries", "PHONE_NUMBER", of_countries, "phone"),
     Rule("told_phone", "PHONE_NUMBER", told, "phone"),
@@ -454,7 +451,7 @@ def find_numbers(reading: Reading) -> Iterator[Span]:
                 gates |= {"bare", "phone"} if _may_be_phone(window, reading) else {"bare"}
             rules = [rule for rule in NUMBERS if rule.gate in gates and reading.language in rule.languages]
             name, kind, score = "public line", "", 1.0  # taken, and then left in
-            if not is_public(window, reading.language):
+            if not is_public(window, reading):
                 said = ((rule.name, rule.type, rule.find(window, reading)) for rule in rules)
                 name, kind, score = max(said, key=lambda one: one[2])
             if score >= 0.5:
@@ -468,9 +465,7 @@ def find_numbers(reading: Reading) -> Iterator[Span]:
             if not kind:
                 continue
             start = window.start
-            if kind == "PHONE_NUMBER":  # its `+` and the bracket of its area belong to it
-                edge = _DIGITS["plus_edge"].search(text, max(0, start - 3), start)
-                bracketed = not {*")]"}.isdisjoint(text[start : window.end])
-                start = edge.start() if edge and (bracketed or edge.group()[0] == "+") else start
+            if kind == "PHONE_NUMBER" and (edge := _PHONE["plus"].search(text, max(0, start - 3), start)):
+                start = edge.start()
             reading.take(start, window.end)
             yield Span(start, window.end, kind, score, name)

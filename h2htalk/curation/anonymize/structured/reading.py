@@ -4,7 +4,7 @@ A number alone is often ambiguous (an 11-digit mobile is a legal QQ number, one 
 nearest cue decides ("my number is", 身份证, 加我微信, "order no."). Which words are cues of what stands in
 `words/cues_en.toml` and `words/cues_zh.toml`.
 
-People also write so that no filter reads it: dots and digits as words or look-alikes, fillers, letters spelt out.
+People also write so that no filter reads it: dots and digits as words or look-alikes, fillers.
 `deobfuscate` rewrites a text into what it means and remembers where each character came from; the same rules then read
 it a second time. Only what holds a rewritten stretch counts there, so a plain text is never read differently.
 """
@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from h2htalk.curation.anonymize.spans import HAN, HAN_DIGITS, NormalizedText, normalize_text
+from h2htalk.text.chinese_characters import simplified
 from h2htalk.text.language_data import compile_patterns, read_data
 from h2htalk.text.phrases import PhraseIndex
 
@@ -149,7 +150,8 @@ class Reading:
     @cached_property
     def cues(self) -> list[Cue]:
         """The words in it that say what a number is, in its order."""
-        return [Cue(*found) for found in _cue_index(self.language).find(self.text)]
+        text = simplified(self.text) if self.language == "zh" else self.text
+        return [Cue(*found) for found in _cue_index(self.language).find(text)]
 
     def near(self, start: int, end: int, barrier: int = 0, *, formed: bool = False) -> Near:
         """Cues of the value at `start` to `end`. None before `barrier` (the end of a value before) counts.
@@ -209,7 +211,7 @@ Edits = Callable[[re.Match[str]], list[Edit]]
 _RE = patterns("deobfuscation")
 _TABLES = read_table("deobfuscation")
 _ONES, _TEENS, _TENS, _TIMES = (_TABLES[name] for name in ("ones", "teens", "tens", "times"))
-_NATO, _SOUNDS, _RADIO = _TABLES["nato"], _TABLES["sounds"], _TABLES["radio"]
+_SOUNDS, _RADIO = _TABLES["sounds"], _TABLES["radio"]
 _ROUNDS = 3
 _AS_DIGIT = str.maketrans("lio|szb", "1101528")
 
@@ -236,7 +238,6 @@ def deobfuscate(normalized: NormalizedText, language: str) -> tuple[NormalizedTe
     for pattern, edits in [
         (_RE["apart"], _joined),
         *(_replacements("web") if web else ()),
-        *([(_RE["spelt_row"], _spelt_letters)] if language == "en" else ()),
         *_replacements(language),
         (_RE["han_row"], _digits_of_homophones) if language == "zh" else (_RE["spoken_digits"], _digits_of_words),
         (_RE["colon"], lambda m: [(*m.span(), m.group().count(":") * ":")]),
@@ -305,7 +306,8 @@ def _without_fillers(match: re.Match[str]) -> list[Edit]:
     """138哈2736哈4512, lin❤88: fillers between letters go, between digits they are spaces."""
     odd, whole = match["odd"], match.group()
     lettered = _RE["letter"].search(whole) is not None
-    if _RE["units"].search(odd) and not (lettered and odd == "/" and whole.count("/") > 1):
+    path = match.string[: match.start()].endswith(".")
+    if path or (_RE["units"].search(odd) and not (lettered and odd == "/" and whole.count("/") > 1)):
         return []
     weak = not lettered or odd.strip() in {*",;!?、)-'\""} or "\u4e00" <= odd[0] <= "\u9fff" or odd[0] in HAN
     return [] if weak and whole.count(odd) == 1 else _each(match, odd, "" if lettered else " ")
@@ -341,23 +343,6 @@ def _figures(said: str) -> str:
     if first in _TENS:
         return str(_TENS[first]) + (_ONES[more[0]] if more else "0")
     return str(_TEENS.get(first) or _ONES[first]) + ("00" if more else "")
-
-
-def _spelt_letters(match: re.Match[str]) -> list[Edit]:
-    """Letters by their names, joined: only where two names or "as in" show that somebody spells."""
-    edits: list[Edit] = []
-    names = others = 0
-    last = match.start()
-    for sign in _RE["spelt"].finditer(match.string, *match.span()):
-        said = sign.group()
-        spoken = len(said) > 1 and _RE["spoken"].fullmatch(said) is not None
-        names += len(said) > 2 and not spoken and not said[0].isdigit()
-        others += spoken or said.isdigit()
-        edits += [(last, sign.start(), "")] if sign.start() > last else []
-        letter = _NATO.get(said, said[0]).upper()
-        edits.append((*sign.span(), _figures(said) if spoken else said if said.isdigit() else letter))
-        last = sign.end()
-    return edits if names > 1 or (names and others) else []
 
 
 def _digits_of_homophones(match: re.Match[str]) -> list[Edit]:

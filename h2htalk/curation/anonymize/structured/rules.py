@@ -13,10 +13,11 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import cache
-from itertools import pairwise
+from itertools import islice, pairwise
 
 from stdnum import iban
 
+from h2htalk.curation.anonymize.chinese.words import usual
 from h2htalk.curation.anonymize.english.persons import is_word, words
 from h2htalk.curation.anonymize.spans import HAN, NormalizedText, Span
 from h2htalk.curation.anonymize.structured.numbers import find_numbers
@@ -29,32 +30,43 @@ _MARKS = ".,;:!?'\"*|~(["
 
 
 def emails(reading: Reading) -> Iterator[Hit]:
-    """E-mail addresses, to the last ending of a domain in their host; behind an `@` an unknown one is one too."""
+    """E-mail addresses but those of help, to the last ending of a domain in their host; behind an `@` an unknown one is
+    one too."""
     for match in _WEB["address"].finditer(reading.text):
         labels = list(_WEB["label"].finditer(reading.text, *match.span("mail_host")))
         known = [label.end() for label in labels[1:] if is_ending(label.group())]
         last = labels[-1].group()
-        if known or (last.isalpha() and 2 <= len(last) <= 12):
+        if (known or (last.isalpha() and 2 <= len(last) <= 12)) and not _is_listed(match["mail_host"], "help"):
             yield match.start(), known[-1] if known else match.end(), 0.99
 
 
 def urls(reading: Reading) -> Iterator[Hit]:
-    """Addresses with a scheme, but those of organisations that help."""
-    return ((m.start(), _end(m), 0.98) for m in _WEB["scheme"].finditer(reading.text) if not _is_of_help(m.group()))
+    """Addresses with a scheme that are somebody's."""
+    return (hit for m in _WEB["scheme"].finditer(reading.text) for hit in _if_personal(reading, m, m["rest"], 0.98))
 
 
 def domains(reading: Reading) -> Iterator[Hit]:
-    """Addresses without a scheme, but those of organisations that help, typing slips ("ok.thanks") and files."""
+    """Addresses without a scheme that are somebody's; no typing slips ("ok.thanks") and no files."""
     for match in _WEB["host"].finditer(reading.text):
         labels = reading.text[match.start() : match.start("rest")].split(".")
-        last, sure = labels[-1], len(match["rest"]) > 1 or labels[0] == "www"
-        if not is_ending(last) or _is_of_help(match.group()):
-            continue
-        if not sure and (last in internet_words("weak") or len(last) > 3 or last in internet_words("words_as_endings")):
-            told = len(labels) > 2 or reading.near(*match.span()).distance("url") is not None
-            if len(labels[-2]) <= 3 or not (told or any(map(str.isdigit, labels[-2]))):
-                continue
-        yield match.start(), _end(match), 0.95 if sure else 0.8
+        sure = len(match["rest"]) > 1 or labels[0] == "www"
+        slip = len(labels) == 2 and (len(labels[0]) <= 3 or is_word(labels[0]))
+        if is_ending(labels[-1]) and (sure or not slip):
+            yield from _if_personal(reading, match, match.group(), 0.95 if sure else 0.8)
+
+
+def _if_personal(reading: Reading, match: re.Match[str], address: str, score: float) -> Iterator[Hit]:
+    """An address that names somebody: the path of an account, a document or a group, the host of somebody's pages, or
+    any of which is said that it is somebody's. Others are content: nothing in them is anything else."""
+    start, end, text = match.start(), _end(match), reading.text
+    host, path = re.split("(?=[/?#:])|$", address, maxsplit=1)
+    own = _is_listed(host.partition(".")[2], "pages") and not host.startswith(("www.", "help.", "support.", "about."))
+    account = _is_listed(host, "accounts") and _WEB["account"].match(path)
+    told = _WEB["own_before"].search(text, max(0, start - 60), start) or _WEB["own_behind"].match(text, end)
+    if not _is_listed(host, "help") and (own or account or told or _WEB["account_anywhere"].search(path)):
+        yield start, end, score
+    elif path or "://" in match.group():
+        reading.take(start, end)
 
 
 def _end(match: re.Match[str]) -> int:
@@ -71,10 +83,10 @@ def is_ending(label: str) -> bool:
     return label in internet_words("strong") or label in internet_words("weak")
 
 
-def _is_of_help(url: str) -> bool:
-    """Whether a web address is that of a help line or an organisation that helps."""
-    labels = re.split("[/?#]", url.partition("://")[2] or url)[0].split(".")
-    return any(".".join(labels[at:]) in internet_words("help") for at in range(len(labels)))
+def _is_listed(host: str, sites: str) -> bool:
+    """Whether a host belongs to a site of a list of `words/internet.toml`."""
+    labels = host.split(".")
+    return any(".".join(labels[at:]) in internet_words(sites) for at in range(len(labels)))
 
 
 def ip6(reading: Reading) -> Iterator[Hit]:
@@ -133,12 +145,16 @@ _REACH_BEFORE, _REACH_BEHIND, _REACH_CALLED, _REACH_MENTION = 34, 26, 24, 60
 
 
 def mentions(reading: Reading) -> Iterator[Hit]:
-    """`@name` that begins a word and is no address at a domain."""
+    """`@name` that begins a word and is no address at a domain; of Chinese characters where a network is spoken of."""
     for found in _RE["mention"].finditer(reading.text):
         name = found.group()[1:].rstrip(".-")
         domain = "." in name and name.rpartition(".")[2] in _DOMAINS
         if not domain and name not in _public() and not _RE["no_mention"].fullmatch(name):
             yield found.start(), found.start() + 1 + len(name), 0.9
+    for found in _RE["han_mention"].finditer(reading.text):
+        first, last = max(found.start() - _REACH_MENTION, 0), found.end() + _REACH_MENTION
+        if _RE["han_mention_cue"].search(reading.text, first, last):
+            yield *found.span(), 0.8
 
 
 @cache
@@ -147,22 +163,16 @@ def _public() -> frozenset[str]:
     return frozenset("".join(name) for names in words().known.values() for name in names)
 
 
-def han_mentions(reading: Reading) -> Iterator[Hit]:
-    """`@name` in Chinese characters, where a network or an account is spoken of."""
-    for found in _RE["han_mention"].finditer(reading.text):
-        near = slice(max(found.start() - _REACH_MENTION, 0), found.end() + _REACH_MENTION)
-        if _RE["han_mention_cue"].search(reading.text[near]):
-            yield *found.span(), 0.8
-
-
 def _networks(reading: Reading) -> list[tuple[int, int]]:
     """Where a network or an account is spoken of."""
     return [found.span() for found in _RE[f"cue_{reading.language}"].finditer(reading.text)]
 
 
 def marked_names(reading: Reading) -> Iterator[Hit]:
-    """Names that are no words, near a network in the same sentence."""
+    """Names that are no words, near a network in the same sentence; digits and plain letters right behind it."""
     text, cues = reading.text, _networks(reading)
+    told = (found for found in _RE[f"told_{reading.language}"].finditer(text) if not is_word(found["name"].strip(".")))
+    yield from ((*found.span("name"), 0.75) for found in told)
     starts = [start for start, _ in cues]
     for found in _RE["marked"].finditer(text) if cues else ():
         words_joined = all(part.isalpha() and is_word(part) for part in re.split("[-.]", found.group()))
@@ -195,7 +205,6 @@ def han_names(reading: Reading) -> Iterator[Hit]:
 # --- WeChat ids: letters and digits beside a cue, or `wxid_`; ids of digits alone are in `numbers` ---
 
 _NO_HANDLE = frozenset(["other", "account", "plate"])
-_SHORTEST, _LONGEST = 6, 20
 
 
 def _with_han_digits(reading: Reading) -> str:
@@ -206,29 +215,13 @@ def _with_han_digits(reading: Reading) -> str:
 
 
 def wechat_behind_cue(reading: Reading) -> Iterator[Hit]:
-    """Ids right behind a cue."""
+    """Ids right behind a cue: one piece, or more while they are too short."""
     text = _with_han_digits(reading)
     glued = [cue.end() for cue in _WECHAT["glued"].finditer(text)] if reading.language == "zh" else []
     for cue_end in (*(cue.end for cue in reading.cues if cue.kind == "wechat"), *glued):
-        lead = _WECHAT["lead"].match(text, cue_end)
-        start = lead.end() if lead else cue_end
-        while start > cue_end and _WECHAT["piece"].match(text[start - 1]):
-            start -= 1  # a word of the lead that is the beginning of the id
-        piece = _WECHAT["piece"].match(text, start)
-        whole, end = "", start
-        while piece:
-            added = piece.group()
-            short = len(whole) < _SHORTEST
-            if whole and (len(whole) + len(added) > _LONGEST or not (short or added.isdigit() or len(added) < 3)):
-                break
-            whole, end = whole + added, piece.end()
-            further = _WECHAT["further"].match(text, end)
-            piece = _WECHAT["piece"].match(text, further.end()) if further else None
-        value = whole.rstrip("-_")
-        lettered = value[:1].isalpha() or (_is_marked(value) and not value.isdigit())
-        is_qq = value.startswith("qq") and value[2:].isdigit()
-        if _SHORTEST <= len(value) <= _LONGEST and lettered and not is_qq and value not in internet_words("no_wechat"):
-            yield start, end - (len(whole) - len(value)), 0.93 if _is_marked(value) else 0.8
+        found = _WECHAT["behind"].match(text, cue_end)
+        if found and found["id"] not in internet_words("no_wechat"):
+            yield *found.span("id"), 0.93 if _is_marked(found["id"]) else 0.8
 
 
 def wechat_about(reading: Reading) -> Iterator[Hit]:
@@ -238,8 +231,6 @@ def wechat_about(reading: Reading) -> Iterator[Hit]:
         return
     for match in _WECHAT["token"].finditer(_with_han_digits(reading)):
         value, (start, end) = match.group(), match.span()
-        if not (_SHORTEST <= len(value) <= _LONGEST and any("a" <= char <= "z" for char in value)):
-            continue
         if value in internet_words("no_wechat") or _WECHAT["no_id"].match(value):
             continue
         near = reading.near(start, end)
@@ -259,6 +250,8 @@ def _is_marked(value: str) -> bool:
 
 
 _GATES, _ID, _PLATE, _BIRTH = map(patterns, ("structured", "alphanumeric_ids", "licence_plates", "birth_dates"))
+_TALK, _BODY = map(patterns, ("public_talk", "chinese_organizations"))
+_CUES_OF_BODIES = ("place", "works_there", "begins", "called", "enters", "enters_school")
 # A word rewritten so near may be the cue of what is found.
 _BESIDE = 24
 
@@ -296,13 +289,9 @@ def accounts_behind_cue(reading: Reading) -> Iterator[Hit]:
         card = cue.kind == "card" and text.endswith(("卡号", "number", "no"), cue.start, cue.end)
         if cue.kind != "account" and not card:
             continue
-        lead = _ID["lead"].match(text, cue.end)
-        start = lead.end() if lead else cue.end
-        while start > cue.end and re.match("[a-z0-9]{2}", text[start - 1 : start + 1]):
-            start -= 1  # letters that also lead to a value: No, is
-        match = _ID["value"].match(text, start)
-        if match is not None and any(map(str.isalpha, match.group())):
-            yield start, match.end(), 0.92
+        match = _ID["behind"].match(text, cue.end)
+        if match is not None and any(map(str.isalpha, match["id"])):
+            yield *match.span("id"), 0.92
 
 
 def chinese_passports(reading: Reading) -> Iterator[Hit]:
@@ -321,14 +310,6 @@ def passports(reading: Reading) -> Iterator[Hit]:
             near = reading.near(*match.span())
             if near.around & {"account", "id"} and near.nearest not in _ELSEWHERE:
                 yield *match.span(), 0.9 if near.distance("account", "id") is not None else 0.7
-
-
-def papers(reading: Reading) -> Iterator[Hit]:
-    """The number behind the name of a paper that a state gives out: six digits, or five beside a letter or a hyphen."""
-    for match in _ID["cued"].finditer(reading.text):
-        value = match["value"]
-        if sum(map(str.isdigit, value)) >= (6 if value.replace(" ", "").isdigit() else 5):
-            yield *match.span("value"), 0.8
 
 
 # --- Licence plates: Chinese ones by their form, others behind a word for a plate or by their shape near a car ---
@@ -430,13 +411,24 @@ def birth_dates(reading: Reading) -> Iterator[Hit]:
         if not counts and language == "zh" and _BIRTH["birth_year"].search(text, start, end):
             of_somebody = _BIRTH["of_somebody"].search(text, max(start - 6, 0), start)
             counts = bool(of_somebody and _BIRTH["of"].match(text, end))
-        if counts:
+        if counts and not _BIRTH["past"].search(text, start, end + 6):
             yield start + (4 if found.group().startswith("the ") else 0), end, 0.85
 
 
+def han_organizations(reading: Reading) -> Iterator[Hit]:
+    """Employers, schools and clinics by how their names end, beside a word that somebody works, learns or is there."""
+    found = [match for cue in _CUES_OF_BODIES for match in _BODY[cue].finditer(reading.text)]
+    for match in sorted(found, key=lambda one: (one.start("name"), -one.end("name"))):
+        own = match.groupdict().get("own")  # no words of everyday language, unless the cue tells enough
+        if own is None or not all(map(usual, re.findall("..", own))):
+            yield *match.span("name"), 0.7
+
+
 def _matches(table: str, name: str, score: float) -> Callable[[Reading], Iterator[Hit]]:
-    """A rule's function that gives all that an expression of `words/patterns.toml` matches, each with one score."""
-    return lambda reading: ((*m.span(), score) for m in patterns(table)[name].finditer(reading.text))
+    """A rule's function that gives all that an expression of `words/patterns.toml`, or its group `value`, matches."""
+    pattern = patterns(table)[name]
+    group = "value" if pattern.groupindex else 0
+    return lambda reading: ((*m.span(group), score) for m in pattern.finditer(reading.text))
 
 
 # In this order, each finds what no rule before it took. Mentions come before mail: "follow @name" is no address with
@@ -456,7 +448,7 @@ RULES = (
     Rule("cued_account", "ACCOUNT_NUMBER", accounts_behind_cue, "number"),
     Rule("chinese_passport", "ACCOUNT_NUMBER", chinese_passports, "number", ("zh",)),
     Rule("passport", "ACCOUNT_NUMBER", passports, "number"),
-    Rule("cued_paper", "NATIONAL_ID", papers, "number", ("en",)),
+    Rule("cued_paper", "NATIONAL_ID", _matches("alphanumeric_ids", "cued", 0.8), "number", ("en",)),
     Rule("wxid", "WECHAT", _matches("messenger_ids", "wxid", 0.98), "latin", ("zh",)),
     Rule("cued_wechat", "WECHAT", wechat_behind_cue, "latin", ("zh",)),
     Rule("wechat", "WECHAT", wechat_about, "latin", ("zh",)),
@@ -466,16 +458,28 @@ LATE_RULES = (
     Rule("account_form", "HANDLE", _matches("handles", "own_form", 0.95), "account_sign"),
     Rule("marked_name", "HANDLE", marked_names),
     Rule("han_name", "HANDLE", han_names, "han_text", ("zh",)),
-    Rule("han_mention", "HANDLE", han_mentions, "at"),
     Rule("birth_date", "DATE_OF_BIRTH", birth_dates),
+    Rule("han_organization", "ORGANIZATION", han_organizations, "han_text", ("zh",)),
 )
 
 
-def find_structured(normalized: NormalizedText, language: str, countries: Sequence[str] = ()) -> list[Span]:
+# Rules whose finds may be a sight's, a firm's or those of somebody whom everybody knows.
+OF_PUBLIC = ("landline", "birth_date", "han_organization")
+
+
+def is_public_talk(text: str, least: int) -> bool:
+    """Whether a text in small letters speaks of sights, films or public people so often."""
+    return sum(1 for _ in islice(_TALK["sign"].finditer(text), least)) == least
+
+
+def find_structured(
+    normalized: NormalizedText, language: str, countries: Sequence[str] = (), public: Sequence[str] = ()
+) -> list[Span]:
     """Structured personal data of a text, in its order, without overlaps; `found_by` names the rule.
 
     The record of `language` decides which numbers and cue words are looked for, `countries` whose telephone numbers
-    beside the usual ones. Places count characters of the reading.
+    beside the usual ones. `public`: rules whose finds stay, unless the text says whose they are (those of `OF_PUBLIC`
+    where it speaks of public things itself). Places count characters of the reading.
     Scores: 0.95 and more where a check digit, a form of its own or a cue beside it speaks for it, else 0.5 to 0.9.
     """
     language = find_language(language).number_rules
@@ -490,6 +494,9 @@ def find_structured(normalized: NormalizedText, language: str, countries: Sequen
             under = [other for other in kept if other.overlaps(span)]
             if all(span.start <= other.start and other.end <= span.end for other in under):
                 kept = [other for other in kept if other not in under] + [span]
+    staying = OF_PUBLIC if is_public_talk(normalized.text, 2) else public
+    if staying and not _TALK["private"].search(normalized.text):
+        kept = [span for span in kept if span.found_by not in staying]
     return [_with_brackets(span, normalized.text) for span in sorted(kept)]
 
 
@@ -508,13 +515,11 @@ def _apply_rules(reading: Reading) -> list[Span]:
 
 
 def _with_brackets(span: Span, text: str) -> Span:
-    """The span with the bracket before or behind it that belongs to one inside: (219)(09)(9987)."""
-    inside = text[span.start : span.end]
+    """The span with the brackets before or behind it that belong to those inside: (219)(09)(9987)."""
+    start, end, inside = span.start, span.end, text[span.start : span.end]
     for opening, closing in ("()", "[]") if span.type not in ("URL", "EMAIL_ADDRESS") else ():
         lacking = inside.count(closing) - inside.count(opening)
         split = 0 <= inside.find(closing) < inside.find(opening)
-        if (lacking > 0 or split) and text[: span.start].endswith(opening):
-            return _with_brackets(replace(span, start=span.start - 1), text)
-        if lacking < 0 and text.startswith(closing, span.end):
-            return _with_brackets(replace(span, end=span.end + 1), text)
-    return span
+        start -= (lacking > 0 or split) and text[:start].endswith(opening)
+        end += (lacking < 0 or split) and text.startswith(closing, end)
+    return replace(span, start=start, end=end)

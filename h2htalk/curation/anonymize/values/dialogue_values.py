@@ -25,11 +25,12 @@ from h2htalk.curation.anonymize.structured.reading import patterns
 from h2htalk.data.languages import find_language
 from h2htalk.data.scenario import bundled_personas
 from h2htalk.text.chinese_characters import DOUBLE_SURNAMES, SURNAMES, looks_foreign
+from h2htalk.text.help_lines import read_help_lines
 from h2htalk.text.language_data import pattern_table, read_data, read_lines
 from h2htalk.text.phrases import PhraseIndex
 
 # Types of what stays.
-COMPANION, FIGURE, TITLE = "companion", "figure", "title"
+COMPANION, FIGURE, BODY, TITLE = "companion", "figure", "body", "title"
 _STAYS = patterns("allow_list")
 _LIKELY = 0.7
 
@@ -60,10 +61,16 @@ def companion_names(names: Iterable[str]) -> list[str]:
 
 @cache
 def _figures(language: str) -> PhraseIndex[str]:
-    record = find_language(language)
-    lines = read_lines(Path(__file__).parents[1] / "public_figures" / f"figures_{language}.txt")
-    own = [name for line in lines for name in line.split("|" if record.spaced else None)]
-    return _index([*own, *import_module(record.name_recognizer).known_figures()])
+    """People, figures and bodies whom everybody knows, with their type."""
+    record, kinds = find_language(language), dict[str, str]()
+    for file in sorted((Path(__file__).parents[1] / "public_figures").glob(f"*_{language}.txt")):
+        names = [name for line in read_lines(file) for name in line.split("|" if record.spaced else None)]
+        kinds |= dict.fromkeys(names, BODY if file.name.startswith("bodies") else FIGURE)
+    services = [name for one in read_help_lines().services if len(name := re.split(r" ?[(/]", one.name)[0]) > 4]
+    kinds |= dict.fromkeys(import_module(record.name_recognizer).known_figures(), FIGURE) | dict.fromkeys(
+        services, BODY
+    )
+    return PhraseIndex(((to_lower(name), kind) for name, kind in kinds.items() if name.strip()), is_whole_word)
 
 
 @lru_cache(maxsize=64)
@@ -97,11 +104,11 @@ def find_allowed(text: str, language: str, companions: Sequence[str] = ()) -> li
         continues = following is not None and to_lower(following[1]) not in words().words
         if not continues and _inside_han_name(text, start, end) is None:
             found.append(Span(start, end, COMPANION, 1.0))
-    for start, end, _ in _figures(language).find(lowered):
+    for start, end, kind in _figures(language).find(lowered):
         own = _STAYS["speakers_own"].search(lowered, max(start - 16, 0), start)
         dotted = "·" in (text[start - 1 : start], text[end : end + 1])  # a part of 苏珊·凯恩 alone is no figure
         if not own and not dotted:
-            found.append(Span(start, end, FIGURE, 1.0))
+            found.append(Span(start, end, kind, 1.0))
     allowed: list[Span] = []
     for stays in sorted(found, key=lambda a: (a.start, -a.end)):  # of names inside titles and the like the longer stays
         if not allowed or stays.start >= allowed[-1].end:
@@ -220,11 +227,8 @@ class DialogueData:
         if not spans:
             return spans
         # A figure's name does not stay once somebody of this dialogue bears it.
-        stays = [
-            a
-            for a in find_allowed(text, self.language, self.allow)
-            if a.type == COMPANION or (a.type == FIGURE and to_lower(text[a.start : a.end]) not in self.values.forms)
-        ]
+        stays = [a for a in find_allowed(text, self.language, self.allow) if a.type != TITLE]
+        stays = [a for a in stays if a.type != FIGURE or to_lower(text[a.start : a.end]) not in self.values.forms]
         return [s for s in spans if not any(a.start <= s.start and s.end <= a.end for a in stays)]
 
     def leaks(self, texts: Iterable[str]) -> bool:
