@@ -2,19 +2,51 @@
 
 from __future__ import annotations
 
+import math
 import re
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from h2htalk.curation.anonymize.english.persons import COMMON, LOWER, Tokens, find_persons, folded, hint, is_word, words
+from h2htalk.curation.anonymize.english.persons import (
+    COMMON,
+    LOWER,
+    Tokens,
+    block_pets,
+    folded,
+    hint,
+    is_candidate,
+    is_word,
+    name_end,
+    person_spans,
+    words,
+)
+from h2htalk.curation.anonymize.english.private_names import features_near, features_of, private_names
 from h2htalk.curation.anonymize.spans import Span
 from h2htalk.text.language_data import compile_patterns, read_data
 
 _HAN = re.compile("[\u4e00-\u9fff]")
+_MOST = 0.95  # the highest score of a name
 _SENTENCE = re.compile(r"[A-Za-z']{1,30}(?:[ ,]{1,3}[A-Za-z']{1,30}){2}")
+
+
+class Candidate(NamedTuple):
+    """Words that may be a private name: the first, the one after the last, and for an organisation its end."""
+
+    first: int
+    end: int
+    kind: str = ""  # "" for a person
+    stop: int = 0
+
+
+class Message(NamedTuple):
+    """A text in words, its addresses, and what in it may be private."""
+
+    tokens: Tokens
+    addresses: list[Span]
+    candidates: list[Candidate]
 
 
 def reads(text: str) -> bool:
@@ -39,15 +71,52 @@ def find_names(texts: Sequence[str], taken: Sequence[Sequence[Span]]) -> list[li
         overlap `taken`: a state and its post code are sometimes taken for a plate. Scores: 0.9 announced ("my name
         is"), 0.8 listed, 0.6 likely.
     """
+    model = private_names()
+    messages = [read_message(text, spans) for text, spans in zip(texts, taken, strict=True)]
+    odds = []
+    for message, near in zip(messages, features_near([message.tokens for message in messages]), strict=True):
+        around = model.total(near)
+        odds.append(
+            [
+                model.log_odds(model.total(features_of(message.tokens, one.first, one.end, one.kind)), around)
+                for one in message.candidates
+            ]
+        )
+    told = {
+        message.tokens.words[one.first]
+        for message, values in zip(messages, odds, strict=True)
+        for one, value in zip(message.candidates, values, strict=True)
+        if not one.kind and value >= model.least["name"]
+    }
     found = []
-    for text, spans in zip(texts, taken, strict=True):
-        tokens = Tokens(text, spans)
-        addresses = find_addresses(text)
-        tokens.block(addresses)
-        organizations = find_organizations(tokens)
-        tokens.block(organizations)
-        found.append(sorted([*addresses, *organizations, *find_persons(tokens)]))
+    for message, values in zip(messages, odds, strict=True):
+        tokens, starts, spans = message.tokens, dict[int, float](), list(message.addresses)
+        for one, value in zip(message.candidates, values, strict=True):
+            known = "organization" if one.kind else "again" if tokens.words[one.first] in told else "name"
+            if value >= model.least[known]:
+                score = round(min(_MOST, 1 / (1 + math.exp(model.least[known] - value))), 3)
+                if one.kind:
+                    spans.append(Span(tokens.starts[one.first], one.stop, one.kind, score))
+                else:
+                    starts[one.first] = score
+        found.append(sorted([*spans, *person_spans(tokens, starts)]))
     return found
+
+
+def read_message(text: str, taken: Sequence[Span]) -> Message:
+    """The words of a text, and what in it may be private. Arguments as in `find_names`."""
+    tokens = Tokens(text, taken)
+    addresses = find_addresses(text)
+    tokens.block(addresses)
+    block_pets(tokens)
+    organizations = find_organizations(tokens)
+    candidates = []
+    for span in organizations:
+        first, end = bisect_right(tokens.ends, span.start), bisect_left(tokens.starts, span.end)
+        candidates.append(Candidate(first, end, "ORGANIZATION", span.end))
+    tokens.block(organizations)
+    people = [index for index in range(len(tokens)) if is_candidate(tokens, index)]
+    return Message(tokens, addresses, [*candidates, *(Candidate(at, name_end(tokens, at)) for at in people)])
 
 
 # --- Addresses: chains of pieces, such as "Flat 3", "27 Camden High Street" and "NW1 7JE" ---

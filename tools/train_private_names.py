@@ -1,0 +1,196 @@
+"""Train the classifier that tells private names in English chat from public ones and from other words.
+
+    H2HTALK_DATA=... python tools/train_private_names.py [--blind SOURCE]
+
+Names of private people and organisations are those of the chats that writers made for this (tools/names/) and of
+development sets. Everything else in them, in the even half of Topical-Chat and of CounselChat, and in tweets of the
+Broad Twitter Corpus is none; in tweets and answers what looks like a person's name is left out, as nobody said whose it
+is. Thresholds come from models that saw nothing of an item. `--blind`: measure a model that saw nothing of a source.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import math
+import os
+import re
+import zlib
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sample_readings import in_half
+from scipy import sparse
+from sklearn.linear_model import LogisticRegression
+
+from h2htalk.curation.anonymize.engine.analyzer import DialogueText
+from h2htalk.curation.anonymize.english.private_names import BITS, FOLDER, bucket, features_near, features_of
+from h2htalk.curation.anonymize.english.recognizer import Candidate, read_message
+from h2htalk.curation.safety.ngram_classifier import SMOOTH
+
+ROOT = Path(__file__).parents[1]
+SETS = ("dev_chat_en", "dev_chat2_en", "dev_names_en", "practice_en", "practice2_en", "dev_chat_stay_en", "negatives3_en")
+C, WEIGHT, FOLDS = 30.0, 3.0, 3
+# At most this share of ordinary dialogues (Topical-Chat) has a name, one said again, an organisation.
+MARKED = {"name": 0.05, "organization": 0.01}
+AGAIN = 1.5  # so much less evidence does a name need that the dialogue says elsewhere
+_NAMED = re.compile(r"\[\[(.+?)\]\]|\{\{(.+?)\}\}")
+
+
+class Item(NamedTuple):
+    """A dialogue: its texts and the private values in each (start, end, type); `unsure`: unknown people in it."""
+
+    source: str
+    id: str
+    texts: list[str]
+    spans: list[list[tuple[int, int, str]]]
+    unsure: bool = False
+
+
+class Example(NamedTuple):
+    """A candidate: the buckets of its features, whether it is private, its item, and its kind."""
+
+    buckets: list[int]
+    private: bool
+    item: Item
+    kind: str
+
+
+def read_rows(path: Path) -> list[dict[str, object]]:
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").split("\n") if line.strip()]
+
+
+def items(data: Path) -> Iterator[Item]:
+    for name in SETS:
+        for row in read_rows(ROOT / f"tests/curation/anonymize/sets/{name}.jsonl"):
+            spans = [(one["start"], one["end"], one["type"]) for one in row.get("spans", [])]
+            yield Item(name, row["id"], [row["text"]], [spans])
+    for path in sorted((Path(__file__).parent / "names").glob("*_en_*.jsonl")):
+        for number, row in enumerate(read_rows(path)):
+            marked = [_marked(message["content"]) for message in row["messages"]]
+            yield Item(path.stem, f"{path.stem}{number}", [text for text, _ in marked], [spans for _, spans in marked])
+    for row in read_rows(data / "raw/topical_chat_valid_en.jsonl"):
+        if in_half(row["id"], "even"):
+            yield Item("topical", row["id"], texts := [m["content"] for m in row["messages"]], [[]] * len(texts))
+    with (data / "raw/counselchat_en.csv").open(encoding="utf-8", newline="") as opened:
+        for row in csv.DictReader(opened):
+            if row["questionText"] and in_half(row["questionText"], "even"):
+                texts = [f"{row['questionTitle']}\n{row['questionText']}", row["answerText"] or "-"]
+                yield Item("counsel", row["questionID"], texts, [[], []], unsure=True)
+    for part in "abefgh":
+        tweets = (data / f"ner/en/BTC/{part}.conll").read_text(encoding="utf-8").split("\n\n")
+        for number, tweet in enumerate(tweets[::2]):
+            words, spans, at = [], [], 0
+            for word, *_, tag in (line.split() for line in tweet.splitlines() if len(line.split()) > 1):
+                spans += [(at, at + len(word), "")] if tag.endswith("PER") else []
+                words.append(word)
+                at += len(word) + 1
+            yield Item("tweets", f"{part}{number}", [" ".join(words)], [spans])
+
+
+def _marked(content: str) -> tuple[str, list[tuple[int, int, str]]]:
+    """A text without the marks of names, and the places of the private ones."""
+    text, spans, at = "", [], 0
+    for match in _NAMED.finditer(content):
+        text += content[at : match.start()]
+        spans += [(len(text), len(text) + len(match[1]), "PERSON")] if match[1] else []
+        text += match[1] or match[2]
+        at = match.end()
+    return text + content[at:], spans
+
+
+def examples(item: Item) -> Iterator[Example]:
+    parts = DialogueText(item.texts, "en").parts
+    messages = [read_message(part.plain, [*part.structured, *part.allowed]) for part in parts]
+    nears = features_near([message.tokens for message in messages])
+    for message, near, spans in zip(messages, nears, item.spans, strict=False):
+        firsts: dict[tuple[int, int, str], Candidate] = {}
+        others = []
+        for one in message.candidates:
+            start = message.tokens.starts[one.first]
+            within = [span for span in spans if span[0] < message.tokens.ends[one.end - 1] and start < span[1]]
+            if within and within[0][2] == (one.kind or "PERSON"):
+                firsts.setdefault(within[0], one)
+            elif not within and not (item.unsure and not one.kind and message.tokens.kinds[one.first] > 1):
+                others.append(one)
+        for private, found in ((True, firsts.values()), (False, others)):
+            for one in found:
+                features = features_of(message.tokens, one.first, one.end, one.kind) | near
+                yield Example(sorted({bucket(feature) for feature in features}), private, item, one.kind)
+
+
+def matrix(found: Sequence[Example]) -> sparse.csr_matrix:
+    sizes = [len(one.buckets) for one in found]
+    values = np.repeat([1 / math.sqrt(size + SMOOTH) for size in sizes], sizes)
+    columns = np.concatenate([one.buckets for one in found])
+    return sparse.csr_matrix((values, columns, np.cumsum([0, *sizes])), shape=(len(found), 1 << BITS))
+
+
+def fit(rows: sparse.csr_matrix, private: NDArray[np.bool_]) -> LogisticRegression:
+    model = LogisticRegression(C=C, solver="liblinear", random_state=0)
+    return model.fit(rows, private, sample_weight=np.where(private, WEIGHT, 1.0))
+
+
+def threshold(found: Sequence[Example], scores: NDArray[np.float64], kind: str, share: float) -> float:
+    """The log-odds that at most this share of Topical-Chat's dialogues exceeds."""
+    highest: dict[str, float] = {}
+    for one, score in zip(found, scores, strict=True):
+        if one.item.source == "topical":
+            highest[one.item.id] = max(highest.get(one.item.id, -99.0), score if one.kind == kind else -99.0)
+    return round(float(np.quantile(list(highest.values()), 1 - share)), 3)
+
+
+def report(found: Sequence[Example], scores: NDArray[np.float64], least: dict[str, float]) -> None:
+    for source in dict.fromkeys(one.item.source for one in found):
+        for kind in ("", "ORGANIZATION"):
+            above = [
+                (one.private, score >= least["organization" if kind else "name"])
+                for one, score in zip(found, scores, strict=True)
+                if one.item.source == source and one.kind == kind
+            ]
+            private = [mark for is_private, mark in above if is_private]
+            marks = [mark for is_private, mark in above if not is_private]
+            print(f"{source:18} {kind or 'PERSON':13} found {sum(private)}/{len(private)} false {sum(marks)}/{len(marks)}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--blind", default="")
+    options = parser.parse_args()
+    found = [one for item in items(Path(os.environ["H2HTALK_DATA"])) for one in examples(item)]
+    rows, private = matrix(found), np.array([one.private for one in found])
+    if options.blind:
+        folds = np.array([int(one.item.source != options.blind) for one in found])
+    else:
+        folds = np.array([zlib.crc32(one.item.id.encode()) % FOLDS for one in found])
+    folds = np.where([one.item.source == "topical" for one in found], [zlib.crc32(one.item.id.encode()) % (2 if options.blind else FOLDS) for one in found], folds)
+    scores = np.zeros(len(found))
+    for fold in range(1 if options.blind else FOLDS):
+        scores[folds == fold] = fit(rows[folds != fold], private[folds != fold]).decision_function(rows[folds == fold])
+    tested = [n for n in range(len(found)) if not options.blind or folds[n] == 0]
+    found, scores = [found[n] for n in tested], scores[tested]
+    least = {
+        name: threshold(found, scores, "ORGANIZATION" if name == "organization" else "", share)
+        for name, share in MARKED.items()
+    }
+    least["again"] = least["name"] - AGAIN
+    report(found, scores, least)
+    print(least)
+    if options.blind:
+        return
+    model = fit(rows, private)
+    scale = float(np.quantile(np.abs(model.coef_), 0.9999)) / 127
+    weights = np.clip(np.round(model.coef_[0] / scale), -127, 127).astype(np.int8)
+    FOLDER.mkdir(exist_ok=True)
+    (FOLDER / "en.weights").write_bytes(zlib.compress(weights.tobytes(), 9))
+    manifest = {"scale": scale, "bias": float(model.intercept_[0]), "least": least}
+    (FOLDER / "en.json").write_text(json.dumps(manifest, indent=1) + "\n", encoding="utf-8")
+    print((FOLDER / "en.weights").stat().st_size, "bytes")
+
+
+if __name__ == "__main__":
+    main()
