@@ -4,8 +4,7 @@
 
 Names of private people and organisations are those of the chats that writers made for this (tools/names/) and of
 development sets. Everything else in them, in the even half of Topical-Chat and of CounselChat, and in tweets of the
-Broad Twitter Corpus is none; in tweets and answers what looks like a person's name is left out, as nobody said whose it
-is. Thresholds come from models that saw nothing of an item. `--blind`: measure a model that saw nothing of a source.
+Broad Twitter Corpus is none; in tweets people's names are left out, as nobody said whose they are. Thresholds come from models that saw nothing of an item. `--blind`: measure a model that saw nothing of a source.
 """
 
 from __future__ import annotations
@@ -15,6 +14,7 @@ import csv
 import json
 import math
 import os
+import random
 import re
 import zlib
 from collections.abc import Iterator, Sequence
@@ -34,21 +34,29 @@ from h2htalk.curation.safety.ngram_classifier import SMOOTH
 
 ROOT = Path(__file__).parents[1]
 SETS = ("dev_chat_en", "dev_chat2_en", "dev_names_en", "practice_en", "practice2_en", "dev_chat_stay_en", "negatives3_en")
-C, WEIGHT, FOLDS = 30.0, 3.0, 3
-# At most this share of ordinary dialogues (Topical-Chat) has a name, one said again, an organisation.
-MARKED = {"name": 0.05, "organization": 0.01}
-AGAIN = 1.5  # so much less evidence does a name need that the dialogue says elsewhere
+_MESSAGES = 3
+TALK = ("dev_chat_en", "dev_chat2_en", "dev_names_en", "counsel")  # what may stand around a line
+PUBLIC = ("topical", "counsel", "tweets")
+C, FOLDS = 30.0, 3
+WEIGHT, OF_LINES = 3.0, 3.0  # of a private name, and of other words in lines written for this project
+# At most this share of a source's items without private data has a name, or an organisation.
+MARKED = {"name": {"topical": 0.06, "dev_chat_stay_en": 0.02}, "ORGANIZATION": {"topical": 0.01}}
+AGAIN = 1.5  # so much less evidence does a name need that the dialogue says elsewhere, and more one of a public person
+# Where people who answer on CounselChat sign, or are spoken to: the row, and the place in the answer.
+SIGNED = {
+    76: (1605, 1610), 132: (2619, 2632), 357: (1658, 1667), 519: (3, 10), 603: (1587, 1600), 604: (1353, 1358),
+    626: (1323, 1335), 632: (1830, 1843), 643: (3491, 3505), 742: (2619, 2632), 783: (1317, 1324),
+}  # fmt: skip
 _NAMED = re.compile(r"\[\[(.+?)\]\]|\{\{(.+?)\}\}")
 
 
 class Item(NamedTuple):
-    """A dialogue: its texts and the private values in each (start, end, type); `unsure`: unknown people in it."""
+    """A dialogue: its texts and the private values in each (start, end, type)."""
 
     source: str
     id: str
     texts: list[str]
     spans: list[list[tuple[int, int, str]]]
-    unsure: bool = False
 
 
 class Example(NamedTuple):
@@ -77,10 +85,10 @@ def items(data: Path) -> Iterator[Item]:
         if in_half(row["id"], "even"):
             yield Item("topical", row["id"], texts := [m["content"] for m in row["messages"]], [[]] * len(texts))
     with (data / "raw/counselchat_en.csv").open(encoding="utf-8", newline="") as opened:
-        for row in csv.DictReader(opened):
+        for number, row in enumerate(csv.DictReader(opened)):
             if row["questionText"] and in_half(row["questionText"], "even"):
                 texts = [f"{row['questionTitle']}\n{row['questionText']}", row["answerText"] or "-"]
-                yield Item("counsel", row["questionID"], texts, [[], []], unsure=True)
+                yield Item("counsel", row["questionID"], texts, [[], [(*SIGNED[number], "PERSON")] if number in SIGNED else []])
     for part in "abefgh":
         tweets = (data / f"ner/en/BTC/{part}.conll").read_text(encoding="utf-8").split("\n\n")
         for number, tweet in enumerate(tweets[::2]):
@@ -103,11 +111,22 @@ def _marked(content: str) -> tuple[str, list[tuple[int, int, str]]]:
     return text + content[at:], spans
 
 
-def examples(item: Item) -> Iterator[Example]:
+def examples(item: Item, others: Sequence[str]) -> Iterator[Example]:
+    """The candidates of an item; where nothing stands around its text, also with other lines around it."""
+    yield from _examples(item)
+    if len(item.texts) == 1 and item.source in SETS:
+        chosen = random.Random(item.id).sample(list(others), 2 * _MESSAGES)
+        texts = [*chosen[:_MESSAGES], *item.texts, *chosen[_MESSAGES:]]
+        yield from _examples(item._replace(texts=texts, spans=[[]] * _MESSAGES + item.spans), only=_MESSAGES)
+
+
+def _examples(item: Item, only: int | None = None) -> Iterator[Example]:
     parts = DialogueText(item.texts, "en").parts
     messages = [read_message(part.plain, [*part.structured, *part.allowed]) for part in parts]
     nears = features_near([message.tokens for message in messages])
-    for message, near, spans in zip(messages, nears, item.spans, strict=False):
+    for at, (message, near, spans) in enumerate(zip(messages, nears, item.spans, strict=False)):
+        if only not in (None, at):
+            continue
         firsts: dict[tuple[int, int, str], Candidate] = {}
         others = []
         for one in message.candidates:
@@ -115,7 +134,7 @@ def examples(item: Item) -> Iterator[Example]:
             within = [span for span in spans if span[0] < message.tokens.ends[one.end - 1] and start < span[1]]
             if within and within[0][2] == (one.kind or "PERSON"):
                 firsts.setdefault(within[0], one)
-            elif not within and not (item.unsure and not one.kind and message.tokens.kinds[one.first] > 1):
+            elif not within:
                 others.append(one)
         for private, found in ((True, firsts.values()), (False, others)):
             for one in found:
@@ -130,16 +149,15 @@ def matrix(found: Sequence[Example]) -> sparse.csr_matrix:
     return sparse.csr_matrix((values, columns, np.cumsum([0, *sizes])), shape=(len(found), 1 << BITS))
 
 
-def fit(rows: sparse.csr_matrix, private: NDArray[np.bool_]) -> LogisticRegression:
-    model = LogisticRegression(C=C, solver="liblinear", random_state=0)
-    return model.fit(rows, private, sample_weight=np.where(private, WEIGHT, 1.0))
+def fit(rows: sparse.csr_matrix, private: NDArray[np.bool_], weights: NDArray[np.float64]) -> LogisticRegression:
+    return LogisticRegression(C=C, solver="liblinear", random_state=0).fit(rows, private, sample_weight=weights)
 
 
-def threshold(found: Sequence[Example], scores: NDArray[np.float64], kind: str, share: float) -> float:
-    """The log-odds that at most this share of Topical-Chat's dialogues exceeds."""
+def threshold(found: Sequence[Example], scores: NDArray[np.float64], kind: str, source: str, share: float) -> float:
+    """The log-odds that at most this share of a source's items exceeds."""
     highest: dict[str, float] = {}
     for one, score in zip(found, scores, strict=True):
-        if one.item.source == "topical":
+        if one.item.source == source:
             highest[one.item.id] = max(highest.get(one.item.id, -99.0), score if one.kind == kind else -99.0)
     return round(float(np.quantile(list(highest.values()), 1 - share)), 3)
 
@@ -148,7 +166,7 @@ def report(found: Sequence[Example], scores: NDArray[np.float64], least: dict[st
     for source in dict.fromkeys(one.item.source for one in found):
         for kind in ("", "ORGANIZATION"):
             above = [
-                (one.private, score >= least["organization" if kind else "name"])
+                (one.private, score >= least[kind or "name"])
                 for one, score in zip(found, scores, strict=True)
                 if one.item.source == source and one.kind == kind
             ]
@@ -161,32 +179,37 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--blind", default="")
     options = parser.parse_args()
-    found = [one for item in items(Path(os.environ["H2HTALK_DATA"])) for one in examples(item)]
+    gathered = list(items(Path(os.environ["H2HTALK_DATA"])))
+    talk = [text for item in gathered if item.source in TALK for text in item.texts if len(text) < 400]
+    found = [one for item in gathered for one in examples(item, talk)]
     rows, private = matrix(found), np.array([one.private for one in found])
     if options.blind:
         folds = np.array([int(one.item.source != options.blind) for one in found])
     else:
         folds = np.array([zlib.crc32(one.item.id.encode()) % FOLDS for one in found])
     folds = np.where([one.item.source == "topical" for one in found], [zlib.crc32(one.item.id.encode()) % (2 if options.blind else FOLDS) for one in found], folds)
+    others = [1.0 if one.item.source in PUBLIC else OF_LINES for one in found]
+    weights = np.where(private, WEIGHT, others)
     scores = np.zeros(len(found))
     for fold in range(1 if options.blind else FOLDS):
-        scores[folds == fold] = fit(rows[folds != fold], private[folds != fold]).decision_function(rows[folds == fold])
+        other = folds != fold
+        scores[~other] = fit(rows[other], private[other], weights[other]).decision_function(rows[~other])
     tested = [n for n in range(len(found)) if not options.blind or folds[n] == 0]
     found, scores = [found[n] for n in tested], scores[tested]
     least = {
-        name: threshold(found, scores, "ORGANIZATION" if name == "organization" else "", share)
-        for name, share in MARKED.items()
+        name: max(threshold(found, scores, kind, source, share) for source, share in MARKED[name].items())
+        for name, kind in (("name", ""), ("ORGANIZATION", "ORGANIZATION"))
     }
-    least["again"] = least["name"] - AGAIN
+    least |= {"again": least["name"] - AGAIN, "public": least["name"] + AGAIN}
     report(found, scores, least)
     print(least)
     if options.blind:
         return
-    model = fit(rows, private)
+    model = fit(rows, private, weights)
     scale = float(np.quantile(np.abs(model.coef_), 0.9999)) / 127
-    weights = np.clip(np.round(model.coef_[0] / scale), -127, 127).astype(np.int8)
+    learned = np.clip(np.round(model.coef_[0] / scale), -127, 127).astype(np.int8)
     FOLDER.mkdir(exist_ok=True)
-    (FOLDER / "en.weights").write_bytes(zlib.compress(weights.tobytes(), 9))
+    (FOLDER / "en.weights").write_bytes(zlib.compress(learned.tobytes(), 9))
     manifest = {"scale": scale, "bias": float(model.intercept_[0]), "least": least}
     (FOLDER / "en.json").write_text(json.dumps(manifest, indent=1) + "\n", encoding="utf-8")
     print((FOLDER / "en.weights").stat().st_size, "bytes")

@@ -11,12 +11,12 @@ import json
 import math
 import zlib
 from collections.abc import Iterable, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 
 import numpy as np
 
-from h2htalk.curation.anonymize.english.persons import Tokens, classes_of, words
+from h2htalk.curation.anonymize.english.persons import WORD_NAME, Tokens, classes_of, words
 from h2htalk.curation.safety.ngram_classifier import SMOOTH
 
 FOLDER = Path(__file__).parent / "private_names"
@@ -32,19 +32,20 @@ def bucket(feature: str) -> int:
 
 
 class PrivateNames:
-    """The weights, and the least log-odds of a name (`name`), of one that the dialogue says again (`again`), and of
-    an organisation (`organization`)."""
+    """The weights, and the least log-odds of a name (`name`), of one that the dialogue says again (`again`), of a
+    part of a public person's name there (`public`), and of an organisation (`ORGANIZATION`)."""
 
     def __init__(self, folder: Path = FOLDER) -> None:
         manifest = json.loads((folder / "en.json").read_bytes())
         raw = np.frombuffer(zlib.decompress((folder / "en.weights").read_bytes()), np.int8)
-        self._weights: list[float] = (raw * float(manifest["scale"])).tolist()
+        weights: list[float] = (raw * float(manifest["scale"])).tolist()
+        self._weight = lru_cache(maxsize=1 << 17)(lambda feature: weights[bucket(feature)])
         self._bias = float(manifest["bias"])
         self.least: dict[str, float] = manifest["least"]
 
     def total(self, features: Iterable[str]) -> tuple[float, int]:
         """The sum of the weights of features, and how many these are."""
-        found = [self._weights[bucket(feature)] for feature in features]
+        found = list(map(self._weight, features))
         return math.fsum(found), len(found)
 
     def log_odds(self, own: tuple[float, int], near: tuple[float, int]) -> float:
@@ -77,11 +78,15 @@ def features_of(tokens: Tokens, index: int, end: int, kind: str = "") -> set[str
     found |= {f"before{_mark(tokens.gap(index))}", f"long{int(len(tokens) > _LONG)}"}
     if not given:
         found |= {f"end{word[-3:]}", f"end{word[-2:]}"}
+    if given == WORD_NAME:
+        found.add(f"i{shape}{word}")
     before, after = _beside(tokens, index, -1), _beside(tokens, end - 1, 1)
     for place in range(_BESIDE):
         found |= {f"b{place}{before[place]}", f"a{place}{after[place]}"}
         found |= {f"B{place}{name}" for name in classes_of(before[place])}
         found |= {f"A{place}{name}" for name in classes_of(after[place])}
+    found |= {f"{given}{shape}B{name}" for name in classes_of(before[0])}
+    found |= {f"{given}{shape}A{name}" for name in classes_of(after[0])}
     found |= {f"x{before[1]} {before[0]}", f"y{after[0]} {after[1]}", f"z{before[0]} {after[0]}"}
     found.add(f"q{before[2]} {before[1]} {before[0]}")
     around = {*tokens.words[max(0, index - _AROUND) : index], *tokens.words[end : end + _AROUND]}

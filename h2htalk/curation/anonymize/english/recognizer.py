@@ -24,7 +24,7 @@ from h2htalk.curation.anonymize.english.persons import (
     words,
 )
 from h2htalk.curation.anonymize.english.private_names import features_near, features_of, private_names
-from h2htalk.curation.anonymize.spans import Span
+from h2htalk.curation.anonymize.spans import FIGURE, Span
 from h2htalk.text.language_data import compile_patterns, read_data
 
 _HAN = re.compile("[\u4e00-\u9fff]")
@@ -42,9 +42,10 @@ class Candidate(NamedTuple):
 
 
 class Message(NamedTuple):
-    """A text in words, its addresses, and what in it may be private."""
+    """A text in words, the words of public people's full names, its addresses, and what in it may be private."""
 
     tokens: Tokens
+    public: set[str]
     addresses: list[Span]
     candidates: list[Candidate]
 
@@ -82,6 +83,7 @@ def find_names(texts: Sequence[str], taken: Sequence[Sequence[Span]]) -> list[li
                 for one in message.candidates
             ]
         )
+    public = set().union(*(message.public for message in messages))
     told = {
         message.tokens.words[one.first]
         for message, values in zip(messages, odds, strict=True)
@@ -92,13 +94,15 @@ def find_names(texts: Sequence[str], taken: Sequence[Sequence[Span]]) -> list[li
     for message, values in zip(messages, odds, strict=True):
         tokens, starts, spans = message.tokens, dict[int, float](), list(message.addresses)
         for one, value in zip(message.candidates, values, strict=True):
-            known = "organization" if one.kind else "again" if tokens.words[one.first] in told else "name"
-            if value >= model.least[known]:
-                score = round(min(_MOST, 1 / (1 + math.exp(model.least[known] - value))), 3)
-                if one.kind:
-                    spans.append(Span(tokens.starts[one.first], one.stop, one.kind, score))
-                else:
-                    starts[one.first] = score
+            word = tokens.words[one.first]
+            least = model.least[one.kind or ("public" if word in public else "again" if word in told else "name")]
+            if value < least:
+                continue
+            score = round(min(_MOST, 1 / (1 + math.exp(least - value))), 3)
+            if one.kind:
+                spans.append(Span(tokens.starts[one.first], one.stop, one.kind, score))
+            else:
+                starts[one.first] = score
         found.append(sorted([*spans, *person_spans(tokens, starts)]))
     return found
 
@@ -106,6 +110,8 @@ def find_names(texts: Sequence[str], taken: Sequence[Sequence[Span]]) -> list[li
 def read_message(text: str, taken: Sequence[Span]) -> Message:
     """The words of a text, and what in it may be private. Arguments as in `find_names`."""
     tokens = Tokens(text, taken)
+    figures = (text[span.start : span.end].split() for span in taken if span.type == FIGURE)
+    public = {folded(word) for name in figures if len(name) > 1 for word in name}
     addresses = find_addresses(text)
     tokens.block(addresses)
     block_pets(tokens)
@@ -116,7 +122,7 @@ def read_message(text: str, taken: Sequence[Span]) -> Message:
         candidates.append(Candidate(first, end, "ORGANIZATION", span.end))
     tokens.block(organizations)
     people = [index for index in range(len(tokens)) if is_candidate(tokens, index)]
-    return Message(tokens, addresses, [*candidates, *(Candidate(at, name_end(tokens, at)) for at in people)])
+    return Message(tokens, public, addresses, [*candidates, *(Candidate(at, name_end(tokens, at)) for at in people)])
 
 
 # --- Addresses: chains of pieces, such as "Flat 3", "27 Camden High Street" and "NW1 7JE" ---
