@@ -3,8 +3,8 @@
     H2HTALK_DATA=... python tools/train_private_names.py [--blind SOURCE]
 
 Names of private people and organisations are those of the chats that writers made for this (tools/names/) and of
-development sets. Everything else in them, in the even half of Topical-Chat and of CounselChat, and in tweets of the
-Broad Twitter Corpus is none; in tweets people's names are left out, as nobody said whose they are. Thresholds come from models that saw nothing of an item. `--blind`: measure a model that saw nothing of a source.
+development sets. Everything else in them, in the even half of Topical-Chat and of CounselChat, in MemoryBank but for
+the names of its users, and in tweets of the Broad Twitter Corpus is none; in tweets people's names are left out, as nobody said whose they are. Thresholds come from models that saw nothing of an item. `--blind`: measure a model that saw nothing of a source.
 """
 
 from __future__ import annotations
@@ -36,11 +36,12 @@ ROOT = Path(__file__).parents[1]
 SETS = ("dev_chat_en", "dev_chat2_en", "dev_names_en", "practice_en", "practice2_en", "dev_chat_stay_en", "negatives3_en")
 _MESSAGES = 3
 TALK = ("dev_chat_en", "dev_chat2_en", "dev_names_en", "counsel")  # what may stand around a line
-PUBLIC = ("topical", "counsel", "tweets")
+PUBLIC = ("topical", "counsel", "memory", "tweets", "treebank PUBLIC", "treebank unsure", "treebank PERSON")
+PRIVATE_GENRES = ("email", "reviews")
 C, FOLDS = 30.0, 3
 WEIGHT, OF_LINES = 3.0, 3.0  # of a private name, and of other words in lines written for this project
 # At most this share of a source's items without private data has a name, or an organisation.
-MARKED = {"name": {"topical": 0.06, "dev_chat_stay_en": 0.02}, "ORGANIZATION": {"topical": 0.01}}
+MARKED = {"name": {"topical": 0.05, "dev_chat_stay_en": 0.04}, "ORGANIZATION": {"topical": 0.01}}
 AGAIN = 1.5  # so much less evidence does a name need that the dialogue says elsewhere, and more one of a public person
 # Where people who answer on CounselChat sign, or are spoken to: the row, and the place in the answer.
 SIGNED = {
@@ -81,6 +82,11 @@ def items(data: Path) -> Iterator[Item]:
         for number, row in enumerate(read_rows(path)):
             marked = [_marked(message["content"]) for message in row["messages"]]
             yield Item(path.stem, f"{path.stem}{number}", [text for text, _ in marked], [spans for _, spans in marked])
+    for user, days in json.loads((data / "raw/memorybank_en.json").read_text(encoding="utf-8")).items():
+        for date, turns in days["history"].items():
+            texts = [turn[side] for turn in turns for side in ("query", "response")]
+            own = re.compile(rf"\b{re.escape(user.strip())}\b")
+            yield Item("memory", user + date, texts, [[(*m.span(), "PERSON") for m in own.finditer(t)] for t in texts])
     for row in read_rows(data / "raw/topical_chat_valid_en.jsonl"):
         if in_half(row["id"], "even"):
             yield Item("topical", row["id"], texts := [m["content"] for m in row["messages"]], [[]] * len(texts))
@@ -92,12 +98,34 @@ def items(data: Path) -> Iterator[Item]:
     for part in "abefgh":
         tweets = (data / f"ner/en/BTC/{part}.conll").read_text(encoding="utf-8").split("\n\n")
         for number, tweet in enumerate(tweets[::2]):
-            words, spans, at = [], [], 0
-            for word, *_, tag in (line.split() for line in tweet.splitlines() if len(line.split()) > 1):
-                spans += [(at, at + len(word), "")] if tag.endswith("PER") else []
-                words.append(word)
-                at += len(word) + 1
-            yield Item("tweets", f"{part}{number}", [" ".join(words)], [spans])
+            text, spans = _joined([(line.split()[0], line.split()[-1]) for line in tweet.splitlines() if " " in line or "\t" in line])
+            yield Item("tweets", f"{part}{number}", [text], [spans])
+    yield from _treebanks(data / "ner/en")
+
+
+def _treebanks(folder: Path) -> Iterator[Item]:
+    """Documents of the Web Treebank, and sentences of news: of whom mail and reviews speak is private."""
+    for path in sorted(folder.glob("UNER_*/*.iob2")):
+        for document in re.split(r"(?m)^# newdoc id = ", path.read_text(encoding="utf-8")):
+            genre = document.partition("-")[0]
+            kind = "PERSON" if genre in PRIVATE_GENRES else "" if genre == "answers" else "PUBLIC"
+            rows = [[line.split("\t")[1:3] for line in one.splitlines() if line[:1].isdigit()] for one in document.split("\n\n")]
+            joined = [_joined([(word, tag) for word, tag in row], kind) for row in rows if row]
+            for at in range(0, len(joined), 20):
+                some = joined[at : at + 20]
+                yield Item(f"treebank {kind or 'unsure'}", document[:40] + str(at), [t for t, _ in some], [g for _, g in some])
+
+
+def _joined(words: Sequence[tuple[str, str]], kind: str = "") -> tuple[str, list[tuple[int, int, str]]]:
+    """Words with a space between them, and where people's names (runs of PER) stand."""
+    text, spans = "", list[tuple[int, int, str]]()
+    for word, tag in words:
+        start = len(text) + bool(text)
+        text += f" {word}" if text else word
+        if tag.endswith("PER") and kind != "PUBLIC":
+            inner = tag[0] == "I" and spans and spans[-1][1] == start - 1
+            spans[-1:] = [(spans[-1][0], len(text), kind)] if inner else [*spans[-1:], (start, len(text), kind)]
+    return text, spans
 
 
 def _marked(content: str) -> tuple[str, list[tuple[int, int, str]]]:
@@ -114,7 +142,7 @@ def _marked(content: str) -> tuple[str, list[tuple[int, int, str]]]:
 def examples(item: Item, others: Sequence[str]) -> Iterator[Example]:
     """The candidates of an item; where nothing stands around its text, also with other lines around it."""
     yield from _examples(item)
-    if len(item.texts) == 1 and item.source in SETS:
+    if len(item.texts) == 1 and item.source not in PUBLIC:
         chosen = random.Random(item.id).sample(list(others), 2 * _MESSAGES)
         texts = [*chosen[:_MESSAGES], *item.texts, *chosen[_MESSAGES:]]
         yield from _examples(item._replace(texts=texts, spans=[[]] * _MESSAGES + item.spans), only=_MESSAGES)

@@ -67,6 +67,14 @@ def _phrases(text: str) -> dict[str, tuple[tuple[str, ...], ...]]:
     return {word: tuple(sorted(each, key=len, reverse=True)) for word, each in found.items()}
 
 
+@cache
+def public_names() -> tuple[str, ...]:
+    """Names of people and figures whom everybody knows, and of works, as they are written."""
+    folder = Path(__file__).parents[1] / "public_figures"
+    lines = [line for file in sorted(folder.glob("*_en.txt")) for line in read_lines(file)]
+    return tuple(name for line in lines for name in line.split("|"))
+
+
 def hint(key: str) -> frozenset[str]:
     """One of the small sets of words of hints.toml and grammar.toml, by its name there."""
     return words().hints[key]
@@ -239,12 +247,13 @@ def is_candidate(tokens: Tokens, index: int) -> bool:
     return tokens.kinds[index] > 0 or word in lists.surnames or not is_word(word)
 
 
-def name_end(tokens: Tokens, index: int) -> int:
-    """The word after the name that begins at a word."""
-    end = index + 1
-    while end < len(tokens) and continues_name(tokens, end):
-        end += 1
-    return end
+def name_ends(tokens: Tokens) -> list[int]:
+    """For each word the one after the name that begins with it."""
+    ends = list(range(1, len(tokens) + 1))
+    for index in range(len(tokens) - 2, -1, -1):
+        if continues_name(tokens, index + 1):
+            ends[index] = ends[index + 1]
+    return ends
 
 
 def block_pets(tokens: Tokens) -> None:
@@ -260,8 +269,8 @@ def block_pets(tokens: Tokens) -> None:
     tokens.blocked = [no or word in pets for no, word in zip(tokens.blocked, tokens.words, strict=True)]
 
 
-def person_spans(tokens: Tokens, starts: Mapping[int, float]) -> list[Span]:
-    """Spans of PERSON that begin with these words, each with its score; in order, none overlap.
+def person_spans(tokens: Tokens, starts: Mapping[int, float], ends: Sequence[int]) -> list[Span]:
+    """Spans of PERSON that begin with these words, each with its score; `ends` as of `name_ends`. None overlap.
 
     A form of address is part of the name ("Mr Henderson", "aunt debbie"); a possessive 's is not.
     """
@@ -270,8 +279,8 @@ def person_spans(tokens: Tokens, starts: Mapping[int, float]) -> list[Span]:
     for index in sorted(starts):
         if index < reached:
             continue
-        first, reached = index, name_end(tokens, index)
-        while first and continues_name(tokens, first) and is_candidate(tokens, first - 1):
+        first, before, reached = index, reached, ends[index]
+        while first > before and continues_name(tokens, first) and is_candidate(tokens, first - 1):
             first -= 1
         start, end, title = tokens.starts[first], tokens.ends[reached - 1], tokens.word(first - 1)
         written = tokens.shapes[first - 1] != LOWER or title in hint("plain_titles")

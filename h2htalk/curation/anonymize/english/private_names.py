@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
-from h2htalk.curation.anonymize.english.persons import WORD_NAME, Tokens, classes_of, words
+from h2htalk.curation.anonymize.english.persons import WORD_NAME, Tokens, classes_of, folded, public_names, words
 from h2htalk.curation.safety.ngram_classifier import SMOOTH
 
 FOLDER = Path(__file__).parent / "private_names"
@@ -59,6 +59,13 @@ def private_names() -> PrivateNames:
     return PrivateNames()
 
 
+@cache
+def public_parts() -> tuple[frozenset[str], frozenset[str]]:
+    """The first and the last words of the names of public people that have several."""
+    names = [name.split() for name in public_names() if " " in name]
+    return frozenset(folded(name[0]) for name in names), frozenset(folded(name[-1]) for name in names)
+
+
 def features_near(messages: Sequence[Tokens]) -> list[set[str]]:
     """For each message the features of the words of the messages before and after it."""
     bags = [{f"d{word}" for word in message.words if len(word) > 2} for message in messages]
@@ -78,6 +85,8 @@ def features_of(tokens: Tokens, index: int, end: int, kind: str = "") -> set[str
     found |= {f"before{_mark(tokens.gap(index))}", f"long{int(len(tokens) > _LONG)}"}
     if not given:
         found |= {f"end{word[-3:]}", f"end{word[-2:]}"}
+    first, last = public_parts()
+    found.add(f"u{int(word in first)}{int(word in last)}k{given}")
     if given == WORD_NAME:
         found.add(f"i{shape}{word}")
     before, after = _beside(tokens, index, -1), _beside(tokens, end - 1, 1)
@@ -87,6 +96,8 @@ def features_of(tokens: Tokens, index: int, end: int, kind: str = "") -> set[str
         found |= {f"A{place}{name}" for name in classes_of(after[place])}
     found |= {f"{given}{shape}B{name}" for name in classes_of(before[0])}
     found |= {f"{given}{shape}A{name}" for name in classes_of(after[0])}
+    for place in range(2):
+        found |= {f"bs{place}{before[place][:4]}", f"as{place}{after[place][:4]}", f"ae{place}{after[place][-2:]}"}
     found |= {f"x{before[1]} {before[0]}", f"y{after[0]} {after[1]}", f"z{before[0]} {after[0]}"}
     found.add(f"q{before[2]} {before[1]} {before[0]}")
     around = {*tokens.words[max(0, index - _AROUND) : index], *tokens.words[end : end + _AROUND]}

@@ -19,8 +19,9 @@ from h2htalk.curation.anonymize.english.persons import (
     hint,
     is_candidate,
     is_word,
-    name_end,
+    name_ends,
     person_spans,
+    public_names,
     words,
 )
 from h2htalk.curation.anonymize.english.private_names import features_near, features_of, private_names
@@ -42,9 +43,10 @@ class Candidate(NamedTuple):
 
 
 class Message(NamedTuple):
-    """A text in words, the words of public people's full names, its addresses, and what in it may be private."""
+    """A text in words, the end of a name that begins with each, the words of public people's full names, its addresses, and what in it may be private."""
 
     tokens: Tokens
+    ends: list[int]
     public: set[str]
     addresses: list[Span]
     candidates: list[Candidate]
@@ -56,8 +58,9 @@ def reads(text: str) -> bool:
 
 
 def known_figures() -> list[str]:
-    """Names of public and fictional figures that are long enough to belong to nobody else."""
-    return [" ".join(name) for names in words().known.values() for name in names if len(name) > 1]
+    """Names of public and fictional figures, of one word where it belongs to nobody else."""
+    known = [" ".join(name) for names in words().known.values() for name in names if len(name) > 1]
+    return [*public_names(), *known]
 
 
 def find_names(texts: Sequence[str], taken: Sequence[Sequence[Span]]) -> list[list[Span]]:
@@ -103,7 +106,7 @@ def find_names(texts: Sequence[str], taken: Sequence[Sequence[Span]]) -> list[li
                 spans.append(Span(tokens.starts[one.first], one.stop, one.kind, score))
             else:
                 starts[one.first] = score
-        found.append(sorted([*spans, *person_spans(tokens, starts)]))
+        found.append(sorted([*spans, *person_spans(tokens, starts, message.ends)]))
     return found
 
 
@@ -121,8 +124,9 @@ def read_message(text: str, taken: Sequence[Span]) -> Message:
         first, end = bisect_right(tokens.ends, span.start), bisect_left(tokens.starts, span.end)
         candidates.append(Candidate(first, end, "ORGANIZATION", span.end))
     tokens.block(organizations)
+    ends = name_ends(tokens)
     people = [index for index in range(len(tokens)) if is_candidate(tokens, index)]
-    return Message(tokens, public, addresses, [*candidates, *(Candidate(at, name_end(tokens, at)) for at in people)])
+    return Message(tokens, ends, public, addresses, [*candidates, *(Candidate(at, ends[at]) for at in people)])
 
 
 # --- Addresses: chains of pieces, such as "Flat 3", "27 Camden High Street" and "NW1 7JE" ---

@@ -61,8 +61,7 @@ def companion_names(names: Iterable[str]) -> list[str]:
 @cache
 def _figures(language: str) -> PhraseIndex[str]:
     record = find_language(language)
-    folder = Path(__file__).parents[1] / "public_figures"
-    lines = [line for file in sorted(folder.glob(f"*_{language}.txt")) for line in read_lines(file)]
+    lines = read_lines(Path(__file__).parents[1] / "public_figures" / f"figures_{language}.txt")
     own = [name for line in lines for name in line.split("|" if record.spaced else None)]
     return _index([*own, *import_module(record.name_recognizer).known_figures()])
 
