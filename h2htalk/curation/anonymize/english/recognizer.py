@@ -13,6 +13,7 @@ from typing import NamedTuple
 from h2htalk.curation.anonymize.english.persons import (
     COMMON,
     LOWER,
+    RARE,
     Tokens,
     block_pets,
     folded,
@@ -29,7 +30,7 @@ from h2htalk.curation.anonymize.spans import FIGURE, Span
 from h2htalk.text.language_data import compile_patterns, read_data
 
 _HAN = re.compile("[\u4e00-\u9fff]")
-_MOST = 0.95  # the highest score of a name
+_MOST = 0.8  # the highest score of a name
 _SENTENCE = re.compile(r"[A-Za-z']{1,30}(?:[ ,]{1,3}[A-Za-z']{1,30}){2}")
 
 
@@ -87,18 +88,24 @@ def find_names(texts: Sequence[str], taken: Sequence[Sequence[Span]]) -> list[li
             ]
         )
     public = set().union(*(message.public for message in messages))
-    told = {
-        message.tokens.words[one.first]
-        for message, values in zip(messages, odds, strict=True)
-        for one, value in zip(message.candidates, values, strict=True)
-        if not one.kind and value >= model.least["name"]
-    }
+    # A given name that stands several times is said to be somebody's by all of these together.
+    doubts: dict[str, float] = {}
+    for message, values in zip(messages, odds, strict=True):
+        for one, value in zip(message.candidates, values, strict=True):
+            if one.kind:
+                continue
+            word = message.tokens.words[one.first]
+            least = model.least["public" if word in public else "name"]
+            doubt = 1 / (1 + math.exp(value - least))
+            known = doubts.get(word, 1.0)
+            doubts[word] = known * doubt if message.tokens.kinds[one.first] >= RARE else min(known, doubt)
+    told = {word for word, doubt in doubts.items() if doubt <= 0.5}
     found = []
     for message, values in zip(messages, odds, strict=True):
         tokens, starts, spans = message.tokens, dict[int, float](), list(message.addresses)
         for one, value in zip(message.candidates, values, strict=True):
             word = tokens.words[one.first]
-            least = model.least[one.kind or ("public" if word in public else "again" if word in told else "name")]
+            least = model.least[one.kind or ("again" if word in told else "public" if word in public else "name")]
             if value < least:
                 continue
             score = round(min(_MOST, 1 / (1 + math.exp(least - value))), 3)

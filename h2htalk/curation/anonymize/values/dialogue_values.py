@@ -98,8 +98,7 @@ def find_allowed(text: str, language: str, companions: Sequence[str] = ()) -> li
         if not continues and _inside_han_name(text, start, end) is None:
             found.append(Span(start, end, COMPANION, 1.0))
     for start, end, _ in _figures(language).find(lowered):
-        before = "speakers_own" if " " in lowered[start:end] else "private_before"
-        own = _STAYS[before].search(lowered, max(start - 16, 0), start)
+        own = _STAYS["private_before"].search(lowered, max(start - 24, 0), start)
         dotted = "·" in (text[start - 1 : start], text[end : end + 1])  # a part of 苏珊·凯恩 alone is no figure
         if not own and not dotted:
             found.append(Span(start, end, FIGURE, 1.0))
