@@ -28,6 +28,7 @@ from scipy import sparse
 from sklearn.linear_model import LogisticRegression
 
 from h2htalk.curation.anonymize.engine.analyzer import DialogueText
+from h2htalk.curation.anonymize.english.persons import RARE, is_word, words
 from h2htalk.curation.anonymize.english.private_names import BITS, FOLDER, bucket, features_near, features_of
 from h2htalk.curation.anonymize.english.recognizer import Candidate, read_message
 from h2htalk.curation.safety.ngram_classifier import SMOOTH
@@ -41,13 +42,15 @@ PRIVATE_GENRES = ("email", "reviews")
 C, FOLDS = 30.0, 3
 WEIGHT, OF_LINES = 3.0, 3.0  # of a private name, and of other words in lines written for this project
 # At most this share of a source's items without private data has a name, or an organisation.
-MARKED = {"name": {"topical": 0.05, "dev_chat_stay_en": 0.04}, "ORGANIZATION": {"treebank PUBLIC": 0.01}}
+MARKED = {"name": {"topical": 0.05, "dev_chat_stay_en": 0.05}, "ORGANIZATION": {"treebank PUBLIC": 0.01}}
 AGAIN = 1.5  # so much less evidence does a name need that the dialogue says elsewhere, and more one of a public person
 # Where people who answer on CounselChat sign, or are spoken to: the row, and the place in the answer.
 SIGNED = {
     76: (1605, 1610), 132: (2619, 2632), 357: (1658, 1667), 519: (3, 10), 603: (1587, 1600), 604: (1353, 1358),
     626: (1323, 1335), 632: (1830, 1843), 643: (3491, 3505), 742: (2619, 2632), 783: (1317, 1324),
 }  # fmt: skip
+# Surnames and rarer given names that are no words.
+RARER = sorted(w for w in words().surnames | words().given.keys() if words().given.get(w, RARE) == RARE and not is_word(w))
 _NAMED = re.compile(r"\[\[(.+?)\]\]|\{\{(.+?)\}\}")
 
 
@@ -140,12 +143,33 @@ def _marked(content: str) -> tuple[str, list[tuple[int, int, str]]]:
 
 
 def examples(item: Item, others: Sequence[str]) -> Iterator[Example]:
-    """The candidates of an item; where nothing stands around its text, also with other lines around it."""
+    """The candidates of an item; again with other names, and where one text is all also with other lines around it."""
     yield from _examples(item)
+    if item.source not in PUBLIC and any(map(any, item.spans)):
+        yield from _examples(_renamed(item))
     if len(item.texts) == 1 and item.source not in PUBLIC:
         chosen = random.Random(item.id).sample(list(others), 2 * _MESSAGES)
         texts = [*chosen[:_MESSAGES], *item.texts, *chosen[_MESSAGES:]]
         yield from _examples(item._replace(texts=texts, spans=[[]] * _MESSAGES + item.spans), only=_MESSAGES)
+
+
+def _renamed(item: Item) -> Item:
+    """The item with other names, rarer ones, in the place of those of one word; other spans keep their texts."""
+    drawn, chosen = random.Random(item.id), dict[str, str]()
+    texts, places = [], []
+    for text, spans in zip(item.texts, item.spans, strict=True):
+        made, moved, at = "", list[tuple[int, int, str]](), 0
+        for start, end, kind in sorted(spans):
+            name = text[start:end]
+            if kind == "PERSON" and name.isalpha():
+                other = chosen.setdefault(name.lower(), drawn.choice(RARER))
+                name = other.title() if name.istitle() else other
+            made += text[at:start] + name
+            moved.append((len(made) - len(name), len(made), kind))
+            at = end
+        texts.append(made + text[at:])
+        places.append(moved)
+    return item._replace(texts=texts, spans=places)
 
 
 def _examples(item: Item, only: int | None = None) -> Iterator[Example]:

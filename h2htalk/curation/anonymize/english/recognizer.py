@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from h2htalk.curation.anonymize.english.persons import (
+    CAPITAL,
     COMMON,
     LOWER,
     RARE,
@@ -95,8 +96,7 @@ def find_names(texts: Sequence[str], taken: Sequence[Sequence[Span]]) -> list[li
             if one.kind:
                 continue
             word = message.tokens.words[one.first]
-            least = model.least["public" if word in public else "name"]
-            doubt = 1 / (1 + math.exp(value - least))
+            doubt = 1 / (1 + math.exp(value - model.least[_kind_of(message.tokens, one, public)]))
             known = doubts.get(word, 1.0)
             doubts[word] = known * doubt if message.tokens.kinds[one.first] >= RARE else min(known, doubt)
     told = {word for word, doubt in doubts.items() if doubt <= 0.5}
@@ -105,7 +105,7 @@ def find_names(texts: Sequence[str], taken: Sequence[Sequence[Span]]) -> list[li
         tokens, starts, spans = message.tokens, dict[int, float](), list(message.addresses)
         for one, value in zip(message.candidates, values, strict=True):
             word = tokens.words[one.first]
-            least = model.least[one.kind or ("again" if word in told else "public" if word in public else "name")]
+            least = model.least["again" if not one.kind and word in told else _kind_of(tokens, one, public)]
             if value < least:
                 continue
             score = round(min(_MOST, 1 / (1 + math.exp(least - value))), 3)
@@ -115,6 +115,14 @@ def find_names(texts: Sequence[str], taken: Sequence[Sequence[Span]]) -> list[li
                 starts[one.first] = score
         found.append(sorted([*spans, *person_spans(tokens, starts, message.ends)]))
     return found
+
+
+def _kind_of(tokens: Tokens, one: Candidate, public: set[str]) -> str:
+    """How much evidence a candidate needs, as a key of `PrivateNames.least`: more where no list of names holds it."""
+    word, at = tokens.words[one.first], one.first
+    listed = tokens.kinds[at] > 0 or word in words().surnames
+    plain = tokens.shapes[at] != CAPITAL or tokens.opens[at]
+    return one.kind or ("public" if word in public or (plain and not listed) else "name")
 
 
 def read_message(text: str, taken: Sequence[Span]) -> Message:
