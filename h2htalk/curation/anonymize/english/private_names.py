@@ -106,7 +106,7 @@ def features_of(tokens: Tokens, index: int, end: int, kind: str = "") -> set[str
 
 def _beside(tokens: Tokens, index: int, step: int) -> list[str]:
     """The words on one side of a word up to the end of its sentence, empty beyond."""
-    found = []
+    found: list[str] = []
     at = index
     while len(found) < _BESIDE:
         edge = at if step < 0 else at + 1

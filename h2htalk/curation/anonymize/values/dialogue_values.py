@@ -19,8 +19,16 @@ from typing import Literal
 from h2htalk.curation.anonymize.chinese.persons import surnames
 from h2htalk.curation.anonymize.chinese.words import sections, tags, usual
 from h2htalk.curation.anonymize.chinese.words import words as chinese_words
-from h2htalk.curation.anonymize.english.persons import words
-from h2htalk.curation.anonymize.spans import FIGURE, HAN_DIGITS, Span, normalize_text, plain, resolve_overlaps, value_shape
+from h2htalk.curation.anonymize.english.persons import COMMON, words
+from h2htalk.curation.anonymize.spans import (
+    FIGURE,
+    HAN_DIGITS,
+    Span,
+    normalize_text,
+    plain,
+    resolve_overlaps,
+    value_shape,
+)
 from h2htalk.curation.anonymize.structured.reading import patterns
 from h2htalk.data.languages import find_language
 from h2htalk.data.scenario import bundled_personas
@@ -394,7 +402,8 @@ def _name_variants(name: str, parts: NameParts, score: float) -> list[KnownValue
         if len(key) < (5 if part.role == "pinyin_given" else 2) or key in name_words()["times"]:
             continue
         form = to_lower(plain(part.text))
-        unsure = key in words().words or (surname and key in name_words()["surname_words"])
+        a_word = key in words().words and words().given.get(key, 0) < COMMON
+        unsure = a_word or (surname and key in name_words()["surname_words"])
         if unsure or (len(key) == 2 and part.text[0].isupper()):
             # What could be something else is meant with its capital alone.
             values += [KnownValue(form, "PERSON", score, plain(part.text))] if part.text[0].isupper() else []
