@@ -1,12 +1,13 @@
 """Draw what people read to judge curation on real chat: replaced passages, misses, spans and tags.
 
-    H2HTALK_DATA=... python tools/sample_readings.py changed|missed|public|spans|tags --half even|odd --out FILE [--limit 300]
+    H2HTALK_DATA=... python tools/sample_readings.py WHAT --half even|odd --out FILE [--limit 300]
 
-Writes JSON lines without the rule that made a mark. `changed`: dialogues of `smilechat_zh_2` with a replaced passage,
-each passage with its context; `public`: how many dialogues about public people (Topical-Chat, KdConv) are changed; `missed`: dialogues at random with all passages, for what stayed; `spans`: one mark a
-line, by type and language; `tags`: one tag of the safety stage a line. English is ESConv dev (the longest row of a
-conversation) and CounselChat. A half is chosen by the SHA-256 of an item's id or question: `even` is for development,
-`odd` for a report. The draw depends on --seed alone.
+Writes JSON lines without the rule that made a mark.
+`changed`: dialogues of `smilechat_zh_2` with a replaced passage, each passage with its context; `public`: how many
+dialogues about public people (Topical-Chat, KdConv) are changed; `missed`: dialogues at random with all passages, for
+what stayed; `spans`: one mark a line, by type and language; `tags`: one tag of the safety stage a line. English is
+ESConv dev (the longest row of a conversation) and CounselChat. A half is chosen by the SHA-256 of an item's id or
+question: `even` is for development, `odd` for a report. The draw depends on --seed alone.
 """
 
 from __future__ import annotations

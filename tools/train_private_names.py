@@ -52,7 +52,7 @@ PRIVATE_GENRES = ("email", "reviews")
 C, FOLDS = 30.0, 3
 WEIGHT, OF_LINES = 3.0, 3.0  # of a private name, and of other words in lines written for this project
 # At most this share of a source's items without private data has a name, or an organisation.
-MARKED = {"name": {"topical": 0.04}, "ORGANIZATION": {"treebank PUBLIC": 0.01}}
+MARKED = {"name": {"topical": 0.06}, "ORGANIZATION": {"treebank PUBLIC": 0.01}}
 AGAIN = 1.5  # so much less evidence does a name need that the dialogue says elsewhere, and more one of a public person
 # Where people who answer on CounselChat sign, or are spoken to: the row, and the place in the answer.
 SIGNED = {

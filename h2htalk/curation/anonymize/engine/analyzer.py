@@ -302,7 +302,8 @@ def find_in_dialogue(
     `texts` may be any: half surrogate pairs, NUL and millions of characters are read like all else. `allow`: names that
     stay, beside the bundled personas and people whom everybody knows. `keep`: types that are not looked for.
     `countries`: of whose telephone numbers the texts may hold some (ISO 3166). `names`: which of the texts are a
-    person's name and nothing else. `keep_public`: whether people stay whom everybody knows. Types are those of `spans.TYPES` and a user's; places count characters of the text
+    person's name and nothing else. `keep_public`: whether people stay whom everybody knows. Types are those of
+    `spans.TYPES` and a user's; places count characters of the text
     as given; scores are in [0.5, 1]. Errors as `chat_analyzer`.
     """
     dialogue = DialogueText(

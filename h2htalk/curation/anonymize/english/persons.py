@@ -244,7 +244,8 @@ def is_candidate(tokens: Tokens, index: int) -> bool:
         return False
     if word in lists.hints["kin"] or word in lists.hints["titles"] or _NUMBER.fullmatch(word):
         return False
-    return tokens.kinds[index] > 0 or word in lists.surnames or not is_word(word)
+    named = word in lists.surnames and word not in lists.hints["stop"]  # "he", "so", "an"
+    return tokens.kinds[index] > 0 or named or not is_word(word)
 
 
 def name_ends(tokens: Tokens) -> list[int]:
