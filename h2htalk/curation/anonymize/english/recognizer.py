@@ -45,7 +45,7 @@ class Candidate(NamedTuple):
 
 
 class Message(NamedTuple):
-    """A text in words, the end of a name that begins with each, the words of public people's full names, and the rest."""
+    """A text in words, where a name beginning with each ends, the words of public people's full names, and the rest."""
 
     tokens: Tokens
     ends: list[int]
