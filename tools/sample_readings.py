@@ -1,12 +1,13 @@
 """Draw what people read to judge curation on real chat: replaced passages, misses, spans and tags.
 
-    H2HTALK_DATA=... python tools/sample_readings.py changed|missed|spans|tags --half even|odd --out FILE [--limit 300]
+    H2HTALK_DATA=... python tools/sample_readings.py WHAT --half even|odd --out FILE [--limit 300]
 
-Writes JSON lines without the rule that made a mark. `changed`: dialogues of `smilechat_zh_2` with a replaced passage,
-each passage with its context; `missed`: dialogues at random with all passages, for what stayed; `spans`: one mark a
-line, by type and language; `tags`: one tag of the safety stage a line. English is ESConv dev (the longest row of a
-conversation) and CounselChat. A half is chosen by the SHA-256 of an item's id or question: `even` is for development,
-`odd` for a report. The draw depends on --seed alone.
+Writes JSON lines without the rule that made a mark.
+`changed`: dialogues of `smilechat_zh_2` with a replaced passage, each passage with its context; `public`: how many
+dialogues about public people (Topical-Chat, KdConv) are changed; `missed`: dialogues at random with all passages, for
+what stayed; `spans`: one mark a line, by type and language; `tags`: one tag of the safety stage a line. English is
+ESConv dev (the longest row of a conversation) and CounselChat. A half is chosen by the SHA-256 of an item's id or
+question: `even` is for development, `odd` for a report. The draw depends on --seed alone.
 """
 
 from __future__ import annotations
@@ -17,8 +18,9 @@ import hashlib
 import json
 import os
 import random
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -88,6 +90,18 @@ def drawn(items: Sequence[Item], limit: int, seed: int) -> list[Item]:
 
 
 def sample(what: str, data: Path, half: str, limit: int, seed: int) -> Iterator[Item]:
+    if what == "public":
+        for language, name in (("en", "topical_chat_valid_en"), ("zh", "kdconv_dev_zh")):
+            rows = map(json.loads, (data / f"raw/{name}.jsonl").read_text(encoding="utf-8").splitlines())
+            said = [[turn["content"] for turn in row["messages"]] for row in rows if in_half(row["id"], half)]
+            spans = [[span.type for one in find_in_dialogue(texts, language).spans for span in one] for texts in said]
+            yield {
+                "file": name,
+                "dialogues": len(said),
+                "changed": sum(map(bool, spans)),
+                **Counter(chain.from_iterable(spans)),
+            }
+        return
     talks = {"zh": chinese(data, half), "en": english(data, half)}
     if what in {"changed", "missed"}:
         found = [{"id": d.id, "marks": list(marks(d))} for d in talks["zh"]]
@@ -117,7 +131,7 @@ def sample(what: str, data: Path, half: str, limit: int, seed: int) -> Iterator[
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["changed", "missed", "spans", "tags"])
+    parser.add_argument("what", choices=["changed", "missed", "public", "spans", "tags"])
     parser.add_argument("--data", type=Path, default=os.environ.get("H2HTALK_DATA"))
     parser.add_argument("--half", choices=["even", "odd"], required=True)
     parser.add_argument("--limit", type=int, default=300, help="items at most; spans and tags: of a type or language")

@@ -161,6 +161,7 @@ class AnonymizeSettings:
     recognizers: FilePath = ""  # a registry file in Presidio's format with recognisers of the user's own
     trust_recognizers: bool = False  # the registry may name classes of the user's own code
     operators: Mapping[str, OperatorName] = field(default_factory=dict, hash=False)
+    public_figures: Literal["keep", "replace"] = "keep"  # whether names of public and invented people stay
     # Keys of a record, of its `metadata` or its `user` with the user's name, beside `USER_NAMES`; it is replaced
     # everywhere in the dialogue.
     name_keys: tuple[str, ...] = ()

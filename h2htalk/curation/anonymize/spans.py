@@ -33,6 +33,7 @@ RECOGNIZERS = {
     "ORGANIZATION": "ChatOrganizationRecognizer",
 }
 TYPES = tuple(RECOGNIZERS)
+FIGURE = "figure"  # of a span that stays: the name of somebody whom everybody knows
 # Which of two spans stays where both cover a character and are equally sure: what is checked by a rule before what is
 # guessed, what names a person's place before what names a firm.
 _RANK = {name: len(TYPES) - place for place, name in enumerate(TYPES)}

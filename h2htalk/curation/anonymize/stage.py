@@ -27,7 +27,7 @@ from h2htalk.errors import ConfigError, MissingExtraError, quoted, suggest
 if TYPE_CHECKING:
     from h2htalk.curation.anonymize.engine.user_recognizers import UserRegistry
 
-VERSION = 6
+VERSION = 7
 INSTALL_CURATION = 'pip install "h2htalk[curation]"'
 _LIBRARIES = ("faker", "phonenumbers", "presidio-analyzer", "python-stdnum")
 LEAK = "leak"
@@ -46,7 +46,7 @@ def make_stage(spec: CurateSpec, workspace: Workspace, key: bytes) -> StageRun:
     """The stage, as a specification sets it.
 
     Names stay that `anonymize.allow` and the companions of a dialogue's source hold, beside those of the bundled
-    personas and people whom everybody knows.
+    personas and, with `public_figures = "keep"`, people whom everybody knows.
     """
     settings, gathered = spec.section(AnonymizeSettings), spec.section(GatherSettings)
     try:
@@ -91,6 +91,7 @@ def make_stage(spec: CurateSpec, workspace: Workspace, key: bytes) -> StageRun:
                 if source.companions or source.countries
             },
             "name_keys": sorted(settings.name_keys),
+            "public_figures": settings.public_figures,
             "recognizers": registry.fingerprint(),
             "operators": dict(sorted(settings.operators.items())),
             # What they find, and the names they give, may change from version to version.
@@ -149,6 +150,7 @@ def anonymize_dialogue(
         users=users or NO_REGISTRY,
         keep=[kind for kind, operator in operators.items() if operator == "keep"],
         countries=sorted(source.countries) if source else (),
+        keep_public=settings.public_figures == "keep",
         # Those that can be looked for in the messages.
         names=[n for n in named if len(texts[n].strip()) <= _LONGEST_NAME and any(map(str.isalpha, texts[n]))],
     )

@@ -65,6 +65,12 @@ def test_metadata_counts_and_the_audit_holds_places_without_text() -> None:
     assert [span["field"] for span in spans if "field" in span] == ["system"]
 
 
+def test_public_figures_stay_or_are_replaced() -> None:
+    record = dialogue(1, "I cried when Robin Williams died")
+    assert texts(kept(record)) == ["I cried when Robin Williams died"]
+    assert "Robin" not in texts(kept(record, public_figures="replace"))[0]
+
+
 def test_names_found_with_little_evidence_are_tagged_for_review(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(DialogueText, "names", [Span(0, 5, "PERSON", 0.5)])
     outcome = kept(dialogue(3, "Zorbo came by.", "Oh?"))

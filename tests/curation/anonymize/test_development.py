@@ -29,9 +29,9 @@ def find_names(texts: Sequence[str], language: str) -> list[list[Span]]:
 
 # Recall and precision by overlap with a span of the same type.
 FLOORS = {
-    ("en", "PERSON"): (0.95, 0.93),
+    ("en", "PERSON"): (0.95, 0.92),
     ("en", "ADDRESS"): (0.95, 0.95),
-    ("en", "ORGANIZATION"): (0.90, 0.93),
+    ("en", "ORGANIZATION"): (0.88, 0.93),
     # Lowered where rules were taken away that ruin real chat (docs/measurements.md).
     ("zh", "PERSON"): (0.90, 0.96),
     ("zh", "ADDRESS"): (0.94, 0.97),

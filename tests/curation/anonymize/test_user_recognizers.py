@@ -153,7 +153,7 @@ def test_a_trusted_class_beside_the_registry_runs_and_hides_no_installed_module(
     before = list(sys.path)
     content = "recognizers: [{{name: W, class: 'ward_of_test:WardRecognizer', params: {{word: {}}}}}]"
     users = registry(tmp_path, content.format("maple"), trusted=True)
-    assert found(["on ward maple"], "en", users) == [[("maple", "WARD", "Ward")]]
+    assert found(["the one on maple"], "en", users) == [[("maple", "WARD", "Ward")]]
     assert sys.path == before
     users = registry(tmp_path, content.format("fail"), trusted=True)
     with pytest.raises(ConfigError, match="recognizer 'Ward' failed: RuntimeError") as raised:
@@ -195,7 +195,7 @@ def test_a_spacy_pipeline_is_read_from_its_folder(tmp_path: Path) -> None:
         """recognizers:
   - {name: model, class_name: SpacyRecognizer, supported_languages: [en], model_name: ./zorblo_names}""",
     )
-    assert found(["so zorblo left"], "en", users) == [[("zorblo", "PERSON", "model")]]
+    assert found(["a very zorblo thing"], "en", users) == [[("zorblo", "PERSON", "model")]]
     assert users.fingerprint()[1].startswith("hf:zorblo_names, sha256 ")
 
 
@@ -256,7 +256,7 @@ def test_gliner_is_asked_for_the_mapped_labels_and_its_errors_stop_the_run(
     content = """recognizers:
   - {name: gliner, class_name: GLiNERRecognizer, model_name: some/model, entity_mapping: {person: PERSON}}"""
     users = registry(tmp_path, content)
-    text = "well. " * 400 + "so zorblo, Zorblo, mail a.b@gmail.com"
+    text = "well. " * 400 + "so zorblo, the Zorblo, mail a.b@gmail.com"
     assert ("Zorblo", "PERSON", "gliner") in found([text], "en", users)[0]
     with pytest.raises(ConfigError, match="recognizer 'gliner' failed: RuntimeError"):
         found(["fail"], "en", users)

@@ -29,11 +29,18 @@ from presidio_anonymizer.entities import OperatorConfig
 from presidio_anonymizer.entities import RecognizerResult as FoundSpan
 
 from h2htalk.curation.anonymize.engine.user_recognizers import MODELS, UserRegistry, load_recognizers
-from h2htalk.curation.anonymize.spans import RECOGNIZERS, NormalizedText, Span, normalize_text, plain, resolve_overlaps
+from h2htalk.curation.anonymize.spans import (
+    FIGURE,
+    RECOGNIZERS,
+    NormalizedText,
+    Span,
+    normalize_text,
+    plain,
+    resolve_overlaps,
+)
 from h2htalk.curation.anonymize.structured.rules import OF_PUBLIC, find_structured, is_public_talk
 from h2htalk.curation.anonymize.surrogates.dialogue_surrogates import Surrogates
 from h2htalk.curation.anonymize.values.dialogue_values import (
-    FIGURE,
     TITLE,
     DialogueData,
     KnownValues,
@@ -72,6 +79,7 @@ class MessagePart:
     plain: str
     allowed: tuple[Span, ...]
     structured: tuple[Span, ...]
+    public: tuple[Span, ...] = ()  # people whom everybody knows, where they are replaced
 
     def joined(self, spans: Iterable[Span]) -> Iterator[Span]:
         """Those of the spans of `plain` that count, in places of the joined text."""
@@ -92,10 +100,11 @@ class DialogueText(NlpArtifacts):
         allow: Sequence[str] = (),
         countries: Sequence[str] = (),
         names: Sequence[int] = (),
+        keep_public: bool = True,
     ) -> None:
         """Arguments as in `analyzer.find_in_dialogue`."""
         self.texts, self.language, self.allow = tuple(texts), language, tuple(allow)
-        self.countries, self._given = tuple(countries), tuple(names)
+        self.countries, self._given, self._keep_public = tuple(countries), tuple(names), keep_public
         self.text = SEPARATOR.join(self.texts)
         # Where each message begins.
         self.offsets = [0, *accumulate(len(text) + len(SEPARATOR) for text in self.texts)][: len(self.texts)]
@@ -118,9 +127,11 @@ class DialogueText(NlpArtifacts):
                 normalized = normalize_text(text[start:end])
                 plain_text = plain(normalized.visible)
                 allowed = tuple(find_allowed(plain_text, self.language, self.allow))
-                figure = any(stays.type == FIGURE for stays in allowed)
-                public = OF_PUBLIC if public_talk else ("birth_date",) if figure else ()
-                spans = find_structured(normalized, self.language, self.countries, public)
+                figures = tuple(a for a in allowed if a.type == FIGURE)
+                not_private = OF_PUBLIC if public_talk else ("birth_date",) if figures else ()
+                public = () if self._keep_public else figures
+                allowed = tuple(a for a in allowed if a not in public)
+                spans = find_structured(normalized, self.language, self.countries, not_private)
                 if find_language(self.language).script == "Chinese" and not _HAN.search(plain_text):
                     spans = resolve_overlaps([*spans, *find_structured(normalized, "en")])
                 stays = [a for a in allowed if a.type != TITLE]
@@ -128,7 +139,7 @@ class DialogueText(NlpArtifacts):
                 taken = tuple(s for s in spans if not any(a.start <= s.start and s.end <= a.end for a in stays))
                 first = offset + (start + MARGIN if start else 0)
                 last = offset + (size if end == size else end - MARGIN)
-                parts.append(MessagePart(offset + start, first, last, normalized, plain_text, allowed, taken))
+                parts.append(MessagePart(offset + start, first, last, normalized, plain_text, allowed, taken, public))
         return parts
 
     @cached_property
@@ -140,6 +151,7 @@ class DialogueText(NlpArtifacts):
     def names(self) -> list[Span]:
         """People, addresses and organisations."""
         found = [Span(self.offsets[n], self.offsets[n] + len(self.texts[n]), "PERSON", _GIVEN) for n in self._given]
+        found += [replace(one, type="PERSON") for part in self.parts for one in part.joined(part.public)]
         for code in LANGUAGES:
             recognizer = import_module(find_language(code).name_recognizer)
             chosen = [part for part in self.parts if code == self.language or recognizer.reads(part.plain)]
@@ -285,16 +297,20 @@ def find_in_dialogue(
     keep: Sequence[str] = (),
     countries: Sequence[str] = (),
     names: Sequence[int] = (),
+    keep_public: bool = True,
 ) -> DialogueData:
     """Personal data in the texts of one dialogue: the spans of each in order without overlaps, and the values in them.
 
     `texts` may be any: half surrogate pairs, NUL and millions of characters are read like all else. `allow`: names that
     stay, beside the bundled personas and people whom everybody knows. `keep`: types that are not looked for.
     `countries`: of whose telephone numbers the texts may hold some (ISO 3166). `names`: which of the texts are a
-    person's name and nothing else. Types are those of `spans.TYPES` and a user's; places count characters of the text
+    person's name and nothing else. `keep_public`: whether people stay whom everybody knows. Types are those of
+    `spans.TYPES` and a user's; places count characters of the text
     as given; scores are in [0.5, 1]. Errors as `chat_analyzer`.
     """
-    dialogue = DialogueText(texts, language, allow=(*allow, *users.allow_list), countries=countries, names=names)
+    dialogue = DialogueText(
+        texts, language, allow=(*allow, *users.allow_list), countries=countries, names=names, keep_public=keep_public
+    )
     analyzer = chat_analyzer(language, users)
     entities = sorted(set(analyzer.get_supported_entities(language)) - set(keep)) if keep else None
     analyzer.analyze(dialogue.text, language, entities, nlp_artifacts=dialogue)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from pathlib import Path
@@ -65,6 +65,14 @@ def _phrases(text: str) -> dict[str, tuple[tuple[str, ...], ...]]:
         if parts := tuple(map(folded, entry.split())):
             found.setdefault(parts[0], []).append(parts)
     return {word: tuple(sorted(each, key=len, reverse=True)) for word, each in found.items()}
+
+
+@cache
+def public_names() -> tuple[str, ...]:
+    """Names of people and figures whom everybody knows, and of works, as they are written."""
+    folder = Path(__file__).parents[1] / "public_figures"
+    lines = [line for file in sorted(folder.glob("*_en.txt")) for line in read_lines(file)]
+    return tuple(name for line in lines for name in line.split("|"))
 
 
 def hint(key: str) -> frozenset[str]:
@@ -143,6 +151,10 @@ class Tokens:
             glued = text[start - 1 : start] in _GLUE or text[end : end + 1] in _GLUE
             self.blocked.append(glued or raw.lower().endswith(_SHORTENED))
             before, title = end, word in hint("titles") or word == "st"
+        # Whether its writer uses capitals.
+        self.cased = any(o and shape == CAPITAL for o, shape in zip(self.opens, self.shapes, strict=True)) or (
+            re.search(r"\bI\b", text) is not None
+        )
         self.block(taken)
         lists = words()
         for index, word in enumerate(self.words):
@@ -208,20 +220,45 @@ def _read(raw: str) -> tuple[str, int]:
     return word, 0
 
 
-# Announced, in a list, likely.
-CUED, LISTED, LIKELY = 0.9, 0.8, 0.6
 _VERBAL = ("s", "ed", "ing", "nt", "ly", "in", "er")
-_SAID_OF_ANYTHING = frozenset(["&", "also", "always", "and", "even", "just", "never", "or", "still"])
 # "Forty-one", folded.
 _NUMBER = re.compile("(?:twen|thir|for|fif|six|seven|eigh|nine)ty(?:one|two|three|four|five|six|seven|eight|nine)?")
+# Sets of hints.toml and grammar.toml that say what a word beside a name means.
+_CLASSES = (
+    *("kin", "kin_adjectives", "titles", "human_verbs", "sure_verbs", "sure_before", "person_before", "greetings"),
+    *("articles", "pronouns", "pointers", "media_before", "thing_after", "place_before", "places", "months", "stop"),
+    "pets",
+)
 
 
-def find_persons(tokens: Tokens) -> list[Span]:
-    """Spans of PERSON in a text's words, those that `tokens` blocks left out; in order, none overlap.
+@lru_cache(maxsize=65_536)
+def classes_of(word: str) -> tuple[str, ...]:
+    """The sets of words beside a name that hold a word."""
+    return tuple(name for name in _CLASSES if word in hint(name))
 
-    A form of address is part of the name ("Mr Henderson", "aunt debbie"); a possessive 's is not. Words that name
-    animals ("my dog Max", "a puppy named Bo") are blocked in `tokens`.
-    """
+
+def is_candidate(tokens: Tokens, index: int) -> bool:
+    """Whether a word may begin a person's name: a given name, a surname, or a word that no list holds."""
+    lists, word = words(), tokens.words[index]
+    if tokens.blocked[index] or len(word) < 2 or tokens.shapes[index] == INITIAL or word in lists.never:
+        return False
+    if word in lists.hints["kin"] or word in lists.hints["titles"] or _NUMBER.fullmatch(word):
+        return False
+    named = word in lists.surnames and word not in lists.hints["stop"]  # "he", "so", "an"
+    return tokens.kinds[index] > 0 or named or not is_word(word)
+
+
+def name_ends(tokens: Tokens) -> list[int]:
+    """For each word the one after the name that begins with it."""
+    ends = list(range(1, len(tokens) + 1))
+    for index in range(len(tokens) - 2, -1, -1):
+        if continues_name(tokens, index + 1):
+            ends[index] = ends[index + 1]
+    return ends
+
+
+def block_pets(tokens: Tokens) -> None:
+    """Block words that name animals: "my dog Max", "a puppy named Bo"."""
     pets = set()
     for index, word in enumerate(tokens.words):
         if word in hint("pets"):
@@ -231,32 +268,31 @@ def find_persons(tokens: Tokens) -> list[Span]:
             if after < len(tokens) and (tokens.shapes[after] == CAPITAL or tokens.words[after] in words().given):
                 pets.add(tokens.words[after])
     tokens.blocked = [no or word in pets for no, word in zip(tokens.blocked, tokens.words, strict=True)]
-    free = [index for index, no in enumerate(tokens.blocked) if not no]
-    starts = {index: score for index in free if (score := name_score(tokens, index))}
-    # A name that was told stays one: "Thandi" after "my name is Thandi", "will" never.
-    told = {tokens.words[index] for index in starts if len(tokens.words[index]) > 2} - hint("months")
-    for index in free:
-        inside = tokens.shapes[index] == CAPITAL and not tokens.opens[index]
-        if tokens.words[index] in told and (inside or not is_word(tokens.words[index])):
-            starts.setdefault(index, LIKELY)
+
+
+def person_spans(tokens: Tokens, starts: Mapping[int, float], ends: Sequence[int]) -> list[Span]:
+    """Spans of PERSON that begin with these words, each with its score; `ends` as of `name_ends`. None overlap.
+
+    A form of address is part of the name ("Mr Henderson", "aunt debbie"); a possessive 's is not.
+    """
     spans = []
     reached = 0
     for index in sorted(starts):
         if index < reached:
             continue
-        reached = index + 1
-        while reached < len(tokens) and _goes_on(tokens, reached):
-            reached += 1
-        first, last, title = tokens.starts[index], tokens.ends[reached - 1], tokens.word(index - 1)
-        written = tokens.shapes[index - 1] != LOWER or title in hint("plain_titles")
-        if written and tokens.spaced[index] and title in hint("titles"):
-            first = tokens.starts[index - 1]
-        last += tokens.shapes[reached - 1] == INITIAL and tokens.text.startswith(".", last)
-        spans.append(Span(first, last, "PERSON", starts[index]))
+        first, before, reached = index, reached, ends[index]
+        while first > before and continues_name(tokens, first) and is_candidate(tokens, first - 1):
+            first -= 1
+        start, end, title = tokens.starts[first], tokens.ends[reached - 1], tokens.word(first - 1)
+        written = tokens.shapes[first - 1] != LOWER or title in hint("plain_titles")
+        if written and tokens.spaced[first] and title in hint("titles"):
+            start = tokens.starts[first - 1]
+        end += tokens.shapes[reached - 1] == INITIAL and tokens.text.startswith(".", end)
+        spans.append(Span(start, end, "PERSON", starts[index]))
     return spans
 
 
-def _goes_on(tokens: Tokens, index: int) -> bool:
+def continues_name(tokens: Tokens, index: int) -> bool:
     """Whether a word still belongs to the name that ends before: a given name, an initial, a surname."""
     lists = words()
     word, shape, kind = tokens.words[index], tokens.shapes[index], tokens.kinds[index]
@@ -273,155 +309,3 @@ def _goes_on(tokens: Tokens, index: int) -> bool:
     # "jason kolvik" after a frequent given name, whatever the second word is.
     strange = tokens.kinds[index - 1] == COMMON and len(word) > 4 and not word.endswith(_VERBAL)
     return word in lists.surnames or kind == COMMON or strange
-
-
-def name_score(tokens: Tokens, index: int) -> float:
-    """How sure a word is a person's name or its first word; 0 for none."""
-    lists, hints = words(), words().hints
-    word, shape, kind, before = tokens.words[index], tokens.shapes[index], tokens.kinds[index], tokens.word(index - 1)
-    if (
-        len(word) < 2
-        or _NUMBER.fullmatch(word)
-        or word in lists.never
-        or word in hints["kin"]
-        or (word in hints["titles"] and not kind)
-        or before in hints["media_before"]
-    ):
-        return 0.0
-    if score := cue_score(tokens, index, word, shape, kind):
-        return score
-    if shape in (CAPITAL, UPPER):
-        return _with_capital(tokens, index, word, shape, kind)
-    # In lower case a frequent given name says enough by itself; a rarer one needs a verb of people or a surname.
-    if kind < RARE or before in hints["before_a_type"]:
-        return 0.0
-    shown = acts_as_person(tokens, index) or (before in hints["person_before"] and not tokens.opens[index])
-    if kind == COMMON and len(word) > 3:
-        return LISTED if shown or tokens.possessive[index] else LIKELY
-    if kind == COMMON:
-        return LIKELY if shown and before not in hints["articles"] else 0.0
-    told = before in hints["sure_before"] and not tokens.opens[index]
-    return LIKELY if len(word) > 3 and (told or tokens.word(index + 1) in hints["sure_verbs"]) else 0.0
-
-
-def _with_capital(tokens: Tokens, index: int, word: str, shape: int, kind: int) -> float:
-    """How sure a capitalised word is a name without a cue."""
-    hints = words().hints
-    before, after = "" if tokens.opens[index] else tokens.word(index - 1), tokens.word(index + 1)
-    last = tokens.word(index - 1)
-    if word in hints["places"] and (last in hints["place_before"] or last in ("from", "to", "of", "at", "into")):
-        return 0.0
-    # A thing's name (Christmas Day, Rose Street); not "told Anna street ...", "with Soo-ah Park".
-    thing = after in hints["thing_after"] and tokens.spaced[index + 1] and not tokens.possessive[index]
-    if thing and kind >= RARE:
-        thing = tokens.shapes[index + 1] != LOWER and (after not in words().surnames or last in hints["sites"])
-    if thing or last in hints["place_fronts"] or word in hints["place_fronts"]:
-        return 0.0
-    if (shape == UPPER and (len(word) < 4 or kind != COMMON)) or (kind != WORD_NAME and before in ("the", "a", "an")):
-        return 0.0
-    if kind == COMMON:
-        return LISTED
-    full, acts = _begins_full_name(tokens, index), acts_as_person(tokens, index)
-    if kind == WORD_NAME:  # Grace, May, Frank, Jordan
-        dated = tokens.after(index).lstrip()[:1].isdigit()
-        if word in hints["months"] and (before in hints["month_before"] or dated):
-            return 0.0
-        if full or is_greeted(tokens, index):
-            return LISTED
-        if before and word not in hints["places"]:
-            acts = acts or before in hints["person_before"] or tokens.possessive[index]
-        return LISTED if acts and before not in hints["articles"] else 0.0
-    if kind == RARE:
-        shown = not tokens.opens[index] or full or tokens.possessive[index] or acts
-        return LISTED if shown and len(word) > 2 else 0.0
-    if is_word(word) or word in hints["places"] or before in hints["articles"]:
-        return 0.0
-    told = before in hints["sure_before"] or (before == "dear" and is_greeted(tokens, index))
-    sure = tokens.same_clause(index + 1) and after in hints["sure_verbs"]
-    # Before an unknown word they speak of a place or a language: "my flight to Galway was late".
-    there = tokens.opens[index] or before in ("at", "from", "in", "into", "nova", "of", "to")
-    return LIKELY if full or told or sure or (acts and not there and after not in _SAID_OF_ANYTHING) else 0.0
-
-
-def _begins_full_name(tokens: Tokens, index: int) -> bool:
-    """Two capitalised words side by side, the second a surname or a given one: Kwame Mensah, Zhang Meiling."""
-    after = index + 1
-    if after >= len(tokens) or not tokens.spaced[after] or tokens.shapes[after] != CAPITAL or tokens.blocked[after]:
-        return False
-    lists = words()
-    first, second = tokens.words[index], tokens.words[after]
-    if second in lists.surnames or is_word(second):
-        return second in lists.surnames
-    strange = first in lists.surnames and not is_word(first) and second not in lists.hints["places"]
-    return strange or max(tokens.kinds[index], tokens.kinds[after]) >= RARE
-
-
-# --- What stands beside a word as a cue of a name: titles, relatives, introductions, actions ---
-
-
-def cue_score(tokens: Tokens, index: int, word: str, shape: int, kind: int) -> float:
-    """How sure the words before a word make it a name; 0 where they say nothing."""
-    if not index or tokens.opens[index] or word in hint("stop"):
-        return 0.0
-    lists, hints = words(), words().hints
-    capital = shape in (CAPITAL, UPPER)
-    known = kind >= RARE or word in lists.surnames
-    before = tokens.word(index - 1)
-    told = _is_told(tokens, index, named=capital or kind > 0)
-    if told and (kind or (before != "me" and (capital or not is_word(word)))):
-        return CUED
-    if before in hints["titles"] and tokens.spaced[index]:
-        plain = before in hints["plain_titles"]
-        if capital and (tokens.shapes[index - 1] != LOWER or plain):
-            if known or kind or not is_word(word):
-                return CUED
-        elif before in ("mr", "mrs") and len(word) > 3 and not is_word(word) and tokens.gap(index) in (" ", ". "):
-            return LIKELY
-        elif plain and known and not is_word(word):
-            return LISTED
-    if before not in hints["kin"] or tokens.gap(index).strip(" ,'-"):
-        return 0.0
-    # My friend, her husband, this guy: a possessive or demonstrative before the word for a person.
-    for back in range(index - 2, max(-1, index - 6), -1):
-        if tokens.words[back] in hints["pointers"] or tokens.possessive[back]:
-            break
-        if tokens.words[back] not in hints["kin_adjectives"] | hints["kin"]:
-            return 0.0
-    else:
-        return 0.0
-    if capital:
-        return CUED if kind or not is_word(word) else 0.0
-    acts = kind == WORD_NAME and word not in ("will", "may", "can") and acts_as_person(tokens, index)
-    return LISTED if acts or kind >= RARE or (known and not is_word(word)) else 0.0
-
-
-def _is_told(tokens: Tokens, index: int, named: bool) -> bool:
-    """Whether a name is told: "my name is", "a guy called", "goes by", "call me"; `named`: the word looks like one."""
-    before, second, third = tokens.word(index - 1), tokens.word(index - 2), tokens.word(index - 3)
-    if before in ("is", "was", "s"):
-        return second in ("name", "names", "nickname")
-    if before == "be":
-        return second == "will" and third in ("name", "names")
-    if before == "called":
-        return second in hint("somebody") or (third in hint("kin") and named)
-    if before == "me":
-        return second in ("call", "calls", "called") and tokens.same_clause(index)
-    return named and (before == "named" or (before == "by" and second in ("go", "goes", "going")))
-
-
-def is_greeted(tokens: Tokens, index: int) -> bool:
-    """ "Hi Sunny", "hello there Frank.", "see you, Ivy!": spoken to at the end of a clause."""
-    end = tokens.after(index).lstrip(" ")[:1]
-    if tokens.opens[index] or end not in ("", ",", ".", "!", "?", "\n"):
-        return False
-    if end != "," and tokens.gap(index) == ", " and tokens.words[index] not in hint("places"):
-        return True
-    before = tokens.word(index - 2) if tokens.word(index - 1) == "there" else tokens.word(index - 1)
-    return before in hint("greetings")
-
-
-def acts_as_person(tokens: Tokens, index: int) -> bool:
-    """Whether what follows is said of a person: "Hope hates me", "Angel and I", "Grace's mother"."""
-    verb = tokens.word(index + 1)
-    said = verb in hint("human_verbs") or (verb in ("is", "was") and not tokens.opens[index])
-    return said and tokens.same_clause(index + 1)

@@ -2,19 +2,56 @@
 
 from __future__ import annotations
 
+import math
 import re
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from h2htalk.curation.anonymize.english.persons import COMMON, LOWER, Tokens, find_persons, folded, hint, is_word, words
-from h2htalk.curation.anonymize.spans import Span
+from h2htalk.curation.anonymize.english.persons import (
+    CAPITAL,
+    COMMON,
+    LOWER,
+    RARE,
+    Tokens,
+    block_pets,
+    folded,
+    hint,
+    is_candidate,
+    is_word,
+    name_ends,
+    person_spans,
+    public_names,
+    words,
+)
+from h2htalk.curation.anonymize.english.private_names import features_near, features_of, private_names
+from h2htalk.curation.anonymize.spans import FIGURE, Span
 from h2htalk.text.language_data import compile_patterns, read_data
 
 _HAN = re.compile("[\u4e00-\u9fff]")
+_MOST = 0.8  # the highest score of a name
 _SENTENCE = re.compile(r"[A-Za-z']{1,30}(?:[ ,]{1,3}[A-Za-z']{1,30}){2}")
+
+
+class Candidate(NamedTuple):
+    """Words that may be a private name: the first, the one after the last, and for an organisation its end."""
+
+    first: int
+    end: int
+    kind: str = ""  # "" for a person
+    stop: int = 0
+
+
+class Message(NamedTuple):
+    """A text in words, where a name beginning with each ends, the words of public people's full names, and the rest."""
+
+    tokens: Tokens
+    ends: list[int]
+    public: set[str]
+    addresses: list[Span]
+    candidates: list[Candidate]
 
 
 def reads(text: str) -> bool:
@@ -23,8 +60,9 @@ def reads(text: str) -> bool:
 
 
 def known_figures() -> list[str]:
-    """Names of public and fictional figures that are long enough to belong to nobody else."""
-    return [" ".join(name) for names in words().known.values() for name in names if len(name) > 1]
+    """Names of public and fictional figures, of one word where it belongs to nobody else."""
+    known = [" ".join(name) for names in words().known.values() for name in names if len(name) > 1]
+    return [*public_names(), *known]
 
 
 def find_names(texts: Sequence[str], taken: Sequence[Sequence[Span]]) -> list[list[Span]]:
@@ -39,15 +77,71 @@ def find_names(texts: Sequence[str], taken: Sequence[Sequence[Span]]) -> list[li
         overlap `taken`: a state and its post code are sometimes taken for a plate. Scores: 0.9 announced ("my name
         is"), 0.8 listed, 0.6 likely.
     """
+    model = private_names()
+    messages = [read_message(text, spans) for text, spans in zip(texts, taken, strict=True)]
+    odds = []
+    for message, near in zip(messages, features_near([message.tokens for message in messages]), strict=True):
+        around = model.total(near)
+        odds.append(
+            [
+                model.log_odds(model.total(features_of(message.tokens, one.first, one.end, one.kind)), around)
+                for one in message.candidates
+            ]
+        )
+    public = set().union(*(message.public for message in messages))
+    # A given name that stands several times is said to be somebody's by all of these together.
+    doubts: dict[str, float] = {}
+    for message, values in zip(messages, odds, strict=True):
+        for one, value in zip(message.candidates, values, strict=True):
+            if one.kind:
+                continue
+            word = message.tokens.words[one.first]
+            doubt = 1 / (1 + math.exp(value - model.least[_kind_of(message.tokens, one, public)]))
+            known = doubts.get(word, 1.0)
+            doubts[word] = known * doubt if message.tokens.kinds[one.first] >= RARE else min(known, doubt)
+    told = {word for word, doubt in doubts.items() if doubt <= 0.5}
     found = []
-    for text, spans in zip(texts, taken, strict=True):
-        tokens = Tokens(text, spans)
-        addresses = find_addresses(text)
-        tokens.block(addresses)
-        organizations = find_organizations(tokens)
-        tokens.block(organizations)
-        found.append(sorted([*addresses, *organizations, *find_persons(tokens)]))
+    for message, values in zip(messages, odds, strict=True):
+        tokens, starts, spans = message.tokens, dict[int, float](), list(message.addresses)
+        for one, value in zip(message.candidates, values, strict=True):
+            word = tokens.words[one.first]
+            least = model.least["again" if not one.kind and word in told else _kind_of(tokens, one, public)]
+            if value < least:
+                continue
+            score = round(min(_MOST, 1 / (1 + math.exp(least - value))), 3)
+            if one.kind:
+                spans.append(Span(tokens.starts[one.first], one.stop, one.kind, score))
+            else:
+                starts[one.first] = score
+        found.append(sorted([*spans, *person_spans(tokens, starts, message.ends)]))
     return found
+
+
+def _kind_of(tokens: Tokens, one: Candidate, public: set[str]) -> str:
+    """How much evidence a candidate needs, as a key of `PrivateNames.least`: more where no list of names holds it."""
+    word, at = tokens.words[one.first], one.first
+    listed = tokens.kinds[at] > 0 or word in words().surnames
+    plain = tokens.shapes[at] != CAPITAL or tokens.opens[at]
+    return one.kind or ("public" if word in public or (plain and not listed) else "name")
+
+
+def read_message(text: str, taken: Sequence[Span]) -> Message:
+    """The words of a text, and what in it may be private. Arguments as in `find_names`."""
+    tokens = Tokens(text, taken)
+    figures = (text[span.start : span.end].split() for span in taken if span.type == FIGURE)
+    public = {folded(word) for name in figures if len(name) > 1 for word in name}
+    addresses = find_addresses(text)
+    tokens.block(addresses)
+    block_pets(tokens)
+    organizations = find_organizations(tokens)
+    candidates = []
+    for span in organizations:
+        first, end = bisect_right(tokens.ends, span.start), bisect_left(tokens.starts, span.end)
+        candidates.append(Candidate(first, end, "ORGANIZATION", span.end))
+    tokens.block(organizations)
+    ends = name_ends(tokens)
+    people = [index for index in range(len(tokens)) if is_candidate(tokens, index)]
+    return Message(tokens, ends, public, addresses, [*candidates, *(Candidate(at, ends[at]) for at in people)])
 
 
 # --- Addresses: chains of pieces, such as "Flat 3", "27 Camden High Street" and "NW1 7JE" ---

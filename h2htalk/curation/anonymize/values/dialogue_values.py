@@ -19,8 +19,16 @@ from typing import Literal
 from h2htalk.curation.anonymize.chinese.persons import surnames
 from h2htalk.curation.anonymize.chinese.words import sections, tags, usual
 from h2htalk.curation.anonymize.chinese.words import words as chinese_words
-from h2htalk.curation.anonymize.english.persons import words
-from h2htalk.curation.anonymize.spans import HAN_DIGITS, Span, normalize_text, plain, resolve_overlaps, value_shape
+from h2htalk.curation.anonymize.english.persons import COMMON, words
+from h2htalk.curation.anonymize.spans import (
+    FIGURE,
+    HAN_DIGITS,
+    Span,
+    normalize_text,
+    plain,
+    resolve_overlaps,
+    value_shape,
+)
 from h2htalk.curation.anonymize.structured.reading import patterns
 from h2htalk.data.languages import find_language
 from h2htalk.data.scenario import bundled_personas
@@ -29,8 +37,8 @@ from h2htalk.text.help_lines import read_help_lines
 from h2htalk.text.language_data import pattern_table, read_data, read_lines
 from h2htalk.text.phrases import PhraseIndex
 
-# Types of what stays.
-COMPANION, FIGURE, BODY, TITLE = "companion", "figure", "body", "title"
+# Types of what stays, beside FIGURE.
+COMPANION, BODY, TITLE = "companion", "body", "title"
 _STAYS = patterns("allow_list")
 _LIKELY = 0.7
 
@@ -105,7 +113,7 @@ def find_allowed(text: str, language: str, companions: Sequence[str] = ()) -> li
         if not continues and _inside_han_name(text, start, end) is None:
             found.append(Span(start, end, COMPANION, 1.0))
     for start, end, kind in _figures(language).find(lowered):
-        own = _STAYS["speakers_own"].search(lowered, max(start - 16, 0), start)
+        own = _STAYS["private_before"].search(lowered, max(start - 24, 0), start)
         dotted = "·" in (text[start - 1 : start], text[end : end + 1])  # a part of 苏珊·凯恩 alone is no figure
         if not own and not dotted:
             found.append(Span(start, end, kind, 1.0))
@@ -398,8 +406,9 @@ def _name_variants(name: str, parts: NameParts, score: float) -> list[KnownValue
         if len(key) < (5 if part.role == "pinyin_given" else 2) or key in name_words()["times"]:
             continue
         form = to_lower(plain(part.text))
-        unsure = len(key) == 2 or key in words().words
-        if unsure or (surname and (len(key) == 3 or key in name_words()["surname_words"])):
+        a_word = key in words().words and words().given.get(key, 0) < COMMON
+        unsure = a_word or (surname and key in name_words()["surname_words"])
+        if unsure or (len(key) == 2 and part.text[0].isupper()):
             # What could be something else is meant with its capital alone.
             values += [KnownValue(form, "PERSON", score, plain(part.text))] if part.text[0].isupper() else []
         else:

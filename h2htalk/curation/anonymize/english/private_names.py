@@ -1,0 +1,122 @@
+"""Whether a name in English chat is a private person's, by a linear classifier over the words around it.
+
+The same name may be a neighbour's or a singer's, and the same word a name or none ("hope", "will", a typing error):
+only what stands around it tells. The classifier reads the words beside the candidate with their places, the words of
+its message and of the messages before and after, and how it is written; never the candidate itself.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import zlib
+from collections.abc import Iterable, Sequence
+from functools import cache, lru_cache
+from pathlib import Path
+
+import numpy as np
+
+from h2htalk.curation.anonymize.english.persons import WORD_NAME, Tokens, classes_of, folded, public_names, words
+from h2htalk.curation.safety.ngram_classifier import SMOOTH
+
+FOLDER = Path(__file__).parent / "private_names"
+BITS = 16
+_BESIDE, _AROUND, _MESSAGES = 3, 12, 3  # words on either side with their place, and without; messages on either side
+_MARKS = {",": "C", ".": "D", "?": "Q", "!": "Q", "\n": "N", '"': "U", "'": "U", ":": "O", "-": "H", "/": "H", "&": "A"}
+_LONG = 30  # words of a long message
+
+
+def bucket(feature: str) -> int:
+    """The place of a feature's weight."""
+    return zlib.crc32(feature.encode()) & ((1 << BITS) - 1)
+
+
+class PrivateNames:
+    """The weights, and the least log-odds of a name (`name`), of one that the dialogue says again (`again`), of a
+    part of a public person's name there (`public`), and of an organisation (`ORGANIZATION`)."""
+
+    def __init__(self, folder: Path = FOLDER) -> None:
+        manifest = json.loads((folder / "en.json").read_bytes())
+        raw = np.frombuffer(zlib.decompress((folder / "en.weights").read_bytes()), np.int8)
+        weights: list[float] = (raw * float(manifest["scale"])).tolist()
+        self._weight = lru_cache(maxsize=1 << 17)(lambda feature: weights[bucket(feature)])
+        self._bias = float(manifest["bias"])
+        self.least: dict[str, float] = manifest["least"]
+
+    def total(self, features: Iterable[str]) -> tuple[float, int]:
+        """The sum of the weights of features, and how many these are."""
+        found = list(map(self._weight, features))
+        return math.fsum(found), len(found)
+
+    def log_odds(self, own: tuple[float, int], near: tuple[float, int]) -> float:
+        """The log-odds of a candidate from the totals of its own features and of the messages around it."""
+        return round((own[0] + near[0]) / math.sqrt(own[1] + near[1] + SMOOTH) + self._bias, 6)
+
+
+@cache
+def private_names() -> PrivateNames:
+    """The classifier of the package, read once."""
+    return PrivateNames()
+
+
+@cache
+def public_parts() -> tuple[frozenset[str], frozenset[str]]:
+    """The first and the last words of the names of public people that have several."""
+    names = [name.split() for name in public_names() if " " in name]
+    return frozenset(folded(name[0]) for name in names), frozenset(folded(name[-1]) for name in names)
+
+
+def features_near(messages: Sequence[Tokens]) -> list[set[str]]:
+    """For each message the features of the words of the messages before and after it."""
+    bags = [{f"d{word}" for word in message.words if len(word) > 2} for message in messages]
+    return [
+        set().union(*bags[max(0, at - _MESSAGES) : at], *bags[at + 1 : at + 1 + _MESSAGES]) for at in range(len(bags))
+    ]
+
+
+def features_of(tokens: Tokens, index: int, end: int, kind: str = "") -> set[str]:
+    """The features of the candidate that begins at a word and ends before another; `kind`: what is no person's."""
+    lists = words()
+    word, given, shape = tokens.words[index], tokens.kinds[index], tokens.shapes[index]
+    written = f"{kind}k{given}s{shape}c{int(tokens.cased)}o{int(tokens.opens[index])}"
+    known = f"w{int(word in lists.words)}n{int(word in lists.surnames)}p{int(word in lists.hints['places'])}"
+    found = {written, known, written + known, f"len{min(len(word), 6)}", f"{kind}n{min(end - index, 3)}{given}{shape}"}
+    found |= {f"own{int(tokens.possessive[end - 1])}", f"after{_mark(tokens.after(end - 1))}"}
+    found |= {f"before{_mark(tokens.gap(index))}", f"long{int(len(tokens) > _LONG)}"}
+    if not given:
+        found |= {f"end{word[-3:]}", f"end{word[-2:]}"}
+    first, last = public_parts()
+    found.add(f"u{int(word in first)}{int(word in last)}k{given}")
+    if given == WORD_NAME:
+        found.add(f"i{shape}{word}")
+    before, after = _beside(tokens, index, -1), _beside(tokens, end - 1, 1)
+    for place in range(_BESIDE):
+        found |= {f"b{place}{before[place]}", f"a{place}{after[place]}"}
+        found |= {f"B{place}{name}" for name in classes_of(before[place])}
+        found |= {f"A{place}{name}" for name in classes_of(after[place])}
+    found |= {f"{given}{shape}B{name}" for name in classes_of(before[0])}
+    found |= {f"{given}{shape}A{name}" for name in classes_of(after[0])}
+    for place in range(2):
+        found |= {f"bs{place}{before[place][:4]}", f"as{place}{after[place][:4]}", f"ae{place}{after[place][-2:]}"}
+    found |= {f"x{before[1]} {before[0]}", f"y{after[0]} {after[1]}", f"z{before[0]} {after[0]}"}
+    found.add(f"q{before[2]} {before[1]} {before[0]}")
+    around = {*tokens.words[max(0, index - _AROUND) : index], *tokens.words[end : end + _AROUND]}
+    return found | {f"m{other}" for other in around}
+
+
+def _beside(tokens: Tokens, index: int, step: int) -> list[str]:
+    """The words on one side of a word up to the end of its sentence, empty beyond."""
+    found: list[str] = []
+    at = index
+    while len(found) < _BESIDE:
+        edge = at if step < 0 else at + 1
+        at += step
+        if not 0 <= at < len(tokens) or tokens.opens[edge]:
+            break
+        found.append(tokens.words[at])
+    return found + [""] * (_BESIDE - len(found))
+
+
+def _mark(gap: str) -> str:
+    """The kind of the first mark of what stands beside a word."""
+    return _MARKS.get(gap.strip(" ")[:1], "X") if gap.strip(" ") else "S"
