@@ -16,19 +16,22 @@ from typing import NamedTuple
 import numpy as np
 
 from h2htalk.curation.anonymize.chinese.persons import Segment, left_cue, right_cue
-from h2htalk.curation.anonymize.chinese.words import dictionary, tags
+from h2htalk.curation.anonymize.chinese.words import dictionary, patterns, tags
 from h2htalk.curation.anonymize.spans import Span
 from h2htalk.curation.safety.ngram_classifier import SMOOTH, load_classifier
 
 FOLDER = "../anonymize/chinese/words/private"
 # What is decided on beside names. A landline is as often a sight's as somebody's; mobile numbers are people's.
-VALUES = ("ADDRESS", "DATE_OF_BIRTH", "PHONE_NUMBER")
-SHAPES = ("full", "title", "nick", "given", "doubled", "foreign", "surname", "parent", "dotted", "latin", "rare latin",
-           "pinyin", "full+title", "nick+title", "given+title", "doubled+title", "foreign+title", "word", *VALUES)  # fmt: skip
+VALUES = ("ADDRESS", "DATE_OF_BIRTH", "ORGANIZATION", "PHONE_NUMBER")
+SHAPES = (
+    *("full", "title", "nick", "given", "doubled", "foreign", "surname", "parent", "dotted", "latin", "rare latin"),
+    *("pinyin", "full+title", "nick+title", "given+title", "doubled+title", "foreign+title", "word", *VALUES),
+)
 # Characters that are read before and behind a name, and a value: that of a sight is known by what is asked about it.
 _NEAR, _WIDE = (30, 20), (120, 60)
 # Signs and the characters of names are read as characters of other planes.
 _SIGN, _NAME = 0xE000, 0x20000
+_PUBLIC = patterns("public_cues")
 _DIGIT = re.compile("[0-9]")
 _CONTEXT = 0.3  # weight of the mean of a dialogue's other candidates
 
@@ -57,13 +60,16 @@ def describe(text: str, segment: Segment, earlier: str = "", later: str = "") ->
         int(math.log10(count + 1) * 2),
         ord(tags().get(name, "-")[0]) % 32,
         min(len(name), 15),
+        (_PUBLIC["famous"].search(text, max(start - 12, 0), start) is not None)
+        + 2 * (_PUBLIC["work"].match(text, end) is not None)
+        + 4 * (_PUBLIC["said"].match(text, end) is not None),
     )
     signs = [chr(_SIGN + 32 * kind + bucket) for kind, bucket in enumerate(buckets)]
-    before, behind = _WIDE if shape in VALUES else _NEAR
+    before, behind = _WIDE if shape in VALUES and shape != "ORGANIZATION" else _NEAR
     left, right = f"{earlier[-before:]}\n{text[:start]}"[-before:], f"{text[end : end + behind]}{later}"[:behind]
     own = "".join(chr(_NAME + ord(letter)) for letter in _DIGIT.sub("0", name) if ord(letter) < _SIGN)
     around = _DIGIT.sub("0", f"{left}{signs[0]}{right}")
-    return "".join((around, "\0", own, "\0", *signs, signs[0], signs[2], signs[3]))
+    return "".join((around, "\0", own, "\0", *signs, signs[0], signs[2], signs[3], signs[7], signs[0], signs[7]))
 
 
 def private_mentions(mentions: Sequence[Mention]) -> list[tuple[Mention, float]]:
@@ -76,14 +82,15 @@ def private_mentions(mentions: Sequence[Mention]) -> list[tuple[Mention, float]]
     owners = keys >> bits
     sums = np.bincount(owners, model.weights[keys & ((1 << bits) - 1)], len(mentions))
     scores = (sums / np.sqrt(np.bincount(owners, minlength=len(mentions)) + SMOOTH) + model.bias).round(9)
-    of_name = defaultdict[str, list[float]](list)
+    of_name, of_type = defaultdict[str, list[float]](list), defaultdict[str, list[float]](list)
     for mention, score in zip(mentions, scores, strict=True):
         of_name[mention.name].append(float(score))
-    context = _CONTEXT * float(scores.mean())
+        of_type[mention.type].append(float(score))
     found = []
     for mention, score in zip(mentions, scores, strict=True):
-        own = of_name[mention.name]
-        decided = (1 - _CONTEXT) * (max(own) + sum(own) / len(own)) / 2 + context - float(model.manifest[mention.type])
+        own, others = of_name[mention.name], of_type[mention.type]
+        decided = (1 - _CONTEXT) * (max(own) + sum(own) / len(own)) / 2 + _CONTEXT * sum(others) / len(others)
+        decided -= float(model.manifest[mention.type])
         if decided >= 0:
             found.append((mention, 0.95 - 0.45 / (1 + math.exp(decided + float(score)))))
     return found

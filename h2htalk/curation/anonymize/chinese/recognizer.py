@@ -1,4 +1,4 @@
-"""Names of people and addresses in Chinese text. Organisations are not looked for.
+"""Names of people and addresses in Chinese text. 
 
 An address is a run of parts from province to room that leads to a door, a building or a village.
 """
@@ -11,16 +11,18 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import islice, pairwise
 
-from h2htalk.curation.anonymize.chinese.persons import Segment, find_candidates, segment_text, surnames
+from h2htalk.curation.anonymize.chinese.persons import Segment, find_candidates, left_cue, segment_text, surnames
 from h2htalk.curation.anonymize.chinese.private_names import (
+    VALUES,
     Mention,
     describe,
     private_mentions,
     private_values,
 )
-from h2htalk.curation.anonymize.chinese.words import patterns, sections, tags, words
+from h2htalk.curation.anonymize.chinese.words import patterns, sections, tags, usual, words
 from h2htalk.curation.anonymize.spans import Span, plain, resolve_overlaps
 from h2htalk.text.chinese_characters import simplified
+from h2htalk.text.phrases import PhraseIndex
 
 _RE, _ADDRESS, _PART = map(patterns, ("recognizer", "addresses", "address_parts"))
 
@@ -52,7 +54,7 @@ def find_names(texts: Sequence[str], taken: Sequence[Sequence[Span]]) -> list[li
     """
     found, mentions = read_dialogue(texts, taken)
     for mention, score in private_mentions(mentions):
-        found[mention.message].append(Span(mention.start, mention.end, "PERSON", score))
+        found[mention.message].append(Span(mention.start, mention.end, mention.type, score))
     return [resolve_overlaps(spans) for spans in private_values(texts, found)]
 
 
@@ -92,14 +94,43 @@ def _find(stretch: str, earlier: str, number: int, offset: int) -> tuple[list[Sp
     def original(start: int, end: int) -> tuple[int, int]:
         return offset + at[start], offset + at[end - 1] + 1
 
+    candidates = [*find_candidates(seen, near), *_organizations(seen, segments)]
     mentions = [
         Mention(
-            number, *original(one.start, one.end), "PERSON", seen[one.start : one.end], describe(seen, one, earlier)
+            number,
+            *original(one.start, one.end),
+            one.shape if one.shape in VALUES else "PERSON",
+            seen[one.start : one.end],
+            describe(seen, one, earlier),
         )
-        for one in find_candidates(seen, near)
+        for one in candidates
         if not any(one.start < last and first < one.end for first, last in blocked)
     ]
     return [Span(*original(start, end), "ADDRESS", score) for start, end, score in placed], mentions
+
+
+@cache
+def _kinds() -> PhraseIndex[None]:
+    return PhraseIndex((word, None) for word in sections("organizations")["suffixes"])
+
+
+def _organizations(text: str, segments: Sequence[Segment]) -> Iterator[Segment]:
+    """What may be the name of a firm, school, clinic or club: a name and what kind it is."""
+    holders = [segment for segment in segments for _ in range(segment.start, segment.end)]
+    free = 0
+    for at, end, _ in _kinds().find(text):
+        start = holders[at].start
+        while start > free and at - start < _LONGEST_NAME:
+            before = holders[start - 1]
+            word = text[before.start : start]
+            if not _HAN.fullmatch(word) or word in sections("organizations")["leading"]:
+                break
+            if tags().get(word) in _CLOSING_TAGS and usual(word):
+                break
+            start = before.start
+        if 1 < at - start < _LONGEST_NAME and start >= free:
+            yield Segment(start, end, 0.0, left_cue(text, start), "ORGANIZATION")
+            free = end
 
 
 def _without(text: str, dropped: re.Pattern[str]) -> tuple[str, Sequence[int]]:
