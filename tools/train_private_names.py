@@ -36,7 +36,10 @@ from h2htalk.curation.safety.ngram_classifier import SMOOTH, Features
 
 ROOT = Path(__file__).parents[1]
 HOME = ROOT / "h2htalk/curation/anonymize/chinese/words/private"
-SETS = "practice practice2 practice3 dev_names dev_chat dev_chat_stay negatives3 negatives_structured".split()
+SETS = (
+    *("practice", "practice2", "practice3", "dev_names"),
+    *("dev_chat", "dev_chat_stay", "negatives3", "negatives_structured"),
+)
 FEATURES = Features("fibonacci", 16, (1, 2, 3, 4), (), False, 400, False)
 C = 10.0
 WEIGHTS = {"smile": 0.7, "treebank": 0.5, "writer": 2.0}  # 1 for others
@@ -45,7 +48,7 @@ BOUNDS = 0.7  # weight of a candidate that overlaps a label
 PRIVATE, OF_PRIVATE = re.compile("瑶瑶|蓝蓝|小雨|思采|Karen|小星|小杨|mia|琪琪|小贤"), 2.0
 # Of lines that nobody labelled candidates of these shapes are none.
 SURELY_NONE = ("full", "given", "foreign", "dotted", "surname", "rare latin", "ORGANIZATION")
-LEAST = {"PERSON": -2.0, "ORGANIZATION": -1.5, "ADDRESS": -0.7, "PHONE_NUMBER": -0.7, "DATE_OF_BIRTH": -2.0}
+LEAST = {"PERSON": -2.0, "ORGANIZATION": -1.5, "ADDRESS": -1.3, "PHONE_NUMBER": -0.7, "DATE_OF_BIRTH": -2.0}
 _MARK = re.compile(r"\[\[(.*?)\]\]|\{\{(.*?)\}\}")
 _SLOT = re.compile("[\ue000-\ue0ff]")
 Place = tuple[int, int, str]
@@ -116,12 +119,10 @@ def labelled(talk: Talk) -> Iterator[tuple[Mention, bool, float]]:
         own = talk.private[mention.message]
         over = [place for place in own if mention.start < place[1] and place[0] < mention.end]
         named = mention.type in ("PERSON", "ORGANIZATION")
-        if named and any(kind != mention.type for _, _, kind in over):
-            continue
         if talk.source == "unlabelled" and SHAPES[ord(mention.description[slot(mention)]) - 0xE000] not in SURELY_NONE:
             continue
         known = talk.source in ("smile", "kdconv") and PRIVATE.search(mention.name) is not None
-        exact = known or any(place[:2] == (mention.start, mention.end) for place in over) or bool(over and not named)
+        exact = known or (mention.start, mention.end, mention.type) in over or bool(over and not named)
         weight = OF_PRIVATE if known else WEIGHTS.get(talk.source, 1.0)
         yield mention, exact, weight if exact or not over else weight * BOUNDS
 

@@ -30,6 +30,7 @@ _KNOWN_GIVEN = -16.0  # log probability of a usual given name alone
 _TITLE_WORD, _TITLE_LETTER = -5.5, -5.0  # log probability of a title after a name
 _DIGITS, _TIE = 9, 1e-9  # of log probabilities; two readings whose scores differ by less are equally good
 _LARGEST_LOSS, _LARGEST_OF_GIVEN = 8.0, 5.0  # of log probability
+_NAMING_ENDS = frozenset("叫名:人做称字我作款写是")
 _JUNK = 20  # what the dictionary calls a name and has seen less often is often a wrong cut
 _NAME_TAGS = frozenset({"nr", "nrfg", "nrt"})
 _FOREIGN_LETTERS = TRANSLITERATION | frozenset("·・")
@@ -131,10 +132,10 @@ def _title_end(text: str, at: int) -> int:
 
 def name_candidates(text: str, start: int) -> Iterator[Segment]:
     """The ways in which a name may begin here."""
-    first, family, given_names = text[start], surnames(), _given()
+    first, second, family = text[start], text[start + 1 : start + 2], surnames()
+    two_given = first in _given() and (second in _given() or second == "儿")
     listed = text[start : start + 2] in _starts(_whole_names()) or _FOREIGN_LETTERS.issuperset(text[start : start + 3])
-    named = first in family or text[start : start + 2] in family or first in given_names or first in "小老阿大"
-    if not (listed or named):
+    if not (listed or two_given or first in family or first + second in family or first in "小老阿大"):
         return
     left = left_cue(text, start)
     for end in (start + 1, start + 2):
@@ -142,7 +143,7 @@ def name_candidates(text: str, start: int) -> Iterator[Segment]:
             yield from _after_surname(text, start, end, left)
     if first in "小老阿大":
         yield from _nick(text, start, left)
-    if first in given_names:
+    if two_given:
         yield from _given_only(text, start, left)
     alone = not is_letter(text, start + 1) or text[start + 1] == "的"
     if first in family and text[start - 1 : start] == "姓" and alone:
@@ -216,11 +217,11 @@ def _given_only(text: str, start: int, left: float) -> Iterator[Segment]:
     first, second, word = text[start], text[start + 1 : start + 2], text[start : start + 2]
     if not second or (left < 0 and first != second and word not in words("persons", "nicknames", "given")):
         return
-    allowed = left >= STRONG or word not in words("persons", "nicknames", "not_doubled")
+    allowed = left >= KIN or word not in words("persons", "nicknames", "not_doubled")
     if allowed and word in words("persons", "nicknames", "given"):
         yield from _closed(text, start, start + 2, _KNOWN_GIVEN + left, left, "given")
     if first == second:
-        if allowed:
+        if allowed and first not in (text[start - 1 : start], text[start + 2 : start + 3]):
             yield from _closed(text, start, start + 2, _DOUBLED + _given()[first] + left, left, "doubled")
         return
     one, two = given(first), _rare() if second == "儿" else given(second)
@@ -278,22 +279,26 @@ def segment_text(text: str) -> tuple[list[Segment], list[Segment]]:
                 readings.append(Segment(at, end, log(count) - total))
             end += 1
         names = list(name_candidates(text, at))
-        if readings and left_cue(text, at) >= STRONG:
-            names += [Segment(at, word.end, -99.0, STRONG, "word") for word in readings if word.end - at < 4]
         for reading in (*readings, *names):
             score = reading.score + best[reading.end]
             if score > best[at] + _TIE:
                 best[at], choice[at] = score, reading
-        lost = ((best[at] - name.score - best[name.end], name) for name in names)
-        near[at] = [
-            name._replace(loss=loss)
-            for loss, name in lost
-            if loss < (_LARGEST_OF_GIVEN if name.shape == "given" else _LARGEST_LOSS) or name.cue >= STRONG
-        ]
+        for name in names:
+            loss = best[at] - name.score - best[name.end]
+            if loss < (_LARGEST_OF_GIVEN if name.shape == "given" else _LARGEST_LOSS) or name.cue >= STRONG:
+                near[at].append(name._replace(loss=loss))
     segments = []
     at = 0
     while at < len(text):
         segments.append(choice[at])
+        # Behind "my name is" a word is a name, too.
+        if (
+            not choice[at].shape
+            and 1 < choice[at].end - at < 4
+            and text[at - 1 : at] in _NAMING_ENDS
+            and left_cue(text, at) >= STRONG
+        ):
+            near[at].append(Segment(at, choice[at].end, -99.0, STRONG, "word", _LARGEST_LOSS))
         at = choice[at].end
     return segments, [name for segment in segments for name in near.get(segment.start, ())]
 
@@ -312,7 +317,7 @@ def _public() -> frozenset[str]:
 
 
 def find_candidates(text: str, near: Sequence[Segment]) -> Iterator[Segment]:
-    """What may be a person's name in a text, from the names in its readings (`segment_text`) and from its Latin words."""
+    """What may be a person's name: the names in a text's readings (`segment_text`), and Latin words."""
     dotted = [
         Segment(*found.span(), 0.0, left_cue(text, found.start()), "dotted")
         for found in _PERSON["dotted"].finditer(text)
@@ -329,7 +334,7 @@ def find_candidates(text: str, near: Sequence[Segment]) -> Iterator[Segment]:
 
 
 def _is_word(text: str, segment: Segment) -> bool:
-    """Whether the dictionary has the characters as a word that is no name; behind "my sister" it must be a usual one."""
+    """Whether the dictionary has the characters as a word that is no name; behind "my sister" a usual one."""
     word = text[segment.start : segment.end]
     common = surnames().get(word[1:], -99.0) > _COMMON_SURNAME
     if (word[0] in "老小" and common) or word in words("persons", "nicknames", "given") or word in _whole_names():

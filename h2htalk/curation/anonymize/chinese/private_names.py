@@ -73,7 +73,7 @@ def describe(text: str, segment: Segment, earlier: str = "", later: str = "") ->
 
 
 def private_mentions(mentions: Sequence[Mention]) -> list[tuple[Mention, float]]:
-    """The mentions of private people or their data, each with a score in [0.5, 0.95]; a ranking, no probability."""
+    """The mentions of private people or their data, each with a score in [0.5, 0.95]; none overlap."""
     if not mentions:
         return []
     model = load_classifier(FOLDER, "zh")
@@ -86,13 +86,20 @@ def private_mentions(mentions: Sequence[Mention]) -> list[tuple[Mention, float]]
     for mention, score in zip(mentions, scores, strict=True):
         of_name[mention.name].append(float(score))
         of_type[mention.type].append(float(score))
-    found = []
-    for mention, score in zip(mentions, scores, strict=True):
+    private = []
+    for at, (mention, score) in enumerate(zip(mentions, scores, strict=True)):
         own, others = of_name[mention.name], of_type[mention.type]
         decided = (1 - _CONTEXT) * (max(own) + sum(own) / len(own)) / 2 + _CONTEXT * sum(others) / len(others)
         decided -= float(model.manifest[mention.type])
         if decided >= 0:
-            found.append((mention, 0.95 - 0.45 / (1 + math.exp(decided + float(score)))))
+            private.append((-decided - float(score), at))
+    found: list[tuple[Mention, float]] = []
+    taken: set[tuple[int, int]] = set()
+    for minus, at in sorted(private):  # the surest first, those that overlap it not
+        places = {(mentions[at].message, place) for place in range(mentions[at].start, mentions[at].end)}
+        if taken.isdisjoint(places):
+            taken |= places
+            found.append((mentions[at], 0.95 - 0.45 / (1 + math.exp(min(-minus, 50.0)))))
     return found
 
 

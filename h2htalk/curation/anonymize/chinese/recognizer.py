@@ -1,4 +1,4 @@
-"""Names of people and addresses in Chinese text. 
+"""Names of people and addresses in Chinese text.
 
 An address is a run of parts from province to room that leads to a door, a building or a village.
 """
@@ -20,7 +20,7 @@ from h2htalk.curation.anonymize.chinese.private_names import (
     private_values,
 )
 from h2htalk.curation.anonymize.chinese.words import patterns, sections, tags, usual, words
-from h2htalk.curation.anonymize.spans import Span, plain, resolve_overlaps
+from h2htalk.curation.anonymize.spans import Span, plain
 from h2htalk.text.chinese_characters import simplified
 from h2htalk.text.phrases import PhraseIndex
 
@@ -55,7 +55,7 @@ def find_names(texts: Sequence[str], taken: Sequence[Sequence[Span]]) -> list[li
     found, mentions = read_dialogue(texts, taken)
     for mention, score in private_mentions(mentions):
         found[mention.message].append(Span(mention.start, mention.end, mention.type, score))
-    return [resolve_overlaps(spans) for spans in private_values(texts, found)]
+    return [sorted(spans) for spans in private_values(texts, found)]
 
 
 def read_dialogue(texts: Sequence[str], taken: Sequence[Sequence[Span]]) -> tuple[list[list[Span]], list[Mention]]:
