@@ -86,10 +86,11 @@ def private_mentions(mentions: Sequence[Mention]) -> list[tuple[Mention, float]]
     for mention, score in zip(mentions, scores, strict=True):
         of_name[mention.name].append(float(score))
         of_type[mention.type].append(float(score))
+    of_names = {name: (max(own) + sum(own) / len(own)) / 2 for name, own in of_name.items()}
+    means = {kind: sum(own) / len(own) for kind, own in of_type.items()}
     private = []
     for at, (mention, score) in enumerate(zip(mentions, scores, strict=True)):
-        own, others = of_name[mention.name], of_type[mention.type]
-        decided = (1 - _CONTEXT) * (max(own) + sum(own) / len(own)) / 2 + _CONTEXT * sum(others) / len(others)
+        decided = (1 - _CONTEXT) * of_names[mention.name] + _CONTEXT * means[mention.type]
         decided -= float(model.manifest[mention.type])
         if decided >= 0:
             private.append((-decided - float(score), at))
