@@ -48,7 +48,7 @@ BOUNDS = 0.7  # weight of a candidate that overlaps a label
 PRIVATE, OF_PRIVATE = re.compile("瑶瑶|蓝蓝|小雨|思采|Karen|小星|小杨|mia|琪琪|小贤"), 2.0
 # Of lines that nobody labelled candidates of these shapes are none.
 SURELY_NONE = ("full", "given", "foreign", "dotted", "surname", "rare latin", "ORGANIZATION")
-LEAST = {"PERSON": -1.6, "ORGANIZATION": -1.5, "ADDRESS": -1.3, "PHONE_NUMBER": -0.7, "DATE_OF_BIRTH": -2.0}
+LEAST = {"PERSON": -1.6, "ORGANIZATION": -1.5, "ADDRESS": -1.0, "PHONE_NUMBER": -0.2, "DATE_OF_BIRTH": -2.0}
 _MARK = re.compile(r"\[\[(.*?)\]\]|\{\{(.*?)\}\}")
 _SLOT = re.compile("[\ue000-\ue0ff]")
 Place = tuple[int, int, str]
