@@ -45,7 +45,7 @@ def rows(name: str) -> list[dict[str, Any]]:
 @cache
 def named(language: str) -> list[tuple[dict[str, Any], list[Span]]]:
     said = rows(f"dev_names_{language}")
-    return list(zip(said, find_names([row["text"] for row in said], language), strict=True))
+    return [(row, find_names([row["text"]], language)[0]) for row in said]
 
 
 def touches(kind: str, start: int, end: int, others: list[tuple[int, int, str]]) -> bool:

@@ -8,6 +8,7 @@ explains the characters better than the dictionary's words do (`segment_text`). 
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from math import log
@@ -28,8 +29,8 @@ _FAMILIAR = -8.5  # log probability of a usual given name after a surname
 _KNOWN_GIVEN = -16.0  # log probability of a usual given name alone
 _TITLE_WORD, _TITLE_LETTER = -5.5, -5.0  # log probability of a title after a name
 _DIGITS, _TIE = 9, 1e-9  # of log probabilities; two readings whose scores differ by less are equally good
-_RARE_WORD = 200  # occurrences in the dictionary's corpus of 60 million words
-_RARE_NAME = 3000  # the same of a word of three characters: nearly all that it calls names are
+_LARGEST_LOSS, _LARGEST_OF_GIVEN = 8.0, 5.0  # of log probability
+_NAMING_ENDS = frozenset("叫名:人做称字我作款写是")
 _JUNK = 20  # what the dictionary calls a name and has seen less often is often a wrong cut
 _NAME_TAGS = frozenset({"nr", "nrfg", "nrt"})
 _FOREIGN_LETTERS = TRANSLITERATION | frozenset("·・")
@@ -38,7 +39,7 @@ _FOREIGN_LETTERS = TRANSLITERATION | frozenset("·・")
 class Segment(NamedTuple):
     """A way to read `text[start:end]`, with its log probability: a word of the dictionary, or a name.
 
-    `shape` says which kind of name, `cue` how firm the context is.
+    `shape` says which kind of name, `cue` how firm the context is, `loss` by how much another reading is better.
     """
 
     start: int
@@ -46,6 +47,7 @@ class Segment(NamedTuple):
     score: float
     cue: float = 0.0
     shape: str = ""
+    loss: float = 0.0
 
 
 def _log_shares(weights: Mapping[str, float]) -> dict[str, float]:
@@ -130,10 +132,10 @@ def _title_end(text: str, at: int) -> int:
 
 def name_candidates(text: str, start: int) -> Iterator[Segment]:
     """The ways in which a name may begin here."""
-    first, family, given_names = text[start], surnames(), _given()
+    first, second, family = text[start], text[start + 1 : start + 2], surnames()
+    two_given = first in _given() and (second in _given() or second == "儿")
     listed = text[start : start + 2] in _starts(_whole_names()) or _FOREIGN_LETTERS.issuperset(text[start : start + 3])
-    named = first in family or text[start : start + 2] in family or first in given_names or first in "小老阿大"
-    if not (listed or named):
+    if not (listed or two_given or first in family or first + second in family or first in "小老阿大"):
         return
     left = left_cue(text, start)
     for end in (start + 1, start + 2):
@@ -141,7 +143,7 @@ def name_candidates(text: str, start: int) -> Iterator[Segment]:
             yield from _after_surname(text, start, end, left)
     if first in "小老阿大":
         yield from _nick(text, start, left)
-    if first in given_names:
+    if two_given:
         yield from _given_only(text, start, left)
     alone = not is_letter(text, start + 1) or text[start + 1] == "的"
     if first in family and text[start - 1 : start] == "姓" and alone:
@@ -165,14 +167,20 @@ def _after_surname(text: str, start: int, at: int, left: float) -> Iterator[Segm
         yield Segment(start, end, _TITLED + family + around, left, "title")
     score = _FULL + family + left
     one = given(text[at : at + 1] or " ", left)
-    if one is None or (left < KIN and function):
+    if one is None or (left < KIN and function and not _given().keys() >= set(text[at : at + 2])):
         return
     yield from _closed(text, start, at + 1, score + one - 1.0, left, "full")
     two = given(text[at + 1 : at + 2] or " ", left)
     known = text[at] in _given() or text[at + 1 : at + 2] in _given()
+    known = known and (left >= KIN or not (_is_common(text[start : at + 1]) or _is_common(text[at : at + 2])))
     pair = _FAMILIAR if text[at : at + 2] in words("persons", "nicknames", "given") else -99.0
     if two is not None and (known or left >= BEFORE) and (left >= STRONG or text[start : at + 1] not in ordinary()):
         yield from _closed(text, start, at + 2, score + max(one + two, pair), left, "full")
+
+
+def _is_common(word: str) -> bool:
+    """Whether a word is usual and no name: 周末 in 周末更, 可能 in 时可能."""
+    return usual(word) and tags().get(word) not in _NAME_TAGS and word not in words("persons", "nicknames", "given")
 
 
 def _closed(text: str, start: int, end: int, score: float, left: float, shape: str) -> Iterator[Segment]:
@@ -182,8 +190,8 @@ def _closed(text: str, start: int, end: int, score: float, left: float, shape: s
     if not common:
         yield Segment(start, end, score + right_cue(text, end), left, shape)
     titled = _title_end(text, end)
-    # A word before a title may be none of its name: 照顾|妈妈, 心理|咨询师.
-    word = left < STRONG and usual(name) and tags().get(name) in ("v", "vn", "a", "d", "c", "r", "m")
+    # A word before a title may be none of its name: 照顾|妈妈, 语文|老师.
+    word = usual(name, 60) and tags().get(name) not in _NAME_TAGS
     if titled > end and not common and not word:
         score += _AFTER + (_TITLE_WORD if titled - end > 1 else _TITLE_LETTER)
         yield Segment(start, titled, score, left, shape + "+title")
@@ -196,7 +204,7 @@ def _nick(text: str, start: int, left: float) -> Iterator[Segment]:
         return
     family = surnames().get(name, -99.0)
     if prefix in "老大":
-        score = family if family > log(0.004) or (prefix == "老" and family > log(0.002)) else -99.0
+        score = family if family > log(0.004) or prefix == "老" else -99.0
         score -= 3.0 if prefix == "大" else 0.0
     else:
         least = _rare() if left >= KIN else -99.0
@@ -207,25 +215,25 @@ def _nick(text: str, start: int, left: float) -> Iterator[Segment]:
 
 def _given_only(text: str, start: int, left: float) -> Iterator[Segment]:
     first, second, word = text[start], text[start + 1 : start + 2], text[start : start + 2]
-    if not second or left < 0:
+    if not second or (left < 0 and first != second and word not in words("persons", "nicknames", "given")):
         return
     allowed = left >= KIN or word not in words("persons", "nicknames", "not_doubled")
     if allowed and word in words("persons", "nicknames", "given"):
         yield from _closed(text, start, start + 2, _KNOWN_GIVEN + left, left, "given")
     if first == second:
-        doubled = first in table("persons")["nicknames"]["doubled"] or surnames().get(first, -99.0) > log(0.004)
-        if allowed and (doubled or left >= STRONG):
+        if allowed and first not in (text[start - 1 : start], text[start + 2 : start + 3]):
             yield from _closed(text, start, start + 2, _DOUBLED + _given()[first] + left, left, "doubled")
         return
-    one, two = given(first), given(second)
-    if one is not None and two is not None and second in _given():
+    one, two = given(first), _rare() if second == "儿" else given(second)
+    if one is not None and two is not None and (second in _given() or second == "儿"):
         yield from _closed(text, start, start + 2, _GIVEN + one + two + left, left, "given")
 
 
 @cache
 def _whole_names() -> frozenset[str]:
     """Foreign names in Chinese, and names of one word such as 阿凡提."""
-    return sections("foreign_names")["transliterated"] | words("persons", "nicknames", "zi")
+    listed = sections("foreign_names")
+    return listed["transliterated"] | listed["japanese_surnames"] | words("persons", "nicknames", "zi")
 
 
 @cache
@@ -234,19 +242,32 @@ def _starts(names: frozenset[str]) -> frozenset[str]:
 
 
 def _listed_name(text: str, start: int, left: float) -> Iterator[Segment]:
+    longest = start
     for end in range(min(start + 5, len(text)), start + 1, -1):
         word = text[start:end]
         if word in _whole_names():
+            longest = max(longest, end)
             yield from _closed(text, start, end, _FOREIGN - 3.0 + left, left, "foreign")
         elif left >= KIN and looks_foreign(word):
             yield from _closed(text, start, end, _FOREIGN - 4.5 * len(word) + left, left, "foreign")
+    for end in range(longest + 1, min(longest + 5, len(text) + 1) if longest > start else 0):
+        # 扎西顿珠, 田中美咲: two names of a list, or a Japanese surname and a given name.
+        two = (
+            text[longest:end] in _whole_names() or text[start:longest] in sections("foreign_names")["japanese_surnames"]
+        )
+        if two and end - longest > 1 and all(given(letter) is not None for letter in text[longest:end]):
+            yield from _closed(text, start, end, _FOREIGN - 8.0 + left, left, "foreign")
 
 
-def segment_text(text: str) -> list[Segment]:
-    """The best reading of a text, from its start to its end without a gap."""
+def segment_text(text: str) -> tuple[list[Segment], list[Segment]]:
+    """The best reading of a text, from its start to its end without a gap; and the names that are nearly as likely.
+
+    Those begin where a segment of the best reading does; some of them overlap.
+    """
     frequencies, total = dictionary()
     best = [0.0] * (len(text) + 1)
     choice = [Segment(at, at + 1, 0.0) for at in range(len(text))]
+    near = defaultdict[int, list[Segment]](list)
     for at in range(len(text) - 1, -1, -1):
         best[at] = best[at + 1]
         if not "\u4e00" <= text[at] <= "\u9fff":
@@ -257,30 +278,34 @@ def segment_text(text: str) -> list[Segment]:
             if count and not (count < _JUNK and tags().get(text[at:end]) in _NAME_TAGS):
                 readings.append(Segment(at, end, log(count) - total))
             end += 1
-        for reading in (*readings, *name_candidates(text, at)):
-            score, word = reading.score, text[at : reading.end] if reading.cue > 0 else ""
-            if word and (count := frequencies.get(word)):
-                least = _RARE_NAME if len(word) > 2 or reading.cue >= KIN else _RARE_WORD
-                # A rare word of the dictionary is rather a name: it lists some, and some common words as names.
-                if count < least and tags().get(word) in _NAME_TAGS and listed_characters(word):
-                    score = max(score, log(count) - total + 0.5)
-            score += best[reading.end]
+        names = list(name_candidates(text, at))
+        for reading in (*readings, *names):
+            score = reading.score + best[reading.end]
             if score > best[at] + _TIE:
                 best[at], choice[at] = score, reading
+        for name in names:
+            loss = best[at] - name.score - best[name.end]
+            if loss < (_LARGEST_OF_GIVEN if name.shape == "given" else _LARGEST_LOSS) or name.cue >= STRONG:
+                near[at].append(name._replace(loss=loss))
     segments = []
     at = 0
     while at < len(text):
         segments.append(choice[at])
+        # Behind "my name is" a word is a name, too.
+        if (
+            not choice[at].shape
+            and 1 < choice[at].end - at < 4
+            and text[at - 1 : at] in _NAMING_ENDS
+            and left_cue(text, at) >= STRONG
+        ):
+            near[at].append(Segment(at, choice[at].end, -99.0, STRONG, "word", _LARGEST_LOSS))
         at = choice[at].end
-    return segments
+    return segments, [name for segment in segments for name in near.get(segment.start, ())]
 
 
 _PERSON, _LATIN = patterns("persons"), patterns("latin_names")
 
-_SCORES = {"full": 0.85, "title": 0.8, "nick": 0.75, "given": 0.65, "doubled": 0.65, "foreign": 0.7, "surname": 0.6}
-_LONGEST_PUBLIC = 10
-_RARE_SURNAME, _FREQUENT_SURNAME = log(0.002), log(0.0055)
-_EVERYDAY = 60  # occurrences in the dictionary's corpus
+_LONGEST_PUBLIC, _COMMON_SURNAME = 10, log(0.0055)
 _NO_CHILD = frozenset(
     "陪想问试劝帮聊说走坐抱亲听写管催妈爸爷奶姥婆公哥姐弟妹叔姑舅姨宝常天人个家时刚偷悄慢渐默轻狠好早乖等看谢骂哭笑"
 )
@@ -291,78 +316,32 @@ def _public() -> frozenset[str]:
     return sections("public_figures")[""] | sections("things")[""] | sections("cedict")["figures"]
 
 
-def persons(text: str, segments: Sequence[Segment]) -> Iterator[tuple[int, int, float]]:
-    """(start, end, score in [0, 1]) of each person in a text's segments (`segment_text`); none overlap."""
-    dotted = [found.span() for found in _PERSON["dotted"].finditer(text)]
-    named = [s for s in segments if s.shape and not any(a < s.end and s.start < b for a, b in dotted)]
-    # Whom a text introduces as a figure is one wherever it names them.
-    figures = {text[s.start : s.end] for s in named if _known(text, s)}
-    for segment in named:
-        if text[segment.start : segment.end] in figures or _is_word(text, segment):
-            continue
-        score = _SCORES[segment.shape.partition("+")[0]]
-        yield segment.start, segment.end, min(0.95, score + (0.1 if segment.cue >= KIN else 0.0))
-    for hit in _PERSON["parent"].finditer(text):
-        if hit["child"] not in _NO_CHILD and not _listed(text, hit.start(), hit.end()):
-            yield hit.start(), hit.end(), 0.65
-    for start, end in dotted:
-        if not (_PERSON["theory"].match(text, end) or _listed(text, start, end)):
-            yield start, end, 0.7
-    yield from latin_names(text)
+def find_candidates(text: str, near: Sequence[Segment]) -> Iterator[Segment]:
+    """What may be a person's name: the names in a text's readings (`segment_text`), and Latin words."""
+    dotted = [
+        Segment(*found.span(), 0.0, left_cue(text, found.start()), "dotted")
+        for found in _PERSON["dotted"].finditer(text)
+    ]
+    parents = [
+        Segment(*hit.span(), 0.0, left_cue(text, hit.start()), "parent")
+        for hit in _PERSON["parent"].finditer(text)
+        if hit["child"] not in _NO_CHILD
+    ]
+    inside = [s for s in near if not any(d.start < s.end and s.start < d.end for d in dotted)]
+    for segment in (*inside, *parents, *dotted, *latin_names(text)):
+        if segment.cue >= STRONG or not (_listed(text, segment.start, segment.end) or _is_word(text, segment)):
+            yield segment
 
 
 def _is_word(text: str, segment: Segment) -> bool:
-    """Whether the characters are rather words: in the dictionary, or a rare surname before what no name is made of."""
-    start, end, shape = segment.start, segment.end, segment.shape
-    word, right = text[start:end], right_cue(text, end)
-    if shape == "surname" or _PERSON["naming"].search(text, max(start - 5, 0), start):
+    """Whether the dictionary has the characters as a word that is no name; behind "my sister" a usual one."""
+    word = text[segment.start : segment.end]
+    common = surnames().get(word[1:], -99.0) > _COMMON_SURNAME
+    if (word[0] in "老小" and common) or word in words("persons", "nicknames", "given") or word in _whole_names():
         return False
-    if shape in ("full", "given") and segment.cue < STRONG and word in sections("cedict")["words"]:
+    if segment.shape in ("full", "given") and word in sections("cedict")["words"]:
         return True
-    if _weakly_placed(shape, segment.cue, right, long=len(word) > 2 and listed_characters(word)):
-        return True
-    if usual(word, 5 if tags().get(word, "nr") not in _NAME_TAGS else _EVERYDAY):
-        # The dictionary calls many words names; behind "my sister" a name may be a rarer word.
-        family = surnames().get(word[0], -99.0) > _FREQUENT_SURNAME or word[0] == "小"
-        if word[0] in "老小" and surnames().get(word[1:], -99.0) > _FREQUENT_SURNAME:
-            return False
-        if shape == "foreign" and right > 1 and tags().get(word, "nr") in _NAME_TAGS:
-            return False
-        return segment.cue < KIN or (usual(word, 100) and not (family and tags().get(word) in _NAME_TAGS))
-    if shape == "given+title" and len(word) == 4 and usual(word[:2], 5) and usual(word[2:], 5):
-        return True  # 学长学姐
-    if len(word) > 2 and segment.cue < STRONG and dictionary()[0].get(word) == 0:
-        return True  # 万念俱灰: a word of the dictionary begins so
-    if shape == "title":
-        return word[0] in "向于对从" and is_letter(text, start - 1)
-    if segment.cue >= KIN or shape not in ("full", "foreign"):
-        return False
-    if shape == "foreign":
-        return right < 1
-    rare = surnames().get(word[:2], surnames().get(word[0], -99.0)) < _RARE_SURNAME
-    if not listed_characters(word) and (rare or len(word) == 2) and word[0] != word[1]:
-        return True
-    # 像盛满水, 欢乐颂安迪: what something is like, and two characters with nothing before that announces a name.
-    return text[start - 1 : start] == "像" or (rare and len(word) == 2 and (segment.cue < 0 or right < 0.6))
-
-
-def _weakly_placed(shape: str, left: float, right: float, *, long: bool) -> bool:
-    """Whether nothing on either side says that a person is meant; real chat has more such words than such names."""
-    if shape == "full":
-        return (right < 0 and left < (0 if long else BEFORE)) or (right < 1 and left < 0 and not long)
-    if shape in ("given", "doubled"):
-        return left < BEFORE and right < (0 if shape == "given" else 1)
-    return left < 0 and shape in ("full+title", "foreign+title")
-
-
-def _known(text: str, segment: Segment) -> bool:
-    """Whether a public or fictional figure is meant: by the list, or by what is said of the work."""
-    if segment.cue < STRONG and _listed(text, segment.start, segment.end):
-        return True
-    if segment.cue >= KIN or "+" in segment.shape or segment.shape in ("title", "nick"):
-        return False
-    before = text[max(0, segment.start - 8) : segment.start]
-    return _PERSON["work"].match(text, segment.end) is not None or _PERSON["famous"].search(before) is not None
+    return tags().get(word, "nr") not in _NAME_TAGS and usual(word, 5 if segment.cue < KIN else 100)
 
 
 def _listed(text: str, start: int, end: int) -> bool:
@@ -386,8 +365,8 @@ def _lowered(file: str, section: str) -> frozenset[str]:
     return frozenset(name.lower() for name in sections(file)[section])
 
 
-def latin_names(text: str) -> Iterator[tuple[int, int, float]]:
-    """(start, end, score in [0, 1]) of each English given name or pinyin, from left to right."""
+def latin_names(text: str) -> Iterator[Segment]:
+    """Each English given name or pinyin, from left to right."""
     runs: list[list[re.Match[str]]] = []
     for word in _LATIN["word"].finditer(text):
         if runs and text[runs[-1][-1].end() : word.start()] in (" ", "·"):
@@ -400,10 +379,10 @@ def latin_names(text: str) -> Iterator[tuple[int, int, float]]:
             continue
         at = 0
         while at < len(run):
-            size, score = _latin_name(text, run, at)
+            size, shape = _latin_name(text, run, at)
             start, end = run[at].start(), run[at + max(size, 1) - 1].end()
             if size and text[start:end].lower() not in public:
-                yield *_titled(text, start, end), score
+                yield Segment(*_titled(text, start, end), 0.0, left_cue(text, start), shape)
             at += max(size, 1)
 
 
@@ -413,27 +392,27 @@ def _titled(text: str, start: int, end: int) -> tuple[int, int]:
     return start - (start > 0 and text[start - 1] in "阿小老"), title.end() if title else end
 
 
-def _latin_name(text: str, run: list[re.Match[str]], at: int) -> tuple[int, float]:
-    """How many words from `at` on are a name, and how sure that is."""
+def _latin_name(text: str, run: list[re.Match[str]], at: int) -> tuple[int, str]:
+    """How many words from `at` on may be a name, and its shape."""
     word, second = run[at][0], run[at + 1][0] if at + 1 < len(run) else ""
     first, capital = word.lower(), word[0].isupper()
     left = left_cue(text, run[at].start()) if at == 0 else 0.0
     family = sections("foreign_names")["pinyin_surnames"]
     listed = first in _lowered("foreign_names", "latin")
     if listed and (left >= KIN or first not in _lowered("foreign_names", "latin_words")):
-        if second[:1].isupper() and capital and (second.lower() in family or len(run) == 2):
-            return 2, 0.85
-        return (1, 0.8) if capital or len(run) == 1 else (0, 0.0)
-    if len(run) == 1 and capital and not (word.isupper() and len(word) > 1):
+        if second[:1].isupper() == capital and (second.lower() in family or len(run) == 2):
+            return 2, "latin"
+        return (1, "latin") if capital or len(run) == 1 else (0, "")
+    if len(run) == 1 and not (word.isupper() and len(word) > 1):
         # The English lists know it as a given name, or it stands with a form of address.
         name, lists = folded(word), english_words()
         titled = _titled(text, *run[at].span()) != run[at].span() and name not in lists.never
-        if titled or lists.given.get(name, 0) >= (1 if left >= KIN else RARE):
-            return 1, 0.7
+        if titled or (
+            lists.given.get(name, 0) >= (1 if left >= KIN else RARE) and (capital or name not in lists.words)
+        ):
+            return 1, "rare latin"
     surname, given_name = (first, second.lower()) if first in family else (second.lower(), first)
     pinyin = surname in family and _LATIN["given"].fullmatch(given_name)
     if second and pinyin and sections("foreign_names")["english"].isdisjoint((surname, given_name)):
-        around = max(left, right_cue(text, run[at + 1].end()))
-        if capital == second[0].isupper() and (capital or around > 1.9 or left > 1.0):
-            return 2, 0.8
-    return 0, 0.0
+        return 2, "pinyin"
+    return 0, ""

@@ -1,4 +1,4 @@
-"""Names of people and addresses in Chinese text. Organisations are not looked for.
+"""Names of people and addresses in Chinese text.
 
 An address is a run of parts from province to room that leads to a door, a building or a village.
 """
@@ -11,10 +11,18 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import islice, pairwise
 
-from h2htalk.curation.anonymize.chinese.persons import Segment, persons, segment_text
-from h2htalk.curation.anonymize.chinese.words import patterns, sections, tags, words
-from h2htalk.curation.anonymize.spans import Span, plain, resolve_overlaps
+from h2htalk.curation.anonymize.chinese.persons import Segment, find_candidates, left_cue, segment_text, surnames
+from h2htalk.curation.anonymize.chinese.private_names import (
+    VALUES,
+    Mention,
+    describe,
+    private_mentions,
+    private_values,
+)
+from h2htalk.curation.anonymize.chinese.words import patterns, sections, tags, usual, words
+from h2htalk.curation.anonymize.spans import Span, plain
 from h2htalk.text.chinese_characters import simplified
+from h2htalk.text.phrases import PhraseIndex
 
 _RE, _ADDRESS, _PART = map(patterns, ("recognizer", "addresses", "address_parts"))
 
@@ -44,36 +52,85 @@ def find_names(texts: Sequence[str], taken: Sequence[Sequence[Span]]) -> list[li
     Time is proportional to the texts' length. Nothing is found inside the spans `taken` before. Of each text the spans
     do not overlap; their scores, 0.5 to 0.95, are a ranking, no probability.
     """
-    found = []
-    for text, spans in zip(texts, taken, strict=True):
+    found, mentions = read_dialogue(texts, taken)
+    for mention, score in private_mentions(mentions):
+        found[mention.message].append(Span(mention.start, mention.end, mention.type, score))
+    return [sorted(spans) for spans in private_values(texts, found)]
+
+
+def read_dialogue(texts: Sequence[str], taken: Sequence[Sequence[Span]]) -> tuple[list[list[Span]], list[Mention]]:
+    """The addresses, and what may be the name of a private person. Arguments as in `find_names`."""
+    found: list[list[Span]] = []
+    mentions: list[Mention] = []
+    earlier = ""
+    figures = {text[s.start : s.end] for text, own in zip(texts, taken, strict=True) for s in own if s.type == "figure"}
+    # 亦菲, where 刘亦菲 is talked of.
+    parts = {name[-2:] for name in figures if len(name) == 3 and name[0] in surnames()}
+    for number, (text, spans) in enumerate(zip(texts, taken, strict=True)):
         characters = list(simplified(plain(text)))
         for span in spans:
             characters[span.start : span.end] = MASK * (span.end - span.start)
-        names: list[Span] = []
+        found.append([])
         for stretch in _STRETCH.finditer("".join(characters)):
             if _RE["nameable"].search(stretch[0]):
-                # Resolved stretch by stretch: the time that it takes grows with the square of their number.
-                names += resolve_overlaps(_find(stretch[0], stretch.start()))
-        found.append(names)
-    return found
+                placed, people = _find(stretch[0], earlier, number, stretch.start())
+                found[-1] += placed
+                mentions += (one for one in people if one.name not in parts)
+        earlier = text
+    return found, mentions
 
 
-def _find(stretch: str, offset: int) -> Iterator[Span]:
+def _find(stretch: str, earlier: str, number: int, offset: int) -> tuple[list[Span], list[Mention]]:
+    """The addresses, and the candidates for people's names, of a stretch of a message; `earlier`: the one before."""
     seen, at = _without(stretch, _RE["lettered"])
     close, joined = _without(seen, _RE["spaced"])
-    segments = segment_text(seen)
+    segments, near = segment_text(seen)
     titles = [found.span() for found in _RE["titled"].finditer(seen)]
-    near = segments if close == seen else segment_text(close)
-    wide = widen_addresses(close, sorted(addresses(close, near)), near)
-    placed = [Span(joined[start], joined[end - 1] + 1, "ADDRESS", score) for start, end, score in wide]
-    blocked = [*titles, *((span.start, span.end) for span in placed)]
-    people = [
-        Span(start, end, "PERSON", score)
-        for start, end, score in persons(seen, segments)
-        if not any(start < last and first < end for first, last in blocked)
+    near_close = segments if close == seen else segment_text(close)[0]
+    wide = widen_addresses(close, sorted(addresses(close, near_close)), near_close)
+    placed = [(joined[start], joined[end - 1] + 1, score) for start, end, score in wide]
+    blocked = [*titles, *((start, end) for start, end, _ in placed)]
+
+    def original(start: int, end: int) -> tuple[int, int]:
+        return offset + at[start], offset + at[end - 1] + 1
+
+    candidates = [*find_candidates(seen, near), *_organizations(seen, segments)]
+    mentions = [
+        Mention(
+            number,
+            *original(one.start, one.end),
+            one.shape if one.shape in VALUES else "PERSON",
+            seen[one.start : one.end],
+            describe(seen, one, earlier),
+        )
+        for one in candidates
+        if not any(one.start < last and first < one.end for first, last in blocked)
     ]
-    for span in (*placed, *people):
-        yield Span(offset + at[span.start], offset + at[span.end - 1] + 1, span.type, span.score)
+    return [Span(*original(start, end), "ADDRESS", score) for start, end, score in placed], mentions
+
+
+@cache
+def _kinds() -> PhraseIndex[None]:
+    return PhraseIndex((word, None) for word in sections("organizations")["suffixes"])
+
+
+def _organizations(text: str, segments: Sequence[Segment]) -> Iterator[Segment]:
+    """What may be the name of a firm, school, clinic or club: a name and what kind it is."""
+    holders = [segment for segment in segments for _ in range(segment.start, segment.end)]
+    free = 0
+    for at, end, _ in _kinds().find(text):
+        start = holders[at].start
+        while start > free and at - start < _LONGEST_NAME:
+            before = holders[start - 1]
+            word = text[before.start : start]
+            if not _HAN.fullmatch(word) or word in sections("organizations")["leading"]:
+                break
+            if tags().get(word) in _CLOSING_TAGS and usual(word):
+                break
+            start = before.start
+        if 1 < at - start < _LONGEST_NAME and start >= free:
+            yield Segment(start, end, 0.0, left_cue(text, start), "ORGANIZATION")
+            free = end
 
 
 def _without(text: str, dropped: re.Pattern[str]) -> tuple[str, Sequence[int]]:

@@ -28,6 +28,7 @@ from presidio_anonymizer import AnonymizerEngine
 from presidio_anonymizer.entities import OperatorConfig
 from presidio_anonymizer.entities import RecognizerResult as FoundSpan
 
+from h2htalk.curation.anonymize.chinese.private_names import private_values
 from h2htalk.curation.anonymize.engine.user_recognizers import MODELS, UserRegistry, load_recognizers
 from h2htalk.curation.anonymize.spans import (
     FIGURE,
@@ -140,7 +141,10 @@ class DialogueText(NlpArtifacts):
                 first = offset + (start + MARGIN if start else 0)
                 last = offset + (size if end == size else end - MARGIN)
                 parts.append(MessagePart(offset + start, first, last, normalized, plain_text, allowed, taken, public))
-        return parts
+        if self.language != "zh":
+            return parts
+        private = private_values([part.plain for part in parts], [part.structured for part in parts])
+        return [replace(part, structured=tuple(own)) for part, own in zip(parts, private, strict=True)]
 
     @cached_property
     def structured(self) -> list[Span]:

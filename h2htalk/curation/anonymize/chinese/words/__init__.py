@@ -14,6 +14,7 @@ from h2htalk.text.language_data import pattern_table, read_data
 _FOLDER = Path(__file__).parent
 
 
+@cache
 def table(name: str) -> Mapping[str, Any]:
     """A TOML file of this folder."""
     return read_data(_FOLDER / f"{name}.toml")

@@ -1,0 +1,126 @@
+"""Which names, numbers and addresses of a Chinese dialogue are private people's: a classifier over what stands around.
+
+It reads the characters before and behind a candidate, the name itself, and signs of how it was found. A value is
+decided on once a dialogue, by all the places where it stands and by the other candidates: who directed a film in one
+message has not moved next door in the next, and where sights are talked of, a telephone number is a sight's.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from h2htalk.curation.anonymize.chinese.persons import Segment, left_cue, right_cue
+from h2htalk.curation.anonymize.chinese.words import dictionary, patterns, tags
+from h2htalk.curation.anonymize.spans import Span
+from h2htalk.curation.safety.ngram_classifier import SMOOTH, load_classifier
+
+FOLDER = "../anonymize/chinese/words/private"
+# What is decided on beside names. A landline is as often a sight's as somebody's; mobile numbers are people's.
+VALUES = ("ADDRESS", "DATE_OF_BIRTH", "ORGANIZATION", "PHONE_NUMBER")
+SHAPES = (
+    *("full", "title", "nick", "given", "doubled", "foreign", "surname", "parent", "dotted", "latin", "rare latin"),
+    *("pinyin", "full+title", "nick+title", "given+title", "doubled+title", "foreign+title", "word", *VALUES),
+)
+# Characters that are read before and behind a name, and a value: that of a sight is known by what is asked about it.
+_NEAR, _WIDE = (30, 20), (120, 60)
+# Signs and the characters of names are read as characters of other planes.
+_SIGN, _NAME = 0xE000, 0x20000
+_PUBLIC = patterns("public_cues")
+_DIGIT = re.compile("[0-9]")
+_CONTEXT = 0.3  # weight of the mean of a dialogue's other candidates
+
+
+class Mention(NamedTuple):
+    """A candidate, its place in a dialogue, and what the classifier reads of it."""
+
+    message: int
+    start: int
+    end: int
+    type: str
+    name: str
+    description: str
+
+
+def describe(text: str, segment: Segment, earlier: str = "", later: str = "") -> str:
+    """What the classifier reads of a candidate; `earlier` and `later` are what the messages around it say."""
+    start, end, shape = segment.start, segment.end, segment.shape
+    name = text[start:end] if shape != "ADDRESS" else ""
+    count = dictionary()[0].get(name) or 0
+    buckets = (
+        SHAPES.index(shape),
+        min(int(segment.loss), 15),
+        min(int(segment.cue + 2), 15),
+        int(right_cue(text, end) + 2),
+        int(math.log10(count + 1) * 2),
+        ord(tags().get(name, "-")[0]) % 32,
+        min(len(name), 15),
+        (_PUBLIC["famous"].search(text, max(start - 12, 0), start) is not None)
+        + 2 * (_PUBLIC["work"].match(text, end) is not None)
+        + 4 * (_PUBLIC["said"].match(text, end) is not None),
+    )
+    signs = [chr(_SIGN + 32 * kind + bucket) for kind, bucket in enumerate(buckets)]
+    before, behind = _WIDE if shape in VALUES and shape != "ORGANIZATION" else _NEAR
+    left, right = f"{earlier[-before:]}\n{text[:start]}"[-before:], f"{text[end : end + behind]}{later}"[:behind]
+    own = "".join(chr(_NAME + ord(letter)) for letter in _DIGIT.sub("0", name) if ord(letter) < _SIGN)
+    around = _DIGIT.sub("0", f"{left}{signs[0]}{right}")
+    return "".join((around, "\0", own, "\0", *signs, signs[0], signs[2], signs[3], signs[7], signs[0], signs[7]))
+
+
+def private_mentions(mentions: Sequence[Mention]) -> list[tuple[Mention, float]]:
+    """The mentions of private people or their data, each with a score in [0.5, 0.95]; none overlap."""
+    if not mentions:
+        return []
+    model = load_classifier(FOLDER, "zh")
+    bits = model.features.bits
+    keys = model.features.keys([mention.description for mention in mentions])
+    owners = keys >> bits
+    sums = np.bincount(owners, model.weights[keys & ((1 << bits) - 1)], len(mentions))
+    scores = (sums / np.sqrt(np.bincount(owners, minlength=len(mentions)) + SMOOTH) + model.bias).round(9)
+    of_name, of_type = defaultdict[str, list[float]](list), defaultdict[str, list[float]](list)
+    for mention, score in zip(mentions, scores, strict=True):
+        of_name[mention.name].append(float(score))
+        of_type[mention.type].append(float(score))
+    of_names = {name: (max(own) + sum(own) / len(own)) / 2 for name, own in of_name.items()}
+    means = {kind: sum(own) / len(own) for kind, own in of_type.items()}
+    private = []
+    for at, (mention, score) in enumerate(zip(mentions, scores, strict=True)):
+        decided = (1 - _CONTEXT) * of_names[mention.name] + _CONTEXT * means[mention.type]
+        decided -= float(model.manifest[mention.type])
+        if decided >= 0:
+            private.append((-decided - float(score), at))
+    found: list[tuple[Mention, float]] = []
+    taken: set[tuple[int, int]] = set()
+    for minus, at in sorted(private):  # the surest first, those that overlap it not
+        places = {(mentions[at].message, place) for place in range(mentions[at].start, mentions[at].end)}
+        if taken.isdisjoint(places):
+            taken |= places
+            found.append((mentions[at], 0.95 - 0.45 / (1 + math.exp(min(-minus, 50.0)))))
+    return found
+
+
+def private_values(texts: Sequence[str], spans: Sequence[Sequence[Span]]) -> list[list[Span]]:
+    """The spans of a dialogue without dates of birth and telephone numbers that are no private people's."""
+    mentions = value_mentions(texts, spans)
+    private = {(mention.message, mention.start) for mention, _ in private_mentions(mentions)}
+    public = {(mention.message, mention.start) for mention in mentions} - private
+    return [[span for span in own if (n, span.start) not in public] for n, own in enumerate(spans)]
+
+
+def value_mentions(texts: Sequence[str], spans: Sequence[Sequence[Span]]) -> list[Mention]:
+    """The dates of birth, telephone numbers and addresses among the spans of a dialogue."""
+    found = []
+    for n, (text, own) in enumerate(zip(texts, spans, strict=True)):
+        for span in own:
+            if span.type in VALUES:
+                segment = Segment(span.start, span.end, 0.0, left_cue(text, span.start), span.type)
+                description = describe(
+                    text, segment, "\n".join(texts[max(n - 8, 0) : n]), "\n".join(["", *texts[n + 1 : n + 4]])
+                )
+                found.append(Mention(n, span.start, span.end, span.type, text[span.start : span.end], description))
+    return found
