@@ -105,10 +105,14 @@ def given_names(counts: Path, race: dict[str, str], short: set[str]) -> dict[str
         decade = "abcde"[sum(median >= border for border in (1952, 1970, 1986, 2003))]
         frequency = sum(total < border for border in (250_000, 50_000, 8_000)) + 1
         origin = origin_of(name, race.get(name.upper(), ""), names, frequent=total > 25_000)
-        groups[name] = f"{sex}{origin}{'d' if name.lower() in short else '-'}{frequency}{decade}"
+        # What few grown-ups are called is written small: known, and never drawn.
+        drawn = name if frequency < 4 or origin != "en" or name.upper() in race else name.lower()
+        groups[drawn] = f"{sex}{origin}{'d' if name.lower() in short else '-'}{frequency}{decade}"
     for origin, own in names.items():
         for sex in "fmn":
-            for name in [name for name, of in own.items() if of == sex and name not in groups][:OF_A_LOCALE]:
+            for name in [name for name, of in own.items() if of == sex and not {name, name.lower()} & groups.keys()][
+                :OF_A_LOCALE
+            ]:
                 groups[name] = f"{sex}{origin}-4x"
     return groups
 

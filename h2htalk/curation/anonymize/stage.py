@@ -27,7 +27,7 @@ from h2htalk.errors import ConfigError, MissingExtraError, quoted, suggest
 if TYPE_CHECKING:
     from h2htalk.curation.anonymize.engine.user_recognizers import UserRegistry
 
-VERSION = 6
+VERSION = 7
 INSTALL_CURATION = 'pip install "h2htalk[curation]"'
 _LIBRARIES = ("faker", "phonenumbers", "presidio-analyzer", "python-stdnum")
 LEAK = "leak"

@@ -67,15 +67,19 @@ def latin_gender(key: str) -> Gender:
 
 @cache
 def _alike(group: str, length: int, initial: str) -> tuple[str, ...]:
-    """Names of a group that are no words, of another initial and about as long; of a wider group if they are few."""
+    """Names of a group that are no words, of another initial and about as long; of a wider group if they are few.
+
+    What the list writes small is known and never drawn.
+    """
     found: list[str] = []
     for prefix in (group, group[:5], group[:4], group[:3], f"{group[0]}en{group[3:5]}", f"{group[0]}en"):
         found = [
             name
             for own, names in _latin_groups().items()
             for name in (names if own.startswith(prefix) else ())
-            if abs(len(name) - length) <= 2 and name[0].lower() != initial and name.lower() not in words().words
+            if abs(len(name) - length) <= 2 and name[0] not in (initial, initial.upper()) and name[0].isupper()
         ]
+        found = [name for name in found if name.lower() not in words().words]
         if len(found) >= _ENOUGH:
             break
     return tuple(found)
@@ -91,7 +95,7 @@ def other_latin(draw: Random, key: str, gender: Gender, *, surname: bool = False
     """Another given name, or surname, for one in lower case; of hyphenated ones each part."""
     made = {}
     key = "".join(char for char in unicodedata.normalize("NFKD", key) if char.isascii()) or key  # Oisín is oisin
-    if len(key) < 4 and not set(key) & set("aeiouy"):  # initials: ljy
+    if len(key) < 4 and not set(key) & set("aeiou"):  # initials: ljy
         return _letters(draw, key)
     for part in key.split("-"):
         group = latin_group(part, surname=surname)
@@ -155,10 +159,10 @@ def other_part(draw: Random, role: Role, key: str, gender: Gender) -> str:
     if role.startswith("pinyin"):
         romanized = faker_lists("person", "zh_CN")
         short = romanized.first_romanized_names if len(key) < 6 else own["pinyin_given2"]
-        return draw.choice(sorted(romanized.last_romanized_names) if role == "pinyin_surname" else sorted(short))
+        return str(draw.choice(sorted(romanized.last_romanized_names if role == "pinyin_surname" else short)))
     if role == "doubled":
-        like = "pet" if key[0] in own["doubled_pet"] else given_list(key[0], gender)[6]
-        return draw.choice([char for char in own[f"doubled_{like}"] if char != key[0]]) * 2
+        kind = "pet" if key[0] in own["doubled_pet"] else given_list(key[0], gender)[6]
+        return draw.choice([char for char in own[f"doubled_{kind}"] if char != key[0]]) * 2
     like = own[given_list(key[:2], gender)]
     return draw.choice([name for name in like if not set(name) & set(key)] or [name for name in like if name != key])
 
@@ -205,7 +209,8 @@ def renamed(draw: Random, text: str, people: dict[str, str], language: str) -> s
             return same_case(run, "".join((_letters(draw, pinyin[1]), spoken, _letters(draw, pinyin[3]))))
         fronts = (key[:end] for end in (len(key), *range(len(key) - 3, 3, -1)) if key not in words().words)
         if name := next(
-            (one for one in fronts if one in people or latin_group(one, surname=True)[:1] not in ("s", "")), ""
+            (one for one in fronts if one in people or latin_group(one)[:1] in ({*"fmns"} if one == key else {*"fmn"})),
+            "",
         ):
             first = same_case(run, people.get(name) or other_latin(draw, name, "neutral"))
             return first + (JOINT + _RUN.sub(other, run[len(name) :]) if len(name) < len(run) else "")
@@ -231,10 +236,7 @@ def renumbered(draw: Random, digits: str) -> str:
         return digits[:3] + draw.choice([digit for digit in "0123456789" if digit != digits[3]]) + day
     made = ""
     for at, old in enumerate(digits):
-        few = (
-            "123456"[: 6 if old > "2" else 3]
-            if at == 0 < len(digits) - 1 or digits[at - 1 : at] == "0"
-            else "123456789"
-        )
-        made += old if old == "0" else draw.choice([digit for digit in few if digit != old])
+        small = at == 0 < len(digits) - 1 or digits[at - 1 : at] == "0"
+        few = range(1, (7 if old > "2" else 4) if small else 10)
+        made += old if old == "0" else str(draw.choice([digit for digit in few if str(digit) != old]))
     return made

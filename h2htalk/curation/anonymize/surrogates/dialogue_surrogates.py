@@ -21,6 +21,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from functools import cache, partial
 from itertools import islice
+from pathlib import Path
 from random import Random
 from string import ascii_lowercase, digits
 
@@ -34,26 +35,16 @@ from h2htalk.curation.anonymize.english.persons import words
 from h2htalk.curation.anonymize.spans import TYPES, normalize_text, plain, value_shape
 from h2htalk.curation.anonymize.structured.numbers import luhn, medicare
 from h2htalk.curation.anonymize.structured.reading import read_table
-from h2htalk.curation.anonymize.surrogates.alike_names import (
-    JOINT,
-    faker_lists,
-    latin_gender,
-    other_latin,
-    other_part,
-    renamed,
-    renumbered,
-    same_case,
-    word_lists,
-)
+from h2htalk.curation.anonymize.surrogates import alike_names as names
+from h2htalk.curation.anonymize.surrogates.alike_names import JOINT, other_latin, renamed, renumbered, same_case
 from h2htalk.curation.anonymize.values import dialogue_values
 from h2htalk.data.languages import find_language
+from h2htalk.text.language_data import pattern_table
 
 # So many draws without a free one (a four-digit number in a dialogue full of them): then a name of the type.
 _ENOUGH_DRAWS = 400
 _PROVINCES = "京津沪渝冀豫云辽黑湘皖鲁新苏浙赣鄂桂甘晋蒙陕吉闽贵粤青藏川宁琼"
-_SPACE = re.compile(r"\s+")
-_HAN = re.compile("[\u4e00-\u9fff]")
-_WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
+_RE = pattern_table(Path(__file__).with_name("patterns.toml"), "surrogates")
 
 
 class Surrogates:
@@ -72,7 +63,7 @@ class Surrogates:
         taken = {normalized_value(kind, raw) for kind, raw in raws}
         taken |= {number for text in texts for number in re.findall("[0-9]{4,}", plain(text))}
         if people := {raw: dialogue_values.visible_value(raw) for kind, raw in raws if kind == "PERSON"}:
-            spoken = {dialogue_values.to_lower(word) for text in texts for word in _WORD.findall(plain(text))}
+            spoken = {dialogue_values.to_lower(word) for text in texts for word in _RE["word"].findall(plain(text))}
             persons = person_surrogates(self._secret, set(people.values()), spoken, self._repeats_value)
             self._made |= {("PERSON", raw): persons[name] for raw, name in people.items()}
             for name, other in persons.items():
@@ -146,11 +137,11 @@ def normalized_value(kind: str, value: str) -> str:
     if kind in NUMBERS or kind == "IP_ADDRESS":
         return value_shape(value).compact or value
     if kind == "ADDRESS":
-        return _SPACE.sub("", normalize_text(value).digits)
+        return _RE["space"].sub("", normalize_text(value).digits)
     seen = dialogue_values.to_lower(dialogue_values.visible_value(value))
     if kind == "HANDLE":
         return seen.removeprefix("u/").lstrip("@")
-    return plain_email(seen) if kind in ("EMAIL_ADDRESS", "URL") else _SPACE.sub("", seen)
+    return plain_email(seen) if kind in ("EMAIL_ADDRESS", "URL") else _RE["space"].sub("", seen)
 
 
 def keyed_random(secret: bytes, *words: str) -> Random:
@@ -172,15 +163,15 @@ _ATTEMPTS = 20  # drawings of a whole dialogue before names that still clash bec
 
 
 def person_surrogates(
-    secret: bytes, names: Collection[str], said: Collection[str], refused: Callable[[str], bool]
+    secret: bytes, people: Collection[str], said: Collection[str], refused: Callable[[str], bool]
 ) -> dict[str, str]:
     """A surrogate for each name of a dialogue, as it is written; none is a name given, nor what is `refused`.
 
     Names that differ (in more than case) get surrogates that differ. No part of one is among the words `said`, which
     are in lower case.
     """
-    parts = dialogue_values.name_parts(names)
-    real = {_folded(name) for name in names}
+    parts = dialogue_values.name_parts(people)
+    real = {_folded(name) for name in people}
     made: dict[str, str] = {}
     bad: set[str] = set()
     for attempt in range(_ATTEMPTS):
@@ -202,18 +193,18 @@ def _folded(name: str) -> str:
 
 
 def _mapping(
-    secret: bytes, names: Collection[dialogue_values.NameParts], said: Collection[str], salt: str
+    secret: bytes, people: Collection[dialogue_values.NameParts], said: Collection[str], salt: str
 ) -> dict[tuple[dialogue_values.Role, str], str]:
     """What stands in for each part, by its role and key."""
     # Of each given name what it says itself, else what it is called by anywhere in the dialogue.
     called: dict[str, set[dialogue_values.Gender]] = {}
-    for name in names:
+    for name in people:
         for part in name.with_role("given", "nick", "doubled", "latin_given"):
             latin = part.role == "latin_given"
-            own = latin_gender(part.key) if latin else dialogue_values.chinese_gender(part.key)
+            own = names.latin_gender(part.key) if latin else dialogue_values.chinese_gender(part.key)
             called.setdefault(part.key, set()).add(name.gender if own == "neutral" else own)
     # In an order of their own: where parts were found says nothing.
-    keys = sorted({(part.role, part.key) for name in names for part in name.parts if part.role != "kept"},
+    keys = sorted({(part.role, part.key) for name in people for part in name.parts if part.role != "kept"},
                   key=lambda one: (one[0] in ("doubled", "nick"), one))  # fmt: skip
     taken = {key for _, key in keys} | set(said)
     # Initials all move by the same number of letters: each is another one, and no two are alike.
@@ -232,34 +223,27 @@ def _mapping(
         while not made or made.lower() in taken:
             draw = keyed_random(secret, salt, role, key, str(attempt))
             joint = "-" if role.startswith(("latin", "pinyin")) else ""
-            made = joint.join(other_part(draw, role, key, gender) for _ in range(1 if attempt < _DRAWS_OF_ONE else 2))
+            made = joint.join(
+                names.other_part(draw, role, key, gender) for _ in range(1 if attempt < _DRAWS_OF_ONE else 2)
+            )
             attempt += 1
         taken.add(made.lower())
         mapped[role, key] = made
     return mapped
 
 
-_ENGLISH = re.compile(
-    r"(?P<postcode>\b(?P<area>[a-z]{1,2})(?P<out>[0-9][a-z0-9]?\s?)(?P<in>[0-9][a-z]{2})\b)"
-    r"|(?P<zip>(?<![0-9])[0-9]{5}(?:-[0-9]{4})?$)|(?P<number>[0-9]+)(?:st|nd|rd|th)?\b|[0-9]+"
-    r"|(?<!['’])(?P<word>[^\W\d_]+(?:['’](?!s\b)[^\W\d_]+)*)",
-    re.IGNORECASE,
-)
-_BRITISH = re.compile(
-    r"(?i)\b(?:flat|mews|close|terrace|wharf|quay|crescent|grove|parade|[a-z]{1,2}\d\w? ?\d[a-z]{2})\b"
-)
 # Draws for a word, or for a whole value: a place that the dialogue names twice has one surrogate.
 Draws = Callable[[str], Random]
 
 
 @cache
 def _any_of(*sections: str) -> str:
-    return "|".join(word for section in sections for word in word_lists()[section])
+    return "|".join(word for section in sections for word in names.word_lists()[section])
 
 
 def address(draws: Draws, value: str) -> str:
     """An address of the same make."""
-    if not _HAN.search(value):
+    if not _RE["han"].search(value):
         return _english(draws, value, "kept")
 
     def other(found: re.Match[str]) -> str:
@@ -272,47 +256,42 @@ def address(draws: Draws, value: str) -> str:
             return _renumbered(draws, found["latin"]) if len(found["latin"]) == 1 else found["latin"]
         name, tail = found["head"] or found["rest"], found["tail"] or ""
         kinds = {"road_zh": "tail_road", "village_zh": "tail_village", "city_zh": "tail_area"}
-        section = next((key for key, tails in kinds.items() if tail in word_lists()[tails]), "estate_zh")
+        section = next((key for key, tails in kinds.items() if tail in names.word_lists()[tails]), "estate_zh")
         return _chinese_name(draws(name), name, section) + tail
 
-    counted = rf"(?P<figures>[0-9a-zA-Z〇零一二三四五六七八九十百]+(?:[-—~之\s][0-9]+)*)\s?(?:{_any_of('tail_count')})"
-    tails = _any_of("tail_area", "tail_road", "tail_estate")
-    return re.sub(
-        rf"(?P<count>{counted}|[0-9]+)|(?P<kept>{_any_of('kept_zh')})|(?P<head>[\u4e00-\u9fff]{{2,8}}?)(?P<tail>(?:{tails})"
-        rf"(?:{_any_of('tail_more')})?)|(?P<rest>[\u4e00-\u9fff]+)|(?P<latin>[a-zA-Z]+)",
-        other,
-        value,
-    )
+    return re.sub(_address_pattern(), other, value)
 
 
-_LOCAL = re.compile("学|院|所|委|园|[一二三四五六七八九十]?中$")
+@cache
+def _address_pattern() -> str:
+    """The pieces of a Chinese address: counted, kept, a name before what it is, and other names."""
+    tails, count = _any_of("tail_area", "tail_road", "tail_estate"), _any_of("tail_count")
+    written = _RE["address"].pattern.replace("TAILS", tails).replace("COUNT", count)
+    return written.replace("MORE", _any_of("tail_more")).replace("KEPT", _any_of("kept_zh"))
 
 
 def organization(draws: Draws, value: str) -> str:
     """An organisation of the same kind under an invented name."""
-    if not _HAN.search(value):
+    if not _RE["han"].search(value):
         return _english(draws, value, "organization_kept")
     tail = re.search(f"(?:{_any_of('tail_organization')})$", value)
     head = value[: tail.start()] if tail and tail.start() > 0 else value
     area, name = head[: head.rfind("市") + 1], head[head.rfind("市") + 1 :]
     made = _chinese_name(draws(area), area[:-1], "city_zh") + area[-1:]
     # Schools and hospitals are called by places, firms are not, and kindergartens of three characters for children.
-    section = "kids_zh" if "园" in value and len(name) == 3 else "city_zh" if _LOCAL.search(value) else "firm_zh"
+    section = "kids_zh" if "园" in value and len(name) == 3 else "city_zh" if _RE["local"].search(value) else "firm_zh"
     return made + _chinese_name(draws(name), name, section) + value[len(head) :]
 
 
 def _chinese_name(draw: Random, name: str, section: str) -> str:
     """Another name as long, of the words of a list; of a province or city such a one."""
-    own = word_lists()
-    cities = [city for city in faker_lists("address", "zh_CN").cities if len(city) == 2]
+    own = names.word_lists()
+    cities = [city for city in names.faker_lists("address", "zh_CN").cities if len(city) == 2]
     if name[:2] in cities or len(name) == 2:  # 北京朝阳区: a city, then the rest
         first = draw.choice([word for word in (cities if name[:2] in cities else own[section]) if word != name[:2]])
         return first + (_chinese_name(draw, name[2:], section) if name[2:] else "")
-    whole = {("estate_zh", 4): "estate4_zh", ("firm_zh", 3): "firm3_zh", ("kids_zh", 3): "kids_zh"}.get(
-        (section, len(name))
-    )
-    if whole:
-        return draw.choice([word for word in own[whole] if word != name])
+    if whole := own.get(f"{section}{len(name)}"):
+        return draw.choice([word for word in whole if word != name])
     made = "".join(draw.choice(own[section]) for _ in range(len(name) // 2))
     return made + draw.choice("东西南北") * (len(name) % 2)
 
@@ -327,13 +306,14 @@ def _renumbered(draws: Draws, written: str) -> str:
 
 def _english(draws: Draws, value: str, section: str) -> str:
     """Other numbers, and other words for all that do not say what kind of place it is (`section` of `words.toml`)."""
-    own = word_lists()
+    own = names.word_lists()
     kept = {*own[section]}
-    spoken = [found[0].lower() for found in _ENGLISH.finditer(value) if found["word"] and not found["postcode"]]
+    spoken = [found[0].lower() for found in _RE["english"].finditer(value) if found["word"] and not found["postcode"]]
     if kept.issuperset(spoken):  # all of it says what kind it is ("the Community College", "12 Hill Road")
         kept -= {*(spoken[-2:-1] or spoken)}
     british = {town: area for town, _, area in (pair.partition(":") for pair in own["town_gb"])}
-    states = faker_lists("address", "en_US")
+    american = names.faker_lists("address", "en_US")
+    states = (american.states_abbr, american.states)
     plain_words = [word for word in spoken if word not in kept]
     common = len(plain_words) == 2 and words().words.issuperset(plain_words)
     town, replaced = "", 0
@@ -343,17 +323,17 @@ def _english(draws: Draws, value: str, section: str) -> str:
         written, before, after = found[0], value[: found.start()], value[found.end() :]
         draw = draws(re.sub(r"\s", "", written[:5] if found["zip"] else written))
         if found["postcode"]:
-            area = british.get(town) or draw.choice(sorted(british.values()))
-            made = area + renumbered(draw, found["out"][0]) + found["out"][1:] + renumbered(draw, found["in"][0])
-            return same_case(written, made + draw.choice("abdefghjlnpqrstuwxyz").upper() + draw.choice("CIKMOV"))
+            figures = renumbered(draw, found["out"][0]) + found["out"][1:] + renumbered(draw, found["in"][0])
+            end = draw.choice("ABDEFGHJLNPQRSTUWXYZ") + draw.choice("CIKMOV")
+            return same_case(written, (british.get(town) or draw.choice(sorted(british.values()))) + figures + end)
         if found["zip"]:
             return draw.choice(own["state_zip"]) + scramble(draw, written[3:])
         if written[0].isdigit():
             return _renumbered(draws, found["number"] or written) + written[len(found["number"] or written) :]
         if len(written) == 1 and written.lower() not in kept:
             return _renumbered(draws, written)
-        if section == "kept" and written in (*states.states_abbr, *states.states):
-            return str(draw.choice(states.states_abbr if written in states.states_abbr else states.states))
+        if section == "kept" and (own_list := next((of for of in states if written in of), None)):
+            return str(draw.choice(own_list))
         if written.lower() in kept:
             return written
         replaced += 1
@@ -368,34 +348,21 @@ def _english(draws: Draws, value: str, section: str) -> str:
         elif section != "kept":
             like = own[f"organization_{'en' if not common else 'small' if replaced == 1 else 'thing'}"]
         elif re.search(r",\s*$|\bin $", before) and not (behind and behind[1].lower() in kept):
-            like = sorted(british) if _BRITISH.search(value) else own["town_us"]
+            like = sorted(british) if _RE["british"].search(value) else own["town_us"]
         made = draw.choice([one for one in like if one != written.lower()])
         town = made if made in british else town
         return same_case(written, made.capitalize())
 
-    return re.sub("  +", " ", _ENGLISH.sub(other, value)).strip() if section != "kept" else _ENGLISH.sub(other, value)
+    return (
+        re.sub("  +", " ", _RE["english"].sub(other, value)).strip()
+        if section != "kept"
+        else _RE["english"].sub(other, value)
+    )
 
 
-_MONTHS = "January|February|March|April|May|June|July|August|September|October|November|December"
-_SHORT_MONTHS = {"sept", *(month[:3].lower() for month in _MONTHS.split("|") if month != "May")}
+_SHORT_MONTHS = {"sept", *["jan", "feb", "mar", "apr", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]}
 # A day or month of one digit stays one, and what may be a month (10 to 12) stays so.
 _DAYS = (range(1, 10), range(10, 13), range(13, 29))
-_HAN_MONTHS = "正二三四五六七八九十"
-_HAN_DAYS = ("初二", "初三", "初四", "初五", "初六", "初七", "初八", "初九", "十一", "十二", "十三", "十四", "十六")
-_DAY_WORDS = (
-    "first|second|third|fourth|fifth|sixth|seventh|eighth|ninth|tenth|eleventh|twelfth|thirteenth|fourteenth|fifteenth"
-    "|sixteenth|seventeenth|eighteenth|nineteenth|twentieth"
-)
-_PART = re.compile(
-    r"(?P<year>(?<![0-9])(?:19|20)[0-9]{2}(?![0-9]{1,3}(?![0-9]))|(?<=')[0-9]{2}|[0-9]{2}(?=年)"
-    r"|(?<=[-/.][0-9][-/.])[0-9]{2}$|(?<=[-/.][0-9]{2}[-/.])[0-9]{2}$)"
-    r"|(?P<compact>[01][0-9][0-3][0-9])(?![0-9])|(?P<number>[0-9]{1,2})(?P<ordinal>st|nd|rd|th)?"
-    rf"|(?P<word>(?:(?:twenty|thirty)[ -])?(?:{_DAY_WORDS}|thirtieth))\b"
-    rf"|(?P<name>{_MONTHS}|sept|{'|'.join(month[:3] for month in _MONTHS.split('|'))})"
-    r"|(?P<han_year>[一二三四五六七八九〇零○]{2,4}(?=年))|(?P<han_month>闰?[正冬腊一二三四五六七八九十]{1,2}(?=月))"
-    r"|(?P<han_day>初?[一二三四五六七八九十廿卅]{1,3}|(?<=月)半)",
-    re.IGNORECASE,
-)
 
 
 def birth_date(draw: Random, value: str) -> str:
@@ -412,32 +379,24 @@ def birth_date(draw: Random, value: str) -> str:
             ending = {1: "st", 2: "nd", 3: "rd"}.get(day % 10 if day // 10 != 1 else 0, "th")
             return f"{day:0{len(part['number']) if text[0] == '0' else 1}}" + (ending if part["ordinal"] else "")
         if part["word"]:
-            return draw.choice(_DAY_WORDS.split("|"))
+            return draw.choice(names.word_lists()["day_en"])
         if part["name"]:
-            month = draw.choice(_MONTHS.split("|"))[: 3 if text.lower() in _SHORT_MONTHS else None]
+            month = draw.choice(names.word_lists()["month_en"])[: 3 if text.lower() in _SHORT_MONTHS else None]
             return month.upper() if text.isupper() else month if text[0].isupper() else month.lower()
         if part["han_year"]:
             return text[:-1] + draw.choice("一二三四五六七八九")
-        days = [day for day in _HAN_DAYS if (day[0] == "初") == (text[0] == "初") or text[-1] == "半"]
-        return draw.choice(_HAN_MONTHS if part["han_month"] else days)
+        days = names.word_lists()["day_first_zh" if text[0] == "初" else "day_zh"]
+        return draw.choice("正二三四五六七八九十" if part["han_month"] else days)
 
-    return _PART.sub(other, value)
+    return _RE["birth_date"].sub(other, value)
 
 
-# Between a name and its domain, and between a domain's parts, in every format.
-_AT = re.compile(r"\s*(?:[(\[{<]\s*(?:at|@|艾特)\s*[)\]}>]|@|#|\*|艾特|圈a|小老鼠|[\s_-]+at[\s_-]+)\s*", re.IGNORECASE)
-_DOT = re.compile(r"\s*(?:[(\[{<]\s*(?:dot|\.|点)\s*[)\]}>]|[.。·]|点|(?<=[\s_-])dot(?=[\s_-]))\s*", re.IGNORECASE)
-_URL = re.compile(r"(?P<scheme>[a-z]{2,6}:/*)?(?P<host>[^/?:]*)(?P<path>.*)", re.DOTALL)
-# Hosts below which everybody may have a site: their first part is the account.
-_BUILDERS = re.compile(
-    r"\.(?:carrd\.co|wordpress\.com|github\.io|tumblr\.com|substack\.com|blogspot\.com|lofter\.com)$"
-)
 Rename = Callable[[str], str]
 
 
 def plain_email(value: str) -> str:
     """An address or a URL in lower case, its marks plain: what its spellings have in common."""
-    return _DOT.sub(".", _AT.sub("@", plain(value).lower())).replace(" ", "")
+    return _RE["dot"].sub(".", _RE["at"].sub("@", plain(value).lower())).replace(" ", "")
 
 
 def _parted(draw: Random, name: str, mark: str) -> str:
@@ -449,7 +408,7 @@ def _parted(draw: Random, name: str, mark: str) -> str:
 
 
 def email(rename: Rename, value: str, draw: Random) -> str:
-    """An address that its provider gives to nobody: no `_` at Gmail, no `.` at NetEase, QQ numbers as `number` makes."""
+    """An address that its provider gives to nobody: Gmail has no `_`, NetEase no `.`, QQ numbers are of `number`."""
     name, _, domain = plain_email(value).partition("@")
     if domain == "qq.com" and name.isdigit():
         return f"{number('QQ', draw, name, 'zh')}@{domain}"
@@ -460,25 +419,23 @@ def email(rename: Rename, value: str, draw: Random) -> str:
 
 def url(rename: Rename, value: str, draw: Random) -> str:
     """The same site with another account; somebody's own site becomes one at WordPress, which allows no `-`."""
-    found = _URL.fullmatch(_DOT.sub(".", plain(normalize_text(value).visible)).replace(" ", ""))
+    found = _RE["url"].fullmatch(_RE["dot"].sub(".", plain(normalize_text(value).visible)).replace(" ", ""))
     scheme, host, path = found.groups("") if found else ("", value, "")
     name, _, rest = host.removeprefix("www.").partition(".")
-    if _BUILDERS.search(host) or rename(path) == path or not rest:
+    if _RE["builders"].search(host) or rename(path) == path or not rest:
         host = f"{_parted(draw, rename(name), '-')}.wordpress.com"
     return scheme + host + rename(path).replace(JOINT, "")
 
 
 def handle(rename: Rename, value: str, _: Random) -> str:
     """The name of an account of the same build."""
-    front = re.match("(?:@|u/|)", value, re.IGNORECASE)
-    kept = front[0] if front else ""
+    kept = _RE["front"].match(value)[0]  # type: ignore[index]
     return kept + rename(value[len(kept) :]).replace(JOINT, "")
 
 
 def wechat(rename: Rename, value: str, draw: Random) -> str:
     """A WeChat id with a point, which none has."""
-    front = re.match("(?:wxid_)?", value, re.IGNORECASE)
-    kept = front[0] if front else ""
+    kept = _RE["front"].match(value)[0]  # type: ignore[index]
     return kept + _parted(draw, rename(value[len(kept) :]), ".")
 
 
@@ -539,9 +496,9 @@ def number(kind: str, draw: Random, compact: str, language: str, attempt: int = 
         return made[: letters[-1]] + "i" + made[letters[-1] + 1 :] if letters else made
     if kind == "QQ":
         return draw.choice("6789") + scramble(draw, "0" * 9)
-    letters = len(compact) - len(compact.lstrip(ascii_lowercase))
+    in_front = len(compact) - len(compact.lstrip(ascii_lowercase))
     front = next((make(draw, compact) for form, make in _FRONTS if re.fullmatch(form, f"{kind} {compact}")), None)
-    front = "q" * letters + "0" if front is None else front
+    front = "q" * in_front + "0" if front is None else front
     for _ in range(_FEW_DRAWS):
         made = (front + scramble(draw, compact[len(front) :]))[: len(compact)]
         if not has_valid_check_digit(made):
