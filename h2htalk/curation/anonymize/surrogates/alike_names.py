@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections import Counter
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -85,10 +86,20 @@ def _alike(group: str, length: int, initial: str) -> tuple[str, ...]:
     return tuple(found)
 
 
-_LIKE_SURNAME = re.compile(
-    "..(?:sen|son|berg|mann?|stein|sk[iy]|ton|ley|ford|well|worth|ez|ini|elli|[vw]old|[qk]vist|quist|str[oö]m|lund|dahl|ov|"
-    "escu|wood|field|kin|rell)$"
-)
+@cache
+def _group_by_ending(key: str, kind: str) -> str:
+    """The group of a name that no list has: of surnames what most are that end as it does, else the sex of those."""
+    given, surnames = _groups_of_names()
+    for size in (4, 3):
+        family = Counter(group[:5] for name, group in surnames.items() if name.endswith(key[-size:]))
+        sexes = Counter(group[0] for name, group in given.items() if name.endswith(key[-size:]) and group[5] != "x")
+        if family and (
+            kind == "surname" or (kind == "neutral" and family.total() > 3 * sexes.total() and len(key) > 6)
+        ):
+            return max(sorted(family), key=lambda group: family[group])
+        if sexes and kind == "neutral":
+            return f"{max(sorted(sexes), key=lambda sex: sexes[sex])}en-3"
+    return _UNKNOWN[kind]
 
 
 def other_latin(draw: Random, key: str, gender: Gender, *, surname: bool = False) -> str:
@@ -102,9 +113,8 @@ def other_latin(draw: Random, key: str, gender: Gender, *, surname: bool = False
         if not group and _PINYIN.fullmatch(part) and re.search("[xqz]", part) and len(part) > 4:
             made[part] = draw.choice(word_lists()["pinyin_given2"])
             continue
-        surname = surname or (not group and _LIKE_SURNAME.search(part) is not None)
         if not group:
-            group = "sie-3" if "'" in part else _UNKNOWN["surname" if surname else gender]
+            group = "sie-3" if "'" in part else _group_by_ending(part, "surname" if surname else gender)
         elif group[0] == "n" and gender != "neutral":
             group = gender[0] + group[1:]
         made[part] = draw.choice(_alike(group, min(max(len(part), 4), 8), part[:1]))
@@ -216,7 +226,11 @@ def renamed(draw: Random, text: str, people: dict[str, str], language: str) -> s
             return first + (JOINT + _RUN.sub(other, run[len(name) :]) if len(name) < len(run) else "")
         if len(key) < 4 and key not in words().words:
             return same_case(run, _letters(draw, key))
-        sizes = [len(key)] if len(key) < 8 else [len(key) // 2, len(key) - len(key) // 2]
+        sizes = (
+            [min(len(key), 6)]
+            if len(key) < 8 or re.search("[-._]", text)
+            else [len(key) // 2, len(key) - len(key) // 2]
+        )
         made_words = [nearest(draw, own["handle_en"], size) for size in sizes]
         titled = run[0].isupper() and not run.isupper()
         return JOINT.join(word.capitalize() if titled else same_case(run, word) for word in made_words)

@@ -28,6 +28,7 @@ from string import ascii_lowercase, digits
 from phonenumbers import COUNTRY_CODE_TO_REGION_CODE
 from stdnum import iban
 from stdnum.au import tfn
+from stdnum.cn import ric
 from stdnum.gb import nhs
 from stdnum.us import rtn
 
@@ -119,7 +120,7 @@ class Surrogates:
         # A country's code in front stays; the rest is as in the number that is dialled at home.
         code = len(shape.compact) - len(home.lstrip("0")) if home != shape.compact else 0
         rest = number(kind, draw, home, rules, attempt)
-        if kind == "QQ":
+        if len(rest) != len(home):
             return rest
         made = shape.reformatted(shape.compact[:code] + rest[code - len(shape.compact) :])
         return re.sub(f"[{_PROVINCES}]", draw.choice(_PROVINCES), made, count=1) if kind == "LICENSE_PLATE" else made
@@ -435,8 +436,9 @@ def handle(rename: Rename, value: str, _: Random) -> str:
 
 def wechat(rename: Rename, value: str, draw: Random) -> str:
     """A WeChat id with a point, which none has."""
-    kept = _RE["front"].match(value)[0]  # type: ignore[index]
-    return kept + _parted(draw, rename(value[len(kept) :]), ".")
+    if value.lower().startswith("wxid_"):  # the service's own, at random
+        return value[:5] + scramble(draw, value[5:])
+    return _parted(draw, rename(value), ".")
 
 
 def ip_address(draw: Random, value: str) -> str:
@@ -507,10 +509,11 @@ def number(kind: str, draw: Random, compact: str, language: str, attempt: int = 
 
 
 def _chinese_id(draw: Random, compact: str) -> str:
-    """The region and day of birth of an identity card: another province, the same decade."""
+    """An identity card with a wrong check digit, of another province and the same decade."""
     region = f"{draw.choice((11, 13, 32, 33, 34, 36, 37, 41, 42, 43, 44, 50, 51, 61))}0{draw.randrange(1, 4)}"
     born = f"{compact[6:9]}{draw.randrange(10)}{draw.randrange(1, 13):02}{draw.randrange(1, 29):02}"
-    return f"{region}0{draw.randrange(1, 6)}{born}"
+    number = f"{region}0{draw.randrange(1, 6)}{born}{draw.randrange(1000):03}"
+    return number + draw.choice([digit for digit in digits if digit != ric.calc_check_digit(number)])
 
 
 def _phone(draw: Random, compact: str, language: str, attempt: int) -> str:
