@@ -86,6 +86,11 @@ def _alike(group: str, length: int, initial: str) -> tuple[str, ...]:
     return tuple(found)
 
 
+_SYLLABLE = re.compile("(?:(?:zh|ch|sh|[bpmfdtnlgkhjqxrzcsyw])?(?:[iu]?[aeo]{1,2}[iu]?|i|u|iu|ui|er)(?:ng|n)?)")
+_PINYIN = re.compile(f"([^aeiou]{{0,2}}?)((?:{_SYLLABLE.pattern}){{1,6}})([^aeiou]{{0,2}})")
+_TWO_SYLLABLES = re.compile(f"(?=.*[xqz])(?=.{{5}})(?:{_SYLLABLE.pattern}){{2}}")
+
+
 @cache
 def _group_by_ending(key: str, kind: str) -> str:
     """The group of a name that no list has: of surnames what most are that end as it does, else the sex of those."""
@@ -110,7 +115,7 @@ def other_latin(draw: Random, key: str, gender: Gender, *, surname: bool = False
         return _letters(draw, key)
     for part in key.split("-"):
         group = latin_group(part, surname=surname)
-        if not group and _PINYIN.fullmatch(part) and re.search("[xqz]", part) and len(part) > 4:
+        if not group and _TWO_SYLLABLES.fullmatch(part):
             made[part] = draw.choice(word_lists()["pinyin_given2"])
             continue
         if not group:
@@ -192,15 +197,13 @@ def nearest(draw: Random, names: tuple[str, ...], length: int) -> str:
 
 JOINT = "\x1f"
 _RUN = re.compile("(?P<digits>[0-9]+)|(?P<letters>[A-Z]?[a-z]+|[A-Z]+)|(?P<han>[\u4e00-\u9fff]+)")
-_SYLLABLE = re.compile("(?:(?:zh|ch|sh|[bpmfdtnlgkhjqxrzcsyw])?(?:[iu]?[aeo]{1,2}[iu]?|i|u|iu|ui|er)(?:ng|n)?)")
-_PINYIN = re.compile(f"([^aeiou]{{0,2}}?)((?:{_SYLLABLE.pattern}){{1,6}})([^aeiou]{{0,2}})")
 
 
-def renamed(draw: Random, text: str, people: dict[str, str], language: str) -> str:
+def renamed(draw: Random, text: str, people: dict[str, str], language: str, *, formal: bool = False) -> str:
     """The name of an account of the same build: names for names, words for words, digits for digits.
 
     `people` are names of the dialogue, in lower case, with what stands for them. Where two words stand for one a
-    `JOINT` parts them.
+    `JOINT` parts them; in `formal` ones (of e-mail) unknown words are surnames.
     """
     own = word_lists()
 
@@ -226,11 +229,10 @@ def renamed(draw: Random, text: str, people: dict[str, str], language: str) -> s
             return first + (JOINT + _RUN.sub(other, run[len(name) :]) if len(name) < len(run) else "")
         if len(key) < 4 and key not in words().words:
             return same_case(run, _letters(draw, key))
-        sizes = (
-            [min(len(key), 6)]
-            if len(key) < 8 or re.search("[-._]", text)
-            else [len(key) // 2, len(key) - len(key) // 2]
-        )
+        if formal and len(key) > 4 and key not in words().words:
+            return same_case(run, other_latin(draw, key, "neutral", surname=True))
+        short = len(key) < 8 or re.search("[-._]", text)
+        sizes = [min(len(key), 6)] if short else [len(key) // 2, len(key) - len(key) // 2]
         made_words = [nearest(draw, own["handle_en"], size) for size in sizes]
         titled = run[0].isupper() and not run.isupper()
         return JOINT.join(word.capitalize() if titled else same_case(run, word) for word in made_words)

@@ -392,7 +392,7 @@ def birth_date(draw: Random, value: str) -> str:
     return _RE["birth_date"].sub(other, value)
 
 
-Rename = Callable[[str], str]
+Rename = partial[str]
 
 
 def plain_email(value: str) -> str:
@@ -414,7 +414,7 @@ def email(rename: Rename, value: str, draw: Random) -> str:
     if domain == "qq.com" and name.isdigit():
         return f"{number('QQ', draw, name, 'zh')}@{domain}"
     chinese = re.search(r"^(?:qq|163|126|yeah|sina|foxmail)\.|\.cn$", domain)
-    made = _parted(draw, rename(name if name.isascii() else "zhang"), "." if chinese else "_")
+    made = _parted(draw, rename(name if name.isascii() else "zhang", formal=True), "." if chinese else "_")
     return f"{made}@{domain if domain in ('126.com', 'yeah.net') else '163.com' if chinese else 'gmail.com'}"
 
 
@@ -499,9 +499,9 @@ def number(kind: str, draw: Random, compact: str, language: str, attempt: int = 
     if kind == "QQ":
         return draw.choice("6789") + scramble(draw, "0" * 9)
     in_front = len(compact) - len(compact.lstrip(ascii_lowercase))
-    front = next((make(draw, compact) for form, make in _FRONTS if re.fullmatch(form, f"{kind} {compact}")), None)
-    front = "q" * in_front + "0" if front is None else front
     for _ in range(_FEW_DRAWS):
+        front = next((make(draw, compact) for form, make in _FRONTS if re.fullmatch(form, f"{kind} {compact}")), None)
+        front = "q" * in_front + "0" if front is None else front
         made = (front + scramble(draw, compact[len(front) :]))[: len(compact)]
         if not has_valid_check_digit(made):
             break
