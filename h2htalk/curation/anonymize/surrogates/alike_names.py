@@ -98,9 +98,8 @@ def _group_by_ending(key: str, kind: str) -> str:
     for size in (4, 3):
         family = Counter(group[:5] for name, group in surnames.items() if name.endswith(key[-size:]))
         sexes = Counter(group[0] for name, group in given.items() if name.endswith(key[-size:]) and group[5] != "x")
-        if family and (
-            kind == "surname" or (kind == "neutral" and family.total() > 3 * sexes.total() and len(key) > 6)
-        ):
+        likely = kind == "neutral" and family.total() > 3 * sexes.total() and len(key) > 6
+        if family and (kind == "surname" or likely):
             return max(sorted(family), key=lambda group: family[group])
         if sexes and kind == "neutral":
             return f"{max(sorted(sexes), key=lambda sex: sexes[sex])}en-3"
@@ -126,12 +125,6 @@ def other_latin(draw: Random, key: str, gender: Gender, *, surname: bool = False
     return "-".join(made[part] for part in key.split("-"))
 
 
-@cache
-def chinese_surnames() -> tuple[str, ...]:
-    """Surnames of one character, the most frequent first."""
-    return tuple(name for name in faker_lists("person", "zh_CN").last_names if len(name) == 1)[:250]
-
-
 def given_list(given: str, gender: Gender) -> str:
     """The list of `words.toml` that a Chinese given name is most like, of the sex that is known."""
     own = word_lists()
@@ -148,29 +141,25 @@ def given_list(given: str, gender: Gender) -> str:
     return f"given_{max((sex + age for age in 'cbda' for sex in sexes), key=likeness)}{length}"
 
 
-def _other_foreign(draw: Random, key: str) -> str:
-    """Another foreign name in Chinese: of the list that shares two characters with it, else a western one as long."""
-    own = word_lists()
-    pairs = {key[at : at + 2] for at in range(len(key) - 1)}
-    lists = (names for kind, names in own.items() if kind.startswith("foreign"))
-    like = next((names for names in lists if any(pair in name for pair in pairs for name in names)), ())
-    western = own[f"foreign_west{min(max(len(key), 2), 4)}"]
-    return draw.choice([name for name in (like if len(like) > 1 else western) if name != key])
-
-
 def other_part(draw: Random, role: Role, key: str, gender: Gender) -> str:
     """Another part of a name: of its kind and its gender; a Chinese one as long and without its characters."""
     own = word_lists()
     if role in ("latin_given", "latin_surname"):
         return other_latin(draw, key, gender, surname=role == "latin_surname")
-    if role == "foreign":
-        return _other_foreign(draw, key)
+    if role == "foreign":  # of the list that shares two characters with it, else a western one as long
+        pairs = {key[at : at + 2] for at in range(len(key) - 1)}
+        lists = [
+            own[f"foreign_west{min(max(len(key), 2), 4)}"],
+            *(own[kind] for kind in own if kind.startswith("foreign")),
+        ]
+        like = max(lists, key=lambda names: any(pair in name for pair in pairs for name in names))
+        return str(draw.choice([name for name in like if name != key]))
     if role == "surname" and key in DOUBLE_SURNAMES:
         return draw.choice(sorted(DOUBLE_SURNAMES))
     if role == "surname":
-        names = chinese_surnames()
-        at = names.index(key) if key in names else len(names) // 2
-        return draw.choice(names[at // 2 : 2 * at + 12])
+        frequent = [str(name) for name in faker_lists("person", "zh_CN").last_names if len(name) == 1][:250]
+        at = frequent.index(key) if key in frequent else len(frequent) // 2
+        return draw.choice(frequent[at // 2 : 2 * at + 12])
     if role.startswith("pinyin"):
         romanized = faker_lists("person", "zh_CN")
         short = romanized.first_romanized_names if len(key) < 6 else own["pinyin_given2"]

@@ -197,13 +197,12 @@ def _mapping(
     secret: bytes, people: Collection[dialogue_values.NameParts], said: Collection[str], salt: str
 ) -> dict[tuple[dialogue_values.Role, str], str]:
     """What stands in for each part, by its role and key."""
-    # Of each given name what it says itself, else what it is called by anywhere in the dialogue.
+    # Of each given name what it is called by anywhere in the dialogue, else what it says itself.
     called: dict[str, set[dialogue_values.Gender]] = {}
     for name in people:
         for part in name.with_role("given", "nick", "doubled", "latin_given"):
-            latin = part.role == "latin_given"
-            own = names.latin_gender(part.key) if latin else dialogue_values.chinese_gender(part.key)
-            called.setdefault(part.key, set()).add(name.gender if own == "neutral" else own)
+            own = names.latin_gender(part.key) if part.role == "latin_given" else "neutral"
+            called.setdefault(part.key, set()).add(own if name.gender == "neutral" else name.gender)
     # In an order of their own: where parts were found says nothing.
     keys = sorted({(part.role, part.key) for name in people for part in name.parts if part.role != "kept"},
                   key=lambda one: (one[0] in ("doubled", "nick"), one))  # fmt: skip
@@ -224,9 +223,8 @@ def _mapping(
         while not made or made.lower() in taken:
             draw = keyed_random(secret, salt, role, key, str(attempt))
             joint = "-" if role.startswith(("latin", "pinyin")) else ""
-            made = joint.join(
-                names.other_part(draw, role, key, gender) for _ in range(1 if attempt < _DRAWS_OF_ONE else 2)
-            )
+            parts = range(1 if attempt < _DRAWS_OF_ONE else 2)
+            made = joint.join(names.other_part(draw, role, key, gender) for _ in parts)
             attempt += 1
         taken.add(made.lower())
         mapped[role, key] = made
@@ -253,8 +251,9 @@ def address(draws: Draws, value: str) -> str:
             return _renumbered(draws, figures) + found["count"][len(figures) :]
         if found["kept"]:
             return found["kept"]
-        if found["latin"]:
-            return _renumbered(draws, found["latin"]) if len(found["latin"]) == 1 else found["latin"]
+        if latin := found["latin"]:
+            other_word = partial(other_latin, key=latin.lower(), gender="neutral", surname=True)
+            return _renumbered(draws, latin) if len(latin) == 1 else same_case(latin, other_word(draws(latin)))
         name, tail = found["head"] or found["rest"], found["tail"] or ""
         kinds = {"road_zh": "tail_road", "village_zh": "tail_village", "city_zh": "tail_area"}
         section = next((key for key, tails in kinds.items() if tail in names.word_lists()[tails]), "estate_zh")
@@ -276,7 +275,7 @@ def organization(draws: Draws, value: str) -> str:
     if not _RE["han"].search(value):
         return _english(draws, value, "organization_kept")
     tail = re.search(f"(?:{_any_of('tail_organization')})$", value)
-    head = value[: tail.start()] if tail and tail.start() > 0 else value
+    head = value[: tail.start()] if tail and tail.start() > 0 else value[:-2] if len(value) > 3 else value
     area, name = head[: head.rfind("市") + 1], head[head.rfind("市") + 1 :]
     made = _chinese_name(draws(area), area[:-1], "city_zh") + area[-1:]
     # Schools and hospitals are called by places, firms are not, and kindergartens of three characters for children.
@@ -335,7 +334,8 @@ def _english(draws: Draws, value: str, section: str) -> str:
             return _renumbered(draws, written)
         if section == "kept" and (own_list := next((of for of in states if written in of), None)):
             return str(draw.choice(own_list))
-        if written.lower() in kept:
+        short = section == "kept" and written.isupper() and len(written) < 5 and not value.isupper()
+        if short or written.lower() in kept:
             return written
         replaced += 1
         behind = re.match(r" ([^\W\d_]+)", after)
@@ -354,11 +354,8 @@ def _english(draws: Draws, value: str, section: str) -> str:
         town = made if made in british else town
         return same_case(written, made.capitalize())
 
-    return (
-        re.sub("  +", " ", _RE["english"].sub(other, value)).strip()
-        if section != "kept"
-        else _RE["english"].sub(other, value)
-    )
+    made = _RE["english"].sub(other, value)
+    return made if section == "kept" else re.sub("  +", " ", made).strip()
 
 
 _SHORT_MONTHS = {"sept", *["jan", "feb", "mar", "apr", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]}
@@ -464,7 +461,6 @@ _FRONTS: tuple[tuple[str, Callable[[Random, str], str]], ...] = (
     ("CREDIT_CARD .*|.* [3-6][0-9]{14,18}|.* [a-z]{2}[0-9]{2}[a-z0-9]{11,30}", lambda _, value: value[:2]),
     ("NATIONAL_ID [0-9]{9}", lambda draw, _: "9" + scramble(draw, "00") + draw.choice("1234")),  # no SSN, nor an ITIN
     ("NATIONAL_ID e[a-z][0-9]{7}", lambda draw, _: "e" + draw.choice("io")),  # no passport of China
-    ("ACCOUNT_NUMBER [a-z]+[0-9]+", lambda draw, value: scramble(draw, re.sub("[0-9]", "", value)) + "0"),
     ("NATIONAL_ID [0-9]{10,11}", lambda draw, _: draw.choice("3456")),  # fails the check digit
     ("NATIONAL_ID [0-9]{12}", lambda *_: "1"),  # no Aadhaar
     ("NATIONAL_ID [a-z]{2}[0-9]{6}[a-d]", lambda draw, _: draw.choice(("kn", "nk", "tn", "nt", "bg"))),  # no NINO
@@ -501,7 +497,7 @@ def number(kind: str, draw: Random, compact: str, language: str, attempt: int = 
     in_front = len(compact) - len(compact.lstrip(ascii_lowercase))
     for _ in range(_FEW_DRAWS):
         front = next((make(draw, compact) for form, make in _FRONTS if re.fullmatch(form, f"{kind} {compact}")), None)
-        front = "q" * in_front + "0" if front is None else front
+        front = scramble(draw, compact[:in_front]) + "0" if front is None else front
         made = (front + scramble(draw, compact[len(front) :]))[: len(compact)]
         if not has_valid_check_digit(made):
             break
@@ -522,10 +518,8 @@ def _phone(draw: Random, compact: str, language: str, attempt: int) -> str:
         return scramble(draw, compact)
     made = "0"
     if attempt < _FEW_DRAWS:
-        dialled = 2 * compact.startswith("00")
-        code = (
-            next((n for n in (1, 2, 3) if int(compact[dialled:][:n] or 0) in COUNTRY_CODE_TO_REGION_CODE), 0) + dialled
-        )
+        code = 2 * compact.startswith("00")
+        code += next((n for n in (1, 2, 3) if int(compact[code:][:n] or 0) in COUNTRY_CODE_TO_REGION_CODE), 0)
         made = (compact[:code] if len(compact) > 10 else "") + ("00" if compact[code - 2 : code] == "39" else "0")
         ranges = sorted(read_table("phones")["fictional"], key=lambda row: row["language"] != language)
         fitting = (
