@@ -19,7 +19,7 @@ import hmac
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
-from functools import cache, partial
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from random import Random
@@ -235,11 +235,6 @@ def _mapping(
 Draws = Callable[[str], Random]
 
 
-@cache
-def _any_of(*sections: str) -> str:
-    return "|".join(word for section in sections for word in names.word_lists()[section])
-
-
 def address(draws: Draws, value: str) -> str:
     """An address of the same make."""
     if not _RE["han"].search(value):
@@ -256,25 +251,17 @@ def address(draws: Draws, value: str) -> str:
             return _renumbered(draws, latin) if len(latin) == 1 else same_case(latin, other_word(draws(latin)))
         name, tail = found["head"] or found["rest"], found["tail"] or ""
         kinds = {"road_zh": "tail_road", "village_zh": "tail_village", "city_zh": "tail_area"}
-        section = next((key for key, tails in kinds.items() if tail in names.word_lists()[tails]), "estate_zh")
+        section = next((key for key, tails in kinds.items() if _RE[tails].fullmatch(tail)), "estate_zh")
         return _chinese_name(draws(name), name, section) + tail
 
-    return re.sub(_address_pattern(), other, value)
-
-
-@cache
-def _address_pattern() -> str:
-    """The pieces of a Chinese address: counted, kept, a name before what it is, and other names."""
-    tails, count = _any_of("tail_area", "tail_road", "tail_estate"), _any_of("tail_count")
-    written = _RE["address"].pattern.replace("TAILS", tails).replace("COUNT", count)
-    return written.replace("MORE", _any_of("tail_more")).replace("KEPT", _any_of("kept_zh"))
+    return _RE["address"].sub(other, value)
 
 
 def organization(draws: Draws, value: str) -> str:
     """An organisation of the same kind under an invented name."""
     if not _RE["han"].search(value):
         return _english(draws, value, "organization_kept")
-    tail = re.search(f"(?:{_any_of('tail_organization')})$", value)
+    tail = _RE["organization"].search(value)
     head = value[: tail.start()] if tail and tail.start() > 0 else value[:-2] if len(value) > 3 else value
     area, name = head[: head.rfind("市") + 1], head[head.rfind("市") + 1 :]
     made = _chinese_name(draws(area), area[:-1], "city_zh") + area[-1:]
