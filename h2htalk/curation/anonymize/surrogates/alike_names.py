@@ -98,10 +98,10 @@ def _group_by_ending(key: str, kind: str) -> str:
     for size in (4, 3):
         family = Counter(group[:5] for name, group in surnames.items() if name.endswith(key[-size:]))
         sexes = Counter(group[0] for name, group in given.items() if name.endswith(key[-size:]) and group[5] != "x")
-        likely = kind == "neutral" and family.total() > 3 * sexes.total() and len(key) > 6
+        likely = family.total() > 3 * sexes.total() and len(key) > 6
         if family and (kind == "surname" or likely):
             return max(sorted(family), key=lambda group: family[group])
-        if sexes and kind == "neutral":
+        if sexes and (kind == "neutral" or (size == 4 and kind != "surname")):
             return f"{max(sorted(sexes), key=lambda sex: sexes[sex])}en-3"
     return _UNKNOWN[kind]
 
@@ -125,8 +125,8 @@ def other_latin(draw: Random, key: str, gender: Gender, *, surname: bool = False
     return "-".join(made[part] for part in key.split("-"))
 
 
-def given_list(given: str, gender: Gender) -> str:
-    """The list of `words.toml` that a Chinese given name is most like, of the sex that is known."""
+def given_list(given: str, gender: Gender, hint: Gender = "neutral") -> str:
+    """The list of `words.toml` that a Chinese given name is most like, of the sex that is known or hinted at."""
     own = word_lists()
     length = "1" if len(given) == 1 else ""
     if special := [key for key in ("given_nick", "given_pet", "given_er") if given in own[key]]:
@@ -135,7 +135,8 @@ def given_list(given: str, gender: Gender) -> str:
 
     def likeness(group: str) -> float:
         both = " ".join((*own[f"given_{group}"], *own[f"given_{group}1"]))
-        return sum(both.count(char) for char in given) / len(both) + (given in own[f"given_{group}{length}"])
+        found = sum(both.count(char) for char in given) / len(both) + (given in own[f"given_{group}{length}"])
+        return found * (2 if group[0] == hint[0] else 1)
 
     # Of those that are alike the years 1985 to 1999.
     return f"given_{max((sex + age for age in 'cbda' for sex in sexes), key=likeness)}{length}"

@@ -209,6 +209,9 @@ def _mapping(
     taken = {key for _, key in keys} | set(said)
     # Initials all move by the same number of letters: each is another one, and no two are alike.
     shift = 1 + keyed_random(secret, salt, "initial").randrange(25)
+    # Where only women are spoken of, or only men, so is who bears a name that tells nothing.
+    he, she = (any(re.search(form, one) for one in said) for form in ("^(?:he|him|his)$|他", "^(?:she|her|hers)$|她"))
+    hint: dialogue_values.Gender = "neutral" if he == she else "male" if he else "female"
     mapped: dict[tuple[dialogue_values.Role, str], str] = {}
     for role, key in keys:
         if role == "initial":
@@ -217,6 +220,9 @@ def _mapping(
             continue
         genders = called.get(key, set()) - {"neutral"}
         gender = min(genders) if len(genders) == 1 else "neutral"
+        if not genders:
+            sex = names.given_list(key[:2], "neutral", hint)[6] if role in ("given", "nick", "doubled") else hint[0]
+            gender = "female" if sex == "f" else "male" if sex == "m" else "neutral"
         # 婷婷 of 王雨婷 is called by the last character of what stands for 雨婷.
         full = next((own for (of, own) in mapped if of == "given" and own[-1] == key[-1] and len(key) < 3), None)
         attempt, made = 0, mapped["given", full][-1] * len(key) if full and role in ("doubled", "nick") else ""
