@@ -81,6 +81,17 @@ def test_given_names_keep_their_gender_and_chinese_ones_their_length(name: str, 
         assert {given_list(other[family:], "neutral")[6] for other in made} == {gender[0]}
 
 
+def test_what_is_made_of_a_name_follows_it() -> None:
+    said, names = "沈若楠 楠楠 tamara tamara_bakes", ("沈若楠", "楠楠", "tamara", "tamara_bakes")
+    spans = [Span(said.rindex(n), said.rindex(n) + len(n), "HANDLE" if "_" in n else "PERSON", 0.9) for n in names]
+    spans[2] = Span(7, 13, "PERSON", 0.9)
+    full, doubled, given_name, account = (
+        made_for(spans, said)[span.type, said[span.start : span.end]] for span in spans
+    )
+    assert doubled == full[-1] * 2
+    assert account.startswith(f"{given_name}_")
+
+
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_surrogates_are_of_the_dialogue_and_the_key_alone(language: str) -> None:
     texts = ["my name is Emily Carter, 415-555-2671, a.b@gmail.com", "我叫张伟，电话13812345678"]
