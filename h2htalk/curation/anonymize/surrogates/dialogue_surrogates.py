@@ -509,11 +509,12 @@ def _phone(draw: Random, compact: str, language: str, attempt: int) -> str:
     """A telephone number of the first fictional range that fits; else 0 behind a country's code, in Italy 00."""
     if not compact.isdigit():
         return scramble(draw, compact)
-    made = "0"
+    made = "0" * min(2 if len(compact) > 6 else 1, len(compact))
     if attempt < _FEW_DRAWS:
         code = 2 * compact.startswith("00")
         code += next((n for n in (1, 2, 3) if int(compact[code:][:n] or 0) in COUNTRY_CODE_TO_REGION_CODE), 0)
-        made = (compact[:code] if len(compact) > 10 else "") + ("00" if compact[code - 2 : code] == "39" else "0")
+        if len(compact) > 10:
+            made = compact[:code] + ("00" if compact[code - 2 : code] == "39" else "0")
         ranges = sorted(read_table("phones")["fictional"], key=lambda row: row["language"] != language)
         fitting = (
             (found, row["then"])
