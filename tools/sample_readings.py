@@ -1,13 +1,16 @@
 """Draw what people read to judge curation on real chat: replaced passages, misses, spans and tags.
 
     H2HTALK_DATA=... python tools/sample_readings.py WHAT --half even|odd --out FILE [--limit 300]
+    python tools/sample_readings.py surrogates --sets LABELLED_en.jsonl LABELLED_zh.jsonl --out FILE [--limit 100]
 
 Writes JSON lines without the rule that made a mark.
 `changed`: dialogues of `smilechat_zh_2` with a replaced passage, each passage with its context; `public`: how many
 dialogues about public people (Topical-Chat, KdConv) are changed; `missed`: dialogues at random with all passages, for
 what stayed; `spans`: one mark a line, by type and language; `tags`: one tag of the safety stage a line. English is
 ESConv dev (the longest row of a conversation) and CounselChat. A half is chosen by the SHA-256 of an item's id or
-question: `even` is for development, `odd` for a report. The draw depends on --seed alone.
+question: `even` is for development, `odd` for a report. The draw depends on --seed alone. `surrogates`: pairs of a
+labelled text and the same with surrogates, of each language by the set's name, as `reading/surrogates.md` says; which
+of them is the original stands in FILE with `.key` behind it.
 """
 
 from __future__ import annotations
@@ -19,14 +22,18 @@ import json
 import os
 import random
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from eval_safety import esconv_rows, smilechat
 
-from h2htalk.curation.anonymize.engine.analyzer import find_in_dialogue
+from h2htalk.curation.anonymize.engine.analyzer import find_in_dialogue, replace_values
+from h2htalk.curation.anonymize.spans import Span
+from h2htalk.curation.anonymize.surrogates.dialogue_surrogates import Surrogates
+from h2htalk.curation.anonymize.values.dialogue_values import collect_values
 from h2htalk.curation.safety.stage import assess
 from h2htalk.data.scenario import Dialogue, Turn
 
@@ -85,6 +92,20 @@ def tags(dialogue: Dialogue) -> Iterator[Item]:
         yield {"tag": code, "messages": said, "first": dialogue.messages[0].content[:300]}
 
 
+def pairs(path: Path, limit: int, seed: int) -> Iterator[Item]:
+    """Labelled texts, each beside itself with surrogates of its spans; `original` says which one it is."""
+    language = "zh" if "zh" in f"{path.parent.name} {path.stem}" else "en"
+    labelled = [row for line in path.read_text("utf-8").splitlines() if (row := json.loads(line))["spans"]]
+    for row in drawn(labelled, limit, seed):
+        text, key = row["text"], f"{seed} {row['id']}".encode()
+        spans = [Span(one["start"], one["end"], one["type"], 1.0) for one in row["spans"]]
+        data = replace(collect_values([text], [spans], language), spans=(tuple(spans),))
+        made = replace_values([text], [spans], Surrogates(key, [text], data), {}, key)[0][0]
+        original = random.Random(key).choice("AB")
+        yield {"language": language, "A": text if original == "A" else made, "B": made if original == "A" else text,
+               "original": original, "id": row["id"], "types": sorted({span.type for span in spans})}  # fmt: skip
+
+
 def drawn(items: Sequence[Item], limit: int, seed: int) -> list[Item]:
     return list(items) if len(items) <= limit else random.Random(seed).sample(items, limit)
 
@@ -131,19 +152,29 @@ def sample(what: str, data: Path, half: str, limit: int, seed: int) -> Iterator[
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["changed", "missed", "public", "spans", "tags"])
+    parser.add_argument("what", choices=["changed", "missed", "public", "spans", "tags", "surrogates"])
     parser.add_argument("--data", type=Path, default=os.environ.get("H2HTALK_DATA"))
-    parser.add_argument("--half", choices=["even", "odd"], required=True)
+    parser.add_argument("--half", choices=["even", "odd"])
+    parser.add_argument("--sets", type=Path, nargs="+", default=[], help="labelled texts, of `surrogates`")
     parser.add_argument("--limit", type=int, default=300, help="items at most; spans and tags: of a type or language")
     parser.add_argument("--seed", type=int, default=17)
     parser.add_argument("--out", type=Path, required=True)
     options = parser.parse_args()
-    if options.data is None:
-        parser.error("name the data's folder with --data or H2HTALK_DATA")
-    with options.out.open("w", encoding="utf-8") as file:
-        items = sample(options.what, Path(options.data), options.half, options.limit, options.seed)
-        for number, item in enumerate(items):
-            file.write(json.dumps({"n": number, **item}, ensure_ascii=False) + "\n")
+    if options.what == "surrogates":
+        found = [item for path in options.sets for item in pairs(path, options.limit, options.seed)]
+        key = [{name: item.pop(name) for name in ("original", "id", "types")} for item in found]
+        write(options.out.with_name(options.out.name + ".key"), key)
+        write(options.out, found)
+        return
+    if options.data is None or options.half is None:
+        parser.error("name the data's folder with --data or H2HTALK_DATA, and --half")
+    write(options.out, sample(options.what, Path(options.data), options.half, options.limit, options.seed))
+
+
+def write(path: Path, items: Iterable[Item]) -> None:
+    """Numbered items as JSON lines."""
+    lines = [json.dumps({"n": number, **item}, ensure_ascii=False) + "\n" for number, item in enumerate(items)]
+    path.write_text("".join(lines), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -173,7 +173,9 @@ def normalize_text(given: str) -> NormalizedText:
 
 _DIGITS_IN_ORDER = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
 _DIGIT_WORDS = {"oh": "0"} | {word: str(digit) for digit, word in enumerate(_DIGITS_IN_ORDER)}
-_SIGN = re.compile(rf"(?<![a-z])(?:{'|'.join(_DIGIT_WORDS)})(?![a-z])|[0-9a-z]")
+_TENS = ("", "", "twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")  # "eighty one"
+_DIGIT_WORDS |= {word: str(digit) for digit, word in enumerate(_TENS) if word}
+_SIGN = re.compile(rf"(?<![a-z])(?:{'|'.join(_DIGIT_WORDS)})(?![a-z])|(?P<skip>\bdouble\b|\btriple\b)|[0-9a-z]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,12 +187,15 @@ class ValueShape:
     compact: str
 
     def reformatted(self, compact: str) -> str:
-        """The value with other letters and digits, plainly written, in capitals where the value is."""
+        """The value with other letters and digits, in capitals, in words or in Han digits where the value is."""
         parts = []
         at = 0
         for (start, end), char in zip(self.offsets, compact, strict=True):
-            upper = end - start == 1 and plain(self.value[start:end]).isupper()
-            parts += [self.value[at:start], char.upper() if upper else char]
+            old, other = self.value[start:end], char
+            if char.isdigit() and (old in HAN or old.lower() in _DIGIT_WORDS):
+                words = _TENS if old.lower() in _TENS and char in "23456789" else _DIGITS_IN_ORDER
+                other = "零一二三四五六七八九"[int(char)] if old in HAN else words[int(char)]
+            parts += [self.value[at:start], other.upper() if len(old) == 1 and plain(old).isupper() else other]
             at = end
         return "".join([*parts, self.value[at:]])
 
@@ -198,6 +203,6 @@ class ValueShape:
 def value_shape(value: str) -> ValueShape:
     """The shape of a value, in which Han digits, words for digits and an `o` among digits are digits."""
     normalized = normalize_text(value)
-    signs = list(_SIGN.finditer(normalized.digits))
+    signs = [sign for sign in _SIGN.finditer(normalized.digits) if not sign["skip"]]
     compact = "".join(_DIGIT_WORDS.get(sign[0], sign[0]) for sign in signs)
     return ValueShape(value, tuple(normalized.original_span(*sign.span()) for sign in signs), compact)

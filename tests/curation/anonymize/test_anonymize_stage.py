@@ -48,7 +48,7 @@ def test_every_message_and_the_system_prompt_speak_of_the_same_other_person() ->
     assert outcome.record["metadata"]["system"] == f"You are Nora Vale, {name}'s friend."
     assert outcome.record["metadata"]["date"] == "2023-04-27"
     assert "415-555-2671" not in json.dumps(outcome.record)
-    assert "gmail" not in json.dumps(outcome.record)
+    assert "a.b92@" not in json.dumps(outcome.record)
 
 
 def test_metadata_counts_and_the_audit_holds_places_without_text() -> None:

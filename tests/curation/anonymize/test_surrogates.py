@@ -15,13 +15,12 @@ from hypothesis import strategies as st
 
 from h2htalk.curation.anonymize.engine.analyzer import find_in_dialogue, replace_values
 from h2htalk.curation.anonymize.spans import TYPES, Span
+from h2htalk.curation.anonymize.surrogates.alike_names import given_list, latin_gender, latin_group
 from h2htalk.curation.anonymize.surrogates.dialogue_surrogates import (
     Surrogates,
     birth_date,
-    chinese_names,
     has_valid_check_digit,
     keyed_random,
-    latin_names,
     normalized_value,
     number,
 )
@@ -75,10 +74,22 @@ def test_given_names_keep_their_gender_and_chinese_ones_their_length(name: str, 
     made = {stand_in(name, "PERSON", "en", key=bytes([n] * 32)) for n in range(20)}
     assert len(made) > 5
     if name.isascii():
-        assert made <= set(latin_names()[gender])
+        assert {latin_gender(other.lower()) for other in made} == {gender}
+        assert {latin_group(other.lower())[1:5] for other in made} == {latin_group(name.lower())[1:5]}
     else:
         assert {len(other) for other in made} == {len(name)}
-        assert set("".join(other[family:] for other in made)) <= set(chinese_names()[gender])
+        assert {given_list(other[family:], "neutral")[6] for other in made} == {gender[0]}
+
+
+def test_what_is_made_of_a_name_follows_it() -> None:
+    said, names = "沈若楠 楠楠 tamara tamara_bakes", ("沈若楠", "楠楠", "tamara", "tamara_bakes")
+    spans = [Span(said.rindex(n), said.rindex(n) + len(n), "HANDLE" if "_" in n else "PERSON", 0.9) for n in names]
+    spans[2] = Span(7, 13, "PERSON", 0.9)
+    full, doubled, given_name, account = (
+        made_for(spans, said)[span.type, said[span.start : span.end]] for span in spans
+    )
+    assert doubled == full[-1] * 2
+    assert account.startswith(f"{given_name}_")
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])

@@ -438,9 +438,9 @@ _MALE_TITLES = re.compile("哥|弟|叔|伯|爷|公|爸|先生|兄|学长|姥爷|
 
 @cache
 def name_words() -> dict[str, frozenset[str]]:
-    """The sets of words.toml: of characters where no space parts them."""
+    """The sets of words.toml."""
     raw = read_data(Path(__file__).parent / "words.toml")
-    return {key: frozenset(value if key.endswith("characters") else value.split()) for key, value in raw.items()}
+    return {key: frozenset(value.split()) for key, value in raw.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -570,13 +570,3 @@ def _latin(name: str, family: frozenset[str]) -> NameParts:
         parts.append(NamePart(piece[: ended.start() if ended else None], role))
         parts += [NamePart(ended[0], "kept")] if ended else []
     return NameParts(tuple(parts), gender)
-
-
-def chinese_gender(given: str) -> Gender:
-    """What the characters of a given name say, the last before the others."""
-    for letter in reversed(given):
-        if letter in name_words()["female_characters"]:
-            return "female"
-        if letter in name_words()["male_characters"]:
-            return "male"
-    return "neutral"

@@ -1,0 +1,248 @@
+"""Other names that are like a name: of its sex, its origin and its form, as frequent, and given in the same years.
+
+`names_en.txt` says of names in Latin letters what they are (`tools/make_surrogate_names.py`), `words.toml` of Chinese
+given names, and Faker's order of surnames how frequent they are.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import Counter
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from h2htalk.curation.anonymize.english.persons import words
+from h2htalk.curation.anonymize.values.dialogue_values import Gender, Role
+from h2htalk.text.chinese_characters import DOUBLE_SURNAMES
+from h2htalk.text.language_data import read_data, read_lines
+
+_HERE = Path(__file__).parent
+_ENOUGH = 8  # names to draw from; of fewer the group is widened
+_SEXES: dict[str, Gender] = {"f": "female", "m": "male", "n": "neutral", "s": "neutral"}
+# Groups of names that no list has.
+_UNKNOWN = {"female": "fen-3", "male": "men-3", "neutral": "nen-2", "surname": "sen-3"}
+
+
+def faker_lists(kind: str, locale: str) -> Any:
+    """Faker's provider of `person` or `address` in a locale, whose lists are read as they are."""
+    return import_module(f"faker.providers.{kind}.{locale}").Provider
+
+
+@cache
+def word_lists() -> dict[str, tuple[str, ...]]:
+    """The lists of `words.toml`."""
+    return {key: tuple(value.split()) for key, value in read_data(_HERE / "words.toml").items()}
+
+
+@cache
+def _latin_groups() -> dict[str, list[str]]:
+    """The names of each group."""
+    lines = (line.split() for line in read_lines(_HERE / "names_en.txt"))
+    return {group: names for group, *names in lines}
+
+
+@cache
+def _groups_of_names() -> tuple[dict[str, str], dict[str, str]]:
+    """The groups of given names and of surnames, in lower case."""
+    given: dict[str, str] = {}
+    surnames: dict[str, str] = {}
+    for group, names in _latin_groups().items():
+        (surnames if group[0] == "s" else given).update((name.lower(), group) for name in names)
+    return given, surnames
+
+
+def latin_group(key: str, *, surname: bool = False) -> str:
+    """The group of a name in lower case, "" if no list has it; a surname may be all that somebody is called by."""
+    given, surnames = _groups_of_names()
+    return (surnames.get(key) or given.get(key, "")) if surname else given.get(key) or surnames.get(key, "")
+
+
+def latin_gender(key: str) -> Gender:
+    """The sex of nine in ten bearers of a given name."""
+    return _SEXES[(latin_group(key) or "n")[0]]
+
+
+@cache
+def _alike(group: str, length: int, initial: str) -> tuple[str, ...]:
+    """Names of a group that are no words, of another initial and about as long; of a wider group if they are few.
+
+    What the list writes small is known and never drawn.
+    """
+    found: list[str] = []
+    for prefix in (group, group[:5], group[:4], group[:3], f"{group[0]}en{group[3:5]}", f"{group[0]}en"):
+        found = [
+            name
+            for own, names in _latin_groups().items()
+            for name in (names if own.startswith(prefix) else ())
+            if abs(len(name) - length) <= 2 and name[0] not in (initial, initial.upper()) and name[0].isupper()
+        ]
+        found = [name for name in found if name.lower() not in words().words]
+        if len(found) >= _ENOUGH:
+            break
+    return tuple(found)
+
+
+_SYLLABLE = re.compile("(?:(?:zh|ch|sh|[bpmfdtnlgkhjqxrzcsyw])?(?:[iu]?[aeo]{1,2}[iu]?|i|u|iu|ui|er)(?:ng|n)?)")
+_PINYIN = re.compile(f"([^aeiou]{{0,2}}?)((?:{_SYLLABLE.pattern}){{1,6}})([^aeiou]{{0,2}})")
+_TWO_SYLLABLES = re.compile(f"(?=.*[xqz])(?=.{{5}})(?:{_SYLLABLE.pattern}){{2}}")
+
+
+@cache
+def _group_by_ending(key: str, kind: str) -> str:
+    """The group of a name that no list has: of surnames what most are that end as it does, else the sex of those."""
+    given, surnames = _groups_of_names()
+    for size in (4, 3):
+        family = Counter(group[:5] for name, group in surnames.items() if name.endswith(key[-size:]))
+        sexes = Counter(group[0] for name, group in given.items() if name.endswith(key[-size:]) and group[5] != "x")
+        likely = family.total() > 3 * sexes.total() and len(key) > 6
+        if family and (kind == "surname" or likely):
+            return max(sorted(family), key=lambda group: family[group])
+        if sexes and (kind == "neutral" or (size == 4 and kind != "surname")):
+            return f"{max(sorted(sexes), key=lambda sex: sexes[sex])}en-3"
+    return _UNKNOWN[kind]
+
+
+def other_latin(draw: Random, key: str, gender: Gender, *, surname: bool = False) -> str:
+    """Another given name, or surname, for one in lower case; of hyphenated ones each part."""
+    made = {}
+    key = "".join(char for char in unicodedata.normalize("NFKD", key) if char.isascii()) or key  # Oisín is oisin
+    if len(key) < 4 and not set(key) & set("aeiou"):  # initials: ljy
+        return _letters(draw, key)
+    for part in key.split("-"):
+        group = latin_group(part, surname=surname)
+        if not group and _TWO_SYLLABLES.fullmatch(part):
+            made[part] = draw.choice(word_lists()["pinyin_given2"])
+            continue
+        if not group:
+            group = "sie-3" if "'" in part else _group_by_ending(part, "surname" if surname else gender)
+        elif group[0] == "n" and gender != "neutral":
+            group = gender[0] + group[1:]
+        made[part] = draw.choice(_alike(group, min(max(len(part), 4), 8), part[:1]))
+    return "-".join(made[part] for part in key.split("-"))
+
+
+def given_list(given: str, gender: Gender, hint: Gender = "neutral") -> str:
+    """The list of `words.toml` that a Chinese given name is most like, of the sex that is known or hinted at."""
+    own = word_lists()
+    length = "1" if len(given) == 1 else ""
+    if special := [key for key in ("given_nick", "given_pet", "given_er") if given in own[key]]:
+        return special[0]
+    sexes = "fm" if gender == "neutral" else gender[0]
+
+    def likeness(group: str) -> float:
+        both = " ".join((*own[f"given_{group}"], *own[f"given_{group}1"]))
+        found = sum(both.count(char) for char in given) / len(both) + (given in own[f"given_{group}{length}"])
+        return found * (2 if group[0] == hint[0] else 1)
+
+    # Of those that are alike the years 1985 to 1999.
+    return f"given_{max((sex + age for age in 'cbda' for sex in sexes), key=likeness)}{length}"
+
+
+def other_part(draw: Random, role: Role, key: str, gender: Gender) -> str:
+    """Another part of a name: of its kind and its gender; a Chinese one as long and without its characters."""
+    own = word_lists()
+    if role in ("latin_given", "latin_surname"):
+        return other_latin(draw, key, gender, surname=role == "latin_surname")
+    if role == "foreign":  # of the list that shares two characters with it, else a western one as long
+        pairs = {key[at : at + 2] for at in range(len(key) - 1)}
+        lists = [
+            own[f"foreign_west{min(max(len(key), 2), 4)}"],
+            *(own[kind] for kind in own if kind.startswith("foreign")),
+        ]
+        like = max(lists, key=lambda names: any(pair in name for pair in pairs for name in names))
+        return str(draw.choice([name for name in like if name != key]))
+    if role == "surname" and key in DOUBLE_SURNAMES:
+        return draw.choice(sorted(DOUBLE_SURNAMES))
+    if role == "surname":
+        frequent = [str(name) for name in faker_lists("person", "zh_CN").last_names if len(name) == 1][:250]
+        at = frequent.index(key) if key in frequent else len(frequent) // 2
+        return draw.choice(frequent[at // 2 : 2 * at + 12])
+    if role.startswith("pinyin"):
+        romanized = faker_lists("person", "zh_CN")
+        short = romanized.first_romanized_names if len(key) < 6 else own["pinyin_given2"]
+        return str(draw.choice(sorted(romanized.last_romanized_names if role == "pinyin_surname" else short)))
+    if role == "doubled":
+        kind = "pet" if key[0] in own["doubled_pet"] else given_list(key[0], gender)[6]
+        return draw.choice([char for char in own[f"doubled_{kind}"] if char != key[0]]) * 2
+    like = own[given_list(key[:2], gender)]
+    return draw.choice([name for name in like if not set(name) & set(key)] or [name for name in like if name != key])
+
+
+def same_case(written: str, other: str) -> str:
+    """`other` in lower case, in capitals or as it is, as `written` was."""
+    if written.islower():
+        return other.lower()
+    return other.upper() if written.isupper() and (len(written) > 1 or len(other) == 1) else other
+
+
+def nearest(draw: Random, names: tuple[str, ...], length: int) -> str:
+    """One of the names whose length is nearest."""
+    off = min(abs(len(name) - length) for name in names)
+    return draw.choice([name for name in names if abs(len(name) - length) <= max(off, 1)])
+
+
+JOINT = "\x1f"
+_RUN = re.compile("(?P<digits>[0-9]+)|(?P<letters>[A-Z]?[a-z]+|[A-Z]+)|(?P<han>[\u4e00-\u9fff]+)")
+
+
+def renamed(draw: Random, text: str, people: dict[str, str], language: str, *, formal: bool = False) -> str:
+    """The name of an account of the same build: names for names, words for words, digits for digits.
+
+    `people` are names of the dialogue, in lower case, with what stands for them. Where two words stand for one a
+    `JOINT` parts them; in `formal` ones (of e-mail) unknown words are surnames.
+    """
+    own = word_lists()
+
+    def other(found: re.Match[str]) -> str:
+        run, key = found[0], found[0].lower()
+        if found["digits"]:
+            return renumbered(draw, run)
+        if key in people or key in own["handle_kept"]:
+            return people.get(key, run)
+        if found["han"]:
+            inside = next((name for name in people if len(name) > 1 and name in run), None)
+            return run.replace(inside, people[inside]) if inside else nearest(draw, own["handle_zh"], len(run))
+        if language == "zh" and key not in words().words and (pinyin := _PINYIN.fullmatch(key)):
+            made = {one: draw.choice(own["pinyin_syllables"]) for one in sorted(set(_SYLLABLE.findall(pinyin[2])))}
+            spoken = "".join(made[one] for one in _SYLLABLE.findall(pinyin[2]))
+            return same_case(run, "".join((_letters(draw, pinyin[1]), spoken, _letters(draw, pinyin[3]))))
+        fronts = (key[:end] for end in (len(key), *range(len(key) - 3, 3, -1)) if key not in words().words)
+        if name := next(
+            (one for one in fronts if one in people or latin_group(one)[:1] in ({*"fmns"} if one == key else {*"fmn"})),
+            "",
+        ):
+            first = same_case(run, people.get(name) or other_latin(draw, name, "neutral"))
+            return first + (JOINT + _RUN.sub(other, run[len(name) :]) if len(name) < len(run) else "")
+        if len(key) < 4 and key not in words().words:
+            return same_case(run, _letters(draw, key))
+        if formal and len(key) > 4 and key not in words().words:
+            return same_case(run, other_latin(draw, key, "neutral", surname=True))
+        short = len(key) < 8 or re.search("[-._]", text)
+        sizes = [min(len(key), 6)] if short else [len(key) // 2, len(key) - len(key) // 2]
+        made_words = [nearest(draw, own["handle_en"], size) for size in sizes]
+        titled = run[0].isupper() and not run.isupper()
+        return JOINT.join(word.capitalize() if titled else same_case(run, word) for word in made_words)
+
+    return _RUN.sub(other, text)
+
+
+def _letters(draw: Random, text: str) -> str:
+    """Other consonants for consonants, other vowels for vowels."""
+    return "".join(draw.choice("aeiou" if char in "aeiou" else "bdfghjklmnprstwyz") for char in text)
+
+
+def renumbered(draw: Random, digits: str) -> str:
+    """Other digits, as many: a year stays in its decade, zeros stay, and no other digit becomes one."""
+    if re.fullmatch("(?:19[3-9]|20[0-3])[0-9](?:(?:0[1-9]|1[0-2])[0-3][0-9])?", digits):
+        day = f"{1 + draw.randrange(12):02}{1 + draw.randrange(28):02}" if len(digits) > 4 else ""
+        return digits[:3] + draw.choice([digit for digit in "0123456789" if digit != digits[3]]) + day
+    made = ""
+    for at, old in enumerate(digits):
+        small = at == 0 < len(digits) - 1 or digits[at - 1 : at] == "0"
+        few = range(1, (7 if old > "2" else 4) if small else 10)
+        made += old if old == "0" else str(draw.choice([digit for digit in few if str(digit) != old]))
+    return made
