@@ -95,7 +95,8 @@ def _in_turn(turns: Sequence[Turn], at: int, language: Language) -> list[Evidenc
     found: list[Evidence] = []
 
     def add(layer: str, code: str, score: float, run: Run) -> None:
-        found.append(Evidence(layer, code, score, *spelling_place(turns[at].content, language, run.start, run.end)))
+        place = spelling_place(turns[at].content, language, run.start, run.end)
+        found.append(Evidence(layer, code, score, *place, at))
 
     for number, kind in enumerate(DANGERS):
         best = max(own, key=lambda run: run.scores[number])
