@@ -46,7 +46,7 @@ def test_form() -> None:
     assert "wrong_language" in found("我今天很难过，因为和妈妈吵架了，不知道该怎么办，你能陪我聊聊吗，我真的很想有人听")
     assert "wrong_language" in found(KIND, KIND, language="zh")
     assert "irrelevant.repeated" in found("buy now " * 200)
-    repeated = Dialogue("d", "en", tuple(Turn(r, "same words here") for r in ("user", "companion") * 3))
+    repeated = Dialogue("d", "en", tuple(Turn(r, "same words here") for r in ("user", "companion") * 4))
     assert "irrelevant.repeated" in {one.category for one in find_unusable_content(repeated)}
     assert "irrelevant.noise" in found("ab " + "#$%^&*" * 12)
     assert not found("I can't, I can't, I can't. I just can't.")
