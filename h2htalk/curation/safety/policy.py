@@ -31,7 +31,6 @@ HARD = (MINORS, "crisis.method_instructions")  # removed even in a crisis, and n
 # The seeker reports insults of others; a message names a group of people (`insults`).
 REPORTED, NAMED = "reported.insult", "group.named"
 BESIDE = 0.35  # the least score of the classifier beside an attack on a group
-DOUBT = 0.3  # from this mean of both classifiers on a person decides a single message; below are mostly ordinary days
 # Rules about the form of a dialogue, one of which is enough.
 FORM = ("prompt_leak", "too_short", "wrong_language", "irrelevant")
 # Codes that a person looks at even in a crisis.
@@ -72,8 +71,9 @@ def decide_safety(
     """Decide over the evidence of all layers on a dialogue, in any order.
 
     `thresholds`: scores of offensive messages: `low`: harmless below it; `high`: offensive from it on; `single`: in
-    place of `high` in a dialogue of one message; `masked`: the classifier without names of groups agrees. `explicit`:
-    whether sexual content between adults removes or tags.
+    place of `high` in a dialogue of one message; `masked`: the classifier without names of groups agrees; `doubt`: mean
+    of both from which on a person decides such a dialogue. `explicit`: whether sexual content between adults removes or
+    tags.
     """
     evidence = tuple(sorted(detections, key=lambda one: (one.turn, one.category, one.start, -one.score)))
     # The crisis is the seeker's; that the seeker is a child is a tag, not a crisis.
@@ -157,7 +157,7 @@ def _weigh_offence(
         kinds = _kinds(here, thresholds, single, message.role)
         code = "offensive.hate" if kinds & {"slur", "attack", "masked"} else "offensive.abuse"
         mentioned, score = ("mention", "mention") in here, here.get(("classifier", "offensive"), 0.0)
-        doubted = bool(kinds) or score + here.get(("masked", "offensive"), 0.0) >= 2 * DOUBT
+        doubted = bool(kinds) or score + here.get(("masked", "offensive"), 0.0) >= 2 * thresholds["doubt"]
         listed = any(here.get(("lexicon", f"offensive.{name}"), 0) >= SECOND for name in ("abuse", "hate", "slur"))
         if len(kinds) > 1 and (single or "classifier" in kinds):
             doubtful.add(code)
