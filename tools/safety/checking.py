@@ -41,22 +41,18 @@ def chinese(data: Path) -> list[Figure]:
     model = load_classifier(OFFENSIVE, "zh")
     rows = corpora.cold(data, "dev")
     labels = [offensive for _, offensive in rows]
-    started = time.process_time()
     scores = scores_of(model, [text for text, _ in rows])
-    speed = len(rows) / (time.process_time() - started)
     half, high = ([score >= border for score in scores] for border in (0.5, model.high()))
     smilechat, emollm = corpora.smilechat(data, held_out=True), corpora.emollm(data, held_out=True)
     everyone = [*smilechat, *corpora.smilechat(data, held_out=False)]
     return [
         learned_and_measured(data, "zh"),
-        Figure("zh COLD dev: accuracy of calling all offensive", share(labels), len(rows)),
         Figure(
             "zh COLD dev: accuracy at 0.5",
             share(a == b for a, b in zip(half, labels, strict=True)),
             len(rows),
             0.90,
         ),
-        Figure("zh COLD dev: macro-F1 at 0.5", macro_f1(half, labels), len(rows)),
         Figure(
             "zh COLD dev: accuracy at high",
             share(a == b for a, b in zip(high, labels, strict=True)),
@@ -64,16 +60,9 @@ def chinese(data: Path) -> list[Figure]:
             0.87,
         ),
         Figure("zh COLD dev: precision at high", precision(high, labels), sum(high)),
-        Figure(
-            "zh COLD dev: calibration error (ten bins)",
-            calibration_error(scores, labels),
-            len(rows),
-            maximum=0.05,
-        ),
         *_innocent("zh SmileChat held out", model, smilechat, 0.02),
         *_innocent("zh EmoLLM held out", model, emollm, 0.02),
         *_innocent("zh SmileChat all, most of them learned from", model, everyone, 0.02),
-        Figure("zh COLD dev: texts a CPU second", speed, len(rows), 2000),
     ]
 
 
@@ -106,16 +95,6 @@ def english(data: Path) -> list[Figure]:
     found += _innocent("en CounselChat held out", model, questions, 0.01)
     found += _innocent("en ESConv dev rows", model, corpora.esconv(data), 0.01)
     found.append(learned_and_measured(data, "en"))
-    started = time.process_time()
-    scores_of(model, safe * 4)
-    found.append(
-        Figure(
-            "en DiaSafety val: texts a CPU second",
-            4 * len(safe) / (time.process_time() - started),
-            4 * len(safe),
-            2000,
-        )
-    )
     return found
 
 
@@ -174,22 +153,3 @@ def share(values: Iterable[bool]) -> float:
 
 def precision(said: Sequence[bool], true: Sequence[bool]) -> float:
     return share(label for flag, label in zip(said, true, strict=True) if flag)
-
-
-def macro_f1(said: Sequence[bool], true: Sequence[bool]) -> float:
-    """The plain mean of both classes' F1."""
-    both = []
-    for side in (True, False):
-        hits = sum(a == b == side for a, b in zip(said, true, strict=True))
-        both.append(2 * hits / max(1, sum(a == side for a in said) + sum(b == side for b in true)))
-    return sum(both) / 2
-
-
-def calibration_error(scores: Sequence[float], true: Sequence[bool]) -> float:
-    """How far a probability lies from the share that is true, over ten equal bins, weighted by their size."""
-    total = 0.0
-    for number in range(10):
-        chosen = [(s, t) for s, t in zip(scores, true, strict=True) if min(9, int(s * 10)) == number]
-        if chosen:
-            total += abs(sum(s for s, _ in chosen) - sum(t for _, t in chosen))
-    return total / len(scores)

@@ -1,13 +1,14 @@
 """The texts that the offensive-language classifiers learn from and are measured on, each with its source.
 
-Only texts under a free licence are learned from: COLD and DiaSafety (Apache-2.0), SmileChat (CC0), EmoLLM, CounselChat
-and MemoryBank (MIT), and our own (`texts_en.jsonl`, `texts_zh.jsonl`). ESConv (CC BY-NC) is measured on, never learned
-from.
+Only texts under a free licence are learned from: COLD, DiaSafety and KdConv (Apache-2.0), SMILE (CC0), Topical-Chat
+(CDLA-Sharing), EmoLLM, CounselChat and MemoryBank (MIT), and our own (`texts_en.jsonl`, `texts_zh.jsonl`). ESConv
+(CC BY-NC) is measured on, never learned from.
 """
 
 from __future__ import annotations
 
 import csv
+import hashlib
 import json
 import tomllib
 from collections.abc import Iterable, Iterator
@@ -15,7 +16,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from h2htalk.curation.safety.lexicons import INSULTS
 from h2htalk.curation.safety.text_folding import fold
+from h2htalk.data.languages import Language
+from h2htalk.text.language_data import language_patterns
 
 OWN = Path(__file__).parent
 # Writers of `tools/crisis/harmless_LANGUAGE_WRITER.txt`.
@@ -24,12 +28,20 @@ EVERYDAY = {"en": "abdrs", "zh": "ctv"}
 OWN_WEIGHT = 4.0
 DOMAIN_WEIGHT = 2.0
 WEAK_WEIGHT = 0.5
+# How much a labelled collection counts: its labels are coarse, and every name of a group in COLD is nearly an insult.
+COLLECTION_WEIGHT = {"zh": 0.4, "en": 0.2}
 # Conversations of the kind that is filtered, none of them offensive.
-DOMAIN = frozenset({"smilechat", "emollm", "memorybank", "counselchat"})
+DOMAIN = frozenset({"smilechat", "emollm", "memorybank", "counselchat", "ordinary"})
+# Ordinary dialogues, of which the half for development is learned from, and who speaks as the seeker.
+ORDINARY = {
+    "en": {"topical_chat_valid_en": ("agent_1", "agent_2")},
+    "zh": {"kdconv_dev_zh": ("speaker_1", "speaker_2"), "smilechat_zh_2": ("client",)},
+}
 # Groups that our own patterns speak of, so that no model learns a group's name for an insult: every pattern, hostile or
 # not, is read with some of them.
 GROUPS = tomllib.loads((OWN / "groups.toml").read_text(encoding="utf-8"))
-EACH_PATTERN = 6
+EACH_PATTERN, EACH_NAMING = 6, 4
+PLURAL = ("s", "people", "folk", "men", "kids", "ish")
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +70,9 @@ def training_files(data: Path, language: str) -> list[Path]:
         ),
         "en": ("safety/diasafety_train.json", "raw/counselchat_en.csv", "raw/memorybank_en.json"),
     }
+    chats = [data / f"raw/{name}.jsonl" for name in ORDINARY[language]]
     days = [OWN.parent / f"crisis/harmless_{language}_{writer}.txt" for writer in EVERYDAY[language]]
-    return [*(data / name for name in names[language]), OWN / f"texts_{language}.jsonl", *days]
+    return [*(data / name for name in names[language]), *chats, OWN / f"texts_{language}.jsonl", *days]
 
 
 def training_examples(data: Path, language: str) -> list[Example]:
@@ -99,12 +112,13 @@ def key(text: str) -> str:
 def chinese(data: Path) -> Iterator[Example]:
     yield from own("zh")
     yield from everyday("zh")
-    yield from (Example(text, offensive, 1.0, "cold") for text, offensive in cold(data, "train"))
+    yield from (Example(text, offensive, COLLECTION_WEIGHT["zh"], "cold") for text, offensive in cold(data, "train"))
     for line in smilechat(data, held_out=False):
         yield from (Example(text, False, DOMAIN_WEIGHT, "smilechat") for text in line)
     for line in emollm(data, held_out=False):
         yield from (Example(text, False, DOMAIN_WEIGHT, "emollm") for text in line)
     yield from (Example(text, False, DOMAIN_WEIGHT, "memorybank") for text in memorybank(data, "zh"))
+    yield from ordinary(data, "zh")
 
 
 def english(data: Path) -> Iterator[Example]:
@@ -113,9 +127,24 @@ def english(data: Path) -> Iterator[Example]:
     yield from diasafety_examples(diasafety(data, "train"))
     yield from (Example(text, False, DOMAIN_WEIGHT, "counselchat") for text in counselchat(data, held_out=False))
     yield from (Example(text, False, DOMAIN_WEIGHT, "memorybank") for text in memorybank(data, "en"))
+    yield from ordinary(data, "en")
 
 
-def own(language: str) -> Iterator[Example]:
+def ordinary(data: Path, language: str) -> Iterator[Example]:
+    """Messages of ordinary dialogues, of the half for development: those whose id has an even SHA-256."""
+    for name, speakers in ORDINARY[language].items():
+        for row in _lines(data / f"raw/{name}.jsonl"):
+            for said in row["messages"] if is_even(row["id"]) else ():
+                if said["role"] in speakers:
+                    yield Example(said["content"], False, 1.0, "ordinary")
+
+
+def is_even(name: str) -> bool:
+    """Whether an id or a question belongs to the half for development, by its SHA-256."""
+    return int(hashlib.sha256(name.encode()).hexdigest(), 16) % 2 == 0
+
+
+def own(language: Language) -> Iterator[Example]:
     """Our own texts; a pattern becomes several texts, which share its weight."""
     for place, row in enumerate(_lines(OWN / f"texts_{language}.jsonl")):
         texts = expanded(row["text"], place, language)
@@ -136,16 +165,24 @@ def everyday(language: str) -> Iterator[Example]:
         yield from (Example(line, False, DOMAIN_WEIGHT, "own.everyday") for line in lines if not line.startswith("#"))
 
 
-def expanded(text: str, place: int, language: str) -> list[str]:
-    """A text with each of some groups in its place; which groups goes around with the text's place in the file."""
-    if "{group}" not in text and "{one}" not in text:
-        return [text]
-    turns = [place * EACH_PATTERN + turn for turn in range(EACH_PATTERN)]
+def expanded(text: str, place: int, language: Language) -> list[str]:
+    """A text with each of some groups in its place; which groups goes around with the text's place in the file.
+
+    A text that names a group comes besides with some others in the place of the first name.
+    """
+    template = text
+    if "{" not in text:
+        named = language_patterns(INSULTS, language)["named"].search(text.lower())
+        if named is None:
+            return [text]
+        group = "{one}" if language == "en" and not named[0].endswith(PLURAL) else "{group}"
+        template = f"{text[: named.start()]}{group}{text[named.end() :]}"
     groups, ones = GROUPS[language], GROUPS["one"]
-    return [
-        _sentence(text.replace("{group}", groups[turn % len(groups)]).replace("{one}", ones[turn % len(ones)]))
-        for turn in turns
+    made = [
+        _sentence(template.replace("{group}", groups[turn % len(groups)]).replace("{one}", ones[turn % len(ones)]))
+        for turn in range(place * EACH_PATTERN, (place + 1) * EACH_PATTERN)
     ]
+    return made if template == text else [text, *made[: EACH_NAMING - 1]]
 
 
 def _sentence(text: str) -> str:
@@ -159,19 +196,20 @@ def diasafety_examples(rows: Iterable[dict[str, str]]) -> Iterator[Example]:
     so (`weak`), and so is what provokes. Safe replies, people's risks and their questions to experts are not: among
     them are despair and swearing.
     """
+    weight = COLLECTION_WEIGHT["en"]
     for row in rows:
         context, response, category = row["context"], row["response"], row["category"]
         unsafe = row["label"] == "Unsafe"
         if category in ("Risk Ignorance", "Unauthorized Expertise"):
-            yield Example(context, False, 1.0, "diasafety.context")
-            yield Example(response, False, 1.0, "diasafety.reply")
+            yield Example(context, False, weight, "diasafety.context")
+            yield Example(response, False, weight, "diasafety.reply")
             continue
         if not unsafe:
-            yield Example(response, False, 1.0, "diasafety.reply")
+            yield Example(response, False, weight, "diasafety.reply")
         elif category == "Offending User":
-            yield Example(response, True, 1.0, "diasafety.offending", weak=True)
+            yield Example(response, True, weight, "diasafety.offending", weak=True)
         if category == "Offending User" or unsafe:
-            yield Example(context, True, WEAK_WEIGHT, f"diasafety.{category.split()[0].lower()}", weak=True)
+            yield Example(context, True, weight * WEAK_WEIGHT, f"diasafety.{category.split()[0].lower()}", weak=True)
 
 
 def cold(data: Path, split: str) -> list[tuple[str, bool]]:
@@ -208,9 +246,10 @@ def emollm(data: Path, *, held_out: bool) -> list[list[str]]:
 
 
 def counselchat(data: Path, *, held_out: bool) -> list[str]:
-    """Questions and answers; held out are the questions whose number ends in 0 or 5."""
+    """Questions and answers of the half for development; held out are those whose number ends in 0 or 5."""
     with (data / "raw/counselchat_en.csv").open(encoding="utf-8", newline="") as file:
         rows = [row for row in csv.DictReader(file) if (row["questionID"][-1] in "05") == held_out]
+    rows = [row for row in rows if held_out or is_even(row["questionText"])]
     texts = [row[name] for row in rows for name in ("questionTitle", "questionText", "answerText")]
     return list(dict.fromkeys(text for text in texts if text.strip()))
 

@@ -35,7 +35,7 @@ LEAST_WINDOWS = 2
 FOLDS = 4
 # `high` is where this share of blind inoffensive windows still lies above; `low` where this share of blind offensive
 # ones already lies below. English has no large set of labelled single messages: it asks for more before it is sure.
-INNOCENT_ABOVE_HIGH = {"zh": 0.0015, "en": 0.004}
+INNOCENT_ABOVE_HIGH = {"zh": 0.0005, "en": 0.0015}
 OFFENSIVE_BELOW_LOW = 0.05
 # A scale is stored in whole steps of this many parts of the largest; beyond it, log-count ratios are cut.
 LARGEST_RATIO = 5.0

@@ -31,7 +31,7 @@ NO_LANGUAGE = 300  # CLD2's score of a text in no language, measured: keyboard m
 _VARIANTS: Mapping[Language, tuple[str, ...]] = {"en": ("en", "sco"), "zh": ("zh", "zh-Hant")}
 _UNREAD = re.compile(r"[^\w !-~]+")  # control characters are an error in CLD2; emoji hold no language
 MOST_HTML = 0.2  # a larger share of a text in HTML tags is noise
-REPEATS = 3  # a speaker who sends the same message this often, in at least half of all messages, is no person
+REPEATS = 4  # a speaker who sends the same message this often, in at least half of all messages, is no person
 LONG, REPETITIVE = 400, 0.06  # from this many bytes on a text is compressed, and below this ratio it is repetitive
 # Characters of a message that are read, and of a speaker's messages whose language is identified.
 READ, IDENTIFIED = 20_000, 1500

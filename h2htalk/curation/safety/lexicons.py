@@ -38,7 +38,7 @@ _LATIN_WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
 _GAP = 3  # characters between two words of a phrase: a space, a line end with an indent, a comma
 # Latin words written with signs for letters ("@" for "a"), or letter by letter.
 _LEET = str.maketrans("0134578@$!|", "oleastbasil")
-_DISGUISED = re.compile(r"(?<![a-z0-9])(?=[a-z]*[0-9@$!|*])[a-z0-9@$!|*]{3,20}(?![a-z0-9])")
+_DISGUISED = re.compile(r"(?<![a-z0-9])(?=[a-z]*[0-9@$!|*])[a-z0-9@$!|*]{2,19}[a-z0-9@$|*](?![a-z0-9])")
 _SPELLED = re.compile(r"(?<![a-z0-9])(?:[a-z0-9@$!][ .\-_*]){3,12}[a-z0-9@$!](?![a-z0-9])")
 _SIGN = re.compile(r"[a-z][0-9@$!|*]|[0-9@$|*][a-z]")
 _STRETCHED = re.compile(r"(.)\1{2,}")
@@ -51,8 +51,6 @@ INSULTS = f"curation/safety/{OFFENSIVE}/insults"
 # which on a message is political although no word of it names a public matter.
 AGREED, EITHER, NO_SUBJECT = 0.95, 0.6, 0.3
 _CLAUSE = re.compile(r"[^.!?;]+")
-# A sentence that names a group is offensive from this part of `low` on, if its message is.
-NAMING = 0.25
 _SENTENCES = re.compile(r"[^.!?\n。！？]+[.!?\n。！？]*")
 _BEFORE = 40  # characters before a slur that say whose word it is
 _FEW = 3  # sentences; a longer message is mostly about something else
@@ -254,21 +252,19 @@ def _scores(texts: Iterable[str], language: Language, folder: str) -> list[float
 def find_contempt(text: str, language: Language, listed: Sequence[Evidence]) -> list[Evidence]:
     """Further evidence on a message that may be offensive: what it says of whom. `listed`: evidence of the lists.
 
-    `group.named`: an offensive sentence names a group of people (origin, sex, faith, ...); `offensive.attack`: one
+    `group.named`: a sentence names a group of people (origin, sex, faith, ...); `offensive.attack`: one
     about a group compares with animals, generalises contempt or calls for exclusion; `offensive` of layer `masked`: the
     score of a classifier that reads the text without its names of groups, so that no name is evidence; `mention`: the
     message quotes, reports or rejects prejudice, or uses a slur for its speaker.
     """
     patterns, low = language_patterns(INSULTS, language), load_classifier(OFFENSIVE, language).low()
     sentences = [(*match.span(), fold(match[0])) for match in _SENTENCES.finditer(text)]
-    naming = [one for *_, one in sentences if patterns["named"].search(patterns["besides"].sub(" ", one))]
-    # A single sentence is known to be offensive, as its message is.
-    offends = len(sentences) == 1 or any(offence(one, language) >= NAMING * low for one in naming)
+    naming = any(patterns["named"].search(patterns["besides"].sub(" ", one)) for *_, one in sentences)
     slurs = [one for one in listed if one.category == "offensive.slur"]
     # Who speaks of himself may insult himself.
     others = patterns["others"].search(fold(text)) and not patterns["first"].search(fold(text))
-    found = [Evidence("group", "group.named", 1.0)] if (naming and offends) or others else []
-    for (start, end, one), (*_, after) in zip(sentences, [*sentences[1:], (0, 0, "")], strict=True):
+    found = [Evidence("group", "group.named", 1.0)] if naming or others else []
+    for (start, end, one), (*_, after) in zip(sentences, [*sentences[1:], (0, 0, "")], strict=False):
         about = any(start <= slur.start < end for slur in slurs) or any(
             patterns[name].search(patterns["besides"].sub(" ", one)) for name in ("named", "others")
         )

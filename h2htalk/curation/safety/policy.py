@@ -31,7 +31,6 @@ HARD = (MINORS, "crisis.method_instructions")  # removed even in a crisis, and n
 # The seeker reports insults of others; a message names a group of people (`insults`).
 REPORTED, NAMED = "reported.insult", "group.named"
 BESIDE = 0.35  # the least score of the classifier beside an attack on a group
-DOUBT = 0.5  # from this score on a person decides a single message; below it are mostly ordinary days
 # Rules about the form of a dialogue, one of which is enough.
 FORM = ("prompt_leak", "too_short", "wrong_language", "irrelevant")
 # Codes that a person looks at even in a crisis.
@@ -72,8 +71,9 @@ def decide_safety(
     """Decide over the evidence of all layers on a dialogue, in any order.
 
     `thresholds`: scores of offensive messages: `low`: harmless below it; `high`: offensive from it on; `single`: in
-    place of `high` in a dialogue of one message; `masked`: the classifier without names of groups agrees. `explicit`:
-    whether sexual content between adults removes or tags.
+    place of `high` in a dialogue of one message; `masked`: the classifier without names of groups agrees; `doubt`: mean
+    of both from which on a person decides such a dialogue. `explicit`: whether sexual content between adults removes or
+    tags.
     """
     evidence = tuple(sorted(detections, key=lambda one: (one.turn, one.category, one.start, -one.score)))
     # The crisis is the seeker's; that the seeker is a child is a tag, not a crisis.
@@ -132,7 +132,9 @@ def _weigh(
     elif sexual or EXPLICIT in sure:
         yield EXPLICIT, EXPLICIT in sure or (len(sexual) > 1 and not tags)
     agreed = {one.turn for one in evidence if one.layer == "political" and one.score >= SURE}
-    if any(one.category == POLITICAL and one.score >= SECOND for one in evidence):
+    # One turn of a longer dialogue is no sign: "the president of Zimbabwe was called Banana".
+    turns = {one.turn for one in evidence if one.category == POLITICAL and one.score >= SECOND}
+    if agreed or len(turns) > (0 if single else 1):
         yield POLITICAL, len(agreed) > 1 or (single and bool(agreed))
 
 
@@ -154,14 +156,15 @@ def _weigh_offence(
         here = {(one.layer, one.category): one.score for one in evidence if one.turn == turn}
         kinds = _kinds(here, thresholds, single, message.role)
         code = "offensive.hate" if kinds & {"slur", "attack", "masked"} else "offensive.abuse"
-        score, mentioned = here.get(("classifier", "offensive"), 0.0), ("mention", "mention") in here
+        mentioned, score = ("mention", "mention") in here, here.get(("classifier", "offensive"), 0.0)
+        doubted = bool(kinds) or score + here.get(("masked", "offensive"), 0.0) >= 2 * thresholds["doubt"]
         listed = any(here.get(("lexicon", f"offensive.{name}"), 0) >= SECOND for name in ("abuse", "hate", "slur"))
         if len(kinds) > 1 and (single or "classifier" in kinds):
             doubtful.add(code)
             if not (reported or mentioned or ("doubt", POSSIBLE) in here):
                 proved.append((code, len(kinds) > 2 or (message.role == "companion" and "abuse" in kinds)))
         elif not mentioned and (
-            "classifier" in kinds or (listed and score >= thresholds["low"]) or (single and (kinds or score >= DOUBT))
+            "classifier" in kinds or (listed and score >= thresholds["low"]) or (single and doubted)
         ):
             doubtful.add(code)
     plain = single or len(proved) > 1 or any(enough for _, enough in proved)

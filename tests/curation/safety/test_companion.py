@@ -15,7 +15,7 @@ from h2htalk.data.scenario import Scenario, notes_explicit
 from h2htalk.data.splits import load_split
 from h2htalk.rounds.item_sources import scenario_item
 
-THRESHOLDS = {"low": 0.3, "high": 0.9, "single": 0.95, "masked": 0.9}
+THRESHOLDS = {"low": 0.3, "high": 0.9, "single": 0.95, "masked": 0.9, "doubt": 0.5}
 
 
 @pytest.mark.parametrize(

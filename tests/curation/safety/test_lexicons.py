@@ -35,6 +35,9 @@ def categories(text: str, language: Language, least: float = 0.4) -> set[str]:
         ("zh", "我就是个废物，什么都做不好。", None),
         ("zh", "我想去台湾玩，看看日月潭。", None),
         ("zh", "上海人垃圾分类做得真细。", None),
+        ("zh", "你闻闻，这菜有点恶心。", None),
+        ("zh", "是台湾独立音乐的男歌手。", None),
+        ("en", "lol! I know, right?", None),  # was read as a word for children, written with a sign
     ],
 )
 def test_listed_words_and_ordinary_text(language: Language, text: str, category: str | None) -> None:

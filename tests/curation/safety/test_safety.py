@@ -14,6 +14,7 @@ from h2htalk.chat.protocol import Reply
 from h2htalk.chat.store.model_calls import CallSettings
 from h2htalk.curation.safety.companion import HARM, LAYER
 from h2htalk.curation.safety.evidence import Evidence
+from h2htalk.curation.safety.lexicons import find_contempt
 from h2htalk.curation.safety.policy import Safety, Verdict, apply_verdict
 from h2htalk.curation.safety.stage import assess, make_stage, open_rule, outcome, read_verdict
 from h2htalk.curation.stage_folder import Kept, Rejected
@@ -119,6 +120,19 @@ def test_terms_of_the_user(tmp_path: Path) -> None:
         make_stage(missing, Workspace(tmp_path), b"k" * 32)
     found = assess(talk("We met at the blue lagoon summit"), frozenset({"blue lagoon summit"}))
     assert (found.reasons, found.action) == (("political.sensitive",), "review")
+
+
+def test_one_political_turn_of_a_longer_dialogue_is_not_enough() -> None:
+    """On ordinary chat, one turn in 200 looked political: "the president of Zimbabwe was called Banana"."""
+    vote = "If you don't vote blue this year you're part of the problem"
+    assert assess(talk(vote)).action == "review"
+    assert assess(talk("hello", "hi", vote, "I see")).action == "keep"
+    assert assess(talk(vote, "I see", vote, "hm")).action == "review"
+
+
+def test_an_offensive_message_without_a_sentence() -> None:
+    """Marks alone hold no sentence, and once stopped the stage."""
+    assert [one.layer for one in find_contempt("?!", "en", [])] == ["masked"]
 
 
 @pytest.mark.parametrize(("language", "writers"), [("en", "ef"), ("zh", "gh")])
