@@ -25,7 +25,7 @@ from h2htalk.data.languages import LANGUAGES, Language
 from h2htalk.data.scenario import Dialogue
 from h2htalk.text.language_data import language_data, read_data
 
-VERSION = 5
+VERSION = 6
 Terms = Mapping[Language, frozenset[str]]
 
 
