@@ -2,8 +2,8 @@
 
     H2HTALK_DATA=... python tools/train_dangers.py [--language en] [--check]
 
-It learns from sentences of real posts and chat, marked by readers (tools/crisis/real_*.jsonl: marks alone, the texts lie
-in H2HTALK_DATA), from dialogues and lines that several authors wrote, and from ordinary chat as what is none of it: the
+It learns from sentences of real posts and chat, marked by readers (tools/crisis/real_*.jsonl: marks alone, the texts
+lie in H2HTALK_DATA), from dialogues and lines of several authors, and from ordinary chat as what is none of it: the
 even halves of Topical-Chat, KdConv and SMILE, never ESConv. Of a marked sentence the run of clauses that says most is
 learned (two rounds). Thresholds come from models that saw nothing of the same dialogue or author. scikit-learn is used
 here alone.
@@ -39,7 +39,7 @@ from h2htalk.data.languages import LANGUAGES, Language
 
 HOME = Path(crisis.__file__).parent / crisis.DATA
 WINDOW = {"en": 120, "zh": 24}
-C, FOLDS, KEPT = 20.0, 5, 0.25
+C, FOLDS, NEVER, KEPT = 20.0, 5, -1, 0.25
 # Marks of `label_sentences.md` -> sort of crisis.
 SORT_OF = {"wish": "ideation", "plan": "plan", "harm": "self_harm", "past": "past", "other": "third_party"}
 OF_CRISIS = {*SORT_OF, "means", "crisis"}
@@ -53,16 +53,16 @@ UNSURE = {
 }
 # What a text counts: lines invented for one kind say less of real talk than real talk.
 WEIGHTS = {"real": 2.0, "talks": 1.5, "plain": 0.7, "own": 0.3, "ordinary": 1.0, "others": 0.3}
-# The most dialogues over a threshold: ordinary ones, support without a mark of the kind, and look-alikes by authors that
-# the model did not see.
+# The most dialogues over a threshold: ordinary ones, support without a mark of the kind, and look-alikes of the
+# development set, whose author the model did not see.
 MOST = {
-    "crisis": {"ordinary": 0.001, "support": 0.008, "look_alike": 0.03},
-    "means": {"ordinary": 0.001, "support": 0.001, "look_alike": 0.02},
-    "minor": {"ordinary": 0.001, "support": 0.01, "look_alike": 0.02},
-    "grooming": {"ordinary": 0.001, "support": 0.001, "look_alike": 0.01},
-    "threat": {"ordinary": 0.001, "support": 0.002, "look_alike": 0.01},
+    "crisis": {"ordinary": 0.003, "smilechat": 0.006, "look_alike": 0.02},
+    "means": {"ordinary": 0.003, "smilechat": 0.002, "look_alike": 0.02},
+    "minor": {"ordinary": 0.003, "smilechat": 0.006, "look_alike": 0.02},
+    "grooming": {"ordinary": 0.003, "smilechat": 0.001, "look_alike": 0.001},
+    "threat": {"ordinary": 0.003, "smilechat": 0.002, "look_alike": 0.001},
 }
-POSSIBLE = {"ordinary": 0.01, "support": 0.03}
+POSSIBLE = {"ordinary": 0.01, "smilechat": 0.03}
 _SENTENCE_END = re.compile(r"(?<=[.!?。！？\n])\s*")
 
 
@@ -130,18 +130,19 @@ def marked_talks(language: Language, data: Path) -> Iterator[Talk]:
 
 def written_talks(language: Language) -> Iterator[Talk]:
     """Dialogues of the authors, and their lines of kinds, of crises, of look-alikes and of ordinary days."""
-    for path in sorted(CRISIS.glob(f"talks_{language}_*.jsonl")):
+    development = Path(__file__).parents[1] / f"tests/curation/safety/sets/dev_kinds_{language}.jsonl"
+    for path in (*sorted(CRISIS.glob(f"talks_{language}_*.jsonl")), development):
         for row in read_rows(path):
             said = []
             for at, turn in enumerate(row["messages"]):
                 if turn["role"] == "user":
-                    marks = {row["kind"]: 1.0} if at in row["at"] else {}
+                    marks = {row["kind"]: 1.0} if at in row.get("at", ()) else {}
                     source = (
                         "talks" if marks or row["kind"] == "look_alike" else ""
                     )  # of a danger the other turns teach nothing
                     after = row["messages"][at + 1]["content"] if at + 1 < len(row["messages"]) else None
                     said.append(Said(turn["content"], marks, source, after))
-            yield Talk(path.stem, "talks", said, row["kind"])
+            yield Talk(path.stem, "dev" if path == development else "talks", said, row["kind"])
     for kind in ("crisis", *(k for k in DANGERS if k != "crisis"), "near", "harmless"):
         for writer, texts in by_writer(CRISIS, language, kind).items():
             for text in texts:
@@ -185,8 +186,8 @@ class Corpus:
         self.place: list[list[int]] = []
         for talk in self.talks:
             number = zlib.crc32(talk.group.encode()) % FOLDS
-            if talk.source == "talks":
-                number = (ord(talk.group[-1]) - ord("a")) % FOLDS
+            if talk.source in ("talks", "dev"):
+                number = (ord(talk.group[-1]) - ord("a")) % FOLDS if talk.source == "talks" else NEVER
             self.place.append([])
             for one in talk.said:
                 self.place[-1].append(len(self.turns))
@@ -273,20 +274,21 @@ def features_for(language: Language) -> Any:
     )
 
 
-def left_out_scores(corpus: Corpus, kind: str) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-    """Of each run its score, of each turn that of its answer, by models without its fold; and of each turn the highest."""
+def left_out_scores(corpus: Corpus, kind: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Of each run its score, and of each turn that of its answer, by models that did not see its fold."""
     runs, heard = np.zeros(len(corpus.owners)), np.full(len(corpus.turns), UNHEARD)
-    for fold in range(FOLDS):
+    for fold in range(NEVER, FOLDS):
         inside = corpus.folds[corpus.owners] == fold
         runs[inside] = corpus.learn(kind, fold).decision_function(corpus.runs[inside])
         answers = corpus.folds[corpus.answered] == fold
         heard[corpus.answered[answers]] = corpus.learn_answers(kind, fold).decision_function(corpus.answers[answers])
-    return runs, np.maximum(heard, UNHEARD), corpus.most(runs)
+    return runs, np.maximum(heard, UNHEARD)
 
 
 def weigh(corpus: Corpus, kind: str) -> dict[str, Any]:
     """The coefficients of a kind (`crisis.features_of`), its thresholds, and what they find."""
-    runs, heard, most = left_out_scores(corpus, kind)
+    runs, heard = left_out_scores(corpus, kind)
+    most = corpus.most(runs)
     starts = np.searchsorted(corpus.owners, np.arange(len(corpus.turns)))
     x = np.zeros((len(corpus.turns), 3))
     for turns in corpus.place:
@@ -303,21 +305,22 @@ def weigh(corpus: Corpus, kind: str) -> dict[str, Any]:
     best = np.array([totals[turns].max() for turns in corpus.place])
     marked = {t.group for t in corpus.talks if t.source == "real" and any(of_kind(one.marks, kind) for one in t.said)}
     of = {
-        name: best[[number for number, talk in enumerate(corpus.talks) if select(talk)]]
-        for name, select in (
+        name: best[[number for number, talk in enumerate(corpus.talks) if chosen(talk)]]
+        for name, chosen in (
             ("ordinary", lambda t: t.source in ("topical", "kdconv")),
-            ("support", lambda t: t.source == "smilechat" and t.group not in marked),
-            ("look_alike", lambda t: t.kind == "look_alike"),
-            (kind, lambda t: t.kind == kind),
+            ("smilechat", lambda t: t.source == "smilechat" and t.group not in marked),
+            ("look_alike", lambda t: t.source == "dev" and t.kind == "look_alike"),
+            ("development", lambda t: t.source == "dev" and t.kind == kind),
+            ("another author", lambda t: t.source == "talks" and t.kind == kind),
             ("real", lambda t: t.source == "real" and of_kind(t.said[0].marks, kind) == 1.0),
         )
     }
-    least = {name: above(of[name], share) for name, share in MOST[kind].items()}
+    least = {name: above(of[name], most) for name, most in MOST[kind].items()}
+    print(kind, least)
     found: dict[str, Any] = {"combine": weights, "high": round(max(least.values()), 4)}
     if kind == "crisis":
-        found["possible"] = round(max(above(of[name], share) for name, share in POSSIBLE.items()), 4)
-    print(kind, least)
-    return found | {"another_authors": {name: share(scores >= found["high"]) for name, scores in of.items()}}
+        found["possible"] = round(max(above(of[name], most) for name, most in POSSIBLE.items()), 4)
+    return found | {"found": {name: share(scores >= found["high"]) for name, scores in of.items()}}
 
 
 def above(scores: NDArray[np.float64], most: float) -> float:

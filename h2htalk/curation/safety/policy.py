@@ -35,7 +35,7 @@ BESIDE = 0.35  # the least score of the classifier beside an attack on a group
 FORM = ("prompt_leak", "too_short", "wrong_language", "irrelevant")
 # Codes that a person looks at even in a crisis.
 REVIEWED = (MINORS, "prompt_leak", "crisis.encouragement", "grooming", HARM)
-_GRAVE = ("crisis.attempt", "crisis.plan", "crisis.means", "crisis.ideation")
+_GRAVE = ("crisis.plan", "crisis.means", "crisis.ideation")
 
 
 @dataclass(frozen=True, slots=True)
