@@ -33,7 +33,7 @@ from sample_readings import in_half
 from sklearn.linear_model import LogisticRegression
 
 from h2htalk.curation.safety import crisis
-from h2htalk.curation.safety.crisis import ANSWER, DANGERS, ROWS, SORTS, UNHEARD, crisis_cues, mark
+from h2htalk.curation.safety.crisis import ANSWER, CUES, DANGERS, ROWS, SORTS, UNHEARD, Hit, crisis_cues, mark
 from h2htalk.curation.safety.text_folding import fold_spelling
 from h2htalk.data.languages import LANGUAGES, Language
 
@@ -62,6 +62,7 @@ MOST = {
     "grooming": {"ordinary": 0.003, "smilechat": 0.001, "look_alike": 0.001},
     "threat": {"ordinary": 0.003, "smilechat": 0.002, "look_alike": 0.001},
 }
+CUED = {"ordinary": 0.003, "smilechat": 0.003, "look_alike": 0.02}  # where a strong cue of the danger stands too
 POSSIBLE = {"ordinary": 0.01, "smilechat": 0.03}
 _SENTENCE_END = re.compile(r"(?<=[.!?。！？\n])\s*")
 
@@ -175,6 +176,7 @@ class Corpus:
     talks: Sequence[Talk]
     turns: list[Said] = field(default_factory=list)
     fold: list[int] = field(default_factory=list)
+    strong: list[set[str]] = field(default_factory=list)  # the categories of strong cues of each turn
 
     def __post_init__(self) -> None:
         """Read every turn once."""
@@ -192,9 +194,13 @@ class Corpus:
             for one in talk.said:
                 self.place[-1].append(len(self.turns))
                 folded = fold_spelling(one.text, self.language)
+                hits: list[Hit] = []
                 for start, end in features.readings(folded):
-                    runs.append(mark(folded[start:end], self.language)[0])
+                    marked, found = mark(folded[start:end], self.language)
+                    runs.append(marked)
                     owners.append(len(self.turns))
+                    hits += found
+                self.strong.append({hit.category for hit in hits if not hit.weak})
                 if one.answer:
                     answers.append(fold_spelling(one.answer, self.language)[:ANSWER])
                     answered.append(len(self.turns))
@@ -302,10 +308,13 @@ def weigh(corpus: Corpus, kind: str) -> dict[str, Any]:
     model.fit(x[learned], wanted[learned], sample_weight=counts[learned])
     weights = [*np.maximum(model.coef_[0], 0.0).round(4).tolist(), round(float(model.intercept_[0]), 4)]
     totals = x @ np.array(weights[:3]) + weights[3]
-    best = np.array([totals[turns].max() for turns in corpus.place])
+    cued = np.array([not CUES[kind].isdisjoint(strong) for strong in corpus.strong])
+    best, best_cued = (
+        np.array([values[turns].max() for turns in corpus.place]) for values in (totals, np.where(cued, totals, -99.0))
+    )
     marked = {t.group for t in corpus.talks if t.source == "real" and any(of_kind(one.marks, kind) for one in t.said)}
     of = {
-        name: best[[number for number, talk in enumerate(corpus.talks) if chosen(talk)]]
+        name: [number for number, talk in enumerate(corpus.talks) if chosen(talk)]
         for name, chosen in (
             ("ordinary", lambda t: t.source in ("topical", "kdconv")),
             ("smilechat", lambda t: t.source == "smilechat" and t.group not in marked),
@@ -315,12 +324,17 @@ def weigh(corpus: Corpus, kind: str) -> dict[str, Any]:
             ("real", lambda t: t.source == "real" and of_kind(t.said[0].marks, kind) == 1.0),
         )
     }
-    least = {name: above(of[name], most) for name, most in MOST[kind].items()}
-    print(kind, least)
-    found: dict[str, Any] = {"combine": weights, "high": round(max(least.values()), 4)}
+    high, cue, possible = (
+        {name: above(scores[of[name]], most) for name, most in limits.items()}
+        for scores, limits in ((best, MOST[kind]), (best_cued, CUED), (best, POSSIBLE))
+    )
+    print(kind, high, cue, possible)
+    found: dict[str, Any] = {"combine": weights, "high": round(max(high.values()), 4)}
+    found["cued"] = round(min(found["high"], max(cue.values())), 4)
     if kind == "crisis":
-        found["possible"] = round(max(above(of[name], most) for name, most in POSSIBLE.items()), 4)
-    return found | {"found": {name: share(scores >= found["high"]) for name, scores in of.items()}}
+        found["possible"] = round(max(possible.values()), 4)
+    marks = (best >= found["high"]) | (best_cued >= found["cued"])
+    return found | {"found": {name: share(marks[numbers]) for name, numbers in of.items()}}
 
 
 def above(scores: NDArray[np.float64], most: float) -> float:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import Any, NamedTuple
@@ -36,6 +36,14 @@ DANGERS = {"crisis": "", "means": "crisis.means", "minor": MINOR, "grooming": "g
 SORTS = ("ideation", "plan", "self_harm", "past", "third_party")
 # The rows of the classifier: of the seeker's words, what sort of crisis they tell of, and of the companion's answer.
 ROWS = (*DANGERS, *SORTS, *(f"answer {kind}" for kind in DANGERS))
+# The codes of strong cues that stand for a danger.
+CUES = {
+    "crisis": {*SORTS, "attempt"},
+    "means": {"means"},
+    "minor": {MINOR},
+    "grooming": {"grooming"},
+    "threat": {"threat_to_others"},
+}
 # How the codes begin by which a dialogue is about a crisis: a child who says so is in none for that.
 TAGS = ("crisis.", "grooming", "threat_to_others")
 POSSIBLE, HINT = "crisis.possible", "crisis.hint"
@@ -99,18 +107,21 @@ def _in_turn(turns: Sequence[Turn], at: int, language: Language) -> list[Evidenc
         found.append(Evidence(layer, code, score, *place, at))
 
     for number, kind in enumerate(DANGERS):
-        best = max(own, key=lambda run: run.scores[number])
-        if totals[kind] >= dangers[kind]["high"]:
-            strong = any(not hit.weak for hit in best.hits or ())
-            add("crisis", codes[kind], CUE if strong else min(SIGNS, logistic(totals[kind])), best)
+        best, cued = max(own, key=lambda run: run.scores[number]), is_cued(kind, own)
+        if totals[kind] >= dangers[kind]["cued" if cued else "high"]:
+            add("crisis", codes[kind], CUE if cued else min(SIGNS, logistic(totals[kind])), best)
     if not any(one.category.startswith(TAGS) for one in found):
         best = max(own, key=lambda run: run.scores[0])
-        cued = any(hit.category not in OTHER_CODES and not hit.weak for run in own for hit in run.hits or ())
         if totals["crisis"] >= dangers["crisis"]["possible"]:
             add("doubt", POSSIBLE, logistic(totals["crisis"]), best)
-        elif cued:
+        elif is_cued("crisis", own):
             add("hint", HINT, 0.0, best)
     return found
+
+
+def is_cued(kind: str, runs: Iterable[Run]) -> bool:
+    """Whether a strong cue of a danger stands in some runs."""
+    return any(hit.category in CUES[kind] and not hit.weak for run in runs for hit in run.hits or ())
 
 
 def logistic(total: float) -> float:
