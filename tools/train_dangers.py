@@ -64,6 +64,7 @@ MOST = {
 }
 CUED = {"ordinary": 0.003, "smilechat": 0.003, "look_alike": 0.02}  # where a strong cue of the danger stands too
 POSSIBLE = {"ordinary": 0.01, "smilechat": 0.03}
+HINT = {"ordinary": 0.05, "smilechat": 0.15}
 _SENTENCE_END = re.compile(r"(?<=[.!?。！？\n])\s*")
 
 
@@ -324,15 +325,15 @@ def weigh(corpus: Corpus, kind: str) -> dict[str, Any]:
             ("real", lambda t: t.source == "real" and of_kind(t.said[0].marks, kind) == 1.0),
         )
     }
-    high, cue, possible = (
+    high, cue, possible, hint = (
         {name: above(scores[of[name]], most) for name, most in limits.items()}
-        for scores, limits in ((best, MOST[kind]), (best_cued, CUED), (best, POSSIBLE))
+        for scores, limits in ((best, MOST[kind]), (best_cued, CUED), (best, POSSIBLE), (best, HINT))
     )
     print(kind, high, cue, possible)
     found: dict[str, Any] = {"combine": weights, "high": round(max(high.values()), 4)}
     found["cued"] = round(min(found["high"], max(cue.values())), 4)
     if kind == "crisis":
-        found["possible"] = round(max(possible.values()), 4)
+        found |= {"possible": round(max(possible.values()), 4), "hint": round(max(hint.values()), 4)}
     marks = (best >= found["high"]) | (best_cued >= found["cued"])
     return found | {"found": {name: share(marks[numbers]) for name, numbers in of.items()}}
 

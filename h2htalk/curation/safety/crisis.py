@@ -77,7 +77,7 @@ def find_crisis(turns: Sequence[Turn], language: Language) -> list[Evidence]:
     """The evidence in the seeker's turns of a dialogue: at most one for each turn and code.
 
     Codes: `crisis.ideation`, ..., `minor`, `grooming`, `threat_to_others`; `crisis.possible` of a turn without any, in
-    which the classifier sees a faint sign; `crisis.hint` of a turn without any, which holds a plain word for death.
+    which the classifier sees a faint sign; `crisis.hint` of one with a fainter sign or a plain word for death.
     """
     found: list[Evidence] = []
     for at, turn in enumerate(turns):
@@ -114,8 +114,8 @@ def _in_turn(turns: Sequence[Turn], at: int, language: Language) -> list[Evidenc
         best = max(own, key=lambda run: run.scores[0])
         if totals["crisis"] >= dangers["crisis"]["possible"]:
             add("doubt", POSSIBLE, logistic(totals["crisis"]), best)
-        elif is_cued("crisis", own):
-            add("hint", HINT, 0.0, best)
+        elif totals["crisis"] >= dangers["crisis"]["hint"] or is_cued("crisis", own):
+            add("doubt", HINT, logistic(totals["crisis"]), best)
     return found
 
 

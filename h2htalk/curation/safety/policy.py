@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from h2htalk.curation.safety.companion import EXPLICIT, HARM, LAYER, REMOVE, REVIEW
-from h2htalk.curation.safety.crisis import MINOR, POSSIBLE, TAGS
+from h2htalk.curation.safety.crisis import HINT, MINOR, POSSIBLE, TAGS
 from h2htalk.curation.safety.evidence import Evidence
 from h2htalk.curation.safety.lexicons import POLITICAL
 from h2htalk.data.scenario import Dialogue
@@ -35,6 +35,7 @@ BESIDE = 0.35  # the least score of the classifier beside an attack on a group
 FORM = ("prompt_leak", "too_short", "wrong_language", "irrelevant")
 # Codes that a person looks at even in a crisis.
 REVIEWED = (MINORS, "prompt_leak", "crisis.encouragement", "grooming", HARM)
+DOUBTS = {("doubt", POSSIBLE), ("doubt", HINT)}  # what may be a crisis is not removed
 _GRAVE = ("crisis.plan", "crisis.means", "crisis.ideation")
 
 
@@ -105,7 +106,7 @@ def decide_safety(
         unsure = "offensive.hate" in plain or EXPLICIT in plain | doubtful
         unsure = unsure or any(code.startswith(REVIEWED) for code in crisis | codes)
         return decision("review" if unsure else "keep_tag", crisis | codes)
-    if plain and not (plain == {POLITICAL} and POSSIBLE in found):
+    if plain and not (plain == {POLITICAL} and {POSSIBLE, HINT} & found):
         return decision("remove", plain)
     if plain | doubtful:
         return decision("review", codes)
@@ -161,7 +162,7 @@ def _weigh_offence(
         listed = any(here.get(("lexicon", f"offensive.{name}"), 0) >= SECOND for name in ("abuse", "hate", "slur"))
         if len(kinds) > 1 and (single or "classifier" in kinds):
             doubtful.add(code)
-            if not (reported or mentioned or ("doubt", POSSIBLE) in here):
+            if not (reported or mentioned or DOUBTS & here.keys()):
                 proved.append((code, len(kinds) > 2 or (message.role == "companion" and "abuse" in kinds)))
         elif not mentioned and (
             "classifier" in kinds or (listed and score >= thresholds["low"]) or (single and doubted)
@@ -221,7 +222,7 @@ def apply_verdict(assessment: Assessment, verdict: Verdict, unread: Sequence[Evi
         doubted = verdict.safety == "unsafe" and not only_tagged and harm
         return decision("review" if doubted or assessment.action == "review" else "keep_tag", crisis | reasons, risk)
     if verdict.safety == "unsafe" and codes:
-        in_doubt = any(one.category == POSSIBLE for one in assessment.evidence)
+        in_doubt = any(one.category in (POSSIBLE, HINT) for one in assessment.evidence)
         return decision("review" if in_doubt else "remove", codes | reasons)
     if only_tagged and reasons == tags:
         return decision("keep_tag", tags)

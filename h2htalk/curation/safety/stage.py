@@ -165,8 +165,9 @@ class _Rule:
 
 def _is_undecided(assessment: Assessment) -> bool:
     """Whether the guard decides: on review, on removal for politics alone, on faint signs of harm or of a crisis."""
-    doubts = (companion.LAYER, "doubt")
-    faint = not assessment.remove and any(one.layer in doubts for one in assessment.evidence)
+    faint = not assessment.remove and any(
+        one.layer == companion.LAYER or one.category == crisis.POSSIBLE for one in assessment.evidence
+    )
     return faint or assessment.action == "review" or assessment.reasons == (lexicons.POLITICAL,)
 
 

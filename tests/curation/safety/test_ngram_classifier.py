@@ -1,4 +1,4 @@
-"""The bundled classifiers. Their figures: tools/train_safety.py --check, tools/train_crisis.py --check."""
+"""The bundled classifiers. Their figures: tools/train_safety.py --check, tools/train_dangers.py --check."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def test_a_long_kind_message_does_not_hide_a_short_cruel_one() -> None:
 @given(st.lists(st.text(st.characters(codec=None), max_size=60), min_size=1, max_size=8))
 def test_a_score_depends_on_its_text_alone(texts: list[str]) -> None:
     for language in LANGUAGES:
-        model = load_classifier(crisis.DATA, language)
+        model = load_classifier(POLITICAL_DATA, language)
         found = [model.score(text) for text in texts]
         ngram_classifier._READ.clear()
         ngram_classifier.read_together(texts[::-1], model.features)
