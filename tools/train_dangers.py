@@ -40,6 +40,7 @@ from h2htalk.data.languages import LANGUAGES, Language
 HOME = Path(crisis.__file__).parent / crisis.DATA
 WINDOW = {"en": 120, "zh": 24}
 C, FOLDS, NEVER, KEPT = 20.0, 5, -1, 0.25
+REAL = {"en": "real", "zh": "smilechat"}  # what is real of a kind: sentences, or dialogues
 # Marks of `label_sentences.md` -> sort of crisis.
 SORT_OF = {"wish": "ideation", "plan": "plan", "harm": "self_harm", "past": "past", "other": "third_party"}
 OF_CRISIS = {*SORT_OF, "means", "crisis"}
@@ -56,15 +57,15 @@ WEIGHTS = {"real": 2.0, "talks": 1.5, "plain": 0.7, "own": 0.3, "ordinary": 1.0,
 # The most dialogues over a threshold: ordinary ones, support without a mark of the kind, and look-alikes of the
 # development set, whose author the model did not see.
 MOST = {
-    "crisis": {"ordinary": 0.003, "smilechat": 0.006, "look_alike": 0.02},
-    "means": {"ordinary": 0.003, "smilechat": 0.002, "look_alike": 0.02},
-    "minor": {"ordinary": 0.003, "smilechat": 0.006, "look_alike": 0.02},
-    "grooming": {"ordinary": 0.003, "smilechat": 0.001, "look_alike": 0.001},
-    "threat": {"ordinary": 0.003, "smilechat": 0.002, "look_alike": 0.001},
+    "crisis": {"ordinary": 0.003, "support": 0.006, "look_alike": 0.02},
+    "means": {"ordinary": 0.005, "support": 0.002, "look_alike": 0.02},
+    "minor": {"ordinary": 0.005, "support": 0.006, "look_alike": 0.035},
+    "grooming": {"ordinary": 0.003, "support": 0.001, "look_alike": 0.001},
+    "threat": {"ordinary": 0.003, "support": 0.002, "look_alike": 0.001},
 }
-CUED = {"ordinary": 0.003, "smilechat": 0.003, "look_alike": 0.02}  # where a strong cue of the danger stands too
-POSSIBLE = {"ordinary": 0.01, "smilechat": 0.03}
-HINT = {"ordinary": 0.05, "smilechat": 0.15}
+CUED = {"ordinary": 0.003, "support": 0.003, "look_alike": 0.02}  # where a strong cue of the danger stands too
+POSSIBLE = {"ordinary": 0.01, "support": 0.03}
+HINT = {"ordinary": 0.05, "support": 0.15}
 _SENTENCE_END = re.compile(r"(?<=[.!?。！？\n])\s*")
 
 
@@ -99,8 +100,9 @@ def real_texts(language: Language, data: Path) -> Iterator[tuple[str, str]]:
         for number, row in enumerate(json.loads((data / "safety/diasafety_train.json").read_text(encoding="utf-8"))):
             yield f"dia:{number}", row["context"]
         with (data / "raw/counselchat_en.csv").open(encoding="utf-8", newline="") as file:
-            for row in csv.DictReader(file):
-                yield f"cc:{row['questionID']}", f"{row['questionTitle']}\n{row['questionText']}"
+            questions = {row["questionText"]: row["questionTitle"] for row in reversed(list(csv.DictReader(file)))}
+        for question, title in questions.items():
+            yield f"cc:{hashlib.sha256(question.encode()).hexdigest()[:12]}", f"{title}\n{question}"
     for name in ("smilechat_zh_2", "smilechat_zh") if language == "zh" else ():
         for dialogue in read_rows(data / f"raw/{name}.jsonl"):
             for at, message in enumerate(dialogue["messages"]):
@@ -153,19 +155,22 @@ def written_talks(language: Language) -> Iterator[Talk]:
 
 
 def ordinary_talks(language: Language, data: Path) -> Iterator[Talk]:
-    """Ordinary dialogues of the even halves; of SMILE messages that readers marked stand elsewhere."""
+    """Ordinary dialogues and support, of sets that also measure the even halves. Of messages that readers marked the
+    answers alone are learned from here."""
     files = {"en": ["topical_chat_valid_en"], "zh": ["kdconv_dev_zh", "smilechat_zh_2", "smilechat_zh"]}[language]
-    read = {row["id"] for row in read_rows(CRISIS / f"real_{language}.jsonl")}
+    read = {row["id"]: row["marks"].values() for row in read_rows(CRISIS / f"real_{language}.jsonl")}
     for name in files:
-        for dialogue in filter(lambda one: in_half(one["id"], "even"), read_rows(data / f"raw/{name}.jsonl")):
+        for dialogue in read_rows(data / f"raw/{name}.jsonl"):
+            if name != "smilechat_zh" and not in_half(dialogue["id"], "even"):
+                continue
             said, messages = [], dialogue["messages"]
             for at, message in enumerate(messages):
-                if message["role"] in ("client", "agent_1", "speaker_1"):
-                    source = "" if f"{dialogue['id']}:{at}" in read else "ordinary"
-                    after = messages[at + 1]["content"] if at + 1 < len(messages) else None
-                    said.append(Said(message["content"], {}, source, after))
-                elif message["role"] != "counselor":
-                    said.append(Said(message["content"], {}, "ordinary"))
+                if message["role"] != "counselor":
+                    known = read.get(f"{dialogue['id']}:{at}")
+                    marks = {} if known is None else marks_of(",".join(known))
+                    follows = at + 1 < len(messages) and message["role"] in ("client", "agent_1", "speaker_1")
+                    after = messages[at + 1]["content"] if follows else None
+                    said.append(Said(message["content"], marks, "ordinary" if known is None else "whole", after))
             yield Talk(dialogue["id"], name.partition("_")[0], said)
 
 
@@ -257,7 +262,7 @@ class Corpus:
         """The model of what a companion answers to a kind."""
         turns = [self.turns[at] for at in self.answered]
         wanted = np.array([of_kind(turn.marks, kind) > 0 for turn in turns])
-        counts = np.array([1.0 if turn.source in ("talks", "ordinary") else 0.0 for turn in turns])
+        counts = np.array([1.0 if turn.source in ("talks", "ordinary", "whole") else 0.0 for turn in turns])
         counts *= np.where(wanted, 3.0, 1.0) * (self.folds[self.answered] != left_out)
         model = LogisticRegression(C=C / 2, solver="liblinear", random_state=0)
         return model.fit(self.answers[counts > 0], wanted[counts > 0], sample_weight=counts[counts > 0])
@@ -305,6 +310,7 @@ def weigh(corpus: Corpus, kind: str) -> dict[str, Any]:
             x[at] = most[at], heard[at], whole
     wanted, counts = corpus.weights(kind)
     model = LogisticRegression(C=1.0)
+    counts = np.where([turn.source == "whole" for turn in corpus.turns], 1.0, counts)
     learned = counts > 0
     model.fit(x[learned], wanted[learned], sample_weight=counts[learned])
     weights = [*np.maximum(model.coef_[0], 0.0).round(4).tolist(), round(float(model.intercept_[0]), 4)]
@@ -313,16 +319,20 @@ def weigh(corpus: Corpus, kind: str) -> dict[str, Any]:
     best, best_cued = (
         np.array([values[turns].max() for turns in corpus.place]) for values in (totals, np.where(cued, totals, -99.0))
     )
-    marked = {t.group for t in corpus.talks if t.source == "real" and any(of_kind(one.marks, kind) for one in t.said)}
+
+    def strength(talk: Talk) -> float:
+        return max(of_kind(one.marks, kind) for one in talk.said)
+
+    marked = {talk.group for talk in corpus.talks if talk.source == REAL[corpus.language] and strength(talk)}
     of = {
         name: [number for number, talk in enumerate(corpus.talks) if chosen(talk)]
         for name, chosen in (
             ("ordinary", lambda t: t.source in ("topical", "kdconv")),
-            ("smilechat", lambda t: t.source == "smilechat" and t.group not in marked),
+            ("support", lambda t: t.source == REAL[corpus.language] and t.group not in marked),
             ("look_alike", lambda t: t.source == "dev" and t.kind == "look_alike"),
             ("development", lambda t: t.source == "dev" and t.kind == kind),
             ("another author", lambda t: t.source == "talks" and t.kind == kind),
-            ("real", lambda t: t.source == "real" and of_kind(t.said[0].marks, kind) == 1.0),
+            ("real", lambda t: t.source == REAL[corpus.language] and strength(t) == 1.0),
         )
     }
     high, cue, possible, hint = (
