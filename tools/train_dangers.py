@@ -298,23 +298,17 @@ def left_out_scores(corpus: Corpus, kind: str) -> tuple[NDArray[np.float64], NDA
 
 
 def weigh(corpus: Corpus, kind: str) -> dict[str, Any]:
-    """The coefficients of a kind (`crisis.features_of`), its thresholds, and what they find."""
+    """The coefficients of a kind (`crisis.weigh`), its thresholds, and what they find."""
     runs, heard = left_out_scores(corpus, kind)
     most = corpus.most(runs)
-    starts = np.searchsorted(corpus.owners, np.arange(len(corpus.turns)))
-    x = np.zeros((len(corpus.turns), 3))
-    for turns in corpus.place:
-        first, last = starts[turns[0]], starts[turns[-1] + 1] if turns[-1] + 1 < len(starts) else len(runs)
-        whole = float(np.logaddexp.reduce(np.append(runs[first:last], UNHEARD)))
-        for at in turns:
-            x[at] = most[at], heard[at], whole
+    x = np.column_stack([most, heard])
     wanted, counts = corpus.weights(kind)
     model = LogisticRegression(C=1.0)
     counts = np.where([turn.source == "whole" for turn in corpus.turns], 1.0, counts)
     learned = counts > 0
     model.fit(x[learned], wanted[learned], sample_weight=counts[learned])
     weights = [*np.maximum(model.coef_[0], 0.0).round(4).tolist(), round(float(model.intercept_[0]), 4)]
-    totals = x @ np.array(weights[:3]) + weights[3]
+    totals = x @ np.array(weights[:2]) + weights[2]
     cued = np.array([not CUES[kind].isdisjoint(strong) for strong in corpus.strong])
     best, best_cued = (
         np.array([values[turns].max() for turns in corpus.place]) for values in (totals, np.where(cued, totals, -99.0))

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from typing import Any, NamedTuple
 
@@ -64,12 +64,11 @@ def read_kinds(text: str, language: Language, kinds: tuple[str, ...]) -> Mapping
 
 
 class Run(NamedTuple):
-    """A run of clauses of a seeker's turn, or an answer: its place in the folded text, its cues, and scores of ROWS."""
+    """A run of clauses of a seeker's turn: its place in the folded text, its cues, and scores of ROWS."""
 
-    turn: int
     start: int
     end: int
-    hits: Sequence[Hit] | None  # None of an answer
+    hits: list[Hit]
     scores: NDArray[np.float64]
 
 
@@ -79,90 +78,72 @@ def find_crisis(turns: Sequence[Turn], language: Language) -> list[Evidence]:
     Codes: `crisis.ideation`, ..., `minor`, `grooming`, `threat_to_others`; `crisis.possible` of a turn without any, in
     which the classifier sees a faint sign; `crisis.hint` of one with a fainter sign or a plain word for death.
     """
+    said = tuple((turn.role == "user", turn.content) for turn in turns)
     found: list[Evidence] = []
-    for at, turn in enumerate(turns):
-        if turn.role != "user":
-            continue
-        others = [other for other in LANGUAGES if other != language and crisis_cues(other).words.search(turn.content)]
-        for one in (language, *others):
-            found += _in_turn(turns, at, one)
+    for at, (seeker, text) in enumerate(said):
+        others = [one for one in LANGUAGES if seeker and one != language and crisis_cues(one).words.search(text)]
+        for one in (language, *others) if seeker else ():
+            runs, heard = read_dialogue(said, one)[at]
+            found += [replace(evidence, turn=at) for evidence in _in_turn(text, runs, heard, one)]
     return found
 
 
-def _in_turn(turns: Sequence[Turn], at: int, language: Language) -> list[Evidence]:
-    runs = read_runs(tuple((turn.role == "user", turn.content) for turn in turns), language)
-    own = [run for run in runs if run.turn == at]
-    if not own:
-        return []
-    dangers = load_dangers(language).manifest["dangers"]
-    totals = {
-        kind: round(sum(w * x for w, x in zip(dangers[kind]["combine"], (*said, 1.0), strict=True)), 6)
-        for kind, said in weighed(runs, at).items()
-    }
-    codes = dict(DANGERS) | {"crisis": f"crisis.{_sort(max(own, key=lambda run: run.scores[0]))}"}
-    found: list[Evidence] = []
+def _in_turn(text: str, runs: Sequence[Run], heard: NDArray[np.float64], language: Language) -> Iterator[Evidence]:
+    tagged, dangers = False, load_dangers(language).manifest["dangers"]
 
-    def add(layer: str, code: str, score: float, run: Run) -> None:
-        place = spelling_place(turns[at].content, language, run.start, run.end)
-        found.append(Evidence(layer, code, score, *place, at))
+    def evidence(layer: str, code: str, score: float, run: Run) -> Evidence:
+        return Evidence(layer, code, score, *spelling_place(text, language, run.start, run.end))
 
-    for number, kind in enumerate(DANGERS):
-        best, cued = max(own, key=lambda run: run.scores[number]), is_cued(kind, own)
-        if totals[kind] >= dangers[kind]["cued" if cued else "high"]:
-            add("crisis", codes[kind], CUE if cued else min(SIGNS, logistic(totals[kind])), best)
-    if not any(one.category.startswith(TAGS) for one in found):
-        best = max(own, key=lambda run: run.scores[0])
-        if totals["crisis"] >= dangers["crisis"]["possible"]:
-            add("doubt", POSSIBLE, logistic(totals["crisis"]), best)
-        elif totals["crisis"] >= dangers["crisis"]["hint"] or is_cued("crisis", own):
-            add("doubt", HINT, logistic(totals["crisis"]), best)
-    return found
+    for number, kind in reversed(list(enumerate(DANGERS if runs else ()))):
+        run, cued = max(runs, key=lambda run: run.scores[number]), is_cued(kind, runs)
+        total = weigh(dangers[kind]["combine"], run.scores[number], heard[number])
+        sure = round(1 / (1 + math.exp(-max(-50.0, min(50.0, total)))), 9)
+        code = DANGERS[kind] or f"crisis.{SORTS[int(np.argmax(run.scores[len(DANGERS) :][: len(SORTS)]))]}"
+        if total >= dangers[kind]["cued" if cued else "high"]:
+            yield evidence("crisis", code, CUE if cued else min(SIGNS, sure), run)
+            tagged |= code.startswith(TAGS)
+        elif kind == "crisis" and not tagged:  # the last one
+            if total >= dangers[kind]["possible"]:
+                yield evidence("doubt", POSSIBLE, sure, run)
+            elif cued or total >= dangers[kind]["hint"]:
+                yield evidence("doubt", HINT, sure, run)
+
+
+def weigh(weights: Sequence[float], said: float, heard: float) -> float:
+    """What speaks for a danger in a turn: the score of its highest run, and that of the answer."""
+    return round(float(weights[0] * said + weights[1] * heard + weights[2]), 6)
 
 
 def is_cued(kind: str, runs: Iterable[Run]) -> bool:
     """Whether a strong cue of a danger stands in some runs."""
-    return any(hit.category in CUES[kind] and not hit.weak for run in runs for hit in run.hits or ())
-
-
-def logistic(total: float) -> float:
-    return round(1 / (1 + math.exp(-max(-50.0, min(50.0, total)))), 9)
-
-
-def _sort(run: Run) -> str:
-    """What sort of crisis a run tells of."""
-    return SORTS[int(np.argmax(run.scores[len(DANGERS) : len(DANGERS) + len(SORTS)]))]
-
-
-def weighed(runs: Sequence[Run], at: int) -> dict[str, tuple[float, float, float]]:
-    """For each danger what is weighed in a turn: its highest run, its answer, and what all runs of the dialogue say."""
-    said = np.array([run.scores for run in runs if run.hits is not None])
-    own = np.array([run.scores for run in runs if run.turn == at])
-    heard = [run.scores for run in runs if run.turn == at + 1 and run.hits is None]
-    found = {}
-    for number, kind in enumerate(DANGERS):
-        answer = max([UNHEARD, *(float(scores[ROWS.index(f"answer {kind}")]) for scores in heard)])
-        every = float(np.logaddexp.reduce(np.append(said[:, number], UNHEARD)))
-        found[kind] = (float(own[:, number].max()), answer, every)
-    return found
+    return any(hit.category in CUES[kind] and not hit.weak for run in runs for hit in run.hits)
 
 
 @lru_cache(maxsize=8)
-def read_runs(turns: tuple[tuple[bool, str], ...], language: Language) -> list[Run]:
-    """The runs of a dialogue's turns (whether it is the seeker's, and its text), in order; of an answer one."""
-    model = load_dangers(language)
-    texts: list[str] = []
-    found: list[tuple[int, int, int, Sequence[Hit] | None]] = []
+def read_dialogue(
+    turns: tuple[tuple[bool, str], ...], language: Language
+) -> dict[int, tuple[list[Run], NDArray[np.float64]]]:
+    """For each of the seeker's turns its runs, and for each danger the score of the answer. `turns`: whether it is the
+    seeker's, and its text."""
+    model, texts, places = load_dangers(language), list[str](), list[tuple[int, int, int, list[Hit]]]()
     for at, (seeker, text) in enumerate(turns):
         folded = fold_spelling(text, language)
         if seeker:
             for start, end in model.features.readings(folded):
                 marked, hits = mark(folded[start:end], language)
                 texts.append(marked)
-                found.append((at, start, end, hits))
+                places.append((at, start, end, hits))
         elif folded and at and turns[at - 1][0]:
             texts.append(folded[:ANSWER])
-            found.append((at, 0, len(folded[:ANSWER]), None))
-    return [Run(*one, scores) for one, scores in zip(found, model.read(texts), strict=True)]
+            places.append((at, 0, 0, []))
+    unheard = np.full(len(DANGERS), UNHEARD)
+    found = {at: (list[Run](), unheard) for at, (seeker, _) in enumerate(turns) if seeker}
+    for (at, start, end, hits), scores in zip(places, model.read(texts), strict=True):
+        if turns[at][0]:
+            found[at][0].append(Run(start, end, hits, scores))
+        else:
+            found[at - 1] = found[at - 1][0], np.maximum(scores[-len(DANGERS) :], UNHEARD)
+    return found
 
 
 def mark(folded: str, language: Language) -> tuple[str, list[Hit]]:
