@@ -39,7 +39,7 @@ from h2htalk.data.languages import LANGUAGES, Language
 
 HOME = Path(crisis.__file__).parent / crisis.DATA
 WINDOW = {"en": 120, "zh": 24}
-C, FOLDS, NEVER, KEPT = 20.0, 5, -1, 0.25
+C, FOLDS, NEVER, KEPT = 20.0, 5, -1, 0.12
 REAL = {"en": "real", "zh": "smilechat"}  # what is real of a kind: sentences, or dialogues
 # Marks of `label_sentences.md` -> sort of crisis.
 SORT_OF = {"wish": "ideation", "plan": "plan", "harm": "self_harm", "past": "past", "other": "third_party"}
