@@ -57,15 +57,15 @@ WEIGHTS = {"real": 2.0, "talks": 1.5, "plain": 0.7, "own": 0.3, "ordinary": 1.0,
 # The most dialogues over a threshold: ordinary ones, support without a mark of the kind, and look-alikes of the
 # development set, whose author the model did not see.
 MOST = {
-    "crisis": {"ordinary": 0.003, "support": 0.006, "look_alike": 0.02},
-    "means": {"ordinary": 0.005, "support": 0.002, "look_alike": 0.02},
-    "minor": {"ordinary": 0.005, "support": 0.006, "look_alike": 0.035},
+    "crisis": {"ordinary": 0.002, "support": 0.009, "look_alike": 0.02},
+    "means": {"ordinary": 0.002, "support": 0.002, "look_alike": 0.02},
+    "minor": {"ordinary": 0.002, "support": 0.006, "look_alike": 0.02},
     "grooming": {"ordinary": 0.003, "support": 0.001, "look_alike": 0.001},
     "threat": {"ordinary": 0.003, "support": 0.002, "look_alike": 0.001},
 }
-CUED = {"ordinary": 0.003, "support": 0.003, "look_alike": 0.02}  # where a strong cue of the danger stands too
+CUED = {"ordinary": 0.003, "support": 0.006, "look_alike": 0.02}  # where a strong cue of the danger stands too
 POSSIBLE = {"ordinary": 0.01, "support": 0.03}
-HINT = {"ordinary": 0.05, "support": 0.15}
+HINT = {"ordinary": 0.01, "support": 0.05}
 _SENTENCE_END = re.compile(r"(?<=[.!?。！？\n])\s*")
 
 
@@ -134,19 +134,20 @@ def marked_talks(language: Language, data: Path) -> Iterator[Talk]:
 
 def written_talks(language: Language) -> Iterator[Talk]:
     """Dialogues of the authors, and their lines of kinds, of crises, of look-alikes and of ordinary days."""
-    development = Path(__file__).parents[1] / f"tests/curation/safety/sets/dev_kinds_{language}.jsonl"
-    for path in (*sorted(CRISIS.glob(f"talks_{language}_*.jsonl")), development):
+    sets = Path(__file__).parents[1] / "tests/curation/safety/sets"
+    development, near = (sets / f"{name}_{language}.jsonl" for name in ("dev_kinds", "dev_crisis_lookalikes"))
+    for path in (*sorted(CRISIS.glob(f"talks_{language}_*.jsonl")), near, development):
         for row in read_rows(path):
-            said = []
+            said, kind = [], row.get("kind", "look_alike")
             for at, turn in enumerate(row["messages"]):
                 if turn["role"] == "user":
-                    marks = {row["kind"]: 1.0} if at in row.get("at", ()) else {}
-                    source = (
-                        "talks" if marks or row["kind"] == "look_alike" else ""
-                    )  # of a danger the other turns teach nothing
+                    marks = {kind: 1.0} if at in row.get("at", ()) else {}
+                    # Of a danger the other turns teach nothing, and of the development set none.
+                    learned = (marks or kind == "look_alike") and path != development
+                    source = "talks" if learned else ""
                     after = row["messages"][at + 1]["content"] if at + 1 < len(row["messages"]) else None
                     said.append(Said(turn["content"], marks, source, after))
-            yield Talk(path.stem, "dev" if path == development else "talks", said, row["kind"])
+            yield Talk(path.stem, "dev" if path == development else "talks", said, kind)
     for kind in ("crisis", *(k for k in DANGERS if k != "crisis"), "near", "harmless"):
         for writer, texts in by_writer(CRISIS, language, kind).items():
             for text in texts:
