@@ -67,8 +67,7 @@ class Rounds:
         costs: dict[str, list[Cost]] = {runner.name: [] for runner in runners}
         for number in range(rounds):
             print(
-                f"round {number + 1} of {rounds}, {limit or self.count:,} items, {latency:g} s latency",
-                file=sys.stderr,
+                f"round {number + 1} of {rounds}, {limit or self.count:,} items, {latency:g} s latency", file=sys.stderr
             )
             for runner in runners:
                 costs[runner.name].append(self.run(runner, latency, limit)[0])
@@ -90,11 +89,7 @@ def bench(python: Path, peers: Path, work: Path, count: int, rounds: int) -> Ben
     copy_tasks(work)
     os.chdir(work)
     turns = Rounds(work, count)
-    ours, parts, baseline = (
-        h2htalk_runner(python, work),
-        parts_runner(python, work),
-        floor_runner(python, work),
-    )
+    ours, parts, baseline = (h2htalk_runner(python, work), parts_runner(python, work), floor_runner(python, work))
     lm_eval = lm_eval_runner(peers, work)
     theirs = [lm_eval, inspect_runner(peers, work)]
     turns.alternate([ours, *theirs], 1, 0.0, FEW)  # fills every runner's caches

@@ -139,8 +139,7 @@ def estimate(
     read_seconds = 2 * shape.parameters * work.items * (work.prompt - shared) / rate
     length = work.prompt + work.output / 2
     step_seconds = max(
-        (shape.weight_bytes + batch * length * shape.kv_bytes) / bandwidth,
-        2 * shape.parameters * batch / rate,
+        (shape.weight_bytes + batch * length * shape.kv_bytes) / bandwidth, 2 * shape.parameters * batch / rate
     )
     write_seconds = work.items * work.output / batch * step_seconds
     return Estimate(read_seconds / 3600, write_seconds / 3600, assumed.start_minutes / 60, batch, shape.gpus)

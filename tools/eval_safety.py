@@ -162,9 +162,7 @@ def frozen(language: Language) -> Iterator[Share]:
         texts = [row["text"] for row in rows if row["kind"] == kind]
         yield count(f"crisis {language}, {kind}: recall", (crisis(one_message("c", language, t)) for t in texts))
     yield count(
-        f"crisis {language}: recall",
-        (crisis(one_message("c", language, row["text"])) for row in rows),
-        least=0.85,
+        f"crisis {language}: recall", (crisis(one_message("c", language, row["text"])) for row in rows), least=0.85
     )
     insults = json.loads((GOLDEN / "insults.json").read_text(encoding="utf-8"))[language]
     joint = " " if language == "en" else "，"
@@ -179,8 +177,7 @@ def frozen(language: Language) -> Iterator[Share]:
         acts = [assess(one_message("p", language, row["text"])) for row in political if row["label"] == label]
         yield count(f"political {language}, {label}: removed", (a.remove for a in acts))
         yield count(
-            f"political {language}, {label}: removed or to review",
-            (a.action in ("remove", "review") for a in acts),
+            f"political {language}, {label}: removed or to review", (a.action in ("remove", "review") for a in acts)
         )
 
 

@@ -52,11 +52,7 @@ def f1(decisions: Mapping[str, VoteResult], gold: Mapping[str, str], label: str)
 
 def accuracies(table: VoteTable, gold: Mapping[str, str]) -> dict[str, float]:
     """Print and return the accuracy of each method in percent."""
-    methods = {
-        "majority": majority(table),
-        "vldb": dawid_skene(table, iterations=20),
-        "converged": dawid_skene(table),
-    }
+    methods = {"majority": majority(table), "vldb": dawid_skene(table, iterations=20), "converged": dawid_skene(table)}
     accuracy = {}
     for method, decisions in methods.items():
         accuracy[method] = 100 * expected_accuracy(decisions, gold)

@@ -54,10 +54,7 @@ DECODERS = {
     "7b": DecoderShape(4096, 32, 11_008, 32, 32),
     "tiny": DecoderShape(64, 2, 128, 4, 2, vocabulary=300, context=512),
 }
-ENCODERS = {
-    "bge-m3": EncoderShape(1024, 24, 4096, 16, 250_002, 8192),
-    "tiny": EncoderShape(64, 2, 128, 4, 300, 512),
-}
+ENCODERS = {"bge-m3": EncoderShape(1024, 24, 4096, 16, 250_002, 8192), "tiny": EncoderShape(64, 2, 128, 4, 300, 512)}
 
 
 def words_for(vocabulary: int, special: tuple[str, ...]) -> list[str]:

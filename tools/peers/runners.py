@@ -62,13 +62,7 @@ def h2htalk_runner(python: Path, work: Path) -> Runner:
     def command(out: Path, limit: int | None) -> list[str]:
         options = ["--embedder", "none", "--no-baselines", "--sap", "none", "--concurrency", "64"]
         return [
-            *(
-                str(python.with_name("h2htalk")),
-                "evaluate",
-                "server:mock@{url}",
-                "--split",
-                str(work / "split"),
-            ),
+            *(str(python.with_name("h2htalk")), "evaluate", "server:mock@{url}", "--split", str(work / "split")),
             *(*options, "--out", str(out), *_limit(limit)),
         ]
 
@@ -91,14 +85,7 @@ def lm_eval_runner(peers: Path, work: Path) -> Runner:
     def command(out: Path, limit: int | None) -> list[str]:
         model = "model=mock,base_url={url}/chat/completions,num_concurrent=64,tokenized_requests=False"
         return [
-            *(
-                str(peers.with_name("lm-eval")),
-                "run",
-                "--model",
-                "local-chat-completions",
-                "--model_args",
-                model,
-            ),
+            *(str(peers.with_name("lm-eval")), "run", "--model", "local-chat-completions", "--model_args", model),
             *("--tasks", "h2htalk_prompts", "--include_path", str(work), "--apply_chat_template"),
             *("--log_samples", "--output_path", str(out), *_limit(limit)),
         ]
@@ -111,13 +98,7 @@ def inspect_runner(peers: Path, work: Path) -> Runner:
 
     def command(out: Path, limit: int | None) -> list[str]:
         return [
-            *(
-                str(peers.with_name("inspect")),
-                "eval",
-                "inspect_task.py",
-                "--model",
-                "openai-api/loopback/mock",
-            ),
+            *(str(peers.with_name("inspect")), "eval", "inspect_task.py", "--model", "openai-api/loopback/mock"),
             *("--max-connections", "64", "--temperature", "0", "--max-tokens", "192", "--display", "none"),
             *("--log-dir", str(out), *_limit(limit)),
         ]

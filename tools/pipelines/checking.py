@@ -14,15 +14,7 @@ from pathlib import Path
 from statistics import median
 
 from pipelines import corpora
-from pipelines.scoring import (
-    ParseScores,
-    Tally,
-    blocks,
-    documents,
-    raw_text,
-    score_parser,
-    score_trees,
-)
+from pipelines.scoring import ParseScores, Tally, blocks, documents, raw_text, score_parser, score_trees
 from pipelines.segmentation import word_f1
 from pipelines.treebanks import Sentence, read_conllu
 from spacy.language import Language
@@ -132,10 +124,7 @@ def accuracy(data: Path) -> list[Figure]:
 
 def costs(data: Path) -> list[Figure]:
     """CPU seconds on one core: of loading (spaCy itself is imported already), and of a word."""
-    sets = {
-        "en": list(documents(corpora.english_trees(data, "test"), by_paragraph=True)),
-        "zh": chinese_texts(data),
-    }
+    sets = {"en": list(documents(corpora.english_trees(data, "test"), by_paragraph=True)), "zh": chinese_texts(data)}
     figures: list[Figure] = []
     for language, texts in sets.items():
         _loaded.cache_clear()
@@ -170,10 +159,7 @@ def _chinese(data: Path) -> list[Figure]:
     gold = [[word.form for sentence in sentences for word in sentence.words] for sentences in texts]
     cut = [segment(raw_text(sentences)) for sentences in texts]
     words = Figure("zh segmenter, GSDSimp test, raw text: words F1", word_f1(gold, cut), sum(map(len, gold)), 0.945)
-    return [
-        words,
-        *parse_figures("zh parser, GSDSimp test, raw text", scores, las=0.47),
-    ]
+    return [words, *parse_figures("zh parser, GSDSimp test, raw text", scores, las=0.47)]
 
 
 def parse_figures(what: str, scores: ParseScores, *, las: float) -> list[Figure]:

@@ -13,15 +13,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from pipelines.treebanks import (
-    Sentence,
-    Word,
-    read_conllu,
-    read_uner_words,
-    simplified,
-    split_blocks,
-    without_features,
-)
+from pipelines.treebanks import Sentence, Word, read_conllu, read_uner_words, simplified, split_blocks, without_features
 
 # Relations keep their universal part, and these subtypes: each says something that the pairs or the tree need.
 ENGLISH_SUBTYPES = frozenset(

@@ -113,10 +113,7 @@ def _run_training(name: str, work: Path) -> Language:
 
     out = work / name
     shutil.rmtree(out, ignore_errors=True)
-    overrides = {
-        "paths.train": str(work / f"{name}-train.spacy"),
-        "paths.dev": str(work / f"{name}-dev.spacy"),
-    }
+    overrides = {"paths.train": str(work / f"{name}-train.spacy"), "paths.dev": str(work / f"{name}-dev.spacy")}
     full = work / f"{name}.cfg"
     fill_config(full, CONFIGS / f"{name}.cfg", silent=True)
     train(full, out, use_gpu=-1, overrides=overrides)

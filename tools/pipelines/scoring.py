@@ -89,13 +89,7 @@ def score_parser(nlp: Language, texts: Iterable[list[Sentence]]) -> ParseScores:
     gold = list(texts)
     scores = ParseScores()
     for sentences, doc in zip(gold, nlp.pipe(map(raw_text, gold)), strict=True):
-        _count(
-            scores,
-            _gold_nodes(sentences),
-            _found_nodes(doc),
-            _gold_sentences(sentences),
-            _found_sentences(doc),
-        )
+        _count(scores, _gold_nodes(sentences), _found_nodes(doc), _gold_sentences(sentences), _found_sentences(doc))
     return scores
 
 

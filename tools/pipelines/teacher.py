@@ -132,14 +132,7 @@ def _mlp(width: int, out: int) -> nn.Sequential:
     return nn.Sequential(nn.Linear(width, out), nn.GELU(), nn.Dropout(0.25))
 
 
-def train(
-    teacher: Teacher,
-    parsed: Sequence[Sentence],
-    *,
-    epochs: int = 2,
-    seed: int = 0,
-    batch: int = 32,
-) -> None:
+def train(teacher: Teacher, parsed: Sequence[Sentence], *, epochs: int = 2, seed: int = 0, batch: int = 32) -> None:
     torch.manual_seed(seed)
     rng = random.Random(seed)
     jobs_each = [_batches(parsed, batch, rng) for _ in range(epochs)]

@@ -51,25 +51,14 @@ def chinese(data: Path) -> list[Figure]:
         learned_and_measured(data, "zh"),
         Figure("zh COLD dev: accuracy of calling all offensive", share(labels), len(rows)),
         Figure(
-            "zh COLD dev: accuracy at 0.5",
-            share(a == b for a, b in zip(half, labels, strict=True)),
-            len(rows),
-            0.90,
+            "zh COLD dev: accuracy at 0.5", share(a == b for a, b in zip(half, labels, strict=True)), len(rows), 0.90
         ),
         Figure("zh COLD dev: macro-F1 at 0.5", macro_f1(half, labels), len(rows)),
         Figure(
-            "zh COLD dev: accuracy at high",
-            share(a == b for a, b in zip(high, labels, strict=True)),
-            len(rows),
-            0.87,
+            "zh COLD dev: accuracy at high", share(a == b for a, b in zip(high, labels, strict=True)), len(rows), 0.87
         ),
         Figure("zh COLD dev: precision at high", precision(high, labels), sum(high)),
-        Figure(
-            "zh COLD dev: calibration error (ten bins)",
-            calibration_error(scores, labels),
-            len(rows),
-            maximum=0.05,
-        ),
+        Figure("zh COLD dev: calibration error (ten bins)", calibration_error(scores, labels), len(rows), maximum=0.05),
         *_innocent("zh SmileChat held out", model, smilechat, 0.02),
         *_innocent("zh EmoLLM held out", model, emollm, 0.02),
         *_innocent("zh SmileChat all, most of them learned from", model, everyone, 0.02),
@@ -91,11 +80,7 @@ def english(data: Path) -> list[Figure]:
         scores = scores_of(model, texts)
         found.append(Figure(f"en DiaSafety val, {name}: recall at 0.5", share(s >= 0.5 for s in scores), len(texts)))
         found.append(
-            Figure(
-                f"en DiaSafety val, {name}: recall at high",
-                share(s >= model.high() for s in scores),
-                len(texts),
-            )
+            Figure(f"en DiaSafety val, {name}: recall at high", share(s >= model.high() for s in scores), len(texts))
         )
     safe = [row["response"] for row in rows if row["label"] == "Safe"]
     risk = [row["context"] for row in rows if row["category"] in ("Risk Ignorance", "Unauthorized Expertise")]
@@ -110,10 +95,7 @@ def english(data: Path) -> list[Figure]:
     scores_of(model, safe * 4)
     found.append(
         Figure(
-            "en DiaSafety val: texts a CPU second",
-            4 * len(safe) / (time.process_time() - started),
-            4 * len(safe),
-            2000,
+            "en DiaSafety val: texts a CPU second", 4 * len(safe) / (time.process_time() - started), 4 * len(safe), 2000
         )
     )
     return found
@@ -138,12 +120,7 @@ def _innocent(name: str, model: NgramClassifier, dialogues: Sequence[Sequence[st
     above = [sum(scores[text] >= model.high() for text in dialogue) for dialogue in dialogues]
     undecided = share(model.low() <= score < model.high() for score in scores.values())
     return [
-        Figure(
-            f"{name}: dialogues with a text above high",
-            share(n >= 1 for n in above),
-            len(above),
-            maximum=maximum,
-        ),
+        Figure(f"{name}: dialogues with a text above high", share(n >= 1 for n in above), len(above), maximum=maximum),
         Figure(f"{name}: dialogues with two texts above high", share(n >= 2 for n in above), len(above)),
         Figure(f"{name}: texts undecided", undecided, len(texts)),
     ]
