@@ -4,7 +4,8 @@
 
 Of dialogues of each kind of danger and of look-alikes it reads the sets for development, and with --report those that
 nobody read who wrote a rule. `--companion` scores the sets of the companion's turns alone (FOLDER/companion_en.jsonl
-and _zh; those of tests/curation/golden by default), then ordinary dialogues that no classifier learned from. Prints each figure beside what was asked for, with n and a 95 % interval (Wilson).
+and _zh; those of tests/curation/golden by default), then ordinary dialogues that no classifier learned from. Prints
+each figure beside what was asked for, with n and a 95 % interval (Wilson).
 """
 
 from __future__ import annotations

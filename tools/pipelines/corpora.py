@@ -17,37 +17,11 @@ from pipelines.treebanks import Sentence, Word, read_conllu, read_uner_words, si
 
 # Relations keep their universal part, and these subtypes: each says something that the pairs or the tree need.
 ENGLISH_SUBTYPES = frozenset(
-    [
-        "nsubj:pass",
-        "csubj:pass",
-        "aux:pass",
-        "compound:prt",
-        "nmod:poss",
-        "acl:relcl",
-        "obl:agent",
-        "obl:unmarked",
-        "nmod:unmarked",
-    ]
+    "nsubj:pass csubj:pass aux:pass compound:prt nmod:poss acl:relcl obl:agent obl:unmarked nmod:unmarked".split()
 )
 CHINESE_SUBTYPES = frozenset(
-    [
-        "nsubj:pass",
-        "csubj:pass",
-        "aux:pass",
-        "acl:relcl",
-        "obl:agent",
-        "obl:patient",
-        "obl:tmod",
-        "compound:vv",
-        "compound:vo",
-        "compound:dir",
-        "compound:ext",
-        "mark:rel",
-        "mark:prt",
-        "mark:adv",
-        "case:loc",
-        "flat:name",
-    ]
+    """nsubj:pass csubj:pass aux:pass acl:relcl obl:agent obl:patient obl:tmod compound:vv compound:vo compound:dir
+    compound:ext mark:rel mark:prt mark:adv case:loc flat:name""".split()
 )
 
 

@@ -58,7 +58,9 @@ def make_en_teacher(data: Path, work: Path) -> None:
         torch.save(teacher.state_dict(), stored)
     nlp = _blank_english(data)
     cut = list(cut_sentences(nlp, corpora.english_texts(data)))
-    labelled = list(teaching.label(teacher, [(words, spaces) for words, spaces, _ in cut]))
+    read = teaching.read(teacher, [(words, spaces) for words, spaces, _ in cut])
+    # A sentence whose best heads are no tree has none.
+    labelled = [one if teaching.is_tree(one) else None for one in read]
     vocab = spacy.blank("en").vocab
     silver = with_borders(labelled, (starts for _, _, starts in cut))
     _save_trees(silver, vocab, work / "en_silver_trees.spacy")
@@ -66,7 +68,7 @@ def make_en_teacher(data: Path, work: Path) -> None:
 
 def make_en_parser(data: Path, work: Path) -> None:
     vocab = spacy.blank("en").vocab
-    gold = list(parsed_docs(corpora.english_trees(data, "train"), vocab, _keep))
+    gold = list(parsed_docs(corpora.english_trees(data, "train"), vocab))
     silver = spacy.tokens.DocBin().from_disk(work / "en_silver_trees.spacy").get_docs(vocab)
     docs = [*gold * GOLD_TIMES, *silver]
     random.Random(0).shuffle(docs)
@@ -85,12 +87,8 @@ RECIPES: dict[str, Callable[[Path, Path], None]] = {
 }
 
 
-def _keep(deprel: str) -> str:
-    return deprel
-
-
 def _save_trees(sentences: Iterable[Sentence], vocab: Vocab, path: Path) -> None:
-    save(parsed_docs(sentences, vocab, _keep), path, PARSED)
+    save(parsed_docs(sentences, vocab), path, PARSED)
 
 
 def _blank_english(data: Path) -> Language:
