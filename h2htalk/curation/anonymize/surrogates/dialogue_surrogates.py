@@ -37,7 +37,7 @@ from h2htalk.curation.anonymize.spans import TYPES, normalize_text, plain, value
 from h2htalk.curation.anonymize.structured.numbers import luhn, medicare
 from h2htalk.curation.anonymize.structured.reading import read_table
 from h2htalk.curation.anonymize.surrogates import alike_names as names
-from h2htalk.curation.anonymize.surrogates.alike_names import JOINT, other_latin, renamed, renumbered, same_case
+from h2htalk.curation.anonymize.surrogates.alike_names import other_latin, renamed, renumbered, same_case, scramble
 from h2htalk.curation.anonymize.values import dialogue_values
 from h2htalk.data.languages import find_language
 from h2htalk.text.language_data import pattern_table
@@ -150,15 +150,6 @@ def keyed_random(secret: bytes, *words: str) -> Random:
     return Random(hmac.digest(secret, "\0".join(words).encode("utf-8", "surrogatepass"), "sha256"))
 
 
-def scramble(draw: Random, text: str) -> str:
-    """Other letters for letters (of any script Latin ones), other digits for digits; what is neither stays."""
-    made = []
-    for char in text:
-        other = draw.choice(digits if char.isdigit() else ascii_lowercase) if char.isalnum() else char
-        made.append(other.upper() if char.isupper() else other)
-    return "".join(made)
-
-
 _DRAWS_OF_ONE = 60  # draws from a list before two of it are joined
 _ATTEMPTS = 20  # drawings of a whole dialogue before names that still clash become placeholders
 
@@ -209,9 +200,6 @@ def _mapping(
     taken = {key for _, key in keys} | set(said)
     # Initials all move by the same number of letters: each is another one, and no two are alike.
     shift = 1 + keyed_random(secret, salt, "initial").randrange(25)
-    # Where only women are spoken of, or only men, so is who bears a name that tells nothing.
-    he, she = (any(re.search(form, one) for one in said) for form in ("^(?:he|him|his)$|他", "^(?:she|her|hers)$|她"))
-    hint: dialogue_values.Gender = "neutral" if he == she else "male" if he else "female"
     mapped: dict[tuple[dialogue_values.Role, str], str] = {}
     for role, key in keys:
         if role == "initial":
@@ -220,9 +208,6 @@ def _mapping(
             continue
         genders = called.get(key, set()) - {"neutral"}
         gender = min(genders) if len(genders) == 1 else "neutral"
-        if not genders:
-            sex = names.given_list(key[:2], "neutral", hint)[6] if role in ("given", "nick", "doubled") else hint[0]
-            gender = "female" if sex == "f" else "male" if sex == "m" else "neutral"
         # 婷婷 of 王雨婷 is called by the last character of what stands for 雨婷.
         full = next((own for (of, own) in mapped if of == "given" and own[-1] == key[-1] and len(key) < 3), None)
         attempt, made = 0, mapped["given", full][-1] * len(key) if full and role in ("doubled", "nick") else ""
@@ -307,18 +292,16 @@ def _english(draws: Draws, value: str, section: str) -> str:
     british = {town: area for town, _, area in (pair.partition(":") for pair in own["town_gb"])}
     american = names.faker_lists("address", "en_US")
     states = (american.states_abbr, american.states)
-    plain_words = [word for word in spoken if word not in kept]
-    common = len(plain_words) == 2 and words().words.issuperset(plain_words)
-    town, replaced = "", 0
+    replaced = 0
 
     def other(found: re.Match[str]) -> str:
-        nonlocal town, replaced
+        nonlocal replaced
         written, before, after = found[0], value[: found.start()], value[found.end() :]
         draw = draws(re.sub(r"\s", "", written[:5] if found["zip"] else written))
         if found["postcode"]:
             figures = renumbered(draw, found["out"][0]) + found["out"][1:] + renumbered(draw, found["in"][0])
             end = draw.choice("ABDEFGHJLNPQRSTUWXYZ") + draw.choice("CIKMOV")
-            return same_case(written, (british.get(town) or draw.choice(sorted(british.values()))) + figures + end)
+            return same_case(written, draw.choice(sorted(british.values())) + figures + end)
         if found["zip"]:
             return draw.choice(own["state_zip"]) + scramble(draw, written[3:])
         if written[0].isdigit():
@@ -337,14 +320,13 @@ def _english(draws: Draws, value: str, section: str) -> str:
             like = own["saints"]
         elif section != "kept" and "&" in value:
             return same_case(written, other_latin(draw, written.lower(), "neutral", surname=True))
-        elif section != "kept" and replaced > 1 and before.endswith(" ") and not common:
+        elif section != "kept" and replaced > 1 and before.endswith(" "):
             return ""  # of several words one stands for all
         elif section != "kept":
-            like = own[f"organization_{'en' if not common else 'small' if replaced == 1 else 'thing'}"]
+            like = own["organization_en"]
         elif re.search(r",\s*$|\bin $", before) and not (behind and behind[1].lower() in kept):
             like = sorted(british) if _RE["british"].search(value) else own["town_us"]
         made = draw.choice([one for one in like if one != written.lower()])
-        town = made if made in british else town
         return same_case(written, made.capitalize())
 
     made = _RE["english"].sub(other, value)
@@ -392,10 +374,9 @@ def plain_email(value: str) -> str:
 
 def _parted(draw: Random, name: str, mark: str) -> str:
     """A name with a mark in it that its service allows in none."""
-    made = re.sub(f"[-._{JOINT}]{{1,3}}", mark, name, count=1)
+    made = re.sub("[-._]", mark, name, count=1)
     made = made if mark in made else re.sub("(?<=[a-zA-Z])(?=[0-9])", mark, made, count=1)
-    made = made if mark in made else f"{made}{mark}{draw.randrange(10, 100)}"
-    return made.replace(JOINT, "")
+    return made if mark in made else f"{made}{mark}{draw.randrange(10, 100)}"
 
 
 def email(rename: Rename, value: str, draw: Random) -> str:
@@ -404,7 +385,7 @@ def email(rename: Rename, value: str, draw: Random) -> str:
     if domain == "qq.com" and name.isdigit():
         return f"{number('QQ', draw, name, 'zh')}@{domain}"
     chinese = re.search(r"^(?:qq|163|126|yeah|sina|foxmail)\.|\.cn$", domain)
-    made = _parted(draw, rename(name if name.isascii() else "zhang", formal=True), "." if chinese else "_")
+    made = _parted(draw, rename(name if name.isascii() else "zhang"), "." if chinese else "_")
     return f"{made}@{domain if domain in ('126.com', 'yeah.net') else '163.com' if chinese else 'gmail.com'}"
 
 
@@ -415,13 +396,13 @@ def url(rename: Rename, value: str, draw: Random) -> str:
     name, _, rest = host.removeprefix("www.").partition(".")
     if _RE["builders"].search(host) or rename(path) == path or not rest:
         host = f"{_parted(draw, rename(name), '-')}.wordpress.com"
-    return scheme + host + rename(path).replace(JOINT, "")
+    return scheme + host + rename(path)
 
 
 def handle(rename: Rename, value: str, _: Random) -> str:
     """The name of an account of the same build."""
     kept = _RE["front"].match(value)[0]  # type: ignore[index]
-    return kept + rename(value[len(kept) :]).replace(JOINT, "")
+    return kept + rename(value[len(kept) :])
 
 
 def wechat(rename: Rename, value: str, draw: Random) -> str:
