@@ -18,12 +18,12 @@ import hashlib
 import hmac
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
-from itertools import islice
 from pathlib import Path
 from random import Random
 from string import ascii_lowercase, digits
+from typing import Any
 
 from phonenumbers import COUNTRY_CODE_TO_REGION_CODE
 from stdnum import iban
@@ -32,7 +32,6 @@ from stdnum.cn import ric
 from stdnum.gb import nhs
 from stdnum.us import rtn
 
-from h2htalk.curation.anonymize.english.persons import words
 from h2htalk.curation.anonymize.spans import TYPES, normalize_text, plain, value_shape
 from h2htalk.curation.anonymize.structured.numbers import luhn, medicare
 from h2htalk.curation.anonymize.structured.reading import read_table
@@ -40,10 +39,11 @@ from h2htalk.curation.anonymize.surrogates import alike_names as names
 from h2htalk.curation.anonymize.surrogates.alike_names import other_latin, renamed, renumbered, same_case, scramble
 from h2htalk.curation.anonymize.values import dialogue_values
 from h2htalk.data.languages import find_language
-from h2htalk.text.language_data import pattern_table
+from h2htalk.text.language_data import pattern_table, read_data
 
 # So many draws without a free one (a four-digit number in a dialogue full of them): then a name of the type.
 _ENOUGH_DRAWS = 400
+_FEW_DRAWS = 60  # draws before two names of a list are joined, a number is no fictional one or its check digit stays
 _PROVINCES = "京津沪渝冀豫云辽黑湘皖鲁新苏浙赣鄂桂甘晋蒙陕吉闽贵粤青藏川宁琼"
 _RE = pattern_table(Path(__file__).with_name("patterns.toml"), "surrogates")
 
@@ -150,7 +150,6 @@ def keyed_random(secret: bytes, *words: str) -> Random:
     return Random(hmac.digest(secret, "\0".join(words).encode("utf-8", "surrogatepass"), "sha256"))
 
 
-_DRAWS_OF_ONE = 60  # draws from a list before two of it are joined
 _ATTEMPTS = 20  # drawings of a whole dialogue before names that still clash become placeholders
 
 
@@ -214,7 +213,7 @@ def _mapping(
         while not made or made.lower() in taken:
             draw = keyed_random(secret, salt, role, key, str(attempt))
             joint = "-" if role.startswith(("latin", "pinyin")) else ""
-            parts = range(1 if attempt < _DRAWS_OF_ONE else 2)
+            parts = range(1 if attempt < _FEW_DRAWS else 2)
             made = joint.join(names.other_part(draw, role, key, gender) for _ in parts)
             attempt += 1
         taken.add(made.lower())
@@ -237,9 +236,10 @@ def address(draws: Draws, value: str) -> str:
             return _renumbered(draws, figures) + found["count"][len(figures) :]
         if found["kept"]:
             return found["kept"]
-        if latin := found["latin"]:
-            other_word = partial(other_latin, key=latin.lower(), gender="neutral", surname=True)
-            return _renumbered(draws, latin) if len(latin) == 1 else same_case(latin, other_word(draws(latin)))
+        if (latin := found["latin"]) and len(latin) > 1:
+            return same_case(latin, other_latin(draws(latin), latin.lower(), "neutral", surname=True))
+        if latin:
+            return _renumbered(draws, latin)
         name, tail = found["head"] or found["rest"], found["tail"] or ""
         kinds = {"road_zh": "tail_road", "village_zh": "tail_village", "city_zh": "tail_area"}
         section = next((key for key, tails in kinds.items() if _RE[tails].fullmatch(tail)), "estate_zh")
@@ -292,16 +292,16 @@ def _english(draws: Draws, value: str, section: str) -> str:
     british = {town: area for town, _, area in (pair.partition(":") for pair in own["town_gb"])}
     american = names.faker_lists("address", "en_US")
     states = (american.states_abbr, american.states)
-    replaced = 0
+    town, replaced = "", 0
 
     def other(found: re.Match[str]) -> str:
-        nonlocal replaced
+        nonlocal town, replaced
         written, before, after = found[0], value[: found.start()], value[found.end() :]
         draw = draws(re.sub(r"\s", "", written[:5] if found["zip"] else written))
         if found["postcode"]:
             figures = renumbered(draw, found["out"][0]) + found["out"][1:] + renumbered(draw, found["in"][0])
             end = draw.choice("ABDEFGHJLNPQRSTUWXYZ") + draw.choice("CIKMOV")
-            return same_case(written, draw.choice(sorted(british.values())) + figures + end)
+            return same_case(written, (british.get(town) or draw.choice(sorted(british.values()))) + figures + end)
         if found["zip"]:
             return draw.choice(own["state_zip"]) + scramble(draw, written[3:])
         if written[0].isdigit():
@@ -327,13 +327,13 @@ def _english(draws: Draws, value: str, section: str) -> str:
         elif re.search(r",\s*$|\bin $", before) and not (behind and behind[1].lower() in kept):
             like = sorted(british) if _RE["british"].search(value) else own["town_us"]
         made = draw.choice([one for one in like if one != written.lower()])
+        town = made if made in british else town
         return same_case(written, made.capitalize())
 
     made = _RE["english"].sub(other, value)
     return made if section == "kept" else re.sub("  +", " ", made).strip()
 
 
-_SHORT_MONTHS = {"sept", *["jan", "feb", "mar", "apr", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]}
 # A day or month of one digit stays one, and what may be a month (10 to 12) stays so.
 _DAYS = (range(1, 10), range(10, 13), range(13, 29))
 
@@ -354,8 +354,8 @@ def birth_date(draw: Random, value: str) -> str:
         if part["word"]:
             return draw.choice(names.word_lists()["day_en"])
         if part["name"]:
-            month = draw.choice(names.word_lists()["month_en"])[: 3 if text.lower() in _SHORT_MONTHS else None]
-            return month.upper() if text.isupper() else month if text[0].isupper() else month.lower()
+            month = draw.choice(names.word_lists()["month_en"])
+            return same_case(text, month[:3] if len(text) == 3 or text.lower() == "sept" else month)
         if part["han_year"]:
             return text[:-1] + draw.choice("一二三四五六七八九")
         days = names.word_lists()["day_first_zh" if text[0] == "初" else "day_zh"]
@@ -429,17 +429,6 @@ _ACCOUNTS = {"HANDLE": handle, "WECHAT": wechat, "EMAIL_ADDRESS": email, "URL": 
 # plates hold an I, which they leave out.
 
 NUMBERS = frozenset({"PHONE_NUMBER", "LICENSE_PLATE", "NATIONAL_ID", "ACCOUNT_NUMBER", "CREDIT_CARD", "QQ", "WECHAT"})
-# Numbers by their form, and what others begin with; `0` in front of all that is not listed.
-_FRONTS: tuple[tuple[str, Callable[[Random, str], str]], ...] = (
-    ("NATIONAL_ID [1-6][0-9]{16}[0-9x]", lambda draw, value: _chinese_id(draw, value)),
-    ("CREDIT_CARD .*|.* [3-6][0-9]{14,18}|.* [a-z]{2}[0-9]{2}[a-z0-9]{11,30}", lambda _, value: value[:2]),
-    ("NATIONAL_ID [0-9]{9}", lambda draw, _: "9" + scramble(draw, "00") + draw.choice("1234")),  # no SSN, nor an ITIN
-    ("NATIONAL_ID e[a-z][0-9]{7}", lambda draw, _: "e" + draw.choice("io")),  # no passport of China
-    ("NATIONAL_ID [0-9]{10,11}", lambda draw, _: draw.choice("3456")),  # fails the check digit
-    ("NATIONAL_ID [0-9]{12}", lambda *_: "1"),  # no Aadhaar
-    ("NATIONAL_ID [a-z]{2}[0-9]{6}[a-d]", lambda draw, _: draw.choice(("kn", "nk", "tn", "nt", "bg"))),  # no NINO
-)
-_FEW_DRAWS = 60
 _CHECKS: tuple[Callable[[str], bool], ...] = (
     lambda value: value.isdigit() and luhn(value),
     lambda value: value.isdigit() and len(value) in (10, 11) and medicare(value),
@@ -468,14 +457,21 @@ def number(kind: str, draw: Random, compact: str, language: str, attempt: int = 
         return made[: letters[-1]] + "i" + made[letters[-1] + 1 :] if letters else made
     if kind == "QQ":
         return draw.choice("6789") + scramble(draw, "0" * 9)
-    in_front = len(compact) - len(compact.lstrip(ascii_lowercase))
+    card = kind == "NATIONAL_ID" and re.fullmatch("[1-6][0-9]{16}[0-9x]", compact)
+    letters = scramble(draw, compact[: len(compact) - len(compact.lstrip(ascii_lowercase))])
     for _ in range(_FEW_DRAWS):
-        front = next((make(draw, compact) for form, make in _FRONTS if re.fullmatch(form, f"{kind} {compact}")), None)
-        front = scramble(draw, compact[:in_front]) + "0" if front is None else front
+        rows = read_data(Path(__file__).with_name("unused_numbers.toml"))["unused"]
+        front = _chinese_id(draw, compact) if card else _front(draw, rows, f"{kind} {compact}") or f"{letters}0"
         made = (front + scramble(draw, compact[len(front) :]))[: len(compact)]
         if not has_valid_check_digit(made):
             break
     return made
+
+
+def _front(draw: Random, rows: Iterable[Mapping[str, Any]], value: str) -> str:
+    """What another value begins with, by the first row that fits: its groups, and one of each of its lists."""
+    fitting = ((found, row["then"]) for row in rows if (found := re.fullmatch(row["form"], value)))
+    return next(("".join([*found.groups(""), *map(draw.choice, then)]) for found, then in fitting), "")
 
 
 def _chinese_id(draw: Random, compact: str) -> str:
@@ -496,12 +492,6 @@ def _phone(draw: Random, compact: str, language: str, attempt: int) -> str:
         code += next((n for n in (1, 2, 3) if int(compact[code:][:n] or 0) in COUNTRY_CODE_TO_REGION_CODE), 0)
         if len(compact) > 10:
             made = compact[:code] + ("00" if compact[code - 2 : code] == "39" else "0")
-        ranges = sorted(read_table("phones")["fictional"], key=lambda row: row["language"] != language)
-        fitting = (
-            (found, row["then"])
-            for row in ranges
-            if row["language"] in (language, "abroad") and (found := re.fullmatch(row["form"], compact))
-        )
-        for found, then in islice(fitting, 1):
-            made = "".join([*found.groups(""), *map(draw.choice, then)])
+        own = (row for row in read_table("phones")["fictional"] if row["language"] in (language, "abroad"))
+        made = _front(draw, sorted(own, key=lambda row: row["language"] != language), compact) or made
     return made + scramble(draw, compact[len(made) :])
