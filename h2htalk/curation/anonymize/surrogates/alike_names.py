@@ -122,13 +122,11 @@ def other_part(draw: Random, role: Role, key: str, gender: Gender) -> str:
     if role in ("latin_given", "latin_surname"):
         return other_latin(draw, key, gender, surname=role == "latin_surname")
     if role == "foreign":  # of the list that shares two characters with it, else a western one as long
-        pairs = {key[at : at + 2] for at in range(len(key) - 1)}
-        lists = [
-            own[f"foreign_west{min(max(len(key), 2), 4)}"],
-            *(own[kind] for kind in own if kind.startswith("foreign")),
-        ]
-        like = max(lists, key=lambda names: any(pair in name for pair in pairs for name in names))
-        return str(draw.choice([name for name in like if name != key]))
+        pairs = [key[at : at + 2] for at in range(len(key) - 1)]
+        as_long = f"foreign_west{min(max(len(key), 2), 4)}"
+        lists = [own[kind] for kind in (as_long, *own) if kind.startswith("foreign")]
+        like = next((one for one in lists if any(pair in " ".join(one) for pair in pairs)), own[as_long])
+        return draw.choice([name for name in like if name != key])
     if role == "surname" and key in DOUBLE_SURNAMES:
         return draw.choice(sorted(DOUBLE_SURNAMES))
     if role == "surname":
@@ -207,14 +205,12 @@ def scramble(draw: Random, text: str) -> str:
     return "".join(made)
 
 
+_ALIKE = ("0", "1234", "56789")
+
+
 def renumbered(draw: Random, digits: str) -> str:
-    """Other digits, as many: a year stays in its decade, zeros stay, and no other digit becomes one."""
+    """Other digits, as many: a year stays in its decade, zeros stay, and small digits stay small."""
     if re.fullmatch("(?:19[3-9]|20[0-3])[0-9](?:(?:0[1-9]|1[0-2])[0-3][0-9])?", digits):
         day = f"{1 + draw.randrange(12):02}{1 + draw.randrange(28):02}" if len(digits) > 4 else ""
         return digits[:3] + draw.choice([digit for digit in "0123456789" if digit != digits[3]]) + day
-    made = ""
-    for at, old in enumerate(digits):
-        small = at == 0 < len(digits) - 1 or digits[at - 1 : at] == "0"
-        few = range(1, (7 if old > "2" else 4) if small else 10)
-        made += old if old == "0" else str(draw.choice([digit for digit in few if str(digit) != old]))
-    return made
+    return "".join(draw.choice(few.replace(old, "") or few) for old in digits for few in _ALIKE if old in few)

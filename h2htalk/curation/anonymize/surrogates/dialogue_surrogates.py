@@ -483,15 +483,14 @@ def _chinese_id(draw: Random, compact: str) -> str:
 
 
 def _phone(draw: Random, compact: str, language: str, attempt: int) -> str:
-    """A telephone number of the first fictional range that fits; else 0 behind a country's code, in Italy 00."""
+    """A telephone number of the first fictional range that fits; else 00 behind a country's code."""
     if not compact.isdigit():
         return scramble(draw, compact)
-    made = "0" * min(2 if len(compact) > 6 else 1, len(compact))
-    if attempt < _FEW_DRAWS:
+    code = 0
+    if len(compact) > 10:
         code = 2 * compact.startswith("00")
         code += next((n for n in (1, 2, 3) if int(compact[code:][:n] or 0) in COUNTRY_CODE_TO_REGION_CODE), 0)
-        if len(compact) > 10:
-            made = compact[:code] + ("00" if compact[code - 2 : code] == "39" else "0")
-        own = (row for row in read_table("phones")["fictional"] if row["language"] in (language, "abroad"))
-        made = _front(draw, sorted(own, key=lambda row: row["language"] != language), compact) or made
+    own = (row for row in read_table("phones")["fictional"] if row["language"] in (language, "abroad"))
+    front = _front(draw, sorted(own, key=lambda row: row["language"] != language), compact)
+    made = front if front and attempt < _FEW_DRAWS else (compact[:code] + "00")[: len(compact)]
     return made + scramble(draw, compact[len(made) :])
