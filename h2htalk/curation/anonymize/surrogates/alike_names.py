@@ -121,6 +121,8 @@ def other_part(draw: Random, role: Role, key: str, gender: Gender) -> str:
     own = word_lists()
     if role in ("latin_given", "latin_surname"):
         return other_latin(draw, key, gender, surname=role == "latin_surname")
+    if role == "initial":
+        return scramble(draw, key[0]).upper() + key[1:]
     if role == "foreign":  # of the list that shares two characters with it, else a western one as long
         pairs = [key[at : at + 2] for at in range(len(key) - 1)]
         as_long = f"foreign_west{min(max(len(key), 2), 4)}"
@@ -145,10 +147,12 @@ def other_part(draw: Random, role: Role, key: str, gender: Gender) -> str:
 
 
 def same_case(written: str, other: str) -> str:
-    """`other` in lower case, in capitals or as it is, as `written` was."""
+    """`other` in lower case, in capitals, or with a capital in front, as `written` was."""
     if written.islower():
         return other.lower()
-    return other.upper() if written.isupper() and (len(written) > 1 or len(other) == 1) else other
+    if written.isupper() and (len(written) > 1 or len(other) == 1):
+        return other.upper()
+    return other[:1].upper() + other[1:] if written[:1].isupper() else other
 
 
 def nearest(draw: Random, names: tuple[str, ...], length: int) -> str:
@@ -189,9 +193,7 @@ def renamed(draw: Random, text: str, people: dict[str, str], language: str) -> s
             return scramble(draw, run)
         short = len(key) < 8 or re.search("[-._]", text)
         sizes = [min(len(key), 6)] if short else [len(key) // 2, len(key) - len(key) // 2]
-        made_words = [nearest(draw, own["handle_en"], size) for size in sizes]
-        titled = run[0].isupper() and not run.isupper()
-        return "".join(word.capitalize() if titled else same_case(run, word) for word in made_words)
+        return "".join(same_case(run, nearest(draw, own["handle_en"], size)) for size in sizes)
 
     return _RUN.sub(other, text)
 

@@ -101,15 +101,15 @@ class Surrogates:
 
     def _render(self, kind: str, value: str, raw: str, attempt: int) -> str:
         """A surrogate of a value as written."""
-        draw = keyed_random(self._secret, kind, value, str(attempt))
+        draw, seen = keyed_random(self._secret, kind, value, str(attempt)), dialogue_values.visible_value(raw)
         if kind in _MAKERS:
-            return _MAKERS[kind](draw, dialogue_values.visible_value(raw))
+            return _MAKERS[kind](draw, seen)
         if kind in _ACCOUNTS and not (kind == "WECHAT" and value.isdigit()):
-            rename = partial(renamed, draw, people=self._people, language=self._data.language)
-            return _ACCOUNTS[kind](rename, dialogue_values.visible_value(raw), draw)
-        if kind in ("ADDRESS", "ORGANIZATION"):
-            make = address if kind == "ADDRESS" else organization
-            return make(partial(self._draw_place, attempt), dialogue_values.visible_value(raw))
+            return _ACCOUNTS[kind](
+                partial(renamed, draw, people=self._people, language=self._data.language), seen, draw
+            )
+        if kind in _PLACES:
+            return _PLACES[kind](partial(self._draw_place, attempt), seen)
         shape = value_shape(raw)
         if not any(map(str.isdigit, shape.compact)) and kind not in NUMBERS:
             return f"[{kind} {attempt + 1}]"  # of a user's own type
@@ -197,14 +197,8 @@ def _mapping(
     keys = sorted({(part.role, part.key) for name in people for part in name.parts if part.role != "kept"},
                   key=lambda one: (one[0] in ("doubled", "nick"), one))  # fmt: skip
     taken = {key for _, key in keys} | set(said)
-    # Initials all move by the same number of letters: each is another one, and no two are alike.
-    shift = 1 + keyed_random(secret, salt, "initial").randrange(25)
     mapped: dict[tuple[dialogue_values.Role, str], str] = {}
     for role, key in keys:
-        if role == "initial":
-            letter = ascii_lowercase[(ascii_lowercase.find(key[0]) + shift) % 26]
-            mapped[role, key] = letter.upper() + key[1:]
-            continue
         genders = called.get(key, set()) - {"neutral"}
         gender = min(genders) if len(genders) == 1 else "neutral"
         # 婷婷 of 王雨婷 is called by the last character of what stands for 雨婷.
@@ -277,8 +271,8 @@ def _chinese_name(draw: Random, name: str, section: str) -> str:
 def _renumbered(draws: Draws, written: str) -> str:
     """Other digits and letters, as many, as numbers of houses and rooms are."""
     shape = value_shape(written)
-    draw, rest = draws(shape.compact), ascii_lowercase[:8]
-    made = re.sub("[a-z]", lambda found: draw.choice([c for c in rest if c != found[0]]), shape.compact)
+    draw = draws(shape.compact)
+    made = re.sub("[a-z]", lambda found: draw.choice("abcdefgh".replace(found[0], "")), shape.compact)
     return shape.reformatted(re.sub("[0-9]+", lambda found: renumbered(draw, found[0]), made))
 
 
@@ -291,7 +285,6 @@ def _english(draws: Draws, value: str, section: str) -> str:
         kept -= {*(spoken[-2:-1] or spoken)}
     british = {town: area for town, _, area in (pair.partition(":") for pair in own["town_gb"])}
     american = names.faker_lists("address", "en_US")
-    states = (american.states_abbr, american.states)
     town, replaced = "", 0
 
     def other(found: re.Match[str]) -> str:
@@ -308,27 +301,27 @@ def _english(draws: Draws, value: str, section: str) -> str:
             return _renumbered(draws, found["number"] or written) + written[len(found["number"] or written) :]
         if len(written) == 1 and written.lower() not in kept:
             return _renumbered(draws, written)
-        if section == "kept" and (own_list := next((of for of in states if written in of), None)):
-            return str(draw.choice(own_list))
-        short = section == "kept" and written.isupper() and len(written) < 5 and not value.isupper()
+        place = section == "kept"
+        for states in (american.states_abbr, american.states) if place else ():
+            if written in states:
+                return str(draw.choice(states))
+        short = place and written.isupper() and len(written) < 5 and not value.isupper()
         if short or written.lower() in kept:
             return written
         replaced += 1
         behind = re.match(r" ([^\W\d_]+)", after)
-        like: Collection[str] = own["street_en"]
+        like: Collection[str] = own["street_en" if place else "organization_en"]
         if re.search(r"(?i)\b(?:st|saint)\.?\s$", before):
             like = own["saints"]
-        elif section != "kept" and "&" in value:
+        elif not place and "&" in value:
             return same_case(written, other_latin(draw, written.lower(), "neutral", surname=True))
-        elif section != "kept" and replaced > 1 and before.endswith(" "):
+        elif not place and replaced > 1 and before.endswith(" "):
             return ""  # of several words one stands for all
-        elif section != "kept":
-            like = own["organization_en"]
-        elif re.search(r",\s*$|\bin $", before) and not (behind and behind[1].lower() in kept):
+        elif place and re.search(r",\s*$|\bin $", before) and not (behind and behind[1].lower() in kept):
             like = sorted(british) if _RE["british"].search(value) else own["town_us"]
         made = draw.choice([one for one in like if one != written.lower()])
         town = made if made in british else town
-        return same_case(written, made.capitalize())
+        return same_case(written, made)
 
     made = _RE["english"].sub(other, value)
     return made if section == "kept" else re.sub("  +", " ", made).strip()
@@ -391,7 +384,7 @@ def email(rename: Rename, value: str, draw: Random) -> str:
 
 def url(rename: Rename, value: str, draw: Random) -> str:
     """The same site with another account; somebody's own site becomes one at WordPress, which allows no `-`."""
-    found = _RE["url"].fullmatch(_RE["dot"].sub(".", plain(normalize_text(value).visible)).replace(" ", ""))
+    found = _RE["url"].fullmatch(_RE["dot"].sub(".", value).replace(" ", ""))
     scheme, host, path = found.groups("") if found else ("", value, "")
     name, _, rest = host.removeprefix("www.").partition(".")
     if _RE["builders"].search(host) or rename(path) == path or not rest:
@@ -419,6 +412,7 @@ def ip_address(draw: Random, value: str) -> str:
     return f"100.{64 + draw.randrange(64)}.{draw.randrange(256)}.{1 + draw.randrange(254)}"
 
 
+_PLACES = {"ADDRESS": address, "ORGANIZATION": organization}
 _MAKERS = {"DATE_OF_BIRTH": birth_date, "IP_ADDRESS": ip_address}
 _ACCOUNTS = {"HANDLE": handle, "WECHAT": wechat, "EMAIL_ADDRESS": email, "URL": url}
 
@@ -429,19 +423,13 @@ _ACCOUNTS = {"HANDLE": handle, "WECHAT": wechat, "EMAIL_ADDRESS": email, "URL": 
 # plates hold an I, which they leave out.
 
 NUMBERS = frozenset({"PHONE_NUMBER", "LICENSE_PLATE", "NATIONAL_ID", "ACCOUNT_NUMBER", "CREDIT_CARD", "QQ", "WECHAT"})
-_CHECKS: tuple[Callable[[str], bool], ...] = (
-    lambda value: value.isdigit() and luhn(value),
-    lambda value: value.isdigit() and len(value) in (10, 11) and medicare(value),
-    lambda value: iban.is_valid(value, check_country=False),
-    nhs.is_valid,
-    rtn.is_valid,
-    tfn.is_valid,
-)
 
 
 def has_valid_check_digit(value: str) -> bool:
     """Whether a value has a right check digit of any kind that fits its length."""
-    return any(check(value.upper()) for check in _CHECKS)
+    value = value.upper()
+    ours = value.isdigit() and (luhn(value) or (len(value) in (10, 11) and medicare(value)))
+    return ours or iban.is_valid(value, check_country=False) or any(kind.is_valid(value) for kind in (nhs, rtn, tfn))
 
 
 def number(kind: str, draw: Random, compact: str, language: str, attempt: int = 0) -> str:
