@@ -440,9 +440,8 @@ def number(kind: str, draw: Random, compact: str, language: str, attempt: int = 
     if kind == "PHONE_NUMBER" or (kind == "WECHAT" and compact.isdigit() and len(compact) == 11):
         return _phone(draw, compact, "zh" if kind == "WECHAT" else language, attempt)
     if kind == "LICENSE_PLATE":
-        letters = [at for at, char in enumerate(compact) if char.isalpha()]
         made = scramble(draw, compact)
-        return made[: letters[-1]] + "i" + made[letters[-1] + 1 :] if letters else made
+        return re.sub("[a-z](?=[^a-z]*$)", "i", made)  # the last letter
     if kind == "QQ":
         return draw.choice("6789") + scramble(draw, "0" * 9)
     card = kind == "NATIONAL_ID" and re.fullmatch("[1-6][0-9]{16}[0-9x]", compact)
