@@ -11,7 +11,7 @@ from functools import cache
 from itertools import accumulate
 from pathlib import Path
 
-from synthetic_words import WORDS
+from make_synthetic_split import WORDS, Writer
 
 from h2htalk.data.languages import Language
 from h2htalk.data.scenario import Dialogue, Turn
@@ -91,9 +91,8 @@ def _public(data: Path, language: Language) -> Iterator[str]:
 
 def sentence(language: Language, rng: random.Random) -> str:
     """A generated sentence; patterns and slots come back, so unrelated ones share runs of characters."""
-    words = WORDS[language]
-    filled = re.sub(r"\{(\w+)\}", lambda m: rng.choice(words.slots[m[1]]), rng.choice(words.patterns))
-    return filled + words.gap
+    writer = Writer(language, rng)
+    return f"{writer.sentence()}{writer.words['gap']}"
 
 
 @cache
@@ -139,38 +138,14 @@ def unrelated(pool: Iterator[str], count: int, language: Language, name: str) ->
 
 # --- Alike, but not one -----------------------------------------------------------------------------------------
 
-# Dialogues, message by message: `{80}` is a text of 80 characters, {name} somebody's name, {first} and {second} are the
-# same two texts in every dialogue.
-_NAMES = {"en": "Maya Tom Priya Jonas Aisha Leo", "zh": "小林 阿杰 晓雯 子涵 大伟 小雨"}
-_LOOKALIKES = {
-    "en": {
-        "greeting": ("Hi there!", "Hello! I'm so glad you wrote. How are you feeling today?", "{80}", "{80}"),
-        "canned": ("{40}", "I'm so sorry to hear that. It sounds really hard, and I'm here for you. Tell me more?"),
-        "letter": (
-            "Hi, I'm {name} and I would like some advice, please. {60} Since then I keep thinking that {60} What now?",
-            "Thank you for telling me, {name}. {60} Maybe a first step is this: {60}",
-        ),
-        "opening": ("{first}", "{second}", *("{120}",) * 4),
-    },
-    "zh": {
-        "greeting": ("你好呀！", "你好，很高兴见到你，今天过得怎么样，有什么想和我聊聊的吗？", "{80}", "{80}"),
-        "canned": ("{40}", "听起来你最近真的很不容易，我会一直在这里陪着你的，想和我多说一说吗？"),
-        "letter": (
-            "你好，我叫{name}，想听听你的建议。{22}从那以后我总是在想，{22}我该怎么办呢？",
-            "谢谢你愿意告诉我，{name}。{22}也许可以先从这一步开始：{22}",
-        ),
-        "opening": ("{first}", "{second}", *("{120}",) * 4),
-    },
-}
-
 
 def lookalikes(pool: Iterator[str], count: int, language: Language, rng: random.Random) -> list[Dialogue]:
     """Shared greetings, canned replies, a form letter with other content, a shared opening: `count` of each."""
     first, second = piece(pool, 160), piece(pool, 160)
     found = []
-    for kind, frames in _LOOKALIKES[language].items():
+    for kind, frames in WORDS[language]["look_alikes"].items():
         for number in range(count):
-            known = {"first": first, "second": second, "name": rng.choice(_NAMES[language].split())}
+            known = {"first": first, "second": second, "name": rng.choice(WORDS[language]["names"].split())}
             texts = (_filled(frame, known, pool) or "?" for frame in frames)
             turns = tuple(Turn(("user", "companion")[place % 2], text) for place, text in enumerate(texts))
             found.append(Dialogue(f"{kind}-{language}-{number:04}", language, turns))
