@@ -18,6 +18,26 @@ DATA = Path(__file__).parents[1] / "h2htalk" / "curation" / "safety" / "safety_d
 TRADITIONAL = Path(__file__).parents[1] / "h2htalk" / "text" / "traditional.txt"
 
 
+NOTE = "# Traditional and simplified character, pair after pair; from OpenCC (Apache-2.0), see ATTRIBUTION.md"
+CHARACTERS = range(0x4E00, 0xA000)
+PAIRS_A_LINE = 50
+# Traditional pronouns for which OpenCC keeps the character: their readers take them for the same word.
+PRONOUNS = ("妳你", "牠它")
+
+
+def write_traditional(path: Path) -> int:
+    """Write the table, and say how many pairs it holds. Needs `pip install opencc-python-reimplemented`."""
+    from opencc import OpenCC
+
+    simplify = OpenCC("t2s").convert
+    pairs = [chr(code) + simplify(chr(code)) for code in CHARACTERS]
+    changed = [pair for pair in pairs if len(pair) == 2 and pair[0] != pair[1]]
+    changed = sorted({*changed, *PRONOUNS})
+    lines = ["".join(changed[at : at + PAIRS_A_LINE]) for at in range(0, len(changed), PAIRS_A_LINE)]
+    path.write_text("\n".join([NOTE, *lines]) + "\n", encoding="utf-8")
+    return len(changed)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="+", choices=("zh", "en", "characters"), help="what to make, in this order")
@@ -27,8 +47,6 @@ def main() -> None:
         parser.error("name the data's folder with --data or H2HTALK_DATA")
     for name in options.names:
         if name == "characters":
-            from safety.characters import write_traditional
-
             print(f"{write_traditional(TRADITIONAL)} pairs")
         else:
             from safety.shipping import make

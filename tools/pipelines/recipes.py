@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import random
 import shutil
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import spacy
 from pipelines import corpora, segmentation
 from pipelines.english_tokenizer import english_tokenizer
 from pipelines.shipping import ship
-from pipelines.silver import cut_sentences, with_borders
 from pipelines.treebanks import PARSED, Sentence, parsed_docs, save
 from spacy.language import Language
 from spacy.vocab import Vocab
@@ -20,6 +20,8 @@ import h2htalk.text.parsing.chinese_components  # noqa: F401  makes its words an
 from h2htalk.text.parsing.parsing import MODELS
 
 CONFIGS = Path(__file__).parent
+Cut = tuple[list[str], list[bool], bool]  # words, space after each, whether a text starts here
+SHORTEST, LONGEST = 2, 80
 # Gold trees count this often beside the silver ones.
 GOLD_TIMES = 2
 
@@ -38,6 +40,29 @@ def make_zh_parser(data: Path, work: Path) -> None:
     # Trained on single sentences, the parser cannot split: that is done by rule before it.
     best.add_pipe("sentencizer", config={"punct_chars": list("。！？!?…～")}, before="parser")
     ship(best, "zh_parser")
+
+
+def cut_sentences(nlp: Language, texts: Iterable[str]) -> Iterator[Cut]:
+    """Sentences of 2 to 80 words by spaCy's rule (. ! ?), in the tokenization of `nlp`."""
+    splitter = nlp.get_pipe("sentencizer") if nlp.has_pipe("sentencizer") else nlp.add_pipe("sentencizer")
+    for text in texts:
+        doc = splitter(nlp.make_doc(" ".join(text.split())))
+        starts = True
+        for span in doc.sents:
+            words = [token for token in span if not token.is_space]
+            if SHORTEST <= len(words) <= LONGEST:
+                yield [t.text for t in words], [bool(t.whitespace_) for t in words], starts
+                starts = False
+
+
+def with_borders(trees: Iterable[Sentence | None], starts: Iterable[bool]) -> Iterator[Sentence]:
+    """The trees, each told whether a text begins with it (also where the sentences before it had no tree)."""
+    pending = True
+    for tree, first in zip(trees, starts, strict=True):
+        pending = pending or first
+        if tree is not None:
+            yield replace(tree, starts_document=pending)
+            pending = False
 
 
 def make_en_teacher(data: Path, work: Path) -> None:

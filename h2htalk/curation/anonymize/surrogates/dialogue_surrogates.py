@@ -425,6 +425,11 @@ _ACCOUNTS = {"HANDLE": handle, "WECHAT": wechat, "EMAIL_ADDRESS": email, "URL": 
 NUMBERS = frozenset({"PHONE_NUMBER", "LICENSE_PLATE", "NATIONAL_ID", "ACCOUNT_NUMBER", "CREDIT_CARD", "QQ", "WECHAT"})
 
 
+# Numbers of eleven digits or more begin with a country's code.
+_CODES = "|".join(map(str, sorted(COUNTRY_CODE_TO_REGION_CODE)))  # in front of eleven digits or more
+_ELSEWHERE = ({"form": f"(?=.{{11}})((?:00)?(?:{_CODES}))[0-9]*", "then": [["00"]]}, {"form": ".*", "then": [["00"]]})
+
+
 def has_valid_check_digit(value: str) -> bool:
     """Whether a value has a right check digit of any kind that fits its length."""
     value = value.upper()
@@ -473,11 +478,7 @@ def _phone(draw: Random, compact: str, language: str, attempt: int) -> str:
     """A telephone number of the first fictional range that fits; else 00 behind a country's code."""
     if not compact.isdigit():
         return scramble(draw, compact)
-    code = 0
-    if len(compact) > 10:
-        code = 2 * compact.startswith("00")
-        code += next((n for n in (1, 2, 3) if int(compact[code:][:n] or 0) in COUNTRY_CODE_TO_REGION_CODE), 0)
-    own = (row for row in read_table("phones")["fictional"] if row["language"] in (language, "abroad"))
-    front = _front(draw, sorted(own, key=lambda row: row["language"] != language), compact)
-    made = front if front and attempt < _FEW_DRAWS else (compact[:code] + "00")[: len(compact)]
+    ranges = read_table("phones")["fictional"] if attempt < _FEW_DRAWS else ()
+    rows = [*(row for own in (language, "abroad") for row in ranges if row["language"] == own), *_ELSEWHERE]
+    made = _front(draw, rows, compact)[: len(compact)]
     return made + scramble(draw, compact[len(made) :])
