@@ -15,17 +15,15 @@ import random
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from random_models import (
     CHAT_TOKENS,
     DECODERS,
     ENCODER_TOKENS,
     ENCODERS,
-    DecoderShape,
-    EncoderShape,
+    Shape,
     words_for,
     write_decoder,
     write_encoder,
@@ -43,68 +41,59 @@ NEW_TOKENS = 128
 LARGE_BATCH = 256
 
 
-@dataclass(frozen=True, slots=True)
-class Size:
-    """How much is measured."""
+class Size(NamedTuple):
+    """How much is measured; `prompt_share` is of PROMPT_TOKENS."""
 
     decoder: str
     encoder: str
     matrix: int
     requests: int
     texts: int
-    prompt_share: float = 1.0  # of PROMPT_TOKENS
+    prompt_share: float = 1.0
     new_tokens: int = NEW_TOKENS
 
 
-def synchronise() -> None:
-    """Wait until the GPU has done what it was given."""
+def seconds_of(work: Callable[[], Any]) -> tuple[float, Any]:
+    """Seconds until the GPU has done what `work` gives it, and what `work` returns."""
     import torch
 
-    if torch.cuda.is_available():
-        torch.cuda.synchronize()
-
-
-def seconds_of(work: Callable[[], Any]) -> tuple[float, Any]:
-    synchronise()
+    wait = torch.cuda.synchronize if torch.cuda.is_available() else lambda: None
+    wait()
     start = time.perf_counter()
     result = work()
-    synchronise()
+    wait()
     return time.perf_counter() - start, result
 
 
-def matrix_rate(width: int, dtype: str, rounds: int = 20) -> float:
-    """Operations a second of a plain (width, width) product: the best of `rounds`."""
+def matrix_rate(width: int, dtype: str) -> float:
+    """Operations a second of a plain (width, width) product: the best of 20 rounds."""
     import torch
 
     device = "cuda" if torch.cuda.is_available() else "cpu"
     a, b = (torch.randn(width, width, device=device, dtype=getattr(torch, dtype)) for _ in range(2))
     with torch.inference_mode():
         a @ b  # the first call chooses a kernel
-        return 2.0 * width**3 / min(seconds_of(lambda: a @ b)[0] for _ in range(rounds))
+        return 2.0 * width**3 / min(seconds_of(lambda: a @ b)[0] for _ in range(20))
 
 
-def draw_lengths(count: int, law: tuple[float, float, int, int], seed: int, share: float = 1.0) -> list[int]:
+def draw_texts(
+    count: int, law: tuple[float, float, int, int], words: Sequence[str], seed: int, share: float = 1.0
+) -> list[list[str]]:
+    """Texts, as lists of words, whose lengths follow a normal law; no two are the same."""
     mean, deviation, least, most = law
     drawn = random.Random(seed)
-    return [max(least, min(most, round(share * drawn.gauss(mean, deviation)))) for _ in range(count)]
+    lengths = [max(least, min(most, round(share * drawn.gauss(mean, deviation)))) for _ in range(count)]
+    drawn = random.Random(seed + 1)
+    return [drawn.choices(words, k=length) for length in lengths]
 
 
-def draw_texts(lengths: Sequence[int], words: Sequence[str], seed: int) -> list[str]:
-    """A text of that many words for each length, no two the same."""
-    drawn = random.Random(seed)
-    return [" ".join(drawn.choices(words, k=length)) for length in lengths]
-
-
-def bench_decoder(folder: Path, shape: DecoderShape, size: Size, rate: float) -> str:
+def bench_decoder(folder: Path, shape: Shape, size: Size, rate: float) -> str:
     """`hf:` on the same greedy requests twice."""
     parameters = write_decoder(folder, shape)
     words = words_for(shape.vocabulary, CHAT_TOKENS)
-    lengths = draw_lengths(size.requests, PROMPT_TOKENS, 1, size.prompt_share)
     sampling = Sampling(max_tokens=size.new_tokens)
-    requests = [
-        Request(f"item-{number}", (Message("user", text),), sampling)
-        for number, text in enumerate(draw_texts(lengths, words, 2))
-    ]
+    texts = draw_texts(size.requests, PROMPT_TOKENS, words, 1, size.prompt_share)
+    requests = [Request(f"item-{n}", (Message("user", " ".join(text)),), sampling) for n, text in enumerate(texts)]
     chat = open_chat(f"hf:{folder}", ChatOptions(concurrency=64))
     chat.complete(requests[:2])
     rounds = [seconds_of(lambda: chat.complete(requests)) for _ in range(2)]
@@ -126,55 +115,38 @@ def bench_decoder(folder: Path, shape: DecoderShape, size: Size, rate: float) ->
     )
 
 
-def encoder_operations(shape: EncoderShape, lengths: Sequence[int]) -> float:
+def encoder_operations(shape: Shape, lengths: Sequence[int]) -> float:
     """Multiplications and additions for texts of these lengths, padding left out: weights, and attention."""
     tokens, squares = sum(lengths), sum(length**2 for length in lengths)
     return 2.0 * shape.layer_parameters * tokens + 4.0 * shape.layers * shape.width * squares
 
 
-def text_share(lengths: Sequence[int], batch: int) -> float:
-    """The share of what FlagEmbedding computes that is text: batches of like length, longest first, are padded.
-
-    It computes the first batch twice, to see whether it fits the memory.
-    """
-    longest_first = sorted(lengths, reverse=True)
-    batches = [longest_first[start : start + batch] for start in range(0, len(longest_first), batch)]
-    return sum(lengths) / sum(found[0] * len(found) for found in [batches[0], *batches])
-
-
-def bench_encoder(folder: Path, shape: EncoderShape, size: Size, rates: dict[str, float]) -> tuple[str, list[str]]:
-    """`bge-m3` as it is, then FlagEmbedding in both precisions and two batch sizes; and what was left out."""
+def bench_encoder(folder: Path, shape: Shape, size: Size, rates: dict[str, float]) -> str:
+    """`bge-m3` as it is, then FlagEmbedding in two batch sizes and in both precisions, on a CPU in float32 alone."""
     import torch
 
     write_encoder(folder, shape)
     words = words_for(shape.vocabulary, ENCODER_TOKENS)
-    lengths = draw_lengths(size.texts, TEXT_TOKENS, 3)
-    texts = draw_texts(lengths, words, 4)
-    tokens = [length + 2 for length in lengths]  # <s> and </s>
+    drawn = draw_texts(size.texts, TEXT_TOKENS, words, 3)
+    texts, tokens = [" ".join(text) for text in drawn], [len(text) + 2 for text in drawn]  # <s> and </s>
     ours = open_embedder(f"bge-m3:{folder}")
     runs: list[tuple[str, str, int, Callable[[list[str]], Any]]] = [
         ("h2htalk, bge-m3", "float32", BGE_BATCH, ours.encode)
     ]
-    missing = []
-    for dtype in ("float32", "bfloat16"):
-        if dtype == "bfloat16" and not torch.cuda.is_available():
-            missing.append("the encoder in bfloat16: FlagEmbedding computes in float32 on a CPU")
-            continue
+    for dtype in ("float32", "bfloat16") if torch.cuda.is_available() else ("float32",):
         for batch in (BGE_BATCH, LARGE_BATCH):
             runs.append(("FlagEmbedding", dtype, batch, open_flag(folder, dtype, batch)))
     lines = [
-        "| encoder | precision | texts a batch | text in what is computed | texts a second | tokens a second"
-        " | of the matrix rate |\n|---|---|---|---|---|---|---|"
+        "| encoder | precision | texts a batch | texts a second | tokens a second | of the matrix rate |",
+        "|---|---|---|---|---|---|",
     ]
     for name, dtype, batch, encode in runs:
         encode(texts[:batch])
         seconds, _ = seconds_of(lambda encode=encode: encode(texts))  # type: ignore[misc]
         share = encoder_operations(shape, tokens) / seconds / rates[dtype]
-        lines.append(
-            f"| {name} | {dtype} | {batch} | {text_share(tokens, batch):.3f} | {len(texts) / seconds:.0f}"
-            f" | {sum(tokens) / seconds:.0f} | {share:.3f} |"
-        )
-    return "\n".join(lines), missing
+        rate = f"{len(texts) / seconds:.0f} | {sum(tokens) / seconds:.0f}"
+        lines.append(f"| {name} | {dtype} | {batch} | {rate} | {share:.3f} |")
+    return "\n".join(lines)
 
 
 def open_flag(folder: Path, dtype: str, batch: int) -> Callable[[list[str]], Any]:
@@ -194,36 +166,24 @@ def open_flag(folder: Path, dtype: str, batch: int) -> Callable[[list[str]], Any
 
 
 def run(size: Size) -> Iterator[str]:
-    """All tables, each as soon as it is there, and what was not measured: a part that fails costs no other."""
+    """All tables, each as soon as it is there: a part that fails costs no other."""
     import torch
 
     on_gpu = torch.cuda.is_available()
-    device = torch.cuda.get_device_name(0) if on_gpu else "CPU"
     rates = {dtype: matrix_rate(size.matrix, dtype) for dtype in ("float32", "bfloat16")}
-    yield f"{device}, torch {torch.__version__}"
-    yield (
-        f"| plain product, {size.matrix} wide | TFLOP/s |\n|---|---|\n"
-        + "\n".join(f"| {dtype} | {rate / 1e12:.3g} |" for dtype, rate in rates.items())
-    )
-    missing: list[str] = []
+    yield f"{torch.cuda.get_device_name(0) if on_gpu else 'CPU'}, torch {torch.__version__}"
+    listed = "\n".join(f"| {dtype} | {rate / 1e12:.3g} |" for dtype, rate in rates.items())
+    yield f"| plain product, {size.matrix} wide | TFLOP/s |\n|---|---|\n{listed}"
+    rate = rates["bfloat16" if on_gpu else "float32"]  # `hf:` computes in float32 on a CPU
     with tempfile.TemporaryDirectory() as folder:
-        precision = "bfloat16" if on_gpu else "float32"  # `hf:` computes in float32 on a CPU
-        shape = DECODERS[size.decoder]
-        try:
-            yield bench_decoder(Path(folder) / "decoder", shape, size, rates[precision])
-        except (H2HTalkError, torch.OutOfMemoryError) as error:
-            missing.append(f"hf: {error}")
-        try:
-            table, left_out = bench_encoder(Path(folder) / "encoder", ENCODERS[size.encoder], size, rates)
-            yield table
-            missing += left_out
-        except (H2HTalkError, torch.OutOfMemoryError) as error:
-            missing.append(f"the encoder: {error}")
-    if not on_gpu:
-        missing.insert(0, "anything on a GPU: torch sees none here")
-    if "tiny" in (size.decoder, size.encoder):
-        missing.append("models of real size: these are toys, and their figures mean nothing")
-    yield "\n\n".join(f"NOT MEASURED: {what}." for what in missing)
+        for part in (
+            lambda: bench_decoder(Path(folder) / "decoder", DECODERS[size.decoder], size, rate),
+            lambda: bench_encoder(Path(folder) / "encoder", ENCODERS[size.encoder], size, rates),
+        ):
+            try:
+                yield part()
+            except (H2HTalkError, torch.OutOfMemoryError) as error:
+                yield f"NOT MEASURED: {error}"
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -10,22 +10,18 @@ the data). Then the call store alone: a call reserved and settled in a file. Pri
 from __future__ import annotations
 
 import argparse
-import contextlib
 import json
-import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent / "peers"))
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "doubles"))
 
 from make_synthetic_split import write_split
-from measure import Cost, measure
+from measure import Cost, measure, served
 from providers import ProviderServer, price_file
 
 from h2htalk.chat.prices import load_prices
@@ -47,19 +43,6 @@ def serve(latency: float) -> None:
         print(json.dumps({"calls": len(server.charged()), "usd": str(server.bill())}), flush=True)
 
 
-@contextlib.contextmanager
-def double(latency: float) -> Iterator[tuple[dict[str, str], dict[str, Any]]]:
-    """A double in a process of its own: its environment, and its bill, which is filled in at the end."""
-    command = [sys.executable, __file__, "--serve", "--latency", str(latency)]
-    bill: dict[str, Any] = {}
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdin is not None
-        assert process.stdout is not None
-        yield json.loads(process.stdout.readline()), bill
-        process.stdin.close()
-        bill.update(json.loads(process.stdout.readline()))
-
-
 def run(work: Path, model: str, batch: bool, count: int, options: argparse.Namespace) -> Cost:
     """One run of the command line; raises RuntimeError unless its reserves are the double's."""
     out = work / f"{model.partition(':')[0]}-{'batch' if batch else 'live'}-{count}"
@@ -67,8 +50,9 @@ def run(work: Path, model: str, batch: bool, count: int, options: argparse.Names
     command += ["--out", str(out), "--embedder", "none", "--no-baselines", "--prices", str(work / "prices.toml")]
     command += ["--max-tokens", "64", "--concurrency", str(options.concurrency), "--model-sampling"]
     command += (["--batch"] if batch else []) + (["--limit", str(count)] if count < options.count else [])
-    with double(options.latency) as (environment, bill):
-        cost = measure(command, work / f"{out.name}.txt", environment)
+    double = [sys.executable, __file__, "--serve", "--latency", str(options.latency)]
+    with served(double) as (environment, bill):
+        cost = measure(command, work / f"{out.name}.txt", json.loads(environment))
     totals = json.loads((out / "summary.json").read_text(encoding="utf-8"))["costs"]["generate"]
     if bill["calls"] != count or Decimal(totals["usd_paid"]) != Decimal(bill["usd"]):
         raise RuntimeError(f"{out.name}: the double charged {bill}, the run says {totals}")

@@ -10,13 +10,11 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import contextlib
 import json
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +23,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "doubles"))
 
 from loopback import LoopbackServer
 from make_synthetic_split import write_split
-from measure import measure
+from measure import measure, served
 from provider_model import fill
 
 from h2htalk.data.files import write_jsonl
@@ -38,18 +36,6 @@ def answer(asked: dict[str, Any], times: int) -> str:
     """A reply that follows the schema of the request."""
     schema = asked["response_format"]["json_schema"]["schema"]
     return json.dumps(fill(schema, schema))
-
-
-@contextlib.contextmanager
-def server() -> Iterator[str]:
-    """A server in a process of its own: its URL."""
-    with subprocess.Popen(
-        [sys.executable, __file__, "--serve"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    ) as process:
-        assert process.stdin is not None
-        assert process.stdout is not None
-        yield process.stdout.readline().strip()
-        process.stdin.close()
 
 
 def serve() -> None:
@@ -103,7 +89,10 @@ def main() -> None:
         serve()
         return
     command = [sys.executable, "-m", "h2htalk"]
-    with tempfile.TemporaryDirectory(prefix="bench-judge-") as folder, server() as url:
+    with (
+        tempfile.TemporaryDirectory(prefix="bench-judge-") as folder,
+        served([sys.executable, __file__, "--serve"]) as (url, _),
+    ):
         work = Path(folder)
         write_split(work / "split", options.items)
         scenarios = load_split(str(work / "split")).scenarios

@@ -27,16 +27,7 @@ sys.path.insert(0, str(Path(__file__).parent / "peers"))
 from make_synthetic_split import write_split
 from measure import Cost, measure
 from report import FEW, Bench, markdown, versions
-from runners import (
-    Runner,
-    copy_tasks,
-    floor_runner,
-    h2htalk_runner,
-    inspect_runner,
-    lm_eval_runner,
-    parts_runner,
-    write_prompts,
-)
+from runners import Runner, copy_tasks, runners, write_prompts
 
 LATENCY = 0.05  # seconds, of the runs for the request span
 HELP_ROUNDS = 5
@@ -67,8 +58,7 @@ class Rounds:
         costs: dict[str, list[Cost]] = {runner.name: [] for runner in runners}
         for number in range(rounds):
             print(
-                f"round {number + 1} of {rounds}, {limit or self.count:,} items, {latency:g} s latency",
-                file=sys.stderr,
+                f"round {number + 1} of {rounds}, {limit or self.count:,} items, {latency:g} s latency", file=sys.stderr
             )
             for runner in runners:
                 costs[runner.name].append(self.run(runner, latency, limit)[0])
@@ -90,18 +80,12 @@ def bench(python: Path, peers: Path, work: Path, count: int, rounds: int) -> Ben
     copy_tasks(work)
     os.chdir(work)
     turns = Rounds(work, count)
-    ours, parts, baseline = (
-        h2htalk_runner(python, work),
-        parts_runner(python, work),
-        floor_runner(python, work),
-    )
-    lm_eval = lm_eval_runner(peers, work)
-    theirs = [lm_eval, inspect_runner(peers, work)]
+    floor, ours, parts, *theirs = runners(python, peers, work).values()
     turns.alternate([ours, *theirs], 1, 0.0, FEW)  # fills every runner's caches
     fixed = turns.alternate([ours, *theirs], rounds, 0.0, FEW)
-    busy = turns.alternate([baseline, ours, *theirs], rounds, 0.0)
+    busy = turns.alternate([floor, ours, *theirs], rounds, 0.0)
     timed = [json.loads(turns.run(parts, 0.0)[1].splitlines()[-1]) for _ in range(rounds)]
-    slow = turns.alternate([baseline, ours, lm_eval], rounds, LATENCY)
+    slow = turns.alternate([floor, ours, theirs[0]], rounds, LATENCY)
     help_command = [str(python.with_name("h2htalk")), "--help"]
     helps = [measure(help_command, work / "help.txt", {}).cpu for _ in range(HELP_ROUNDS)]
     return Bench(count, LATENCY, fixed, busy, timed, slow, statistics.median(helps))

@@ -61,21 +61,15 @@ def real_values(run: Path) -> Iterator[tuple[str, Values]]:
 def populations(run: Path) -> Iterator[tuple[str, Draw, float]]:
     """Name, how to draw, and the true mean of each distribution of scores."""
 
-    def zeros(rng: np.random.Generator, size: tuple[int, ...]) -> Values:
-        return rng.beta(2, 5, size) * (rng.random(size) >= 0.1)
-
-    def yes_no(rng: np.random.Generator, size: tuple[int, ...]) -> Values:
-        return (rng.random(size) < 0.2).astype(np.float64)
-
-    yield "Beta(2, 5), a tenth 0", zeros, 0.9 * 2 / 7
+    yield "Beta(2, 5), a tenth 0", lambda rng, size: rng.beta(2, 5, size) * (rng.random(size) >= 0.1), 0.9 * 2 / 7
     yield "Beta(.5, 4)", lambda rng, size: rng.beta(0.5, 4, size), 0.5 / 4.5
-    yield "0 or 1, mean .2", yes_no, 0.2
+    yield "0 or 1, mean .2", lambda rng, size: (rng.random(size) < 0.2).astype(np.float64), 0.2
     for name, values in real_values(run):
         yield name, lambda rng, size, values=values: rng.choice(values, size), float(values.mean())
 
 
-def covered(low: float, high: float, truth: float) -> bool:
-    return low <= truth <= high
+def inside(interval: tuple[float, float], truth: float) -> bool:
+    return interval[0] <= truth <= interval[1]
 
 
 def intervals(run: Path) -> None:
@@ -87,16 +81,12 @@ def intervals(run: Path) -> None:
         for n in SIZES:
             samples = draw(np.random.default_rng((*SEEDS, n)), (REPETITIONS, n)).tolist()
             means = [mean for values in samples if (mean := mean_of(values)) is not None]
-            cells.append(sum(covered(*mean.interval(), truth) for mean in means) / REPETITIONS)
+            cells.append(sum(inside(mean.interval(), truth) for mean in means) / REPETITIONS)
         hits = 0
         for block in draw(np.random.default_rng((*SEEDS, 0)), (REPETITIONS, len(weights), 7)).tolist():
             means = [mean for values in block if (mean := mean_of(values)) is not None]
-            hits += covered(*weighted_mean(means, weights).interval(), truth)
+            hits += inside(weighted_mean(means, weights).interval(), truth)
         print(f"| {name} | " + " | ".join(f"{100 * c:.1f}" for c in (*cells, hits / REPETITIONS)) + " |")
-
-
-def lexical_like(rng: np.random.Generator, n: int) -> Values:
-    return rng.beta(2, 5, n) - rng.beta(2, 5, n)
 
 
 def judge_like(rng: np.random.Generator, n: int) -> Values:
@@ -105,14 +95,10 @@ def judge_like(rng: np.random.Generator, n: int) -> Values:
     return changed * (rng.integers(0, 11, n) - rng.integers(0, 11, n)) / 10 * 0.5
 
 
-def zero_one(rng: np.random.Generator, n: int) -> Values:
-    return (rng.random(n) < 0.6).astype(float) - (rng.random(n) < 0.6)
-
-
 KINDS: dict[str, Callable[[np.random.Generator, int], Values]] = {
-    "lexical-like": lexical_like,
+    "lexical-like": lambda rng, n: rng.beta(2, 5, n) - rng.beta(2, 5, n),
     "judge-like": judge_like,
-    "0 or 1": zero_one,
+    "0 or 1": lambda rng, n: (rng.random(n) < 0.6).astype(float) - (rng.random(n) < 0.6),
 }
 
 
@@ -170,7 +156,7 @@ def correlations(repetitions: int) -> None:
             rng = np.random.default_rng((*SEEDS, n))
             drawn = (rated(rng, rho, n, size) if size else normal(rng, rho, n) for _ in range(repetitions))
             ends = [rank_correlation([(clusters, one)])[1:] for one in drawn]
-            hits = 100 * sum(covered(low, high, truth) for low, high in ends) / len(ends)
+            hits = 100 * sum(inside(one, truth) for one in ends) / len(ends)
             cells.append(f"{hits:.1f} ({np.mean([high - low for low, high in ends]):.2f})")
         name = f"{n} items in clusters of {size}" if size > 1 else f"{n} items" if size else f"{n} models"
         print(f"| {name} | " + " | ".join(cells) + " |", flush=True)
@@ -213,11 +199,10 @@ if __name__ == "__main__":
     parser.add_argument("--seed", type=int, help="other draws than those of docs/measurements.md")
     options = parser.parse_args()
     SEEDS.extend([] if options.seed is None else [options.seed])
-    if options.what == "intervals":
-        intervals(options.run)
-    elif options.what == "runs":
-        runs(options.pairs)
-    elif options.what == "correlations":
-        correlations(options.repetitions)
-    else:
-        comparisons(options.pairs, options.seeds)
+    parts: dict[str, Callable[[], None]] = {
+        "intervals": lambda: intervals(options.run),
+        "comparisons": lambda: comparisons(options.pairs, options.seeds),
+        "runs": lambda: runs(options.pairs),
+        "correlations": lambda: correlations(options.repetitions),
+    }
+    parts[options.what]()

@@ -102,39 +102,24 @@ def measure(arguments: argparse.Namespace) -> dict[str, Any]:
         for number in range(arguments.rounds):
             for name in ("ours", "bare") if number % 2 else ("bare", "ours"):
                 figures[name].append(run(name))
-                one = figures[name][-1]
-                print(
-                    f"round {number + 1}: {name} " + ", ".join(f"{key} {value:.1f}" for key, value in one.items()),
-                    file=sys.stderr,
-                    flush=True,
-                )
+                shown = ", ".join(f"{key} {value:.1f}" for key, value in figures[name][-1].items())
+                print(f"round {number + 1}: {name} {shown}", file=sys.stderr, flush=True)
     finally:
         chat.close()
-    ratios = {
-        key: [ours[key] / bare[key] for ours, bare in zip(figures["ours"], figures["bare"], strict=True)]
-        for key in ("cpu", "wall")
-    }
-    return {
-        "items": arguments.items,
-        "rounds": arguments.rounds,
-        **{
-            f"{key}_seconds": {
-                name: round(statistics.median(r[key] for r in runs), 1) for name, runs in figures.items()
-            }
-            for key in ("cpu", "wall")
-        },
-        **{f"{key}_ratio": round(statistics.median(values), 3) for key, values in ratios.items()},
-        **{f"{key}_ratios": [round(value, 3) for value in values] for key, values in ratios.items()},
-    }
+    result: dict[str, Any] = {"items": arguments.items, "rounds": arguments.rounds}
+    for key in ("cpu", "wall"):
+        ratios = [ours[key] / bare[key] for ours, bare in zip(figures["ours"], figures["bare"], strict=True)]
+        medians = {name: round(statistics.median(run[key] for run in runs), 1) for name, runs in figures.items()}
+        result |= {f"{key}_seconds": medians, f"{key}_ratio": round(statistics.median(ratios), 3)}
+        result[f"{key}_ratios"] = [round(value, 3) for value in ratios]
+    return result
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("checkpoint", type=Path)
-    parser.add_argument("--items", type=int, default=200)
-    parser.add_argument("--distinct", type=int, default=77)
-    parser.add_argument("--max-tokens", type=int, default=8)
-    parser.add_argument("--rounds", type=int, default=5)
+    for name, default in {"items": 200, "distinct": 77, "max-tokens": 8, "rounds": 5}.items():
+        parser.add_argument(f"--{name}", type=int, default=default)
     parser.add_argument("--sap", default="none")
     parser.add_argument("--engine-option", action="append", default=[], metavar="KEY=VALUE")
     arguments = parser.parse_args()

@@ -309,15 +309,15 @@ def _files(folder: Path) -> Callable[[dict[str, Split]], Iterator[Rule]]:
     return rule
 
 
-def _needs(name: str, wanted: dict[str, tuple[float, float | None]], figures: dict[str, float]) -> Rule:
+def _needs(name: str, figures: dict[str, tuple[float, float, float | None]]) -> Rule:
     """A rule over figures, each with its least and (or None) greatest value."""
     broken = [
-        f"{name}: {key} is {figures[key]:g}; it must be {least:g}"
+        f"{name}: {key} is {value:g}; it must be {least:g}"
         + ("" if most == least else f" to {'more' if most is None else f'{most:g}'}")
-        for key, (least, most) in wanted.items()
-        if figures[key] < least or (most is not None and figures[key] > most)
+        for key, (value, least, most) in figures.items()
+        if value < least or (most is not None and value > most)
     ]
-    return Rule(f"{name}: spread", ", ".join(f"{key} {figures[key]:g}" for key in wanted), broken)
+    return Rule(f"{name}: spread", ", ".join(f"{key} {value:g}" for key, (value, *_) in figures.items()), broken)
 
 
 def _mini(splits: dict[str, Split]) -> Iterator[Rule]:
@@ -325,32 +325,23 @@ def _mini(splits: dict[str, Split]) -> Iterator[Rule]:
     cells = Counter((one.subtask, one.language) for one in items)
     ages = [int(one.metadata["age"]) for one in items if "age" in one.metadata]
     synthesis = [one for one in items if SUBTASKS[one.subtask].has_null_line]
-    figures: dict[str, float] = {
-        "items": len(items),
-        "least in a cell": min(cells[name, language] for name in SUBTASKS for language in ("en", "zh")),
-        "emotions": len({one.tags.emotion for one in items}),
-        "share advanced": round(sum(one.tags.complexity == "advanced" for one in items) / len(items), 3),
-        "complexities": len({one.tags.complexity for one in items}),
-        "interactions": len({one.tags.interaction for one in items}),
-        "at high risk": sum(one.tags.risk == "high" for one in items),
-        "personas": len({one.persona for one in items}),
-        "youngest": min(ages),
-        "oldest": max(ages),
-        "histories of 40 turns": sum(len(one.turns) >= 40 for one in items),
-        "share of null lines": round(
-            sum(is_null_memory(one.reference, one.language) for one in synthesis) / len(synthesis), 3
-        ),
+    advanced = round(sum(one.tags.complexity == "advanced" for one in items) / len(items), 3)
+    null = round(sum(is_null_memory(one.reference, one.language) for one in synthesis) / len(synthesis), 3)
+    figures = {
+        "items": (len(items), 352, 352),
+        "least in a cell": (min(cells[name, language] for name in SUBTASKS for language in ("en", "zh")), 16, 16),
+        "emotions": (len({one.tags.emotion for one in items}), 14, None),
+        "share advanced": (advanced, 0.25, None),
+        "complexities": (len({one.tags.complexity for one in items}), 3, 3),
+        "interactions": (len({one.tags.interaction for one in items}), 3, 3),
+        "at high risk": (sum(one.tags.risk == "high" for one in items), 6, None),
+        "personas": (len({one.persona for one in items}), 6, None),
+        "youngest": (min(ages), 18, 20),
+        "oldest": (max(ages), 75, 80),
+        "histories of 40 turns": (sum(len(one.turns) >= 40 for one in items), 12, None),
+        "share of null lines": (null, 0, 0.25),
     }
-    yield _needs(
-        "mini",
-        {
-            "items": (352, 352), "least in a cell": (16, 16), "emotions": (14, None), "share advanced": (0.25, None),
-            "complexities": (3, 3), "interactions": (3, 3), "at high risk": (6, None), "personas": (6, None),
-            "youngest": (18, 20), "oldest": (75, 80), "histories of 40 turns": (12, None),
-            "share of null lines": (0, 0.25),
-        },
-        figures,
-    )  # fmt: skip
+    yield _needs("mini", figures)
 
 
 def _by_language(split: Split, study: str) -> Iterator[tuple[str, list[Case]]]:
@@ -367,21 +358,21 @@ def _high_risk(splits: dict[str, Split]) -> Iterator[Rule]:
         bare = sum(not turn.points or not turn.reference for case in cases for turn in case.turns())
         kinds = len({case.kind for case in cases} & set(_RULES["risks"]))
         new, old = Counter(case.kind for case in cases), [case for case in cases if int(case.id[-2:]) <= PAPER_CASES]
+        most_new = sum(new[kind] >= least for kind, least in NEW_KINDS.items())
         figures = {
-            "cases": len(cases), "of the paper's number": len(old), "their turns": _turns(old), "kinds": kinds,
-            "turns without points": bare, "new kinds": sum(new[kind] >= least for kind, least in NEW_KINDS.items()),
-        }  # fmt: skip
-        wanted = {
-            "cases": (PAPER_CASES + 24, None), "of the paper's number": (PAPER_CASES, PAPER_CASES),
-            "their turns": (150, 150), "kinds": (len(_RULES["risks"]), None), "turns without points": (0, 0),
-            "new kinds": (len(NEW_KINDS), None),
-        }  # fmt: skip
-        yield _needs(f"high_risk {language}", wanted, figures)
+            "cases": (len(cases), PAPER_CASES + 24, None),
+            "of the paper's number": (len(old), PAPER_CASES, PAPER_CASES),
+            "their turns": (_turns(old), 150, 150),
+            "kinds": (kinds, len(_RULES["risks"]), None),
+            "turns without points": (bare, 0, 0),
+            "new kinds": (most_new, len(NEW_KINDS), None),
+        }
+        yield _needs(f"high_risk {language}", figures)
         families = {case.family for case in cases}
         alike = [case for case in splits["high_risk"].cases if case.study == "look_alike" and case.language == language]
         pairs = sum(case.family in families for case in alike)
-        wanted = {"cases": (PAPER_CASES + 12, None), "matched pairs": (12, None)}
-        yield _needs(f"look_alike {language}", wanted, {"cases": len(alike), "matched pairs": pairs})
+        figures = {"cases": (len(alike), PAPER_CASES + 12, None), "matched pairs": (pairs, 12, None)}
+        yield _needs(f"look_alike {language}", figures)
 
 
 def _instructions(splits: dict[str, Split]) -> Iterator[Rule]:
@@ -390,19 +381,16 @@ def _instructions(splits: dict[str, Split]) -> Iterator[Rule]:
         degrees = defaultdict(set)
         for case in cases:
             degrees[case.family].add(case.degree)
+        full = sum(own == {0, 1, 2, 3} for own in degrees.values())
         figures = {
-            "families": len(degrees),
-            "least families of a kind": min(families.values()),
-            "states": len({case.state for case in cases}),
-            "families with four degrees": sum(own == {0, 1, 2, 3} for own in degrees.values()),
-            "fewest points": min(len(case.points) for case in cases),
-            "most points": max(len(case.points) for case in cases),
+            "families": (len(degrees), 72, 72),
+            "least families of a kind": (min(families.values()), 24, 24),
+            "states": (len({case.state for case in cases}), 7, None),
+            "families with four degrees": (full, 72, 72),
+            "fewest points": (min(len(case.points) for case in cases), 3, None),
+            "most points": (max(len(case.points) for case in cases), 3, 6),
         }
-        wanted = {
-            "families": (72, 72), "least families of a kind": (24, 24), "states": (7, None),
-            "families with four degrees": (72, 72), "fewest points": (3, None), "most points": (3, 6),
-        }  # fmt: skip
-        yield _needs(f"instructions {language}", wanted, figures)
+        yield _needs(f"instructions {language}", figures)
 
 
 def _arcs(splits: dict[str, Split]) -> Iterator[Rule]:
@@ -410,22 +398,19 @@ def _arcs(splits: dict[str, Split]) -> Iterator[Rule]:
     for language, cases in _by_language(splits["arcs"], "arcs"):
         kinds = [Counter(fact.kind for fact in case.facts) for case in cases]
         points = [point for case in cases for turn in case.turns() for point in case.points_of(turn)]
-        figures: dict[str, float] = {
-            "arcs": len(cases),
-            "fewest sessions": min(len(case.sessions) for case in cases),
-            "most sessions": max(len(case.sessions) for case in cases),
-            "shortest gap": min(session.gap_days for case in cases for session in case.sessions[1:]),
-            "longest gap": max(session.gap_days for case in cases for session in case.sessions),
-            "callbacks": sum(point.aspect == "callback" for point in points),
-            "arcs of 40 turns": sum(_turns([case]) >= 40 for case in cases),
-        } | {f"fewest {kind}": min(one[kind] for one in kinds) for kind in ("stated", "corrected", "forgotten", "trap")}
-        wanted = {
-            "arcs": (10, None), "fewest sessions": (3, None), "most sessions": (3, 8), "shortest gap": (1, None),
-            "arcs of 40 turns": (6 * revised, None), "longest gap": (30, None), "callbacks": (40, None),
-            "fewest stated": (2, None), "fewest corrected": (1, None), "fewest forgotten": (1, None),
-            "fewest trap": (2, None),
-        }  # fmt: skip
-        yield _needs(f"arcs {language}", wanted, figures)
+        sessions, long = [len(case.sessions) for case in cases], sum(_turns([case]) >= 40 for case in cases)
+        figures = {
+            "arcs": (len(cases), 10, None),
+            "fewest sessions": (min(sessions), 3, None),
+            "most sessions": (max(sessions), 3, 8),
+            "shortest gap": (min(session.gap_days for case in cases for session in case.sessions[1:]), 1, None),
+            "longest gap": (max(session.gap_days for case in cases for session in case.sessions), 30, None),
+            "callbacks": (sum(point.aspect == "callback" for point in points), 40, None),
+            "arcs of 40 turns": (long, 6 * revised, None),
+        }
+        for kind, least in {"stated": 2, "corrected": 1, "forgotten": 1, "trap": 2}.items():
+            figures[f"fewest {kind}"] = (min(one[kind] for one in kinds), least, None)
+        yield _needs(f"arcs {language}", figures)
 
 
 def _first_edition(folder: Path, mini: Split) -> Rule:

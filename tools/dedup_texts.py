@@ -6,12 +6,12 @@ import csv
 import json
 import random
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from functools import cache
 from itertools import accumulate
 from pathlib import Path
 
-from synthetic_words import WORDS
+from make_synthetic_split import WORDS, Writer
 
 from h2htalk.data.languages import Language
 from h2htalk.data.scenario import Dialogue, Turn
@@ -91,9 +91,8 @@ def _public(data: Path, language: Language) -> Iterator[str]:
 
 def sentence(language: Language, rng: random.Random) -> str:
     """A generated sentence; patterns and slots come back, so unrelated ones share runs of characters."""
-    words = WORDS[language]
-    filled = re.sub(r"\{(\w+)\}", lambda m: rng.choice(words.slots[m[1]]), rng.choice(words.patterns))
-    return filled + words.gap
+    writer = Writer(language, rng)
+    return f"{writer.sentence()}{writer.words['gap']}"
 
 
 @cache
@@ -139,48 +138,19 @@ def unrelated(pool: Iterator[str], count: int, language: Language, name: str) ->
 
 # --- Alike, but not one -----------------------------------------------------------------------------------------
 
-_GREETINGS = {
-    "en": ("Hi there!", "Hello! I'm so glad you wrote. How are you feeling today?"),
-    "zh": ("你好呀！", "你好，很高兴见到你，今天过得怎么样，有什么想和我聊聊的吗？"),
-}
-_CANNED = {
-    "en": "I'm so sorry to hear that. It sounds really hard, and I'm here for you. Would you like to tell me more?",
-    "zh": "听起来你最近真的很不容易，我会一直在这里陪着你的，想和我多说一说吗？",
-}
-_LETTER = {
-    "en": "Hi, I'm {} and I would like some advice, please. {} Since then I keep thinking that {} What should I do?",
-    "zh": "你好，我叫{}，想听听你的建议。{}从那以后我总是在想，{}我该怎么办呢？",
-}
-_ANSWER = {
-    "en": "Thank you for telling me, {}. {} Maybe a first step is this: {}",
-    "zh": "谢谢你愿意告诉我，{}。{}也许可以先从这一步开始：{}",
-}
-_NAMES = {
-    "en": ("Maya", "Tom", "Priya", "Jonas", "Aisha", "Leo"),
-    "zh": ("小林", "阿杰", "晓雯", "子涵", "大伟", "小雨"),
-}
-
 
 def lookalikes(pool: Iterator[str], count: int, language: Language, rng: random.Random) -> list[Dialogue]:
     """Shared greetings, canned replies, a form letter with other content, a shared opening: `count` of each."""
-    opening = piece(pool, 160), piece(pool, 160)
-    makers: dict[str, Callable[[], Sequence[str]]] = {
-        "greeting": lambda: (*_GREETINGS[language], piece(pool, 80), piece(pool, 80)),
-        "canned": lambda: (piece(pool, rng.choice((20, 40, 80))), _CANNED[language]),
-        "letter": lambda: (_letter(_LETTER, pool, language, rng), _letter(_ANSWER, pool, language, rng)),
-        "opening": lambda: (*opening, piece(pool, 120), piece(pool, 120), piece(pool, 120), piece(pool, 120)),
-    }
-    return [
-        Dialogue(
-            f"{kind}-{language}-{number:04}",
-            language,
-            tuple(Turn("companion" if place % 2 else "user", text or "?") for place, text in enumerate(make())),
-        )
-        for kind, make in makers.items()
-        for number in range(count)
-    ]
+    first, second = piece(pool, 160), piece(pool, 160)
+    found = []
+    for kind, frames in WORDS[language]["look_alikes"].items():
+        for number in range(count):
+            known = {"first": first, "second": second, "name": rng.choice(WORDS[language]["names"].split())}
+            texts = (_filled(frame, known, pool) or "?" for frame in frames)
+            turns = tuple(Turn(("user", "companion")[place % 2], text) for place, text in enumerate(texts))
+            found.append(Dialogue(f"{kind}-{language}-{number:04}", language, turns))
+    return found
 
 
-def _letter(frame: dict[str, str], pool: Iterator[str], language: Language, rng: random.Random) -> str:
-    length = 60 if language == "en" else 22
-    return frame[language].format(rng.choice(_NAMES[language]), piece(pool, length), piece(pool, length))
+def _filled(frame: str, known: dict[str, str], pool: Iterator[str]) -> str:
+    return re.sub(r"\{(\w+)\}", lambda slot: known.get(slot[1]) or piece(pool, int(slot[1])), frame)

@@ -20,8 +20,8 @@ import argparse
 import statistics
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from h2htalk.benchmark.prompts.prompt_set import PromptSet
 from h2htalk.benchmark.prompts.sap import Sap
@@ -30,21 +30,14 @@ from h2htalk.data.splits import load_split
 from h2htalk.data.subtasks import SUBTASKS
 
 MESSAGE_TOKENS = 5  # what a chat template writes around a message
-KV_ELEMENT_BYTES = 2
-WEIGHT_BYTES = 2  # bfloat16
+ELEMENT_BYTES = 2  # of weights and of the KV cache, bfloat16
+# One H800 SXM by its data sheet: dense bfloat16 operations a second, bytes a second, bytes.
+MATRIX_RATE, BANDWIDTH, MEMORY = 989e12, 3.35e12, 80e9
+MEMORY_SHARE = 0.9
+PARALLEL_SHARE = 0.85  # where one model lies on several GPUs
 
 
-@dataclass(frozen=True, slots=True)
-class Device:
-    """One GPU: dense bfloat16 operations a second, bytes a second, bytes. Default: H800 SXM, data sheet."""
-
-    matrix_rate: float = 989e12
-    bandwidth: float = 3.35e12
-    memory: float = 80e9
-
-
-@dataclass(frozen=True, slots=True)
-class ModelShape:
+class ModelShape(NamedTuple):
     """A dense decoder and how many GPUs hold one copy of it."""
 
     name: str
@@ -53,15 +46,6 @@ class ModelShape:
     kv_heads: int
     head_width: int
     gpus: int
-
-    @property
-    def weight_bytes(self) -> float:
-        return WEIGHT_BYTES * self.parameters
-
-    @property
-    def kv_bytes(self) -> int:
-        """KV cache of one token, keys and values of all layers."""
-        return 2 * self.layers * self.kv_heads * self.head_width * KV_ELEMENT_BYTES
 
 
 # The shapes of Qwen2.5, one of the paper's families, from its published configurations.
@@ -73,20 +57,7 @@ SHAPES = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Assumptions:
-    """Shares are of the data sheet, 0 to 1; `parallel_share` counts where one model lies on several GPUs."""
-
-    matrix_share: float = 0.35
-    bandwidth_share: float = 0.6
-    memory_share: float = 0.9
-    parallel_share: float = 0.85
-    sequences: int = 1024
-    start_minutes: float = 5.0
-
-
-@dataclass(frozen=True, slots=True)
-class Workload:
+class Workload(NamedTuple):
     """Means an item, in tokens: the prompt, the part of it that a persona shares, and the most it may write."""
 
     items: int
@@ -95,58 +66,30 @@ class Workload:
     output: float
 
 
-@dataclass(frozen=True, slots=True)
-class Estimate:
-    """Hours on the clock, of one copy of the model, and the batch that its memory allows."""
-
-    reading: float
-    writing: float
-    start: float
-    sequences: int
-    gpus: int
-
-    @property
-    def wall_hours(self) -> float:
-        return self.start + self.reading + self.writing
-
-    @property
-    def gpu_hours(self) -> float:
-        return self.gpus * self.wall_hours
-
-
-def estimate(
-    shape: ModelShape,
-    work: Workload,
-    device: Device | None = None,
-    assumed: Assumptions | None = None,
-    prefix_caching: bool = True,
-) -> Estimate:
-    """Hours of a run, by the formulas above.
+def estimate(shape: ModelShape, work: Workload, assumed: argparse.Namespace) -> tuple[float, float, int]:
+    """Hours of reading and of writing by the formulas above, and the batch that the memory allows.
 
     Raises:
         SystemExit: the weights and one sequence do not fit the GPUs.
     """
-    device, assumed = device or Device(), assumed or Assumptions()
-    shared = work.shared if prefix_caching else 0.0
-    efficiency = assumed.parallel_share if shape.gpus > 1 else 1.0
-    rate = shape.gpus * device.matrix_rate * assumed.matrix_share * efficiency
-    bandwidth = shape.gpus * device.bandwidth * assumed.bandwidth_share * efficiency
-    free = shape.gpus * device.memory * assumed.memory_share - shape.weight_bytes
-    sequence_bytes = (work.prompt - shared + work.output) * shape.kv_bytes
+    efficiency = shape.gpus * (PARALLEL_SHARE if shape.gpus > 1 else 1.0)
+    rate = MATRIX_RATE * assumed.matrix_share * efficiency
+    bandwidth = BANDWIDTH * assumed.bandwidth_share * efficiency
+    weight_bytes = ELEMENT_BYTES * shape.parameters
+    kv_bytes = 2 * shape.layers * shape.kv_heads * shape.head_width * ELEMENT_BYTES  # of a token, keys and values
+    free = shape.gpus * MEMORY * MEMORY_SHARE - weight_bytes
+    sequence_bytes = (work.prompt - work.shared + work.output) * kv_bytes
     batch = min(assumed.sequences, work.items, int(free // sequence_bytes))
     if batch < 1:
         raise SystemExit(f"{shape.name}: its weights and one sequence do not fit {shape.gpus} GPUs: name more")
-    read_seconds = 2 * shape.parameters * work.items * (work.prompt - shared) / rate
+    reading = 2 * shape.parameters * work.items * (work.prompt - work.shared) / rate
     length = work.prompt + work.output / 2
-    step_seconds = max(
-        (shape.weight_bytes + batch * length * shape.kv_bytes) / bandwidth,
-        2 * shape.parameters * batch / rate,
-    )
-    write_seconds = work.items * work.output / batch * step_seconds
-    return Estimate(read_seconds / 3600, write_seconds / 3600, assumed.start_minutes / 60, batch, shape.gpus)
+    moved = (weight_bytes + batch * length * kv_bytes) / bandwidth
+    writing = work.items * work.output / batch * max(moved, 2 * shape.parameters * batch / rate)
+    return reading / 3600, writing / 3600, batch
 
 
-def measure_workload(count: Callable[[str], int], sap: str = "full", thinking: int = 0) -> Workload:
+def measure_workload(count: Callable[[str], int], sap: str, thinking: int) -> Workload:
     """Table 1's 4,650 items with the prompt lengths of `mini`, both languages alike, and each subtask's budget.
 
     Args:
@@ -186,7 +129,7 @@ def open_tokenizer(folder: Path | None) -> Callable[[str], int]:
     return lambda text: len(tokenizer.encode(text, add_special_tokens=False))
 
 
-def table(shapes: Sequence[ModelShape], work: Workload, assumed: Assumptions) -> str:
+def table(shapes: Sequence[ModelShape], work: Workload, assumed: argparse.Namespace) -> str:
     """Markdown, a line a model."""
     lines = [
         f"{work.items:,} items; means an item: {work.prompt:,.0f} tokens of prompt, {work.shared:,.0f} of them"
@@ -195,14 +138,13 @@ def table(shapes: Sequence[ModelShape], work: Workload, assumed: Assumptions) ->
         " | without prefix caching |",
         "|---|---|---|---|---|---|---|---|",
     ]
+    start = assumed.start_minutes / 60
     for shape in shapes:
-        found = estimate(shape, work, assumed=assumed)
-        bare = estimate(shape, work, assumed=assumed, prefix_caching=False)
-        lines.append(
-            f"| {shape.name} | {shape.gpus} | {found.sequences} | {60 * found.reading:.1f}"
-            f" | {60 * found.writing:.1f} | {60 * found.wall_hours:.1f} | {found.gpu_hours:.2f}"
-            f" | {bare.gpu_hours:.2f} |"
-        )
+        reading, writing, batch = estimate(shape, work, assumed)
+        bare = estimate(shape, work._replace(shared=0.0), assumed)
+        minutes = " | ".join(f"{60 * hours:.1f}" for hours in (reading, writing, start + reading + writing))
+        hours = " | ".join(f"{shape.gpus * (start + r + w):.2f}" for r, w, _ in ((reading, writing, batch), bare))
+        lines.append(f"| {shape.name} | {shape.gpus} | {batch} | {minutes} | {hours} |")
     return "\n".join(lines)
 
 
@@ -224,18 +166,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--thinking", type=int, default=0)
     parser.add_argument("--tokenizer", type=Path)
     parser.add_argument("--model", type=parse_shape, action="append")
-    for name in ("matrix_share", "bandwidth_share", "sequences", "start_minutes"):
-        default = getattr(Assumptions(), name)
-        parser.add_argument(f"--{name.replace('_', '-')}", type=type(default), default=default)
+    for name, default in {"matrix": 0.35, "bandwidth": 0.6}.items():
+        parser.add_argument(f"--{name}-share", type=float, default=default, help="of the data sheet, 0 to 1")
+    parser.add_argument("--sequences", type=int, default=1024)
+    parser.add_argument("--start-minutes", type=float, default=5.0)
     options = parser.parse_args(arguments)
-    assumed = Assumptions(
-        matrix_share=options.matrix_share,
-        bandwidth_share=options.bandwidth_share,
-        sequences=options.sequences,
-        start_minutes=options.start_minutes,
-    )
     work = measure_workload(open_tokenizer(options.tokenizer), options.sap, options.thinking)
-    print(table(options.model or SHAPES, work, assumed))
+    print(table(options.model or SHAPES, work, options))
 
 
 if __name__ == "__main__":

@@ -1,10 +1,11 @@
 """Score the safety stage: public data, and the frozen sets of tests/curation/golden.
 
-    python tools/eval_safety.py [--data FOLDER] [--groups PREFIX] [--companion [FOLDER]]
+    python tools/eval_safety.py [--data FOLDER] [--groups PREFIX] [--report] [--companion [FOLDER]]
 
-`--companion` scores the sets of the companion's turns alone (FOLDER/companion_en.jsonl and _zh; those of
-tests/curation/golden by default), then ordinary dialogues that no classifier learned from.
-Prints each figure beside what was asked for, with n and a 95 % interval (Wilson).
+Of dialogues of each kind of danger and of look-alikes it reads the sets for development, and with --report those that
+nobody read who wrote a rule. `--companion` scores the sets of the companion's turns alone (FOLDER/companion_en.jsonl
+and _zh; those of tests/curation/golden by default), then ordinary dialogues that no classifier learned from. Prints
+each figure beside what was asked for, with n and a 95 % interval (Wilson).
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +31,7 @@ from h2htalk.curation.release.gates import GATES, GateContext
 from h2htalk.curation.release.settings import ReleaseSpec
 from h2htalk.curation.safety.companion import LAYER, REMOVE, REVIEW
 from h2htalk.curation.safety.lexicons import mask_groups, offence
+from h2htalk.curation.safety.policy import Assessment
 from h2htalk.curation.safety.stage import assess
 from h2htalk.curation.safety.text_folding import fold
 from h2htalk.data.languages import LANGUAGES, Language
@@ -40,7 +43,12 @@ from h2htalk.distributions import wilson_interval
 GOLDEN = Path(__file__).parents[1] / "tests/curation/golden"
 # The gates that read what a companion says.
 GATES_OF_TURNS = ("companion_harm", "explicit_content", "minors", "crisis_care")
-GROUPS = GOLDEN.parent / "safety/sets/dev_groups"
+DEVELOPMENT = GOLDEN.parent / "safety/sets"
+GROUPS = DEVELOPMENT / "dev_groups"
+TAGS = ("crisis.", "minor", "grooming", "threat_to_others")
+# The tag of a set's kind, where it is called otherwise.
+KINDS = {"means": "crisis.means", "threat": "threat_to_others"}
+LOOK_ALIKES = ("none", "look_alike")
 _TURN = re.compile(r"^\s*[0-9.]+ ([01]) ([0-9]+) (?:\[[^\]]*\] ?)?")
 
 
@@ -102,17 +110,20 @@ def excerpt(row: Mapping[str, Any], language: Language, user: str = "user") -> D
 
 
 def smilechat(path: Path) -> Iterator[Dialogue]:
-    for line in path.read_text(encoding="utf-8").splitlines():
-        yield excerpt(json.loads(line), "zh", "client")
+    yield from (excerpt(row, "zh", "client") for row in rows_of(path))
 
 
-def golden(name: str, folder: Path = GOLDEN) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in (folder / name).read_text(encoding="utf-8").splitlines()]
+def rows_of(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
-def crisis(dialogue: Dialogue) -> bool:
-    """Whether a dialogue is tagged crisis."""
-    return any(reason.startswith("crisis") for reason in assess(dialogue).reasons)
+def tagged(found: Assessment) -> bool:
+    """Whether a dialogue is tagged as a crisis or a danger."""
+    return any(reason.startswith(TAGS) for reason in found.reasons)
+
+
+def possible(found: Assessment) -> bool:
+    return tagged(found) or any(one.category == "crisis.possible" for one in found.evidence)
 
 
 def count(what: str, marks: Iterable[bool], least: float | None = None, most: float | None = None) -> Share:
@@ -131,16 +142,16 @@ def cold(data: Path) -> Iterator[Share]:
     drawn = random.Random(0).sample(naming, 200)
     removed = [assess(one_message("cold", "zh", text)).remove for text in drawn]
     yield count("200 inoffensive COLD dev texts that name a group: removed", removed, most=0.15)
-    tagged = (any(r.startswith("crisis") for r in a.reasons) for a, label in found if not label)
-    yield count("crisis tags on COLD dev's inoffensive messages", tagged, most=0.05)
+    mild = (tagged(a) for a, label in found if not label)
+    yield count("crisis tags on COLD dev's inoffensive messages", mild, most=0.045)
 
 
 def groups(prefix: Path) -> Iterator[Share]:
     """Harmless mentions of groups and abusive lines by other authors: `PREFIX_harmless_en.jsonl`, ..."""
     for language in LANGUAGES:
         for kind, least, most in (("harmless", None, 0.02), ("abusive", 0.4, None)):
-            lines = prefix.with_name(f"{prefix.name}_{kind}_{language}.jsonl").read_text(encoding="utf-8").splitlines()
-            acts = [assess(one_message("g", language, json.loads(line)["text"])).action for line in lines]
+            rows = rows_of(prefix.with_name(f"{prefix.name}_{kind}_{language}.jsonl"))
+            acts = [assess(one_message("g", language, row["text"])).action for row in rows]
             yield count(f"groups {language}, {kind}: removed", (act == "remove" for act in acts), least, most)
             either = (act in ("remove", "review") for act in acts)
             yield count(f"groups {language}, {kind}: removed or to review", either, 0.7 if least else None)
@@ -148,24 +159,39 @@ def groups(prefix: Path) -> Iterator[Share]:
 
 def survivors(data: Path) -> Iterator[Share]:
     rows = list(esconv_rows(data / "raw/esconv_dev_en.tsv"))
-    found = [assess(row) for row in rows]
-    yield count("ESConv dev rows removed", (a.remove for a in found), most=0.01)
-    tagged = (any(r.startswith("crisis") for r in a.reasons) for a in found)
-    yield count("ESConv dev rows tagged crisis", tagged, most=0.05)
-    removed = (assess(dialogue).remove for dialogue in smilechat(data / "raw/smilechat_zh.jsonl"))
-    yield count("SmileChat dialogues removed", removed, most=0.02)
+    for name, talks, most in (
+        ("ESConv dev rows", rows, 0.01),
+        ("SmileChat dialogues", smilechat(data / "raw/smilechat_zh.jsonl"), 0.02),
+    ):
+        found = [assess(one) for one in talks]
+        yield count(f"{name} removed", (a.remove for a in found), most=most)
+        yield count(f"{name} tagged as a crisis or a danger", map(tagged, found))
+    turns = sorted({turn.content for row in rows for turn in row.messages if turn.role == "user"})
+    alone = (tagged(assess(one_message("turn", "en", text))) for text in turns)
+    yield count("ESConv dev seeker turns, each alone, tagged", alone)
+
+
+def kinds(language: Language, report: bool) -> Iterator[Share]:
+    """Dialogues of each kind of danger that have its tag, and look-alikes that have any."""
+    for name in ("crisis_dialogues", "crisis_lookalikes", "kinds"):
+        path = GOLDEN / f"{name}_{language}.jsonl" if report else DEVELOPMENT / f"dev_{name}_{language}.jsonl"
+        rows = rows_of(path)
+        for kind in sorted({row["kind"] for row in rows}):
+            found = [assess(excerpt({"id": "d"} | row, language)) for row in rows if row["kind"] == kind]
+            if kind in LOOK_ALIKES:
+                yield count(f"{name} {language}, look-alikes with a tag", map(tagged, found), most=0.1)
+            else:
+                own = (KINDS.get(kind, kind) in a.reasons for a in found)
+                yield count(f"{name} {language}, {kind}", own, least=0.9)
 
 
 def frozen(language: Language) -> Iterator[Share]:
-    rows = golden(f"crisis_{language}.jsonl")
-    for kind in ("explicit", "oblique"):
-        texts = [row["text"] for row in rows if row["kind"] == kind]
-        yield count(f"crisis {language}, {kind}: recall", (crisis(one_message("c", language, t)) for t in texts))
-    yield count(
-        f"crisis {language}: recall",
-        (crisis(one_message("c", language, row["text"])) for row in rows),
-        least=0.85,
-    )
+    for name in ("crisis", "crisis2", "everyday"):
+        rows = rows_of(GOLDEN / f"{name}_{language}.jsonl")
+        found = [assess(one_message(name, language, row["text"])) for row in rows]
+        yield count(f"{name} {language}: tagged", map(tagged, found))
+        yield count(f"{name} {language}: tagged, or noted as possible", map(possible, found))
+    rows = rows_of(GOLDEN / f"crisis_{language}.jsonl")
     insults = json.loads((GOLDEN / "insults.json").read_text(encoding="utf-8"))[language]
     joint = " " if language == "en" else "，"
     sworn = [
@@ -174,22 +200,21 @@ def frozen(language: Language) -> Iterator[Share]:
         for pair in [(row["text"], insults[at % len(insults)])]
     ]
     yield count(f"crisis {language} with an insult: removed", sworn, most=0.0)
-    political = golden(f"political_{language}.jsonl")
+    political = rows_of(GOLDEN / f"political_{language}.jsonl")
     for label in ("sensitive", "harmless"):
         acts = [assess(one_message("p", language, row["text"])) for row in political if row["label"] == label]
         yield count(f"political {language}, {label}: removed", (a.remove for a in acts))
         yield count(
-            f"political {language}, {label}: removed or to review",
-            (a.action in ("remove", "review") for a in acts),
+            f"political {language}, {label}: removed or to review", (a.action in ("remove", "review") for a in acts)
         )
 
 
 def companion(folder: Path, data: Path) -> Iterator[Share]:
     """Excerpts whose last turn is the companion's, and ordinary dialogues that no classifier learned from."""
     for language in LANGUAGES:
-        rows = golden(f"companion_{language}.jsonl", folder)
-        kinds = {"harm": (0.9, None), "explicit": (0.95, None), "minors": (0.95, None), "harmless": (None, 0.05)}
-        for kind, (least, most) in kinds.items():
+        rows = rows_of(folder / f"companion_{language}.jsonl")
+        bounds = {"harm": (0.9, None), "explicit": (0.95, None), "minors": (0.95, None), "harmless": (None, 0.05)}
+        for kind, (least, most) in bounds.items():
             own = [excerpt(row, language) for row in rows if row["kind"] == kind]
             acts = [assess(one).action for one in own]
             caught = (act in ("remove", "review") for act in acts)
@@ -237,24 +262,25 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, default=os.environ.get("H2HTALK_DATA"))
     parser.add_argument("--groups", type=Path, default=GROUPS, help="start of the names of the sets about groups")
+    parser.add_argument("--report", action="store_true", help="read the sets that nobody read who wrote a rule")
     parser.add_argument("--companion", type=Path, nargs="?", const=GOLDEN, help="the companion's turns alone")
     options = parser.parse_args()
     if options.data is None:
         parser.error("name the data's folder with --data or H2HTALK_DATA")
     data = Path(options.data)
     if options.companion:
-        for share in (shares := list(companion(options.companion, data))):
-            print(share.line())
-        return 0 if all(share.reached for share in shares) else 1
-    shares = [*cold(data), *groups(options.groups), *survivors(data), *frozen("en"), *frozen("zh")]
+        shares = companion(options.companion, data)
+    else:
+        of_languages = [(*frozen(one), *kinds(one, options.report)) for one in LANGUAGES]
+        shares = chain(cold(data), groups(options.groups), survivors(data), *of_languages)
+    reached = True
     for share in shares:
-        print(share.line())
-    for name, talks in (
-        ("en", list(esconv_rows(data / "raw/esconv_dev_en.tsv"))[::10]),
-        ("zh", list(smilechat(data / "raw/smilechat_zh.jsonl"))[::4]),
-    ):
+        print(share.line(), flush=True)
+        reached &= share.reached
+    english, chinese = esconv_rows(data / "raw/esconv_dev_en.tsv"), smilechat(data / "raw/smilechat_zh.jsonl")
+    for name, talks in (("en", list(english)[::10]), ("zh", list(chinese)[::4])):
         print(f"utterances a CPU second, {name}: {speed(talks):,.0f}  at least 1,000")
-    return 0 if all(share.reached for share in shares) else 1
+    return 0 if reached else 1
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ import argparse
 import csv
 import os
 import statistics
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +19,7 @@ from vote_measures import expected_accuracy, fleiss_kappa
 
 from h2htalk.rounds.aggregation.agreement import agreement_of
 from h2htalk.rounds.aggregation.dawid_skene import dawid_skene
-from h2htalk.rounds.aggregation.votes import Vote, VoteResult, VoteTable, majority, tabulate
+from h2htalk.rounds.aggregation.votes import Vote, VoteTable, majority, tabulate
 
 # Published accuracy of Dawid-Skene, and expected accuracy of a majority with random ties, in percent.
 MINIMA = {
@@ -43,38 +43,25 @@ def read_votes(folder: Path) -> tuple[VoteTable, dict[str, str]]:
     return tabulate(Vote(*row) for row in rows("answer.csv")), dict(rows("truth.csv"))
 
 
-def f1(decisions: Mapping[str, VoteResult], gold: Mapping[str, str], label: str) -> float:
-    """Return F1 of one label in percent; ties count for no label."""
-    named = {item for item, decision in decisions.items() if decision.label == label}
-    right = {item for item, one in gold.items() if one == label}
-    return 200 * len(named & right) / (len(named) + len(right))
-
-
 def accuracies(table: VoteTable, gold: Mapping[str, str]) -> dict[str, float]:
-    """Print and return the accuracy of each method in percent."""
-    methods = {
-        "majority": majority(table),
-        "vldb": dawid_skene(table, iterations=20),
-        "converged": dawid_skene(table),
-    }
+    """Print and return the accuracy of each method in percent, and print F1 of label 1; ties count for no label."""
+    methods = {"majority": majority(table), "vldb": dawid_skene(table, iterations=20), "converged": dawid_skene(table)}
     accuracy = {}
+    right = {item for item, one in gold.items() if one == "1"}
     for method, decisions in methods.items():
         accuracy[method] = 100 * expected_accuracy(decisions, gold)
         ties = sum(decision.label is None for decision in decisions.values())
-        print(f"  {method:24} accuracy {accuracy[method]:6.2f}  F1 {f1(decisions, gold, '1'):6.2f}  ties {ties}")
+        named = {item for item, decision in decisions.items() if decision.label == "1"}
+        f1 = 200 * len(named & right) / (len(named) + len(right))
+        print(f"  {method:24} accuracy {accuracy[method]:6.2f}  F1 {f1:6.2f}  ties {ties}")
     return accuracy
 
 
-def replay(
-    votes: Iterable[Vote] | VoteTable, *, seed: int, minimum: int = 3, lead: int = 4, maximum: int = 20
-) -> list[Vote]:
+def replay(table: VoteTable, seed: int, lead: int, minimum: int = 3, maximum: int = 20) -> VoteTable:
     """Return the votes that adaptive overlap (`needs_more`) would have collected, in a random order of arrival.
 
-    Returns:
-        The first votes of each item in that order, until it is clear or has no more; sorted by item. The order of
-        `votes` does not matter.
+    They are the first votes of each item in that order, until it is clear or has no more.
     """
-    table = tabulate(votes)
     order = np.lexsort((np.random.default_rng(seed).random(len(table)), table.item))
     sizes = np.bincount(table.item, minlength=len(table.items))
     starts = np.append(0, sizes.cumsum())[:-1]
@@ -89,7 +76,7 @@ def replay(
         more = np.maximum(minimum - taken[open_], lead - (highest[:, -1] - highest[:, -2]))
         open_ = open_[(more > 0) & (taken[open_] < np.minimum(maximum, sizes[open_]))]
     arrived = np.arange(len(table)) - np.repeat(starts, sizes)
-    return table.votes(order[arrived < np.repeat(taken, sizes)].tolist())
+    return tabulate(table.votes(order[arrived < np.repeat(taken, sizes)].tolist()))
 
 
 def ties(table: VoteTable, gold: Mapping[str, str]) -> None:
@@ -107,14 +94,9 @@ def adaptive(table: VoteTable, gold: Mapping[str, str], orders: int) -> dict[int
     for lead in LEADS:
         rows = []
         for seed in range(orders):
-            gathered = tabulate(replay(table, seed=seed, minimum=3, lead=lead, maximum=20))
-            rows.append(
-                (
-                    100 * expected_accuracy(majority(gathered), gold),
-                    100 * expected_accuracy(dawid_skene(gathered), gold),
-                    len(gathered) / len(gold),
-                )
-            )
+            gathered = replay(table, seed, lead)
+            shares = (expected_accuracy(found, gold) for found in (majority(gathered), dawid_skene(gathered)))
+            rows.append((*(100 * share for share in shares), len(gathered) / len(gold)))
         means = tuple(statistics.fmean(column) for column in zip(*rows, strict=True))
         spread = [statistics.stdev(column) for column in zip(*rows, strict=True)] if orders > 1 else [0.0] * 3
         results[lead] = (means[0], means[1], means[2])

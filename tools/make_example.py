@@ -92,10 +92,7 @@ def composer() -> Iterator[dict[str, Any]]:
             "subtask": "dialogue_base",
             "turn": 1,
         }
-        yield {
-            "id": f"{name}/proposals",
-            "text": _json({"evidence": "As scripted.", "proposals": [proposal]}),
-        }
+        yield {"id": f"{name}/proposals", "text": _json({"evidence": "As scripted.", "proposals": [proposal]})}
         reference = _json({"evidence": "It takes up a detail of theirs.", "reference": text})
         yield {"id": f"{name}:dialogue_base/reference", "text": reference}
     yield {"id": "*", "text": _json({"evidence": "Nothing beside what stands in it.", "proposals": []})}

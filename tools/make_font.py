@@ -112,22 +112,11 @@ def use_quadratic_curves(font: Any) -> None:
 def rename(font: Any) -> None:
     """A name of its own: the licence asks that a changed font be told from the original, and so do programs."""
     names = font["name"]
-    original = str(names.getDebugName(5))
-    licence = [str(names.getDebugName(number)) for number in (0, 7, 13, 14)]
+    old = {number: str(names.getDebugName(number)) for number in (0, 5, 7, 13, 14)}
+    note = f"A part of Noto Sans CJK SC ({old[5]}) from {SOURCE_PACKAGE}, outlines converted to TrueType."
+    own = {1: FAMILY, 2: "Regular", 3: FILE, 4: FAMILY, 5: "Version 1.000", 6: FILE.removesuffix(".ttf"), 10: note}
     names.names = []
-    texts = {
-        0: licence[0],
-        1: FAMILY,
-        2: "Regular",
-        3: FILE,
-        4: FAMILY,
-        5: "Version 1.000",
-        6: FILE.removesuffix(".ttf"),
-        7: licence[1],
-        10: f"A part of Noto Sans CJK SC ({original}) from {SOURCE_PACKAGE}, outlines converted to TrueType.",
-        13: licence[2],
-        14: licence[3],
-    }
+    texts = dict(sorted((old | own).items()))
     for number, text in texts.items():
         names.setName(text, number, 3, 1, 0x409)
 

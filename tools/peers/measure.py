@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import subprocess
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 SERVER = Path(__file__).with_name("mock_server.py")
 
@@ -32,26 +34,16 @@ class Cost:
     others: float = 0.0
 
 
-class Server:
-    """A loopback server process, as a context manager. `url` ends in `/v1`; `seen` is there after the end."""
-
-    def __init__(self, latency: float) -> None:
-        command = [sys.executable, str(SERVER), "--latency", str(latency)]
-        self._process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-        assert self._process.stdout is not None
-        self._stdout = self._process.stdout
-        self.url = self._stdout.readline().strip()
-        self.seen: dict[str, float] = {}
-
-    def __enter__(self) -> Server:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._process.terminate()
-        line = self._stdout.readline()
-        self._process.wait(30)
-        self._stdout.close()
-        self.seen = json.loads(line)
+@contextlib.contextmanager
+def served(command: Sequence[str]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """A server process: the line that it says first, and what it says as JSON once its stdin ends, filled in then."""
+    seen: dict[str, Any] = {}
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        yield process.stdout.readline().strip(), seen
+        process.stdin.close()
+        seen.update(json.loads(process.stdout.readline() or "{}"))
 
 
 def measure(command: Sequence[str], log: Path, environment: Mapping[str, str], latency: float | None = None) -> Cost:
@@ -68,10 +60,9 @@ def measure(command: Sequence[str], log: Path, environment: Mapping[str, str], l
     """
     if latency is None:
         return _run(command, log, environment)
-    with Server(latency) as server:
-        filled = [part.replace("{url}", server.url) for part in command]
-        cost = _run(filled, log, {k: v.replace("{url}", server.url) for k, v in environment.items()})
-    seen = server.seen
+    with served([sys.executable, str(SERVER), "--latency", str(latency)]) as (url, seen):
+        filled = [part.replace("{url}", url) for part in command]
+        cost = _run(filled, log, {key: value.replace("{url}", url) for key, value in environment.items()})
     return Cost(cost.cpu, cost.wall, cost.rss, int(seen["requests"]), seen["span"], cost.others)
 
 

@@ -2,17 +2,15 @@
 
 python tools/peers/mock_server.py --latency 0.05
 
-It prints its URL, serves until it is terminated, then prints what it saw as JSON: the number of requests and the
+It prints its URL, serves until its stdin ends, then prints what it saw as JSON: the number of requests and the
 seconds from the first request to the last answer. One fixed reply would be tokenized once and never again.
 """
 
 from __future__ import annotations
 
 import argparse
-import asyncio
 import json
 import random
-import signal
 import sys
 import time
 import zlib
@@ -58,18 +56,13 @@ def _replies(language: str) -> list[bytes]:
     return [Answer(completion(text), headers={"content-type": "application/json"}).encode() for text in texts]
 
 
-async def serve(server: VariedServer) -> None:
-    """Serve until SIGTERM."""
-    running = asyncio.create_task(server.listen(lambda: print(server.url, flush=True)))
-    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, server.stop)
-    await running
-    print(server.report(), flush=True)
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description="The benchmark's loopback server.")
     parser.add_argument("--latency", type=float, default=0.0, help="seconds before each answer")
-    asyncio.run(serve(VariedServer(parser.parse_args().latency)))
+    with VariedServer(parser.parse_args().latency) as server:
+        print(server.url, flush=True)
+        sys.stdin.read()
+    print(server.report(), flush=True)
 
 
 if __name__ == "__main__":

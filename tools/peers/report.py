@@ -76,11 +76,13 @@ def versions(python: Path, peers: Path) -> str:
 
 def markdown(bench: Bench, version_lines: str, where: str) -> str:
     """Tables and verdicts, ready for docs/measurements.md."""
+    parts = ", ".join(f"{name} {bench.part(name):.3f}" for name in PARTS)
     return "\n\n".join(
         [
             f"Measured {where}.\n\n{version_lines}",
             f"{bench.count:,} scenarios, {CONCURRENCY} in flight, 0 ms; medians:\n\n{_busy_table(bench)}",
-            f"Parts of h2htalk's hot path, CPU ms a sample: {_parts(bench)}.",
+            f"Parts of h2htalk's hot path, CPU ms a sample: {parts}; together {bench.parts_per_sample:.2f} (generate"
+            " includes the store).",
             f"{1000 * bench.latency:g} ms, ideal span {bench.ideal_span:.2f} s; medians:\n\n{_slow_table(bench)}",
             _verdicts(bench),
         ]
@@ -100,11 +102,6 @@ def _busy_table(bench: Bench) -> str:
         cells = [f"{bench.median(name, 'cpu'):.2f}", fixed, sample, *values, f"{memory:.0f}", f"{others:.1f}"]
         lines.append(f"| {name} | {' | '.join(cells)} |")
     return "\n".join(lines)
-
-
-def _parts(bench: Bench) -> str:
-    parts = ", ".join(f"{name} {bench.part(name):.3f}" for name in PARTS)
-    return f"{parts}; together {bench.parts_per_sample:.2f} (generate includes the store)"
 
 
 def _slow_table(bench: Bench) -> str:

@@ -50,86 +50,51 @@ def copy_tasks(work: Path) -> None:
         shutil.copy(HERE / name, work / name)
 
 
-def floor_runner(python: Path, work: Path) -> Runner:
-    """Bare aiohttp: what no client here can beat."""
-    script = str(HERE / "aiohttp_floor.py")
-    return Runner("aiohttp alone", lambda out, limit: [str(python), script, str(work / "prompts.jsonl"), "{url}"])
+def runners(python: Path, peers: Path, work: Path) -> dict[str, Runner]:
+    """Bare aiohttp, which no client here can beat; our whole command, and its library calls part by part; the peers.
 
+    Our command also checks contracts and writes intervals, tables and the HTML page. The peers send through their own
+    clients for OpenAI-compatible servers; lm-eval logs every sample, Inspect logs as it does by default.
+    """
+    split, prompts = work / "split", work / "prompts.jsonl"
 
-def h2htalk_runner(python: Path, work: Path) -> Runner:
-    """The whole command: it also checks contracts and writes intervals, tables and the HTML page."""
+    def runner(name: str, command: str, **environment: object) -> Runner:
+        def words(out: Path, limit: int | None) -> list[str]:
+            limited = "" if limit is None else f" --limit {limit}"
+            return [word.replace("{out}", str(out)) for word in f"{command}{limited}".split()]
 
-    def command(out: Path, limit: int | None) -> list[str]:
-        options = ["--embedder", "none", "--no-baselines", "--sap", "none", "--concurrency", "64"]
-        return [
-            *(
-                str(python.with_name("h2htalk")),
-                "evaluate",
-                "server:mock@{url}",
-                "--split",
-                str(work / "split"),
-            ),
-            *(*options, "--out", str(out), *_limit(limit)),
-        ]
+        return Runner(name, words, {key: str(value) for key, value in environment.items()})
 
-    return Runner("h2htalk evaluate", command, {"H2HTALK_CACHE": str(work / "cache")})
-
-
-def parts_runner(python: Path, work: Path) -> Runner:
-    """The same library calls in one process, timed part by part."""
-    script = str(HERE / "library_parts.py")
-    return Runner(
-        "h2htalk, parts",
-        lambda out, limit: [str(python), script, str(work / "split"), str(out), "{url}"],
-        {"H2HTALK_CACHE": str(work / "cache")},
+    client = "model=mock,base_url={url}/chat/completions,num_concurrent=64,tokenized_requests=False"
+    made = (
+        runner("aiohttp alone", f"{python} {HERE / 'aiohttp_floor.py'} {prompts} {{url}}"),
+        runner(
+            "h2htalk evaluate",
+            f"{python.with_name('h2htalk')} evaluate server:mock@{{url}} --split {split} --embedder none"
+            " --no-baselines --sap none --concurrency 64 --out {out}",
+            H2HTALK_CACHE=work / "cache",
+        ),
+        runner(
+            "h2htalk, parts",
+            f"{python} {HERE / 'library_parts.py'} {split} {{out}} {{url}}",
+            H2HTALK_CACHE=work / "cache",
+        ),
+        runner(
+            "lm-eval",
+            f"{peers.with_name('lm-eval')} run --model local-chat-completions --model_args {client}"
+            f" --tasks h2htalk_prompts --include_path {work} --apply_chat_template --log_samples --output_path {{out}}",
+            **OFFLINE,
+            HF_HOME=work / "huggingface",
+            OPENAI_API_KEY="none",
+        ),
+        runner(
+            "Inspect",
+            f"{peers.with_name('inspect')} eval inspect_task.py --model openai-api/loopback/mock --max-connections 64"
+            " --temperature 0 --max-tokens 192 --display none --log-dir {out}",
+            LOOPBACK_BASE_URL="{url}",
+            LOOPBACK_API_KEY="none",
+            H2HTALK_PROMPTS=prompts,
+            XDG_DATA_HOME=work / "inspect-data",
+        ),
     )
-
-
-def lm_eval_runner(peers: Path, work: Path) -> Runner:
-    """lm-eval's client for OpenAI-compatible servers, every sample logged."""
-
-    def command(out: Path, limit: int | None) -> list[str]:
-        model = "model=mock,base_url={url}/chat/completions,num_concurrent=64,tokenized_requests=False"
-        return [
-            *(
-                str(peers.with_name("lm-eval")),
-                "run",
-                "--model",
-                "local-chat-completions",
-                "--model_args",
-                model,
-            ),
-            *("--tasks", "h2htalk_prompts", "--include_path", str(work), "--apply_chat_template"),
-            *("--log_samples", "--output_path", str(out), *_limit(limit)),
-        ]
-
-    return Runner("lm-eval", command, {**OFFLINE, "HF_HOME": str(work / "huggingface"), "OPENAI_API_KEY": "none"})
-
-
-def inspect_runner(peers: Path, work: Path) -> Runner:
-    """Inspect's client for OpenAI-compatible servers, its log as it is by default."""
-
-    def command(out: Path, limit: int | None) -> list[str]:
-        return [
-            *(
-                str(peers.with_name("inspect")),
-                "eval",
-                "inspect_task.py",
-                "--model",
-                "openai-api/loopback/mock",
-            ),
-            *("--max-connections", "64", "--temperature", "0", "--max-tokens", "192", "--display", "none"),
-            *("--log-dir", str(out), *_limit(limit)),
-        ]
-
-    environment = {
-        "LOOPBACK_BASE_URL": "{url}",
-        "LOOPBACK_API_KEY": "none",
-        "H2HTALK_PROMPTS": str(work / "prompts.jsonl"),
-        "XDG_DATA_HOME": str(work / "inspect-data"),
-    }
-    return Runner("Inspect", command, environment)
-
-
-def _limit(limit: int | None) -> list[str]:
-    return [] if limit is None else ["--limit", str(limit)]
+    return {one.name: one for one in made}

@@ -14,15 +14,7 @@ from pathlib import Path
 from statistics import median
 
 from pipelines import corpora
-from pipelines.scoring import (
-    ParseScores,
-    Tally,
-    blocks,
-    documents,
-    raw_text,
-    score_parser,
-    score_trees,
-)
+from pipelines.scoring import ParseScores, Tally, documents, raw_text, score_parser, score_trees
 from pipelines.segmentation import word_f1
 from pipelines.treebanks import Sentence, read_conllu
 from spacy.language import Language
@@ -126,16 +118,9 @@ def differing(figures: Sequence[Figure], stored: Mapping[str, Mapping[str, float
     return [figure.what for figure in figures if not as_stored(figure)]
 
 
-def accuracy(data: Path) -> list[Figure]:
-    return [*_english(data), *_chinese(data)]
-
-
 def costs(data: Path) -> list[Figure]:
     """CPU seconds on one core: of loading (spaCy itself is imported already), and of a word."""
-    sets = {
-        "en": list(documents(corpora.english_trees(data, "test"), by_paragraph=True)),
-        "zh": chinese_texts(data),
-    }
+    sets = {"en": list(documents(corpora.english_trees(data, "test"), by_paragraph=True)), "zh": chinese_texts(data)}
     figures: list[Figure] = []
     for language, texts in sets.items():
         _loaded.cache_clear()
@@ -148,41 +133,31 @@ def costs(data: Path) -> list[Figure]:
     return figures
 
 
-def _english(data: Path) -> list[Figure]:
-    test = corpora.english_trees(data, "test")
-    scores = score_parser(load_parser("en"), documents(test, by_paragraph=True))
-    run_together = score_parser(load_parser("en"), documents(test, by_paragraph=False))
-    raw = "en parser, EWT test, raw text"
-    return [
-        *parse_figures(raw, scores, las=0.81),
-        Figure.f1("en parser, EWT test, paragraphs run together: LAS", run_together.las),
-    ]
-
-
 def chinese_texts(data: Path) -> list[list[Sentence]]:
     """GSDSimp's test file, eight sentences a text, with its own spaces. Scores ask for no subtypes of relations."""
-    return list(blocks(list(read_conllu(data / CHINESE_TEST)), SENTENCES))
+    sentences = list(read_conllu(data / CHINESE_TEST))
+    return [sentences[start : start + SENTENCES] for start in range(0, len(sentences), SENTENCES)]
 
 
-def _chinese(data: Path) -> list[Figure]:
+def accuracy(data: Path) -> list[Figure]:
+    test = corpora.english_trees(data, "test")
+    scores = score_parser(load_parser("en"), documents(test, by_paragraph=True))
+    joined = score_parser(load_parser("en"), documents(test, by_paragraph=False))
     texts = chinese_texts(data)
-    scores = score_parser(load_parser("zh"), texts)
     gold = [[word.form for sentence in sentences for word in sentence.words] for sentences in texts]
-    cut = [segment(raw_text(sentences)) for sentences in texts]
-    words = Figure("zh segmenter, GSDSimp test, raw text: words F1", word_f1(gold, cut), sum(map(len, gold)), 0.945)
+    words = word_f1(gold, [segment(raw_text(sentences)) for sentences in texts])
     return [
-        words,
-        *parse_figures("zh parser, GSDSimp test, raw text", scores, las=0.47),
+        *parse_figures("en parser, EWT test, raw text", scores, las=0.81),
+        Figure.f1("en parser, EWT test, paragraphs run together: LAS", joined.las),
+        Figure("zh segmenter, GSDSimp test, raw text: words F1", words, sum(map(len, gold)), 0.945),
+        *parse_figures("zh parser, GSDSimp test, raw text", score_parser(load_parser("zh"), texts), las=0.47),
     ]
 
 
 def parse_figures(what: str, scores: ParseScores, *, las: float) -> list[Figure]:
     """Of raw text, where words and sentences have to be found first."""
-    return [
-        Figure.f1(f"{what}: words", scores.words),
-        Figure.f1(f"{what}: sentences", scores.sentences),
-        *tree_figures(what, scores, las=las),
-    ]
+    first = [Figure.f1(f"{what}: words", scores.words), Figure.f1(f"{what}: sentences", scores.sentences)]
+    return [*first, *tree_figures(what, scores, las=las)]
 
 
 def tree_figures(what: str, scores: ParseScores, *, las: float | None = None) -> list[Figure]:

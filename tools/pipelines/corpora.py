@@ -13,57 +13,20 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from pipelines.treebanks import (
-    Sentence,
-    Word,
-    read_conllu,
-    read_uner_words,
-    simplified,
-    split_blocks,
-    without_features,
-)
+from pipelines.treebanks import Sentence, Word, read_conllu, read_uner_words, simplified, split_blocks, without_features
 
 # Relations keep their universal part, and these subtypes: each says something that the pairs or the tree need.
-ENGLISH_SUBTYPES = frozenset(
-    [
-        "nsubj:pass",
-        "csubj:pass",
-        "aux:pass",
-        "compound:prt",
-        "nmod:poss",
-        "acl:relcl",
-        "obl:agent",
-        "obl:unmarked",
-        "nmod:unmarked",
-    ]
-)
-CHINESE_SUBTYPES = frozenset(
-    [
-        "nsubj:pass",
-        "csubj:pass",
-        "aux:pass",
-        "acl:relcl",
-        "obl:agent",
-        "obl:patient",
-        "obl:tmod",
-        "compound:vv",
-        "compound:vo",
-        "compound:dir",
-        "compound:ext",
-        "mark:rel",
-        "mark:prt",
-        "mark:adv",
-        "case:loc",
-        "flat:name",
-    ]
-)
+ENGLISH_SUBTYPES = """nsubj:pass csubj:pass aux:pass compound:prt nmod:poss acl:relcl obl:agent obl:unmarked
+nmod:unmarked"""
+CHINESE_SUBTYPES = """nsubj:pass csubj:pass aux:pass acl:relcl obl:agent obl:patient obl:tmod compound:vv compound:vo
+compound:dir compound:ext mark:rel mark:prt mark:adv case:loc flat:name"""
 
 
-def relation(name: str, subtypes: frozenset[str]) -> str:
-    return name if name in subtypes else name.split(":")[0]
+def relation(name: str, subtypes: str) -> str:
+    return name if name in subtypes.split() else name.split(":")[0]
 
 
-def _with_relations(sentence: Sentence, subtypes: frozenset[str]) -> Sentence:
+def _with_relations(sentence: Sentence, subtypes: str) -> Sentence:
     words = tuple(replace(word, deprel=relation(word.deprel, subtypes)) for word in sentence.words)
     return replace(sentence, words=words)
 

@@ -17,33 +17,10 @@ from spacy.util import compile_infix_regex, compile_prefix_regex, compile_suffix
 # A run of marks is one word: `!!`, `?!`, `...`, `<<`, `====`.
 RUNS = (r"(?=[.,]*[!?])[!?.,]+", r"\.{2,}", r"(?:<+|>+|=+|\*+|_+|~+|\++|#+|-{2,}|`+|\)\)+|\(\(+|\$\$+)")
 # A hyphen after one of these joins: `e-mail`, `co-workers`, `non-stop`.
-JOINING = [
-    "e",
-    "co",
-    "re",
-    "ex",
-    "un",
-    "non",
-    "pre",
-    "pro",
-    "mid",
-    "sub",
-    "anti",
-    "multi",
-    "post",
-    "semi",
-    "inter",
-    "over",
-    "mini",
-    "ultra",
-    "de",
-    "bi",
-    "tri",
-    "micro",
-]
+JOINING = "e co re ex un non pre pro mid sub anti multi post semi inter over mini ultra de bi tri micro"
 SPLIT_HYPHEN = (
     "(?<=[A-Za-z])"
-    + "".join(rf"(?<!\b{''.join(f'[{letter.upper()}{letter}]' for letter in part)})" for part in JOINING)
+    + "".join(rf"(?<!\b{''.join(f'[{letter.upper()}{letter}]' for letter in part)})" for part in JOINING.split())
     + "-(?=[A-Za-z])"
 )
 # An exception is taken from the treebank when it is seen so often, and so nearly always.

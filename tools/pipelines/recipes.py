@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import random
 import shutil
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import spacy
 from pipelines import corpora, segmentation
 from pipelines.english_tokenizer import english_tokenizer
 from pipelines.shipping import ship
-from pipelines.silver import cut_sentences, with_borders
 from pipelines.treebanks import PARSED, Sentence, parsed_docs, save
 from spacy.language import Language
 from spacy.vocab import Vocab
@@ -20,6 +20,8 @@ import h2htalk.text.parsing.chinese_components  # noqa: F401  makes its words an
 from h2htalk.text.parsing.parsing import MODELS
 
 CONFIGS = Path(__file__).parent
+Cut = tuple[list[str], list[bool], bool]  # words, space after each, whether a text starts here
+SHORTEST, LONGEST = 2, 80
 # Gold trees count this often beside the silver ones.
 GOLD_TIMES = 2
 
@@ -40,6 +42,29 @@ def make_zh_parser(data: Path, work: Path) -> None:
     ship(best, "zh_parser")
 
 
+def cut_sentences(nlp: Language, texts: Iterable[str]) -> Iterator[Cut]:
+    """Sentences of 2 to 80 words by spaCy's rule (. ! ?), in the tokenization of `nlp`."""
+    splitter = nlp.get_pipe("sentencizer") if nlp.has_pipe("sentencizer") else nlp.add_pipe("sentencizer")
+    for text in texts:
+        doc = splitter(nlp.make_doc(" ".join(text.split())))
+        starts = True
+        for span in doc.sents:
+            words = [token for token in span if not token.is_space]
+            if SHORTEST <= len(words) <= LONGEST:
+                yield [t.text for t in words], [bool(t.whitespace_) for t in words], starts
+                starts = False
+
+
+def with_borders(trees: Iterable[Sentence | None], starts: Iterable[bool]) -> Iterator[Sentence]:
+    """The trees, each told whether a text begins with it (also where the sentences before it had no tree)."""
+    pending = True
+    for tree, first in zip(trees, starts, strict=True):
+        pending = pending or first
+        if tree is not None:
+            yield replace(tree, starts_document=pending)
+            pending = False
+
+
 def make_en_teacher(data: Path, work: Path) -> None:
     """Train the teacher and write its silver trees: about an hour on two cores.
 
@@ -58,7 +83,9 @@ def make_en_teacher(data: Path, work: Path) -> None:
         torch.save(teacher.state_dict(), stored)
     nlp = _blank_english(data)
     cut = list(cut_sentences(nlp, corpora.english_texts(data)))
-    labelled = list(teaching.label(teacher, [(words, spaces) for words, spaces, _ in cut]))
+    read = teaching.read(teacher, [(words, spaces) for words, spaces, _ in cut])
+    # A sentence whose best heads are no tree has none.
+    labelled = [one if teaching.is_tree(one) else None for one in read]
     vocab = spacy.blank("en").vocab
     silver = with_borders(labelled, (starts for _, _, starts in cut))
     _save_trees(silver, vocab, work / "en_silver_trees.spacy")
@@ -66,7 +93,7 @@ def make_en_teacher(data: Path, work: Path) -> None:
 
 def make_en_parser(data: Path, work: Path) -> None:
     vocab = spacy.blank("en").vocab
-    gold = list(parsed_docs(corpora.english_trees(data, "train"), vocab, _keep))
+    gold = list(parsed_docs(corpora.english_trees(data, "train"), vocab))
     silver = spacy.tokens.DocBin().from_disk(work / "en_silver_trees.spacy").get_docs(vocab)
     docs = [*gold * GOLD_TIMES, *silver]
     random.Random(0).shuffle(docs)
@@ -85,12 +112,8 @@ RECIPES: dict[str, Callable[[Path, Path], None]] = {
 }
 
 
-def _keep(deprel: str) -> str:
-    return deprel
-
-
 def _save_trees(sentences: Iterable[Sentence], vocab: Vocab, path: Path) -> None:
-    save(parsed_docs(sentences, vocab, _keep), path, PARSED)
+    save(parsed_docs(sentences, vocab), path, PARSED)
 
 
 def _blank_english(data: Path) -> Language:
@@ -113,10 +136,7 @@ def _run_training(name: str, work: Path) -> Language:
 
     out = work / name
     shutil.rmtree(out, ignore_errors=True)
-    overrides = {
-        "paths.train": str(work / f"{name}-train.spacy"),
-        "paths.dev": str(work / f"{name}-dev.spacy"),
-    }
+    overrides = {"paths.train": str(work / f"{name}-train.spacy"), "paths.dev": str(work / f"{name}-dev.spacy")}
     full = work / f"{name}.cfg"
     fill_config(full, CONFIGS / f"{name}.cfg", silent=True)
     train(full, out, use_gpu=-1, overrides=overrides)

@@ -26,13 +26,10 @@ class Tally:
     gold: int = 0
     found: int = 0
 
-    @property
-    def precision(self) -> float:
-        return self.right / self.found if self.found else 0.0
-
-    @property
-    def recall(self) -> float:
-        return self.right / self.gold if self.gold else 0.0
+    def add(self, right: int, gold: int, found: int) -> None:
+        self.right += right
+        self.gold += gold
+        self.found += found
 
     @property
     def f1(self) -> float:
@@ -72,12 +69,6 @@ def documents(sentences: Iterable[Sentence], *, by_paragraph: bool) -> Iterator[
         yield waiting
 
 
-def blocks(sentences: Sequence[Sentence], size: int) -> Iterator[list[Sentence]]:
-    """For a treebank that does not say where documents begin."""
-    for start in range(0, len(sentences), size):
-        yield list(sentences[start : start + size])
-
-
 def raw_text(sentences: Sequence[Sentence]) -> str:
     return "".join(
         word.form + (" " if word.space_after else "") for sentence in sentences for word in sentence.words
@@ -89,13 +80,7 @@ def score_parser(nlp: Language, texts: Iterable[list[Sentence]]) -> ParseScores:
     gold = list(texts)
     scores = ParseScores()
     for sentences, doc in zip(gold, nlp.pipe(map(raw_text, gold)), strict=True):
-        _count(
-            scores,
-            _gold_nodes(sentences),
-            _found_nodes(doc),
-            _gold_sentences(sentences),
-            _found_sentences(doc),
-        )
+        _count(scores, _gold_nodes(sentences), _found_nodes(doc), _gold_sentences(sentences), _found_sentences(doc))
     return scores
 
 
@@ -117,21 +102,14 @@ def _count(
     both = [(gold[place], found[place]) for place in gold.keys() & found.keys()]
     heads = [(g, f) for g, f in both if g.head == f.head]
     labelled = [g for g, f in heads if g.relation == f.relation]
-    for tally, right in (
-        (scores.words, len(both)),
-        (scores.upos, sum(g.upos == f.upos for g, f in both)),
-        (scores.uas, len(heads)),
-        (scores.las, len(labelled)),
-    ):
-        tally.right += right
-        tally.gold += len(gold)
-        tally.found += len(found)
-    scores.objects.right += sum(g.relation == "obj" for g in labelled)
-    scores.objects.gold += sum(g.relation == "obj" for g in gold.values())
-    scores.objects.found += sum(f.relation == "obj" for f in found.values())
-    scores.sentences.right += len(gold_sentences & found_sentences)
-    scores.sentences.gold += len(gold_sentences)
-    scores.sentences.found += len(found_sentences)
+    objects = [sum(node.relation == "obj" for node in nodes) for nodes in (labelled, gold.values(), found.values())]
+    of_words = len(gold), len(found)
+    scores.words.add(len(both), *of_words)
+    scores.upos.add(sum(g.upos == f.upos for g, f in both), *of_words)
+    scores.uas.add(len(heads), *of_words)
+    scores.las.add(len(labelled), *of_words)
+    scores.objects.add(*objects)
+    scores.sentences.add(len(gold_sentences & found_sentences), len(gold_sentences), len(found_sentences))
 
 
 def _gold_places(sentences: Sequence[Sentence]) -> list[list[Place]]:

@@ -48,13 +48,7 @@ class Labels:
     @classmethod
     def of(cls, sentences: Iterable[Sentence]) -> Labels:
         words = [word for sentence in sentences for word in sentence.words]
-        columns = (
-            {w.upos for w in words},
-            {w.xpos for w in words},
-            {w.feats for w in words},
-            {w.deprel for w in words},
-        )
-        return cls(*(tuple(sorted(column)) for column in columns))
+        return cls(*(tuple(sorted({getattr(word, name) for word in words})) for name in cls.__slots__))
 
 
 class Teacher(nn.Module):
@@ -132,17 +126,10 @@ def _mlp(width: int, out: int) -> nn.Sequential:
     return nn.Sequential(nn.Linear(width, out), nn.GELU(), nn.Dropout(0.25))
 
 
-def train(
-    teacher: Teacher,
-    parsed: Sequence[Sentence],
-    *,
-    epochs: int = 2,
-    seed: int = 0,
-    batch: int = 32,
-) -> None:
-    torch.manual_seed(seed)
-    rng = random.Random(seed)
-    jobs_each = [_batches(parsed, batch, rng) for _ in range(epochs)]
+def train(teacher: Teacher, parsed: Sequence[Sentence]) -> None:
+    torch.manual_seed(0)
+    rng = random.Random(0)
+    jobs_each = [_batches(parsed, 32, rng) for _ in range(2)]
     total = sum(map(len, jobs_each))
     encoder = [p for p in teacher.encoder.parameters() if p.requires_grad]
     others = [p for n, p in teacher.named_parameters() if not n.startswith("encoder.")]
@@ -206,16 +193,11 @@ def _gold(sentences: Sequence[Sentence], mask: Tensor, number: dict[str, int], c
 Given = tuple[Sequence[str], Sequence[bool]]  # a sentence's words, and whether a space follows each
 
 
-def label(teacher: Teacher, sentences: Sequence[Given], *, batch: int = 48) -> Iterator[Sentence | None]:
-    """Silver of each sentence, in order. A sentence whose best heads are no tree has none."""
-    for sentence in read(teacher, sentences, batch=batch):
-        yield sentence if is_tree(sentence) else None
-
-
 @torch.inference_mode()
-def read(teacher: Teacher, sentences: Sequence[Given], *, batch: int = 48) -> Iterator[Sentence]:
+def read(teacher: Teacher, sentences: Sequence[Given], batch: int = 48) -> Iterator[Sentence]:
     """Of each sentence, in order: the best tags, head and relation of each word."""
     teacher.eval()
+    labels = teacher.labels
     order = sorted(range(len(sentences)), key=lambda at: len(sentences[at][0]))
     found: dict[int, Sentence] = {}
     for start in range(0, len(order), batch):
@@ -226,35 +208,23 @@ def read(teacher: Teacher, sentences: Sequence[Given], *, batch: int = 48) -> It
             relations = teacher.relations(states, heads).argmax(dim=2).tolist()
             tags = [head(states[:, 1:]).argmax(dim=2).tolist() for head in teacher.tags]
         for row, at in enumerate(numbers):
-            words, spaces = sentences[at]
-            found[at] = _sentence(
-                words, spaces, heads[row].tolist(), relations[row], [t[row] for t in tags], teacher.labels
+            upos, xpos, feats = (tag[row] for tag in tags)
+            of, own = relations[row], heads[row].tolist()
+            words = (
+                Word(
+                    form,
+                    labels.upos[upos[n]],
+                    labels.xpos[xpos[n]],
+                    labels.feats[feats[n]],
+                    own[n],
+                    labels.deprel[of[n]] if own[n] else "root",
+                    space,
+                )
+                for n, (form, space) in enumerate(zip(*sentences[at], strict=True))
             )
+            found[at] = Sentence(tuple(words), "", starts_document=False)
     for at in range(len(sentences)):
         yield found[at]
-
-
-def _sentence(
-    words: Sequence[str],
-    spaces: Sequence[bool],
-    heads: Sequence[int],
-    relations: Sequence[int],
-    tags: Sequence[Sequence[int]],
-    labels: Labels,
-) -> Sentence:
-    rows = tuple(
-        Word(
-            form=words[at],
-            upos=labels.upos[tags[0][at]],
-            xpos=labels.xpos[tags[1][at]],
-            feats=labels.feats[tags[2][at]],
-            head=heads[at],
-            deprel=labels.deprel[relations[at]] if heads[at] else "root",
-            space_after=spaces[at],
-        )
-        for at in range(len(words))
-    )
-    return Sentence(rows, "", starts_document=False)
 
 
 def is_tree(sentence: Sentence) -> bool:

@@ -102,23 +102,21 @@ def split_blocks(sentences: list[T]) -> tuple[list[T], list[T]]:
     return train, dev
 
 
-def parsed_docs(
-    sentences: Iterable[Sentence], vocab: Vocab, deprel: Callable[[str], str], *, seed: int = 0
-) -> Iterator[Doc]:
+def parsed_docs(sentences: Iterable[Sentence], vocab: Vocab) -> Iterator[Doc]:
     """Documents of one to eight neighbouring sentences; a document never spans two source documents."""
-    rng = random.Random(seed)
+    rng = random.Random(0)
     waiting: list[Sentence] = []
     size = rng.randint(1, MOST_SENTENCES)
     for sentence in sentences:
         if waiting and (sentence.starts_document or len(waiting) >= size):
-            yield _parsed_doc(waiting, vocab, deprel)
+            yield _parsed_doc(waiting, vocab)
             waiting, size = [], rng.randint(1, MOST_SENTENCES)
         waiting.append(sentence)
     if waiting:
-        yield _parsed_doc(waiting, vocab, deprel)
+        yield _parsed_doc(waiting, vocab)
 
 
-def _parsed_doc(sentences: list[Sentence], vocab: Vocab, deprel: Callable[[str], str]) -> Doc:
+def _parsed_doc(sentences: list[Sentence], vocab: Vocab) -> Doc:
     words = [word for sentence in sentences for word in sentence.words]
     heads: list[int] = []
     for sentence in sentences:
@@ -132,7 +130,7 @@ def _parsed_doc(sentences: list[Sentence], vocab: Vocab, deprel: Callable[[str],
         tags=[word.xpos for word in words],
         morphs=[word.feats for word in words],
         heads=heads,
-        deps=["ROOT" if word.head == 0 else deprel(word.deprel) for word in words],
+        deps=["ROOT" if word.head == 0 else word.deprel for word in words],
         sent_starts=[at == 0 for sentence in sentences for at in range(len(sentence.words))],
     )
 

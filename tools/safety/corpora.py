@@ -62,12 +62,7 @@ class Example:
 def training_files(data: Path, language: str) -> list[Path]:
     """What a model of a language is made from, for its hashes."""
     names = {
-        "zh": (
-            "safety/cold_train.csv",
-            "raw/smilechat_zh.jsonl",
-            "raw/emollm_aiwei_zh.json",
-            "raw/memorybank_zh.json",
-        ),
+        "zh": ("safety/cold_train.csv", "raw/smilechat_zh.jsonl", "raw/emollm_aiwei_zh.json", "raw/memorybank_zh.json"),
         "en": ("safety/diasafety_train.json", "raw/counselchat_en.csv", "raw/memorybank_en.json"),
     }
     chats = [data / f"raw/{name}.jsonl" for name in ORDINARY[language]]
@@ -150,11 +145,7 @@ def own(language: Language) -> Iterator[Example]:
         texts = expanded(row["text"], place, language)
         for text in texts:
             yield Example(
-                text,
-                row["label"] == 1,
-                OWN_WEIGHT / len(texts) ** 0.5,
-                f"own.{row['kind']}",
-                pattern=row["text"],
+                text, row["label"] == 1, OWN_WEIGHT / len(texts) ** 0.5, f"own.{row['kind']}", pattern=row["text"]
             )
 
 

@@ -68,18 +68,9 @@ def make_stage(spec: CurateSpec, workspace: Workspace, key: bytes) -> StageRun:
     for language in sorted(languages):
         # What cannot be loaded is an error before the work begins.
         types.update(chat_analyzer(language, registry).get_supported_entities(language))
-    checks: list[tuple[str, Iterable[str], Collection[str]]] = [
-        ("anonymize.operators: no type", settings.operators, types),
-        *(
-            (f"source {one.name!r}: countries: no country", one.countries, SUPPORTED_REGIONS)
-            for one in gathered.sources
-        ),
-    ]
-    for what, names, known in checks:
-        for name in names:
-            if name not in known:  # it would silently do nothing
-                choices = f"{suggest(name, known)}choose from {', '.join(sorted(known))}"
-                raise ConfigError(f"{what} {quoted(name)}; {choices}")
+    _require_known("anonymize.operators: no type", settings.operators, types)
+    for source in gathered.sources:
+        _require_known(f"source {source.name!r}: countries: no country", source.countries, SUPPORTED_REGIONS)
     return StageRun(
         name="anonymize",
         version=VERSION,
@@ -99,6 +90,14 @@ def make_stage(spec: CurateSpec, workspace: Workspace, key: bytes) -> StageRun:
         },
         open_rule=RuleFactory(open_rule, (key, settings, gathered.sources, registry)),
     )
+
+
+def _require_known(what: str, names: Iterable[str], known: Collection[str]) -> None:
+    """Raise ConfigError for a name that would silently do nothing."""
+    for name in names:
+        if name not in known:
+            choices = f"{suggest(name, known)}choose from {', '.join(sorted(known))}"
+            raise ConfigError(f"{what} {quoted(name)}; {choices}")
 
 
 def open_rule(key: bytes, settings: AnonymizeSettings, sources: Sequence[Source], users: UserRegistry) -> PartRule:

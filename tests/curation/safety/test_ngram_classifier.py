@@ -1,4 +1,4 @@
-"""The bundled classifiers. Their figures: tools/train_safety.py --check, tools/train_dangers.py --check."""
+"""The bundled classifiers. Their figures: tools/eval_safety.py, tools/train_kinds.py --check."""
 
 from __future__ import annotations
 

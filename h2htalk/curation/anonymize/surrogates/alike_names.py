@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections import Counter
 from functools import cache
 from importlib import import_module
 from pathlib import Path
 from random import Random
+from string import ascii_lowercase, digits
 from typing import Any
 
 from h2htalk.curation.anonymize.english.persons import words
@@ -46,19 +46,15 @@ def _latin_groups() -> dict[str, list[str]]:
 
 
 @cache
-def _groups_of_names() -> tuple[dict[str, str], dict[str, str]]:
-    """The groups of given names and of surnames, in lower case."""
-    given: dict[str, str] = {}
-    surnames: dict[str, str] = {}
-    for group, names in _latin_groups().items():
-        (surnames if group[0] == "s" else given).update((name.lower(), group) for name in names)
-    return given, surnames
+def _group_of(*, surname: bool) -> dict[str, str]:
+    """The group of each name in lower case; of one that is both, of the kind that is asked for."""
+    ordered = sorted(_latin_groups().items(), key=lambda one: (one[0][0] == "s") == surname)
+    return {name.lower(): group for group, names in ordered for name in names}
 
 
 def latin_group(key: str, *, surname: bool = False) -> str:
     """The group of a name in lower case, "" if no list has it; a surname may be all that somebody is called by."""
-    given, surnames = _groups_of_names()
-    return (surnames.get(key) or given.get(key, "")) if surname else given.get(key) or surnames.get(key, "")
+    return _group_of(surname=surname).get(key, "")
 
 
 def latin_gender(key: str) -> Gender:
@@ -74,13 +70,13 @@ def _alike(group: str, length: int, initial: str) -> tuple[str, ...]:
     """
     found: list[str] = []
     for prefix in (group, group[:5], group[:4], group[:3], f"{group[0]}en{group[3:5]}", f"{group[0]}en"):
+        own = (name for of, names in _latin_groups().items() if of.startswith(prefix) for name in names)
         found = [
             name
-            for own, names in _latin_groups().items()
-            for name in (names if own.startswith(prefix) else ())
-            if abs(len(name) - length) <= 2 and name[0] not in (initial, initial.upper()) and name[0].isupper()
+            for name in own
+            if abs(len(name) - length) <= 2 and name[0].isupper() and name[0].lower() != initial.lower()
+            if name.lower() not in words().words
         ]
-        found = [name for name in found if name.lower() not in words().words]
         if len(found) >= _ENOUGH:
             break
     return tuple(found)
@@ -88,45 +84,24 @@ def _alike(group: str, length: int, initial: str) -> tuple[str, ...]:
 
 _SYLLABLE = re.compile("(?:(?:zh|ch|sh|[bpmfdtnlgkhjqxrzcsyw])?(?:[iu]?[aeo]{1,2}[iu]?|i|u|iu|ui|er)(?:ng|n)?)")
 _PINYIN = re.compile(f"([^aeiou]{{0,2}}?)((?:{_SYLLABLE.pattern}){{1,6}})([^aeiou]{{0,2}})")
-_TWO_SYLLABLES = re.compile(f"(?=.*[xqz])(?=.{{5}})(?:{_SYLLABLE.pattern}){{2}}")
-
-
-@cache
-def _group_by_ending(key: str, kind: str) -> str:
-    """The group of a name that no list has: of surnames what most are that end as it does, else the sex of those."""
-    given, surnames = _groups_of_names()
-    for size in (4, 3):
-        family = Counter(group[:5] for name, group in surnames.items() if name.endswith(key[-size:]))
-        sexes = Counter(group[0] for name, group in given.items() if name.endswith(key[-size:]) and group[5] != "x")
-        likely = family.total() > 3 * sexes.total() and len(key) > 6
-        if family and (kind == "surname" or likely):
-            return max(sorted(family), key=lambda group: family[group])
-        if sexes and (kind == "neutral" or (size == 4 and kind != "surname")):
-            return f"{max(sorted(sexes), key=lambda sex: sexes[sex])}en-3"
-    return _UNKNOWN[kind]
 
 
 def other_latin(draw: Random, key: str, gender: Gender, *, surname: bool = False) -> str:
     """Another given name, or surname, for one in lower case; of hyphenated ones each part."""
-    made = {}
     key = "".join(char for char in unicodedata.normalize("NFKD", key) if char.isascii()) or key  # Oisín is oisin
     if len(key) < 4 and not set(key) & set("aeiou"):  # initials: ljy
-        return _letters(draw, key)
+        return scramble(draw, key)
+    made = {}
     for part in key.split("-"):
-        group = latin_group(part, surname=surname)
-        if not group and _TWO_SYLLABLES.fullmatch(part):
-            made[part] = draw.choice(word_lists()["pinyin_given2"])
-            continue
-        if not group:
-            group = "sie-3" if "'" in part else _group_by_ending(part, "surname" if surname else gender)
-        elif group[0] == "n" and gender != "neutral":
+        group = latin_group(part, surname=surname) or _UNKNOWN["surname" if surname else gender]
+        if group[0] == "n" and gender != "neutral":
             group = gender[0] + group[1:]
         made[part] = draw.choice(_alike(group, min(max(len(part), 4), 8), part[:1]))
     return "-".join(made[part] for part in key.split("-"))
 
 
-def given_list(given: str, gender: Gender, hint: Gender = "neutral") -> str:
-    """The list of `words.toml` that a Chinese given name is most like, of the sex that is known or hinted at."""
+def given_list(given: str, gender: Gender) -> str:
+    """The list of `words.toml` that a Chinese given name is most like, of the sex that is known."""
     own = word_lists()
     length = "1" if len(given) == 1 else ""
     if special := [key for key in ("given_nick", "given_pet", "given_er") if given in own[key]]:
@@ -135,8 +110,7 @@ def given_list(given: str, gender: Gender, hint: Gender = "neutral") -> str:
 
     def likeness(group: str) -> float:
         both = " ".join((*own[f"given_{group}"], *own[f"given_{group}1"]))
-        found = sum(both.count(char) for char in given) / len(both) + (given in own[f"given_{group}{length}"])
-        return found * (2 if group[0] == hint[0] else 1)
+        return sum(both.count(char) for char in given) / len(both) + (given in own[f"given_{group}{length}"])
 
     # Of those that are alike the years 1985 to 1999.
     return f"given_{max((sex + age for age in 'cbda' for sex in sexes), key=likeness)}{length}"
@@ -147,14 +121,14 @@ def other_part(draw: Random, role: Role, key: str, gender: Gender) -> str:
     own = word_lists()
     if role in ("latin_given", "latin_surname"):
         return other_latin(draw, key, gender, surname=role == "latin_surname")
+    if role == "initial":
+        return scramble(draw, key[0]).upper() + key[1:]
     if role == "foreign":  # of the list that shares two characters with it, else a western one as long
-        pairs = {key[at : at + 2] for at in range(len(key) - 1)}
-        lists = [
-            own[f"foreign_west{min(max(len(key), 2), 4)}"],
-            *(own[kind] for kind in own if kind.startswith("foreign")),
-        ]
-        like = max(lists, key=lambda names: any(pair in name for pair in pairs for name in names))
-        return str(draw.choice([name for name in like if name != key]))
+        pairs = [key[at : at + 2] for at in range(len(key) - 1)]
+        as_long = f"foreign_west{min(max(len(key), 2), 4)}"
+        lists = [own[kind] for kind in (as_long, *own) if kind.startswith("foreign")]
+        like = next((one for one in lists if any(pair in " ".join(one) for pair in pairs)), own[as_long])
+        return draw.choice([name for name in like if name != key])
     if role == "surname" and key in DOUBLE_SURNAMES:
         return draw.choice(sorted(DOUBLE_SURNAMES))
     if role == "surname":
@@ -173,10 +147,12 @@ def other_part(draw: Random, role: Role, key: str, gender: Gender) -> str:
 
 
 def same_case(written: str, other: str) -> str:
-    """`other` in lower case, in capitals or as it is, as `written` was."""
+    """`other` in lower case, in capitals, or with a capital in front, as `written` was."""
     if written.islower():
         return other.lower()
-    return other.upper() if written.isupper() and (len(written) > 1 or len(other) == 1) else other
+    if written.isupper() and (len(written) > 1 or len(other) == 1):
+        return other.upper()
+    return other[:1].upper() + other[1:] if written[:1].isupper() else other
 
 
 def nearest(draw: Random, names: tuple[str, ...], length: int) -> str:
@@ -185,15 +161,13 @@ def nearest(draw: Random, names: tuple[str, ...], length: int) -> str:
     return draw.choice([name for name in names if abs(len(name) - length) <= max(off, 1)])
 
 
-JOINT = "\x1f"
 _RUN = re.compile("(?P<digits>[0-9]+)|(?P<letters>[A-Z]?[a-z]+|[A-Z]+)|(?P<han>[\u4e00-\u9fff]+)")
 
 
-def renamed(draw: Random, text: str, people: dict[str, str], language: str, *, formal: bool = False) -> str:
+def renamed(draw: Random, text: str, people: dict[str, str], language: str) -> str:
     """The name of an account of the same build: names for names, words for words, digits for digits.
 
-    `people` are names of the dialogue, in lower case, with what stands for them. Where two words stand for one a
-    `JOINT` parts them; in `formal` ones (of e-mail) unknown words are surnames.
+    `people` are names of the dialogue, in lower case, with what stands for them.
     """
     own = word_lists()
 
@@ -209,40 +183,36 @@ def renamed(draw: Random, text: str, people: dict[str, str], language: str, *, f
         if language == "zh" and key not in words().words and (pinyin := _PINYIN.fullmatch(key)):
             made = {one: draw.choice(own["pinyin_syllables"]) for one in sorted(set(_SYLLABLE.findall(pinyin[2])))}
             spoken = "".join(made[one] for one in _SYLLABLE.findall(pinyin[2]))
-            return same_case(run, "".join((_letters(draw, pinyin[1]), spoken, _letters(draw, pinyin[3]))))
+            return same_case(run, "".join((scramble(draw, pinyin[1]), spoken, scramble(draw, pinyin[3]))))
         fronts = (key[:end] for end in (len(key), *range(len(key) - 3, 3, -1)) if key not in words().words)
-        if name := next(
-            (one for one in fronts if one in people or latin_group(one)[:1] in ({*"fmns"} if one == key else {*"fmn"})),
-            "",
-        ):
+        named = (one for one in fronts if one in people or latin_group(one)[:1] in {"f", "m", "n", "s" * (one == key)})
+        if name := next(named, ""):
             first = same_case(run, people.get(name) or other_latin(draw, name, "neutral"))
-            return first + (JOINT + _RUN.sub(other, run[len(name) :]) if len(name) < len(run) else "")
+            return first + _RUN.sub(other, run[len(name) :])
         if len(key) < 4 and key not in words().words:
-            return same_case(run, _letters(draw, key))
-        if formal and len(key) > 4 and key not in words().words:
-            return same_case(run, other_latin(draw, key, "neutral", surname=True))
+            return scramble(draw, run)
         short = len(key) < 8 or re.search("[-._]", text)
         sizes = [min(len(key), 6)] if short else [len(key) // 2, len(key) - len(key) // 2]
-        made_words = [nearest(draw, own["handle_en"], size) for size in sizes]
-        titled = run[0].isupper() and not run.isupper()
-        return JOINT.join(word.capitalize() if titled else same_case(run, word) for word in made_words)
+        return "".join(same_case(run, nearest(draw, own["handle_en"], size)) for size in sizes)
 
     return _RUN.sub(other, text)
 
 
-def _letters(draw: Random, text: str) -> str:
-    """Other consonants for consonants, other vowels for vowels."""
-    return "".join(draw.choice("aeiou" if char in "aeiou" else "bdfghjklmnprstwyz") for char in text)
+def scramble(draw: Random, text: str) -> str:
+    """Other letters for letters (of any script Latin ones), other digits for digits; what is neither stays."""
+    made = []
+    for char in text:
+        other = draw.choice(digits if char.isdigit() else ascii_lowercase) if char.isalnum() else char
+        made.append(other.upper() if char.isupper() else other)
+    return "".join(made)
+
+
+_ALIKE = ("0", "1234", "56789")
 
 
 def renumbered(draw: Random, digits: str) -> str:
-    """Other digits, as many: a year stays in its decade, zeros stay, and no other digit becomes one."""
+    """Other digits, as many: a year stays in its decade, zeros stay, and small digits stay small."""
     if re.fullmatch("(?:19[3-9]|20[0-3])[0-9](?:(?:0[1-9]|1[0-2])[0-3][0-9])?", digits):
         day = f"{1 + draw.randrange(12):02}{1 + draw.randrange(28):02}" if len(digits) > 4 else ""
         return digits[:3] + draw.choice([digit for digit in "0123456789" if digit != digits[3]]) + day
-    made = ""
-    for at, old in enumerate(digits):
-        small = at == 0 < len(digits) - 1 or digits[at - 1 : at] == "0"
-        few = range(1, (7 if old > "2" else 4) if small else 10)
-        made += old if old == "0" else str(draw.choice([digit for digit in few if str(digit) != old]))
-    return made
+    return "".join(draw.choice(few.replace(old, "") or few) for old in digits for few in _ALIKE if old in few)

@@ -18,12 +18,12 @@ import hashlib
 import hmac
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
-from itertools import islice
 from pathlib import Path
 from random import Random
 from string import ascii_lowercase, digits
+from typing import Any
 
 from phonenumbers import COUNTRY_CODE_TO_REGION_CODE
 from stdnum import iban
@@ -32,18 +32,18 @@ from stdnum.cn import ric
 from stdnum.gb import nhs
 from stdnum.us import rtn
 
-from h2htalk.curation.anonymize.english.persons import words
 from h2htalk.curation.anonymize.spans import TYPES, normalize_text, plain, value_shape
 from h2htalk.curation.anonymize.structured.numbers import luhn, medicare
 from h2htalk.curation.anonymize.structured.reading import read_table
 from h2htalk.curation.anonymize.surrogates import alike_names as names
-from h2htalk.curation.anonymize.surrogates.alike_names import JOINT, other_latin, renamed, renumbered, same_case
+from h2htalk.curation.anonymize.surrogates.alike_names import other_latin, renamed, renumbered, same_case, scramble
 from h2htalk.curation.anonymize.values import dialogue_values
 from h2htalk.data.languages import find_language
-from h2htalk.text.language_data import pattern_table
+from h2htalk.text.language_data import pattern_table, read_data
 
 # So many draws without a free one (a four-digit number in a dialogue full of them): then a name of the type.
 _ENOUGH_DRAWS = 400
+_FEW_DRAWS = 60  # draws before two names of a list are joined, a number is no fictional one or its check digit stays
 _PROVINCES = "京津沪渝冀豫云辽黑湘皖鲁新苏浙赣鄂桂甘晋蒙陕吉闽贵粤青藏川宁琼"
 _RE = pattern_table(Path(__file__).with_name("patterns.toml"), "surrogates")
 
@@ -101,15 +101,15 @@ class Surrogates:
 
     def _render(self, kind: str, value: str, raw: str, attempt: int) -> str:
         """A surrogate of a value as written."""
-        draw = keyed_random(self._secret, kind, value, str(attempt))
+        draw, seen = keyed_random(self._secret, kind, value, str(attempt)), dialogue_values.visible_value(raw)
         if kind in _MAKERS:
-            return _MAKERS[kind](draw, dialogue_values.visible_value(raw))
+            return _MAKERS[kind](draw, seen)
         if kind in _ACCOUNTS and not (kind == "WECHAT" and value.isdigit()):
-            rename = partial(renamed, draw, people=self._people, language=self._data.language)
-            return _ACCOUNTS[kind](rename, dialogue_values.visible_value(raw), draw)
-        if kind in ("ADDRESS", "ORGANIZATION"):
-            make = address if kind == "ADDRESS" else organization
-            return make(partial(self._draw_place, attempt), dialogue_values.visible_value(raw))
+            return _ACCOUNTS[kind](
+                partial(renamed, draw, people=self._people, language=self._data.language), seen, draw
+            )
+        if kind in _PLACES:
+            return _PLACES[kind](partial(self._draw_place, attempt), seen)
         shape = value_shape(raw)
         if not any(map(str.isdigit, shape.compact)) and kind not in NUMBERS:
             return f"[{kind} {attempt + 1}]"  # of a user's own type
@@ -150,16 +150,6 @@ def keyed_random(secret: bytes, *words: str) -> Random:
     return Random(hmac.digest(secret, "\0".join(words).encode("utf-8", "surrogatepass"), "sha256"))
 
 
-def scramble(draw: Random, text: str) -> str:
-    """Other letters for letters (of any script Latin ones), other digits for digits; what is neither stays."""
-    made = []
-    for char in text:
-        other = draw.choice(digits if char.isdigit() else ascii_lowercase) if char.isalnum() else char
-        made.append(other.upper() if char.isupper() else other)
-    return "".join(made)
-
-
-_DRAWS_OF_ONE = 60  # draws from a list before two of it are joined
 _ATTEMPTS = 20  # drawings of a whole dialogue before names that still clash become placeholders
 
 
@@ -207,29 +197,17 @@ def _mapping(
     keys = sorted({(part.role, part.key) for name in people for part in name.parts if part.role != "kept"},
                   key=lambda one: (one[0] in ("doubled", "nick"), one))  # fmt: skip
     taken = {key for _, key in keys} | set(said)
-    # Initials all move by the same number of letters: each is another one, and no two are alike.
-    shift = 1 + keyed_random(secret, salt, "initial").randrange(25)
-    # Where only women are spoken of, or only men, so is who bears a name that tells nothing.
-    he, she = (any(re.search(form, one) for one in said) for form in ("^(?:he|him|his)$|他", "^(?:she|her|hers)$|她"))
-    hint: dialogue_values.Gender = "neutral" if he == she else "male" if he else "female"
     mapped: dict[tuple[dialogue_values.Role, str], str] = {}
     for role, key in keys:
-        if role == "initial":
-            letter = ascii_lowercase[(ascii_lowercase.find(key[0]) + shift) % 26]
-            mapped[role, key] = letter.upper() + key[1:]
-            continue
         genders = called.get(key, set()) - {"neutral"}
         gender = min(genders) if len(genders) == 1 else "neutral"
-        if not genders:
-            sex = names.given_list(key[:2], "neutral", hint)[6] if role in ("given", "nick", "doubled") else hint[0]
-            gender = "female" if sex == "f" else "male" if sex == "m" else "neutral"
         # 婷婷 of 王雨婷 is called by the last character of what stands for 雨婷.
         full = next((own for (of, own) in mapped if of == "given" and own[-1] == key[-1] and len(key) < 3), None)
         attempt, made = 0, mapped["given", full][-1] * len(key) if full and role in ("doubled", "nick") else ""
         while not made or made.lower() in taken:
             draw = keyed_random(secret, salt, role, key, str(attempt))
             joint = "-" if role.startswith(("latin", "pinyin")) else ""
-            parts = range(1 if attempt < _DRAWS_OF_ONE else 2)
+            parts = range(1 if attempt < _FEW_DRAWS else 2)
             made = joint.join(names.other_part(draw, role, key, gender) for _ in parts)
             attempt += 1
         taken.add(made.lower())
@@ -252,9 +230,10 @@ def address(draws: Draws, value: str) -> str:
             return _renumbered(draws, figures) + found["count"][len(figures) :]
         if found["kept"]:
             return found["kept"]
-        if latin := found["latin"]:
-            other_word = partial(other_latin, key=latin.lower(), gender="neutral", surname=True)
-            return _renumbered(draws, latin) if len(latin) == 1 else same_case(latin, other_word(draws(latin)))
+        if (latin := found["latin"]) and len(latin) > 1:
+            return same_case(latin, other_latin(draws(latin), latin.lower(), "neutral", surname=True))
+        if latin:
+            return _renumbered(draws, latin)
         name, tail = found["head"] or found["rest"], found["tail"] or ""
         kinds = {"road_zh": "tail_road", "village_zh": "tail_village", "city_zh": "tail_area"}
         section = next((key for key, tails in kinds.items() if _RE[tails].fullmatch(tail)), "estate_zh")
@@ -292,8 +271,8 @@ def _chinese_name(draw: Random, name: str, section: str) -> str:
 def _renumbered(draws: Draws, written: str) -> str:
     """Other digits and letters, as many, as numbers of houses and rooms are."""
     shape = value_shape(written)
-    draw, rest = draws(shape.compact), ascii_lowercase[:8]
-    made = re.sub("[a-z]", lambda found: draw.choice([c for c in rest if c != found[0]]), shape.compact)
+    draw = draws(shape.compact)
+    made = re.sub("[a-z]", lambda found: draw.choice("abcdefgh".replace(found[0], "")), shape.compact)
     return shape.reformatted(re.sub("[0-9]+", lambda found: renumbered(draw, found[0]), made))
 
 
@@ -306,9 +285,6 @@ def _english(draws: Draws, value: str, section: str) -> str:
         kept -= {*(spoken[-2:-1] or spoken)}
     british = {town: area for town, _, area in (pair.partition(":") for pair in own["town_gb"])}
     american = names.faker_lists("address", "en_US")
-    states = (american.states_abbr, american.states)
-    plain_words = [word for word in spoken if word not in kept]
-    common = len(plain_words) == 2 and words().words.issuperset(plain_words)
     town, replaced = "", 0
 
     def other(found: re.Match[str]) -> str:
@@ -325,33 +301,32 @@ def _english(draws: Draws, value: str, section: str) -> str:
             return _renumbered(draws, found["number"] or written) + written[len(found["number"] or written) :]
         if len(written) == 1 and written.lower() not in kept:
             return _renumbered(draws, written)
-        if section == "kept" and (own_list := next((of for of in states if written in of), None)):
-            return str(draw.choice(own_list))
-        short = section == "kept" and written.isupper() and len(written) < 5 and not value.isupper()
+        place = section == "kept"
+        for states in (american.states_abbr, american.states) if place else ():
+            if written in states:
+                return str(draw.choice(states))
+        short = place and written.isupper() and len(written) < 5 and not value.isupper()
         if short or written.lower() in kept:
             return written
         replaced += 1
         behind = re.match(r" ([^\W\d_]+)", after)
-        like: Collection[str] = own["street_en"]
+        like: Collection[str] = own["street_en" if place else "organization_en"]
         if re.search(r"(?i)\b(?:st|saint)\.?\s$", before):
             like = own["saints"]
-        elif section != "kept" and "&" in value:
+        elif not place and "&" in value:
             return same_case(written, other_latin(draw, written.lower(), "neutral", surname=True))
-        elif section != "kept" and replaced > 1 and before.endswith(" ") and not common:
+        elif not place and replaced > 1 and before.endswith(" "):
             return ""  # of several words one stands for all
-        elif section != "kept":
-            like = own[f"organization_{'en' if not common else 'small' if replaced == 1 else 'thing'}"]
-        elif re.search(r",\s*$|\bin $", before) and not (behind and behind[1].lower() in kept):
+        elif place and re.search(r",\s*$|\bin $", before) and not (behind and behind[1].lower() in kept):
             like = sorted(british) if _RE["british"].search(value) else own["town_us"]
         made = draw.choice([one for one in like if one != written.lower()])
         town = made if made in british else town
-        return same_case(written, made.capitalize())
+        return same_case(written, made)
 
     made = _RE["english"].sub(other, value)
     return made if section == "kept" else re.sub("  +", " ", made).strip()
 
 
-_SHORT_MONTHS = {"sept", *["jan", "feb", "mar", "apr", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]}
 # A day or month of one digit stays one, and what may be a month (10 to 12) stays so.
 _DAYS = (range(1, 10), range(10, 13), range(13, 29))
 
@@ -372,8 +347,8 @@ def birth_date(draw: Random, value: str) -> str:
         if part["word"]:
             return draw.choice(names.word_lists()["day_en"])
         if part["name"]:
-            month = draw.choice(names.word_lists()["month_en"])[: 3 if text.lower() in _SHORT_MONTHS else None]
-            return month.upper() if text.isupper() else month if text[0].isupper() else month.lower()
+            month = draw.choice(names.word_lists()["month_en"])
+            return same_case(text, month[:3] if len(text) == 3 or text.lower() == "sept" else month)
         if part["han_year"]:
             return text[:-1] + draw.choice("一二三四五六七八九")
         days = names.word_lists()["day_first_zh" if text[0] == "初" else "day_zh"]
@@ -392,10 +367,9 @@ def plain_email(value: str) -> str:
 
 def _parted(draw: Random, name: str, mark: str) -> str:
     """A name with a mark in it that its service allows in none."""
-    made = re.sub(f"[-._{JOINT}]{{1,3}}", mark, name, count=1)
+    made = re.sub("[-._]", mark, name, count=1)
     made = made if mark in made else re.sub("(?<=[a-zA-Z])(?=[0-9])", mark, made, count=1)
-    made = made if mark in made else f"{made}{mark}{draw.randrange(10, 100)}"
-    return made.replace(JOINT, "")
+    return made if mark in made else f"{made}{mark}{draw.randrange(10, 100)}"
 
 
 def email(rename: Rename, value: str, draw: Random) -> str:
@@ -404,24 +378,24 @@ def email(rename: Rename, value: str, draw: Random) -> str:
     if domain == "qq.com" and name.isdigit():
         return f"{number('QQ', draw, name, 'zh')}@{domain}"
     chinese = re.search(r"^(?:qq|163|126|yeah|sina|foxmail)\.|\.cn$", domain)
-    made = _parted(draw, rename(name if name.isascii() else "zhang", formal=True), "." if chinese else "_")
+    made = _parted(draw, rename(name if name.isascii() else "zhang"), "." if chinese else "_")
     return f"{made}@{domain if domain in ('126.com', 'yeah.net') else '163.com' if chinese else 'gmail.com'}"
 
 
 def url(rename: Rename, value: str, draw: Random) -> str:
     """The same site with another account; somebody's own site becomes one at WordPress, which allows no `-`."""
-    found = _RE["url"].fullmatch(_RE["dot"].sub(".", plain(normalize_text(value).visible)).replace(" ", ""))
+    found = _RE["url"].fullmatch(_RE["dot"].sub(".", value).replace(" ", ""))
     scheme, host, path = found.groups("") if found else ("", value, "")
     name, _, rest = host.removeprefix("www.").partition(".")
     if _RE["builders"].search(host) or rename(path) == path or not rest:
         host = f"{_parted(draw, rename(name), '-')}.wordpress.com"
-    return scheme + host + rename(path).replace(JOINT, "")
+    return scheme + host + rename(path)
 
 
 def handle(rename: Rename, value: str, _: Random) -> str:
     """The name of an account of the same build."""
     kept = _RE["front"].match(value)[0]  # type: ignore[index]
-    return kept + rename(value[len(kept) :]).replace(JOINT, "")
+    return kept + rename(value[len(kept) :])
 
 
 def wechat(rename: Rename, value: str, draw: Random) -> str:
@@ -438,6 +412,7 @@ def ip_address(draw: Random, value: str) -> str:
     return f"100.{64 + draw.randrange(64)}.{draw.randrange(256)}.{1 + draw.randrange(254)}"
 
 
+_PLACES = {"ADDRESS": address, "ORGANIZATION": organization}
 _MAKERS = {"DATE_OF_BIRTH": birth_date, "IP_ADDRESS": ip_address}
 _ACCOUNTS = {"HANDLE": handle, "WECHAT": wechat, "EMAIL_ADDRESS": email, "URL": url}
 
@@ -448,30 +423,18 @@ _ACCOUNTS = {"HANDLE": handle, "WECHAT": wechat, "EMAIL_ADDRESS": email, "URL": 
 # plates hold an I, which they leave out.
 
 NUMBERS = frozenset({"PHONE_NUMBER", "LICENSE_PLATE", "NATIONAL_ID", "ACCOUNT_NUMBER", "CREDIT_CARD", "QQ", "WECHAT"})
-# Numbers by their form, and what others begin with; `0` in front of all that is not listed.
-_FRONTS: tuple[tuple[str, Callable[[Random, str], str]], ...] = (
-    ("NATIONAL_ID [1-6][0-9]{16}[0-9x]", lambda draw, value: _chinese_id(draw, value)),
-    ("CREDIT_CARD .*|.* [3-6][0-9]{14,18}|.* [a-z]{2}[0-9]{2}[a-z0-9]{11,30}", lambda _, value: value[:2]),
-    ("NATIONAL_ID [0-9]{9}", lambda draw, _: "9" + scramble(draw, "00") + draw.choice("1234")),  # no SSN, nor an ITIN
-    ("NATIONAL_ID e[a-z][0-9]{7}", lambda draw, _: "e" + draw.choice("io")),  # no passport of China
-    ("NATIONAL_ID [0-9]{10,11}", lambda draw, _: draw.choice("3456")),  # fails the check digit
-    ("NATIONAL_ID [0-9]{12}", lambda *_: "1"),  # no Aadhaar
-    ("NATIONAL_ID [a-z]{2}[0-9]{6}[a-d]", lambda draw, _: draw.choice(("kn", "nk", "tn", "nt", "bg"))),  # no NINO
-)
-_FEW_DRAWS = 60
-_CHECKS: tuple[Callable[[str], bool], ...] = (
-    lambda value: value.isdigit() and luhn(value),
-    lambda value: value.isdigit() and len(value) in (10, 11) and medicare(value),
-    lambda value: iban.is_valid(value, check_country=False),
-    nhs.is_valid,
-    rtn.is_valid,
-    tfn.is_valid,
-)
+
+
+# Numbers of eleven digits or more begin with a country's code.
+_CODES = "|".join(map(str, sorted(COUNTRY_CODE_TO_REGION_CODE)))  # in front of eleven digits or more
+_ELSEWHERE = ({"form": f"(?=.{{11}})((?:00)?(?:{_CODES}))[0-9]*", "then": [["00"]]}, {"form": ".*", "then": [["00"]]})
 
 
 def has_valid_check_digit(value: str) -> bool:
     """Whether a value has a right check digit of any kind that fits its length."""
-    return any(check(value.upper()) for check in _CHECKS)
+    value = value.upper()
+    ours = value.isdigit() and (luhn(value) or (len(value) in (10, 11) and medicare(value)))
+    return ours or iban.is_valid(value, check_country=False) or any(kind.is_valid(value) for kind in (nhs, rtn, tfn))
 
 
 def number(kind: str, draw: Random, compact: str, language: str, attempt: int = 0) -> str:
@@ -482,19 +445,25 @@ def number(kind: str, draw: Random, compact: str, language: str, attempt: int = 
     if kind == "PHONE_NUMBER" or (kind == "WECHAT" and compact.isdigit() and len(compact) == 11):
         return _phone(draw, compact, "zh" if kind == "WECHAT" else language, attempt)
     if kind == "LICENSE_PLATE":
-        letters = [at for at, char in enumerate(compact) if char.isalpha()]
         made = scramble(draw, compact)
-        return made[: letters[-1]] + "i" + made[letters[-1] + 1 :] if letters else made
+        return re.sub("[a-z](?=[^a-z]*$)", "i", made)  # the last letter
     if kind == "QQ":
         return draw.choice("6789") + scramble(draw, "0" * 9)
-    in_front = len(compact) - len(compact.lstrip(ascii_lowercase))
+    card = kind == "NATIONAL_ID" and re.fullmatch("[1-6][0-9]{16}[0-9x]", compact)
+    letters = scramble(draw, compact[: len(compact) - len(compact.lstrip(ascii_lowercase))])
     for _ in range(_FEW_DRAWS):
-        front = next((make(draw, compact) for form, make in _FRONTS if re.fullmatch(form, f"{kind} {compact}")), None)
-        front = scramble(draw, compact[:in_front]) + "0" if front is None else front
+        rows = read_data(Path(__file__).with_name("unused_numbers.toml"))["unused"]
+        front = _chinese_id(draw, compact) if card else _front(draw, rows, f"{kind} {compact}") or f"{letters}0"
         made = (front + scramble(draw, compact[len(front) :]))[: len(compact)]
         if not has_valid_check_digit(made):
             break
     return made
+
+
+def _front(draw: Random, rows: Iterable[Mapping[str, Any]], value: str) -> str:
+    """What another value begins with, by the first row that fits: its groups, and one of each of its lists."""
+    fitting = ((found, row["then"]) for row in rows if (found := re.fullmatch(row["form"], value)))
+    return next(("".join([*found.groups(""), *map(draw.choice, then)]) for found, then in fitting), "")
 
 
 def _chinese_id(draw: Random, compact: str) -> str:
@@ -506,21 +475,10 @@ def _chinese_id(draw: Random, compact: str) -> str:
 
 
 def _phone(draw: Random, compact: str, language: str, attempt: int) -> str:
-    """A telephone number of the first fictional range that fits; else 0 behind a country's code, in Italy 00."""
+    """A telephone number of the first fictional range that fits; else 00 behind a country's code."""
     if not compact.isdigit():
         return scramble(draw, compact)
-    made = "0" * min(2 if len(compact) > 6 else 1, len(compact))
-    if attempt < _FEW_DRAWS:
-        code = 2 * compact.startswith("00")
-        code += next((n for n in (1, 2, 3) if int(compact[code:][:n] or 0) in COUNTRY_CODE_TO_REGION_CODE), 0)
-        if len(compact) > 10:
-            made = compact[:code] + ("00" if compact[code - 2 : code] == "39" else "0")
-        ranges = sorted(read_table("phones")["fictional"], key=lambda row: row["language"] != language)
-        fitting = (
-            (found, row["then"])
-            for row in ranges
-            if row["language"] in (language, "abroad") and (found := re.fullmatch(row["form"], compact))
-        )
-        for found, then in islice(fitting, 1):
-            made = "".join([*found.groups(""), *map(draw.choice, then)])
+    ranges = read_table("phones")["fictional"] if attempt < _FEW_DRAWS else ()
+    rows = [*(row for own in (language, "abroad") for row in ranges if row["language"] == own), *_ELSEWHERE]
+    made = _front(draw, rows, compact)[: len(compact)]
     return made + scramble(draw, compact[len(made) :])
