@@ -26,22 +26,14 @@ from h2htalk.curation.anonymize.english.persons import (
     public_names,
     words,
 )
-from h2htalk.curation.anonymize.english.private_names import features_near, features_of, private_names
+from h2htalk.curation.anonymize.english.private_names import FOLDER, Candidate, log_odds
 from h2htalk.curation.anonymize.spans import FIGURE, Span
+from h2htalk.curation.safety.ngram_classifier import load_classifier
 from h2htalk.text.language_data import compile_patterns, read_data
 
 _HAN = re.compile("[\u4e00-\u9fff]")
 _MOST = 0.8  # the highest score of a name
 _SENTENCE = re.compile(r"[A-Za-z']{1,30}(?:[ ,]{1,3}[A-Za-z']{1,30}){2}")
-
-
-class Candidate(NamedTuple):
-    """Words that may be a private name: the first, the one after the last, and for an organisation its end."""
-
-    first: int
-    end: int
-    kind: str = ""  # "" for a person
-    stop: int = 0
 
 
 class Message(NamedTuple):
@@ -77,17 +69,9 @@ def find_names(texts: Sequence[str], taken: Sequence[Sequence[Span]]) -> list[li
         overlap `taken`: a state and its post code are sometimes taken for a plate. Scores: 0.9 announced ("my name
         is"), 0.8 listed, 0.6 likely.
     """
-    model = private_names()
+    least = load_classifier(FOLDER, "en").manifest
     messages = [read_message(text, spans) for text, spans in zip(texts, taken, strict=True)]
-    odds = []
-    for message, near in zip(messages, features_near([message.tokens for message in messages]), strict=True):
-        around = model.total(near)
-        odds.append(
-            [
-                model.log_odds(model.total(features_of(message.tokens, one.first, one.end, one.kind)), around)
-                for one in message.candidates
-            ]
-        )
+    odds = log_odds([message.tokens for message in messages], [message.candidates for message in messages])
     public = set().union(*(message.public for message in messages))
     # A given name that stands several times is said to be somebody's by all of these together.
     doubts: dict[str, float] = {}
@@ -96,7 +80,7 @@ def find_names(texts: Sequence[str], taken: Sequence[Sequence[Span]]) -> list[li
             if one.kind:
                 continue
             word = message.tokens.words[one.first]
-            doubt = 1 / (1 + math.exp(value - model.least[_kind_of(message.tokens, one, public)]))
+            doubt = 1 / (1 + math.exp(value - least[_kind_of(message.tokens, one, public)]))
             known = doubts.get(word, 1.0)
             doubts[word] = known * doubt if message.tokens.kinds[one.first] >= RARE else min(known, doubt)
     told = {word for word, doubt in doubts.items() if doubt <= 0.5}
@@ -105,10 +89,10 @@ def find_names(texts: Sequence[str], taken: Sequence[Sequence[Span]]) -> list[li
         tokens, starts, spans = message.tokens, dict[int, float](), list(message.addresses)
         for one, value in zip(message.candidates, values, strict=True):
             word = tokens.words[one.first]
-            least = model.least["again" if not one.kind and word in told else _kind_of(tokens, one, public)]
-            if value < least:
+            needed = least["again" if not one.kind and word in told else _kind_of(tokens, one, public)]
+            if value < needed:
                 continue
-            score = round(min(_MOST, 1 / (1 + math.exp(least - value))), 3)
+            score = round(min(_MOST, 1 / (1 + math.exp(needed - value))), 3)
             if one.kind:
                 spans.append(Span(tokens.starts[one.first], one.stop, one.kind, score))
             else:
@@ -118,11 +102,11 @@ def find_names(texts: Sequence[str], taken: Sequence[Sequence[Span]]) -> list[li
 
 
 def _kind_of(tokens: Tokens, one: Candidate, public: set[str]) -> str:
-    """How much evidence a candidate needs, as a key of `PrivateNames.least`: more where no list of names holds it."""
+    """How much evidence a candidate needs, as a key of the thresholds: more where no list of names holds it."""
     word, at = tokens.words[one.first], one.first
     listed = tokens.kinds[at] > 0 or word in words().surnames
     plain = tokens.shapes[at] != CAPITAL or tokens.opens[at]
-    return one.kind or ("public" if word in public or (plain and not listed) else "name")
+    return one.kind or ("public" if word in public or (plain and not listed) else "PERSON")
 
 
 def read_message(text: str, taken: Sequence[Span]) -> Message:
