@@ -40,7 +40,9 @@ class WordLists:
 @cache
 def words() -> WordLists:
     """The lists, read once (about 30 ms)."""
-    raw = {**read_data(_FOLDER / "hints.toml"), **read_data(_FOLDER / "grammar.toml")}
+    raw: dict[str, str] = {}
+    for name in ("hints", "grammar", "organization_words", "address_words"):
+        raw |= read_data(_FOLDER / f"{name}.toml")
     hints = {key: frozenset(value.split()) for key, value in raw.items()}
     names = ("given_rare", "given_common", "words", "given_words", "surnames")
     rare, common, ordinary, given_words, surnames = (
@@ -76,7 +78,7 @@ def public_names() -> tuple[str, ...]:
 
 
 def hint(key: str) -> frozenset[str]:
-    """One of the small sets of words of hints.toml and grammar.toml, by its name there."""
+    """One of the small sets of words of the lists, by its name there."""
     return words().hints[key]
 
 
