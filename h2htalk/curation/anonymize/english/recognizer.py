@@ -19,7 +19,6 @@ from h2htalk.curation.anonymize.english.persons import (
     folded,
     hint,
     is_candidate,
-    is_word,
     name_ends,
     person_spans,
     public_names,
@@ -122,7 +121,7 @@ def read_message(text: str, taken: Sequence[Span]) -> Message:
 _FOLDER = Path(__file__).parent / "words"
 _SCORE = 0.85
 _BETWEEN = ("", "at", "on", "in", "of")
-_TAILS = ("tail_a", "tail_b", "tail_c", "tail_d", "tail_e")
+_TAILS = ("tail_a", "tail_b", "tail_d", "tail_e")
 
 
 class _Piece(NamedTuple):
@@ -184,12 +183,8 @@ def _home_end(text: str, start: int, end: int) -> int:
 def _pieces(text: str) -> list[_Piece]:
     patterns = _patterns()
     pieces = [_Piece(*m.span(), "street") for m in patterns["street"].finditer(text) if _is_street(text, m)]
-    sentence_words = (hint("no_name") & hint("not_names")) - {"the"}  # "My House"
     for m in patterns["building"].finditer(text):
-        start = m.start()
-        while (word := text[start : m.start("kind")].partition(" ")[0]).lower() in sentence_words:
-            start += len(word) + 1
-        pieces.append(_Piece(start, m.end("kind"), "lane" if m["kind"].lower() in hint("lanes") else "building"))
+        pieces.append(_Piece(m.start(), m.end("kind"), "lane" if m["kind"].lower() in hint("lanes") else "building"))
     for name, kind in (("typed", "street"), ("unit", "unit"), ("code", "code"), ("box", "box")):
         pieces += [_Piece(*m.span(), kind) for m in patterns[name].finditer(text)]
     return sorted(pieces)
@@ -204,29 +199,19 @@ def _is_street(text: str, match: re.Match[str]) -> bool:
         # "5 Broadway" and "12 The Crescent", not "3 way" nor "2 Park".
         two = len(match[0].split()) > len(match["number"].split()) + 1
         return (two or kind in hint("streets_alone")) and capital
-    if set(small) & hint("no_name") or name[-1].lower().rstrip(".") in hint("no_name") - {"the"}:
+    if not hint("no_name").isdisjoint(small):
         return False
-    if not small and (capital or kind not in ("dr", "way", "place", "run", "view")):
-        return True
     before = text[max(0, match.start() - 24) : match.start()].lower().split()
     cued = any(word.strip(":,") in hint("cues") for word in before) or before[-1:] in (["at"], ["on"])
-    return cued or kind in hint("sure_street")
+    return not small or cued or kind in hint("sure_street")
 
 
 def _with_tail(text: str, end: int) -> int:
     """Where the address ends with its town, state and post code."""
     for _ in range(4):
-        for tail in _TAILS:
-            match = _patterns()[tail].match(text, end)
-            if match and tail == "tail_e":  # an everyday word may begin it, as in "45 Elm Street, Thanks"
-                city = match["city"].split()[0].lower().rstrip(".,")
-                match = None if city in hint("stop") | hint("no_name") - {"new", "old", "the"} else match
-            if match:
-                end = match.end()
-                break
-        else:
-            break
-    return end - 1 if text[end - 1] in ".-" and text[end - 2 : end - 1].islower() is False else end
+        matches = (_patterns()[tail].match(text, end) for tail in _TAILS)
+        end = next((match.end() for match in matches if match), end)
+    return end
 
 
 # --- Organisations: by how a name ends or begins ("Calder Steel Works"), or by words before it ("our bakery, X") ---
@@ -270,39 +255,23 @@ def find_organizations(tokens: Tokens) -> list[Candidate]:
 
 def _by_kind(tokens: Tokens, index: int, reached: int) -> tuple[int, int] | None:
     """A name by the kind of thing that it ends in or begins with, as its first word and its end."""
-    word, first = tokens.words[index], index
-    while first > reached and index - first < _LONGEST and _joined(tokens, first) and not tokens.blocked[first - 1]:
-        small = tokens.words[first - 1] in ("of", "and", "st")  # a small word between capitalised ones
-        if not (_is_part(tokens, first - 1) or (small and _is_part(tokens, first - 2) and _joined(tokens, first - 1))):
-            break
+    first, end = index, index + 1
+    while first > reached and index - first < _LONGEST and _joined(tokens, first, first - 1):
         first -= 1
-    end = index + 1
     while end - index <= _LONGEST:
-        last = end + (tokens.word(end) == "of" and tokens.spaced[end])
-        if not (_joined(tokens, last) and _is_part(tokens, last)):
+        last = end + (tokens.word(end) == "of" and tokens.gap(end) == " ")
+        if not _joined(tokens, last, last):
             break
         end = last + 1
-    whole = tokens.words[first:end]
-    named = [w for w in whole if w not in hint("suffix") | hint("generic") | _INSIDE]
-    if not named or (first == index and not (end > index + 1 and word in hint("fronted"))):
-        return None
-    before = tokens.word(first - 2) if tokens.word(first - 1) == "the" else tokens.word(first - 1)
-    if whole[-1] in hint("doing") and before not in ("at", "from") and all(map(is_word, named)):
-        return None
-    single = end - first == 2 and tokens.opens[first] and is_word(whole[0])
-    return None if single else (first, end)
+    known = hint("suffix") | hint("generic") | _INSIDE
+    fronted = end > index + 1 and tokens.words[index] in hint("fronted")
+    return None if known.issuperset(tokens.words[first:end]) or (first == index and not fronted) else (first, end)
 
 
-def _joined(tokens: Tokens, index: int) -> bool:
-    """Whether a word and the one before it can stand in one name."""
-    if not 0 < index < len(tokens) or tokens.blocked[index]:
+def _joined(tokens: Tokens, index: int, added: int) -> bool:
+    """Whether a word and the one before it can stand in one name; `added`: which of them is asked about."""
+    if not 0 < index < len(tokens) or tokens.blocked[added] or tokens.shapes[added] == LOWER:
         return False
-    gap = tokens.text[tokens.ends[index - 1] : tokens.starts[index]]
-    if tokens.possessive[index - 1]:
-        gap = gap[2:]
-    return gap in (" ", " & ", "&", "-") or (gap == ". " and tokens.words[index - 1] == "st")
-
-
-def _is_part(tokens: Tokens, index: int) -> bool:
-    """Whether a word is capitalised and can be inside a name."""
-    return tokens.word(index) not in hint("not_names") | {"", "i"} and tokens.shapes[index] != LOWER
+    gap = tokens.gap(index).removeprefix("'s").removeprefix("’s")
+    joins = gap in (" ", " & ", "&", "-") or (gap == ". " and tokens.words[index - 1] == "st")
+    return joins and tokens.words[added] not in hint("not_names")
