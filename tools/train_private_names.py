@@ -2,9 +2,9 @@
 
     H2HTALK_DATA=... python tools/train_private_names.py --language en|zh [--check]
 
-Private are the labels of development sets and of chats by several writers (tools/private), the names of MemoryBank's
-users, and in English those of mail and reviews in the Web Treebank; other candidates there, in the even halves of
-public dialogues, in news and in posts are none. `--check` writes nothing: it runs the anonymiser on what models of
+Private are the labels of development sets and of chats by several writers (tools/private), and the names of
+MemoryBank's users; other candidates there, in the even halves of public dialogues, and in Chinese news and posts are
+none. `--check` writes nothing: it runs the anonymiser on what models of
 other folds (and of other writers) learned, and counts the dialogues that leak, and those that are changed wrongly.
 """
 
@@ -27,7 +27,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from eval_safety import smilechat
-from numpy.typing import NDArray
 from safety.shipping import write_classifier
 from sample_readings import chinese, in_half
 from scipy.sparse import csr_matrix
@@ -64,10 +63,10 @@ C, FOLDS = {"en": 30.0, "zh": 10.0}, 3
 # Log-odds below which a candidate is none: in English also of a name that the dialogue says elsewhere (`again`), and of
 # a part of a public person's name, or of no listed name (`public`).
 LEAST = {
-    "en": {"PERSON": -1.3, "ORGANIZATION": 0.0, "again": -2.8, "public": -0.8},
+    "en": {"PERSON": -1.1, "ORGANIZATION": 0.0, "again": -2.6, "public": -0.6},
     "zh": {"PERSON": -1.6, "ORGANIZATION": -1.5, "ADDRESS": -1.0, "PHONE_NUMBER": -0.2, "DATE_OF_BIRTH": -2.0},
 }
-PUBLIC = ("topical", "counsel", "memory", "tweets", "treebank", "unlabelled", "smile", "kdconv")
+PUBLIC = ("topical", "counsel", "memory", "treebank", "unlabelled", "smile", "kdconv")
 WEIGHTS = {"smile": 0.7, "treebank": 0.5, "writer": 2.0}  # of Chinese candidates; 1 for others
 BOUNDS = 0.7  # weight of a candidate that overlaps a label
 OURS = 3.0  # weight of private names in English, and of other words in lines written for this project
@@ -76,11 +75,6 @@ AROUND = 3  # messages put on either side of a line
 KNOWN, OF_KNOWN = re.compile("瑶瑶|蓝蓝|小雨|思采|Karen|小星|小杨|mia|琪琪|小贤"), 2.0
 # Of lines that nobody labelled candidates of these shapes are none.
 SURELY_NONE = ("full", "given", "foreign", "dotted", "surname", "rare latin", "ORGANIZATION")
-# Where people who answer on CounselChat sign, or are spoken to: the row, and the place in the answer.
-SIGNED = {
-    76: (1605, 1610), 132: (2619, 2632), 357: (1658, 1667), 519: (3, 10), 603: (1587, 1600), 604: (1353, 1358),
-    626: (1323, 1335), 632: (1830, 1843), 643: (3491, 3505), 742: (2619, 2632), 783: (1317, 1324),
-}  # fmt: skip
 _MARK = re.compile(r"\[\[(.*?)\]\]|\{\{(.*?)\}\}")
 _SLOT = re.compile("[\ue000-\ue0ff]")
 Place = tuple[int, int, str]
@@ -95,13 +89,7 @@ class Talk(NamedTuple):
     places: Sequence[Sequence[Place]]
 
 
-class Example(NamedTuple):
-    """The buckets of a candidate's features, whether it is private, its weight, and where it stands."""
-
-    buckets: Sequence[int]
-    private: bool
-    weight: float
-    talk: Talk
+Example = tuple[Sequence[int], bool, float, Talk]  # the buckets of a candidate, whether it is private, its weight
 
 
 def unmarked(line: str) -> tuple[str, list[Place]]:
@@ -164,43 +152,10 @@ def english(data: Path) -> Iterator[Talk]:
         if in_half(row["id"], "even"):
             yield Talk("topical", row["id"], texts := [m["content"] for m in row["messages"]], [[]] * len(texts))
     with (data / "raw/counselchat_en.csv").open(encoding="utf-8", newline="") as opened:
-        for number, row in enumerate(csv.DictReader(opened)):
+        for row in csv.DictReader(opened):
             if row["questionText"] and in_half(row["questionText"], "even"):
                 texts = [f"{row['questionTitle']}\n{row['questionText']}", row["answerText"] or "-"]
-                signed = [(*SIGNED[number], "PERSON")] if number in SIGNED else []
-                yield Talk("counsel", row["questionID"], texts, [[], signed])
-    for part in "abefgh":
-        tweets = (data / f"ner/en/BTC/{part}.conll").read_text(encoding="utf-8").split("\n\n")
-        for number, tweet in enumerate(tweets[::2]):
-            tagged = [(line.split()[0], line.split()[-1]) for line in tweet.splitlines() if len(line.split()) > 1]
-            text, places = joined(tagged, "unsure")  # nobody said whose the names of people are
-            yield Talk("tweets", f"{part}{number}", [text], [places])
-    for path in sorted((data / "ner/en").glob("UNER_*/*.iob2")):
-        for document in re.split(r"(?m)^# newdoc id = ", path.read_text(encoding="utf-8")):
-            genre = document.partition("-")[0]
-            kind = {"email": "PERSON", "reviews": "PERSON", "answers": "unsure"}.get(genre, "")
-            said = [[line.split("\t")[1:3] for line in one.splitlines() if line[:1].isdigit()]
-                    for one in document.split("\n\n")]  # fmt: skip
-            read = [joined([(word, tag) for word, tag in row], kind) for row in said if row]
-            for at in range(0, len(read), 20):
-                texts, marks = zip(*read[at : at + 20], strict=True)
-                yield Talk("treebank", document[:40] + str(at), texts, marks)
-
-
-def joined(tagged: Sequence[tuple[str, str]], kind: str) -> tuple[str, list[Place]]:
-    """Words with a space between them, and where people's names (runs of PER) stand."""
-    text, places = "", list[Place]()
-    for word, tag in tagged:
-        start = len(text) + bool(text)
-        text += f" {word}" if text else word
-        if tag.endswith("PER"):
-            inner = tag[0] == "I" and places and places[-1][1] == start - 1
-            places[-1:] = [(places[-1][0], len(text), kind)] if inner else [*places[-1:], (start, len(text), kind)]
-    return text, places
-
-
-def examples(found: Sequence[Talk], language: str) -> Iterator[Example]:
-    yield from chinese_examples(found) if language == "zh" else english_examples(found)
+                yield Talk("counsel", row["questionID"], texts, [[], []])
 
 
 def english_examples(found: Sequence[Talk]) -> Iterator[Example]:
@@ -252,7 +207,7 @@ def candidates(talk: Talk, only: int | None = None) -> Iterator[Example]:
                 seen.update(over[:1])
                 features = en.features_of(message.tokens, one) | near
                 weight = OURS if private or talk.source not in PUBLIC else 1.0
-                yield Example(sorted({en.bucket(feature) for feature in features}), private, weight, talk)
+                yield sorted({en.bucket(feature) for feature in features}), private, weight, talk
 
 
 def chinese_examples(found: Sequence[Talk]) -> Iterator[Example]:
@@ -278,7 +233,7 @@ def chinese_examples(found: Sequence[Talk]) -> Iterator[Example]:
     keys, bits = FEATURES["zh"].keys(read), FEATURES["zh"].bits
     cuts = np.searchsorted(keys >> bits, np.arange(1, len(read)))
     for own, mark in zip(np.split(keys & ((1 << bits) - 1), cuts), marks, strict=True):
-        yield Example(own.tolist(), *mark)
+        yield own.tolist(), *mark
 
 
 def labelled(talk: Talk) -> Iterator[tuple[zh.Mention, bool, float]]:
@@ -303,19 +258,19 @@ def labelled(talk: Talk) -> Iterator[tuple[zh.Mention, bool, float]]:
 
 
 def train(found: Sequence[Example], language: str, folder: Path) -> None:
-    sizes = [len(one.buckets) for one in found]
+    buckets, labels, weights, _ = zip(*found, strict=True)
+    sizes = list(map(len, buckets))
     values = np.repeat([1 / math.sqrt(size + SMOOTH) for size in sizes], sizes)
-    columns = np.concatenate([one.buckets for one in found]).astype(np.int32)
+    columns = np.concatenate(buckets).astype(np.int32)
     shape = (len(found), 1 << FEATURES[language].bits)
     table = csr_matrix((values, columns, np.cumsum([0, *sizes])), shape=shape)
-    labels, weights = [one.private for one in found], [one.weight for one in found]
     model = LogisticRegression(C=C[language], solver="liblinear", random_state=0)
     model.fit(table, labels, sample_weight=weights)
     scale = float(np.quantile(np.abs(model.coef_[0]), 0.9999)) / 127
-    learned: NDArray[np.int8] = np.clip(np.round(model.coef_[0] / scale), -127, 127).astype(np.int8)
     manifest = {"language": language, "features": asdict(FEATURES[language]), "scale": scale}
     manifest |= {"bias": float(model.intercept_[0]), **LEAST[language]}
     manifest["learned_from"] = {"private": sum(labels), "others": len(labels) - sum(labels)}
+    learned = np.clip(np.round(model.coef_[0] / scale), -127, 127).astype(np.int8)
     write_classifier(folder, language, manifest, learned)
     print(manifest["learned_from"], (folder / f"{language}.weights").stat().st_size, flush=True)
 
@@ -325,27 +280,35 @@ def check(found: Sequence[Talk], learned: Sequence[Example], language: str) -> N
     counts = Counter[tuple[str, str]]()
     for fold in range(FOLDS):
         with tempfile.TemporaryDirectory() as folder:
-            train([one for one in learned if fold_of(one.talk) != fold], language, Path(folder))
-            if language == "en":
-                en.FOLDER = recognizer.FOLDER = folder
-            else:
-                zh.FOLDER = folder
+            train([one for one in learned if fold_of(one[3]) != fold], language, Path(folder))
+            for module in (en, recognizer) if language == "en" else (zh,):
+                module.FOLDER = folder
             for talk in found:
-                if fold_of(talk) != fold or talk.source in ("tweets", "treebank", "unlabelled"):
-                    continue
-                source = talk.id if talk.source == "writer" else talk.source
-                leaks = wrong = False
-                spans = find_in_dialogue(talk.texts, language).spans
-                for own, places in zip(spans, talk.places, strict=True):
-                    marked = {at for span in own for at in range(span.start, span.end)}
-                    private = {at for start, end, kind in places if kind for at in range(start, end)}
-                    leaks |= not private <= marked
-                    wrong |= any(private.isdisjoint(range(span.start, span.end)) for span in own)
-                has = any(place[2] for places in talk.places for place in places)
-                counts.update({(source, "private"): has, (source, "leak"): has and leaks})
-                counts.update({(source, "talks"): 1, (source, "changed wrongly"): wrong})
+                if fold_of(talk) == fold and talk.source not in ("treebank", "unlabelled"):
+                    source = talk.id if talk.source == "writer" else talk.source
+                    counts.update((source, what) for what in outcome(talk, language))
     for (source, what), count in sorted(counts.items()):
         print(f"{source:10} {what:16} {count}")
+
+
+def outcome(talk: Talk, language: str) -> Iterator[str]:
+    """What the anonymiser makes of a talk."""
+    yield "talks"
+    private, marked, wrong = set[tuple[int, int]](), set[tuple[int, int]](), False
+    spans = find_in_dialogue(talk.texts, language).spans
+    for number, (text, own, places) in enumerate(zip(talk.texts, spans, talk.places, strict=True)):
+        private |= {(number, at) for start, end, kind in places if kind for at in range(start, end)}
+        for span in own:
+            covered = {(number, at) for at in range(span.start, span.end)}
+            known = language == "zh" and KNOWN.search(text[span.start : span.end])
+            wrong |= private.isdisjoint(covered) and not known
+            marked |= covered
+    if private:
+        yield "private"
+        if not private <= marked:
+            yield "leak"
+    if wrong:
+        yield "changed wrongly"
 
 
 def fold_of(talk: Talk) -> int:
@@ -359,7 +322,7 @@ def main() -> None:
     parser.add_argument("--check", action="store_true")
     options = parser.parse_args()
     found = list(talks(Path(os.environ["H2HTALK_DATA"]), options.language))
-    learned = list(examples(found, options.language))
+    learned = list({"en": english_examples, "zh": chinese_examples}[options.language](found))
     if options.check:
         check(found, learned, options.language)
     else:
