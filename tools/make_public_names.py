@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import re
 import sys
-import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -19,7 +18,7 @@ import yaml
 from h2htalk.curation.anonymize.english.persons import folded, words
 
 TARGET = Path(__file__).parents[1] / "h2htalk/curation/anonymize/public_figures/compiled_en.txt"
-# Keys under which names stand, and the arrays of Faker for JavaScript.
+# Keys under which names stand, files that hold no public names, and the arrays of Faker for JavaScript.
 _KEYS = re.compile(
     r"(?:characters?|players?|names?|artists?|bands?|actors?|authors?|heroes|teams?|titles?|albums?|songs?|books?)(?:_.*)?"
 )
@@ -39,31 +38,26 @@ def leaves(value: object, key: str = "") -> Iterator[str]:
         yield from (text for text in value if isinstance(text, str))
 
 
-def wordnet(folder: Path) -> Iterator[str]:
-    """Instances among the nouns for persons (lexicographer file 18)."""
-    for line in (folder / "data.noun").read_text(encoding="ascii").splitlines():
-        fields = line.split(" | ")[0].split()
-        if line[0] != " " and fields[1] == "18" and "@i" in fields:
-            yield from (name.replace("_", " ") for name in fields[4 : 4 + 2 * int(fields[3], 16) : 2])
-
-
 def main() -> None:
     ruby, javascript, dictionary = map(Path, sys.argv[1:])
-    found = set(wordnet(dictionary))
+    found = set[str]()
+    for line in (dictionary / "data.noun").read_text(encoding="ascii").splitlines():
+        fields = line.split(" | ")[0].split()
+        if line[0] != " " and fields[1] == "18" and "@i" in fields:  # instances among the nouns for persons
+            found.update(name.replace("_", " ") for name in fields[4 : 4 + 2 * int(fields[3], 16) : 2])
     for file in sorted(ruby.glob("*.yml")):
         if not _FILES.fullmatch(file.stem):
             found.update(leaves(yaml.safe_load(file.read_text(encoding="utf-8").replace("\t", " "))))
     for match in _ARRAYS.finditer(next(javascript.glob("en-*.js")).read_text(encoding="utf-8")):
         found.update((match[1] or match[2])[1:-1].split("`,`"))
-    lists = words()
-    names = set()
+    lists, names = words(), set[str]()
     for name in found:
         parts = [folded(part) for part in name.split()]
         known = any(part in lists.given or part in lists.surnames for part in parts)
         if 1 < len(parts) < 6 and _NAME.fullmatch(name) and (known or lists.words.isdisjoint(parts)):
             names.add(name)
     head = "# Compiled by tools/make_public_names.py, which names its sources and their licences."
-    TARGET.write_text("\n".join([head, *textwrap.wrap("|".join(sorted(names)), 10_000_000)]) + "\n", encoding="utf-8")
+    TARGET.write_text(f"{head}\n{'|'.join(sorted(names))}\n", encoding="utf-8")
     print(len(names), TARGET.stat().st_size)
 
 

@@ -31,7 +31,7 @@ class WordLists:
     given: dict[str, int]  # COMMON, RARE, or WORD_NAME for one that is an English word or a place too
     surnames: frozenset[str]
     words: frozenset[str]
-    never: frozenset[str]
+    never: frozenset[str]  # no names, whatever stands beside them
     hints: dict[str, frozenset[str]]
     known: dict[str, tuple[tuple[str, ...], ...]]  # public and invented people, by their first word
     works: dict[str, tuple[tuple[str, ...], ...]]  # works, brands, dishes and sayings that hold a name
@@ -40,7 +40,9 @@ class WordLists:
 @cache
 def words() -> WordLists:
     """The lists, read once (about 30 ms)."""
-    raw = {**read_data(_FOLDER / "hints.toml"), **read_data(_FOLDER / "grammar.toml")}
+    raw: dict[str, str] = {}
+    for name in ("hints", "grammar", "organization_words", "address_words"):
+        raw |= read_data(_FOLDER / f"{name}.toml")
     hints = {key: frozenset(value.split()) for key, value in raw.items()}
     names = ("given_rare", "given_common", "words", "given_words", "surnames")
     rare, common, ordinary, given_words, surnames = (
@@ -55,7 +57,8 @@ def words() -> WordLists:
     for word in never | (hints["places"] - hints["named_after_places"]) | called:
         given.pop(word, None)
     known, works = _phrases(raw["known_people"]), _phrases("\n".join(read_lines(_FOLDER / "works.txt")))
-    return WordLists(given, frozenset(surnames) - never, never.union(ordinary), never, hints, known, works)
+    no_names = never | hints["kin"] | hints["titles"]
+    return WordLists(given, frozenset(surnames) - never, never.union(ordinary), no_names, hints, known, works)
 
 
 def _phrases(text: str) -> dict[str, tuple[tuple[str, ...], ...]]:
@@ -76,7 +79,7 @@ def public_names() -> tuple[str, ...]:
 
 
 def hint(key: str) -> frozenset[str]:
-    """One of the small sets of words of hints.toml and grammar.toml, by its name there."""
+    """One of the small sets of words of the lists, by its name there."""
     return words().hints[key]
 
 
@@ -105,11 +108,7 @@ _TOKEN = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
 _INNER = frozenset(" ,;&/'’()-–_*~\t0123456789#@+")
 _POSSESSIVE = ("'s", "’s", "'S", "’S")
 _SHORTENED = tuple(mark + part for mark in "'’" for part in ("ll", "re", "ve", "d", "m", "t"))
-_ARTICLED = re.compile(r"(?:al-|el-|d['’]|de-)[A-Z]")  # al-Rashid, d'Angelo
 _GLUE = frozenset("@_/\\")  # part of an address in the net, not of a sentence
-_JOINED = re.compile(r"(?!Mc|Mac|De|La|Le|Di|Van|O['’])[^-]*[a-z][A-Z][^-]*")  # "RelationshipsGoneRight"
-# How Korean given names are written: Hye-jin, Soo-Ah.
-_KOREAN = re.compile(r"[A-Z][a-z]{1,4}-[A-Za-z][a-z]{1,4}")
 
 
 class Tokens:
@@ -125,7 +124,6 @@ class Tokens:
         self.shapes: list[int] = []
         self.opens: list[bool] = []  # first of its sentence
         self.possessive: list[bool] = []
-        self.spaced: list[bool] = []  # nothing but one space between this word and the one before
         self.blocked: list[bool] = []  # part of other personal data, of a title, of a known name
         before, title = 0, False
         for match in _TOKEN.finditer(text):
@@ -134,10 +132,7 @@ class Tokens:
             raw = match[0][:-2] if possessive else match[0]
             gap = text[before:start] if start - before < 12 else "\n"
             word, kind = _read(raw)
-            if (raw[0].islower() and not _ARTICLED.match(raw)) or _JOINED.fullmatch(raw):
-                shape = LOWER
-            else:
-                shape = INITIAL if len(raw) == 1 else UPPER if raw.isupper() else CAPITAL
+            shape = LOWER if raw[0].islower() else INITIAL if len(raw) == 1 else UPPER if raw.isupper() else CAPITAL
             self.starts.append(start)
             self.ends.append(start + len(raw))
             self.words.append(word)
@@ -147,7 +142,6 @@ class Tokens:
             inner = all(c in _INNER for c in gap) or (title and gap in (". ", "."))
             self.opens.append(before == 0 or not inner)
             self.possessive.append(possessive)
-            self.spaced.append(gap == " " or (title and gap == ". "))
             glued = text[start - 1 : start] in _GLUE or text[end : end + 1] in _GLUE
             self.blocked.append(glued or raw.lower().endswith(_SHORTENED))
             before, title = end, word in hint("titles") or word == "st"
@@ -182,10 +176,6 @@ class Tokens:
         """The three characters that follow a word."""
         return self.text[self.ends[index] : self.ends[index] + 3]
 
-    def same_clause(self, index: int) -> bool:
-        """No mark and no line end stands between the word and the one before it."""
-        return 0 < index < len(self.words) and not self.opens[index] and "," not in self.gap(index)
-
     def block(self, spans: Iterable[Span]) -> None:
         """Words that lie in a span are nobody's name from now on."""
         for span in spans:
@@ -199,30 +189,22 @@ def _read(raw: str) -> tuple[str, int]:
     lists = words()
     word = folded(raw)
     kind = lists.given.get(word, 0)
-    if not kind and len(word) > 4 and word.endswith("s") and lists.given.get(word[:-1]) == COMMON:
-        # "sarahs mom": a possessive in a hurry, unless it is a word or a surname ("williams").
-        kind = 0 if is_word(word) or word in lists.surnames else RARE
-    if not kind and len(word) > 4 and word[-1] == word[-2] and word not in lists.words:
-        # "jaydenn", "sarahhh": a name drawn out.
-        kind = min(RARE, lists.given.get(word.rstrip(word[-1]) + word[-1], 0))
+    if not kind and len(word) > 4 and not is_word(word) and word not in lists.surnames:
+        # "sarahs mom", "jaydenn", "sarahhh": a possessive in a hurry, or a name drawn out.
+        shorter = word[:-1] if word[-1] == "s" else word.rstrip(word[-1]) + word[-1]
+        kind = RARE if lists.given.get(shorter, 0) >= RARE else 0
     if kind or "-" not in raw:
         return word, kind
     parts = [folded(part) for part in raw.split("-") if part]
-    if parts and parts[0] in hint("kin"):
+    if parts[0] in hint("kin"):
         return parts[0], 0  # brother-in-law
     if all(is_word(part) or len(part) == 1 for part in parts):
         return parts[-1] if is_word(parts[-1]) else word, 0
-    kinds = [lists.given.get(part, 0) for part in parts]
-    if _KOREAN.fullmatch(raw):
-        return word, COMMON
-    if kinds[0] >= RARE or (kinds[0] and parts[-1] in lists.surnames):
-        return word, max(RARE, kinds[0])
-    return word, 0
+    first = lists.given.get(parts[0], 0)
+    return word, max(RARE, first) if first >= RARE or (first and parts[-1] in lists.surnames) else 0
 
 
 _VERBAL = ("s", "ed", "ing", "nt", "ly", "in", "er")
-# "Forty-one", folded.
-_NUMBER = re.compile("(?:twen|thir|for|fif|six|seven|eigh|nine)ty(?:one|two|three|four|five|six|seven|eight|nine)?")
 # Sets of hints.toml and grammar.toml that say what a word beside a name means.
 _CLASSES = (
     *("kin", "kin_adjectives", "titles", "human_verbs", "sure_verbs", "sure_before", "person_before", "greetings"),
@@ -240,12 +222,10 @@ def classes_of(word: str) -> tuple[str, ...]:
 def is_candidate(tokens: Tokens, index: int) -> bool:
     """Whether a word may begin a person's name: a given name, a surname, or a word that no list holds."""
     lists, word = words(), tokens.words[index]
-    if tokens.blocked[index] or len(word) < 2 or tokens.shapes[index] == INITIAL or word in lists.never:
-        return False
-    if word in lists.hints["kin"] or word in lists.hints["titles"] or _NUMBER.fullmatch(word):
+    if tokens.blocked[index] or tokens.shapes[index] == INITIAL or word in lists.never:
         return False
     named = word in lists.surnames and word not in lists.hints["stop"]  # "he", "so", "an"
-    return tokens.kinds[index] > 0 or named or not is_word(word)
+    return len(word) > 1 and (tokens.kinds[index] > 0 or named or not is_word(word))
 
 
 def name_ends(tokens: Tokens) -> list[int]:
@@ -285,7 +265,7 @@ def person_spans(tokens: Tokens, starts: Mapping[int, float], ends: Sequence[int
             first -= 1
         start, end, title = tokens.starts[first], tokens.ends[reached - 1], tokens.word(first - 1)
         written = tokens.shapes[first - 1] != LOWER or title in hint("plain_titles")
-        if written and tokens.spaced[first] and title in hint("titles"):
+        if written and tokens.gap(first) in (" ", ". ") and title in hint("titles"):
             start = tokens.starts[first - 1]
         end += tokens.shapes[reached - 1] == INITIAL and tokens.text.startswith(".", end)
         spans.append(Span(start, end, "PERSON", starts[index]))

@@ -7,56 +7,49 @@ its message and of the messages before and after, and how it is written; never t
 
 from __future__ import annotations
 
-import json
 import math
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import cache, lru_cache
-from pathlib import Path
-
-import numpy as np
+from typing import NamedTuple
 
 from h2htalk.curation.anonymize.english.persons import WORD_NAME, Tokens, classes_of, folded, public_names, words
-from h2htalk.curation.safety.ngram_classifier import SMOOTH
+from h2htalk.curation.safety.ngram_classifier import SMOOTH, load_classifier
 
-FOLDER = Path(__file__).parent / "private_names"
+FOLDER = "../anonymize/english/private_names"
 BITS = 16
 _BESIDE, _AROUND, _MESSAGES = 3, 12, 3  # words on either side with their place, and without; messages on either side
 _MARKS = {",": "C", ".": "D", "?": "Q", "!": "Q", "\n": "N", '"': "U", "'": "U", ":": "O", "-": "H", "/": "H", "&": "A"}
 _LONG = 30  # words of a long message
 
 
+class Candidate(NamedTuple):
+    """Words that may be a private name: the first, the one after the last, and for an organisation its end."""
+
+    first: int
+    end: int
+    kind: str = ""  # "" for a person
+    stop: int = 0
+
+
+@lru_cache(maxsize=1 << 17)
 def bucket(feature: str) -> int:
     """The place of a feature's weight."""
     return zlib.crc32(feature.encode()) & ((1 << BITS) - 1)
 
 
-class PrivateNames:
-    """The weights, and the least log-odds of a name (`name`), of one that the dialogue says again (`again`), of a
-    part of a public person's name there (`public`), and of an organisation (`ORGANIZATION`)."""
-
-    def __init__(self, folder: Path = FOLDER) -> None:
-        manifest = json.loads((folder / "en.json").read_bytes())
-        raw = np.frombuffer(zlib.decompress((folder / "en.weights").read_bytes()), np.int8)
-        weights: list[float] = (raw * float(manifest["scale"])).tolist()
-        self._weight = lru_cache(maxsize=1 << 17)(lambda feature: weights[bucket(feature)])
-        self._bias = float(manifest["bias"])
-        self.least: dict[str, float] = manifest["least"]
-
-    def total(self, features: Iterable[str]) -> tuple[float, int]:
-        """The sum of the weights of features, and how many these are."""
-        found = list(map(self._weight, features))
-        return math.fsum(found), len(found)
-
-    def log_odds(self, own: tuple[float, int], near: tuple[float, int]) -> float:
-        """The log-odds of a candidate from the totals of its own features and of the messages around it."""
-        return round((own[0] + near[0]) / math.sqrt(own[1] + near[1] + SMOOTH) + self._bias, 6)
-
-
-@cache
-def private_names() -> PrivateNames:
-    """The classifier of the package, read once."""
-    return PrivateNames()
+def log_odds(messages: Sequence[Tokens], candidates: Sequence[Sequence[Candidate]]) -> list[list[float]]:
+    """The log-odds that each candidate of each message of a dialogue is private."""
+    model, found = load_classifier(FOLDER, "en"), []
+    for tokens, near, own in zip(messages, features_near(messages), candidates, strict=True):
+        total = model.weights[list(map(bucket, near))].sum()
+        values = []
+        for one in own:
+            features = list(map(bucket, features_of(tokens, one)))
+            size = len(features) + len(near) + SMOOTH
+            values.append(round(float(model.weights[features].sum() + total) / math.sqrt(size) + model.bias, 6))
+        found.append(values)
+    return found
 
 
 @cache
@@ -74,9 +67,9 @@ def features_near(messages: Sequence[Tokens]) -> list[set[str]]:
     ]
 
 
-def features_of(tokens: Tokens, index: int, end: int, kind: str = "") -> set[str]:
-    """The features of the candidate that begins at a word and ends before another; `kind`: what is no person's."""
-    lists = words()
+def features_of(tokens: Tokens, one: Candidate) -> set[str]:
+    """The features of a candidate and of what stands beside it."""
+    lists, index, end, kind = words(), one.first, one.end, one.kind
     word, given, shape = tokens.words[index], tokens.kinds[index], tokens.shapes[index]
     written = f"{kind}k{given}s{shape}c{int(tokens.cased)}o{int(tokens.opens[index])}"
     known = f"w{int(word in lists.words)}n{int(word in lists.surnames)}p{int(word in lists.hints['places'])}"
