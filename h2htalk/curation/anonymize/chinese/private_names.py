@@ -11,6 +11,7 @@ import math
 import re
 from collections import defaultdict
 from collections.abc import Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -20,7 +21,7 @@ from h2htalk.curation.anonymize.chinese.words import dictionary, patterns, tags
 from h2htalk.curation.anonymize.spans import Span
 from h2htalk.curation.safety.ngram_classifier import SMOOTH, load_classifier
 
-FOLDER = "../anonymize/chinese/words/private"
+FOLDER = str(Path(__file__).parent / "words/private")
 # What is decided on beside names. A landline is as often a sight's as somebody's; mobile numbers are people's.
 VALUES = ("ADDRESS", "DATE_OF_BIRTH", "ORGANIZATION", "PHONE_NUMBER")
 SHAPES = (

@@ -39,7 +39,7 @@ from h2htalk.curation.anonymize.spans import (
     plain,
     resolve_overlaps,
 )
-from h2htalk.curation.anonymize.structured.rules import OF_PUBLIC, find_structured, is_public_talk
+from h2htalk.curation.anonymize.structured.rules import find_structured
 from h2htalk.curation.anonymize.surrogates.dialogue_surrogates import Surrogates
 from h2htalk.curation.anonymize.values.dialogue_values import (
     TITLE,
@@ -56,6 +56,7 @@ THRESHOLD = 0.5
 # What is left of an address beside a user's own type, and says nothing: ", staff ".
 _SCRAP = re.compile(r"\W*[^\d\u4e00-\u9fff]{0,7}\W*")
 SEPARATOR = "\n\n"
+_BORN = 24  # characters between a figure's name and the date of its birth
 _GIVEN = 0.99  # how sure a name is that the metadata give
 # A longer message is read in parts: nothing in it can cost more than in a short one, whatever a rule does.
 WINDOW = 20_000
@@ -120,7 +121,7 @@ class DialogueText(NlpArtifacts):
     @cached_property
     def parts(self) -> list[MessagePart]:
         """Each message; a very long one in parts."""
-        parts, public_talk = list[MessagePart](), is_public_talk(self.text.lower(), 3)
+        parts = list[MessagePart]()
         for offset, text in zip(self.offsets, self.texts, strict=True):
             size = len(text)
             for start in range(0, size - 2 * MARGIN, WINDOW - 2 * MARGIN) if size > WINDOW else (0,):
@@ -129,15 +130,15 @@ class DialogueText(NlpArtifacts):
                 plain_text = plain(normalized.visible)
                 allowed = tuple(find_allowed(plain_text, self.language, self.allow))
                 figures = tuple(a for a in allowed if a.type == FIGURE)
-                not_private = OF_PUBLIC if public_talk else ("birth_date",) if figures else ()
                 public = () if self._keep_public else figures
                 allowed = tuple(a for a in allowed if a not in public)
-                spans = find_structured(normalized, self.language, self.countries, not_private)
+                spans = find_structured(normalized, self.language, self.countries)
                 if find_language(self.language).script == "Chinese" and not _HAN.search(plain_text):
                     spans = resolve_overlaps([*spans, *find_structured(normalized, "en")])
                 stays = [a for a in allowed if a.type != TITLE]
                 # A companion's name is no account, whatever stands before it.
-                taken = tuple(s for s in spans if not any(a.start <= s.start and s.end <= a.end for a in stays))
+                spans = [s for s in spans if not any(a.start <= s.start and s.end <= a.end for a in stays)]
+                taken = tuple(s for s in spans if not _is_born(s, figures))
                 first = offset + (start + MARGIN if start else 0)
                 last = offset + (size if end == size else end - MARGIN)
                 parts.append(MessagePart(offset + start, first, last, normalized, plain_text, allowed, taken, public))
@@ -178,6 +179,11 @@ class DialogueText(NlpArtifacts):
             piece = replace(span, start=start, end=end)
             if start < end and not any(piece.overlaps(stays) for stays in blocked):
                 yield piece
+
+
+def _is_born(span: Span, figures: Sequence[Span]) -> bool:
+    """Whether a date of birth stands closely behind the name of somebody whom everybody knows."""
+    return span.type == "DATE_OF_BIRTH" and any(0 <= span.start - name.end < _BORN for name in figures)
 
 
 class ChatNlpEngine(NoOpNlpEngine):

@@ -13,7 +13,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import cache
-from itertools import islice, pairwise
+from itertools import pairwise
 
 from stdnum import iban
 
@@ -250,7 +250,7 @@ def _is_marked(value: str) -> bool:
 
 
 _GATES, _ID, _PLATE, _BIRTH = map(patterns, ("structured", "alphanumeric_ids", "licence_plates", "birth_dates"))
-_TALK, _BODY = map(patterns, ("public_talk", "chinese_organizations"))
+_BODY = patterns("chinese_organizations")
 _CUES_OF_BODIES = ("place", "works_there", "begins", "called", "enters", "enters_school")
 # A word rewritten so near may be the cue of what is found.
 _BESIDE = 24
@@ -463,23 +463,11 @@ LATE_RULES = (
 )
 
 
-# Rules whose finds may be a sight's, a firm's or those of somebody whom everybody knows.
-OF_PUBLIC = ("landline", "birth_date", "han_organization")
-
-
-def is_public_talk(text: str, least: int) -> bool:
-    """Whether a text in small letters speaks of sights, films or public people so often."""
-    return sum(1 for _ in islice(_TALK["sign"].finditer(text), least)) == least
-
-
-def find_structured(
-    normalized: NormalizedText, language: str, countries: Sequence[str] = (), public: Sequence[str] = ()
-) -> list[Span]:
+def find_structured(normalized: NormalizedText, language: str, countries: Sequence[str] = ()) -> list[Span]:
     """Structured personal data of a text, in its order, without overlaps; `found_by` names the rule.
 
     The record of `language` decides which numbers and cue words are looked for, `countries` whose telephone numbers
-    beside the usual ones. `public`: rules whose finds stay, unless the text says whose they are (those of `OF_PUBLIC`
-    where it speaks of public things itself). Places count characters of the reading.
+    beside the usual ones. Places count characters of the reading.
     Scores: 0.95 and more where a check digit, a form of its own or a cue beside it speaks for it, else 0.5 to 0.9.
     """
     language = find_language(language).number_rules
@@ -494,9 +482,6 @@ def find_structured(
             under = [other for other in kept if other.overlaps(span)]
             if all(span.start <= other.start and other.end <= span.end for other in under):
                 kept = [other for other in kept if other not in under] + [span]
-    staying = OF_PUBLIC if is_public_talk(normalized.text, 2) else public
-    if staying and not _TALK["private"].search(normalized.text):
-        kept = [span for span in kept if span.found_by not in staying]
     return [_with_brackets(span, normalized.text) for span in sorted(kept)]
 
 
