@@ -13,11 +13,10 @@ from typing import Annotated, Any, Literal, Union, cast
 
 from pydantic import BaseModel, Field, create_model
 
-from h2htalk.chat.engines import model_name, parse_model
+from h2htalk.chat.engines import parse_model
 from h2htalk.chat.protocol import Message, Reply, Request
 from h2htalk.chat.response_schema import ResponseSchema
 from h2htalk.chat.store.model_calls import sampling_of
-from h2htalk.curation.candidates import MODEL
 from h2htalk.curation.compose.drafts import (
     Draft,
     RefusedDraft,
@@ -145,11 +144,6 @@ class Composer:
         """Whether the model only writes references for what is extracted."""
         return parse_model(self.model)[0].small
 
-    @property
-    def origin(self) -> str:
-        """The origin of its references: `model:anthropic:NAME`."""
-        return MODEL + model_name(self.model)
-
     def proposals(self, dialogue: Dialogue, persona: Persona, extracted: Sequence[Draft]) -> Request:
         """The call that proposes scenarios of a dialogue besides the extracted ones; its id is `DIALOGUE/proposals`."""
         name = f"{dialogue.id}/proposals"
@@ -168,8 +162,7 @@ class Composer:
         name = f"{scenario.id}/reference"
         system, tokens = self._write_rules(scenario, persona), find_subtask(scenario.subtask).max_tokens
         if self.small:
-            roles: dict[str, Literal["user", "assistant"]] = {"user": "user", "companion": "assistant"}
-            turns = [Message(roles[turn.role], turn.content) for turn in scenario.turns]
+            turns = [Message("user" if one.role == "user" else "assistant", one.content) for one in scenario.turns]
             return self._request(name, sample, system, turns, _REFERENCE_TEMPERATURE if sample else 0.0, tokens)
         fence = Fence.of(self.secret, name, sample)
         values = {

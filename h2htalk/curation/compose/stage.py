@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from h2htalk.chat.engines import model_identity, parse_model
+from h2htalk.chat.engines import model_identity, model_name, parse_model
 from h2htalk.chat.store.model_calls import CallSettings, ModelCalls, Replies
 from h2htalk.curation.candidates import MODEL, Candidate, Reference
 from h2htalk.curation.compose import drafts
@@ -205,7 +205,7 @@ class _Rule:
             if len(found.accepted) == most:
                 break
             found.check_and_add(answer, scenario, work.persona)
-        origin = self.composer.origin
+        origin = MODEL + model_name(self.composer.model)
         if draft.fixed is not None:
             found.add(Reference(draft.fixed, origin))
         for sample in range(self.composer.references if draft.written else 0):

@@ -9,7 +9,7 @@ from functools import cache
 
 from h2htalk.data.languages import Language
 from h2htalk.data.records import read_record
-from h2htalk.data.scenario import COMPLEXITIES, INTERACTIONS, Dialogue, Tags, Turn
+from h2htalk.data.scenario import Dialogue, Tags, Turn
 from h2htalk.errors import DataError
 from h2htalk.text.counting import count_length, split_actions
 from h2htalk.text.language_data import language_data, language_patterns
@@ -114,12 +114,8 @@ def tags_of(dialogue: Dialogue, turns: Sequence[Turn], proposed: Mapping[str, ob
         interaction = "casual"
     record = {
         "emotion": emotion,
-        "complexity": _choice((known.get("complexity"), model.get("complexity"), complexity), COMPLEXITIES),
-        "interaction": _choice((known.get("interaction"), model.get("interaction"), interaction), INTERACTIONS),
+        "complexity": known.get("complexity") or model.get("complexity") or complexity,
+        "interaction": known.get("interaction") or model.get("interaction") or interaction,
         "risk": str(known.get("safety", {}).get("risk", "none")),  # `none` without the safety stage
     }
     return read_record(Tags, record, dialogue.id)
-
-
-def _choice(values: Sequence[object], allowed: Sequence[str]) -> str:
-    return next(value for value in values if isinstance(value, str) and value in allowed)

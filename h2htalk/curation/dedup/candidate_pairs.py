@@ -99,8 +99,8 @@ class MappedDialogues:
         """
         places = np.arange(len(self))
         if len(sides) == 1:
-            names = "least_inputs", "least_references"
-            least = np.array([getattr(lengths(known), names[sides[0]]) for known in LANGUAGES])
+            name = ("least_inputs", "least_references")[sides[0]]
+            least = np.array([lengths(known)[name] for known in LANGUAGES])
             sizes = np.diff(self._bounds)[:, 1 + sides[0]]
             places = np.flatnonzero(sizes >= least[self.language])
         keys = [self.language[places], *self.hashes[places][:, sides].T]

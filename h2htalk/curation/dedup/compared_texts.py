@@ -5,9 +5,9 @@ from __future__ import annotations
 import hashlib
 import re
 import unicodedata
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,31 +27,9 @@ _LEAST_REST = 0.5
 _LEAST_SIDE = 0.6
 
 
-class Scale(NamedTuple):
-    """Shingles of `width` characters, for texts of `least` to `most` characters."""
-
-    width: int
-    least: int
-    most: int = 1 << 62
-
-
-@dataclass(frozen=True, slots=True)
-class Lengths:
+def lengths(language: Language) -> Mapping[str, Any]:
     """The lengths of texts that dedup distinguishes; `lengths_LANGUAGE.toml` explains each."""
-
-    scales: tuple[Scale, Scale]
-    least_inputs: int
-    least_references: int
-    least_item_inputs: int
-    least_item_reference: int
-    long_item: int
-
-
-@cache
-def lengths(language: Language) -> Lengths:
-    """Read the lengths of a language, once a process."""
-    raw: dict[str, Any] = dict(language_data("curation/dedup/lengths", language))
-    return Lengths(scales=(Scale(**raw.pop("short_scale")), Scale(**raw.pop("long_scale"))), **raw)
+    return language_data("curation/dedup/lengths", language)
 
 
 def plain(text: str, language: Language) -> str:
@@ -111,20 +89,20 @@ def match(a: Sides, b: Sides, threshold: float) -> Match | None:
     if user == 1.0 and a.companion == b.companion:
         return Match(1.0, "both", True)
     rest, other = (side.user.partition("\n")[2] for side in (a, b))
-    if max(len(rest), len(other)) >= known.least_inputs / 2 and similarity(rest, other, _LEAST_REST) < _LEAST_REST:
+    if max(len(rest), len(other)) >= known["least_inputs"] / 2 and similarity(rest, other, _LEAST_REST) < _LEAST_REST:
         return None
     companion = similarity(a.companion, b.companion, _LEAST_SIDE)
     users, companions = (len(a.user), len(b.user)), (len(a.companion), len(b.companion))
     sizes = max(users), max(companions)
     together = (sizes[0] * user + sizes[1] * companion) / max(sum(sizes), 1)
     for size, value in zip(sizes, (user, companion), strict=True):
-        if value < _LEAST_SIDE and size >= known.least_inputs / 2:
+        if value < _LEAST_SIDE and size >= known["least_inputs"] / 2:
             together = 0.0
     if together >= threshold:
         return Match(together, "both")
-    if user >= alone and min(users) >= known.least_inputs:
+    if user >= alone and min(users) >= known["least_inputs"]:
         return Match(user, "inputs", user == 1.0)
-    replied_alike = companion >= alone and min(companions) >= known.least_references
+    replied_alike = companion >= alone and min(companions) >= known["least_references"]
     if replied_alike and similarity(a.user, b.user, _LEAST_REST) >= _LEAST_REST:
         return Match(companion, "references", companion == 1.0)
     return None

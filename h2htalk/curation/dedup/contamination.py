@@ -54,14 +54,14 @@ class SplitIndex:
         for language, texts in self._equal.items():
             known = lengths(language)
             for role in ROLES:
-                for is_long, scale in enumerate(known.scales):
+                for is_long, width in enumerate(scale["width"] for scale in known["scales"]):
                     held = {
-                        text: _shingles([text.text], scale.width)
+                        text: _shingles([text.text], width)
                         for text in texts.values()
-                        if text.role == role and (len(text.text) >= known.long_item) == is_long
+                        if text.role == role and (len(text.text) >= known["long_item"]) == is_long
                     }
                     if held:
-                        self._postings.append((language, role, scale.width, self._post(held)))
+                        self._postings.append((language, role, width, self._post(held)))
 
     def _post(self, held: dict[ItemText, set[str]]) -> dict[str, list[int]]:
         spread = Counter(shingle for shingles in held.values() for shingle in shingles)
@@ -120,7 +120,7 @@ def item_texts(split: str, scenario: Scenario) -> list[ItemText]:
     for reference in scenario.references:
         reply = plain(reference, language)
         texts.append(ItemText(split, scenario.id, "reference", language, "companion", 1, reply))
-    least = {"inputs": known.least_item_inputs, "reference": known.least_item_reference}
+    least = {"inputs": known["least_item_inputs"], "reference": known["least_item_reference"]}
     return [text for text in texts if len(text.text) >= least[text.on]]
 
 

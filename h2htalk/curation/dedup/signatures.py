@@ -73,13 +73,13 @@ def map_part(records: Sequence[Record], index: SplitIndex) -> dict[str, Any]:
     rows = []
     for number, (dialogue, (user, companion)) in enumerate(zip(dialogues, sides, strict=True)):
         known = lengths(dialogue.language)
-        views = [text if len(text) >= known.least_inputs // 2 else "" for text in (user, companion)]
+        views = [text if len(text) >= known["least_inputs"] // 2 else "" for text in (user, companion)]
         views.append(f"{user}\n{companion}" if min(len(user), len(companion)) < _SHORT_SIDE else "")
         for view, text in enumerate(views):
-            for scale, (width, least, most) in enumerate(known.scales):
-                if text.strip() and least <= len(text) <= most:
+            for scale, shingles in enumerate(known["scales"]):
+                if text.strip() and shingles["least"] <= len(text) <= shingles["most"]:
                     kind = LANGUAGES.index(dialogue.language) << 4 | view << 1 | scale
-                    rows.append((number, kind, text_hash(f"{kind} {text}"), signature(text, width)))
+                    rows.append((number, kind, text_hash(f"{kind} {text}"), signature(text, shingles["width"])))
     return {
         "contaminated": np.frombuffer(lines.encode(), np.uint8),
         "language": np.array([LANGUAGES.index(d.language) for d in dialogues], np.uint8),

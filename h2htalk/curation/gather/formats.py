@@ -276,7 +276,6 @@ LONGEST_MESSAGE = 100_000  # characters
 # Marks, embeddings, overrides and isolates that change the direction of text.
 _DIRECTION = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 _CONTROL = re.compile("[\x01-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
-_UNWANTED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -321,7 +320,7 @@ def clean(raw: RawDialogue, language: Language) -> Cleaned:
         key: _readable(value, removed) if isinstance(value, str) else [_readable(each, removed) for each in value]
         for key, value in raw.metadata.items()
     }
-    return Cleaned(messages, metadata, dict(sorted(removed.items())))
+    return Cleaned(messages, metadata, dict(sorted((+removed).items())))
 
 
 def _readable(text: str, removed: Counter[str], **where: int) -> str:
@@ -330,14 +329,11 @@ def _readable(text: str, removed: Counter[str], **where: int) -> str:
         raise RefusedItem("too_long", **where, characters=len(text))
     if not text.isascii() and SURROGATE.search(text):
         raise RefusedItem("encoding", **where)
-    if _UNWANTED.search(text) is None:
-        return text
     if "\x00" in text:
         raise RefusedItem("control", **where)
     text, directions = _DIRECTION.subn("", text.replace("\r\n", "\n").replace("\r", "\n"))
     text, controls = _CONTROL.subn(" ", text)
-    removed.update({"direction": directions} if directions else {})
-    removed.update({"control": controls} if controls else {})
+    removed.update(control=controls, direction=directions)
     return text
 
 

@@ -100,7 +100,7 @@ class _Conversation:
     start: str
     turns: list[tuple[Role, str]] = field(default_factory=list)
     tags: set[str] = field(default_factory=set)
-    refused: str = ""
+    refused: str = ""  # why it ends here: `over`, or the reason of the rejection
     closing: bool = False  # the user has ended it; the companion replies once more
 
     def add(self, role: Role, reply: Reply) -> None:
@@ -109,7 +109,7 @@ class _Conversation:
         if role == "user" and END in text:
             text, self.closing = text.partition(END)[0].strip(), True
             if not text and self.turns:
-                self.refused = self.refused or "over"  # no new turn: the dialogue ends with the one before
+                self.refused = "over"  # no new turn: the dialogue ends with the one before
                 return
         if reply.finish_reason in ("length", "context"):
             whole = list(_WHOLE_SENTENCE.finditer(text))
@@ -122,6 +122,7 @@ class _Conversation:
             self.refused = "empty"
         if not self.refused:
             self.turns.append((role, text))
+            self.refused = "over" if self.closing and role == "companion" else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,10 +171,7 @@ class Simulation:
         talks = [self._begin(plan) for plan in plans]
         for number in range(self.settings.turns):
             role = ROLES[number % 2]
-            # Where the user has ended the conversation, the companion replies once more.
-            over = [talk.closing and (role == "user" or talk.turns[-1][0] == role) for talk in talks]
-            waiting = [talk for talk, ended in zip(talks, over, strict=True) if not (ended or talk.refused)]
-            if not waiting:
+            if not (waiting := [talk for talk in talks if not talk.refused]):
                 break
             replies = models[role].ask([self._request(talk, role, number) for talk in waiting], part)
             for talk in waiting:

@@ -70,8 +70,8 @@ class SourcePlan:
     def to_settings(self) -> dict[str, Any]:
         """What changes its dialogues; the place of the files does not."""
         values = {name: getattr(self.source, name) for name in ("name", "format", "language", "licence", "limit")}
-        roles, columns = dict(self.source.roles), dict(self.source.columns)
-        return values | {"roles": roles, "columns": columns, "sha256": self.sha256}
+        tables = {name: dict(getattr(self.source, name)) for name in ("roles", "columns")}
+        return values | tables | {"sha256": self.sha256}
 
     def items(self, on_read: OnRead) -> Iterator[Item]:
         """Its items, with ids that do not depend on the size of parts. Raises ConfigError where no record has a key of

@@ -124,6 +124,13 @@ def test_a_truncated_reply_ends_with_its_last_complete_sentence_and_others_rejec
         assert outcome.reason == reason
 
 
+def test_a_user_who_ends_with_the_first_reply_rejects_the_dialogue() -> None:
+    """It raised IndexError when the companion's turn came."""
+    outcome = one(Reply(END), 0)
+    assert isinstance(outcome, Rejected)
+    assert outcome.reason == "empty"
+
+
 def script(path: Path, turns: int) -> None:
     """Replies of six dialogues."""
     keys = ((f"simulated-{row:06}", number) for row in range(1, 7) for number in range(turns))
