@@ -131,6 +131,7 @@ _open = lru_cache(maxsize=1)(RuleFactory.__call__)  # a process opens a rule onc
 def _make(
     rule: PartRule | RuleFactory, before: StageFolder, folder: StageFolder, part: str, stage: str
 ) -> RecordCounts | IncompleteError:
+    opened = _open(rule) if isinstance(rule, RuleFactory) else rule
     records, written = list(before.part_records(part)), before.counts(part).written
     if len(records) != written:
         raise DataError(
@@ -138,7 +139,7 @@ def _make(
             "as it was, or make its stage again with --from-stage"
         )
     try:
-        outcomes = (_open(rule) if isinstance(rule, RuleFactory) else rule)(records, part)
+        outcomes = opened(records, part)
     except IncompleteError as error:
         return error
     if len(outcomes) != len(records) or not all(outcomes):

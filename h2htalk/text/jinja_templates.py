@@ -161,10 +161,8 @@ def _size(operator: str, left: object, right: object) -> int:
 
 def open_environment(sources: Mapping[str, str], origins: Mapping[str, str]) -> Sandbox:
     """Open an environment of templates by name; `origins` are the files that they came from, for messages."""
-
-    return Sandbox(
-        jinja2.FunctionLoader(lambda name: (sources[name], origins[name], None) if name in sources else None)
-    )
+    templates = {name: (text, origins[name], None) for name, text in sources.items()}
+    return Sandbox(jinja2.FunctionLoader(templates.get))
 
 
 def _reason(error: Exception) -> str:
