@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import sys
-from collections.abc import Callable, Generator, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Hashable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, wait
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
@@ -85,20 +85,14 @@ def run_stage(stage: StageRun, workspace: Workspace, *, processes: int | None = 
         stage.prepare(folder)
     if missing and before is not None and stage.open_rule is not None:
         failed: list[IncompleteError] = []
-        jobs = [(before, folder, part, stage.name) for part in missing]
-        workers = 1 if stage.calls else min(len(jobs), processes or usable_cores())
+        workers = 1 if stage.calls else min(len(missing), processes or usable_cores())
         total = sum(before.counts(part).written for part in missing)
         with Progress(stage.name, total) as progress, ExitStack() as stack:
-            results: Iterator[RecordCounts | IncompleteError]
-            if workers > 1:
-                all_jobs = [(stage.open_rule, *job) for job in jobs]
-                results = stack.enter_context(closing(in_processes(_make_in_process, all_jobs, workers)))
-            else:
-                rule = stage.open_rule()
-                # A model and its store are released although somebody may keep an error that refers to them.
-                stack.callback(getattr(rule, "close", lambda: None))
-                results = (_make(rule, *job) for job in jobs)
-            for made in results:
+            rule = stage.open_rule if workers > 1 else stage.open_rule()
+            # A model and its store are released although somebody may keep an error that refers to them.
+            stack.callback(getattr(rule, "close", lambda: None))
+            jobs = [(rule, before, folder, part, stage.name) for part in missing]
+            for made in stack.enter_context(closing(in_processes(_make, jobs, workers))):
                 if isinstance(made, IncompleteError):
                     failed.append(made)
                 else:
@@ -131,9 +125,13 @@ def in_processes(
                 yield future.result()
 
 
+_open = lru_cache(maxsize=1)(RuleFactory.__call__)  # a process opens a rule once
+
+
 def _make(
-    rule: PartRule, before: StageFolder, folder: StageFolder, part: str, stage: str
+    rule: PartRule | RuleFactory, before: StageFolder, folder: StageFolder, part: str, stage: str
 ) -> RecordCounts | IncompleteError:
+    opened = _open(rule) if isinstance(rule, RuleFactory) else rule
     records, written = list(before.part_records(part)), before.counts(part).written
     if len(records) != written:
         raise DataError(
@@ -141,19 +139,12 @@ def _make(
             "as it was, or make its stage again with --from-stage"
         )
     try:
-        outcomes = rule(records, part)
+        outcomes = opened(records, part)
     except IncompleteError as error:
         return error
     if len(outcomes) != len(records) or not all(outcomes):
         raise AssertionError(f"{stage}: a rule must give at least one outcome for every record")
     return folder.write(part, outcomes, stage)
-
-
-_open = lru_cache(maxsize=1)(RuleFactory.__call__)  # a process opens a rule once
-
-
-def _make_in_process(open_rule: RuleFactory, *job: Any) -> RecordCounts | IncompleteError:
-    return _make(_open(open_rule), *job)
 
 
 def _made(stage: str, version: int, settings: Any, source: str) -> dict[str, Any]:

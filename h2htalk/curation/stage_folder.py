@@ -213,13 +213,11 @@ class StageFolder:
         audits = {record["id"]: record for record in self.part_records(part, AUDIT)}
         outcomes: dict[str, list[Outcome]] = {}
         for record in filter(stays, self.part_records(part, KEPT)):
-            name = str(record["id"])
-            kept = Kept(record, tuple(tags.get(name, ())), audits.get(name))
+            kept = Kept(record, tuple(tags.get(record["id"], ())), audits.get(record["id"]))
             outcomes.setdefault(input_id(record), []).append(kept)
         for line in filter(stays, self.part_records(part, REJECTED)):
-            name = str(line["id"])
-            rejected = Rejected(name, line["reason"], line["evidence"], line.get("record"), audits.get(name))
-            outcomes.setdefault(input_id(line), []).append(rejected)
+            what = (line["id"], line["reason"], line["evidence"], line.get("record"), audits.get(line["id"]))
+            outcomes.setdefault(input_id(line), []).append(Rejected(*what))
         # In the order of reading: the ids of a source end with their row.
         names = sorted(outcomes, key=lambda name: (len(name), name))
         self.write(part, [outcomes[name] for name in names], stage)

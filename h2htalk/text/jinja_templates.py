@@ -68,10 +68,10 @@ class Templates:
                     raise OverflowError(f"gives more than the {_MAX_SIZE:,} characters that a prompt may have")
             return text.strip()
         except FAULTS as error:
-            why = reason(error)
+            why = _reason(error)
             if isinstance(error, jinja2.UndefinedError):
                 why = f"{why}; this template may use {', '.join(sorted(values))}"
-            raise ConfigError(f"{place(name, error, self._origins)}: {why}") from error
+            raise ConfigError(f"{self._place(name, error)}: {why}") from error
 
     def parse(self, name: str) -> nodes.Template:
         """Parse a template into its tree. Raises ConfigError where it cannot be compiled; names file and line."""
@@ -79,10 +79,20 @@ class Templates:
             self._environment.get_template(name)
             return self._environment.parse(self.sources[name])
         except FAULTS as error:
-            raise ConfigError(f"{place(name, error, self._origins)}: {reason(error)}") from error
+            raise ConfigError(f"{self._place(name, error)}: {_reason(error)}") from error
 
     def origin(self, name: str) -> str:
         """The file that a template came from, for messages."""
+        return self._origins[name]
+
+    def _place(self, name: str, error: Exception) -> str:
+        # `file:line` of the innermost template that the error passed through; else the file of `name`.
+        if isinstance(error, jinja2.TemplateSyntaxError):
+            return f"{error.filename or self._origins[name]}:{error.lineno}"
+        paths = set(self._origins.values())
+        for frame, line in reversed(list(traceback.walk_tb(error.__traceback__))):
+            if frame.f_code.co_filename in paths:
+                return f"{frame.f_code.co_filename}:{line}"
         return self._origins[name]
 
 
@@ -151,24 +161,10 @@ def _size(operator: str, left: object, right: object) -> int:
 
 def open_environment(sources: Mapping[str, str], origins: Mapping[str, str]) -> Sandbox:
     """Open an environment of templates by name; `origins` are the files that they came from, for messages."""
-
-    def load(name: str) -> tuple[str, str, None] | None:
-        return (sources[name], origins[name], None) if name in sources else None
-
-    return Sandbox(jinja2.FunctionLoader(load))
+    templates = {name: (text, origins[name], None) for name, text in sources.items()}
+    return Sandbox(jinja2.FunctionLoader(templates.get))
 
 
-def reason(error: Exception) -> str:
+def _reason(error: Exception) -> str:
     """Describe an error in one line."""
     return " ".join(str(error).split()) or type(error).__name__
-
-
-def place(name: str, error: Exception, origins: Mapping[str, str]) -> str:
-    """Return `file:line` of the innermost template that an error passed through; else the file of `name`."""
-    if isinstance(error, jinja2.TemplateSyntaxError):
-        return f"{error.filename or origins[name]}:{error.lineno}"
-    paths = set(origins.values())
-    for frame, line in reversed(list(traceback.walk_tb(error.__traceback__))):
-        if frame.f_code.co_filename in paths:
-            return f"{frame.f_code.co_filename}:{line}"
-    return origins[name]

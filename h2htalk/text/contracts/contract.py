@@ -151,11 +151,9 @@ def _check_prose(text: str, contract: Contract, language: Language) -> Iterator[
 def _check_memories(memory: MemoryParse, language: Language) -> Iterator[Violation]:
     yield from memory.violations
     record = find_language(language)
-    limit = record.lengths["memory"]
     for block in memory.blocks:
-        if (length := count_length(block.content, language)) > limit:
-            detail = f"content of {length} {record.unit}; at most {limit}: {shorten(block.content)}"
-            yield Violation("too_long", detail)
+        if (length := count_length(block.content, language)) > (limit := record.lengths["memory"]):
+            yield Violation("too_long", f"content of {length} {record.unit}; at most {limit}: {shorten(block.content)}")
 
 
 # --- Timetables: `HH:MM Activity` lines and numbered sub-schedules ------------------------------------------------

@@ -39,7 +39,9 @@ def find_repeated_run(segments: Sequence[str], language: Language, prompt: str, 
     excuse: str | None = None
     for segment in segments:
         pieces = _pieces(segment, language)
-        if not _may_repeat(pieces, length // 2, source, language):
+        half = length // 2  # a whole run always holds a half one that starts at a multiple: few to look up
+        halves = (pieces[start : start + half] for start in range(0, len(pieces) - half + 1, half))
+        if not any(_join(run, language) in source for run in halves):
             continue
         for start in range(len(pieces) - length + 1):
             run = _join(pieces[start : start + length], language)
@@ -50,16 +52,6 @@ def find_repeated_run(segments: Sequence[str], language: Language, prompt: str, 
             if run not in excuse:
                 return run.strip()
     return None
-
-
-def _may_repeat(pieces: list[str], half: int, source: str, language: Language) -> bool:
-    """Whether any half run that starts at a multiple of `half` is in the source.
-
-    A whole run always holds one, and there are few of them to look up.
-    """
-    return any(
-        _join(pieces[start : start + half], language) in source for start in range(0, len(pieces) - half + 1, half)
-    )
 
 
 def find_marker(text: str, allowed: str) -> str | None:
