@@ -225,8 +225,8 @@ def companion_harm(content: ReleaseContent, context: GateContext) -> Iterator[Fo
     The classifier knows no instructions: what a persona says of a crisis is harm until its owner allows it.
     """
     for name, language, where, said, answer in _answers(content):
-        crisis = where.startswith("the persona's") and _codes((Turn("user", answer),), language)
-        if HARM in _seems(said, answer, language) or any(code.startswith(TAGS) for code in crisis or ()):
+        crisis = where.startswith("the persona's") and find_crisis((Turn("user", answer),), language)
+        if HARM in _seems(said, answer, language) or any(one.category.startswith(TAGS) for one in crisis or ()):
             yield name, where, _hash(said, answer)
 
 

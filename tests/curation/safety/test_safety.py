@@ -37,8 +37,7 @@ INSULTS: dict[Language, tuple[str, ...]] = {
         (("fuck, I forgot my keys again", "Oh no!", "this shit always happens to me"), "en", "keep"),
         (("你给我排个家务表吧，我会做的：拖地、倒垃圾、换灯泡",), "zh", "keep"),
         (("I want to die", "I can't say how to end your life, but I stay. Please call 988."), "en", "keep_tag"),
-        # One kind of evidence, a slur or a sure classifier, is for people.
-        (("the troons again, well",), "en", "review"),
+        # One kind of evidence, a sure classifier, is for people.
         (("You are the dumbest person I have ever talked to",), "en", "review"),
         (("you filthy faggots ruin this town, get out",), "en", "remove"),
         (("你们河南人没一个好东西，全是骗子和小偷，滚出去",), "zh", "remove"),
