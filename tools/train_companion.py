@@ -23,6 +23,7 @@ import numpy as np
 from crisis.left_out import FEATURES, Readings
 from crisis.texts import CRISIS, by_writer, harmless
 from numpy.typing import NDArray
+from safety.corpora import is_even
 from safety.shipping import write_classifier
 from scipy.sparse import vstack
 from sklearn.linear_model import LogisticRegression
@@ -131,11 +132,6 @@ def _ordinary(language: Language, data: Path) -> Iterator[tuple[str, str, Sequen
 
 def hash_of(name: str) -> int:
     return int(hashlib.sha256(name.encode()).hexdigest(), 16)
-
-
-def is_even(name: str) -> bool:
-    """Whether a text or an id is of the half for development, by its SHA-256."""
-    return hash_of(name) % 2 == 0
 
 
 def dialogues(language: Language, data: Path) -> Iterator[tuple[str, list[Turn]]]:
