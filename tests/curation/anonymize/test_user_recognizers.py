@@ -112,7 +112,7 @@ def test_a_pattern_that_backtracks_is_refused_though_presidio_is_silenced(
 def test_thousands_of_words_were_refused_as_slow(tmp_path: Path) -> None:
     words = ", ".join(f"w{n}x" for n in range(5000))
     users = registry(tmp_path, f"recognizers: [{{name: X, supported_entity: XX, deny_list: [{words}, 蓝鹭之家]}}]")
-    assert [text for text, *_ in found(["w7x and w4999x, w77xx 在蓝鹭之家"], "en", users)[0]] == [
+    assert [text for text, kind, *_ in found(["w7x and w4999x, w77xx 在蓝鹭之家"], "en", users)[0] if kind == "XX"] == [
         "w7x",
         "w4999x",
         "蓝鹭之家",

@@ -88,7 +88,9 @@ def test_a_message_that_is_tagged_alone_is_tagged_in_a_dialogue(language: Langua
     ],
 )
 def test_one_tag_does_not_replace_another(text: str, language: Language, wanted: str) -> None:
-    both = Dialogue("d", language, (Turn("user", text), Turn("user", {"en": "I want to die", "zh": "我想自杀"}[language])))
+    both = Dialogue(
+        "d", language, (Turn("user", text), Turn("user", {"en": "I want to die", "zh": "我想自杀"}[language]))
+    )
     assert {wanted, "crisis.ideation"} <= tags(both)
 
 
