@@ -144,6 +144,11 @@ class Composer:
         """Whether the model only writes references for what is extracted."""
         return parse_model(self.model)[0].small
 
+    @property
+    def origin(self) -> str:
+        """The origin of its references: `model:anthropic:NAME`."""
+        return MODEL + model_name(self.model)
+
     def proposals(self, dialogue: Dialogue, persona: Persona, extracted: Sequence[Draft]) -> Request:
         """The call that proposes scenarios of a dialogue besides the extracted ones; its id is `DIALOGUE/proposals`."""
         name = f"{dialogue.id}/proposals"
