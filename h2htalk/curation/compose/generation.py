@@ -13,10 +13,11 @@ from typing import Annotated, Any, Literal, Union, cast
 
 from pydantic import BaseModel, Field, create_model
 
-from h2htalk.chat.engines import parse_model
+from h2htalk.chat.engines import model_name, parse_model
 from h2htalk.chat.protocol import Message, Reply, Request
 from h2htalk.chat.response_schema import ResponseSchema
 from h2htalk.chat.store.model_calls import sampling_of
+from h2htalk.curation.candidates import MODEL
 from h2htalk.curation.compose.drafts import (
     Draft,
     RefusedDraft,
