@@ -53,14 +53,10 @@ FUNCTIONS: dict[str, Any] = {
     "english.recognizer:find_addresses": [],
     "english.recognizer:find_organizations": [],
     "english.recognizer:person_spans": [],
-    "english.recognizer:_cued": [],
     "chinese.recognizer:addresses": (),
-    "chinese.recognizer:persons": (),
     "chinese.persons:latin_names": (),
-    "chinese.persons:_known": False,
     "chinese.persons:_given_only": (),
     "chinese.persons:_listed_name": (),
-    "chinese.persons:_weakly_placed": False,
 }
 
 
