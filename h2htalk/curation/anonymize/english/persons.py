@@ -108,6 +108,7 @@ _TOKEN = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
 _INNER = frozenset(" ,;&/'’()-–_*~\t0123456789#@+")
 _POSSESSIVE = ("'s", "’s", "'S", "’S")
 _SHORTENED = tuple(mark + part for mark in "'’" for part in ("ll", "re", "ve", "d", "m", "t"))
+_ARTICLED = re.compile(r"(?:al-|el-|d['’]|de-)[A-Z]")  # al-Rashid, d'Angelo
 _GLUE = frozenset("@_/\\")  # part of an address in the net, not of a sentence
 
 
@@ -132,7 +133,8 @@ class Tokens:
             raw = match[0][:-2] if possessive else match[0]
             gap = text[before:start] if start - before < 12 else "\n"
             word, kind = _read(raw)
-            shape = LOWER if raw[0].islower() else INITIAL if len(raw) == 1 else UPPER if raw.isupper() else CAPITAL
+            shape = INITIAL if len(raw) == 1 else UPPER if raw.isupper() else CAPITAL
+            shape = LOWER if raw[0].islower() and not _ARTICLED.match(raw) else shape
             self.starts.append(start)
             self.ends.append(start + len(raw))
             self.words.append(word)
@@ -225,7 +227,7 @@ def is_candidate(tokens: Tokens, index: int) -> bool:
     if tokens.blocked[index] or tokens.shapes[index] == INITIAL or word in lists.never:
         return False
     named = word in lists.surnames and word not in lists.hints["stop"]  # "he", "so", "an"
-    return len(word) > 1 and (tokens.kinds[index] > 0 or named or not is_word(word))
+    return 1 < len(word) and word < "\u2e80" and (tokens.kinds[index] > 0 or named or not is_word(word))
 
 
 def name_ends(tokens: Tokens) -> list[int]:

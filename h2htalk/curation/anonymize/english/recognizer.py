@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 from h2htalk.curation.anonymize.english.persons import (
-    CAPITAL,
     LOWER,
     WORD_NAME,
     Tokens,
@@ -95,11 +94,8 @@ def find_names(texts: Sequence[str], taken: Sequence[Sequence[Span]]) -> list[li
 
 
 def _kind_of(tokens: Tokens, one: Candidate, public: set[str]) -> str:
-    """How much evidence a candidate needs, as a key of the thresholds: more where no list of names holds it."""
-    word, at = tokens.words[one.first], one.first
-    listed = tokens.kinds[at] > 0 or word in words().surnames
-    plain = tokens.shapes[at] != CAPITAL or tokens.opens[at]
-    return one.kind or ("public" if word in public or (plain and not listed) else "PERSON")
+    """How much evidence a candidate needs, as a key of the thresholds: more where a public person is named so."""
+    return one.kind or ("public" if tokens.words[one.first] in public else "PERSON")
 
 
 def read_message(text: str, taken: Sequence[Span]) -> Message:
