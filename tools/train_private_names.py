@@ -64,7 +64,7 @@ LARGEST = {"en": 0.9999, "zh": 0.99999}  # quantile of the weights that becomes 
 # Log-odds below which a candidate is none: in English also of a name that the dialogue says elsewhere (`again`), and of
 # a part of a public person's name there (`public`).
 LEAST = {
-    "en": {"PERSON": -1.1, "ORGANIZATION": 0.0, "again": -2.1, "public": 0.4},
+    "en": {"PERSON": -1.1, "ORGANIZATION": 0.0, "again": -2.1, "public": 1.9},
     "zh": {"PERSON": -1.9, "ORGANIZATION": -1.7, "ADDRESS": -1.0, "PHONE_NUMBER": -0.2, "DATE_OF_BIRTH": -2.0},
 }
 PUBLIC = ("topical", "counsel", "memory", "treebank", "unlabelled", "smile", "kdconv")

@@ -59,7 +59,7 @@ def test_a_pattern_with_a_context_word_is_found_and_found_again(tmp_path: Path) 
 def test_words_are_found_in_chinese_too_and_allowed_names_stay(tmp_path: Path) -> None:
     users = registry(tmp_path, CLINICS)
     assert found(["我在蓝鹭之家见过他"], "zh", users) == [[("蓝鹭之家", "CLINIC", "Clinics, pattern deny_list")]]
-    assert found(["at blue heron house, not Blue Heron Houses", "my friend Talia"], "en", users) == [
+    assert found(["at blue heron house, not blue heron houses", "my friend Talia"], "en", users) == [
         [("blue heron house", "CLINIC", "Clinics, pattern deny_list")],
         [],
     ]

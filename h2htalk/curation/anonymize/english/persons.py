@@ -148,9 +148,8 @@ class Tokens:
             self.blocked.append(glued or raw.lower().endswith(_SHORTENED))
             before, title = end, word in hint("titles") or word == "st"
         # Whether its writer uses capitals.
-        self.cased = any(o and shape == CAPITAL for o, shape in zip(self.opens, self.shapes, strict=True)) or (
-            re.search(r"\bI\b", text) is not None
-        )
+        opening = (shape for opens, shape in zip(self.opens, self.shapes, strict=True) if opens)
+        self.cased = CAPITAL in opening or re.search(r"\bI\b", text) is not None
         self.block(taken)
         lists = words()
         for index, word in enumerate(self.words):
@@ -173,10 +172,6 @@ class Tokens:
         """What stands between a word and the one before it (of a long stretch the last characters)."""
         before = self.ends[index - 1] if index else 0
         return self.text[max(before, self.starts[index] - 12) : self.starts[index]]
-
-    def after(self, index: int) -> str:
-        """The three characters that follow a word."""
-        return self.text[self.ends[index] : self.ends[index] + 3]
 
     def block(self, spans: Iterable[Span]) -> None:
         """Words that lie in a span are nobody's name from now on."""
@@ -227,7 +222,7 @@ def is_candidate(tokens: Tokens, index: int) -> bool:
     if tokens.blocked[index] or tokens.shapes[index] == INITIAL or word in lists.never:
         return False
     named = word in lists.surnames and word not in lists.hints["stop"]  # "he", "so", "an"
-    return 1 < len(word) and word < "\u2e80" and (tokens.kinds[index] > 0 or named or not is_word(word))
+    return len(word) > 1 and word < "\u2e80" and (tokens.kinds[index] > 0 or named or not is_word(word))
 
 
 def name_ends(tokens: Tokens) -> list[int]:

@@ -74,7 +74,8 @@ def features_of(tokens: Tokens, one: Candidate) -> set[str]:
     written = f"{kind}k{given}s{shape}c{int(tokens.cased)}o{int(tokens.opens[index])}"
     known = f"w{int(word in lists.words)}n{int(word in lists.surnames)}p{int(word in lists.hints['places'])}"
     found = {written, known, written + known, f"len{min(len(word), 6)}", f"{kind}n{min(end - index, 3)}{given}{shape}"}
-    found |= {f"own{int(tokens.possessive[end - 1])}", f"after{_mark(tokens.after(end - 1))}"}
+    stop = tokens.ends[end - 1]
+    found |= {f"own{int(tokens.possessive[end - 1])}", f"after{_mark(tokens.text[stop : stop + 3])}"}
     found |= {f"before{_mark(tokens.gap(index))}", f"long{int(len(tokens) > _LONG)}"}
     if not given:
         found |= {f"end{word[-3:]}", f"end{word[-2:]}"}
@@ -99,14 +100,10 @@ def features_of(tokens: Tokens, one: Candidate) -> set[str]:
 
 def _beside(tokens: Tokens, index: int, step: int) -> list[str]:
     """The words on one side of a word up to the end of its sentence, empty beyond."""
-    found: list[str] = []
-    at = index
-    while len(found) < _BESIDE:
-        edge = at if step < 0 else at + 1
-        at += step
-        if not 0 <= at < len(tokens) or tokens.opens[edge]:
-            break
-        found.append(tokens.words[at])
+    found, edge, index = list[str](), index + (step > 0), index + step
+    while len(found) < _BESIDE and 0 <= index < len(tokens) and not tokens.opens[edge]:
+        found.append(tokens.words[index])
+        edge, index = edge + step, index + step
     return found + [""] * (_BESIDE - len(found))
 
 

@@ -63,26 +63,29 @@ def find_names(texts: Sequence[str], taken: Sequence[Sequence[Span]]) -> list[li
 
     Returns:
         n lists of PERSON, ADDRESS and ORGANIZATION spans in order; none overlap each other, and an address alone may
-        overlap `taken`: a state and its post code are sometimes taken for a plate. Scores: 0.9 announced ("my name
-        is"), 0.8 listed, 0.6 likely.
+        overlap `taken`: a state and its post code are sometimes taken for a plate.
     """
     least = load_classifier(FOLDER, "en").manifest
     messages = [read_message(text, spans) for text, spans in zip(texts, taken, strict=True)]
     odds = log_odds([message.tokens for message in messages], [message.candidates for message in messages])
     public = set().union(*(message.public for message in messages))
     scored = [
-        (message.tokens, one, value, least[_kind_of(message.tokens, one, public)])
+        (message.tokens, one, message.tokens.words[one.first], value)
         for message, values in zip(messages, odds, strict=True)
         for one, value in zip(message.candidates, values, strict=True)
     ]
-    told = {tokens.words[one.first] for tokens, one, value, needed in scored if value >= needed and not one.kind}
+
+    def needed(one: Candidate, word: str) -> float:
+        return float(least[one.kind or ("public" if word in public else "PERSON")])
+
+    # A name that the dialogue says elsewhere needs less.
+    told = {word for _, one, word, value in scored if not one.kind and value >= needed(one, word)}
     found = {id(message.tokens): (list(message.addresses), dict[int, float]()) for message in messages}
-    for tokens, one, value, needed in scored:
-        if not one.kind and tokens.words[one.first] in told:
-            needed = least["again"]
-        if value >= needed:
+    for tokens, one, word, value in scored:
+        enough = least["again"] if not one.kind and word in told else needed(one, word)
+        if value >= enough:
             spans, starts = found[id(tokens)]
-            score = round(min(_MOST, 1 / (1 + math.exp(needed - value))), 3)
+            score = round(min(_MOST, 1 / (1 + math.exp(enough - value))), 3)
             if one.kind:
                 spans.append(Span(tokens.starts[one.first], one.stop, one.kind, score))
             else:
@@ -91,11 +94,6 @@ def find_names(texts: Sequence[str], taken: Sequence[Sequence[Span]]) -> list[li
         sorted([*spans, *person_spans(message.tokens, starts, message.ends)])
         for message, (spans, starts) in zip(messages, found.values(), strict=True)
     ]
-
-
-def _kind_of(tokens: Tokens, one: Candidate, public: set[str]) -> str:
-    """How much evidence a candidate needs, as a key of the thresholds: more where a public person is named so."""
-    return one.kind or ("public" if tokens.words[one.first] in public else "PERSON")
 
 
 def read_message(text: str, taken: Sequence[Span]) -> Message:
@@ -115,7 +113,6 @@ def read_message(text: str, taken: Sequence[Span]) -> Message:
 # --- Addresses: chains of pieces, such as "Flat 3", "27 Camden High Street" and "NW1 7JE" ---
 
 _FOLDER = Path(__file__).parent / "words"
-_SCORE = 0.85
 _BETWEEN = ("", "at", "on", "in", "of")
 _TAILS = ("tail_a", "tail_b", "tail_d", "tail_e")
 
@@ -165,7 +162,7 @@ def find_addresses(text: str) -> list[Span]:
         end = _with_tail(text, chain[-1].end) if leads else _home_end(text, chain[0].start, chain[-1].end)
         # A town's post code may be another chain.
         if end and not (spans and chain[0].start < spans[-1].end):
-            spans.append(Span(chain[0].start, end, "ADDRESS", _SCORE))
+            spans.append(Span(chain[0].start, end, "ADDRESS", 0.85))
     return spans
 
 
@@ -192,9 +189,8 @@ def _is_street(text: str, match: re.Match[str]) -> bool:
     name = match["name"].split()
     small = [word for word in name if word[0].islower()]
     if not name:
-        # "5 Broadway" and "12 The Crescent", not "3 way" nor "2 Park".
         two = len(match[0].split()) > len(match["number"].split()) + 1
-        return (two or kind in hint("streets_alone")) and capital
+        return capital and (two or kind in hint("streets_alone"))  # "5 Broadway", not "3 way" nor "2 Park"
     if not hint("no_name").isdisjoint(small):
         return False
     before = text[max(0, match.start() - 24) : match.start()].lower().split()
