@@ -4,8 +4,8 @@
 
 Private are the labels of development sets and of chats by several writers (tools/private), and the names of
 MemoryBank's users; other candidates there, in the even halves of public dialogues, and in Chinese news and posts are
-none. `--check` writes nothing: it runs the anonymiser on what models of
-other folds (and of other writers) learned, and counts the dialogues that leak, and those that are changed wrongly.
+none. `--check` writes nothing: it counts the dialogues that leak, and those that are changed wrongly, by models that
+saw nothing of a dialogue nor of its writer.
 """
 
 from __future__ import annotations
@@ -37,24 +37,14 @@ from h2htalk.curation.anonymize.chinese.recognizer import read_dialogue
 from h2htalk.curation.anonymize.engine.analyzer import DialogueText, find_in_dialogue
 from h2htalk.curation.anonymize.english import private_names as en
 from h2htalk.curation.anonymize.english import recognizer
-from h2htalk.curation.anonymize.english.persons import RARE, is_word, words
 from h2htalk.curation.anonymize.spans import Span, normalize_text, plain
 from h2htalk.curation.anonymize.structured.rules import find_structured
 from h2htalk.curation.anonymize.values.dialogue_values import find_allowed
 from h2htalk.curation.safety.ngram_classifier import SMOOTH, Features
 
 ROOT = Path(__file__).parents[1]
-HOMES = {
-    "en": ROOT / "h2htalk/curation/anonymize/english/private_names",
-    "zh": ROOT / "h2htalk/curation/anonymize/chinese/words/private",
-}
-SETS = {
-    "en": ("dev_chat", "dev_chat2", "dev_names", "practice", "practice2", "dev_chat_stay", "negatives3"),
-    "zh": (
-        *("practice", "practice2", "practice3", "dev_names"),
-        *("dev_chat", "dev_chat_stay", "negatives3", "negatives_structured"),
-    ),
-}
+HOMES = {"en": "english/private_names", "zh": "chinese/words/private"}
+SETS = ("dev_chat", "dev_chat2", "dev_names", "practice", "practice2", "practice3", "dev_chat_stay", "negatives3")
 FEATURES = {
     "en": Features("fibonacci", en.BITS, (), (), False, 400, False),
     "zh": Features("fibonacci", 16, (1, 2, 3, 4), (), False, 400, False),
@@ -62,13 +52,13 @@ FEATURES = {
 C, FOLDS = {"en": 30.0, "zh": 10.0}, 3
 LARGEST = {"en": 0.9999, "zh": 0.99999}  # quantile of the weights that becomes the largest
 # Log-odds below which a candidate is none: in English also of a name that the dialogue says elsewhere (`again`), and of
-# a part of a public person's name there (`public`).
+# a part of a public person's name there, or of a word in small letters that no list holds (`public`).
 LEAST = {
     "en": {"PERSON": -1.1, "ORGANIZATION": 0.0, "again": -2.1, "public": 1.9},
-    "zh": {"PERSON": -1.9, "ORGANIZATION": -1.7, "ADDRESS": -1.0, "PHONE_NUMBER": -0.2, "DATE_OF_BIRTH": -2.0},
+    "zh": {"PERSON": -1.6, "ORGANIZATION": -1.7, "ADDRESS": -1.0, "PHONE_NUMBER": -0.2, "DATE_OF_BIRTH": -2.0},
 }
 PUBLIC = ("topical", "counsel", "memory", "treebank", "unlabelled", "smile", "kdconv")
-WEIGHTS = {"smile": 0.7, "treebank": 0.5, "writer": 1.4}  # of Chinese candidates; 1 for others
+WEIGHTS = {"smile": 0.7, "emollm": 0.7, "treebank": 0.5, "writer": 1.4}  # of Chinese candidates; 1 for others
 BOUNDS = 0.7  # weight of a candidate that overlaps a label
 OURS = 3.0  # weight of private names in English, and of other words in lines written for this project
 AROUND = 3  # messages put on either side of a line
@@ -82,7 +72,7 @@ Place = tuple[int, int, str]
 
 
 class Talk(NamedTuple):
-    """Messages, and the places of what is private in each; of a writer's also of what is public ("")."""
+    """Messages, and the places of what is private in each."""
 
     source: str
     id: str
@@ -99,7 +89,7 @@ def unmarked(line: str) -> tuple[str, list[Place]]:
     for mark in _MARK.finditer(line):
         text += line[at : mark.start()]
         name = mark[1] or mark[2] or ""
-        places.append((len(text), len(text) + len(name), "PERSON" if mark[1] else ""))
+        places += [(len(text), len(text) + len(name), "PERSON")] if mark[1] else []
         text, at = text + name, mark.end()
     return text + line[at:], places
 
@@ -110,18 +100,32 @@ def rows(path: Path) -> list[dict[str, Any]]:
 
 def talks(data: Path, language: str) -> Iterator[Talk]:
     """What is learned from, the labelled lines first."""
-    for name in SETS[language]:
-        for row in rows(ROOT / f"tests/curation/anonymize/sets/{name}_{language}.jsonl"):
+    for name in (*SETS, *(["negatives_structured"] if language == "zh" else [])):
+        path = ROOT / f"tests/curation/anonymize/sets/{name}_{language}.jsonl"
+        for row in rows(path) if path.exists() else ():
             spans = [(span["start"], span["end"], span["type"]) for span in row.get("spans", ())]
             yield Talk("line", row["id"], [row["text"]], [spans])
     for path in sorted((ROOT / "tools/private").glob(f"{language}_*.jsonl")):
         for row in rows(path):
             texts, places = zip(*(unmarked(turn["content"]) for turn in row["messages"]), strict=True)
             yield Talk("writer", path.stem, texts, places)
-    for number, (source, texts) in enumerate(public_chinese(data) if language == "zh" else ()):
+    for user, days in json.loads((data / f"raw/memorybank_{language}.json").read_bytes()).items():
+        own = re.compile(rf"\b{user.strip()}\b" if language == "en" else user)
+        for date, turns in days["history"].items():
+            texts = [turn[side] for turn in turns for side in ("query", "response")]
+            yield Talk("memory", user + date, texts, [[(*m.span(), "PERSON") for m in own.finditer(t)] for t in texts])
+    for number, (source, texts) in enumerate({"en": public_english, "zh": public_chinese}[language](data)):
         yield Talk(source, f"{source}{number}", texts, [[] for _ in texts])
-    if language == "en":
-        yield from english(data)
+
+
+def public_english(data: Path) -> Iterator[tuple[str, list[str]]]:
+    for row in rows(data / "raw/topical_chat_valid_en.jsonl"):
+        if in_half(row["id"], "even"):
+            yield "topical", [turn["content"] for turn in row["messages"]]
+    with (data / "raw/counselchat_en.csv").open(encoding="utf-8", newline="") as opened:
+        for row in csv.DictReader(opened):
+            if row["questionText"] and in_half(row["questionText"], "even"):
+                yield "counsel", [f"{row['questionTitle']}\n{row['questionText']}", row["answerText"] or "-"]
 
 
 def public_chinese(data: Path) -> Iterator[tuple[str, list[str]]]:
@@ -143,54 +147,15 @@ def public_chinese(data: Path) -> Iterator[tuple[str, list[str]]]:
         yield "treebank", ["".join(line.split("\t")[1] for line in sentence.splitlines() if line[:1].isdigit())]
 
 
-def english(data: Path) -> Iterator[Talk]:
-    for user, days in json.loads((data / "raw/memorybank_en.json").read_text(encoding="utf-8")).items():
-        own = re.compile(rf"\b{re.escape(user.strip())}\b")
-        for date, turns in days["history"].items():
-            texts = [turn[side] for turn in turns for side in ("query", "response")]
-            yield Talk("memory", user + date, texts, [[(*m.span(), "PERSON") for m in own.finditer(t)] for t in texts])
-    for row in rows(data / "raw/topical_chat_valid_en.jsonl"):
-        if in_half(row["id"], "even"):
-            yield Talk("topical", row["id"], texts := [m["content"] for m in row["messages"]], [[]] * len(texts))
-    with (data / "raw/counselchat_en.csv").open(encoding="utf-8", newline="") as opened:
-        for row in csv.DictReader(opened):
-            if row["questionText"] and in_half(row["questionText"], "even"):
-                texts = [f"{row['questionTitle']}\n{row['questionText']}", row["answerText"] or "-"]
-                yield Talk("counsel", row["questionID"], texts, [[], []])
-
-
 def english_examples(found: Sequence[Talk]) -> Iterator[Example]:
-    """The candidates of each talk; with other names too, and a single line with others around it."""
-    names = sorted(w for w in words().surnames | words().given.keys() if words().given.get(w, RARE) == RARE)
-    names = [name for name in names if not is_word(name)]
+    """The candidates of each talk, and of a single line again with others around it."""
     lines = [text for one in found if one.source in ("line", "counsel") for text in one.texts if len(text) < 400]
     for number, talk in enumerate(found):
-        draw = random.Random(number)
         yield from candidates(talk)
-        if talk.source not in PUBLIC and any(map(any, talk.places)):
-            yield from candidates(renamed(talk, names, draw))
         if len(talk.texts) == 1 and talk.source not in PUBLIC:
-            chosen, beside = draw.sample(lines, 2 * AROUND), [()] * AROUND
+            chosen, beside = random.Random(number).sample(lines, 2 * AROUND), [()] * AROUND
             texts = [*chosen[:AROUND], *talk.texts, *chosen[AROUND:]]
             yield from candidates(talk._replace(texts=texts, places=[*beside, *talk.places, *beside]), only=AROUND)
-
-
-def renamed(talk: Talk, names: Sequence[str], draw: random.Random) -> Talk:
-    """The talk with other names in the place of those of one word; other spans keep their texts."""
-    chosen, texts, places = dict[str, str](), [], []
-    for text, own in zip(talk.texts, talk.places, strict=True):
-        made, moved, at = "", list[Place](), 0
-        for start, end, kind in sorted(own):
-            name = text[start:end]
-            if kind == "PERSON" and name.isalpha():
-                other = chosen.setdefault(name.lower(), draw.choice(names))
-                name = other.title() if name.istitle() else other
-            made += text[at:start] + name
-            moved.append((len(made) - len(name), len(made), kind))
-            at = end
-        texts.append(made + text[at:])
-        places.append(moved)
-    return talk._replace(texts=texts, places=places)
 
 
 def candidates(talk: Talk, only: int | None = None) -> Iterator[Example]:
@@ -202,7 +167,7 @@ def candidates(talk: Talk, only: int | None = None) -> Iterator[Example]:
         seen = set[Place]()
         for one in message.candidates if only in (None, at) else ():
             start, end = message.tokens.starts[one.first], message.tokens.ends[one.end - 1]
-            over = [place for place in talk.places[at] if place[0] < end and start < place[1] and place[2]]
+            over = [place for place in talk.places[at] if place[0] < end and start < place[1]]
             private = bool(over) and over[0][2] == (one.kind or "PERSON") and over[0] not in seen
             if private or not over:
                 seen.update(over[:1])
@@ -241,7 +206,7 @@ def labelled(talk: Talk) -> Iterator[tuple[zh.Mention, bool, float]]:
     """The candidates of a Chinese talk, whether each is private, and its weight."""
     taken, structured = list[list[Span]](), list[list[Span]]()
     for text, places in zip(talk.texts, talk.places, strict=True):
-        values = [Span(*place, 1.0) for place in places if place[2] not in ("PERSON", "ORGANIZATION", "")]
+        values = [Span(*place, 1.0) for place in places if place[2] not in ("PERSON", "ORGANIZATION")]
         people = [Span(*place, 1.0) for place in places if place[2] == "PERSON"]
         allowed = [stays for stays in find_allowed(plain(text), "zh") if not any(map(stays.overlaps, people))]
         structured.append(find_structured(normalize_text(text), "zh"))
@@ -249,12 +214,11 @@ def labelled(talk: Talk) -> Iterator[tuple[zh.Mention, bool, float]]:
     placed, names = read_dialogue(talk.texts, taken)
     together = [[*ours, *found] for ours, found in zip(placed, structured, strict=True)]
     for mention in (*names, *zh.value_mentions(talk.texts, together)):
-        own = [place for place in talk.places[mention.message] if place[2]]
-        over = [place for place in own if mention.start < place[1] and place[0] < mention.end]
+        over = [place for place in talk.places[mention.message] if mention.start < place[1] and place[0] < mention.end]
         named = mention.type in ("PERSON", "ORGANIZATION")
         known = talk.source in ("smile", "emollm", "kdconv") and KNOWN.search(mention.name) is not None
         exact = known or (mention.start, mention.end, mention.type) in over or bool(over and not named)
-        weight = OF_KNOWN if known else WEIGHTS.get(talk.source.replace("emollm", "smile"), 1.0)
+        weight = OF_KNOWN if known else WEIGHTS.get(talk.source, 1.0)
         yield mention, exact, weight if exact or not over else weight * BOUNDS
 
 
@@ -295,21 +259,14 @@ def check(found: Sequence[Talk], learned: Sequence[Example], language: str) -> N
 def outcome(talk: Talk, language: str) -> Iterator[str]:
     """What the anonymiser makes of a talk."""
     yield "talks"
-    private, marked, wrong = set[tuple[int, int]](), set[tuple[int, int]](), False
-    spans = find_in_dialogue(talk.texts, language).spans
-    for number, (text, own, places) in enumerate(zip(talk.texts, spans, talk.places, strict=True)):
-        private |= {(number, at) for start, end, kind in places if kind for at in range(start, end)}
-        for span in own:
-            covered = {(number, at) for at in range(span.start, span.end)}
-            known = language == "zh" and KNOWN.search(text[span.start : span.end])
-            wrong |= private.isdisjoint(covered) and not known
-            marked |= covered
-    if private:
-        yield "private"
-        if not private <= marked:
-            yield "leak"
-    if wrong:
-        yield "changed wrongly"
+    private = [{at for start, end, _ in own for at in range(start, end)} for own in talk.places]
+    leaks = wrong = False
+    found = find_in_dialogue(talk.texts, language).spans
+    for text, spans, own in zip(talk.texts, found, private, strict=True):
+        leaks |= not own.issubset(at for span in spans for at in range(span.start, span.end))
+        others = [text[span.start : span.end] for span in spans if own.isdisjoint(range(span.start, span.end))]
+        wrong |= any(language == "en" or not KNOWN.search(name) for name in others)
+    yield from (what for what, so in (("private", any(private)), ("leak", leaks), ("changed wrongly", wrong)) if so)
 
 
 def fold_of(talk: Talk) -> int:
@@ -327,7 +284,7 @@ def main() -> None:
     if options.check:
         check(found, learned, options.language)
     else:
-        train(learned, options.language, HOMES[options.language])
+        train(learned, options.language, ROOT / "h2htalk/curation/anonymize" / HOMES[options.language])
 
 
 if __name__ == "__main__":

@@ -75,14 +75,15 @@ def find_names(texts: Sequence[str], taken: Sequence[Sequence[Span]]) -> list[li
         for one, value in zip(message.candidates, values, strict=True)
     ]
 
-    def needed(one: Candidate, word: str) -> float:
-        return float(least[one.kind or ("public" if word in public else "PERSON")])
+    def needed(tokens: Tokens, one: Candidate, word: str) -> float:
+        listed = tokens.shapes[one.first] != LOWER or tokens.kinds[one.first] or word in words().surnames
+        return float(least[one.kind or ("PERSON" if listed and word not in public else "public")])
 
     # A name that the dialogue says elsewhere needs less.
-    told = {word for _, one, word, value in scored if not one.kind and value >= needed(one, word)}
+    told = {word for own, one, word, value in scored if not one.kind and value >= needed(own, one, word)}
     found = {id(message.tokens): (list(message.addresses), dict[int, float]()) for message in messages}
     for tokens, one, word, value in scored:
-        enough = least["again"] if not one.kind and word in told else needed(one, word)
+        enough = least["again"] if not one.kind and word in told else needed(tokens, one, word)
         if value >= enough:
             spans, starts = found[id(tokens)]
             score = round(min(_MOST, 1 / (1 + math.exp(enough - value))), 3)
