@@ -13,6 +13,8 @@ from collections.abc import Sequence
 from functools import cache, lru_cache
 from typing import NamedTuple
 
+import numpy as np
+
 from h2htalk.curation.anonymize.english.persons import WORD_NAME, Tokens, classes_of, folded, public_names, words
 from h2htalk.curation.safety.ngram_classifier import SMOOTH, load_classifier
 
@@ -20,7 +22,6 @@ FOLDER = "../anonymize/english/private_names"
 BITS = 16
 _BESIDE, _AROUND, _MESSAGES = 3, 12, 3  # words on either side with their place, and without; messages on either side
 _MARKS = {",": "C", ".": "D", "?": "Q", "!": "Q", "\n": "N", '"': "U", "'": "U", ":": "O", "-": "H", "/": "H", "&": "A"}
-_LONG = 30  # words of a long message
 
 
 class Candidate(NamedTuple):
@@ -42,10 +43,10 @@ def log_odds(messages: Sequence[Tokens], candidates: Sequence[Sequence[Candidate
     """The log-odds that each candidate of each message of a dialogue is private."""
     model, found = load_classifier(FOLDER, "en"), []
     for tokens, near, own in zip(messages, features_near(messages), candidates, strict=True):
-        total = model.weights[list(map(bucket, near))].sum()
+        total = model.weights[np.fromiter(map(bucket, near), np.int64)].sum()
         values = []
         for one in own:
-            features = list(map(bucket, features_of(tokens, one)))
+            features = np.fromiter(map(bucket, features_of(tokens, one)), np.int64)
             size = len(features) + len(near) + SMOOTH
             values.append(round(float(model.weights[features].sum() + total) / math.sqrt(size) + model.bias, 6))
         found.append(values)
@@ -76,7 +77,7 @@ def features_of(tokens: Tokens, one: Candidate) -> set[str]:
     found = {written, known, written + known, f"len{min(len(word), 6)}", f"{kind}n{min(end - index, 3)}{given}{shape}"}
     stop = tokens.ends[end - 1]
     found |= {f"own{int(tokens.possessive[end - 1])}", f"after{_mark(tokens.text[stop : stop + 3])}"}
-    found |= {f"before{_mark(tokens.gap(index))}", f"long{int(len(tokens) > _LONG)}"}
+    found |= {f"before{_mark(tokens.gap(index))}", f"long{int(len(tokens) > 30)}"}
     if not given:
         found |= {f"end{word[-3:]}", f"end{word[-2:]}"}
     first, last = public_parts()

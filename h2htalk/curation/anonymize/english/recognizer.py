@@ -29,7 +29,6 @@ from h2htalk.curation.safety.ngram_classifier import load_classifier
 from h2htalk.text.language_data import compile_patterns, read_data
 
 _HAN = re.compile("[\u4e00-\u9fff]")
-_MOST = 0.8  # the highest score of a name
 _SENTENCE = re.compile(r"[A-Za-z']{1,30}(?:[ ,]{1,3}[A-Za-z']{1,30}){2}")
 
 
@@ -86,7 +85,7 @@ def find_names(texts: Sequence[str], taken: Sequence[Sequence[Span]]) -> list[li
         enough = least["again"] if not one.kind and word in told else needed(tokens, one, word)
         if value >= enough:
             spans, starts = found[id(tokens)]
-            score = round(min(_MOST, 1 / (1 + math.exp(enough - value))), 3)
+            score = round(min(0.8, 1 / (1 + math.exp(enough - value))), 3)
             if one.kind:
                 spans.append(Span(tokens.starts[one.first], one.stop, one.kind, score))
             else:
