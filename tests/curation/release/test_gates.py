@@ -34,7 +34,7 @@ from h2htalk.data.splits import load_split
 from h2htalk.errors import ConfigError, DataError
 
 # Planted defects that no gate finds: a full name before a title, which the recogniser of Chinese names leaves.
-MISSED = {"wanfeng-009387-dialogue_base", "wanfeng-002792-dialogue_emotion"}
+MISSED = {"wanfeng-009387-dialogue_base"}
 
 
 def stopped_by(line: dict[str, Any], folder: Path) -> set[str]:
@@ -62,7 +62,7 @@ def test_planted_defects_are_stopped_by_name(gate: str, tmp_path: Path) -> None:
 # Clean items that a classifier takes for another thing.
 STOPPED = {
     "openhearth-007765-dialogue_base": "minors",
-    **dict.fromkeys(("peerpath-008673-dialogue_emotion", "peerpath-002122-dialogue_base"), "personal_data"),
+    **dict.fromkeys(("openhearth-007194-itinerary_response", "peerpath-002122-dialogue_base"), "personal_data"),
     **dict.fromkeys(("openhearth-005381-dialogue_schedule", "tablechat-000059-itinerary_response"), "personal_data"),
     **{f"wanfeng-{number}-dialogue_emotion": "crisis_care" for number in ("001932", "003167", "004152")},
 }
@@ -74,11 +74,11 @@ def test_clean_items_are_not_stopped() -> None:
 
 
 # Of 30 a gate, each set by another author; at the first reading 29, 14, 8 and 28, 24, 20. Of
-# release2 one defect is a Chinese employer, which is not looked for. Of 160 clean items 18 of the
+# release2 one defect is a Chinese employer, which is not looked for. Of 160 clean items 19 of the
 # third set are stopped, most of them for names of characters and pets.
 FURTHER = {
     "release2": ({"personal_data": 25, "leaked_prompts": 30, "minors": 26}, 11),
-    "release3": ({"personal_data": 26, "leaked_prompts": 30, "minors": 29}, 18),
+    "release3": ({"personal_data": 26, "leaked_prompts": 30, "minors": 29}, 19),
 }
 
 
