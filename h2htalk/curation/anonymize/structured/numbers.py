@@ -163,12 +163,8 @@ def national_id(window: Window, reading: Reading) -> float:
     # Ranges that are given out; stdnum also refuses three published numbers, which people may still write as theirs.
     social_security = _RE["ssn"].fullmatch(digits) is not None
     if window.shape == (3, 2, 4) and (social_security or distance is not None):
-        if distance is not None:
-            return 0.97
-        alike = len({gap.strip() for gap in window.gaps}) == 1
-        if not alike or not window.whole or near.nearest in ("account", "qq") or near.nearest_is_impersonal(8):
-            return 0.0
-        return 0.92 if window.gaps == ("-", "-") else 0.75 if near.nearest != "other" else 0.0
+        alone = 0.0 if near.nearest_is_impersonal(8) else 0.92 if window.gaps == ("-", "-") else 0.75
+        return alone if distance is None else 0.97
     if distance is None:
         return 0.0
     close = 0.8 if distance <= 12 and window.whole else 0.0  # its check digit is mistyped
@@ -195,11 +191,9 @@ def card(window: Window, reading: Reading) -> float:
         return 0.0
     if brand and near.distance("card", "account") is not None:
         return 0.97 if window.whole else 0.85
-    if not window.whole:
-        return 0.0
     if brand:
-        return 0.0 if window.glued else 0.9
-    return 0.93 if near.nearest != "account" and near.distance("card") is not None else 0.0
+        return 0.9 if window.whole and not window.glued else 0.0
+    return 0.93 if window.whole and near.nearest != "account" and near.distance("card") is not None else 0.0
 
 
 def account(window: Window, _: Reading) -> float:
@@ -238,8 +232,6 @@ def qq_without_cue(window: Window, _: Reading) -> float:
         return 0.0
     if "profile" in near.around and "landline" not in near.around:
         return 0.72
-    if len(digits) >= 8 and "adding" in near.around:
-        return 0.72 if len(digits) > 8 else 0.6
     # Where the net is spoken of, a site may show the number.
     elsewhere = near.around & {"account", "card", "id", "url"} or any(kind == "other" for kind, _ in near.kinds)
     return 0.55 if len(digits) > 8 and not elsewhere else 0.0
@@ -348,7 +340,7 @@ def beyond_the_mainland(window: Window, _: Reading) -> float:
 def landline(window: Window, _: Reading) -> float:
     """A Chinese landline with its area code, perhaps an extension behind; a local number near a word for one."""
     digits, near = window.digits, window.near
-    extension = len(window.shape) > 2 and window.shape[-1] <= 5 and window.gaps[-1] == "-" and window.whole
+    extension = len(window.shape) > 2 and window.gaps[-1] == "-" and window.whole
     if _PHONE["landline"].fullmatch(digits):
         split = 0.85 if window.shape[0] in (3, 4) and len(window.shape) > 1 else 0.65 if len(window.shape) == 1 else 0.0
         return 0.95 if _cued(window) else split if window.whole and not window.glued else 0.0
@@ -370,12 +362,8 @@ def north_american(window: Window, _: Reading) -> float:
     grouped = window.shape in _SHAPES_EN
     if _cued(window) and (window.whole or grouped):
         return 0.95
-    if not window.whole or window.glued:
-        return 0.0
-    if grouped and len(window.shape) > 2:
-        return 0.85
-    indian = ten[0] in "6789" and window.shape == (5, 5)
-    return 0.65 if indian or (_stands_alone(window) and _is_valid(ten, "US")) else 0.0
+    indian = window.shape == (5, 5)
+    return 0.85 if _stands_alone(window) and (grouped or indian or _is_valid(ten, "US")) else 0.0
 
 
 def trunk(window: Window, _: Reading) -> float:

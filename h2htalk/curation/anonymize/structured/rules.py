@@ -209,8 +209,6 @@ _NO_HANDLE = frozenset(["other", "account", "plate"])
 
 def _with_han_digits(reading: Reading) -> str:
     """The text, in which Han digits in a Latin word are digits: coco八八."""
-    if reading.text.isascii():
-        return reading.text
     return _WECHAT["han_digits"].sub(lambda m: reading.digits[m.start() : m.end()], reading.text)
 
 
@@ -252,8 +250,6 @@ def _is_marked(value: str) -> bool:
 _GATES, _ID, _PLATE, _BIRTH = map(patterns, ("structured", "alphanumeric_ids", "licence_plates", "birth_dates"))
 _BODY = patterns("chinese_organizations")
 _CUES_OF_BODIES = ("place", "works_there", "begins", "called", "enters", "enters_school")
-# A word rewritten so near may be the cue of what is found.
-_BESIDE = 24
 
 
 # --- Ids of letters and digits: IBAN, UK National Insurance, passports, papers of a state ---
@@ -476,8 +472,6 @@ def find_structured(normalized: NormalizedText, language: str, countries: Sequen
     if meant is not None:
         # What shows where a disguise is taken off; a span that holds a plainer one takes its place.
         for found in _apply_rules(Reading(meant, language, countries)):
-            if not any(sign.edited for sign in signs[max(0, found.start - _BESIDE) : found.end + _BESIDE]):
-                continue
             span = replace(found, start=signs[found.start].start, end=signs[found.end - 1].end)
             under = [other for other in kept if other.overlaps(span)]
             if all(span.start <= other.start and other.end <= span.end for other in under):
