@@ -35,7 +35,7 @@ def share(found: int, of: int) -> str:
 
 
 def report(rows: Sequence[Gold], found: Sequence[Sequence[Span]], *, show: bool) -> Iterator[str]:
-    """The tables of what was found of what is labelled, a line at a time; misses and false spans if asked for."""
+    """The tables of what was found of what is labelled, a line at a time, and each miss and false span if asked."""
     labels: dict[tuple[str, str, str], Counter[str]] = defaultdict(Counter)  # by type, kind and form
     marks: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)  # by type and form
     shown, sealed = list[str](), list[bool]()

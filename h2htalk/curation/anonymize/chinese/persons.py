@@ -17,7 +17,7 @@ from typing import NamedTuple
 from h2htalk.curation.anonymize.chinese.words import dictionary, patterns, sections, table, tags, usual, words
 from h2htalk.curation.anonymize.english.persons import RARE, folded
 from h2htalk.curation.anonymize.english.persons import words as english_words
-from h2htalk.text.chinese_characters import TRANSLITERATION, looks_foreign
+from h2htalk.text.chinese_characters import TRANSLITERATION
 
 # Of a thousand characters, a handful belong to names, in chat; each shape has its share.
 _FULL, _GIVEN, _NICK, _TITLED, _DOUBLED, _FOREIGN = -6.0, -7.5, -8.0, -10.0, -9.5, -8.0
@@ -118,12 +118,6 @@ def ordinary() -> frozenset[str]:
     return words("persons", "ordinary", "words")
 
 
-def listed_characters(name: str) -> bool:
-    """Whether what follows a surname is written with characters common in given names."""
-    rest = name[2:] if name[:2] in surnames() else name[1:] if name[:1] in surnames() else name
-    return all(letter in _given() for letter in rest)
-
-
 def _title_end(text: str, at: int) -> int:
     """Where a title that starts here ends, `at` where there is none."""
     titles = words("persons", "titles", "after_surname")
@@ -154,27 +148,21 @@ def name_candidates(text: str, start: int) -> Iterator[Segment]:
 
 def _after_surname(text: str, start: int, at: int, left: float) -> Iterator[Segment]:
     family = surnames()[text[start:at]]
-    # 对于|妈妈, 或许|姐姐, 男方|家长, 这段|妈妈, 连|老板: the surname is a word, or belongs to the word before.
-    function = text[start] in table("persons")["characters"]["weak"]
-    counted = start > 0 and text[start - 1] in "这那几两每" and text[start] in "段位张项方支"
-    weak = (left < STRONG and function) or counted or (left < KIN and start > 0 and usual(text[start - 1 : at]))
+    # 对于|妈妈, 或许|姐姐, 连|老板: the surname is a word, or belongs to the word before.
+    function = left < STRONG and text[start] in table("persons")["characters"]["weak"]
     end = _title_end(text, at)
-    titled = (left >= KIN and text[at : at + 1] == "总") or text[start:end] not in words(
-        "persons", "titles", "not_title"
-    )
-    if end > at and not weak and titled:
+    if end > at and not function and (left >= KIN or start == 0 or not usual(text[start - 1 : at])):
         around = max(left, 0.0) + max(right_cue(text, end), -0.5)
         yield Segment(start, end, _TITLED + family + around, left, "title")
     score = _FULL + family + left
-    one = given(text[at : at + 1] or " ", left)
+    one, two = given(text[at : at + 1], left), given(text[at + 1 : at + 2], left)
     if one is None or (left < KIN and function and not _given().keys() >= set(text[at : at + 2])):
         return
     yield from _closed(text, start, at + 1, score + one - 1.0, left, "full")
-    two = given(text[at + 1 : at + 2] or " ", left)
     known = text[at] in _given() or text[at + 1 : at + 2] in _given()
     known = known and (left >= KIN or not (_is_common(text[start : at + 1]) or _is_common(text[at : at + 2])))
-    pair = _FAMILIAR if text[at : at + 2] in words("persons", "nicknames", "given") else -99.0
     if two is not None and (known or left >= BEFORE) and (left >= STRONG or text[start : at + 1] not in ordinary()):
+        pair = _FAMILIAR if text[at : at + 2] in words("persons", "nicknames", "given") else -99.0
         yield from _closed(text, start, at + 2, score + max(one + two, pair), left, "full")
 
 
@@ -186,13 +174,13 @@ def _is_common(word: str) -> bool:
 def _closed(text: str, start: int, end: int, score: float, left: float, shape: str) -> Iterator[Segment]:
     """The name as it is, and with a title that follows it."""
     name = text[start:end]
-    common = left < STRONG and name in ordinary()
-    if not common:
-        yield Segment(start, end, score + right_cue(text, end), left, shape)
+    if left < STRONG and name in ordinary():
+        return
+    yield Segment(start, end, score + right_cue(text, end), left, shape)
     titled = _title_end(text, end)
     # A word before a title may be none of its name: 照顾|妈妈, 语文|老师.
     word = usual(name, 60) and tags().get(name) not in _NAME_TAGS
-    if titled > end and not common and not word:
+    if titled > end and not word:
         score += _AFTER + (_TITLE_WORD if titled - end > 1 else _TITLE_LETTER)
         yield Segment(start, titled, score, left, shape + "+title")
 
@@ -248,8 +236,6 @@ def _listed_name(text: str, start: int, left: float) -> Iterator[Segment]:
         if word in _whole_names():
             longest = max(longest, end)
             yield from _closed(text, start, end, _FOREIGN - 3.0 + left, left, "foreign")
-        elif left >= KIN and looks_foreign(word):
-            yield from _closed(text, start, end, _FOREIGN - 4.5 * len(word) + left, left, "foreign")
     for end in range(longest + 1, min(longest + 5, len(text) + 1) if longest > start else 0):
         # 扎西顿珠, 田中美咲: two names of a list, or a Japanese surname and a given name.
         two = (
@@ -357,6 +343,7 @@ def _listed(text: str, start: int, end: int) -> bool:
 
 # --- Names in Latin letters inside Chinese text: `Kevin`, `David Chen`, `liu yang` ---
 
+
 _LONGEST_RUN = 4  # more Latin words in a row are a foreign sentence
 
 
@@ -375,7 +362,7 @@ def latin_names(text: str) -> Iterator[Segment]:
             runs.append([word])
     public = _lowered("public_figures", "")
     for run in runs:
-        if len(run) > _LONGEST_RUN or text[run[0].start() : run[-1].end()].lower() in public:
+        if len(run) > _LONGEST_RUN:
             continue
         at = 0
         while at < len(run):
