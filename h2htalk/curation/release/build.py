@@ -29,6 +29,7 @@ from h2htalk.curation.release.content import (
     read_content,
     write_data,
 )
+from h2htalk.curation.release.selection import Accepted
 from h2htalk.curation.release.settings import TOTAL, Acceptance, ReleaseSpec, read_release_spec, read_stored_spec
 from h2htalk.curation.stage_folder import count_values
 from h2htalk.curation.workspace import Workspace
@@ -63,7 +64,7 @@ class Release:
     findings: tuple[gates.Finding, ...]
     content: ReleaseContent
     hash: str = ""
-    accepted: selection.Accepted | None = None
+    accepted: Accepted | None = None
     notes: tuple[str, ...] = ()
     unchecked: tuple[str, ...] = ()
     reported: tuple[gates.Finding, ...] = ()
@@ -119,7 +120,7 @@ def _build(spec: ReleaseSpec, workspace: Workspace, out: Path | None, allowed: S
         left_out = {one.item: f"left out by the gate {one.gate}" for one in reversed(found)}
         items = tuple(item for item in accepted.items if item.id not in left_out)
         refused = {item.id: left_out[item.id] for item in accepted.items if item.id in left_out}
-        accepted = selection.Accepted(items, {**accepted.refused, **refused})
+        accepted = Accepted(items, {**accepted.refused, **refused})
     content = content_of(selection.select(accepted.items, spec.quota_of(), spec.seed, history))
     findings = tuple(gates.run_gates(content, context))
     reported = tuple(gates.run_gates(content, context, [gates.USER_HATE]))
@@ -273,11 +274,7 @@ def release_lines(release: Release, most: int | None = 20) -> Iterator[str]:
 
 
 def release_facts(
-    spec: ReleaseSpec,
-    workspace: Workspace,
-    rounds: Sequence[RoundOutcome],
-    accepted: selection.Accepted,
-    content: ReleaseContent,
+    spec: ReleaseSpec, workspace: Workspace, rounds: Sequence[RoundOutcome], accepted: Accepted, content: ReleaseContent
 ) -> dict[str, Any]:
     """The facts of a release, as `release.json` holds them for the card: plain data without a text of an item."""
     models = {}

@@ -34,20 +34,16 @@ HIGH_ENTROPY = 0.65  # from it on people decide in any case: of six verdicts at 
 
 @dataclass(frozen=True, slots=True)
 class EvidenceSample:
-    """One comparison, whose scores are mapped back to the answers; without two finite ones it is unscored."""
+    """One comparison, whose scores are mapped back to the answers; without both it is unscored."""
 
     order: Order  # which answer came first
     score_a: float | None
     score_b: float | None
-    status: str = "scored"  # or why not: `malformed_output`, `refusal`, `no finite score`
-
-    def __post_init__(self) -> None:
-        if self.status == "scored" and not self.scored:
-            object.__setattr__(self, "status", "no finite score")
+    status: str = "scored"  # or why not: `malformed_output`, `refusal`
 
     @property
     def scored(self) -> bool:
-        return all(score is not None and math.isfinite(score) for score in (self.score_a, self.score_b))
+        return self.score_a is not None and self.score_b is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +55,8 @@ class Calibration:
     score_b: float | None
     bpde: float | None  # in nats, 0 to ln 3
     conflict: bool  # whether the verdicts of the two orders differ
-    prefers: Literal["first", "second"] | None  # in a conflict the position that wins in both orders
     status: str = "scored"  # or why not
+    prefers: Literal["first", "second"] | None = None  # in a conflict the position that wins in both orders
 
     @property
     def scored(self) -> bool:
@@ -72,26 +68,25 @@ class Calibration:
         return abs((self.score_a or 0.0) - (self.score_b or 0.0))
 
 
-def calibrate(samples: Sequence[EvidenceSample], *, margin: float = 0.0, minimum: int = 2) -> Calibration:
+def calibrate(samples: Sequence[EvidenceSample], *, margin: float = 0.0) -> Calibration:
     """The calibrated comparison of one pair of answers (MEC, BPC, BPDE), whatever the order of its samples.
 
     Exchanging the two answers mirrors the verdict and the scores and changes nothing else. `margin`: scores that differ
-    by at most this, compared exactly, are a tie. `minimum`: scored samples that each order needs (all where there are
-    fewer).
+    by at most this, compared exactly, are a tie. Each order needs two scored samples, or one where there is one.
     """
     exact = Fraction(str(margin))
     means: dict[Order, tuple[Fraction, Fraction]] = {}
     for order in ORDERS:
         asked = [sample for sample in samples if sample.order == order]
         scored = [_exact(sample) for sample in asked if sample.scored]
-        if scored and len(scored) >= min(minimum, len(asked)):
+        if scored and len(scored) >= min(2, len(asked)):
             # Exact means of decimal scores do not depend on their order, unlike those of floats.
             mean_a, mean_b = (sum(side, Fraction(0)) / len(scored) for side in zip(*scored, strict=True))
             means[order] = mean_a, mean_b
     if len(means) < len(ORDERS):
         reasons = Counter(sample.status for sample in samples if not sample.scored)
         why = min(reasons, key=lambda name: (-reasons[name], name)) if reasons else "too few samples"
-        return Calibration(None, None, None, None, False, None, f"unscored: {why}")
+        return Calibration(None, None, None, None, False, f"unscored: {why}")
     mean_a, mean_b = (sum(side, Fraction(0)) / 2 for side in zip(*means.values(), strict=True))
     ab, ba = (_verdict(*means[order], exact) for order in ORDERS)
     return Calibration(
@@ -171,8 +166,9 @@ def escalate(
     for name, item in sorted(items.items()):
         in_doubt = name in entropic or (item.bpde or 0.0) >= high
         holding = {"unscored": not item.scored, "conflict": item.conflict, "entropy": in_doubt}
-        reasons[name] = tuple(reason for reason, holds in holding.items() if holds)
-    return {name: why for name, why in reasons.items() if why}
+        if why := tuple(reason for reason, holds in holding.items() if holds):
+            reasons[name] = why
+    return reasons
 
 
 def audit_slice(ids: Iterable[str], share: float, seed: int = 0) -> list[str]:
@@ -207,10 +203,9 @@ def check_judge(
     """
     if not gold or gold.keys() - verdicts.keys():
         raise ValueError("there must be a gold item, and every gold item needs the judge's verdict")
-    scored = [(verdict, truth) for name, truth in gold.items() if (verdict := verdicts[name]) is not None]
-    value = (_right(scored) + (len(gold) - len(scored)) / 2) / len(gold)
+    value = accuracy([(verdicts[name], truth) for name, truth in gold.items()])
     least = max(chance, accuracy([("tie", truth) for truth in gold.values()]))
-    low, high = (min(1.0, max(0.0, end)) for end in wilson_interval(value, len(gold)))  # rounding errors
+    low, high = wilson_interval(value, len(gold))
     reason = ""
     if value <= least:
         reason = f"at or below chance ({value:.3f} of {least:.3g})"
@@ -219,11 +214,7 @@ def check_judge(
     return JudgeCheck(value, low, high, len(gold), not reason, reason)
 
 
-def accuracy(pairs: Sequence[tuple[Verdict, Verdict]]) -> float:
-    """Share of `(verdict, gold)` that agree, 0 to 1; a tie where gold has none, or the reverse, counts half."""
-    return _right(pairs) / len(pairs)
-
-
-def _right(pairs: Sequence[tuple[Verdict, Verdict]]) -> float:
-    half = sum((verdict == "tie") != (gold == "tie") for verdict, gold in pairs)
-    return sum(verdict == gold for verdict, gold in pairs) + half / 2
+def accuracy(pairs: Sequence[tuple[Verdict | None, Verdict]]) -> float:
+    """Share of `(verdict, gold)` that agree, 0 to 1; a tie where gold has none, the reverse, and None count half."""
+    half = sum(verdict is None or (verdict == "tie") != (gold == "tie") for verdict, gold in pairs)
+    return (sum(verdict == gold for verdict, gold in pairs) + half / 2) / len(pairs)

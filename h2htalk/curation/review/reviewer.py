@@ -22,15 +22,8 @@ from h2htalk.chat.response_schema import ResponseSchema
 from h2htalk.chat.store.model_calls import ModelCalls, sampling_of
 from h2htalk.curation.candidates import Candidate, Reference
 from h2htalk.curation.prompts import Prompts, fingerprint, json_lines
-from h2htalk.curation.review.faireval import (
-    ORDERS,
-    ComparedPair,
-    EvidenceSample,
-    Order,
-    Verdict,
-    calibrate,
-    check_judge,
-)
+from h2htalk.curation.review import faireval
+from h2htalk.curation.review.faireval import ComparedPair, EvidenceSample, Order, Verdict, check_judge
 from h2htalk.curation.stage_folder import StageFolder
 from h2htalk.curation.stages import ReviewSettings
 from h2htalk.data.files import read_jsonl
@@ -108,8 +101,7 @@ def read_rubric(reply: Reply) -> Rubric:
     if review.fitting_subtask not in (*SUBTASKS, NO_SUBTASK):
         return Rubric(unscored="malformed_output")
     criteria: dict[str, Criterion] = {name: getattr(review, name) for name in CRITERIA}
-    scores = {name: one.score for name, one in criteria.items()}
-    evidence = {name: one.evidence for name, one in criteria.items()}
+    scores, evidence = ({name: getattr(one, of) for name, one in criteria.items()} for of in ("score", "evidence"))
     return Rubric(scores, evidence, review.fitting_subtask, review.revision, review.verdict)
 
 
@@ -134,20 +126,14 @@ class Reviewer:
 
     def rubric(self, candidate: Candidate, reference: str) -> Request:
         """The call that reviews a candidate with one of its references."""
-        name = f"{candidate.id}/rubric"
-        fence = Fence.of(self.secret, name, 0)
-        values = {"subtasks": list(SUBTASKS), "reference": fence.around(reference, "reference")}
-        return self._request(candidate, name, 0, TEMPLATES[:2], values, 0.0, RUBRIC_TOKENS, RUBRIC)
+        return self._request(candidate, f"{candidate.id}/rubric", 0, RUBRIC, {"reference": reference})
 
     def comparison(self, candidate: Candidate, pair: tuple[int, int], order: Order, sample: int) -> Request:
         """The call that compares two of a candidate's references (counted from 0) in one order. Its id is
         `CANDIDATE/pair-1-2/ab`, references counted from 1."""
         name = f"{candidate.id}/pair-{pair[0] + 1}-{pair[1] + 1}/{order}"
-        fence = Fence.of(self.secret, name, sample)
         first, second = (candidate.references[at].text for at in (pair if order == "ab" else pair[::-1]))
-        values = {"first": fence.around(first, "first answer"), "second": fence.around(second, "second answer")}
-        temperature = self.settings.temperature
-        return self._request(candidate, name, sample, TEMPLATES[2:], values, temperature, PAIR_TOKENS, PAIR)
+        return self._request(candidate, name, sample, PAIR, {"first answer": first, "second answer": second})
 
     def compare(
         self, candidates: Iterable[Candidate], calls: ModelCalls, part: str
@@ -158,40 +144,33 @@ class Reviewer:
             for pair in compared_pairs(candidate):
                 asked[candidate.id, pair] = [
                     (order, self.comparison(candidate, pair, order, sample))
-                    for order in ORDERS
+                    for order in faireval.ORDERS
                     for sample in range(self.settings.samples)
                 ]
         replies = calls.ask([request for requests in asked.values() for _, request in requests], part)
         found: dict[str, tuple[ComparedPair, ...]] = {}
         for (name, pair), requests in asked.items():
             read = tuple(read_pair(replies[one.id, one.sample], order) for order, one in requests)
-            compared = ComparedPair(*pair, read, calibrate(read, margin=self.settings.margin))
+            compared = ComparedPair(*pair, read, faireval.calibrate(read, margin=self.settings.margin))
             found[name] = (*found.get(name, ()), compared)
         return found
 
     def _request(
-        self,
-        candidate: Candidate,
-        name: str,
-        sample: int,
-        templates: tuple[str, ...],
-        values: Mapping[str, object],
-        temperature: float,
-        tokens: int,
-        form: ResponseSchema,
+        self, candidate: Candidate, name: str, sample: int, form: ResponseSchema, answers: Mapping[str, str]
     ) -> Request:
-        """A call with the fenced scenario, and further values of the second template."""
+        """A call with the scenario and the answers between fences."""
         scenario, fence = candidate.scenario, Fence.of(self.secret, name, sample)
+        whole = form is RUBRIC
         inputs: Mapping[str, Any] = scenario.to_dict()["inputs"]
         shown = f"persona: {scenario.persona}\nrisk: {scenario.tags.risk}\n{json_lines(inputs)}"
-        values = {**values, "subtask": scenario.subtask, "scenario": fence.around(shown, "scenario")}
-        rules, asked = (
-            self.prompts.render(f"{scenario.language}/{template}", given)
-            for template, given in zip(templates, ({}, values), strict=True)
-        )
+        values: dict[str, object] = {"subtasks": list(SUBTASKS), "subtask": scenario.subtask}
+        texts = {what.split()[0]: fence.around(text, what) for what, text in {"scenario": shown, **answers}.items()}
+        rules_file, asked_file = (f"{scenario.language}/{one}" for one in (TEMPLATES[:2] if whole else TEMPLATES[2:]))
+        rules, asked = self.prompts.render(rules_file, {}), self.prompts.render(asked_file, values | texts)
         # All calls have the same rules: engines that cache prefixes read them once.
         messages = (Message("system", rules, shared=len(rules)), Message("user", asked))
-        sampling = sampling_of(self.settings.model, temperature, tokens, self.seed, name, sample)
+        limits = (0.0, RUBRIC_TOKENS) if whole else (self.settings.temperature, PAIR_TOKENS)
+        sampling = sampling_of(self.settings.model, *limits, self.seed, name, sample)
         return Request(name, messages, sampling, sample, form)
 
 

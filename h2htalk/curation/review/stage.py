@@ -123,8 +123,7 @@ def _review(
     """Compare the references of candidates, and review each candidate with the winner; returns all numbers that another
     margin or share would need."""
     pairs = reviewer.compare(candidates if comparing else (), calls, part)
-    winners = [choose_reference(pairs.get(c.id, ()), len(c.references)) for c in candidates]
-    both = list(zip(candidates, winners, strict=True))
+    both = [(one, choose_reference(pairs.get(one.id, ()), len(one.references))) for one in candidates]
     rubrics = [reviewer.rubric(candidate, candidate.references[winner].text) for candidate, winner in both]
     replies = calls.ask(rubrics, part)
     return [
@@ -162,11 +161,9 @@ def _escalate(reviewer: Reviewer, before: StageFolder, folder: StageFolder) -> N
     for part in before.parts():
         reviews = read_reviews(folder, part)
         for candidate in map(Candidate.from_dict, before.part_records(part)):
-            found: dict[str, Calibration] = {}
-            for number, pair in enumerate(reviews[candidate.id]["pairs"]):  # in the form of `_pair_details`
-                first, second, bpde = pair["score_first"], pair["score_second"], pair["bpde"]
-                read = Calibration(pair["verdict"], first, second, bpde, pair["conflict"], None, pair["status"])
-                found[str(number)] = read
+            names = ("verdict", "score_first", "score_second", "bpde", "conflict", "status")  # see `_pair_details`
+            pairs = enumerate(reviews[candidate.id]["pairs"])
+            found = {str(number): Calibration(*(pair[name] for name in names)) for number, pair in pairs}
             compared = refused and compared_pairs(candidate)
             reasons[candidate.id] = {NOTE} if compared else {*chain(*escalate(found).values())}
             if found:
