@@ -151,7 +151,8 @@ def _after_surname(text: str, start: int, at: int, left: float) -> Iterator[Segm
     # 对于|妈妈, 或许|姐姐, 连|老板: the surname is a word, or belongs to the word before.
     function = left < STRONG and text[start] in table("persons")["characters"]["weak"]
     end = _title_end(text, at)
-    if end > at and not function and (left >= KIN or start == 0 or not usual(text[start - 1 : at])):
+    also = left < KIN and text[start:end] in words("persons", "titles", "not_title")
+    if end > at and not function and not also and (left >= KIN or start == 0 or not usual(text[start - 1 : at])):
         around = max(left, 0.0) + max(right_cue(text, end), -0.5)
         yield Segment(start, end, _TITLED + family + around, left, "title")
     score = _FULL + family + left
@@ -342,7 +343,6 @@ def _listed(text: str, start: int, end: int) -> bool:
 
 
 # --- Names in Latin letters inside Chinese text: `Kevin`, `David Chen`, `liu yang` ---
-
 
 _LONGEST_RUN = 4  # more Latin words in a row are a foreign sentence
 
