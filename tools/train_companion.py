@@ -29,7 +29,8 @@ from scipy.sparse import vstack
 from sklearn.linear_model import LogisticRegression
 
 from h2htalk.curation.release.content import item_texts
-from h2htalk.curation.safety.companion import CONTEXT, DATA, KINDS, PARTS, CompanionModel, combined, companion_turns
+from h2htalk.curation.safety.companion import CONTEXT, DATA, KINDS, PARTS, combined, companion_turns, judge
+from h2htalk.curation.safety.ngram_classifier import JointClassifier
 from h2htalk.curation.safety.text_folding import fold_spelling
 from h2htalk.data.languages import LANGUAGES, Language
 from h2htalk.data.scenario import Scenario, Turn
@@ -264,13 +265,13 @@ def train(language: Language, data: Path) -> tuple[dict[str, Any], NDArray[np.in
 
 def raise_above_bundled(manifest: dict[str, Any], rows: NDArray[np.int8], pairs: Sequence[Pair]) -> None:
     """Raise thresholds, and `alone`, above what the bundled references get, all of which readers confirmed."""
-    language, scales = manifest["language"], np.array(manifest["scales"])[:, None]
-    model = CompanionModel(FEATURES[language], rows * scales, np.array(manifest["biases"]), manifest)
+    language = manifest["language"]
+    model = JointClassifier(FEATURES[language], np.ascontiguousarray(rows.T), manifest)
 
     def highest(alone: float) -> Iterator[tuple[str, dict[str, Any], float]]:
         for kind in KINDS:
             manifest[kind]["alone"] = alone
-        totals = [[total for _, total, _, _ in model.judge(one.context, one.answer, language)] for one in pairs]
+        totals = [[total for _, total, _, _ in judge(model, one.context, one.answer, language)] for one in pairs]
         most = np.max([row for row in totals if row], axis=0)
         yield from ((kind, manifest[kind], float(total)) for kind, total in zip(KINDS, most, strict=True))
 

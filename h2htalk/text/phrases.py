@@ -28,6 +28,10 @@ class PhraseIndex(Generic[T]):
         """Whether the index holds any phrase."""
         return bool(self._automaton)
 
+    def values(self, text: str) -> set[T]:
+        """The values of all phrases that a text contains, of those that overlap, too."""
+        return {value for _, (_, value) in self._automaton.iter(text)} if self._automaton else set()
+
     def find(self, text: str, accepted: Accepted | None = None) -> Iterator[tuple[int, int, T]]:
         """Start, end and value of phrases in a text, from left to right; none overlap, the longest that starts first.
 

@@ -10,16 +10,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cache
+from dataclasses import replace
 from operator import mul
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from h2htalk.curation.safety.evidence import Evidence
-from h2htalk.curation.safety.ngram_classifier import SMOOTH, Features, read_features, read_rows, windows
+from h2htalk.curation.safety.ngram_classifier import JointClassifier, load_joint, read_features, windows
 from h2htalk.curation.safety.text_folding import fold_spelling, spelling_place
 from h2htalk.data.languages import Language
 from h2htalk.data.scenario import Turn
@@ -30,6 +28,8 @@ HARM, EXPLICIT = "companion.harm", "sexual.explicit"
 # What is found -> its code. `self`: suicide, self-harm, starving; `minors`: a romantic answer to somebody under 18.
 KINDS = {"self": HARM, "violence": HARM, "minors": HARM, "explicit": EXPLICIT}
 PARTS = ("context", "answer", "talk")
+# The manifest has for each kind the coefficients of `combined` (`combine`), three thresholds, and `alone`, by how much
+# surer a sentence must be that is read alone.
 CONTEXT, LONGEST = 400, 4000  # characters of the user's turns: of one reading, and in all (the last ones)
 SENTENCE = 32  # bytes of a sentence that is read alone; of shorter ones too much depends on the others
 # Scores of evidence at the thresholds of the manifest: a guard may look, a person decides, removed.
@@ -37,50 +37,41 @@ FAINT, REVIEW, REMOVE = 0.3, 0.5, 0.8
 SHORT = 0.79  # at most of an answer shorter than SENTENCE: "Don't jump" and "Jump" differ in too little
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class CompanionModel:
-    """The classifiers of a language."""
+def read(
+    model: JointClassifier, folded: str, parts: Sequence[int]
+) -> tuple[NDArray[np.float64], list[tuple[int, int]]]:
+    """The scores of a folded text: rows of these parts times readings (the whole first), and their places."""
+    spans, owners, buckets = read_features(folded, model.features)
+    rows = [row for row in range(len(KINDS) * len(PARTS)) if row % len(PARTS) in parts]
+    return model.scores(owners, buckets, len(spans))[:, rows].T, spans
 
-    features: Features
-    weights: NDArray[np.float64]  # buckets times a column for each kind and part
-    biases: NDArray[np.float64]
-    # For each kind the coefficients of `combined` (`combine`), three thresholds, and `alone`, by how much surer a
-    # sentence must be that is read alone.
-    manifest: Mapping[str, Any]
 
-    def read(self, folded: str, parts: Sequence[int]) -> tuple[NDArray[np.float64], list[tuple[int, int]]]:
-        """The scores of a folded text: rows of these parts times readings (the whole first), and their places."""
-        spans, owners, buckets = read_features(folded, self.features)
-        norms = np.sqrt(np.bincount(owners, minlength=len(spans)) + SMOOTH)
-        rows = [row for row in range(len(self.biases)) if row % len(PARTS) in parts]
-        firsts = np.searchsorted(owners, np.arange(len(spans)))
-        sums = np.add.reduceat(self.weights[buckets], firsts)[:, rows].T
-        return sums / norms + self.biases[rows, None], spans
+def judge(
+    model: JointClassifier, context: str, answer: str, language: Language
+) -> Iterator[tuple[str, float, int, int]]:
+    """Each kind with what speaks for it (a number without bounds), and the place of that in the folded answer.
 
-    def judge(self, context: str, answer: str, language: Language) -> Iterator[tuple[str, float, int, int]]:
-        """Each kind with what speaks for it (a number without bounds), and the place of that in the folded answer.
-
-        Ordinary sentences around a harmful one would hide it: each sentence is also read as if it were the answer. The
-        user's are not read alone: 15 of 1,500 ordinary dialogues would go to people instead of 2.
-        """
-        if not (folded := fold_spelling(answer, language)):
-            return
-        # Of the pieces of long turns the one that says most counts, so that nothing said after it hides it.
-        before = (self.read(one, (0,))[0] for one in pieces_of(context, language))
-        asked = np.max([(whole[:, 0], whole.max(1)) for whole in before], axis=0)
-        said, spans = self.read(folded, (1, 2))
-        alone = [at for at, (start, end) in enumerate(spans) if at and len(folded[start:end].encode()) >= SENTENCE]
-        for number, kind in enumerate(KINDS):
-            settings, (user, most) = self.manifest[kind], asked[:, number].tolist()
-            answers, talks = said[2 * number : 2 * number + 2].tolist()
-            readings = [((answers[0], max(answers), talks[0], max(talks)), 0.0, talks.index(max(talks)))]
-            readings += [((answers[at], answers[at], talks[at], talks[at]), settings["alone"], at) for at in alone]
-            *weights, constant = settings["combine"]
-            total, place = max(
-                (constant + sum(map(mul, weights, combined((user, most, *scores)))) - less, at)
-                for scores, less, at in readings
-            )
-            yield kind, total, *spans[place]
+    Ordinary sentences around a harmful one would hide it: each sentence is also read as if it were the answer. The
+    user's are not read alone: 15 of 1,500 ordinary dialogues would go to people instead of 2.
+    """
+    if not (folded := fold_spelling(answer, language)):
+        return
+    # Of the pieces of long turns the one that says most counts, so that nothing said after it hides it.
+    before = (read(model, one, (0,))[0] for one in pieces_of(context, language))
+    asked = np.max([(whole[:, 0], whole.max(1)) for whole in before], axis=0)
+    said, spans = read(model, folded, (1, 2))
+    alone = [at for at, (start, end) in enumerate(spans) if at and len(folded[start:end].encode()) >= SENTENCE]
+    for number, kind in enumerate(KINDS):
+        settings, (user, most) = model.manifest[kind], asked[:, number].tolist()
+        answers, talks = said[2 * number : 2 * number + 2].tolist()
+        readings = [((answers[0], max(answers), talks[0], max(talks)), 0.0, talks.index(max(talks)))]
+        readings += [((answers[at], answers[at], talks[at], talks[at]), settings["alone"], at) for at in alone]
+        *weights, constant = settings["combine"]
+        total, place = max(
+            (constant + sum(map(mul, weights, combined((user, most, *scores)))) - less, at)
+            for scores, less, at in readings
+        )
+        yield kind, total, *spans[place]
 
 
 def pieces_of(context: str, language: Language) -> set[str]:
@@ -108,9 +99,9 @@ def find_companion(turns: Sequence[Turn], language: Language) -> list[Evidence]:
 def find_in_answer(context: str, answer: str, language: Language) -> list[Evidence]:
     """The evidence in an answer to the user's last two turns (`context`), at most one for each code."""
     best: dict[str, Evidence] = {}
-    model = load_companion(language)
+    model = load_joint(DATA, language)
     most = SHORT if len(answer.encode(errors="surrogatepass")) < SENTENCE else 1.0
-    for kind, total, start, end in model.judge(context, answer, language):
+    for kind, total, start, end in judge(model, context, answer, language):
         code, score = KINDS[kind], min(most, graded(total, model.manifest[kind]))
         if score >= FAINT and (code not in best or score > best[code].score):
             best[code] = Evidence(LAYER, code, score, *spelling_place(answer, language, start, end))
@@ -136,11 +127,3 @@ def graded(total: float, thresholds: Mapping[str, float]) -> float:
     if total >= at[2]:
         return round(1 - (1 - REMOVE) * math.exp(at[2] - total), 9)
     return round(float(np.interp(total, at, (FAINT, REVIEW, REMOVE))), 9)
-
-
-@cache
-def load_companion(language: Language) -> CompanionModel:
-    """Read the classifiers of a language, once a process. Raises DataError."""
-    manifest, features, rows = read_rows(DATA, language)
-    scales, biases = np.array(manifest["scales"])[:, None], np.array(manifest["biases"])
-    return CompanionModel(features, np.ascontiguousarray((rows * scales).T), biases, manifest)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
@@ -19,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from h2htalk.curation.safety.evidence import Evidence
-from h2htalk.curation.safety.ngram_classifier import SMOOTH, Features, load_classifier, read_rows
+from h2htalk.curation.safety.ngram_classifier import load_classifier, load_joint
 from h2htalk.curation.safety.text_folding import fold_spelling, spelling_place
 from h2htalk.data.languages import LANGUAGES, Language, find_language
 from h2htalk.data.scenario import Turn
@@ -89,7 +90,7 @@ def find_crisis(turns: Sequence[Turn], language: Language) -> list[Evidence]:
 
 
 def _in_turn(text: str, runs: Sequence[Run], heard: NDArray[np.float64], language: Language) -> Iterator[Evidence]:
-    tagged, dangers = False, load_dangers(language).manifest["dangers"]
+    tagged, dangers = False, load_joint(DATA, language).manifest["dangers"]
 
     def evidence(layer: str, code: str, score: float, run: Run) -> Evidence:
         return Evidence(layer, code, score, *spelling_place(text, language, run.start, run.end))
@@ -125,7 +126,7 @@ def read_dialogue(
 ) -> dict[int, tuple[list[Run], NDArray[np.float64]]]:
     """For each of the seeker's turns its runs, and for each danger the score of the answer. `turns`: whether it is the
     seeker's, and its text."""
-    model, texts, places = load_dangers(language), list[str](), list[tuple[int, int, int, list[Hit]]]()
+    model, texts, places = load_joint(DATA, language), list[str](), list[tuple[int, int, int, list[Hit]]]()
     for at, (seeker, text) in enumerate(turns):
         folded = fold_spelling(text, language)
         if seeker:
@@ -138,7 +139,9 @@ def read_dialogue(
             places.append((at, 0, 0, []))
     unheard = np.full(len(DANGERS), UNHEARD)
     found = {at: (list[Run](), unheard) for at, (seeker, _) in enumerate(turns) if seeker}
-    for (at, start, end, hits), scores in zip(places, model.read(texts), strict=True):
+    keys, bits = model.features.keys(texts) if texts else np.zeros(0, np.int64), model.features.bits
+    read = model.scores(keys >> bits, keys & ((1 << bits) - 1), len(texts)).round(6)
+    for (at, start, end, hits), scores in zip(places, read, strict=True):
         if turns[at][0]:
             found[at][0].append(Run(start, end, hits, scores))
         else:
@@ -157,34 +160,6 @@ def mark(folded: str, language: Language) -> tuple[str, list[Hit]]:
     joint = find_language(language).joint
     kept = [sign for sign, before in zip(classes, ["", *classes], strict=False) if sign != before]
     return f"{''.join(parts)}{folded[at:]}{joint}\n{joint}{joint.join(kept)}", hits
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class DangerModel:
-    """The classifier of a language: `weights` are buckets times ROWS, the manifest has thresholds of each danger."""
-
-    features: Features
-    weights: NDArray[np.float32]
-    biases: NDArray[np.float64]
-    manifest: Mapping[str, Any]
-
-    def read(self, texts: Sequence[str]) -> NDArray[np.float64]:
-        """The scores of marked runs, runs times ROWS."""
-        if not texts:
-            return np.zeros((0, len(self.biases)))
-        keys = self.features.keys(texts)
-        owners, buckets = keys >> self.features.bits, keys & ((1 << self.features.bits) - 1)
-        sums = np.add.reduceat(self.weights[buckets], np.searchsorted(owners, np.arange(len(texts)))).astype(float)
-        norms = np.sqrt(np.bincount(owners, minlength=len(texts)) + SMOOTH)
-        return (sums / norms[:, None] + self.biases).round(6)
-
-
-@cache
-def load_dangers(language: Language) -> DangerModel:
-    """Read the classifier of a language, once a process. Raises DataError."""
-    manifest, features, rows = read_rows(DATA, language)
-    weights = (rows.T * np.array(manifest["scales"])).astype(np.float32)
-    return DangerModel(features, np.ascontiguousarray(weights), np.array(manifest["biases"]), manifest)
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,15 +188,17 @@ class CrisisCues:
     cues: tuple[CrisisCue, ...]
     harmless: re.Pattern[str]  # phrases that contain the words of a cue
     words: re.Pattern[str]  # tells words of the language in other texts
+    needles: PhraseIndex[tuple[int, ...]]  # with the places of the cues that need one of them
     classes: PhraseIndex[str]  # words with the sign of their class
     signs: Mapping[tuple[str, bool], str]  # of a cue's category
 
     def hits(self, folded: str) -> list[Hit]:
         """Every cue in a folded text, in order, outside harmless phrases."""
+        tried = {place for places in self.needles.values(folded) for place in places}
         hits = [
             Hit(match.start(), match.end(), cue.category, cue.weak)
-            for cue in self.cues
-            if not cue.needles or any(needle in folded for needle in cue.needles)
+            for place, cue in enumerate(self.cues)
+            if place in tried or not cue.needles
             for match in cue.pattern.finditer(folded)
         ]
         harmless = [match.span() for match in self.harmless.finditer(folded)] if hits else []
@@ -243,7 +220,12 @@ def crisis_cues(language: Language) -> CrisisCues:
     )
     spaced = find_language(language).spaced
     index = PhraseIndex(((phrase.strip(), sign) for phrase, sign in phrases), _is_word if spaced else None)
-    return CrisisCues(cues, re.compile(raw["harmless"]), re.compile(raw["words"]), index, signs)
+    places = defaultdict[str, tuple[int, ...]](tuple)
+    for place, cue in enumerate(cues):
+        for needle in cue.needles:
+            places[needle] += (place,)
+    needles = PhraseIndex(places.items())
+    return CrisisCues(cues, re.compile(raw["harmless"]), re.compile(raw["words"]), needles, index, signs)
 
 
 def _is_word(text: str, start: int, end: int) -> bool:

@@ -15,7 +15,7 @@ import re
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -129,10 +129,8 @@ class NgramClassifier:
 
     language: Language
     features: Features
-    weights: NDArray[np.float64]
-    bias: float
+    rows: NDArray[np.int8]  # weights in units of the manifest's `scale`, and perhaps the scales of buckets
     manifest: Mapping[str, Any]
-    squares: NDArray[np.float64] | None = None
 
     def high(self) -> float:
         """The score that is enough by itself."""
@@ -142,23 +140,46 @@ class NgramClassifier:
         """The score that is enough with a second sign."""
         return float(self.manifest["low"])
 
+    def weights(self, buckets: NDArray[np.int64]) -> NDArray[np.float64]:
+        """The weights of some buckets."""
+        return self.rows[0][buckets].astype(np.float64) * float(self.manifest["scale"])
+
     def score(self, folded: str) -> Reading:
         """The reading of a folded text with the highest score, the first of equals; 0 for an empty text."""
         if not folded:
             return Reading(0.0, 0, 0)
         spans, owners, buckets = read_features(folded, self.features)
-        sums = np.bincount(owners, self.weights[buckets], len(spans))
-        if self.squares is None:
+        sums = np.bincount(owners, self.weights(buckets), len(spans))
+        if len(self.rows) == 1:
             norms = np.sqrt(np.bincount(owners, minlength=len(spans)) + SMOOTH)
         else:
-            norms = np.sqrt(np.maximum(np.bincount(owners, self.squares[buckets], len(spans)), 1.0))
+            squares = self.rows[1].view(np.uint8)[buckets].astype(np.float64) ** 2
+            norms = np.sqrt(np.maximum(np.bincount(owners, squares, len(spans)), 1.0))
         # Rounded, so that the last digits, which differ between machines, decide no threshold.
-        totals = (sums / norms + self.bias).round(9)
+        totals = (sums / norms + self.manifest["bias"]).round(9)
         best = int(totals.argmax())
         return Reading(round(1 / (1 + math.exp(-max(-50.0, min(50.0, totals[best])))), 9), *spans[best])
 
 
-def read_rows(folder: str, language: Language) -> tuple[Mapping[str, Any], Features, NDArray[np.int8]]:
+@dataclass(frozen=True, slots=True, eq=False)
+class JointClassifier:
+    """Several classifiers over the same features: `weights` are buckets times classifiers, in units of the `scales`."""
+
+    features: Features
+    weights: NDArray[np.int8]
+    manifest: Mapping[str, Any]
+
+    def scores(self, owners: NDArray[np.int64], buckets: NDArray[np.int64], count: int) -> NDArray[np.float64]:
+        """The scores of `count` readings (rows) by each classifier; `owners` names the reading of each bucket."""
+        if not count:
+            return np.zeros((0, self.weights.shape[1]))
+        sums = np.add.reduceat(self.weights[buckets], np.searchsorted(owners, np.arange(count)), dtype=np.int32)
+        norms = np.sqrt(np.bincount(owners, minlength=count) + SMOOTH)
+        scores: NDArray[np.float64] = sums * self.manifest["scales"] / norms[:, None] + self.manifest["biases"]
+        return scores
+
+
+def _read_rows(folder: str, language: Language) -> tuple[Mapping[str, Any], Features, NDArray[np.int8]]:
     """The manifest, the features and the weights (rows times buckets) in a folder of the package. Raises DataError."""
     home = Path(__file__).parent / folder
     try:
@@ -175,10 +196,15 @@ def read_rows(folder: str, language: Language) -> tuple[Mapping[str, Any], Featu
 @lru_cache(maxsize=32)
 def load_classifier(folder: str, language: Language) -> NgramClassifier:
     """Read a classifier of the package, once a process: `load_classifier("crisis_data", "en")`. Raises DataError."""
-    manifest, features, rows = read_rows(folder, language)
-    weights = rows[0].astype(np.float64) * manifest["scale"]
-    squares = rows[1].view(np.uint8).astype(np.float64) ** 2 if len(rows) > 1 else None
-    return NgramClassifier(language, features, weights, float(manifest["bias"]), manifest, squares)
+    manifest, features, rows = _read_rows(folder, language)
+    return NgramClassifier(language, features, rows, manifest)
+
+
+@cache
+def load_joint(folder: str, language: Language) -> JointClassifier:
+    """Read several classifiers that stand in one file, once a process. Raises DataError."""
+    manifest, features, rows = _read_rows(folder, language)
+    return JointClassifier(features, np.ascontiguousarray(rows.T), manifest)
 
 
 _READ: dict[tuple[str, Features], _Features] = {}

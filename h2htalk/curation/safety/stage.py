@@ -15,7 +15,7 @@ from h2htalk.curation.run import RuleFactory, StageRun
 from h2htalk.curation.safety import companion, crisis, lexicons
 from h2htalk.curation.safety.content_rules import READ, find_unusable_content
 from h2htalk.curation.safety.evidence import Evidence
-from h2htalk.curation.safety.ngram_classifier import load_classifier, read_together
+from h2htalk.curation.safety.ngram_classifier import load_classifier, load_joint, read_together
 from h2htalk.curation.safety.policy import Assessment, Explicit, Safety, Verdict, apply_verdict, decide_safety
 from h2htalk.curation.safety.text_folding import fold_spelling
 from h2htalk.curation.stage_folder import Kept, Outcome, Outcomes, PartRule, Record, Rejected, read_dialogue
@@ -46,7 +46,7 @@ def assess(dialogue: Dialogue, terms: frozenset[str] = frozenset(), explicit: Ex
     # The features of all texts that are read are computed at once, which is faster.
     before = (one for _, text, _ in companion.companion_turns(turns) for one in companion.pieces_of(text, language))
     texts = [*(fold_spelling(turn.content, language) for turn in turns), *before]
-    read_together(texts, companion.load_companion(language).features)
+    read_together(texts, load_joint(companion.DATA, language).features)
     evidence: list[Evidence] = []
     targets: list[Evidence] = []  # whom an insult is for matters only where there is one
     scores = lexicons.offences([lexicons.without_everyday(turn.content, language) for turn in turns], language)
@@ -113,7 +113,7 @@ def make_stage(spec: CurateSpec, workspace: Workspace, key: bytes) -> StageRun:
     models = {}
     for language in LANGUAGES:
         manifests = [load_classifier(folder, language).manifest for folder in folders]
-        manifests += [crisis.load_dangers(language).manifest, companion.load_companion(language).manifest]
+        manifests += [load_joint(folder, language).manifest for folder in (crisis.DATA, companion.DATA)]
         models[language] = [manifest["texts_sha256"][:12] for manifest in manifests]
     values = {
         "guard": model_identity(settings.guard),

@@ -124,6 +124,14 @@ def _title_end(text: str, at: int) -> int:
     return next((end for end in range(min(at + _LONGEST_TITLE, len(text)), at, -1) if text[at:end] in titles), at)
 
 
+@cache
+def _beginnings() -> frozenset[str]:
+    """The characters with which a name may begin."""
+    return frozenset("小老阿大").union(
+        _FOREIGN_LETTERS, _given(), *((name[0] for name in names) for names in (surnames(), _whole_names()))
+    )
+
+
 def name_candidates(text: str, start: int) -> Iterator[Segment]:
     """The ways in which a name may begin here."""
     first, second, family = text[start], text[start + 1 : start + 2], surnames()
@@ -251,7 +259,7 @@ def segment_text(text: str) -> tuple[list[Segment], list[Segment]]:
 
     Those begin where a segment of the best reading does; some of them overlap.
     """
-    frequencies, total = dictionary()
+    (frequencies, total), beginnings = dictionary(), _beginnings()
     best = [0.0] * (len(text) + 1)
     choice = [Segment(at, at + 1, 0.0) for at in range(len(text))]
     near = defaultdict[int, list[Segment]](list)
@@ -265,7 +273,7 @@ def segment_text(text: str) -> tuple[list[Segment], list[Segment]]:
             if count and not (count < _JUNK and tags().get(text[at:end]) in _NAME_TAGS):
                 readings.append(Segment(at, end, log(count) - total))
             end += 1
-        names = list(name_candidates(text, at))
+        names = list(name_candidates(text, at)) if text[at] in beginnings else []
         for reading in (*readings, *names):
             score = reading.score + best[reading.end]
             if score > best[at] + _TIE:

@@ -81,8 +81,8 @@ def private_mentions(mentions: Sequence[Mention]) -> list[tuple[Mention, float]]
     bits = model.features.bits
     keys = model.features.keys([mention.description for mention in mentions])
     owners = keys >> bits
-    sums = np.bincount(owners, model.weights[keys & ((1 << bits) - 1)], len(mentions))
-    scores = (sums / np.sqrt(np.bincount(owners, minlength=len(mentions)) + SMOOTH) + model.bias).round(9)
+    sums = np.bincount(owners, model.weights(keys & ((1 << bits) - 1)), len(mentions))
+    scores = (sums / np.sqrt(np.bincount(owners, minlength=len(mentions)) + SMOOTH) + model.manifest["bias"]).round(9)
     of_name, of_type = defaultdict[str, list[float]](list), defaultdict[str, list[float]](list)
     for mention, score in zip(mentions, scores, strict=True):
         of_name[mention.name].append(float(score))

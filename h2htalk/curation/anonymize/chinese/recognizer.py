@@ -307,7 +307,7 @@ def _large_divisions() -> frozenset[str]:
 
 @cache
 def _division_starts() -> frozenset[str]:
-    return frozenset(name[0] for name in divisions())
+    return frozenset(name[:2] for name in divisions())
 
 
 def address_parts(text: str, segments: Sequence[Segment]) -> Iterator[AddressPart]:
@@ -354,7 +354,7 @@ def _hits(text: str) -> Iterator[AddressPart]:
     roomy = -1  # where a bare number would be a room's
     before = -1  # where the last division ended
     while at < len(text):
-        if length := _division(text, at, at == before) if text[at] in _division_starts() else 0:
+        if length := _division(text, at, at == before) if text[at : at + 2] in _division_starts() else 0:
             yield AddressPart(at, at + length, "division")
             at = before = at + length
         elif found := _suffixes().match(text, at):

@@ -43,12 +43,13 @@ def log_odds(messages: Sequence[Tokens], candidates: Sequence[Sequence[Candidate
     """The log-odds that each candidate of each message of a dialogue is private."""
     model, found = load_classifier(FOLDER, "en"), []
     for tokens, near, own in zip(messages, features_near(messages), candidates, strict=True):
-        total = model.weights[np.fromiter(map(bucket, near), np.int64)].sum()
+        total = model.weights(np.fromiter(map(bucket, near), np.int64)).sum()
         values = []
         for one in own:
             features = np.fromiter(map(bucket, features_of(tokens, one)), np.int64)
             size = len(features) + len(near) + SMOOTH
-            values.append(round(float(model.weights[features].sum() + total) / math.sqrt(size) + model.bias, 6))
+            score = float(model.weights(features).sum() + total) / math.sqrt(size) + model.manifest["bias"]
+            values.append(round(score, 6))
         found.append(values)
     return found
 
