@@ -54,18 +54,18 @@ UNSURE = {
 }
 # What a text counts: lines invented for one kind say less of real talk than real talk.
 WEIGHTS = {"real": 2.0, "talks": 1.5, "plain": 0.7, "own": 0.3, "ordinary": 1.0, "others": 0.3}
-# The most dialogues over a threshold: ordinary ones, support without a mark of the kind, and look-alikes of the
-# development set, whose author the model did not see.
+# The most dialogues over a threshold: ordinary ones, support without a mark of the kind, and look-alikes by authors whom
+# the model did not see, those of the development set and those `near` a kind on purpose.
 MOST = {
     "crisis": {"ordinary": 0.002, "support": 0.009, "look_alike": 0.02},
     "means": {"ordinary": 0.004, "support": 0.0035, "look_alike": 0.02},
-    "minor": {"ordinary": 0.002, "support": 0.006, "look_alike": 0.06},
+    "minor": {"ordinary": 0.002, "support": 0.006, "look_alike": 0.06, "near": 0.07},
     "grooming": {"ordinary": 0.003, "support": 0.001, "look_alike": 0.001},
     "threat": {"ordinary": 0.003, "support": 0.002, "look_alike": 0.001},
 }
 CUED = {"ordinary": 0.003, "support": 0.006, "look_alike": 0.02}  # where a strong cue of the danger stands too
-POSSIBLE = {"ordinary": 0.01, "support": 0.03}
-HINT = {"ordinary": 0.01, "support": 0.05}
+POSSIBLE = {"ordinary": 0.006, "chat": 0.015}  # of CounselChat and SMILE, whole messages
+HINT = {"ordinary": 0.02, "chat": 0.12}
 _SENTENCE_END = re.compile(r"(?<=[.!?。！？\n])\s*")
 
 
@@ -325,15 +325,21 @@ def weigh(corpus: Corpus, kind: str) -> dict[str, Any]:
             ("ordinary", lambda t: t.source in ("topical", "kdconv")),
             ("support", lambda t: t.source == REAL[corpus.language] and t.group not in marked),
             ("look_alike", lambda t: t.source == "dev" and t.kind == "look_alike"),
+            ("near", lambda t: t.source == "talks" and t.kind == "look_alike"),
             ("development", lambda t: t.source == "dev" and t.kind == kind),
             ("another author", lambda t: t.source == "talks" and t.kind == kind),
             ("real", lambda t: t.source == REAL[corpus.language] and strength(t) == 1.0),
         )
     }
+    whole = dict[str, float]()  # a message of CounselChat is learned sentence by sentence
+    for number in of["support"]:
+        if not (group := corpus.talks[number].group).startswith("dia:"):
+            whole[group] = max(best[number], whole.get(group, -99.0))
     high, cue, possible, hint = (
-        {name: above(scores[of[name]], most) for name, most in limits.items()}
+        {name: above(np.array([*whole.values()]) if name == "chat" else scores[of[name]], most)
+         for name, most in limits.items()}
         for scores, limits in ((best, MOST[kind]), (best_cued, CUED), (best, POSSIBLE), (best, HINT))
-    )
+    )  # fmt: skip
     print(kind, high, cue, possible)
     found: dict[str, Any] = {"combine": weights, "high": round(max(high.values()), 4)}
     found["cued"] = round(min(found["high"], max(cue.values())), 4)

@@ -142,7 +142,8 @@ class NgramClassifier:
 
     def weights(self, buckets: NDArray[np.int64]) -> NDArray[np.float64]:
         """The weights of some buckets."""
-        return self.rows[0][buckets].astype(np.float64) * float(self.manifest["scale"])
+        weights: NDArray[np.float64] = self.rows[0][buckets] * float(self.manifest["scale"])
+        return weights
 
     def score(self, folded: str) -> Reading:
         """The reading of a folded text with the highest score, the first of equals; 0 for an empty text."""
