@@ -55,8 +55,8 @@ UNSURE = {
 }
 # What a text counts: lines invented for one kind say less of real talk than real talk.
 WEIGHTS = {"real": 2.0, "talks": 1.5, "plain": 0.7, "own": 0.3, "ordinary": 1.0, "others": 0.3}
-# The most dialogues over a threshold: ordinary ones, support without a mark of the kind, and look-alikes by authors that
-# the model did not see: of the development set, and `near` a kind on purpose.
+# The most dialogues over a threshold: ordinary ones, support without a mark of the kind, and look-alikes by authors
+# that the model did not see: of the development set, and `near` a kind on purpose.
 MOST = {
     "crisis": {"ordinary": 0.002, "support": 0.009, "look_alike": 0.02},
     "means": {"ordinary": 0.002, "support": 0.0035, "look_alike": 0.02},
