@@ -117,11 +117,10 @@ def value_mentions(texts: Sequence[str], spans: Sequence[Sequence[Span]]) -> lis
     """The dates of birth, telephone numbers and addresses among the spans of a dialogue."""
     found = []
     for n, (text, own) in enumerate(zip(texts, spans, strict=True)):
+        earlier, later = "\n".join(texts[max(n - 8, 0) : n]), "\n".join(["", *texts[n + 1 : n + 4]])
         for span in own:
             if span.type in VALUES:
                 segment = Segment(span.start, span.end, 0.0, left_cue(text, span.start), span.type)
-                description = describe(
-                    text, segment, "\n".join(texts[max(n - 8, 0) : n]), "\n".join(["", *texts[n + 1 : n + 4]])
-                )
+                description = describe(text, segment, earlier, later)
                 found.append(Mention(n, span.start, span.end, span.type, text[span.start : span.end], description))
     return found

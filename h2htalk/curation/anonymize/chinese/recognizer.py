@@ -12,13 +12,7 @@ from functools import cache
 from itertools import islice, pairwise
 
 from h2htalk.curation.anonymize.chinese.persons import Segment, find_candidates, left_cue, segment_text, surnames
-from h2htalk.curation.anonymize.chinese.private_names import (
-    VALUES,
-    Mention,
-    describe,
-    private_mentions,
-    private_values,
-)
+from h2htalk.curation.anonymize.chinese.private_names import VALUES, Mention, describe, private_mentions, private_values
 from h2htalk.curation.anonymize.chinese.words import patterns, sections, tags, usual, words
 from h2htalk.curation.anonymize.spans import Span, plain
 from h2htalk.text.chinese_characters import simplified
