@@ -6,10 +6,10 @@ An address is a run of parts from province to room that leads to a door, a build
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from functools import cache
-from itertools import islice, pairwise
+from itertools import pairwise
+from typing import NamedTuple
 
 from h2htalk.curation.anonymize.chinese.persons import Segment, find_candidates, left_cue, segment_text, surnames
 from h2htalk.curation.anonymize.chinese.private_names import VALUES, Mention, describe, private_mentions, private_values
@@ -79,27 +79,19 @@ def _find(stretch: str, earlier: str, number: int, offset: int) -> tuple[list[Sp
     seen, at = _without(stretch, _RE["lettered"])
     close, joined = _without(seen, _RE["spaced"])
     segments, near = segment_text(seen)
-    titles = [found.span() for found in _RE["titled"].finditer(seen)]
     near_close = segments if close == seen else segment_text(close)[0]
-    wide = widen_addresses(close, sorted(addresses(close, near_close)), near_close)
-    placed = [(joined[start], joined[end - 1] + 1, score) for start, end, score in wide]
-    blocked = [*titles, *((start, end) for start, end, _ in placed)]
+    placed = [(joined[start], joined[end - 1] + 1, score) for start, end, score in wide_addresses(close, near_close)]
+    blocked = [*(found.span() for found in _RE["titled"].finditer(seen)), *((start, end) for start, end, _ in placed)]
 
     def original(start: int, end: int) -> tuple[int, int]:
         return offset + at[start], offset + at[end - 1] + 1
 
-    candidates = [*find_candidates(seen, near), *_organizations(seen, segments)]
-    mentions = [
-        Mention(
-            number,
-            *original(one.start, one.end),
-            one.shape if one.shape in VALUES else "PERSON",
-            seen[one.start : one.end],
-            describe(seen, one, earlier),
-        )
-        for one in candidates
-        if not any(one.start < last and first < one.end for first, last in blocked)
-    ]
+    mentions = []
+    for one in (*find_candidates(seen, near), *_organizations(seen, segments)):
+        if not any(one.start < last and first < one.end for first, last in blocked):
+            place, name = original(one.start, one.end), seen[one.start : one.end]
+            kind = one.shape if one.shape in VALUES else "PERSON"
+            mentions.append(Mention(number, *place, kind, name, describe(seen, one, earlier)))
     return [Span(*original(start, end), "ADDRESS", score) for start, end, score in placed], mentions
 
 
@@ -193,11 +185,11 @@ def _score(text: str, chain: list[AddressPart]) -> float:
     return 0.6 if numbered > 1 else 0.0
 
 
-def widen_addresses(text: str, found: Iterable[ScoredRange], segments: Sequence[Segment]) -> list[ScoredRange]:
+def wide_addresses(text: str, segments: Sequence[Segment]) -> list[ScoredRange]:
     """The addresses, from left to right, from their first word to their last; those that overlap as one."""
     ends = {segment.end: segment for segment in segments}
     wide: list[ScoredRange] = []
-    for start, end, score in found:
+    for start, end, score in sorted(addresses(text, segments)):
         for _ in range(10):  # on to the door
             end = _step(text, end)
         if wide and start < wide[-1][1]:
@@ -255,8 +247,7 @@ _CLOSING_TAGS = frozenset({"u", "uj", "ul", "p", "c", "v", "d", "y", "f", "r", "
 _NEAR = {"street": 6, "area": 6, "estate": 0}
 
 
-@dataclass(frozen=True, slots=True)
-class AddressPart:
+class AddressPart(NamedTuple):
     """A part of an address: division, street, area, estate, door (a number with its word) or room (a bare number)."""
 
     start: int
@@ -375,9 +366,7 @@ def _name_start(text: str, at: int, suffix_end: int, ends: dict[int, Segment], f
     """Where the name before a suffix starts: at the left end of the words that a name may hold."""
     suffix = at
     # The segment that holds the suffix may begin before it.
-    holders = (ends[end] for end in range(at + 1, suffix_end + 5) if end in ends and ends[end].start < at)
-    for holder in islice(holders, 1):
-        at = holder.start if holder.end <= suffix_end else at
+    at = next((ends[end].start for end in range(at + 1, suffix_end + 1) if end in ends and ends[end].start < at), at)
     while at > free and suffix - at < _LONGEST_NAME and (segment := ends.get(at)):
         word = text[segment.start : at]
         tag = tags().get(word, "")
