@@ -10,19 +10,8 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from h2htalk.curation.anonymize.english.persons import (
-    LOWER,
-    WORD_NAME,
-    Tokens,
-    block_pets,
-    folded,
-    hint,
-    is_candidate,
-    name_ends,
-    person_spans,
-    public_names,
-    words,
-)
+from h2htalk.curation.anonymize.english import persons
+from h2htalk.curation.anonymize.english.persons import LOWER, Tokens, folded, hint, words
 from h2htalk.curation.anonymize.english.private_names import FOLDER, Candidate, log_odds
 from h2htalk.curation.anonymize.spans import FIGURE, Span
 from h2htalk.curation.safety.ngram_classifier import load_classifier
@@ -50,7 +39,7 @@ def reads(text: str) -> bool:
 def known_figures() -> list[str]:
     """Names of public and fictional figures, of one word where it belongs to nobody else."""
     known = [" ".join(name) for names in words().known.values() for name in names if len(name) > 1]
-    return [*public_names(), *known]
+    return [*persons.public_names(), *known]
 
 
 def find_names(texts: Sequence[str], taken: Sequence[Sequence[Span]]) -> list[list[Span]]:
@@ -91,7 +80,7 @@ def find_names(texts: Sequence[str], taken: Sequence[Sequence[Span]]) -> list[li
             else:
                 starts[one.first] = score
     return [
-        sorted([*spans, *person_spans(message.tokens, starts, message.ends)])
+        sorted([*spans, *persons.person_spans(message.tokens, starts, message.ends)])
         for message, (spans, starts) in zip(messages, found.values(), strict=True)
     ]
 
@@ -103,11 +92,11 @@ def read_message(text: str, taken: Sequence[Span]) -> Message:
     public = {folded(word) for name in figures if len(name) > 1 for word in name}
     addresses = find_addresses(text)
     tokens.block(addresses)
-    block_pets(tokens)
+    persons.block_pets(tokens)
     organizations = find_organizations(tokens)
-    ends = name_ends(tokens)
-    people = [index for index in range(len(tokens)) if is_candidate(tokens, index)]
-    return Message(tokens, ends, public, addresses, [*organizations, *(Candidate(at, ends[at]) for at in people)])
+    ends = persons.name_ends(tokens)
+    people = [Candidate(at, ends[at]) for at in range(len(tokens)) if persons.is_candidate(tokens, at)]
+    return Message(tokens, ends, public, addresses, [*organizations, *people])
 
 
 # --- Addresses: chains of pieces, such as "Flat 3", "27 Camden High Street" and "NW1 7JE" ---
@@ -226,19 +215,20 @@ def find_organizations(tokens: Tokens) -> list[Candidate]:
             start -= 4 * (tokens.text[max(0, start - 5) : start] == " The ")  # "at The Lighthouse Centre"
             end += tokens.words[reached - 1] in hint("firm") | _SHORTENED and tokens.text.startswith(".", end)  # Inc.
             places.append((start, end))
-    # What only the words before tell.
-    hits = [
-        match
-        for name in ("called", "at_work", "got_into", "alone")
-        for match in _patterns()[name].finditer(tokens.text)
-    ]
-    hits = [hit for hit in hits if hit.groupdict().get("before", "").lower() not in hint("aimed")]
-    # An article is none of the name unless written so.
-    cued = {(hit.start("name") + 4 * hit["name"].startswith("the "), hit.end("name")) for hit in hits}
+    # What only the words before tell; an article is none of the name unless written so.
+    cues = [_patterns()[name] for name in ("called", "at_work", "got_into", "alone")]
+    cued = {
+        (hit.start("name") + 4 * hit["name"].startswith("the "), hit.end("name"))
+        for cue in cues
+        for hit in cue.finditer(tokens.text)
+        if hit.groupdict().get("before", "").lower() not in hint("aimed")
+    }
     found = []
     for start, end in [*places, *sorted(cued, key=lambda place: (place[0], -place[1]))]:
         first, last = bisect_right(tokens.ends, start), bisect_left(tokens.starts, end)
-        alone = last - first < 3 and tokens.kinds[first] > WORD_NAME and (start, end) not in places  # somebody's name
+        alone = (
+            last - first < 3 and tokens.kinds[first] > persons.WORD_NAME and (start, end) not in places
+        )  # somebody's name
         if first < last and not any(tokens.blocked[first:last]) and not alone:
             found.append(Candidate(first, last, "ORGANIZATION", end))
             tokens.blocked[first:last] = [True] * (last - first)

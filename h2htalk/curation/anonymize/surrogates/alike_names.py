@@ -200,11 +200,8 @@ def renamed(draw: Random, text: str, people: dict[str, str], language: str) -> s
 
 def scramble(draw: Random, text: str) -> str:
     """Other letters for letters (of any script Latin ones), other digits for digits; what is neither stays."""
-    made = []
-    for char in text:
-        other = draw.choice(digits if char.isdigit() else ascii_lowercase) if char.isalnum() else char
-        made.append(other.upper() if char.isupper() else other)
-    return "".join(made)
+    others = (draw.choice(digits if char.isdigit() else ascii_lowercase) if char.isalnum() else char for char in text)
+    return "".join(other.upper() if char.isupper() else other for char, other in zip(text, others, strict=True))
 
 
 _ALIKE = ("0", "1234", "56789")
