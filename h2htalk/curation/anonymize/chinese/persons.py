@@ -96,9 +96,8 @@ def is_letter(text: str, at: int) -> bool:
 
 def left_cue(text: str, start: int) -> float:
     """What stands before says of a name here, from none (negative) to "my name is"."""
-    gap = start
-    while gap > 0 and start - gap < 3 and text[gap - 1] in "\"“”'‘’「」:：( （【*":
-        gap -= 1
+    near = text[max(0, start - 3) : start]
+    gap = start - len(near) + len(near.rstrip("\"“”'‘’「」:：( （【*"))
     for length in range(min(_LONGEST_CUE, gap), 0, -1):
         gain = _cues().get(text[gap - length : gap])
         if gain is not None and (gap == start or gain >= KIN):

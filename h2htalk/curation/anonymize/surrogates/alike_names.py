@@ -68,7 +68,6 @@ def _alike(group: str, length: int, initial: str) -> tuple[str, ...]:
 
     What the list writes small is known and never drawn.
     """
-    found: list[str] = []
     for prefix in (group, group[:5], group[:4], group[:3], f"{group[0]}en{group[3:5]}", f"{group[0]}en"):
         own = (name for of, names in _latin_groups().items() if of.startswith(prefix) for name in names)
         found = [
