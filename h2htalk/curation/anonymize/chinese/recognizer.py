@@ -9,12 +9,11 @@ import re
 from collections.abc import Iterator, Sequence
 from functools import cache
 from itertools import pairwise
-from typing import NamedTuple
 
 from h2htalk.curation.anonymize.chinese.persons import Segment, find_candidates, left_cue, segment_text, surnames
 from h2htalk.curation.anonymize.chinese.private_names import VALUES, Mention, describe, private_mentions, private_values
 from h2htalk.curation.anonymize.chinese.words import patterns, sections, tags, usual, words
-from h2htalk.curation.anonymize.spans import Span, plain
+from h2htalk.curation.anonymize.spans import AddressPart, Span, plain
 from h2htalk.text.chinese_characters import simplified
 from h2htalk.text.phrases import PhraseIndex
 
@@ -233,7 +232,7 @@ def _step(text: str, end: int) -> int:
     return behind.end() if behind else end
 
 
-# --- Their parts: divisions, streets, areas, estates, doors and rooms ---
+# --- Their parts: divisions, streets, areas, estates, doors (numbers with their words) and rooms (bare numbers) ---
 
 _NUMERAL = "0-9零〇一二两三四五六七八九十百千"
 _NUMBER = f"(?:[甲乙丙丁]?[{_NUMERAL}]{{1,7}}|[A-Za-z](?![a-z])[0-9]{{0,4}})(?:[-—–][0-9A-Za-z]{{1,5}}){{0,4}}[A-Za-z]?"
@@ -245,14 +244,6 @@ _CLOSING_TAGS = frozenset({"u", "uj", "ul", "p", "c", "v", "d", "y", "f", "r", "
 # A part may be followed so closely by the name of the next one: 石桥乡大李庄村. An estate's last character is seldom
 # one, but stands in the next name.
 _NEAR = {"street": 6, "area": 6, "estate": 0}
-
-
-class AddressPart(NamedTuple):
-    """A part of an address: division, street, area, estate, door (a number with its word) or room (a bare number)."""
-
-    start: int
-    end: int
-    kind: str
 
 
 @cache

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from h2htalk.curation.anonymize.english import persons
 from h2htalk.curation.anonymize.english.persons import LOWER, Tokens, folded, hint, words
 from h2htalk.curation.anonymize.english.private_names import FOLDER, Candidate, log_odds
-from h2htalk.curation.anonymize.spans import FIGURE, Span
+from h2htalk.curation.anonymize.spans import FIGURE, AddressPart, Span
 from h2htalk.curation.safety.ngram_classifier import load_classifier
 from h2htalk.text.language_data import compile_patterns, read_data
 
@@ -99,17 +99,11 @@ def read_message(text: str, taken: Sequence[Span]) -> Message:
     return Message(tokens, ends, public, addresses, [*organizations, *people])
 
 
-# --- Addresses: chains of pieces, such as "Flat 3", "27 Camden High Street" and "NW1 7JE" ---
+# --- Addresses: chains of streets, units, buildings, lanes, codes and boxes, such as "Flat 3" and "NW1 7JE" ---
 
 _FOLDER = Path(__file__).parent / "words"
 _BETWEEN = ("", "at", "on", "in", "of")
 _TAILS = ("tail_a", "tail_b", "tail_d", "tail_e")
-
-
-class _Piece(NamedTuple):
-    start: int
-    end: int
-    kind: str  # street, unit, building, lane, code, box
 
 
 @cache
@@ -131,15 +125,15 @@ def find_addresses(text: str) -> list[Span]:
     """
     if not (_patterns()["digit"].search(text) or _patterns()["lane"].search(text)):
         return []
-    chains: list[list[_Piece]] = []  # pieces with no more than a comma, a space, "at" or "on" between them
+    chains: list[list[AddressPart]] = []  # pieces with no more than a comma, a space, "at" or "on" between them
     for piece in _pieces(text):
-        last = chains[-1][-1] if chains else _Piece(0, 0, "")
+        last = chains[-1][-1] if chains else AddressPart(0, 0, "")
         gap = text[last.end : piece.start]
         if piece.start < last.end:
             if piece.end > last.end:
                 chains[-1].append(piece)
             elif piece.kind == "street" and last.kind in ("building", "lane"):
-                chains[-1][-1] = _Piece(last.start, last.end, "street")
+                chains[-1][-1] = AddressPart(last.start, last.end, "street")
         elif chains and len(gap) < 8 and gap.strip(" ,.\n-–").lower() in _BETWEEN and gap.count("\n") < 2:
             chains[-1].append(piece)
         else:
@@ -162,13 +156,15 @@ def _home_end(text: str, start: int, end: int) -> int:
     return 0 if not lives or patterns["sight"].match(text, start) else town.end() if town else end
 
 
-def _pieces(text: str) -> list[_Piece]:
+def _pieces(text: str) -> list[AddressPart]:
     patterns = _patterns()
-    pieces = [_Piece(*m.span(), "street") for m in patterns["street"].finditer(text) if _is_street(text, m)]
+    pieces = [AddressPart(*m.span(), "street") for m in patterns["street"].finditer(text) if _is_street(text, m)]
     for m in patterns["building"].finditer(text):
-        pieces.append(_Piece(m.start(), m.end("kind"), "lane" if m["kind"].lower() in hint("lanes") else "building"))
+        pieces.append(
+            AddressPart(m.start(), m.end("kind"), "lane" if m["kind"].lower() in hint("lanes") else "building")
+        )
     for name, kind in (("typed", "street"), ("unit", "unit"), ("code", "code"), ("box", "box")):
-        pieces += [_Piece(*m.span(), kind) for m in patterns[name].finditer(text)]
+        pieces += [AddressPart(*m.span(), kind) for m in patterns[name].finditer(text)]
     return sorted(pieces)
 
 
