@@ -108,9 +108,8 @@ def _organizations(text: str, segments: Sequence[Segment]) -> Iterator[Segment]:
         while start > free and at - start < _LONGEST_NAME:
             before = holders[start - 1]
             word = text[before.start : start]
-            if not _HAN.fullmatch(word) or word in sections("organizations")["leading"]:
-                break
-            if tags().get(word) in _CLOSING_TAGS and usual(word):
+            closing = tags().get(word) in _CLOSING_TAGS and usual(word)
+            if closing or not _HAN.fullmatch(word) or word in sections("organizations")["leading"]:
                 break
             start = before.start
         if 1 < at - start < _LONGEST_NAME and start >= free:
@@ -205,10 +204,9 @@ def _left(text: str, start: int, ends: dict[int, Segment], free: int) -> int:
     while start > free + 1:
         level = start - 1 - (text[start - 1] in " ,，、")
         at = level + 1
-        while text[level] in _LEVEL and at > free and level + 1 - at < _LONGEST_DIVISION:
-            segment = ends.get(at)
-            word = text[segment.start : at] if segment else ""
-            if segment is None or segment.start < free or not _HAN.fullmatch(word) or word in stops:
+        while text[level] in _LEVEL and level + 1 - at < _LONGEST_DIVISION and (segment := ends.get(at)):
+            word = text[segment.start : at]
+            if segment.start < free or not _HAN.fullmatch(word) or word in stops:
                 break
             at = segment.start
         if not 1 < level - at < _LONGEST_DIVISION:
@@ -264,14 +262,10 @@ def _suffixes() -> re.Pattern[str]:
 @cache
 def divisions() -> dict[str, bool]:
     """Names of provinces, cities and districts; whether each is the full one, that shows its rank."""
-    found: dict[str, bool] = {}
-    for level in ("provinces", "cities", "districts"):
-        for entry in sections("divisions")[level]:
-            full, _, short = entry.partition("/")
-            found[full] = len(full) > 2
-            if len(short) > 1:
-                found.setdefault(short, False)
-    return found
+    levels = ("provinces", "cities", "districts")
+    entries = [entry.partition("/") for level in levels for entry in sections("divisions")[level]]
+    shorts = dict.fromkeys((short for _, _, short in entries if len(short) > 1), False)
+    return shorts | {full: len(full) > 2 for full, _, _ in entries}
 
 
 @cache
@@ -326,21 +320,19 @@ def address_parts(text: str, segments: Sequence[Segment]) -> Iterator[AddressPar
 
 def _hits(text: str) -> Iterator[AddressPart]:
     """Divisions, numbered doors, rooms, and the suffixes of streets, areas and estates."""
-    at = 0
-    roomy = -1  # where a bare number would be a room's
-    before = -1  # where the last division ended
+    at, kind = 0, ""  # the kind of what ends here
     while at < len(text):
-        if length := _division(text, at, at == before) if text[at : at + 2] in _division_starts() else 0:
-            yield AddressPart(at, at + length, "division")
-            at = before = at + length
+        if text[at : at + 2] in _division_starts() and (length := _division(text, at, kind == "division")):
+            end, kind = at + length, "division"
         elif found := _suffixes().match(text, at):
-            yield AddressPart(at, found.end(), found.lastgroup or "")
-            at = roomy = found.end()
-        elif at == roomy and (room := _PART["room"].match(text, at)) and room[0].strip():
-            yield AddressPart(at, room.end(), "room")
-            at = roomy = room.end()
+            end, kind = found.end(), found.lastgroup or ""
+        elif kind not in ("", "division") and (room := _PART["room"].match(text, at)) and room[0].strip():
+            end, kind = room.end(), "room"
         else:
-            at += 1
+            end, kind = at + 1, ""
+        if kind:
+            yield AddressPart(at, end, kind)
+        at = end
 
 
 def _division(text: str, at: int, follows: bool) -> int:

@@ -160,9 +160,8 @@ def _pieces(text: str) -> list[AddressPart]:
     patterns = _patterns()
     pieces = [AddressPart(*m.span(), "street") for m in patterns["street"].finditer(text) if _is_street(text, m)]
     for m in patterns["building"].finditer(text):
-        pieces.append(
-            AddressPart(m.start(), m.end("kind"), "lane" if m["kind"].lower() in hint("lanes") else "building")
-        )
+        kind = "lane" if m["kind"].lower() in hint("lanes") else "building"
+        pieces.append(AddressPart(m.start(), m.end("kind"), kind))
     for name, kind in (("typed", "street"), ("unit", "unit"), ("code", "code"), ("box", "box")):
         pieces += [AddressPart(*m.span(), kind) for m in patterns[name].finditer(text)]
     return sorted(pieces)
