@@ -95,8 +95,7 @@ def private_mentions(mentions: Sequence[Mention]) -> list[tuple[Mention, float]]
         decided -= float(model.manifest[mention.type])
         if decided >= 0:
             private.append((-decided - float(score), at))
-    found: list[tuple[Mention, float]] = []
-    taken: set[tuple[int, int]] = set()
+    found, taken = list[tuple[Mention, float]](), set[tuple[int, int]]()
     for minus, at in sorted(private):  # the surest first, those that overlap it not
         places = {(mentions[at].message, place) for place in range(mentions[at].start, mentions[at].end)}
         if taken.isdisjoint(places):

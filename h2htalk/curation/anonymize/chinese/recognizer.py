@@ -53,9 +53,7 @@ def find_names(texts: Sequence[str], taken: Sequence[Sequence[Span]]) -> list[li
 
 def read_dialogue(texts: Sequence[str], taken: Sequence[Sequence[Span]]) -> tuple[list[list[Span]], list[Mention]]:
     """The addresses, and what may be the name of a private person. Arguments as in `find_names`."""
-    found: list[list[Span]] = []
-    mentions: list[Mention] = []
-    earlier = ""
+    found, mentions, earlier = list[list[Span]](), list[Mention](), ""
     figures = {text[s.start : s.end] for text, own in zip(texts, taken, strict=True) for s in own if s.type == "figure"}
     # 亦菲, where 刘亦菲 is talked of.
     parts = {name[-2:] for name in figures if len(name) == 3 and name[0] in surnames()}

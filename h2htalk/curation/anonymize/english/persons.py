@@ -248,8 +248,7 @@ def person_spans(tokens: Tokens, starts: Mapping[int, float], ends: Sequence[int
 
     A form of address is part of the name ("Mr Henderson", "aunt debbie"); a possessive 's is not.
     """
-    spans = []
-    reached = 0
+    spans, reached = list[Span](), 0
     for index in sorted(starts):
         if index < reached:
             continue

@@ -114,8 +114,8 @@ def _patterns() -> dict[str, re.Pattern[str]]:
     }
     parts = {f"{key}_words": pattern for key, pattern in either.items()}
     parts["state"] = f"{either['states']}|{either['state_names']}"
-    files = ("address_patterns.toml", "organization_cues.toml")
-    return {name: found for file in files for name, found in compile_patterns(read_data(_FOLDER / file), parts).items()}
+    expressions = {**read_data(_FOLDER / "address_patterns.toml"), **read_data(_FOLDER / "organization_cues.toml")}
+    return compile_patterns(expressions, parts)
 
 
 def find_addresses(text: str) -> list[Span]:

@@ -41,8 +41,7 @@ def word_lists() -> dict[str, tuple[str, ...]]:
 @cache
 def _latin_groups() -> dict[str, list[str]]:
     """The names of each group."""
-    lines = (line.split() for line in read_lines(_HERE / "names_en.txt"))
-    return {group: names for group, *names in lines}
+    return {group: names for group, *names in map(str.split, read_lines(_HERE / "names_en.txt"))}
 
 
 @cache
