@@ -11,6 +11,7 @@ import re
 import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 # Each type, by Presidio's name where it has one, and our recogniser of it in Presidio's registry. PHONE_NUMBER is
 # mobile and landline; NATIONAL_ID every number that a state gives to a person; ACCOUNT_NUMBER of banks (IBAN too),
@@ -55,6 +56,14 @@ class Span:
 
     def overlaps(self, other: Span) -> bool:
         return self.start < other.end and other.start < self.end
+
+
+class AddressPart(NamedTuple):
+    """Characters `start` to `end` (exclusive) of a text are a part of an address: a street, an estate, a room ..."""
+
+    start: int
+    end: int
+    kind: str
 
 
 def resolve_overlaps(spans: Iterable[Span]) -> list[Span]:

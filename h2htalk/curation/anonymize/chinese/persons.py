@@ -15,8 +15,7 @@ from math import log
 from typing import NamedTuple
 
 from h2htalk.curation.anonymize.chinese.words import dictionary, patterns, sections, table, tags, usual, words
-from h2htalk.curation.anonymize.english.persons import RARE, folded
-from h2htalk.curation.anonymize.english.persons import words as english_words
+from h2htalk.curation.anonymize.english import persons as english
 from h2htalk.text.chinese_characters import TRANSLITERATION
 
 # Of a thousand characters, a handful belong to names, in chat; each shape has its share.
@@ -97,9 +96,8 @@ def is_letter(text: str, at: int) -> bool:
 
 def left_cue(text: str, start: int) -> float:
     """What stands before says of a name here, from none (negative) to "my name is"."""
-    gap = start
-    while gap > 0 and start - gap < 3 and text[gap - 1] in "\"“”'‘’「」:：( （【*":
-        gap -= 1
+    near = text[max(0, start - 3) : start]
+    gap = start - len(near) + len(near.rstrip("\"“”'‘’「」:：( （【*"))
     for length in range(min(_LONGEST_CUE, gap), 0, -1):
         gain = _cues().get(text[gap - length : gap])
         if gain is not None and (gap == start or gain >= KIN):
@@ -113,11 +111,6 @@ def right_cue(text: str, end: int) -> float:
     return _RIGHT_INSIDE if is_letter(text, end) else _RIGHT_EDGE
 
 
-def ordinary() -> frozenset[str]:
-    """Words that look like full names and are none."""
-    return words("persons", "ordinary", "words")
-
-
 def _title_end(text: str, at: int) -> int:
     """Where a title that starts here ends, `at` where there is none."""
     titles = words("persons", "titles", "after_surname")
@@ -127,9 +120,7 @@ def _title_end(text: str, at: int) -> int:
 @cache
 def _beginnings() -> frozenset[str]:
     """The characters with which a name may begin."""
-    return frozenset("小老阿大").union(
-        _FOREIGN_LETTERS, _given(), *((name[0] for name in names) for names in (surnames(), _whole_names()))
-    )
+    return frozenset("小老阿大").union(_FOREIGN_LETTERS, _given(), (name[0] for name in (*surnames(), *_whole_names())))
 
 
 def name_candidates(text: str, start: int) -> Iterator[Segment]:
@@ -170,7 +161,8 @@ def _after_surname(text: str, start: int, at: int, left: float) -> Iterator[Segm
     yield from _closed(text, start, at + 1, score + one - 1.0, left, "full")
     known = text[at] in _given() or text[at + 1 : at + 2] in _given()
     known = known and (left >= KIN or not (_is_common(text[start : at + 1]) or _is_common(text[at : at + 2])))
-    if two is not None and (known or left >= BEFORE) and (left >= STRONG or text[start : at + 1] not in ordinary()):
+    ordinary = left < STRONG and text[start : at + 1] in words("persons", "ordinary", "words")
+    if two is not None and (known or left >= BEFORE) and not ordinary:
         pair = _FAMILIAR if text[at : at + 2] in words("persons", "nicknames", "given") else -99.0
         yield from _closed(text, start, at + 2, score + max(one + two, pair), left, "full")
 
@@ -183,7 +175,7 @@ def _is_common(word: str) -> bool:
 def _closed(text: str, start: int, end: int, score: float, left: float, shape: str) -> Iterator[Segment]:
     """The name as it is, and with a title that follows it."""
     name = text[start:end]
-    if left < STRONG and name in ordinary():
+    if left < STRONG and name in words("persons", "ordinary", "words"):  # looks like a full name
         return
     yield Segment(start, end, score + right_cue(text, end), left, shape)
     titled = _title_end(text, end)
@@ -211,18 +203,18 @@ def _nick(text: str, start: int, left: float) -> Iterator[Segment]:
 
 
 def _given_only(text: str, start: int, left: float) -> Iterator[Segment]:
-    first, second, word = text[start], text[start + 1 : start + 2], text[start : start + 2]
-    if not second or (left < 0 and first != second and word not in words("persons", "nicknames", "given")):
+    first, second, word = text[start], text[start + 1], text[start : start + 2]
+    known = word in words("persons", "nicknames", "given")
+    if left < 0 and first != second and not known:
         return
     allowed = left >= KIN or word not in words("persons", "nicknames", "not_doubled")
-    if allowed and word in words("persons", "nicknames", "given"):
+    if allowed and known:
         yield from _closed(text, start, start + 2, _KNOWN_GIVEN + left, left, "given")
+    one, two = given(first), _rare() if second == "儿" else given(second)
     if first == second:
         if allowed and first not in (text[start - 1 : start], text[start + 2 : start + 3]):
             yield from _closed(text, start, start + 2, _DOUBLED + _given()[first] + left, left, "doubled")
-        return
-    one, two = given(first), _rare() if second == "儿" else given(second)
-    if one is not None and two is not None and (second in _given() or second == "儿"):
+    elif one is not None and two is not None:
         yield from _closed(text, start, start + 2, _GIVEN + one + two + left, left, "given")
 
 
@@ -239,18 +231,15 @@ def _starts(names: frozenset[str]) -> frozenset[str]:
 
 
 def _listed_name(text: str, start: int, left: float) -> Iterator[Segment]:
-    longest = start
-    for end in range(min(start + 5, len(text)), start + 1, -1):
-        word = text[start:end]
-        if word in _whole_names():
-            longest = max(longest, end)
-            yield from _closed(text, start, end, _FOREIGN - 3.0 + left, left, "foreign")
-    for end in range(longest + 1, min(longest + 5, len(text) + 1) if longest > start else 0):
-        # 扎西顿珠, 田中美咲: two names of a list, or a Japanese surname and a given name.
-        two = (
-            text[longest:end] in _whole_names() or text[start:longest] in sections("foreign_names")["japanese_surnames"]
-        )
-        if two and end - longest > 1 and all(given(letter) is not None for letter in text[longest:end]):
+    ends = [end for end in range(min(start + 5, len(text)), start + 1, -1) if text[start:end] in _whole_names()]
+    for end in ends:
+        yield from _closed(text, start, end, _FOREIGN - 3.0 + left, left, "foreign")
+    longest = ends[0] if ends else len(text)
+    # 扎西顿珠, 田中美咲: two names of a list, or a Japanese surname and a given name.
+    japanese = text[start:longest] in sections("foreign_names")["japanese_surnames"]
+    for end in range(longest + 2, min(longest + 5, len(text) + 1)):
+        second = text[longest:end]
+        if (japanese or second in _whole_names()) and all(given(letter) is not None for letter in second):
             yield from _closed(text, start, end, _FOREIGN - 8.0 + left, left, "foreign")
 
 
@@ -282,19 +271,14 @@ def segment_text(text: str) -> tuple[list[Segment], list[Segment]]:
             loss = best[at] - name.score - best[name.end]
             if loss < (_LARGEST_OF_GIVEN if name.shape == "given" else _LARGEST_LOSS) or name.cue >= STRONG:
                 near[at].append(name._replace(loss=loss))
-    segments = []
-    at = 0
+    segments, at = list[Segment](), 0
     while at < len(text):
         segments.append(choice[at])
+        end, word = choice[at].end, not choice[at].shape
         # Behind "my name is" a word is a name, too.
-        if (
-            not choice[at].shape
-            and 1 < choice[at].end - at < 4
-            and text[at - 1 : at] in _NAMING_ENDS
-            and left_cue(text, at) >= STRONG
-        ):
-            near[at].append(Segment(at, choice[at].end, -99.0, STRONG, "word", _LARGEST_LOSS))
-        at = choice[at].end
+        if word and 1 < end - at < 4 and text[at - 1 : at] in _NAMING_ENDS and left_cue(text, at) >= STRONG:
+            near[at].append(Segment(at, end, -99.0, STRONG, "word", _LARGEST_LOSS))
+        at = end
     return segments, [name for segment in segments for name in near.get(segment.start, ())]
 
 
@@ -313,17 +297,15 @@ def _public() -> frozenset[str]:
 
 def find_candidates(text: str, near: Sequence[Segment]) -> Iterator[Segment]:
     """What may be a person's name: the names in a text's readings (`segment_text`), and Latin words."""
-    dotted = [
-        Segment(*found.span(), 0.0, left_cue(text, found.start()), "dotted")
-        for found in _PERSON["dotted"].finditer(text)
+    dotted = list(_PERSON["dotted"].finditer(text))
+    parents = [hit for hit in _PERSON["parent"].finditer(text) if hit["child"] not in _NO_CHILD]
+    by_form = [
+        Segment(*hit.span(), 0.0, left_cue(text, hit.start()), shape)
+        for shape, hits in (("parent", parents), ("dotted", dotted))
+        for hit in hits
     ]
-    parents = [
-        Segment(*hit.span(), 0.0, left_cue(text, hit.start()), "parent")
-        for hit in _PERSON["parent"].finditer(text)
-        if hit["child"] not in _NO_CHILD
-    ]
-    inside = [s for s in near if not any(d.start < s.end and s.start < d.end for d in dotted)]
-    for segment in (*inside, *parents, *dotted, *latin_names(text)):
+    inside = [s for s in near if not any(d.start() < s.end and s.start < d.end() for d in dotted)]
+    for segment in (*inside, *by_form, *latin_names(text)):
         if segment.cue >= STRONG or not (_listed(text, segment.start, segment.end) or _is_word(text, segment)):
             yield segment
 
@@ -334,20 +316,18 @@ def _is_word(text: str, segment: Segment) -> bool:
     common = surnames().get(word[1:], -99.0) > _COMMON_SURNAME
     if (word[0] in "老小" and common) or word in words("persons", "nicknames", "given") or word in _whole_names():
         return False
-    if segment.shape in ("full", "given") and word in sections("cedict")["words"]:
-        return True
-    return tags().get(word, "nr") not in _NAME_TAGS and usual(word, 5 if segment.cue < KIN else 100)
+    defined = segment.shape in ("full", "given") and word in sections("cedict")["words"]
+    return defined or (tags().get(word, "nr") not in _NAME_TAGS and usual(word, 5 if segment.cue < KIN else 100))
 
 
 def _listed(text: str, start: int, end: int) -> bool:
     """Whether a name of the list holds this one, or starts it (its title follows)."""
-    for first in range(max(0, start - 4), start + 1):
-        if text[first : first + 2] not in _starts(_public()):
-            continue
-        for last in range(max(first + 2, start + 2), min(len(text), first + _LONGEST_PUBLIC) + 1):
-            if text[first:last] in _public() and (last >= end or first == start):
-                return True
-    return False
+    return any(
+        text[first:last] in _public() and (last >= end or first == start)
+        for first in range(max(0, start - 4), start + 1)
+        if text[first : first + 2] in _starts(_public())
+        for last in range(start + 2, min(len(text), first + _LONGEST_PUBLIC) + 1)
+    )
 
 
 # --- Names in Latin letters inside Chinese text: `Kevin`, `David Chen`, `liu yang` ---
@@ -368,17 +348,14 @@ def latin_names(text: str) -> Iterator[Segment]:
             runs[-1].append(word)
         else:
             runs.append([word])
-    public = _lowered("public_figures", "")
     for run in runs:
-        if len(run) > _LONGEST_RUN:
-            continue
         at = 0
-        while at < len(run):
+        while at < len(run) <= _LONGEST_RUN:
             size, shape = _latin_name(text, run, at)
-            start, end = run[at].start(), run[at + max(size, 1) - 1].end()
-            if size and text[start:end].lower() not in public:
+            start, end = run[at].start(), run[at + size - 1].end()
+            if shape and text[start:end].lower() not in _lowered("public_figures", ""):
                 yield Segment(*_titled(text, start, end), 0.0, left_cue(text, start), shape)
-            at += max(size, 1)
+            at += size
 
 
 def _titled(text: str, start: int, end: int) -> tuple[int, int]:
@@ -388,7 +365,7 @@ def _titled(text: str, start: int, end: int) -> tuple[int, int]:
 
 
 def _latin_name(text: str, run: list[re.Match[str]], at: int) -> tuple[int, str]:
-    """How many words from `at` on may be a name, and its shape."""
+    """How many words from `at` on may be a name, and its shape; one word without a shape is none."""
     word, second = run[at][0], run[at + 1][0] if at + 1 < len(run) else ""
     first, capital = word.lower(), word[0].isupper()
     left = left_cue(text, run[at].start()) if at == 0 else 0.0
@@ -397,17 +374,16 @@ def _latin_name(text: str, run: list[re.Match[str]], at: int) -> tuple[int, str]
     if listed and (left >= KIN or first not in _lowered("foreign_names", "latin_words")):
         if second[:1].isupper() == capital and (second.lower() in family or len(run) == 2):
             return 2, "latin"
-        return (1, "latin") if capital or len(run) == 1 else (0, "")
+        return 1, "latin" if capital or len(run) == 1 else ""
     if len(run) == 1 and not (word.isupper() and len(word) > 1):
         # The English lists know it as a given name, or it stands with a form of address.
-        name, lists = folded(word), english_words()
+        name, lists = english.folded(word), english.words()
         titled = _titled(text, *run[at].span()) != run[at].span() and name not in lists.never
-        if titled or (
-            lists.given.get(name, 0) >= (1 if left >= KIN else RARE) and (capital or name not in lists.words)
-        ):
+        known = lists.given.get(name, 0) >= (1 if left >= KIN else english.RARE)
+        if titled or (known and (capital or name not in lists.words)):
             return 1, "rare latin"
     surname, given_name = (first, second.lower()) if first in family else (second.lower(), first)
     pinyin = surname in family and _LATIN["given"].fullmatch(given_name)
     if second and pinyin and sections("foreign_names")["english"].isdisjoint((surname, given_name)):
         return 2, "pinyin"
-    return 0, ""
+    return 1, ""

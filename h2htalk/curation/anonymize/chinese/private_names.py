@@ -95,8 +95,7 @@ def private_mentions(mentions: Sequence[Mention]) -> list[tuple[Mention, float]]
         decided -= float(model.manifest[mention.type])
         if decided >= 0:
             private.append((-decided - float(score), at))
-    found: list[tuple[Mention, float]] = []
-    taken: set[tuple[int, int]] = set()
+    found, taken = list[tuple[Mention, float]](), set[tuple[int, int]]()
     for minus, at in sorted(private):  # the surest first, those that overlap it not
         places = {(mentions[at].message, place) for place in range(mentions[at].start, mentions[at].end)}
         if taken.isdisjoint(places):
@@ -117,11 +116,10 @@ def value_mentions(texts: Sequence[str], spans: Sequence[Sequence[Span]]) -> lis
     """The dates of birth, telephone numbers and addresses among the spans of a dialogue."""
     found = []
     for n, (text, own) in enumerate(zip(texts, spans, strict=True)):
+        earlier, later = "\n".join(texts[max(n - 8, 0) : n]), "\n".join(["", *texts[n + 1 : n + 4]])
         for span in own:
             if span.type in VALUES:
                 segment = Segment(span.start, span.end, 0.0, left_cue(text, span.start), span.type)
-                description = describe(
-                    text, segment, "\n".join(texts[max(n - 8, 0) : n]), "\n".join(["", *texts[n + 1 : n + 4]])
-                )
+                description = describe(text, segment, earlier, later)
                 found.append(Mention(n, span.start, span.end, span.type, text[span.start : span.end], description))
     return found

@@ -6,21 +6,14 @@ An address is a run of parts from province to room that leads to a door, a build
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from functools import cache
-from itertools import islice, pairwise
+from itertools import pairwise
 
 from h2htalk.curation.anonymize.chinese.persons import Segment, find_candidates, left_cue, segment_text, surnames
-from h2htalk.curation.anonymize.chinese.private_names import (
-    VALUES,
-    Mention,
-    describe,
-    private_mentions,
-    private_values,
-)
+from h2htalk.curation.anonymize.chinese.private_names import VALUES, Mention, describe, private_mentions, private_values
 from h2htalk.curation.anonymize.chinese.words import patterns, sections, tags, usual, words
-from h2htalk.curation.anonymize.spans import Span, plain
+from h2htalk.curation.anonymize.spans import AddressPart, Span, plain
 from h2htalk.text.chinese_characters import simplified
 from h2htalk.text.phrases import PhraseIndex
 
@@ -60,9 +53,7 @@ def find_names(texts: Sequence[str], taken: Sequence[Sequence[Span]]) -> list[li
 
 def read_dialogue(texts: Sequence[str], taken: Sequence[Sequence[Span]]) -> tuple[list[list[Span]], list[Mention]]:
     """The addresses, and what may be the name of a private person. Arguments as in `find_names`."""
-    found: list[list[Span]] = []
-    mentions: list[Mention] = []
-    earlier = ""
+    found, mentions, earlier = list[list[Span]](), list[Mention](), ""
     figures = {text[s.start : s.end] for text, own in zip(texts, taken, strict=True) for s in own if s.type == "figure"}
     # 亦菲, where 刘亦菲 is talked of.
     parts = {name[-2:] for name in figures if len(name) == 3 and name[0] in surnames()}
@@ -85,27 +76,19 @@ def _find(stretch: str, earlier: str, number: int, offset: int) -> tuple[list[Sp
     seen, at = _without(stretch, _RE["lettered"])
     close, joined = _without(seen, _RE["spaced"])
     segments, near = segment_text(seen)
-    titles = [found.span() for found in _RE["titled"].finditer(seen)]
     near_close = segments if close == seen else segment_text(close)[0]
-    wide = widen_addresses(close, sorted(addresses(close, near_close)), near_close)
-    placed = [(joined[start], joined[end - 1] + 1, score) for start, end, score in wide]
-    blocked = [*titles, *((start, end) for start, end, _ in placed)]
+    placed = [(joined[start], joined[end - 1] + 1, score) for start, end, score in wide_addresses(close, near_close)]
+    blocked = [*(found.span() for found in _RE["titled"].finditer(seen)), *((start, end) for start, end, _ in placed)]
 
     def original(start: int, end: int) -> tuple[int, int]:
         return offset + at[start], offset + at[end - 1] + 1
 
-    candidates = [*find_candidates(seen, near), *_organizations(seen, segments)]
-    mentions = [
-        Mention(
-            number,
-            *original(one.start, one.end),
-            one.shape if one.shape in VALUES else "PERSON",
-            seen[one.start : one.end],
-            describe(seen, one, earlier),
-        )
-        for one in candidates
-        if not any(one.start < last and first < one.end for first, last in blocked)
-    ]
+    mentions = []
+    for one in (*find_candidates(seen, near), *_organizations(seen, segments)):
+        if not any(one.start < last and first < one.end for first, last in blocked):
+            place, name = original(one.start, one.end), seen[one.start : one.end]
+            kind = one.shape if one.shape in VALUES else "PERSON"
+            mentions.append(Mention(number, *place, kind, name, describe(seen, one, earlier)))
     return [Span(*original(start, end), "ADDRESS", score) for start, end, score in placed], mentions
 
 
@@ -123,9 +106,8 @@ def _organizations(text: str, segments: Sequence[Segment]) -> Iterator[Segment]:
         while start > free and at - start < _LONGEST_NAME:
             before = holders[start - 1]
             word = text[before.start : start]
-            if not _HAN.fullmatch(word) or word in sections("organizations")["leading"]:
-                break
-            if tags().get(word) in _CLOSING_TAGS and usual(word):
+            closing = tags().get(word) in _CLOSING_TAGS and usual(word)
+            if closing or not _HAN.fullmatch(word) or word in sections("organizations")["leading"]:
                 break
             start = before.start
         if 1 < at - start < _LONGEST_NAME and start >= free:
@@ -199,11 +181,11 @@ def _score(text: str, chain: list[AddressPart]) -> float:
     return 0.6 if numbered > 1 else 0.0
 
 
-def widen_addresses(text: str, found: Iterable[ScoredRange], segments: Sequence[Segment]) -> list[ScoredRange]:
+def wide_addresses(text: str, segments: Sequence[Segment]) -> list[ScoredRange]:
     """The addresses, from left to right, from their first word to their last; those that overlap as one."""
     ends = {segment.end: segment for segment in segments}
     wide: list[ScoredRange] = []
-    for start, end, score in found:
+    for start, end, score in sorted(addresses(text, segments)):
         for _ in range(10):  # on to the door
             end = _step(text, end)
         if wide and start < wide[-1][1]:
@@ -220,10 +202,9 @@ def _left(text: str, start: int, ends: dict[int, Segment], free: int) -> int:
     while start > free + 1:
         level = start - 1 - (text[start - 1] in " ,，、")
         at = level + 1
-        while text[level] in _LEVEL and at > free and level + 1 - at < _LONGEST_DIVISION:
-            segment = ends.get(at)
-            word = text[segment.start : at] if segment else ""
-            if segment is None or segment.start < free or not _HAN.fullmatch(word) or word in stops:
+        while text[level] in _LEVEL and level + 1 - at < _LONGEST_DIVISION and (segment := ends.get(at)):
+            word = text[segment.start : at]
+            if segment.start < free or not _HAN.fullmatch(word) or word in stops:
                 break
             at = segment.start
         if not 1 < level - at < _LONGEST_DIVISION:
@@ -247,7 +228,7 @@ def _step(text: str, end: int) -> int:
     return behind.end() if behind else end
 
 
-# --- Their parts: divisions, streets, areas, estates, doors and rooms ---
+# --- Their parts: divisions, streets, areas, estates, doors (numbers with their words) and rooms (bare numbers) ---
 
 _NUMERAL = "0-9零〇一二两三四五六七八九十百千"
 _NUMBER = f"(?:[甲乙丙丁]?[{_NUMERAL}]{{1,7}}|[A-Za-z](?![a-z])[0-9]{{0,4}})(?:[-—–][0-9A-Za-z]{{1,5}}){{0,4}}[A-Za-z]?"
@@ -259,15 +240,6 @@ _CLOSING_TAGS = frozenset({"u", "uj", "ul", "p", "c", "v", "d", "y", "f", "r", "
 # A part may be followed so closely by the name of the next one: 石桥乡大李庄村. An estate's last character is seldom
 # one, but stands in the next name.
 _NEAR = {"street": 6, "area": 6, "estate": 0}
-
-
-@dataclass(frozen=True, slots=True)
-class AddressPart:
-    """A part of an address: division, street, area, estate, door (a number with its word) or room (a bare number)."""
-
-    start: int
-    end: int
-    kind: str
 
 
 @cache
@@ -288,14 +260,10 @@ def _suffixes() -> re.Pattern[str]:
 @cache
 def divisions() -> dict[str, bool]:
     """Names of provinces, cities and districts; whether each is the full one, that shows its rank."""
-    found: dict[str, bool] = {}
-    for level in ("provinces", "cities", "districts"):
-        for entry in sections("divisions")[level]:
-            full, _, short = entry.partition("/")
-            found[full] = len(full) > 2
-            if len(short) > 1:
-                found.setdefault(short, False)
-    return found
+    levels = ("provinces", "cities", "districts")
+    entries = [entry.partition("/") for level in levels for entry in sections("divisions")[level]]
+    shorts = dict.fromkeys((short for _, _, short in entries if len(short) > 1), False)
+    return shorts | {full: len(full) > 2 for full, _, _ in entries}
 
 
 @cache
@@ -350,21 +318,19 @@ def address_parts(text: str, segments: Sequence[Segment]) -> Iterator[AddressPar
 
 def _hits(text: str) -> Iterator[AddressPart]:
     """Divisions, numbered doors, rooms, and the suffixes of streets, areas and estates."""
-    at = 0
-    roomy = -1  # where a bare number would be a room's
-    before = -1  # where the last division ended
+    at, kind = 0, ""  # the kind of what ends here
     while at < len(text):
-        if length := _division(text, at, at == before) if text[at : at + 2] in _division_starts() else 0:
-            yield AddressPart(at, at + length, "division")
-            at = before = at + length
+        if text[at : at + 2] in _division_starts() and (length := _division(text, at, kind == "division")):
+            end, kind = at + length, "division"
         elif found := _suffixes().match(text, at):
-            yield AddressPart(at, found.end(), found.lastgroup or "")
-            at = roomy = found.end()
-        elif at == roomy and (room := _PART["room"].match(text, at)) and room[0].strip():
-            yield AddressPart(at, room.end(), "room")
-            at = roomy = room.end()
+            end, kind = found.end(), found.lastgroup or ""
+        elif kind not in ("", "division") and (room := _PART["room"].match(text, at)) and room[0].strip():
+            end, kind = room.end(), "room"
         else:
-            at += 1
+            end, kind = at + 1, ""
+        if kind:
+            yield AddressPart(at, end, kind)
+        at = end
 
 
 def _division(text: str, at: int, follows: bool) -> int:
@@ -381,9 +347,7 @@ def _name_start(text: str, at: int, suffix_end: int, ends: dict[int, Segment], f
     """Where the name before a suffix starts: at the left end of the words that a name may hold."""
     suffix = at
     # The segment that holds the suffix may begin before it.
-    holders = (ends[end] for end in range(at + 1, suffix_end + 5) if end in ends and ends[end].start < at)
-    for holder in islice(holders, 1):
-        at = holder.start if holder.end <= suffix_end else at
+    at = next((ends[end].start for end in range(at + 1, suffix_end + 1) if end in ends and ends[end].start < at), at)
     while at > free and suffix - at < _LONGEST_NAME and (segment := ends.get(at)):
         word = text[segment.start : at]
         tag = tags().get(word, "")

@@ -117,33 +117,22 @@ class Tokens:
 
     def __init__(self, text: str, taken: Sequence[Span] = ()) -> None:
         """Words within `taken`, and those of known people and of works, are blocked."""
-        self.text = text
-        self.starts: list[int] = []
-        self.ends: list[int] = []  # without a possessive 's
-        self.words: list[str] = []  # folded
-        self.kinds: list[int] = []  # what the lists of given names say; 0 where they do not hold it
-        self.shapes: list[int] = []
+        self.text, places = text, [match.span() for match in _TOKEN.finditer(text)]
+        self.starts = [start for start, _ in places]
+        self.possessive = [end - start > 2 and text[end - 2 : end] in _POSSESSIVE for start, end in places]
+        self.ends = [end - 2 * has_s for (_, end), has_s in zip(places, self.possessive, strict=True)]
+        raws = [text[start:end] for start, end in zip(self.starts, self.ends, strict=True)]
+        self.words = [_read(raw)[0] for raw in raws]  # folded
+        self.kinds = [_read(raw)[1] for raw in raws]  # what the lists of given names say; 0 where they do not hold it
+        self.shapes = list(map(_shape, raws))
         self.opens: list[bool] = []  # first of its sentence
-        self.possessive: list[bool] = []
         self.blocked: list[bool] = []  # part of other personal data, of a title, of a known name
         before, title = 0, False
-        for match in _TOKEN.finditer(text):
-            start, end = match.span()
-            possessive = match[0].endswith(_POSSESSIVE) and len(match[0]) > 2
-            raw = match[0][:-2] if possessive else match[0]
+        for (start, end), raw, word in zip(places, raws, self.words, strict=True):
             gap = text[before:start] if start - before < 12 else "\n"
-            word, kind = _read(raw)
-            shape = INITIAL if len(raw) == 1 else UPPER if raw.isupper() else CAPITAL
-            shape = LOWER if raw[0].islower() and not _ARTICLED.match(raw) else shape
-            self.starts.append(start)
-            self.ends.append(start + len(raw))
-            self.words.append(word)
-            self.kinds.append(kind)
-            self.shapes.append(shape)
             # A point after "Dr" ends nothing.
             inner = all(c in _INNER for c in gap) or (title and gap in (". ", "."))
             self.opens.append(before == 0 or not inner)
-            self.possessive.append(possessive)
             glued = text[start - 1 : start] in _GLUE or text[end : end + 1] in _GLUE
             self.blocked.append(glued or raw.lower().endswith(_SHORTENED))
             before, title = end, word in hint("titles") or word == "st"
@@ -178,6 +167,13 @@ class Tokens:
         for span in spans:
             first, last = bisect_right(self.ends, span.start), bisect_left(self.starts, span.end)
             self.blocked[first:last] = [True] * (last - first)
+
+
+def _shape(raw: str) -> int:
+    """How a word is written."""
+    if raw[0].islower() and not _ARTICLED.match(raw):
+        return LOWER
+    return INITIAL if len(raw) == 1 else UPPER if raw.isupper() else CAPITAL
 
 
 @lru_cache(maxsize=65_536)
@@ -252,8 +248,7 @@ def person_spans(tokens: Tokens, starts: Mapping[int, float], ends: Sequence[int
 
     A form of address is part of the name ("Mr Henderson", "aunt debbie"); a possessive 's is not.
     """
-    spans = []
-    reached = 0
+    spans, reached = list[Span](), 0
     for index in sorted(starts):
         if index < reached:
             continue

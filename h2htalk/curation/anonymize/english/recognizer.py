@@ -10,21 +10,10 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from h2htalk.curation.anonymize.english.persons import (
-    LOWER,
-    WORD_NAME,
-    Tokens,
-    block_pets,
-    folded,
-    hint,
-    is_candidate,
-    name_ends,
-    person_spans,
-    public_names,
-    words,
-)
+from h2htalk.curation.anonymize.english import persons
+from h2htalk.curation.anonymize.english.persons import LOWER, Tokens, folded, hint, words
 from h2htalk.curation.anonymize.english.private_names import FOLDER, Candidate, log_odds
-from h2htalk.curation.anonymize.spans import FIGURE, Span
+from h2htalk.curation.anonymize.spans import FIGURE, AddressPart, Span
 from h2htalk.curation.safety.ngram_classifier import load_classifier
 from h2htalk.text.language_data import compile_patterns, read_data
 
@@ -50,7 +39,7 @@ def reads(text: str) -> bool:
 def known_figures() -> list[str]:
     """Names of public and fictional figures, of one word where it belongs to nobody else."""
     known = [" ".join(name) for names in words().known.values() for name in names if len(name) > 1]
-    return [*public_names(), *known]
+    return [*persons.public_names(), *known]
 
 
 def find_names(texts: Sequence[str], taken: Sequence[Sequence[Span]]) -> list[list[Span]]:
@@ -91,7 +80,7 @@ def find_names(texts: Sequence[str], taken: Sequence[Sequence[Span]]) -> list[li
             else:
                 starts[one.first] = score
     return [
-        sorted([*spans, *person_spans(message.tokens, starts, message.ends)])
+        sorted([*spans, *persons.person_spans(message.tokens, starts, message.ends)])
         for message, (spans, starts) in zip(messages, found.values(), strict=True)
     ]
 
@@ -103,24 +92,18 @@ def read_message(text: str, taken: Sequence[Span]) -> Message:
     public = {folded(word) for name in figures if len(name) > 1 for word in name}
     addresses = find_addresses(text)
     tokens.block(addresses)
-    block_pets(tokens)
+    persons.block_pets(tokens)
     organizations = find_organizations(tokens)
-    ends = name_ends(tokens)
-    people = [index for index in range(len(tokens)) if is_candidate(tokens, index)]
-    return Message(tokens, ends, public, addresses, [*organizations, *(Candidate(at, ends[at]) for at in people)])
+    ends = persons.name_ends(tokens)
+    people = [Candidate(at, ends[at]) for at in range(len(tokens)) if persons.is_candidate(tokens, at)]
+    return Message(tokens, ends, public, addresses, [*organizations, *people])
 
 
-# --- Addresses: chains of pieces, such as "Flat 3", "27 Camden High Street" and "NW1 7JE" ---
+# --- Addresses: chains of streets, units, buildings, lanes, codes and boxes, such as "Flat 3" and "NW1 7JE" ---
 
 _FOLDER = Path(__file__).parent / "words"
 _BETWEEN = ("", "at", "on", "in", "of")
 _TAILS = ("tail_a", "tail_b", "tail_d", "tail_e")
-
-
-class _Piece(NamedTuple):
-    start: int
-    end: int
-    kind: str  # street, unit, building, lane, code, box
 
 
 @cache
@@ -131,8 +114,8 @@ def _patterns() -> dict[str, re.Pattern[str]]:
     }
     parts = {f"{key}_words": pattern for key, pattern in either.items()}
     parts["state"] = f"{either['states']}|{either['state_names']}"
-    files = ("address_patterns.toml", "organization_cues.toml")
-    return {name: found for file in files for name, found in compile_patterns(read_data(_FOLDER / file), parts).items()}
+    expressions = {**read_data(_FOLDER / "address_patterns.toml"), **read_data(_FOLDER / "organization_cues.toml")}
+    return compile_patterns(expressions, parts)
 
 
 def find_addresses(text: str) -> list[Span]:
@@ -142,15 +125,15 @@ def find_addresses(text: str) -> list[Span]:
     """
     if not (_patterns()["digit"].search(text) or _patterns()["lane"].search(text)):
         return []
-    chains: list[list[_Piece]] = []  # pieces with no more than a comma, a space, "at" or "on" between them
+    chains: list[list[AddressPart]] = []  # pieces with no more than a comma, a space, "at" or "on" between them
     for piece in _pieces(text):
-        last = chains[-1][-1] if chains else _Piece(0, 0, "")
+        last = chains[-1][-1] if chains else AddressPart(0, 0, "")
         gap = text[last.end : piece.start]
         if piece.start < last.end:
             if piece.end > last.end:
                 chains[-1].append(piece)
             elif piece.kind == "street" and last.kind in ("building", "lane"):
-                chains[-1][-1] = _Piece(last.start, last.end, "street")
+                chains[-1][-1] = AddressPart(last.start, last.end, "street")
         elif chains and len(gap) < 8 and gap.strip(" ,.\n-–").lower() in _BETWEEN and gap.count("\n") < 2:
             chains[-1].append(piece)
         else:
@@ -173,13 +156,14 @@ def _home_end(text: str, start: int, end: int) -> int:
     return 0 if not lives or patterns["sight"].match(text, start) else town.end() if town else end
 
 
-def _pieces(text: str) -> list[_Piece]:
+def _pieces(text: str) -> list[AddressPart]:
     patterns = _patterns()
-    pieces = [_Piece(*m.span(), "street") for m in patterns["street"].finditer(text) if _is_street(text, m)]
+    pieces = [AddressPart(*m.span(), "street") for m in patterns["street"].finditer(text) if _is_street(text, m)]
     for m in patterns["building"].finditer(text):
-        pieces.append(_Piece(m.start(), m.end("kind"), "lane" if m["kind"].lower() in hint("lanes") else "building"))
+        kind = "lane" if m["kind"].lower() in hint("lanes") else "building"
+        pieces.append(AddressPart(m.start(), m.end("kind"), kind))
     for name, kind in (("typed", "street"), ("unit", "unit"), ("code", "code"), ("box", "box")):
-        pieces += [_Piece(*m.span(), kind) for m in patterns[name].finditer(text)]
+        pieces += [AddressPart(*m.span(), kind) for m in patterns[name].finditer(text)]
     return sorted(pieces)
 
 
@@ -226,19 +210,20 @@ def find_organizations(tokens: Tokens) -> list[Candidate]:
             start -= 4 * (tokens.text[max(0, start - 5) : start] == " The ")  # "at The Lighthouse Centre"
             end += tokens.words[reached - 1] in hint("firm") | _SHORTENED and tokens.text.startswith(".", end)  # Inc.
             places.append((start, end))
-    # What only the words before tell.
-    hits = [
-        match
-        for name in ("called", "at_work", "got_into", "alone")
-        for match in _patterns()[name].finditer(tokens.text)
-    ]
-    hits = [hit for hit in hits if hit.groupdict().get("before", "").lower() not in hint("aimed")]
-    # An article is none of the name unless written so.
-    cued = {(hit.start("name") + 4 * hit["name"].startswith("the "), hit.end("name")) for hit in hits}
+    # What only the words before tell; an article is none of the name unless written so.
+    cues = [_patterns()[name] for name in ("called", "at_work", "got_into", "alone")]
+    cued = {
+        (hit.start("name") + 4 * hit["name"].startswith("the "), hit.end("name"))
+        for cue in cues
+        for hit in cue.finditer(tokens.text)
+        if hit.groupdict().get("before", "").lower() not in hint("aimed")
+    }
     found = []
     for start, end in [*places, *sorted(cued, key=lambda place: (place[0], -place[1]))]:
         first, last = bisect_right(tokens.ends, start), bisect_left(tokens.starts, end)
-        alone = last - first < 3 and tokens.kinds[first] > WORD_NAME and (start, end) not in places  # somebody's name
+        alone = (
+            last - first < 3 and tokens.kinds[first] > persons.WORD_NAME and (start, end) not in places
+        )  # somebody's name
         if first < last and not any(tokens.blocked[first:last]) and not alone:
             found.append(Candidate(first, last, "ORGANIZATION", end))
             tokens.blocked[first:last] = [True] * (last - first)

@@ -41,8 +41,7 @@ def word_lists() -> dict[str, tuple[str, ...]]:
 @cache
 def _latin_groups() -> dict[str, list[str]]:
     """The names of each group."""
-    lines = (line.split() for line in read_lines(_HERE / "names_en.txt"))
-    return {group: names for group, *names in lines}
+    return {group: names for group, *names in map(str.split, read_lines(_HERE / "names_en.txt"))}
 
 
 @cache
@@ -68,7 +67,6 @@ def _alike(group: str, length: int, initial: str) -> tuple[str, ...]:
 
     What the list writes small is known and never drawn.
     """
-    found: list[str] = []
     for prefix in (group, group[:5], group[:4], group[:3], f"{group[0]}en{group[3:5]}", f"{group[0]}en"):
         own = (name for of, names in _latin_groups().items() if of.startswith(prefix) for name in names)
         found = [
@@ -200,11 +198,8 @@ def renamed(draw: Random, text: str, people: dict[str, str], language: str) -> s
 
 def scramble(draw: Random, text: str) -> str:
     """Other letters for letters (of any script Latin ones), other digits for digits; what is neither stays."""
-    made = []
-    for char in text:
-        other = draw.choice(digits if char.isdigit() else ascii_lowercase) if char.isalnum() else char
-        made.append(other.upper() if char.isupper() else other)
-    return "".join(made)
+    others = (draw.choice(digits if char.isdigit() else ascii_lowercase) if char.isalnum() else char for char in text)
+    return "".join(other.upper() if char.isupper() else other for char, other in zip(text, others, strict=True))
 
 
 _ALIKE = ("0", "1234", "56789")

@@ -78,13 +78,13 @@ class Surrogates:
         for value, written in sorted(groups.items(), key=lambda group: (-len(group[0]), group[0])):
             # The same digits as a QQ number here and a telephone number there are one value.
             kind = min((kind for kind, _ in written), key=(*TYPES, *self.types).index)
-            made = {raw: f"[{kind} {len(taken)}]" for _, raw in written}
             for attempt in range(_ENOUGH_DRAWS):
-                drawn = {raw: self._render(kind, value, raw, attempt) for _, raw in written}
-                norms = {normalized_value(kind, surrogate) for surrogate in drawn.values()}
-                if not norms & taken and not any(map(self._repeats_value, drawn.values())):
-                    made = drawn
+                made = {raw: self._render(kind, value, raw, attempt) for _, raw in written}
+                norms = {normalized_value(kind, surrogate) for surrogate in made.values()}
+                if not norms & taken and not any(map(self._repeats_value, made.values())):
                     break
+            else:
+                made = {raw: f"[{kind} {len(taken)}]" for _, raw in written}
             taken |= {normalized_value(kind, surrogate) for surrogate in made.values()}
             self._made |= {(own_kind, raw): made[raw] for own_kind, raw in written}
 
@@ -94,10 +94,9 @@ class Surrogates:
 
     def _repeats_value(self, made: str) -> bool:
         """Whether a surrogate says one of the dialogue's own values, or is the name of a public figure."""
-        own = (span.end - span.start for span in self._data.values.find(made))
-        return any(length >= dialogue_values.LEAKING or length == len(made) for length in own) or bool(
-            dialogue_values.find_allowed(made, self._data.language)
-        )
+        least = min(len(made), dialogue_values.LEAKING)
+        repeats = any(span.end - span.start >= least for span in self._data.values.find(made))
+        return repeats or bool(dialogue_values.find_allowed(made, self._data.language))
 
     def _render(self, kind: str, value: str, raw: str, attempt: int) -> str:
         """A surrogate of a value as written."""
@@ -105,13 +104,12 @@ class Surrogates:
         if kind in _MAKERS:
             return _MAKERS[kind](draw, seen)
         if kind in _ACCOUNTS and not (kind == "WECHAT" and value.isdigit()):
-            return _ACCOUNTS[kind](
-                partial(renamed, draw, people=self._people, language=self._data.language), seen, draw
-            )
+            rename = partial(renamed, draw, people=self._people, language=self._data.language)
+            return _ACCOUNTS[kind](rename, seen, draw)
         if kind in _PLACES:
             return _PLACES[kind](partial(self._draw_place, attempt), seen)
         shape = value_shape(raw)
-        if not any(map(str.isdigit, shape.compact)) and kind not in NUMBERS:
+        if not any(map(str.isdigit, shape.compact)) and kind not in dialogue_values.NUMBERED:
             return f"[{kind} {attempt + 1}]"  # of a user's own type
         if not shape.compact:
             return f"[{kind}]"
@@ -135,7 +133,7 @@ def normalized_value(kind: str, value: str) -> str:
     """What two spellings of one value have in common: digits without marks, words in lower case without spaces."""
     if kind == "PHONE_NUMBER":
         return dialogue_values.home_number(value) or value
-    if kind in NUMBERS or kind == "IP_ADDRESS":
+    if kind in dialogue_values.NUMBERED or kind == "IP_ADDRESS":
         return value_shape(value).compact or value
     if kind == "ADDRESS":
         return _RE["space"].sub("", normalize_text(value).digits)
@@ -163,8 +161,6 @@ def person_surrogates(
     """
     parts = dialogue_values.name_parts(people)
     real = {_folded(name) for name in people}
-    made: dict[str, str] = {}
-    bad: set[str] = set()
     for attempt in range(_ATTEMPTS):
         mapped = _mapping(secret, parts.values(), said, f"person {attempt}")
         made = {
@@ -261,7 +257,7 @@ def _chinese_name(draw: Random, name: str, section: str) -> str:
     cities = [city for city in names.faker_lists("address", "zh_CN").cities if len(city) == 2]
     if name[:2] in cities or len(name) == 2:  # 北京朝阳区: a city, then the rest
         first = draw.choice([word for word in (cities if name[:2] in cities else own[section]) if word != name[:2]])
-        return first + (_chinese_name(draw, name[2:], section) if name[2:] else "")
+        return first + _chinese_name(draw, name[2:], section)
     if whole := own.get(f"{section}{len(name)}"):
         return draw.choice([word for word in whole if word != name])
     made = "".join(draw.choice(own[section]) for _ in range(len(name) // 2))
@@ -421,11 +417,6 @@ _ACCOUNTS = {"HANDLE": handle, "WECHAT": wechat, "EMAIL_ADDRESS": email, "URL": 
 # Telephone: the ranges of `structured/words/phones.toml`; elsewhere zeros in front. Ids and accounts begin with zeros
 # unless they fail a check digit or are of a form that nobody has; QQ numbers have ten digits and begin with 6 to 9;
 # plates hold an I, which they leave out.
-
-NUMBERS = frozenset({"PHONE_NUMBER", "LICENSE_PLATE", "NATIONAL_ID", "ACCOUNT_NUMBER", "CREDIT_CARD", "QQ", "WECHAT"})
-
-
-# Numbers of eleven digits or more begin with a country's code.
 _CODES = "|".join(map(str, sorted(COUNTRY_CODE_TO_REGION_CODE)))  # in front of eleven digits or more
 _ELSEWHERE = ({"form": f"(?=.{{11}})((?:00)?(?:{_CODES}))[0-9]*", "then": [["00"]]}, {"form": ".*", "then": [["00"]]})
 
@@ -438,7 +429,7 @@ def has_valid_check_digit(value: str) -> bool:
 
 
 def number(kind: str, draw: Random, compact: str, language: str, attempt: int = 0) -> str:
-    """A number that nobody has, of a kind (one of `NUMBERS`, or a user's own) and of as many characters.
+    """A number that nobody has, of a kind (one of `NUMBERED`, or a user's own) and of as many characters.
 
     `compact` is the value's letters and digits in lower case; `attempt` counts the draws taken already.
     """

@@ -150,7 +150,7 @@ REPEATED = "RepeatedValue"
 LEAKING = 4
 _SHORTEST = 6  # digits and letters of a reformatted value: shorter ones are met by chance
 
-_NUMBERED = frozenset({"PHONE_NUMBER", "NATIONAL_ID", "CREDIT_CARD", "ACCOUNT_NUMBER", "QQ", "WECHAT", "LICENSE_PLATE"})
+NUMBERED = frozenset({"PHONE_NUMBER", "NATIONAL_ID", "CREDIT_CARD", "ACCOUNT_NUMBER", "QQ", "WECHAT", "LICENSE_PLATE"})
 
 Known = tuple[str, float]  # type, score
 
@@ -360,7 +360,7 @@ def home_number(written: str) -> str:
 def _other_variants(written: str, kind: str, score: float) -> list[KnownValue]:
     """How what is no person is said again."""
     form = to_lower(written)
-    if kind in _NUMBERED:
+    if kind in NUMBERED:
         compact = value_shape(written).compact
         compact = compact if any(map(str.isdigit, compact)) else ""
         values = [KnownValue(form, kind, score, compact=compact)]
