@@ -14,7 +14,7 @@ import sys
 import textwrap
 from pathlib import Path
 
-from h2htalk.curation.anonymize.chinese.persons import listed_characters, surnames
+from h2htalk.curation.anonymize.chinese.persons import _given, surnames
 from h2htalk.curation.anonymize.chinese.words import usual
 
 TARGET = Path(__file__).parent.parent / "h2htalk/curation/anonymize/chinese/words/cedict.txt"
@@ -31,7 +31,7 @@ def is_word(word: str, pinyin: str) -> bool:
     """Whether a lower-case entry looks like a name and is no word for the segmenter."""
     if not pinyin[:1].islower() or not 2 <= len(word) <= 3:
         return False
-    name_like = word[0] in surnames() or word[0] in "小老阿大" or (len(word) == 2 and listed_characters(word))
+    name_like = word[0] in surnames() or word[0] in "小老阿大" or (len(word) == 2 and _given().keys() >= set(word))
     return name_like and not usual(word, 400)
 
 

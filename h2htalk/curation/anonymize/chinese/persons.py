@@ -372,7 +372,7 @@ def _latin_name(text: str, run: list[re.Match[str]], at: int) -> tuple[int, str]
     family = sections("foreign_names")["pinyin_surnames"]
     listed = first in _lowered("foreign_names", "latin")
     if listed and (left >= KIN or first not in _lowered("foreign_names", "latin_words")):
-        if second[:1].isupper() == capital and (second.lower() in family or len(run) == 2):
+        if second and second[0].isupper() == capital and (second.lower() in family or len(run) == 2):
             return 2, "latin"
         return 1, "latin" if capital or len(run) == 1 else ""
     if len(run) == 1 and not (word.isupper() and len(word) > 1):
