@@ -49,17 +49,10 @@ def is_whole_word(text: str, start: int, end: int) -> bool:
     return not any(all(char.isalnum() and ord(char) < 0x250 for char in edge) for edge in edges)
 
 
-def _index(names: Iterable[str]) -> PhraseIndex[str]:
-    """Names in lower case, Latin ones as whole words."""
-    return PhraseIndex(((name, name) for name in map(to_lower, names) if name.strip()), is_whole_word)
-
-
 def to_lower(text: str) -> str:
     """In lower case, one character for one."""
     lowered = text.lower()
-    if len(lowered) == len(text):
-        return lowered
-    return "".join(c.lower() if len(c.lower()) == 1 else c for c in text)
+    return lowered if len(lowered) == len(text) else "".join(c.lower() if len(c.lower()) == 1 else c for c in text)
 
 
 def companion_names(names: Iterable[str]) -> list[str]:
@@ -75,15 +68,14 @@ def _figures(language: str) -> PhraseIndex[str]:
         names = [name for line in read_lines(file) for name in line.split("|" if record.spaced else None)]
         kinds |= dict.fromkeys(names, BODY if file.name.startswith("bodies") else FIGURE)
     services = [name for one in read_help_lines().services if len(name := re.split(r" ?[(/]", one.name)[0]) > 4]
-    kinds |= dict.fromkeys(import_module(record.name_recognizer).known_figures(), FIGURE) | dict.fromkeys(
-        services, BODY
-    )
+    kinds |= dict.fromkeys(import_module(record.name_recognizer).known_figures(), FIGURE)
+    kinds |= dict.fromkeys(services, BODY)
     return PhraseIndex(((to_lower(name), kind) for name, kind in kinds.items() if name.strip()), is_whole_word)
 
 
 @lru_cache(maxsize=64)
 def _companions(names: tuple[str, ...]) -> PhraseIndex[str]:
-    return _index([*_bundled(), *names])
+    return PhraseIndex(((to_lower(name), name) for name in (*_bundled(), *names) if name.strip()), is_whole_word)
 
 
 @cache
@@ -113,9 +105,8 @@ def find_allowed(text: str, language: str, companions: Sequence[str] = ()) -> li
         if not continues and _inside_han_name(text, start, end) is None:
             found.append(Span(start, end, COMPANION, 1.0))
     for start, end, kind in _figures(language).find(lowered):
-        own = _STAYS["private_before"].search(lowered, max(start - 24, 0), start)
         dotted = "·" in (text[start - 1 : start], text[end : end + 1])  # a part of 苏珊·凯恩 alone is no figure
-        if not own and not dotted:
+        if not dotted and not _STAYS["private_before"].search(lowered, max(start - 24, 0), start):
             found.append(Span(start, end, kind, 1.0))
     allowed: list[Span] = []
     for stays in sorted(found, key=lambda a: (a.start, -a.end)):  # of names inside titles and the like the longer stays
@@ -152,8 +143,6 @@ _SHORTEST = 6  # digits and letters of a reformatted value: shorter ones are met
 
 _NUMBERED = frozenset({"PHONE_NUMBER", "NATIONAL_ID", "CREDIT_CARD", "ACCOUNT_NUMBER", "QQ", "WECHAT", "LICENSE_PLATE"})
 
-Known = tuple[str, float]  # type, score
-
 
 @dataclass(frozen=True, slots=True)
 class KnownValue:
@@ -182,11 +171,10 @@ class KnownValues:
             if not known or known[0].written:
                 known.append(value)
         self._index = PhraseIndex(self.forms.items())
-        compact = [value for known in self.forms.values() for value in known if value.compact]
-        numbers = {v.compact: (v.type, v.score) for v in compact if v.type != "PERSON"}
-        people = {v.compact: (v.type, v.score) for v in compact if v.type == "PERSON"}
-        self._numbers = PhraseIndex((n, known) for n, known in numbers.items() if len(n) >= _SHORTEST)
-        self._people = PhraseIndex((n, k) for n, k in people.items() if len(n) >= (2 if _HAN.match(n) else _SHORTEST))
+        values = [value for known in self.forms.values() for value in known]
+        compact = [(v.compact, v) for v in values if len(v.compact) >= (2 if _HAN.match(v.compact) else _SHORTEST)]
+        self._numbers = PhraseIndex((form, value) for form, value in compact if value.type != "PERSON")
+        self._people = PhraseIndex((form, value) for form, value in compact if value.type == "PERSON")
 
     def find(self, text: str) -> list[Span]:
         """Where values stand in a text (plain, in its own case), as written or in another format."""
@@ -264,11 +252,9 @@ def collect_values(
     for name, parts in name_parts(people).items():
         values += _name_variants(name, parts, people[name])
     own = {to_lower(name) for name in allow}
-    values = [value for value in values if value.form not in own]
-    data = DialogueData(tuple(map(tuple, spans_of_texts)), KnownValues(values), language, tuple(allow))
-    if not values:
-        return data
-    return replace(data, spans=tuple(map(partial(_add_known, data), texts, spans_of_texts)))
+    known = KnownValues(value for value in values if value.form not in own)
+    data = DialogueData(tuple(map(tuple, spans_of_texts)), known, language, tuple(allow))
+    return replace(data, spans=tuple(map(partial(_add_known, data), texts, spans_of_texts))) if known.forms else data
 
 
 def _add_known(data: DialogueData, text: str, spans: list[Span]) -> tuple[Span, ...]:
@@ -294,7 +280,7 @@ _NUMBER_MARKS = re.compile(r"[\s.·/()_,，、:*+\-]{0,3}")
 _NAME_MARKS = re.compile(r"[ ._*·'\-]?")
 
 
-def _find_reformatted(lowered: str, numbers: PhraseIndex[Known], names: PhraseIndex[Known]) -> list[Span]:
+def _find_reformatted(lowered: str, numbers: PhraseIndex[KnownValue], names: PhraseIndex[KnownValue]) -> list[Span]:
     """Where numbers and full names stand in a text, in order, with a mark or two between their characters."""
     hits = []
     for hit in _compact(lowered.translate(_HAN_DIGITS), numbers, _NUMBER_CHARS, _NUMBER_MARKS):
@@ -313,7 +299,9 @@ def _find_reformatted(lowered: str, numbers: PhraseIndex[Known], names: PhraseIn
     return sorted(hits)
 
 
-def _compact(text: str, index: PhraseIndex[Known], chars: re.Pattern[str], marks: re.Pattern[str]) -> Iterator[Span]:
+def _compact(
+    text: str, index: PhraseIndex[KnownValue], chars: re.Pattern[str], marks: re.Pattern[str]
+) -> Iterator[Span]:
     """Values in the text's characters of a kind, where nothing but a mark or two stands between those."""
     if not index:
         return
@@ -323,7 +311,7 @@ def _compact(text: str, index: PhraseIndex[Known], chars: re.Pattern[str], marks
         return all(marks.fullmatch(text, places[n] + 1, places[n + 1]) for n in range(start, end - 1))
 
     for start, end, known in index.find("".join([text[at] for at in places]), is_close):
-        yield Span(places[start], places[end - 1] + 1, *known)
+        yield Span(places[start], places[end - 1] + 1, known.type, known.score)
 
 
 # --- How a value is said again ---
@@ -405,14 +393,11 @@ def _name_variants(name: str, parts: NameParts, score: float) -> list[KnownValue
         key, surname = part.key, part.role == "latin_surname"
         if len(key) < (5 if part.role == "pinyin_given" else 2) or key in name_words()["times"]:
             continue
-        form = to_lower(plain(part.text))
+        written, capital = plain(part.text), part.text[0].isupper()
         a_word = key in words().words and words().given.get(key, 0) < COMMON
-        unsure = a_word or (surname and key in name_words()["surname_words"])
-        if unsure or (len(key) == 2 and part.text[0].isupper()):
-            # What could be something else is meant with its capital alone.
-            values += [KnownValue(form, "PERSON", score, plain(part.text))] if part.text[0].isupper() else []
-        else:
-            values.append(KnownValue(form, "PERSON", score))
+        unsure = a_word or (surname and key in name_words()["surname_words"]) or (len(key) == 2 and capital)
+        if capital or not unsure:  # what could be something else is meant with its capital alone
+            values.append(KnownValue(to_lower(written), "PERSON", score, written if unsure else ""))
     return values
 
 
