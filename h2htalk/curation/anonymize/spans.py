@@ -127,14 +127,14 @@ def plain(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class NormalizedText:
-    """A text as the recognisers read it. All strings have one length.
+    """A text as the recognisers read it. All strings but `given`, the text as given, have one length.
 
-    `visible`: the characters as given, without the unseen ones. `text`: plain, in lower case. `digits`: Han digits and
-    an `o` among digits as digits too. `offsets`: where each character stood in `given`,
-    the text as given.
+    `visible`: the characters as given, without the unseen ones. `plain`: as `plain` reads them. `text`: those in lower
+    case. `digits`: Han digits and an `o` among digits as digits too. `offsets`: where each stood in `given`.
     """
 
     visible: str
+    plain: str
     text: str
     digits: str
     offsets: tuple[int, ...]
@@ -155,11 +155,12 @@ def normalize_text(given: str) -> NormalizedText:
     if not given.isascii() and _INVISIBLE.search(given):
         visible = _INVISIBLE.sub("", given)
         offsets = tuple(i for i, char in enumerate(given) if not _INVISIBLE.match(char))
-    text = plain(visible).translate(_LOWER)
+    shown = plain(visible)
+    text = shown.translate(_LOWER)
     digits = text if text.isascii() else text.translate(_HAN_TABLE)
     for _ in range(3 if "o" in digits else 0):  # "1oo4": each round reads the neighbours of the last
         digits = _O_AMONG_DIGITS.sub(lambda m: m.group().replace("o", "0"), digits)
-    return NormalizedText(visible, text, digits, offsets, given)
+    return NormalizedText(visible, shown, text, digits, offsets, given)
 
 
 _DIGITS_IN_ORDER = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")

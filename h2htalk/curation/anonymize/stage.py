@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from h2htalk.curation.anonymize.engine.user_recognizers import UserRegistry
 
 VERSION = 7
-INSTALL_CURATION = 'pip install "h2htalk[curation]"'
 _LIBRARIES = ("faker", "phonenumbers", "presidio-analyzer", "python-stdnum")
 LEAK = "leak"
 REVIEW = "review"
@@ -52,7 +51,7 @@ def make_stage(spec: CurateSpec, workspace: Workspace, key: bytes) -> StageRun:
     try:
         libraries = {name: version(name) for name in _LIBRARIES}
     except PackageNotFoundError as error:
-        raise MissingExtraError("anonymization", INSTALL_CURATION) from error
+        raise MissingExtraError("anonymization", 'pip install "h2htalk[curation]"') from error
     from phonenumbers import SUPPORTED_REGIONS
 
     from h2htalk.curation.anonymize.engine.analyzer import chat_analyzer
@@ -105,8 +104,7 @@ def open_rule(key: bytes, settings: AnonymizeSettings, sources: Sequence[Source]
     by_name = {source.name: source for source in sources}
 
     def rule(dialogue: Dialogue) -> Outcomes:
-        source = by_name.get(str(dialogue.provenance.get("source")))
-        return [anonymize_dialogue(dialogue, key, settings, source, users)]
+        return [anonymize_dialogue(dialogue, key, settings, by_name.get(str(dialogue.provenance.get("source"))), users)]
 
     return each_dialogue(rule)
 

@@ -199,10 +199,9 @@ class Reading:
             return "other" if cue.kind == "errand" else cue.kind
         table = read_table(f"cues_{self.language}")
         at = bisect_left(self.cues, cue.start, key=_START)
-        for other in reversed(self.cues[max(0, at - 3) : at]):
-            if other.kind in _NUMBERED and cue.start - other.end <= table["reach"]["antecedent"]:
-                return other.kind
-        return str(table["bare_number"])
+        before, reach = reversed(self.cues[max(0, at - 3) : at]), table["reach"]["antecedent"]
+        named = (other.kind for other in before if other.kind in _NUMBERED and cue.start - other.end <= reach)
+        return next(named, str(table["bare_number"]))
 
 
 # A stretch of a text, and what it means.
@@ -233,7 +232,8 @@ def deobfuscate(normalized: NormalizedText, language: str) -> tuple[NormalizedTe
     web = _RE["letter"].search(text) is not None and _RE["web_gate"].search(text) is not None
     if not web and not _RE[f"gate_{language}"].search(text) and not _RE["gate"].search(text):
         return None
-    signs: list[Sign] | None = None
+    pairs = zip(text, normalized.visible, strict=True)
+    signs = [Sign(char, shown, at, at + 1) for at, (char, shown) in enumerate(pairs)]
     unchanged: re.Pattern[str] | None = None
     for pattern, edits in [
         (_RE["apart"], _joined),
@@ -250,13 +250,10 @@ def deobfuscate(normalized: NormalizedText, language: str) -> tuple[NormalizedTe
             edit for match in pattern.finditer(text) for edit in edits(match) if text[edit[0] : edit[1]] != edit[2]
         ]
         unchanged = None if found else pattern
-        if found and signs is None:
-            pairs = zip(text, normalized.visible, strict=True)
-            signs = [Sign(char, shown, at, at + 1) for at, (char, shown) in enumerate(pairs)]
-        if found and signs is not None:
+        if found:
             signs = _rewrite(signs, found)
             text = "".join(sign.text for sign in signs)
-    if signs is None or not any(sign.edited for sign in signs):
+    if not any(sign.edited for sign in signs):
         return None
     meant = normalize_text("".join(sign.shown for sign in signs))
     return (meant, signs) if len(meant.text) == len(signs) else None

@@ -58,7 +58,11 @@ def domains(reading: Reading) -> Iterator[Hit]:
 def _if_personal(reading: Reading, match: re.Match[str], address: str, score: float) -> Iterator[Hit]:
     """An address that names somebody: the path of an account, a document or a group, the host of somebody's pages, or
     any of which is said that it is somebody's. Others are content: nothing in them is anything else."""
-    start, end, text = match.start(), _end(match), reading.text
+    # The sentence's marks are no part of it, nor is a bracket that was opened before it.
+    shown = match.group().rstrip(_MARKS)
+    while shown.endswith((")", "]")) and not {"(", "["} & {*shown}:
+        shown = shown[:-1].rstrip(_MARKS)
+    start, end, text = match.start(), match.start() + len(shown), reading.text
     host, path = re.split("(?=[/?#:])|$", address, maxsplit=1)
     own = _is_listed(host.partition(".")[2], "pages") and not host.startswith(("www.", "help.", "support.", "about."))
     account = _is_listed(host, "accounts") and _WEB["account"].match(path)
@@ -67,14 +71,6 @@ def _if_personal(reading: Reading, match: re.Match[str], address: str, score: fl
         yield start, end, score
     elif path or "://" in match.group():
         reading.take(start, end)
-
-
-def _end(match: re.Match[str]) -> int:
-    """Where an address ends without the sentence's marks, and without a bracket that was opened before it."""
-    address = match.group().rstrip(_MARKS)
-    while address.endswith((")", "]")) and not {"(", "["} & {*address}:
-        address = address[:-1].rstrip(_MARKS)
-    return match.start() + len(address)
 
 
 def is_ending(label: str) -> bool:
@@ -215,8 +211,8 @@ def _with_han_digits(reading: Reading) -> str:
 def wechat_behind_cue(reading: Reading) -> Iterator[Hit]:
     """Ids right behind a cue: one piece, or more while they are too short."""
     text = _with_han_digits(reading)
-    glued = [cue.end() for cue in _WECHAT["glued"].finditer(text)] if reading.language == "zh" else []
-    for cue_end in (*(cue.end for cue in reading.cues if cue.kind == "wechat"), *glued):
+    ends = [cue.end for cue in reading.cues if cue.kind == "wechat"]
+    for cue_end in (*ends, *(cue.end() for cue in _WECHAT["glued"].finditer(text))):
         found = _WECHAT["behind"].match(text, cue_end)
         if found and found["id"] not in internet_words("no_wechat"):
             yield *found.span("id"), 0.93 if _is_marked(found["id"]) else 0.8
@@ -283,10 +279,8 @@ def accounts_behind_cue(reading: Reading) -> Iterator[Hit]:
     text = reading.text
     for cue in reading.cues:
         card = cue.kind == "card" and text.endswith(("卡号", "number", "no"), cue.start, cue.end)
-        if cue.kind != "account" and not card:
-            continue
-        match = _ID["behind"].match(text, cue.end)
-        if match is not None and any(map(str.isalpha, match["id"])):
+        match = _ID["behind"].match(text, cue.end) if card or cue.kind == "account" else None
+        if match and any(map(str.isalpha, match["id"])):
             yield *match.span("id"), 0.92
 
 
@@ -340,8 +334,7 @@ def plates_behind_cue(reading: Reading) -> Iterator[Hit]:
 
 def plates_by_shape(reading: Reading) -> Iterator[Hit]:
     """Plates in a message that speaks of a car or a plate; Britain's and California's in capitals anywhere."""
-    about = any(cue.kind in _ABOUT for cue in reading.cues)
-    if not about and not _PLATE["own_form"].search(reading.visible):
+    if not (any(cue.kind in _ABOUT for cue in reading.cues) or _PLATE["own_form"].search(reading.visible)):
         return
     text = reading.digits if reading.text.isascii() else reading.text
     pieces = list(_PLATE["piece"].finditer(text))

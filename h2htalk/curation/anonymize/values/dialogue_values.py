@@ -263,7 +263,7 @@ def _add_known(data: DialogueData, text: str, spans: list[Span]) -> tuple[Span, 
     starts, ends = [span.start for span in spans], [span.end for span in spans]
     kept: list[Span] = []
     dropped: set[Span] = set()
-    for known in data.find_known(plain(normalized.visible)):
+    for known in data.find_known(normalized.plain):
         start, end = normalized.original_span(known.start, known.end)
         touching = spans[bisect_right(ends, start) : bisect_left(starts, end)]
         if all(start <= t.start and t.end <= end and t.end - t.start < end - start for t in touching):
@@ -316,10 +316,10 @@ def _compact(
 
 # --- How a value is said again ---
 
-_SHORT = {"street": "st", "road": "rd", "avenue": "ave", "lane": "ln", "drive": "dr", "court": "ct", "place": "pl",
-          "boulevard": "blvd", "terrace": "ter", "square": "sq"}  # fmt: skip
-_LONG = {short: long for long, short in _SHORT.items()}
-_KINDS = "|".join([*_SHORT, *_LONG, "close", "crescent", "gardens", "grove", "row", "mews", "way"])
+_STREETS = {"street": "st", "road": "rd", "avenue": "ave", "lane": "ln", "drive": "dr", "court": "ct", "place": "pl",
+            "boulevard": "blvd", "terrace": "ter", "square": "sq"}  # fmt: skip
+_STREETS |= {short: long for long, short in _STREETS.items()}
+_KINDS = "|".join([*_STREETS, "close", "crescent", "gardens", "grove", "row", "mews", "way"])
 _STREET = re.compile(rf"(?<![^\W_])([^\W\d_]+(?: [^\W\d_]+)?) ({_KINDS})(?![^\W_])")
 _WORD = re.compile(r"[^\W\d_]+")
 # Codes of countries and the numbers that follow them, each with what is dialled before it at home.
@@ -334,7 +334,7 @@ _NORTH_AMERICAN = re.compile(r"\(?(?:\+1|1(?=[) .-]))[) .(-]*(?=[2-9])")
 
 def visible_value(value: str) -> str:
     """A value in plain characters, without unseen ones."""
-    return plain(normalize_text(value).visible)
+    return normalize_text(value).plain
 
 
 def home_number(written: str) -> str:
@@ -363,8 +363,8 @@ def _other_variants(written: str, kind: str, score: float) -> list[KnownValue]:
             roads = (match.group() for name in ("road", "estate") for match in _RE[name].finditer(written))
             forms += [road for road in roads if not _is_word(road)]
         else:
-            for name, street in _STREET.findall(form):
-                forms += [f"{name} {other}" for other in (street, _SHORT.get(street), _LONG.get(street)) if other]
+            found = _STREET.findall(form)
+            forms += [f"{name} {other}" for name, street in found for other in (street, _STREETS.get(street)) if other]
         codes = ["".join(match.groups()) for match in _RE["postcode"].finditer(form)] or _RE["zip"].findall(written)
     return [KnownValue(f, kind, score) for f in forms] + [KnownValue(c, kind, score, compact=c) for c in codes]
 
