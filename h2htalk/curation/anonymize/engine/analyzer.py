@@ -146,9 +146,8 @@ class DialogueText(NlpArtifacts):
         for code in LANGUAGES:
             recognizer = import_module(find_language(code).name_recognizer)
             chosen = [part for part in self.parts if code == self.language or recognizer.reads(part.plain)]
-            read = recognizer.find_names(
-                [part.plain for part in chosen], [[*part.structured, *part.allowed] for part in chosen]
-            )
+            taken = [[*part.structured, *part.allowed] for part in chosen]
+            read = recognizer.find_names([part.plain for part in chosen], taken)
             found += [span for part, spans in zip(chosen, read, strict=True) for span in part.joined(spans)]
         longer = ((part, dialogue_values.longer_names(part.plain, self.allow)) for part in self.parts)
         return found + [span for part, spans in longer for span in part.joined(spans)]
@@ -156,9 +155,7 @@ class DialogueText(NlpArtifacts):
     def pieces(self, span: Span, *, of_model: bool) -> Iterator[Span]:
         """A span of a user's recogniser without what it holds between two messages. None over names that stay; of a
         model none over structured data and titles either."""
-        blocked = [
-            stays for part in self.parts for stays in part.joined(part.allowed) if of_model or stays.type != TITLE
-        ]
+        blocked = [a for part in self.parts for a in part.joined(part.allowed) if of_model or a.type != TITLE]
         blocked += self.structured if of_model else []
         for n in range(bisect_right(self.offsets, span.start) - 1, bisect_right(self.offsets, span.end - 1)):
             start = max(span.start, self.offsets[n])
@@ -217,8 +214,7 @@ class DialogueEnhancer(LemmaContextAwareEnhancer):
         if any(recognizer.context for recognizer in recognizers):
             raw_results = super().enhance_using_context(text, raw_results, dialogue, recognizers, context)
         by_id = {recognizer.id: recognizer for recognizer in recognizers}
-        ours: list[Span] = []
-        users: list[Span] = []
+        ours, users = list[Span](), list[Span]()
         for result in raw_results:
             score = round(float(result.score), 6)
             if score < THRESHOLD:
@@ -302,9 +298,8 @@ def find_in_dialogue(
     `spans.TYPES` and a user's; places count characters of the text as given; scores are in [0.5, 1]. Errors as
     `chat_analyzer`.
     """
-    dialogue = DialogueText(
-        texts, language, allow=(*allow, *users.allow_list), countries=countries, names=names, keep_public=keep_public
-    )
+    allow = (*allow, *users.allow_list)
+    dialogue = DialogueText(texts, language, allow=allow, countries=countries, names=names, keep_public=keep_public)
     analyzer = chat_analyzer(language, users)
     entities = sorted(set(analyzer.get_supported_entities(language)) - set(keep)) if keep else None
     analyzer.analyze(dialogue.text, language, entities, nlp_artifacts=dialogue)

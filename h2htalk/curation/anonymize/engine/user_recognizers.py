@@ -119,11 +119,9 @@ def read_registry(path: Path, *, trusted: bool = False) -> UserRegistry:
 
 def _contexts(entry: Entry) -> dict[str, list[str]]:
     """Each language that an entry reads, with its context words."""
-    languages = entry.get("supported_languages") or LANGUAGES
-    pairs = [
-        (str(one.get("language")), one.get("context")) if isinstance(one, dict) else (one, None) for one in languages
-    ]
-    return {code: [*(entry.get("context") or []), *(words or [])] for code, words in pairs}
+    listed = entry.get("supported_languages") or LANGUAGES
+    languages = [one if isinstance(one, dict) else {"language": one} for one in listed]
+    return {str(one.get("language")): [*(entry.get("context") or []), *(one.get("context") or [])] for one in languages}
 
 
 def load_recognizers(registry: UserRegistry, language: str) -> list[EntityRecognizer]:

@@ -259,9 +259,7 @@ def _dialled(digits: str, country: str) -> Iterator[str]:
 _DIRECTORY = read_help_lines()
 _LISTED = [(one.country, number_digits(one.number)) for one in _DIRECTORY.services]
 _LISTED += [(country, digits) for country, lines in read_table("phones")["hotlines"].items() for digits in lines]
-_HOTLINES = (
-    frozenset(form for country, digits in _LISTED for form in _dialled(digits, country)) | _DIRECTORY.owners.keys()
-)
+_HOTLINES = {form for country, digits in _LISTED for form in _dialled(digits, country)} | _DIRECTORY.owners.keys()
 
 
 def is_public(window: Window, reading: Reading) -> bool:

@@ -246,9 +246,7 @@ def deobfuscate(normalized: NormalizedText, language: str) -> tuple[NormalizedTe
     ]:
         if pattern is unchanged:
             continue
-        found = [
-            edit for match in pattern.finditer(text) for edit in edits(match) if text[edit[0] : edit[1]] != edit[2]
-        ]
+        found = [(a, b, meant) for m in pattern.finditer(text) for a, b, meant in edits(m) if text[a:b] != meant]
         unchanged = None if found else pattern
         if found:
             signs = _rewrite(signs, found)

@@ -392,11 +392,8 @@ def birth_dates(reading: Reading) -> Iterator[Hit]:
     for found in _BIRTH[f"date_{language}"].finditer(text):
         start, end = found.span()
         between = [text[stop:start] if stop <= start else text[end:begin] for begin, stop in cues]
-        counts = any(
-            len(words) <= _REACH[language]
-            and (not _BIRTH["sentence_end"].search(words) or _BIRTH["lead"].fullmatch(words))
-            for words in between
-        )
+        near = [words for words in between if len(words) <= _REACH[language]]
+        counts = any(_BIRTH["lead"].fullmatch(words) or not _BIRTH["sentence_end"].search(words) for words in near)
         if not counts and language == "zh" and _BIRTH["birth_year"].search(text, start, end):
             of_somebody = _BIRTH["of_somebody"].search(text, max(start - 6, 0), start)
             counts = bool(of_somebody and _BIRTH["of"].match(text, end))

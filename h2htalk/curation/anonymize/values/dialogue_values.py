@@ -533,11 +533,8 @@ def _latin(name: str, family: frozenset[str]) -> NameParts:
         title = keys[spoken.pop(0)]
         gender = "male" if title in lists["male"] else "female" if title in lists["female"] else "neutral"
         titled = titled or title in lists["before_surnames"]
-    names = [
-        at
-        for at in spoken
-        if keys[at] not in lists["particles"] or len(spoken) == 1 or (pieces[at][0].isupper() and len(keys[at]) == 1)
-    ]
+    particles = lists["particles"] if len(spoken) > 1 else frozenset()
+    names = [at for at in spoken if keys[at] not in particles or (len(keys[at]) == 1 and pieces[at][0].isupper())]
     first, *others = [keys[at] for at in names] or [""]
     roles: dict[int, Role] = {at: "initial" if len(keys[at]) == 1 else "latin_given" for at in names}
     pinyin = all(_PINYIN.fullmatch(key.replace("-", "").replace("'", "")) for key in others)
