@@ -123,7 +123,9 @@ class DialogueText(NlpArtifacts):
                 stays = [a for a in allowed if a.type != TITLE]
                 # A companion's name is no account, whatever stands before it.
                 spans = [s for s in spans if not any(a.start <= s.start and s.end <= a.end for a in stays)]
-                taken = tuple(s for s in spans if not _is_born(s, figures))
+                # A date of birth stays that stands closely behind the name of somebody whom everybody knows.
+                behind = {at for a in figures for at in range(a.end, a.end + _BORN)}
+                taken = tuple(s for s in spans if s.type != "DATE_OF_BIRTH" or s.start not in behind)
                 first = offset + (start + MARGIN if start else 0)
                 last = offset + (size if end == size else end - MARGIN)
                 places = (offset + start, first, last)
@@ -163,11 +165,6 @@ class DialogueText(NlpArtifacts):
             piece = replace(span, start=start, end=end)
             if start < end and not any(piece.overlaps(stays) for stays in blocked):
                 yield piece
-
-
-def _is_born(span: Span, figures: Sequence[Span]) -> bool:
-    """Whether a date of birth stands closely behind the name of somebody whom everybody knows."""
-    return span.type == "DATE_OF_BIRTH" and any(0 <= span.start - name.end < _BORN for name in figures)
 
 
 class ChatNlpEngine(NoOpNlpEngine):

@@ -321,8 +321,7 @@ def beyond_the_mainland(window: Window, _: Reading) -> float:
     if not _stands_alone(window):
         return 0.0
     if _PHONE["taiwan"].fullmatch(window.digits) or _PHONE["from_abroad"].fullmatch(window.digits):
-        alone = 0.7 if window.digits.startswith("09") else 0.0
-        return 0.95 if _cued(window) else 0.8 if len(window.shape) > 1 else alone
+        return 0.95 if _cued(window) else 0.8 if len(window.shape) > 1 else 0.7 if window.digits[:2] == "09" else 0.0
     return 0.7 if _PHONE["hong_kong"].fullmatch(window.digits) and _cued(window, 6) else 0.0
 
 

@@ -424,8 +424,7 @@ _MALE_TITLES = re.compile("哥|弟|叔|伯|爷|公|爸|先生|兄|学长|姥爷|
 @cache
 def name_words() -> dict[str, frozenset[str]]:
     """The sets of words.toml."""
-    raw = read_data(Path(__file__).parent / "words.toml")
-    return {key: frozenset(value.split()) for key, value in raw.items()}
+    return {key: frozenset(value.split()) for key, value in read_data(Path(__file__).with_name("words.toml")).items()}
 
 
 @dataclass(frozen=True, slots=True)
