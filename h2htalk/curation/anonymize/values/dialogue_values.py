@@ -166,7 +166,9 @@ class KnownValues:
 
     def __init__(self, values: Iterable[KnownValue]) -> None:
         self.forms: dict[str, list[KnownValue]] = {}
-        for value in sorted(set(values), key=lambda v: (v.form, v.written != "", v.type, -v.score)):
+        # Of equally sure ones first what needs no cue and is known in other marks; the order of a set decides nothing.
+        ordered = sorted(set(values), key=lambda v: (v.type, -v.score, v.needs_cue, not v.compact, v.written))
+        for value in sorted(ordered, key=lambda v: (v.form, v.written != "")):
             known = self.forms.setdefault(value.form, [])
             if not known or known[0].written:
                 known.append(value)
