@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from itertools import product
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -209,8 +209,7 @@ Edit = tuple[int, int, str]
 Edits = Callable[[re.Match[str]], list[Edit]]
 _RE = patterns("deobfuscation")
 _TABLES = read_table("deobfuscation")
-_ONES, _TEENS, _TENS, _TIMES = (_TABLES[name] for name in ("ones", "teens", "tens", "times"))
-_SOUNDS, _RADIO = _TABLES["sounds"], _TABLES["radio"]
+_ONES, _TEENS, _TENS, _TIMES, _SOUNDS, _RADIO = itemgetter("ones", "teens", "tens", "times", "sounds", "radio")(_TABLES)
 _ROUNDS = 3
 _AS_DIGIT = str.maketrans("lio|szb", "1101528")
 

@@ -104,8 +104,7 @@ def ip4(reading: Reading) -> Iterator[Hit]:
         score = _score(four, reading) if reading.is_free(*four.span()) else 0.0
         if score:
             yield *four.span(), score
-        first = _IP["octet"].match(reading.digits, four.start())
-        at = four.end() if score or first is None else first.end()
+        at = four.end() if score else four.start() + 1
 
 
 def _score(match: re.Match[str], reading: Reading) -> float:
@@ -375,9 +374,7 @@ def _plate_score(text: str, row: list[re.Match[str]], reading: Reading) -> float
         return 0.0
     if shown.upper() == shown:
         return 0.85 if "plate" in near.around else 0.75
-    letters = "".join(filter(str.isalnum, text[start:end]))
-    joined = len(letters) == end - start or "-" in shown
-    return 0.65 if "plate" in near.around and joined and any(map(str.isalpha, letters)) else 0.0
+    return 0.65 if "plate" in near.around and (len(row) == 1 or "-" in shown) else 0.0
 
 
 # --- Dates of birth: dates beside a word for being born or a birthday; other dates stay ---
