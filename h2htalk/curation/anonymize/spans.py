@@ -83,14 +83,11 @@ def resolve_overlaps(spans: Iterable[Span]) -> list[Span]:
     return sorted(kept)
 
 
-# Signs in other shapes, and what each reads as.
+# Signs whose other shape Unicode does not name, and what each reads as.
 _PAIRS = (
-    ("․·•∙⋅‧・･᛫●▪", "·" * 11),
-    ("‐‑‒–—―−﹘﹣－➖ー─━⸺", "-" * 15),
-    ("、﹑【】「」『』〔〕《》〈〉“”‘’⁄∕＿～〜∶꞉➕", ",,[][][][]<><>\"\"''//_~~::+"),
-    ("\t\u00a0\u2007\u202f\u3000", " " * 5),
-    ("❶❷❸❹❺❻❼❽❾⓿⓵⓶⓷⓸⓹⓺⓻⓼⓽⑴⑵⑶⑷⑸⑹⑺⑻⑼⒈⒉⒊⒋⒌⒍⒎⒏⒐", "1234567890" + "123456789" * 3),
-    ("➀➁➂➃➄➅➆➇➈➊➋➌➍➎➏➐➑➒", "123456789" * 2),
+    ("․•∙⋅‧・･᛫●▪", "·" * 10),
+    ("‐‑‒–—―−﹘➖ー─━⸺", "-" * 13),
+    ("、﹑【】〔〕⁄∕〜∶꞉➕\t", ",,[][]//~::+ "),
     # Cyrillic and Greek letters that look like Latin ones, seen only where somebody dodges a filter.
     ("аеорсухіѕјАВЕКМНОРСТХοΟ", "aeopcyxisjABEKMHOPCTXoO"),
 )
@@ -117,22 +114,16 @@ _O_AMONG_DIGITS = re.compile(
 
 
 class _Table(dict[int, str]):
-    """What each character reads as, worked out when it is met first: a mark of the tables, the ASCII character that it
-    is a shape of (full-width, circled, bold, of another script), or itself."""
+    """What each character reads as, worked out when it is met first: a mark of the tables, its digit, the ASCII
+    character that it is a shape of (full-width, circled, bold, of another script), or itself."""
 
     def __missing__(self, code: int) -> str:
         char = chr(code)
-        digit, shape = unicodedata.digit(char, None), unicodedata.normalize("NFKC", char)
-        if code in _MARKS:
-            read = _MARKS[code]
-        elif digit is not None:
-            read = str(digit)
-        else:
-            read = shape if len(shape) == 1 and shape.isascii() and shape.isprintable() else char
-        return self.setdefault(code, read)
+        shape = str(unicodedata.digit(char, "")) or unicodedata.normalize("NFKC", char)
+        return self.setdefault(code, shape if len(shape) == 1 and shape.isascii() and shape.isprintable() else char)
 
 
-_TABLE = _Table({ord(char): char for char in "。｡《》〈〉“”‘’「」『』"})
+_TABLE = _Table(_MARKS)
 
 
 def plain(text: str) -> str:
@@ -145,14 +136,14 @@ def plain(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class NormalizedText:
-    """A text as the recognisers read it. All strings have one length.
+    """A text as the recognisers read it. All strings but `given`, the text as given, have one length.
 
-    `visible`: the characters as given, without the unseen ones. `text`: plain, in lower case. `digits`: Han digits and
-    an `o` among digits as digits too. `offsets`: where each character stood in `given`,
-    the text as given.
+    `visible`: the characters as given, without the unseen ones. `plain`: as `plain` reads them. `text`: those in lower
+    case. `digits`: Han digits and an `o` among digits as digits too. `offsets`: where each stood in `given`.
     """
 
     visible: str
+    plain: str
     text: str
     digits: str
     offsets: tuple[int, ...]
@@ -173,17 +164,17 @@ def normalize_text(given: str) -> NormalizedText:
     if not given.isascii() and _INVISIBLE.search(given):
         visible = _INVISIBLE.sub("", given)
         offsets = tuple(i for i, char in enumerate(given) if not _INVISIBLE.match(char))
-    text = plain(visible).translate(_LOWER)
+    shown = plain(visible)
+    text = shown.translate(_LOWER)
     digits = text if text.isascii() else text.translate(_HAN_TABLE)
     for _ in range(3 if "o" in digits else 0):  # "1oo4": each round reads the neighbours of the last
         digits = _O_AMONG_DIGITS.sub(lambda m: m.group().replace("o", "0"), digits)
-    return NormalizedText(visible, text, digits, offsets, given)
+    return NormalizedText(visible, shown, text, digits, offsets, given)
 
 
 _DIGITS_IN_ORDER = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
-_DIGIT_WORDS = {"oh": "0"} | {word: str(digit) for digit, word in enumerate(_DIGITS_IN_ORDER)}
 _TENS = ("", "", "twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")  # "eighty one"
-_DIGIT_WORDS |= {word: str(digit) for digit, word in enumerate(_TENS) if word}
+_DIGIT_WORDS = {"oh": "0"} | {word: str(n) for row in (_DIGITS_IN_ORDER, _TENS) for n, word in enumerate(row) if word}
 _SIGN = re.compile(rf"(?<![a-z])(?:{'|'.join(_DIGIT_WORDS)})(?![a-z])|(?P<skip>\bdouble\b|\btriple\b)|[0-9a-z]")
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from h2htalk.curation.anonymize.engine.user_recognizers import UserRegistry
 
 VERSION = 7
-INSTALL_CURATION = 'pip install "h2htalk[curation]"'
 _LIBRARIES = ("faker", "phonenumbers", "presidio-analyzer", "python-stdnum")
 LEAK = "leak"
 REVIEW = "review"
@@ -39,7 +38,8 @@ _IDS = frozenset({"source", "id", "ids", "dialogue", "merged"})
 _LONGEST_NAME = 60
 _DEFAULTS = AnonymizeSettings()
 # Where a text stands: a message, from 1, or 0 and a path in the metadata.
-_Place = tuple[int, tuple[str | int, ...]]
+_Path = tuple[str | int, ...]
+_Place = tuple[int, _Path]
 
 
 def make_stage(spec: CurateSpec, workspace: Workspace, key: bytes) -> StageRun:
@@ -52,7 +52,7 @@ def make_stage(spec: CurateSpec, workspace: Workspace, key: bytes) -> StageRun:
     try:
         libraries = {name: version(name) for name in _LIBRARIES}
     except PackageNotFoundError as error:
-        raise MissingExtraError("anonymization", INSTALL_CURATION) from error
+        raise MissingExtraError("anonymization", 'pip install "h2htalk[curation]"') from error
     from phonenumbers import SUPPORTED_REGIONS
 
     from h2htalk.curation.anonymize.engine.analyzer import chat_analyzer
@@ -105,8 +105,7 @@ def open_rule(key: bytes, settings: AnonymizeSettings, sources: Sequence[Source]
     by_name = {source.name: source for source in sources}
 
     def rule(dialogue: Dialogue) -> Outcomes:
-        source = by_name.get(str(dialogue.provenance.get("source")))
-        return [anonymize_dialogue(dialogue, key, settings, source, users)]
+        return [anonymize_dialogue(dialogue, key, settings, by_name.get(str(dialogue.provenance.get("source"))), users)]
 
     return each_dialogue(rule)
 
@@ -134,12 +133,9 @@ def anonymize_dialogue(
     slots: dict[_Place, str] = {(n, ()): turn.content for n, turn in enumerate(dialogue.messages, 1)}
     slots |= _fields(dialogue.metadata)
     texts = list(slots.values())
+    keys = {*USER_NAMES, *settings.name_keys}
     # All but what names a role (user, 来访者).
-    named = [
-        n
-        for n, ((_, path), text) in enumerate(slots.items())
-        if not {*path}.isdisjoint((*USER_NAMES, *settings.name_keys)) and text.strip().lower() not in ROLE_NAMES
-    ]
+    named = [n for n, (_, path) in enumerate(slots) if keys & {*path} and texts[n].strip().lower() not in ROLE_NAMES]
     companions = companion_names(sorted(source.companions) if source else ())
     operators = settings.operators
     data = find_in_dialogue(
@@ -173,8 +169,7 @@ def anonymize_dialogue(
     metadata["anonymized"] = {"spans": dict(sorted(counts.items()))} | ({REVIEW: True} if unsure else {})
     audit = [
         ({"message": message} if message else {"field": "/".join(map(str, path))})
-        | {"start": span.start, "end": span.end, "type": span.type, "score": round(span.score, 3)}
-        | {"found_by": span.found_by}
+        | asdict(replace(span, score=round(span.score, 3)))
         for (message, path), span in spans
     ]
     record = replace(dialogue, messages=messages, metadata=metadata).to_dict()
@@ -188,9 +183,7 @@ def _fields(value: object) -> dict[_Place, str]:
     return dict(sorted(found.items()))
 
 
-def _map_texts(
-    value: Any, function: Callable[[tuple[str | int, ...], str], str], path: tuple[str | int, ...] = ()
-) -> Any:
+def _map_texts(value: Any, function: Callable[[_Path, str], str], path: _Path = ()) -> Any:
     """The metadata with what a function makes of each of its texts and the text's path."""
     if isinstance(value, str):
         return function(path, value)

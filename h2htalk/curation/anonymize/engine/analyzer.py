@@ -30,25 +30,11 @@ from presidio_anonymizer.entities import RecognizerResult as FoundSpan
 
 from h2htalk.curation.anonymize.chinese.private_names import private_values
 from h2htalk.curation.anonymize.engine.user_recognizers import MODELS, UserRegistry, load_recognizers
-from h2htalk.curation.anonymize.spans import (
-    FIGURE,
-    RECOGNIZERS,
-    NormalizedText,
-    Span,
-    normalize_text,
-    plain,
-    resolve_overlaps,
-)
+from h2htalk.curation.anonymize.spans import FIGURE, RECOGNIZERS, NormalizedText, Span, normalize_text, resolve_overlaps
 from h2htalk.curation.anonymize.structured.rules import find_structured
 from h2htalk.curation.anonymize.surrogates.dialogue_surrogates import Surrogates
-from h2htalk.curation.anonymize.values.dialogue_values import (
-    TITLE,
-    DialogueData,
-    KnownValues,
-    collect_values,
-    find_allowed,
-    longer_names,
-)
+from h2htalk.curation.anonymize.values import dialogue_values
+from h2htalk.curation.anonymize.values.dialogue_values import TITLE, DialogueData
 from h2htalk.data.languages import LANGUAGES, find_language
 
 _NAMED = frozenset({"ADDRESS", "ORGANIZATION", "PERSON"})
@@ -111,7 +97,7 @@ class DialogueText(NlpArtifacts):
         # Where each message begins.
         self.offsets = [0, *accumulate(len(text) + len(SEPARATOR) for text in self.texts)][: len(self.texts)]
         # Set by the enhancer.
-        self.data = DialogueData((), KnownValues(()), language, self.allow)
+        self.data = dialogue_values.collect_values((), (), language, self.allow)
         # With these Presidio looks for the context words of a user's recogniser: a run of Han characters is one word,
         # which may hold one.
         words = list(_WORD.finditer(self.text))
@@ -127,21 +113,23 @@ class DialogueText(NlpArtifacts):
             for start in range(0, size - 2 * MARGIN, WINDOW - 2 * MARGIN) if size > WINDOW else (0,):
                 end = min(start + WINDOW, size)
                 normalized = normalize_text(text[start:end])
-                plain_text = plain(normalized.visible)
-                allowed = tuple(find_allowed(plain_text, self.language, self.allow))
+                allowed = tuple(dialogue_values.find_allowed(normalized.plain, self.language, self.allow))
                 figures = tuple(a for a in allowed if a.type == FIGURE)
                 public = () if self._keep_public else figures
                 allowed = tuple(a for a in allowed if a not in public)
                 spans = find_structured(normalized, self.language, self.countries)
-                if find_language(self.language).script == "Chinese" and not _HAN.search(plain_text):
+                if find_language(self.language).script == "Chinese" and not _HAN.search(normalized.plain):
                     spans = resolve_overlaps([*spans, *find_structured(normalized, "en")])
                 stays = [a for a in allowed if a.type != TITLE]
                 # A companion's name is no account, whatever stands before it.
                 spans = [s for s in spans if not any(a.start <= s.start and s.end <= a.end for a in stays)]
-                taken = tuple(s for s in spans if not _is_born(s, figures))
+                # A date of birth stays that stands closely behind the name of somebody whom everybody knows.
+                behind = {at for a in figures for at in range(a.end, a.end + _BORN)}
+                taken = tuple(s for s in spans if s.type != "DATE_OF_BIRTH" or s.start not in behind)
                 first = offset + (start + MARGIN if start else 0)
                 last = offset + (size if end == size else end - MARGIN)
-                parts.append(MessagePart(offset + start, first, last, normalized, plain_text, allowed, taken, public))
+                places = (offset + start, first, last)
+                parts.append(MessagePart(*places, normalized, normalized.plain, allowed, taken, public))
         if self.language != "zh":
             return parts
         private = private_values([part.plain for part in parts], [part.structured for part in parts])
@@ -160,18 +148,16 @@ class DialogueText(NlpArtifacts):
         for code in LANGUAGES:
             recognizer = import_module(find_language(code).name_recognizer)
             chosen = [part for part in self.parts if code == self.language or recognizer.reads(part.plain)]
-            read = recognizer.find_names(
-                [part.plain for part in chosen], [[*part.structured, *part.allowed] for part in chosen]
-            )
+            taken = [[*part.structured, *part.allowed] for part in chosen]
+            read = recognizer.find_names([part.plain for part in chosen], taken)
             found += [span for part, spans in zip(chosen, read, strict=True) for span in part.joined(spans)]
-        return found + [span for part in self.parts for span in part.joined(longer_names(part.plain, self.allow))]
+        longer = ((part, dialogue_values.longer_names(part.plain, self.allow)) for part in self.parts)
+        return found + [span for part, spans in longer for span in part.joined(spans)]
 
     def pieces(self, span: Span, *, of_model: bool) -> Iterator[Span]:
         """A span of a user's recogniser without what it holds between two messages. None over names that stay; of a
         model none over structured data and titles either."""
-        blocked = [
-            stays for part in self.parts for stays in part.joined(part.allowed) if of_model or stays.type != TITLE
-        ]
+        blocked = [a for part in self.parts for a in part.joined(part.allowed) if of_model or a.type != TITLE]
         blocked += self.structured if of_model else []
         for n in range(bisect_right(self.offsets, span.start) - 1, bisect_right(self.offsets, span.end - 1)):
             start = max(span.start, self.offsets[n])
@@ -179,11 +165,6 @@ class DialogueText(NlpArtifacts):
             piece = replace(span, start=start, end=end)
             if start < end and not any(piece.overlaps(stays) for stays in blocked):
                 yield piece
-
-
-def _is_born(span: Span, figures: Sequence[Span]) -> bool:
-    """Whether a date of birth stands closely behind the name of somebody whom everybody knows."""
-    return span.type == "DATE_OF_BIRTH" and any(0 <= span.start - name.end < _BORN for name in figures)
 
 
 class ChatNlpEngine(NoOpNlpEngine):
@@ -209,8 +190,7 @@ def _to_result(span: Span, recognizer: EntityRecognizer | None = None) -> Recogn
     """A span as Presidio's result; without a recogniser, one that was settled."""
     name = recognizer.name if recognizer else span.found_by
     metadata = {RecognizerResult.RECOGNIZER_NAME_KEY: name}
-    if recognizer is not None:
-        metadata[RecognizerResult.RECOGNIZER_IDENTIFIER_KEY] = recognizer.id
+    metadata |= {RecognizerResult.RECOGNIZER_IDENTIFIER_KEY: recognizer.id} if recognizer else {}
     explanation = AnalysisExplanation(name, span.score, pattern_name=span.found_by if recognizer else None)
     return RecognizerResult(span.type, span.start, span.end, span.score, explanation, metadata)
 
@@ -231,8 +211,7 @@ class DialogueEnhancer(LemmaContextAwareEnhancer):
         if any(recognizer.context for recognizer in recognizers):
             raw_results = super().enhance_using_context(text, raw_results, dialogue, recognizers, context)
         by_id = {recognizer.id: recognizer for recognizer in recognizers}
-        ours: list[Span] = []
-        users: list[Span] = []
+        ours, users = list[Span](), list[Span]()
         for result in raw_results:
             score = round(float(result.score), 6)
             if score < THRESHOLD:
@@ -263,7 +242,7 @@ class DialogueEnhancer(LemmaContextAwareEnhancer):
             n = bisect_right(dialogue.offsets, span.start) - 1
             offset = dialogue.offsets[n]
             of_messages[n].append(replace(span, start=span.start - offset, end=span.end - offset, score=score))
-        dialogue.data = collect_values(dialogue.texts, of_messages, dialogue.language, dialogue.allow)
+        dialogue.data = dialogue_values.collect_values(dialogue.texts, of_messages, dialogue.language, dialogue.allow)
         return [
             _to_result(replace(span, start=span.start + offset, end=span.end + offset))
             for offset, spans in zip(dialogue.offsets, dialogue.data.spans, strict=True)
@@ -285,11 +264,9 @@ def chat_analyzer(language: str, users: UserRegistry = NO_REGISTRY) -> AnalyzerE
         ChatRecognizer([kind for kind in RECOGNIZERS if RECOGNIZERS[kind] == name], name, supported_language=language)
         for name in dict.fromkeys(RECOGNIZERS.values())
     ]
-    recognizers = [*own, *load_recognizers(users, language)]
-    registry = RecognizerRegistry(recognizers, supported_languages=[language])
-    with warnings.catch_warnings():
-        # Presidio warns that context words need tokens, which an engine without a model has not; ours has.
-        warnings.simplefilter("ignore", UserWarning)
+    registry = RecognizerRegistry([*own, *load_recognizers(users, language)], supported_languages=[language])
+    # Presidio warns that context words need tokens, which an engine without a model has not; ours has.
+    with warnings.catch_warnings(action="ignore", category=UserWarning):
         return AnalyzerEngine(
             registry=registry,
             nlp_engine=ChatNlpEngine([{"lang_code": language, "model_name": ""}]),
@@ -315,12 +292,11 @@ def find_in_dialogue(
     stay, beside the bundled personas and people whom everybody knows. `keep`: types that are not looked for.
     `countries`: of whose telephone numbers the texts may hold some (ISO 3166). `names`: which of the texts are a
     person's name and nothing else. `keep_public`: whether people stay whom everybody knows. Types are those of
-    `spans.TYPES` and a user's; places count characters of the text
-    as given; scores are in [0.5, 1]. Errors as `chat_analyzer`.
+    `spans.TYPES` and a user's; places count characters of the text as given; scores are in [0.5, 1]. Errors as
+    `chat_analyzer`.
     """
-    dialogue = DialogueText(
-        texts, language, allow=(*allow, *users.allow_list), countries=countries, names=names, keep_public=keep_public
-    )
+    allow = (*allow, *users.allow_list)
+    dialogue = DialogueText(texts, language, allow=allow, countries=countries, names=names, keep_public=keep_public)
     analyzer = chat_analyzer(language, users)
     entities = sorted(set(analyzer.get_supported_entities(language)) - set(keep)) if keep else None
     analyzer.analyze(dialogue.text, language, entities, nlp_artifacts=dialogue)

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from inspect import signature
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import Annotated, Any
 
 import yaml
@@ -118,11 +119,9 @@ def read_registry(path: Path, *, trusted: bool = False) -> UserRegistry:
 
 def _contexts(entry: Entry) -> dict[str, list[str]]:
     """Each language that an entry reads, with its context words."""
-    languages = entry.get("supported_languages") or LANGUAGES
-    pairs = [
-        (str(one.get("language")), one.get("context")) if isinstance(one, dict) else (one, None) for one in languages
-    ]
-    return {code: [*(entry.get("context") or []), *(words or [])] for code, words in pairs}
+    listed = entry.get("supported_languages") or LANGUAGES
+    languages = [one if isinstance(one, dict) else {"language": one} for one in listed]
+    return {str(one.get("language")): [*(entry.get("context") or []), *(one.get("context") or [])] for one in languages}
 
 
 def load_recognizers(registry: UserRegistry, language: str) -> list[EntityRecognizer]:
@@ -163,12 +162,10 @@ def _by_presidio(entry: Entry, registry: UserRegistry, language: str, context: l
         attributes, command = _LIBRARIES[class_name]
         home = import_module(RecognizerListLoader.get_existing_recognizer_cls(class_name).__module__)
         for attribute, source in attributes.items():
-            package, _, name = source.partition(":")
             try:
-                module = import_module(package)
+                setattr(home, attribute, resolve_name(source))
             except ImportError as error:
                 raise MissingExtraError(f"recognizer {quoted(str(entry['name']))}", command) from error
-            setattr(home, attribute, getattr(module, name) if name else module)
     if words := entry.get(_DENY_LIST):
         # Latin words stand alone, Chinese ones anywhere (Presidio's stand alone too); the longest first.
         ordered = sorted({*words}, key=len, reverse=True)

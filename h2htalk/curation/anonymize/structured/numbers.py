@@ -10,7 +10,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
-from itertools import pairwise
+from itertools import groupby, pairwise
+from operator import itemgetter
 
 import phonenumbers
 import stdnum.luhn
@@ -22,13 +23,11 @@ from h2htalk.curation.anonymize.spans import HAN, Span
 from h2htalk.curation.anonymize.structured.reading import Near, Reading, Rule, patterns, read_table
 from h2htalk.text.help_lines import number_digits, read_help_lines
 
-_RE, _DIGITS = map(patterns, ("identity_numbers", "digit_spans"))
+_RE, _DIGITS, _RUN, _PHONE = map(patterns, ("identity_numbers", "digit_spans", "digit_runs", "phones"))
+_ANYWHERE = 1000
 _FAR = 70  # further off, a cue only says what a message is about
 # Provinces of a Chinese resident id; 81-83 are Hong Kong, Macau and Taiwan.
-PROVINCE = re.compile("1[1-5]|2[1-3]|3[1-7]|4[1-6]|5[0-4]|6[1-5]|71|8[1-3]")
-
-
-_RUN = patterns("digit_runs")
+_PROVINCE = re.compile("1[1-5]|2[1-3]|3[1-7]|4[1-6]|5[0-4]|6[1-5]|71|8[1-3]")
 _FEWEST_DIGITS, _MOST_DIGITS = 5, 20
 _LONGEST_GAP = 4
 # In a row of more groups (a table, a count) a number has few.
@@ -60,13 +59,10 @@ class Window:
 def _runs(reading: Reading) -> Iterator[list[Group]]:
     """The runs of a reading with five digits or more, outside of what is taken; days and times part them."""
     text = reading.text
-    if text.isascii():
-        token, source = _RUN["token"], reading.digits
-    else:  # Han digits are left, while every `o` that reads as a zero is one
-        pairs = zip(text, reading.digits, strict=True)
-        token, source = _RUN["token_han"], "".join("0" if pair == ("o", "0") else pair[0] for pair in pairs)
+    # Han digits are left, while every `o` that reads as a zero is one.
+    source = "".join("0" if pair == ("o", "0") else pair[0] for pair in zip(text, reading.digits, strict=True))
     rows: list[list[Group]] = [[]]
-    for match in token.finditer(source):
+    for match in _RUN["token_han"].finditer(source):
         start, end = match.span()
         is_free = reading.is_free(start, end)
         if rows[-1]:
@@ -79,14 +75,12 @@ def _runs(reading: Reading) -> Iterator[list[Group]]:
         if is_free:
             rows[-1].append((start, end))
     for row in filter(None, rows):
-        dates = [match.span() for match in _RUN["date"].finditer(text, row[0][0], row[-1][1])]
-        pieces: list[list[Group]] = [[]]
-        for group in row:
-            if len(row) > 1 and any(a <= group[0] < b for a, b in dates):
-                pieces.append([])
-            else:
-                pieces[-1].append(group)
-        yield from (piece for piece in pieces if sum(end - start for start, end in piece) >= _FEWEST_DIGITS)
+        dates = [match.span() for match in _RUN["date"].finditer(text, row[0][0], row[-1][1])] if len(row) > 1 else []
+        in_date = [any(a <= start < b for a, b in dates) for start, _ in row]
+        for dated, pairs in groupby(zip(in_date, row, strict=True), itemgetter(0)):
+            piece = [group for _, group in pairs]
+            if not dated and sum(end - start for start, end in piece) >= _FEWEST_DIGITS:
+                yield piece
 
 
 def _windows(run: list[Group], reading: Reading, near: Near) -> Iterator[Window]:
@@ -137,7 +131,7 @@ def resident(value: str) -> bool:
         born = datetime.strptime(value[6:14], "%Y%m%d").year
     except ValueError:
         return False
-    return 1900 <= born <= 2035 and PROVINCE.match(value) is not None
+    return 1900 <= born <= 2035 and _PROVINCE.match(value) is not None
 
 
 def medicare(digits: str) -> bool:
@@ -186,13 +180,12 @@ def card(window: Window, reading: Reading) -> float:
     brand = _RE["brand"].fullmatch(digits) is not None
     # A brand's first digits speak against a word for nobody's numbers that stands a little apart.
     grouped = window.shape in ((4, 4, 4, 4), (4, 6, 5))
-    reach = 1000 if not brand else 3 if digits.startswith("62") else 8 if grouped else 20
+    reach = _ANYWHERE if not brand else 3 if digits.startswith("62") else 8 if grouped else 20
     if near.nearest_is_impersonal(reach):
         return 0.0
-    if brand and near.distance("card", "account") is not None:
-        return 0.97 if window.whole else 0.85
     if brand:
-        return 0.9 if window.whole and not window.glued else 0.0
+        alone = 0.9 if window.whole and not window.glued else 0.0
+        return alone if near.distance("card", "account") is None else 0.97 if window.whole else 0.85
     return 0.93 if window.whole and near.nearest != "account" and near.distance("card") is not None else 0.0
 
 
@@ -250,10 +243,8 @@ def _is_impersonal(window: Window) -> bool:
 
 # --- Telephones: China, North America, UK, AU, IE, NZ, IN, any `+`; others behind a cue, or in a source's countries ---
 
-_PHONE = patterns("phones")
 _CUES = ("phone", "landline")
 _SHAPES_EN = {(3, 3, 4), (1, 3, 3, 4), (3, 7), (1, 3, 7), (6, 4), (3, 4, 3)}
-_ANYWHERE = 1000
 _CODES = {region: str(code) for code, all_of in phonenumbers.COUNTRY_CODE_TO_REGION_CODE.items() for region in all_of}
 
 
@@ -268,9 +259,7 @@ def _dialled(digits: str, country: str) -> Iterator[str]:
 _DIRECTORY = read_help_lines()
 _LISTED = [(one.country, number_digits(one.number)) for one in _DIRECTORY.services]
 _LISTED += [(country, digits) for country, lines in read_table("phones")["hotlines"].items() for digits in lines]
-_HOTLINES = (
-    frozenset(form for country, digits in _LISTED for form in _dialled(digits, country)) | _DIRECTORY.owners.keys()
-)
+_HOTLINES = {form for country, digits in _LISTED for form in _dialled(digits, country)} | _DIRECTORY.owners.keys()
 
 
 def is_public(window: Window, reading: Reading) -> bool:
@@ -332,8 +321,7 @@ def beyond_the_mainland(window: Window, _: Reading) -> float:
     if not _stands_alone(window):
         return 0.0
     if _PHONE["taiwan"].fullmatch(window.digits) or _PHONE["from_abroad"].fullmatch(window.digits):
-        alone = 0.7 if window.digits.startswith("09") else 0.0
-        return 0.95 if _cued(window) else 0.8 if len(window.shape) > 1 else alone
+        return 0.95 if _cued(window) else 0.8 if len(window.shape) > 1 else 0.7 if window.digits[:2] == "09" else 0.0
     return 0.7 if _PHONE["hong_kong"].fullmatch(window.digits) and _cued(window, 6) else 0.0
 
 
@@ -346,9 +334,8 @@ def landline(window: Window, _: Reading) -> float:
         return 0.95 if _cued(window) else split if window.whole and not window.glued else 0.0
     if extension and _PHONE["landline"].fullmatch(digits[: -window.shape[-1]]):
         return 0.95 if _cued(window) else 0.85
-    if window.glued or not window.whole or not _PHONE["local"].fullmatch(digits):
-        return 0.0
-    if near.around & {*_CUES} and near.nearest in ("", *_CUES):
+    local = window.whole and not window.glued and _PHONE["local"].fullmatch(digits)
+    if local and near.around & {*_CUES} and near.nearest in ("", *_CUES):
         return 0.65 if _cued(window) else 0.55
     return 0.0
 
@@ -362,8 +349,8 @@ def north_american(window: Window, _: Reading) -> float:
     grouped = window.shape in _SHAPES_EN
     if _cued(window) and (window.whole or grouped):
         return 0.95
-    indian = window.shape == (5, 5)
-    return 0.85 if _stands_alone(window) and (grouped or indian or _is_valid(ten, "US")) else 0.0
+    likely = grouped or window.shape == (5, 5) or _is_valid(ten, "US")  # 5 and 5: India's
+    return 0.85 if likely and _stands_alone(window) else 0.0
 
 
 def trunk(window: Window, _: Reading) -> float:
@@ -419,6 +406,7 @@ NUMBERS = (
     Rule("countries", "PHONE_NUMBER", of_countries, "phone"),
     Rule("told_phone", "PHONE_NUMBER", told, "phone"),
 )
+_PUBLIC_LINE = Rule("public line", "", lambda *_: 1.0)  # taken, and then left in
 
 
 def find_numbers(reading: Reading) -> Iterator[Span]:
@@ -438,22 +426,20 @@ def find_numbers(reading: Reading) -> Iterator[Span]:
             if not (_DIGITS["unit"].match(text, window.end) or (window.gaps == (".",) and window.shape[1] <= 2)):
                 gates |= {"bare", "phone"} if _may_be_phone(window, reading) else {"bare"}
             rules = [rule for rule in NUMBERS if rule.gate in gates and reading.language in rule.languages]
-            name, kind, score = "public line", "", 1.0  # taken, and then left in
-            if not is_public(window, reading):
-                said = ((rule.name, rule.type, rule.find(window, reading)) for rule in rules)
-                name, kind, score = max(said, key=lambda one: one[2])
+            if is_public(window, reading):
+                rules = [_PUBLIC_LINE]
+            score, rule = max(((rule.find(window, reading), rule) for rule in rules), key=itemgetter(0))
             if score >= 0.5:
-                found.append((score, len(window.digits), -window.start, window, kind, name))
+                found.append((score, len(window.digits), -window.start, window, rule))
         # The surest and longest first, none over another.
         taken = bytearray(end + 4)
-        for score, *_, window, kind, name in sorted(found, key=lambda item: item[:3], reverse=True):
-            if taken.find(1, window.start, window.end) >= 0:
+        for score, *_, window, rule in sorted(found, key=lambda item: item[:3], reverse=True):
+            start, end = window.start, window.end
+            if taken.find(1, start, end) >= 0:
                 continue
-            taken[window.start : window.end] = b"\x01" * (window.end - window.start)
-            if not kind:
-                continue
-            start = window.start
-            if kind == "PHONE_NUMBER" and (edge := _PHONE["plus"].search(text, max(0, start - 3), start)):
+            taken[start:end] = b"\x01" * (end - start)
+            if rule.type == "PHONE_NUMBER" and (edge := _PHONE["plus"].search(text, max(0, start - 3), start)):
                 start = edge.start()
-            reading.take(start, window.end)
-            yield Span(start, window.end, kind, score, name)
+            if rule.type:
+                reading.take(start, end)
+                yield Span(start, end, rule.type, score, rule.name)

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from itertools import product
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -199,10 +199,9 @@ class Reading:
             return "other" if cue.kind == "errand" else cue.kind
         table = read_table(f"cues_{self.language}")
         at = bisect_left(self.cues, cue.start, key=_START)
-        for other in reversed(self.cues[max(0, at - 3) : at]):
-            if other.kind in _NUMBERED and cue.start - other.end <= table["reach"]["antecedent"]:
-                return other.kind
-        return str(table["bare_number"])
+        before, reach = reversed(self.cues[max(0, at - 3) : at]), table["reach"]["antecedent"]
+        named = (other.kind for other in before if other.kind in _NUMBERED and cue.start - other.end <= reach)
+        return next(named, str(table["bare_number"]))
 
 
 # A stretch of a text, and what it means.
@@ -210,8 +209,7 @@ Edit = tuple[int, int, str]
 Edits = Callable[[re.Match[str]], list[Edit]]
 _RE = patterns("deobfuscation")
 _TABLES = read_table("deobfuscation")
-_ONES, _TEENS, _TENS, _TIMES = (_TABLES[name] for name in ("ones", "teens", "tens", "times"))
-_SOUNDS, _RADIO = _TABLES["sounds"], _TABLES["radio"]
+_ONES, _TEENS, _TENS, _TIMES, _SOUNDS, _RADIO = itemgetter("ones", "teens", "tens", "times", "sounds", "radio")(_TABLES)
 _ROUNDS = 3
 _AS_DIGIT = str.maketrans("lio|szb", "1101528")
 
@@ -233,7 +231,8 @@ def deobfuscate(normalized: NormalizedText, language: str) -> tuple[NormalizedTe
     web = _RE["letter"].search(text) is not None and _RE["web_gate"].search(text) is not None
     if not web and not _RE[f"gate_{language}"].search(text) and not _RE["gate"].search(text):
         return None
-    signs: list[Sign] | None = None
+    pairs = zip(text, normalized.visible, strict=True)
+    signs = [Sign(char, shown, at, at + 1) for at, (char, shown) in enumerate(pairs)]
     unchanged: re.Pattern[str] | None = None
     for pattern, edits in [
         (_RE["apart"], _joined),
@@ -246,17 +245,12 @@ def deobfuscate(normalized: NormalizedText, language: str) -> tuple[NormalizedTe
     ]:
         if pattern is unchanged:
             continue
-        found = [
-            edit for match in pattern.finditer(text) for edit in edits(match) if text[edit[0] : edit[1]] != edit[2]
-        ]
+        found = [(a, b, meant) for m in pattern.finditer(text) for a, b, meant in edits(m) if text[a:b] != meant]
         unchanged = None if found else pattern
-        if found and signs is None:
-            pairs = zip(text, normalized.visible, strict=True)
-            signs = [Sign(char, shown, at, at + 1) for at, (char, shown) in enumerate(pairs)]
-        if found and signs is not None:
+        if found:
             signs = _rewrite(signs, found)
             text = "".join(sign.text for sign in signs)
-    if signs is None or not any(sign.edited for sign in signs):
+    if not any(sign.edited for sign in signs):
         return None
     meant = normalize_text("".join(sign.shown for sign in signs))
     return (meant, signs) if len(meant.text) == len(signs) else None

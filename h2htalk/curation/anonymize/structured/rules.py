@@ -58,7 +58,11 @@ def domains(reading: Reading) -> Iterator[Hit]:
 def _if_personal(reading: Reading, match: re.Match[str], address: str, score: float) -> Iterator[Hit]:
     """An address that names somebody: the path of an account, a document or a group, the host of somebody's pages, or
     any of which is said that it is somebody's. Others are content: nothing in them is anything else."""
-    start, end, text = match.start(), _end(match), reading.text
+    # The sentence's marks are no part of it, nor is a bracket that was opened before it.
+    shown = match.group().rstrip(_MARKS)
+    while shown.endswith((")", "]")) and not {"(", "["} & {*shown}:
+        shown = shown[:-1].rstrip(_MARKS)
+    start, end, text = match.start(), match.start() + len(shown), reading.text
     host, path = re.split("(?=[/?#:])|$", address, maxsplit=1)
     own = _is_listed(host.partition(".")[2], "pages") and not host.startswith(("www.", "help.", "support.", "about."))
     account = _is_listed(host, "accounts") and _WEB["account"].match(path)
@@ -67,14 +71,6 @@ def _if_personal(reading: Reading, match: re.Match[str], address: str, score: fl
         yield start, end, score
     elif path or "://" in match.group():
         reading.take(start, end)
-
-
-def _end(match: re.Match[str]) -> int:
-    """Where an address ends without the sentence's marks, and without a bracket that was opened before it."""
-    address = match.group().rstrip(_MARKS)
-    while address.endswith((")", "]")) and not {"(", "["} & {*address}:
-        address = address[:-1].rstrip(_MARKS)
-    return match.start() + len(address)
 
 
 def is_ending(label: str) -> bool:
@@ -108,8 +104,7 @@ def ip4(reading: Reading) -> Iterator[Hit]:
         score = _score(four, reading) if reading.is_free(*four.span()) else 0.0
         if score:
             yield *four.span(), score
-        first = _IP["octet"].match(reading.digits, four.start())
-        at = four.end() if score or first is None else first.end()
+        at = four.end() if score else four.start() + 1
 
 
 def _score(match: re.Match[str], reading: Reading) -> float:
@@ -215,8 +210,8 @@ def _with_han_digits(reading: Reading) -> str:
 def wechat_behind_cue(reading: Reading) -> Iterator[Hit]:
     """Ids right behind a cue: one piece, or more while they are too short."""
     text = _with_han_digits(reading)
-    glued = [cue.end() for cue in _WECHAT["glued"].finditer(text)] if reading.language == "zh" else []
-    for cue_end in (*(cue.end for cue in reading.cues if cue.kind == "wechat"), *glued):
+    ends = [cue.end for cue in reading.cues if cue.kind == "wechat"]
+    for cue_end in (*ends, *(cue.end() for cue in _WECHAT["glued"].finditer(text))):
         found = _WECHAT["behind"].match(text, cue_end)
         if found and found["id"] not in internet_words("no_wechat"):
             yield *found.span("id"), 0.93 if _is_marked(found["id"]) else 0.8
@@ -283,10 +278,8 @@ def accounts_behind_cue(reading: Reading) -> Iterator[Hit]:
     text = reading.text
     for cue in reading.cues:
         card = cue.kind == "card" and text.endswith(("卡号", "number", "no"), cue.start, cue.end)
-        if cue.kind != "account" and not card:
-            continue
-        match = _ID["behind"].match(text, cue.end)
-        if match is not None and any(map(str.isalpha, match["id"])):
+        match = _ID["behind"].match(text, cue.end) if card or cue.kind == "account" else None
+        if match and any(map(str.isalpha, match["id"])):
             yield *match.span("id"), 0.92
 
 
@@ -340,8 +333,7 @@ def plates_behind_cue(reading: Reading) -> Iterator[Hit]:
 
 def plates_by_shape(reading: Reading) -> Iterator[Hit]:
     """Plates in a message that speaks of a car or a plate; Britain's and California's in capitals anywhere."""
-    about = any(cue.kind in _ABOUT for cue in reading.cues)
-    if not about and not _PLATE["own_form"].search(reading.visible):
+    if not (any(cue.kind in _ABOUT for cue in reading.cues) or _PLATE["own_form"].search(reading.visible)):
         return
     text = reading.digits if reading.text.isascii() else reading.text
     pieces = list(_PLATE["piece"].finditer(text))
@@ -382,9 +374,7 @@ def _plate_score(text: str, row: list[re.Match[str]], reading: Reading) -> float
         return 0.0
     if shown.upper() == shown:
         return 0.85 if "plate" in near.around else 0.75
-    letters = "".join(filter(str.isalnum, text[start:end]))
-    joined = len(letters) == end - start or "-" in shown
-    return 0.65 if "plate" in near.around and joined and any(map(str.isalpha, letters)) else 0.0
+    return 0.65 if "plate" in near.around and (len(row) == 1 or "-" in shown) else 0.0
 
 
 # --- Dates of birth: dates beside a word for being born or a birthday; other dates stay ---
@@ -399,11 +389,8 @@ def birth_dates(reading: Reading) -> Iterator[Hit]:
     for found in _BIRTH[f"date_{language}"].finditer(text):
         start, end = found.span()
         between = [text[stop:start] if stop <= start else text[end:begin] for begin, stop in cues]
-        counts = any(
-            len(words) <= _REACH[language]
-            and (not _BIRTH["sentence_end"].search(words) or _BIRTH["lead"].fullmatch(words))
-            for words in between
-        )
+        near = [words for words in between if len(words) <= _REACH[language]]
+        counts = any(_BIRTH["lead"].fullmatch(words) or not _BIRTH["sentence_end"].search(words) for words in near)
         if not counts and language == "zh" and _BIRTH["birth_year"].search(text, start, end):
             of_somebody = _BIRTH["of_somebody"].search(text, max(start - 6, 0), start)
             counts = bool(of_somebody and _BIRTH["of"].match(text, end))

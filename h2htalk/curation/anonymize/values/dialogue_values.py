@@ -49,17 +49,10 @@ def is_whole_word(text: str, start: int, end: int) -> bool:
     return not any(all(char.isalnum() and ord(char) < 0x250 for char in edge) for edge in edges)
 
 
-def _index(names: Iterable[str]) -> PhraseIndex[str]:
-    """Names in lower case, Latin ones as whole words."""
-    return PhraseIndex(((name, name) for name in map(to_lower, names) if name.strip()), is_whole_word)
-
-
 def to_lower(text: str) -> str:
     """In lower case, one character for one."""
     lowered = text.lower()
-    if len(lowered) == len(text):
-        return lowered
-    return "".join(c.lower() if len(c.lower()) == 1 else c for c in text)
+    return lowered if len(lowered) == len(text) else "".join(c.lower() if len(c.lower()) == 1 else c for c in text)
 
 
 def companion_names(names: Iterable[str]) -> list[str]:
@@ -75,15 +68,14 @@ def _figures(language: str) -> PhraseIndex[str]:
         names = [name for line in read_lines(file) for name in line.split("|" if record.spaced else None)]
         kinds |= dict.fromkeys(names, BODY if file.name.startswith("bodies") else FIGURE)
     services = [name for one in read_help_lines().services if len(name := re.split(r" ?[(/]", one.name)[0]) > 4]
-    kinds |= dict.fromkeys(import_module(record.name_recognizer).known_figures(), FIGURE) | dict.fromkeys(
-        services, BODY
-    )
+    kinds |= dict.fromkeys(import_module(record.name_recognizer).known_figures(), FIGURE)
+    kinds |= dict.fromkeys(services, BODY)
     return PhraseIndex(((to_lower(name), kind) for name, kind in kinds.items() if name.strip()), is_whole_word)
 
 
 @lru_cache(maxsize=64)
 def _companions(names: tuple[str, ...]) -> PhraseIndex[str]:
-    return _index([*_bundled(), *names])
+    return PhraseIndex(((to_lower(name), name) for name in (*_bundled(), *names) if name.strip()), is_whole_word)
 
 
 @cache
@@ -113,9 +105,8 @@ def find_allowed(text: str, language: str, companions: Sequence[str] = ()) -> li
         if not continues and _inside_han_name(text, start, end) is None:
             found.append(Span(start, end, COMPANION, 1.0))
     for start, end, kind in _figures(language).find(lowered):
-        own = _STAYS["private_before"].search(lowered, max(start - 24, 0), start)
         dotted = "·" in (text[start - 1 : start], text[end : end + 1])  # a part of 苏珊·凯恩 alone is no figure
-        if not own and not dotted:
+        if not dotted and not _STAYS["private_before"].search(lowered, max(start - 24, 0), start):
             found.append(Span(start, end, kind, 1.0))
     allowed: list[Span] = []
     for stays in sorted(found, key=lambda a: (a.start, -a.end)):  # of names inside titles and the like the longer stays
@@ -152,8 +143,6 @@ _SHORTEST = 6  # digits and letters of a reformatted value: shorter ones are met
 
 NUMBERED = frozenset({"PHONE_NUMBER", "NATIONAL_ID", "CREDIT_CARD", "ACCOUNT_NUMBER", "QQ", "WECHAT", "LICENSE_PLATE"})
 
-Known = tuple[str, float]  # type, score
-
 
 @dataclass(frozen=True, slots=True)
 class KnownValue:
@@ -177,16 +166,17 @@ class KnownValues:
 
     def __init__(self, values: Iterable[KnownValue]) -> None:
         self.forms: dict[str, list[KnownValue]] = {}
-        for value in sorted(set(values), key=lambda v: (v.form, v.written != "", v.type, -v.score)):
+        # Of equally sure ones first what needs no cue and is known in other marks; the order of a set decides nothing.
+        ordered = sorted(set(values), key=lambda v: (v.type, -v.score, v.needs_cue, not v.compact, v.written))
+        for value in sorted(ordered, key=lambda v: (v.form, v.written != "")):
             known = self.forms.setdefault(value.form, [])
             if not known or known[0].written:
                 known.append(value)
         self._index = PhraseIndex(self.forms.items())
-        compact = [value for known in self.forms.values() for value in known if value.compact]
-        numbers = {v.compact: (v.type, v.score) for v in compact if v.type != "PERSON"}
-        people = {v.compact: (v.type, v.score) for v in compact if v.type == "PERSON"}
-        self._numbers = PhraseIndex((n, known) for n, known in numbers.items() if len(n) >= _SHORTEST)
-        self._people = PhraseIndex((n, k) for n, k in people.items() if len(n) >= (2 if _HAN.match(n) else _SHORTEST))
+        values = [value for known in self.forms.values() for value in known]
+        compact = [(v.compact, v) for v in values if len(v.compact) >= (2 if _HAN.match(v.compact) else _SHORTEST)]
+        self._numbers = PhraseIndex((form, value) for form, value in compact if value.type != "PERSON")
+        self._people = PhraseIndex((form, value) for form, value in compact if value.type == "PERSON")
 
     def find(self, text: str) -> list[Span]:
         """Where values stand in a text (plain, in its own case), as written or in another format."""
@@ -264,11 +254,9 @@ def collect_values(
     for name, parts in name_parts(people).items():
         values += _name_variants(name, parts, people[name])
     own = {to_lower(name) for name in allow}
-    values = [value for value in values if value.form not in own]
-    data = DialogueData(tuple(map(tuple, spans_of_texts)), KnownValues(values), language, tuple(allow))
-    if not values:
-        return data
-    return replace(data, spans=tuple(map(partial(_add_known, data), texts, spans_of_texts)))
+    known = KnownValues(value for value in values if value.form not in own)
+    data = DialogueData(tuple(map(tuple, spans_of_texts)), known, language, tuple(allow))
+    return replace(data, spans=tuple(map(partial(_add_known, data), texts, spans_of_texts))) if known.forms else data
 
 
 def _add_known(data: DialogueData, text: str, spans: list[Span]) -> tuple[Span, ...]:
@@ -277,7 +265,7 @@ def _add_known(data: DialogueData, text: str, spans: list[Span]) -> tuple[Span, 
     starts, ends = [span.start for span in spans], [span.end for span in spans]
     kept: list[Span] = []
     dropped: set[Span] = set()
-    for known in data.find_known(plain(normalized.visible)):
+    for known in data.find_known(normalized.plain):
         start, end = normalized.original_span(known.start, known.end)
         touching = spans[bisect_right(ends, start) : bisect_left(starts, end)]
         if all(start <= t.start and t.end <= end and t.end - t.start < end - start for t in touching):
@@ -294,7 +282,7 @@ _NUMBER_MARKS = re.compile(r"[\s.·/()_,，、:*+\-]{0,3}")
 _NAME_MARKS = re.compile(r"[ ._*·'\-]?")
 
 
-def _find_reformatted(lowered: str, numbers: PhraseIndex[Known], names: PhraseIndex[Known]) -> list[Span]:
+def _find_reformatted(lowered: str, numbers: PhraseIndex[KnownValue], names: PhraseIndex[KnownValue]) -> list[Span]:
     """Where numbers and full names stand in a text, in order, with a mark or two between their characters."""
     hits = []
     for hit in _compact(lowered.translate(_HAN_DIGITS), numbers, _NUMBER_CHARS, _NUMBER_MARKS):
@@ -313,7 +301,9 @@ def _find_reformatted(lowered: str, numbers: PhraseIndex[Known], names: PhraseIn
     return sorted(hits)
 
 
-def _compact(text: str, index: PhraseIndex[Known], chars: re.Pattern[str], marks: re.Pattern[str]) -> Iterator[Span]:
+def _compact(
+    text: str, index: PhraseIndex[KnownValue], chars: re.Pattern[str], marks: re.Pattern[str]
+) -> Iterator[Span]:
     """Values in the text's characters of a kind, where nothing but a mark or two stands between those."""
     if not index:
         return
@@ -323,15 +313,15 @@ def _compact(text: str, index: PhraseIndex[Known], chars: re.Pattern[str], marks
         return all(marks.fullmatch(text, places[n] + 1, places[n + 1]) for n in range(start, end - 1))
 
     for start, end, known in index.find("".join([text[at] for at in places]), is_close):
-        yield Span(places[start], places[end - 1] + 1, *known)
+        yield Span(places[start], places[end - 1] + 1, known.type, known.score)
 
 
 # --- How a value is said again ---
 
-_SHORT = {"street": "st", "road": "rd", "avenue": "ave", "lane": "ln", "drive": "dr", "court": "ct", "place": "pl",
-          "boulevard": "blvd", "terrace": "ter", "square": "sq"}  # fmt: skip
-_LONG = {short: long for long, short in _SHORT.items()}
-_KINDS = "|".join([*_SHORT, *_LONG, "close", "crescent", "gardens", "grove", "row", "mews", "way"])
+_STREETS = {"street": "st", "road": "rd", "avenue": "ave", "lane": "ln", "drive": "dr", "court": "ct", "place": "pl",
+            "boulevard": "blvd", "terrace": "ter", "square": "sq"}  # fmt: skip
+_STREETS |= {short: long for long, short in _STREETS.items()}
+_KINDS = "|".join([*_STREETS, "close", "crescent", "gardens", "grove", "row", "mews", "way"])
 _STREET = re.compile(rf"(?<![^\W_])([^\W\d_]+(?: [^\W\d_]+)?) ({_KINDS})(?![^\W_])")
 _WORD = re.compile(r"[^\W\d_]+")
 # Codes of countries and the numbers that follow them, each with what is dialled before it at home.
@@ -346,7 +336,7 @@ _NORTH_AMERICAN = re.compile(r"\(?(?:\+1|1(?=[) .-]))[) .(-]*(?=[2-9])")
 
 def visible_value(value: str) -> str:
     """A value in plain characters, without unseen ones."""
-    return plain(normalize_text(value).visible)
+    return normalize_text(value).plain
 
 
 def home_number(written: str) -> str:
@@ -375,8 +365,8 @@ def _other_variants(written: str, kind: str, score: float) -> list[KnownValue]:
             roads = (match.group() for name in ("road", "estate") for match in _RE[name].finditer(written))
             forms += [road for road in roads if not _is_word(road)]
         else:
-            for name, street in _STREET.findall(form):
-                forms += [f"{name} {other}" for other in (street, _SHORT.get(street), _LONG.get(street)) if other]
+            found = _STREET.findall(form)
+            forms += [f"{name} {other}" for name, street in found for other in (street, _STREETS.get(street)) if other]
         codes = ["".join(match.groups()) for match in _RE["postcode"].finditer(form)] or _RE["zip"].findall(written)
     return [KnownValue(f, kind, score) for f in forms] + [KnownValue(c, kind, score, compact=c) for c in codes]
 
@@ -405,14 +395,11 @@ def _name_variants(name: str, parts: NameParts, score: float) -> list[KnownValue
         key, surname = part.key, part.role == "latin_surname"
         if len(key) < (5 if part.role == "pinyin_given" else 2) or key in name_words()["times"]:
             continue
-        form = to_lower(plain(part.text))
+        written, capital = plain(part.text), part.text[0].isupper()
         a_word = key in words().words and words().given.get(key, 0) < COMMON
-        unsure = a_word or (surname and key in name_words()["surname_words"])
-        if unsure or (len(key) == 2 and part.text[0].isupper()):
-            # What could be something else is meant with its capital alone.
-            values += [KnownValue(form, "PERSON", score, plain(part.text))] if part.text[0].isupper() else []
-        else:
-            values.append(KnownValue(form, "PERSON", score))
+        unsure = a_word or (surname and key in name_words()["surname_words"]) or (len(key) == 2 and capital)
+        if capital or not unsure:  # what could be something else is meant with its capital alone
+            values.append(KnownValue(to_lower(written), "PERSON", score, written if unsure else ""))
     return values
 
 
@@ -439,8 +426,7 @@ _MALE_TITLES = re.compile("哥|弟|叔|伯|爷|公|爸|先生|兄|学长|姥爷|
 @cache
 def name_words() -> dict[str, frozenset[str]]:
     """The sets of words.toml."""
-    raw = read_data(Path(__file__).parent / "words.toml")
-    return {key: frozenset(value.split()) for key, value in raw.items()}
+    return {key: frozenset(value.split()) for key, value in read_data(Path(__file__).with_name("words.toml")).items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -548,11 +534,8 @@ def _latin(name: str, family: frozenset[str]) -> NameParts:
         title = keys[spoken.pop(0)]
         gender = "male" if title in lists["male"] else "female" if title in lists["female"] else "neutral"
         titled = titled or title in lists["before_surnames"]
-    names = [
-        at
-        for at in spoken
-        if keys[at] not in lists["particles"] or len(spoken) == 1 or (pieces[at][0].isupper() and len(keys[at]) == 1)
-    ]
+    particles = lists["particles"] if len(spoken) > 1 else frozenset()
+    names = [at for at in spoken if keys[at] not in particles or (len(keys[at]) == 1 and pieces[at][0].isupper())]
     first, *others = [keys[at] for at in names] or [""]
     roles: dict[int, Role] = {at: "initial" if len(keys[at]) == 1 else "latin_given" for at in names}
     pinyin = all(_PINYIN.fullmatch(key.replace("-", "").replace("'", "")) for key in others)
