@@ -22,7 +22,7 @@ from h2htalk.curation.release.selection import History, contract_violations, fam
 from h2htalk.curation.release.settings import ReleaseSpec
 from h2htalk.curation.safety.companion import EXPLICIT, HARM, REVIEW, companion_turns, find_in_answer
 from h2htalk.curation.safety.content_rules import find_prompt_leak
-from h2htalk.curation.safety.crisis import FAINT, HINT, MINOR, POSSIBLE, SURE, TAGS, find_crisis, read_kinds
+from h2htalk.curation.safety.crisis import FAINT, MINOR, SURE, TAGS, find_crisis, read_kinds
 from h2htalk.curation.safety.lexicons import find_listed
 from h2htalk.curation.safety.policy import ALONE, MINORS
 from h2htalk.curation.safety.stage import assess
@@ -226,7 +226,7 @@ def companion_harm(content: ReleaseContent, context: GateContext) -> Iterator[Fo
     """
     for name, language, where, said, answer in _answers(content):
         found = find_crisis((Turn("user", answer),), language) if where.startswith("the persona's") else ()
-        crisis = any(one.category.startswith(TAGS) and one.category not in (POSSIBLE, HINT) for one in found)
+        crisis = any(one.category.startswith(TAGS) for one in found)
         if crisis or HARM in _seems(said, answer, language):
             yield name, where, _hash(said, answer)
 

@@ -64,7 +64,7 @@ STOPPED = {
     "openhearth-007765-dialogue_base": "minors",
     **dict.fromkeys(("openhearth-007194-itinerary_response", "peerpath-002122-dialogue_base"), "personal_data"),
     **dict.fromkeys(("openhearth-005381-dialogue_schedule", "tablechat-000059-itinerary_response"), "personal_data"),
-    **{f"wanfeng-{number}-dialogue_emotion": "crisis_care" for number in ("001932", "003167", "004152")},
+    **{f"wanfeng-{number}-dialogue_emotion": "crisis_care" for number in ("001932", "004152")},
 }
 
 
@@ -74,11 +74,11 @@ def test_clean_items_are_not_stopped() -> None:
 
 
 # Of 30 a gate, each set by another author; at the first reading 29, 14, 8 and 28, 24, 20. Of
-# release2 one defect is a Chinese employer, which is not looked for. Of 160 clean items 19 of the
+# release2 one defect is a Chinese employer, which is not looked for. Of 160 clean items 21 of the
 # third set are stopped, most of them for names of characters and pets.
 FURTHER = {
     "release2": ({"personal_data": 25, "leaked_prompts": 30, "minors": 26}, 11),
-    "release3": ({"personal_data": 26, "leaked_prompts": 30, "minors": 29}, 19),
+    "release3": ({"personal_data": 26, "leaked_prompts": 30, "minors": 29}, 21),
 }
 
 
