@@ -196,7 +196,7 @@ def _apply(workspace: Workspace) -> list[str]:
                 # A kill may have come before the counts were written.
                 written = (len(kept), len(rejected)) == (counts.written, sum(counts.reasons.values()) + counts.earlier)
                 if not written or any(map(gone.covers, chain(kept, rejected, audits))):
-                    folder.rewrite(part, stage, lambda record: not gone.covers(record), input_id)
+                    folder.rewrite(part, lambda record: not gone.covers(record), input_id)
             if folder.finished:
                 folder.finish()
     if (index := workspace.path / INDEX).exists():
@@ -276,10 +276,8 @@ def resolve_ids(workspace: Workspace, asked: str, index: Index, key: bytes) -> f
         if (sought("id", source) | sought("person", source)).intersection(line.get("marks", ())):
             ids.add(line["id"])
     if not ids:
-        raise DataError(
-            f"{workspace.path}: no id {quoted(asked)} was gathered; {FIRST_STAGE}/kept lists the ids, and "
-            f"{FIRST_STAGE}/audit, until purge, those of the raw data"
-        )
+        lists = f"{FIRST_STAGE}/kept lists the ids, and {FIRST_STAGE}/audit, until purge, those of the raw data"
+        raise DataError(f"{workspace.path}: no id {quoted(asked)} was gathered; {lists}")
     return frozenset(ids)
 
 
@@ -338,10 +336,8 @@ def purge(workspace: Workspace) -> list[Path]:
         later = stages_from(missing)[1:] if missing else ()
         # A later stage was finished before an erasure removed it: that is not to be lost.
         if missing in list(STAGES)[:2] or any(workspace.stage(name).begun for name in later):
-            raise ConfigError(
-                f"{workspace.path}: {missing} is not finished, and without the key it cannot be; finish it first: "
-                "h2htalk curate run"
-            )
+            advice = "without the key it cannot be; finish it first: h2htalk curate run"
+            raise ConfigError(f"{workspace.path}: {missing} is not finished, and {advice}")
         refuse_links(workspace.path)
         if not workspace.facts().get("purged"):
             # Marks of the raw ids of every dialogue (with its earlier states) and person, and the items on them.
