@@ -56,8 +56,7 @@ def map_part(records: Sequence[Record], index: SplitIndex) -> dict[str, Any]:
         kind are not compared; `key`, a hash of text and kind; `values` (texts, 128), 8 bits of each value of the
         signature (Li and König 2010).
     """
-    read = [dialogue for record in records if isinstance(dialogue := read_dialogue(record), Dialogue)]
-    notes = [(dialogue, index.find(dialogue)) for dialogue in read]
+    notes = [(one, index.find(one)) for one in map(read_dialogue, records) if isinstance(one, Dialogue)]
     lines = "".join(json.dumps([dialogue.id, evidence]) + "\n" for dialogue, evidence in notes if evidence)
     dialogues = [dialogue for dialogue, evidence in notes if not evidence]
     sides = []
