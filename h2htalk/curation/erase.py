@@ -170,8 +170,7 @@ def _apply(workspace: Workspace) -> list[str]:
     """
     gone, facts = ErasedIds(workspace.erased()), workspace.facts()
     purged, removed = bool(facts.get("purged")), list[str]()
-    affected = any(map(gone.covers, workspace.stage(_COMPARED).records(KEPT)))
-    remade = _REMADE if affected and not purged else ()
+    remade = () if purged or not any(map(gone.covers, workspace.stage(_COMPARED).records(KEPT))) else _REMADE
     # Whose candidates have a reply of an erased dialogue as a reference: what the review said of them quotes it.
     answered = {str(r["id"]) for r in workspace.stage(_COMPARING).records(KEPT) if gone.covers(r)}
     of_candidates = replace(gone, ids=gone.ids | answered)
@@ -227,8 +226,7 @@ def read_index(workspace: Workspace, key: bytes) -> dict[str, dict[str, Any]]:
         folder = workspace.stage(stage)
         for record in chain(folder.records(KEPT), folder.records(REJECTED)):
             entry = index.setdefault(dialogue_of(record), {"marks": (), "person_marks": ()})
-            person = record.get("record", record).get("provenance", {}).get("person")
-            if person is not None:
+            if (person := record.get("record", record).get("provenance", {}).get("person")) is not None:
                 entry["known_as"] = person
             if record.get("reason") == EARLIER_STATE and "of" in record["evidence"]:
                 entry["state_of"] = record["evidence"]["of"]

@@ -107,10 +107,8 @@ def run_stage(stage: StageRun, workspace: Workspace, *, processes: int | None = 
 def in_processes(
     function: Callable[..., T], jobs: Sequence[tuple[object, ...]], processes: int
 ) -> Generator[T, None, None]:
-    """Call a function with each job's arguments in processes; give the results as they come. Close it to end early.
-
-    At most one process: the function is called in this one.
-    """
+    """Call a function with each job's arguments in processes, or for one process in this one; give the results as they
+    come. Close it to end early."""
     if processes <= 1:
         yield from (function(*job) for job in jobs)
         return

@@ -178,11 +178,9 @@ class _Erased:
     key: bytes
 
     def holds(self, item: Item, source: Source) -> bool:
-        if {item.id, item.person} & self.ids:
-            return True
-        raw = item.content
-        if not self.known or not isinstance(raw, RawDialogue):
-            return False
+        raw, by_id = item.content, not self.ids.isdisjoint((item.id, item.person))
+        if by_id or not self.known or not isinstance(raw, RawDialogue):
+            return by_id
         return not self.known.isdisjoint(self.marks(raw, source, raw.raw_id))
 
     def marks(self, raw: RawDialogue, source: Source, raw_id: str | None = None) -> frozenset[str]:
