@@ -195,8 +195,7 @@ def _stage_events(workspace: Workspace, stage: str, ids: frozenset[str]) -> Iter
             details |= {key: record[key] for key in ("review", "provenance") if key in record}
             replies = {"alternatives": metadata.get("alternatives"), "references": record.get("references")}
             for name, items in replies.items():
-                known = [{**reply.get("provenance", {}), **reply} for reply in items or ()]
-                if known:
+                if known := [{**reply.get("provenance", {}), **reply} for reply in items or ()]:
                     details[name] = [{key: one[key] for key in _ORIGIN if key in one} for one in known]
             yield Event(stage, str(record["id"]), "kept", details)
         for record in folder.part_records(part, REJECTED):

@@ -174,8 +174,7 @@ class StageFolder:
 
     def parts(self) -> list[str]:
         """The names of the complete parts, in order."""
-        marks = (self.path / MARKS).glob("part-*.json")
-        return sorted((path.stem for path in marks), key=lambda name: int(name[5:]))
+        return sorted((path.stem for path in (self.path / MARKS).glob("part-*.json")), key=lambda name: int(name[5:]))
 
     def write(self, part: str, outcomes: Sequence[Outcomes], stage: str) -> RecordCounts:
         """Write a part, its mark last. Raises DataError where it cannot be written."""

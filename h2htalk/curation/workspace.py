@@ -93,8 +93,7 @@ class Workspace:
 
     def tombstones(self) -> list[Record]:
         """Who was erased; nobody without the file."""
-        path = self.tombstones_path
-        return [record for _, record in read_jsonl(path)] if path.exists() else []
+        return [record for _, record in read_jsonl(path)] if (path := self.tombstones_path).exists() else []
 
     def erased(self) -> frozenset[str]:
         """Ids of erased dialogues and persons, as the sources number them now."""

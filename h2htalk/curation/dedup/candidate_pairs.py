@@ -98,8 +98,7 @@ class MappedDialogues:
         if len(sides) == 1:
             name = ("least_inputs", "least_references")[sides[0]]
             least = np.array([lengths(known)[name] for known in LANGUAGES])
-            sizes = np.diff(self._bounds)[:, 1 + sides[0]]
-            places = np.flatnonzero(sizes >= least[self.language])
+            places = np.flatnonzero(np.diff(self._bounds)[:, 1 + sides[0]] >= least[self.language])
         keys = [self.language[places], *self.hashes[places][:, sides].T]
         order = np.lexsort((places, *keys))
         same = np.logical_and.reduce([key[order][1:] == key[order][:-1] for key in keys])

@@ -126,5 +126,4 @@ def _runs(lines: Sequence[str], turns: int) -> list[str]:
 
 def _shingles(lines: Iterable[str], width: int) -> set[str]:
     """The n-grams of `width` characters of lines; a shorter line is one."""
-    every = {line[at : at + width] for line in lines for at in range(max(len(line) - width, 0) + 1)}
-    return every - {""}
+    return {line[at : at + width] for line in lines for at in range(max(len(line) - width, 0) + 1)} - {""}

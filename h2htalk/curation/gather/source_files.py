@@ -107,8 +107,7 @@ class SourcePlan:
             return ((row, None, day) for row, day in enumerate(days, 1))
         if records.HUB_DATASET.fullmatch(place) or file.path.is_dir():
             return records.dataset_records(str(file.path), split or None)
-        span = file.start, file.end
-        return records.file_records(file.path, on_read, span, form == formats.QUESTION_ANSWERS)
+        return records.file_records(file.path, on_read, (file.start, file.end), form == formats.QUESTION_ANSWERS)
 
     def _read(self, value: Any) -> RawDialogue | RefusedItem:
         """The dialogue of a record, with the user's names in it."""
