@@ -93,15 +93,13 @@ def curate(
             calls += stage_table.find_stage(name).make(spec, place, key).calls
         for settings in calls:
             check_model(settings)
-        removed = False
         for name in names:
             if name == from_stage:  # not earlier: stages before it may turn out to have other settings
                 _remove(place, renewed)
-                removed = True
             try:
                 run_stage(stage_table.find_stage(name).make(spec, place, key), place, processes=spec.processes)
             except IncompleteError as error:
-                if not removed:
+                if name not in renewed:
                     raise
                 raise IncompleteError(f"{error}, without --from-stage {from_stage}") from error
     return place
@@ -120,10 +118,8 @@ def choose_stages(
     place, asked = Workspace(Path(spec.workspace)), [stage_table.find_stage(name).name for name in stages]
     renewed = stage_table.stages_from(from_stage) if from_stage else []
     if from_stage and asked and from_stage not in asked:
-        raise ConfigError(
-            f"--from-stage {from_stage} would remove it and the stages after it, but only {', '.join(asked)} would be "
-            f"made: add --stage {from_stage}, or leave --stage out"
-        )
+        problem = f"would remove it and the stages after it, but only {', '.join(asked)} would be made"
+        raise ConfigError(f"--from-stage {from_stage} {problem}: add --stage {from_stage}, or leave --stage out")
     return spec, place, asked, renewed
 
 
@@ -134,12 +130,10 @@ def stages_to_make(spec: stage_table.CurateSpec, place: Workspace, asked: Sequen
     for name, stage in stage_table.STAGES.items():
         missing = stage.required and not getattr(spec.section(stage.settings), stage.required)
         if not asked and missing and name != from_stage and not place.stage(name).begun:
-            message = (
-                f"{name}: {name}.{stage.required} is empty, so the run ends with the results of {names[-1]}; to run "
-                f"{name}, set it, for instance {stage.required} = {stage.example} in [{name}], and start the same "
-                "command again"
-            )
-            print(printable(message), file=sys.stderr, flush=True)
+            problem = f"{name}.{stage.required} is empty, so the run ends with the results of {names[-1]}"
+            example = f"{stage.required} = {stage.example} in [{name}]"
+            message = f"{problem}; to run {name}, set it, for instance {example}, and start the same command again"
+            print(printable(f"{name}: {message}"), file=sys.stderr, flush=True)
             break
         if not asked or name in asked:
             names.append(name)
@@ -182,8 +176,7 @@ def summaries(workspace: Workspace) -> list[StageSummary]:
     found = []
     for name in stage_table.STAGES:
         if (folder := workspace.stage(name)).begun:
-            notes = tuple(str(note["message"]) for note in folder.notes().values())
-            counts = folder.total()
+            counts, notes = folder.total(), tuple(str(note["message"]) for note in folder.notes().values())
             if counts.earlier:
                 notes += (f"earlier states of conversations that another item continues: {counts.earlier:,}",)
             found.append(StageSummary(name, counts, notes))
@@ -223,21 +216,20 @@ def estimate_run(
     costs: list[_Cost] = []
     given, where = _raw_items(spec) if stage_table.FIRST_STAGE not in finished else (np.zeros(2), "")
     for name in names:
-        folder, before = place.stage(name), stage_table.stage_before(name)
-        run: StageRun = stage_table.find_stage(name).make(spec, place, bytes(32))
+        stage, folder, before = stage_table.STAGES[name], place.stage(name), stage_table.stage_before(name)
+        run: StageRun = stage.make(spec, place, bytes(32))
         source = "raw files"
         if before and (before in finished or before not in names):
             source = require_finished(place.stage(before))
             given, where = np.full(2, float(place.stage(before).total().written)), before
         if name not in renewed and (not before or before in finished):
             is_made(folder, run, source)
-        reads = stage_table.STAGES[name].reads
         if name in finished:
             counts = folder.total()
-            lines.append(f"{name:10} finished: {counts.kept:,} of {counts.read:,} {reads} kept")
+            lines.append(f"{name:10} finished: {counts.kept:,} of {counts.read:,} {stage.reads} kept")
             continue
-        most = "at most " if before and before not in finished else ""
-        lines.append(f"{name:10} to make: reads {most}{given[1]:,.0f} {reads if before else 'items'} from {where}")
+        most, unit = "at most " if before and before not in finished else "", stage.reads if before else "items"
+        lines.append(f"{name:10} to make: reads {most}{given[1]:,.0f} {unit} from {where}")
         for settings, calls in _calls(name, run, spec, given):
             text, cost = _cost(settings, calls)
             lines.append(f"{'':10} {settings.model}: {text}")
@@ -265,8 +257,7 @@ def _raw_items(spec: stage_table.CurateSpec) -> tuple[_Count, str]:
         items = sum(1 for _ in plan.items(lambda size: None))
         count += items
         places.append(f"{source.name} ({plan.place}, {items:,})")
-    if settings.simulate.dialogues:
-        simulated = settings.simulate.dialogues * len(settings.simulate.languages)
+    if simulated := settings.simulate.dialogues * len(settings.simulate.languages):
         count += simulated
         places.append(f"simulation ({simulated:,})")
     return np.full(2, float(count)), ", ".join(places)
@@ -307,9 +298,8 @@ def _cost(settings: CallSettings, calls: _Calls) -> tuple[str, _Cost]:
         return f"{numbers}; the price is unknown", (None, None)
 
     def dollars(at: int) -> Decimal | None:
-        used = (Usage(kind[0], kind[1 + at]) for kind, _ in calls)
-        each = (price.cost(one, settings.batch) for one in used)
-        return add(*(one and one * Decimal(count[at]) for one, (_, count) in zip(each, calls, strict=True)))
+        each = ((price.cost(Usage(kind[0], kind[1 + at]), settings.batch), count[at]) for kind, count in calls)
+        return add(*(one and one * Decimal(count) for one, count in each))
 
     cost = dollars(0), dollars(1)
     limit = "" if settings.max_cost is None or (cost[1] or 0) <= settings.max_cost else ", more than max_cost"
@@ -322,14 +312,13 @@ _SHOWN = 8  # reasons of a stage, the most frequent first; the others as one sum
 
 def funnel_table(summaries: Sequence[StageSummary]) -> Table:
     """One row a stage; `funnel_notes` gives the reasons."""
-    earlier = any(summary.counts.earlier for summary in summaries)
-    header = ("stage", "unit", "read", "kept", "rejected", *(["earlier states"] if earlier else []), "written")
-    rows = []
-    for summary in summaries:
-        counts = summary.counts
-        numbers = (counts.read, counts.kept, counts.rejected, *([counts.earlier] if earlier else []), counts.written)
-        rows.append((summary.stage, stage_table.find_stage(summary.stage).reads, *numbers))
-    return Table("Funnel", header, rows)
+    earlier = ["earlier"] if any(summary.counts.earlier for summary in summaries) else []
+    numbers = ["read", "kept", "rejected", *earlier, "written"]
+    rows = [
+        (one.stage, stage_table.find_stage(one.stage).reads, *(getattr(one.counts, name) for name in numbers))
+        for one in summaries
+    ]
+    return Table("Funnel", ("stage", "unit", *(name.replace("earlier", "earlier states") for name in numbers)), rows)
 
 
 def funnel_notes(summaries: Sequence[StageSummary]) -> str:

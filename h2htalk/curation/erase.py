@@ -170,8 +170,7 @@ def _apply(workspace: Workspace) -> list[str]:
     """
     gone, facts = ErasedIds(workspace.erased()), workspace.facts()
     purged, removed = bool(facts.get("purged")), list[str]()
-    affected = any(map(gone.covers, workspace.stage(_COMPARED).records(KEPT)))
-    remade = _REMADE if affected and not purged else ()
+    remade = () if purged or not any(map(gone.covers, workspace.stage(_COMPARED).records(KEPT))) else _REMADE
     # Whose candidates have a reply of an erased dialogue as a reference: what the review said of them quotes it.
     answered = {str(r["id"]) for r in workspace.stage(_COMPARING).records(KEPT) if gone.covers(r)}
     of_candidates = replace(gone, ids=gone.ids | answered)
@@ -196,7 +195,7 @@ def _apply(workspace: Workspace) -> list[str]:
                 # A kill may have come before the counts were written.
                 written = (len(kept), len(rejected)) == (counts.written, sum(counts.reasons.values()) + counts.earlier)
                 if not written or any(map(gone.covers, chain(kept, rejected, audits))):
-                    folder.rewrite(part, stage, lambda record: not gone.covers(record), input_id)
+                    folder.rewrite(part, lambda record: not gone.covers(record), input_id)
             if folder.finished:
                 folder.finish()
     if (index := workspace.path / INDEX).exists():
@@ -227,8 +226,7 @@ def read_index(workspace: Workspace, key: bytes) -> dict[str, dict[str, Any]]:
         folder = workspace.stage(stage)
         for record in chain(folder.records(KEPT), folder.records(REJECTED)):
             entry = index.setdefault(dialogue_of(record), {"marks": (), "person_marks": ()})
-            person = record.get("record", record).get("provenance", {}).get("person")
-            if person is not None:
+            if (person := record.get("record", record).get("provenance", {}).get("person")) is not None:
                 entry["known_as"] = person
             if record.get("reason") == EARLIER_STATE and "of" in record["evidence"]:
                 entry["state_of"] = record["evidence"]["of"]
@@ -276,10 +274,8 @@ def resolve_ids(workspace: Workspace, asked: str, index: Index, key: bytes) -> f
         if (sought("id", source) | sought("person", source)).intersection(line.get("marks", ())):
             ids.add(line["id"])
     if not ids:
-        raise DataError(
-            f"{workspace.path}: no id {quoted(asked)} was gathered; {FIRST_STAGE}/kept lists the ids, and "
-            f"{FIRST_STAGE}/audit, until purge, those of the raw data"
-        )
+        lists = f"{FIRST_STAGE}/kept lists the ids, and {FIRST_STAGE}/audit, until purge, those of the raw data"
+        raise DataError(f"{workspace.path}: no id {quoted(asked)} was gathered; {lists}")
     return frozenset(ids)
 
 
@@ -338,10 +334,8 @@ def purge(workspace: Workspace) -> list[Path]:
         later = stages_from(missing)[1:] if missing else ()
         # A later stage was finished before an erasure removed it: that is not to be lost.
         if missing in list(STAGES)[:2] or any(workspace.stage(name).begun for name in later):
-            raise ConfigError(
-                f"{workspace.path}: {missing} is not finished, and without the key it cannot be; finish it first: "
-                "h2htalk curate run"
-            )
+            advice = "without the key it cannot be; finish it first: h2htalk curate run"
+            raise ConfigError(f"{workspace.path}: {missing} is not finished, and {advice}")
         refuse_links(workspace.path)
         if not workspace.facts().get("purged"):
             # Marks of the raw ids of every dialogue (with its earlier states) and person, and the items on them.

@@ -59,8 +59,7 @@ def find_licence(name: str) -> Licence | None:
 
 def licence_id(name: str) -> str:
     """An SPDX identifier in SPDX's own letter case; an unknown one as it is."""
-    known = find_licence(name)
-    return known.id if known is not None else name
+    return known.id if (known := find_licence(name)) is not None else name
 
 
 def mixture(licences: Iterable[str]) -> str | None:
@@ -111,15 +110,12 @@ def require_allowed(sources: Sequence[tuple[str, str]], release: str) -> None:
     Raises ConfigError where a source may not; names it, the reason, and a release that would allow all sources.
     """
     if release != PRIVATE and find_licence(release) is None:
-        raise ConfigError(
-            f"gather.licence: {release!r} is not a known licence; name the release's licence by its SPDX identifier, "
-            f"such as CC-BY-4.0, or write {PRIVATE!r} for a release that is not distributed"
-        )
+        advice = "name the release's licence by its SPDX identifier, such as CC-BY-4.0"
+        private = f"or write {PRIVATE!r} for a release that is not distributed"
+        raise ConfigError(f"gather.licence: {release!r} is not a known licence; {advice}, {private}")
     for name, licence in sources:
         if (reason := refusal(licence, release)) is not None:
             possible = mixture(licence for _, licence in sources)
             advice = f"set gather.licence = {possible!r}, which allows all sources" if possible else "leave it out"
-            raise ConfigError(
-                f"source {name!r} cannot enter a release under {release}: {reason}; {advice}, or set gather.licence = "
-                f"{PRIVATE!r} and do not distribute the release"
-            )
+            private = f"or set gather.licence = {PRIVATE!r} and do not distribute the release"
+            raise ConfigError(f"source {name!r} cannot enter a release under {release}: {reason}; {advice}, {private}")

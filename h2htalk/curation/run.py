@@ -107,10 +107,8 @@ def run_stage(stage: StageRun, workspace: Workspace, *, processes: int | None = 
 def in_processes(
     function: Callable[..., T], jobs: Sequence[tuple[object, ...]], processes: int
 ) -> Generator[T, None, None]:
-    """Call a function with each job's arguments in processes; give the results as they come. Close it to end early.
-
-    At most one process: the function is called in this one.
-    """
+    """Call a function with each job's arguments in processes, or for one process in this one; give the results as they
+    come. Close it to end early."""
     if processes <= 1:
         yield from (function(*job) for job in jobs)
         return
@@ -134,10 +132,8 @@ def _make(
     opened = _open(rule) if isinstance(rule, RuleFactory) else rule
     records, written = list(before.part_records(part)), before.counts(part).written
     if len(records) != written:
-        raise DataError(
-            f"{before.file(KEPT, part)}: has {len(records):,} records, but {written:,} were written; put the file back "
-            "as it was, or make its stage again with --from-stage"
-        )
+        problem = f"{before.file(KEPT, part)}: has {len(records):,} records, but {written:,} were written"
+        raise DataError(f"{problem}; put the file back as it was, or make its stage again with --from-stage")
     try:
         outcomes = opened(records, part)
     except IncompleteError as error:
@@ -196,11 +192,8 @@ def is_made(folder: StageFolder, stage: StageRun, source: str) -> bool:
         return False
     what = f"setting of {', '.join(settings)}" if settings else "version of its rule"
     what = what if settings or "version" in others else "stage before it"
-    raise ConfigError(
-        stage.changed
-        or f"{folder.path}: was made with another {what}; make it and the stages after it again with --from-stage "
-        f"{stage.name}, or name another workspace"
-    )
+    advice = f"make it and the stages after it again with --from-stage {stage.name}, or name another workspace"
+    raise ConfigError(stage.changed or f"{folder.path}: was made with another {what}; {advice}")
 
 
 def require_finished(folder: StageFolder) -> str:

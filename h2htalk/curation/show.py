@@ -50,20 +50,19 @@ def show(name: str, ids: Collection[str] = (), sample: int = 20) -> Iterator[str
     study. The sample is drawn by a hash of the id, so that the same ones are shown each time. Raises ConfigError where
     an id is not there; DataError or RoundError where `name` is none of these, or a file is damaged.
     """
-    path, count, missing = Path(name), 0, set(ids)
+    count = 0
 
     def counting() -> Iterator[Entry]:
         nonlocal count
-        for entry in _entries(path, name):
+        for entry in _entries(Path(name), name):
             count += 1
-            missing.discard(entry[0])
             yield entry
 
     if ids:
         chosen = [entry for entry in counting() if entry[0] in ids]
     else:
         chosen = heapq.nsmallest(sample, counting(), key=lambda entry: hashlib.sha256(entry[0].encode()).digest())
-    if missing:
+    if missing := {*ids} - {entry[0] for entry in chosen}:
         raise ConfigError(f"{name}: no record {quoted(min(missing))} among {counted(count, 'record')}")
     for entry in chosen:
         yield from (*_transcript(*entry), "")
@@ -196,8 +195,7 @@ def _stage_events(workspace: Workspace, stage: str, ids: frozenset[str]) -> Iter
             details |= {key: record[key] for key in ("review", "provenance") if key in record}
             replies = {"alternatives": metadata.get("alternatives"), "references": record.get("references")}
             for name, items in replies.items():
-                known = [{**reply.get("provenance", {}), **reply} for reply in items or ()]
-                if known:
+                if known := [{**reply.get("provenance", {}), **reply} for reply in items or ()]:
                     details[name] = [{key: one[key] for key in _ORIGIN if key in one} for one in known]
             yield Event(stage, str(record["id"]), "kept", details)
         for record in folder.part_records(part, REJECTED):
@@ -260,9 +258,8 @@ def _round_events(folder: RoundFolder, ids: frozenset[str]) -> Iterator[Event]:
                 chosen = [label for value in given for label in (value if isinstance(value, tuple) else (value,))]
                 own: dict[str, Any] = {"votes": count_values(map(str, chosen))}
                 if decision is not None:
-                    label = decision.label
-                    own["decision"] = list(label) if isinstance(label, tuple) else label or "none"
-                    own["rule"] = decision.rule
+                    label = list(decision.label) if isinstance(decision.label, tuple) else decision.label or "none"
+                    own |= {"decision": label, "rule": decision.rule}
                     own |= {"tied": list(decision.tied)} if decision.tied else {}
                     own |= {"by": by[tie_id(*key)]} if decision.rule == ADJUDICATION else {}
                 details[question.name] = own

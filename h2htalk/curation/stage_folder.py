@@ -63,34 +63,25 @@ class Rejected:
     audit: Record | None = None
 
     def to_dict(self, stage: str) -> dict[str, Any]:
-        line: dict[str, Any] = {"id": self.id, "stage": stage, "reason": self.reason}
-        line["evidence"] = dict(self.evidence)
+        line = {"id": self.id, "stage": stage, "reason": self.reason, "evidence": dict(self.evidence)}
         return line if self.record is None else line | {"record": dict(self.record)}
 
 
 Outcome = Kept | Rejected
 # Of one record; several where one record becomes several (the candidates of a dialogue). Never empty.
 Outcomes = Sequence[Outcome]
-RecordRule = Callable[[Record], Outcomes]
-DialogueRule = Callable[[Dialogue], Outcomes]
 # The outcomes of each record of a part, in order, with the part's name (`part-00003`). A rule that holds a model has a
 # `close`, which is called after the last part or an error.
 PartRule = Callable[[Sequence[Record], str], Sequence[Outcomes]]
 
 
-def each(rule: RecordRule) -> PartRule:
-    """Make a rule for a part of a rule for one record."""
-    return lambda records, part: [rule(record) for record in records]
-
-
-def each_dialogue(rule: DialogueRule) -> PartRule:
+def each_dialogue(rule: Callable[[Dialogue], Outcomes]) -> PartRule:
     """Make a rule for a part of a rule for one dialogue."""
 
-    def of_record(record: Record) -> Outcomes:
-        dialogue = read_dialogue(record)
-        return [dialogue] if isinstance(dialogue, Rejected) else rule(dialogue)
+    def of_part(records: Sequence[Record], part: str) -> list[Outcomes]:
+        return [[one] if isinstance(one, Rejected) else rule(one) for one in map(read_dialogue, records)]
 
-    return each(of_record)
+    return of_part
 
 
 def read_dialogue(record: Record) -> Dialogue | Rejected:
@@ -183,8 +174,7 @@ class StageFolder:
 
     def parts(self) -> list[str]:
         """The names of the complete parts, in order."""
-        marks = (self.path / MARKS).glob("part-*.json")
-        return sorted((path.stem for path in marks), key=lambda name: int(name[5:]))
+        return sorted((path.stem for path in (self.path / MARKS).glob("part-*.json")), key=lambda name: int(name[5:]))
 
     def write(self, part: str, outcomes: Sequence[Outcomes], stage: str) -> RecordCounts:
         """Write a part, its mark last. Raises DataError where it cannot be written."""
@@ -202,9 +192,7 @@ class StageFolder:
         write_json(self.mark(part), {**asdict(counts), "record_tags": tags})
         return counts
 
-    def rewrite(
-        self, part: str, stage: str, stays: Callable[[Record], bool], input_id: Callable[[Record], str]
-    ) -> None:
+    def rewrite(self, part: str, stays: Callable[[Record], bool], input_id: Callable[[Record], str]) -> None:
         """Write a part again with the records that stay, counted as if the others had never been read.
 
         `input_id`: the id of the record that the stage read for a record that it wrote.
@@ -220,7 +208,7 @@ class StageFolder:
             outcomes.setdefault(input_id(line), []).append(Rejected(*what))
         # In the order of reading: the ids of a source end with their row.
         names = sorted(outcomes, key=lambda name: (len(name), name))
-        self.write(part, [outcomes[name] for name in names], stage)
+        self.write(part, [outcomes[name] for name in names], self.path.name)
 
     def counts(self, part: str) -> RecordCounts:
         """The counts of a complete part. Raises DataError."""
@@ -279,5 +267,4 @@ class StageFolder:
         """
         self.clear()
         remove_for_good(self.path / "stage.json")
-        if self.path.is_dir() and not any(self.path.iterdir()):
-            self.path.rmdir()
+        remove_file(self.path)  # where it is empty

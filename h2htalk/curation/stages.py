@@ -91,14 +91,10 @@ ColumnName = Literal[
 ]
 _LanguageCode = Annotated[str, must(LANGUAGES.__contains__, f"no language {{}}; choose from {', '.join(LANGUAGES)}")]
 _LowerCase = AfterValidator(lambda roles: {name.strip().lower(): role for name, role in roles.items()})
-_SourceName = Annotated[
-    str,
-    must(
-        lambda name: _NAME.fullmatch(name) and unicodedata.is_normalized("NFC", name),
-        "{} must be at most 60 letters, digits, . - and _, as ids begin with it",
-    ),
-    must(lambda name: name != SIMULATED, "{} is the name of simulated dialogues; choose another one"),
-]
+_NAME_RULE = "{} must be at most 60 letters, digits, . - and _, as ids begin with it"
+_BeginsIds = must(lambda name: _NAME.fullmatch(name) and unicodedata.is_normalized("NFC", name), _NAME_RULE)
+_IsFree = must(lambda name: name != SIMULATED, "{} is the name of simulated dialogues; choose another one")
+_SourceName = Annotated[str, _BeginsIds, _IsFree]
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,6 +232,7 @@ class Stage:
         return import_module(f"h2htalk.curation.{self.module}").make_stage(*arguments)
 
 
+_FREE_OR_PAID = '"anthropic:claude-sonnet-5", or "embedded", which costs nothing,'
 # In the order in which records pass through them.
 STAGES: Mapping[str, Stage] = {
     stage.name: stage
@@ -244,13 +241,7 @@ STAGES: Mapping[str, Stage] = {
         Stage("anonymize", "anonymize.stage", AnonymizeSettings),
         Stage("safety", "safety.stage", SafetySettings),
         Stage("dedup", "dedup.stage", DedupSettings, compares=True, temporary=("duplicates.jsonl", "work")),
-        Stage(
-            "compose",
-            "compose.stage",
-            ComposeSettings,
-            required="model",
-            example='"anthropic:claude-sonnet-5", or "embedded", which costs nothing,',
-        ),
+        Stage("compose", "compose.stage", ComposeSettings, required="model", example=_FREE_OR_PAID),
         Stage("review", "review.stage", ReviewSettings, reads="candidates", required="model", compares=True),
     )
 }

@@ -66,9 +66,8 @@ class Workspace:
             raise ConfigError(f"{self.path}: was purged: its key and raw inputs are gone; curate in a new workspace")
         if not self.key_path.exists():
             if "key" in known:
-                raise ConfigError(
-                    f"{self.key_path}: is missing, but stages were made with it; put it back, or use a new workspace"
-                )
+                advice = "stages were made with it; put it back, or use a new workspace"
+                raise ConfigError(f"{self.key_path}: is missing, but {advice}")
             self.make_folder()
             write_durably(self.key_path, [f"{secrets.token_bytes(KEY_BYTES).hex()}\n"], private=True)
         key = _read_key(self.key_path)
@@ -94,8 +93,7 @@ class Workspace:
 
     def tombstones(self) -> list[Record]:
         """Who was erased; nobody without the file."""
-        path = self.tombstones_path
-        return [record for _, record in read_jsonl(path)] if path.exists() else []
+        return [record for _, record in read_jsonl(path)] if (path := self.tombstones_path).exists() else []
 
     def erased(self) -> frozenset[str]:
         """Ids of erased dialogues and persons, as the sources number them now."""

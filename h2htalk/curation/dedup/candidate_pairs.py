@@ -55,10 +55,8 @@ class MappedDialogues:
                 for name, array in arrays.items():
                     found[name].append(array)
             file.flush()
-            in_file = folder is not None and size > 0
-            self._texts: Any = mmap(file.fileno(), 0, access=ACCESS_READ) if in_file else b""
-            if isinstance(file, BytesIO):
-                self._texts = file.getvalue()
+            in_memory = file.getvalue() if isinstance(file, BytesIO) else b""
+            self._texts: Any = mmap(file.fileno(), 0, access=ACCESS_READ) if folder and size else in_memory
         joined = {name: np.concatenate(found.pop(name)) for name in [*found]}
         self.contaminated: dict[str, Any] = dict(map(json.loads, joined["contaminated"].tobytes().splitlines()))
         order = np.lexsort((*joined["hashes"].T[::-1], joined["language"]))
@@ -89,8 +87,7 @@ class MappedDialogues:
         return (*self._quality[number].tolist(), self.id(number))
 
     def _text(self, start: int, end: int) -> str:
-        text: str = self._texts[start:end].decode("utf-8", "surrogatepass")
-        return text
+        return str(self._texts[start:end], "utf-8", "surrogatepass")
 
     def equal_sides(self, *sides: int) -> Pairs:
         """Each dialogue and the next one that is equal on a side (0: the user's) long enough, or on both.
@@ -101,8 +98,7 @@ class MappedDialogues:
         if len(sides) == 1:
             name = ("least_inputs", "least_references")[sides[0]]
             least = np.array([lengths(known)[name] for known in LANGUAGES])
-            sizes = np.diff(self._bounds)[:, 1 + sides[0]]
-            places = np.flatnonzero(sizes >= least[self.language])
+            places = np.flatnonzero(np.diff(self._bounds)[:, 1 + sides[0]] >= least[self.language])
         keys = [self.language[places], *self.hashes[places][:, sides].T]
         order = np.lexsort((places, *keys))
         same = np.logical_and.reduce([key[order][1:] == key[order][:-1] for key in keys])

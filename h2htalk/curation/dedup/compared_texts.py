@@ -83,22 +83,20 @@ def match(a: Sides, b: Sides, threshold: float) -> Match | None:
     must also be more similar than by chance, as a companion may say the same to many people. Conversations with the
     same opening that continue differently are no duplicates.
     """
-    alone = threshold + (1 - threshold) / 3
-    known = lengths(a.language)
+    known, alone = lengths(a.language), threshold + (1 - threshold) / 3
+    phrase = known["least_inputs"] / 2
     user = similarity(a.user, b.user, _LEAST_SIDE)
     if user == 1.0 and a.companion == b.companion:
         return Match(1.0, "both", True)
     rest, other = (side.user.partition("\n")[2] for side in (a, b))
-    if max(len(rest), len(other)) >= known["least_inputs"] / 2 and similarity(rest, other, _LEAST_REST) < _LEAST_REST:
+    if max(len(rest), len(other)) >= phrase and similarity(rest, other, _LEAST_REST) < _LEAST_REST:
         return None
     companion = similarity(a.companion, b.companion, _LEAST_SIDE)
     users, companions = (len(a.user), len(b.user)), (len(a.companion), len(b.companion))
     sizes = max(users), max(companions)
     together = (sizes[0] * user + sizes[1] * companion) / max(sum(sizes), 1)
-    for size, value in zip(sizes, (user, companion), strict=True):
-        if value < _LEAST_SIDE and size >= known["least_inputs"] / 2:
-            together = 0.0
-    if together >= threshold:
+    alike = all(value >= _LEAST_SIDE or size < phrase for size, value in zip(sizes, (user, companion), strict=True))
+    if alike and together >= threshold:
         return Match(together, "both")
     if user >= alone and min(users) >= known["least_inputs"]:
         return Match(user, "inputs", user == 1.0)

@@ -85,12 +85,8 @@ class SplitIndex:
         spoken: dict[Role, list[str]] = {role: [] for role in ROLES}
         for turn in dialogue.messages:
             spoken[turn.role].append(plain(turn.content, language))
-        found = [
-            (1.0, equal[role, turns, run])
-            for role, turns in self._turns[language]
-            for run in _runs(spoken[role], turns)
-            if (role, turns, run) in equal
-        ]
+        keys = ((role, turns, run) for role, turns in self._turns[language] for run in _runs(spoken[role], turns))
+        found = [(1.0, equal[key]) for key in keys if key in equal]
         for of_language, role, width, postings in self._postings:
             if of_language != language:
                 continue
@@ -117,9 +113,8 @@ def item_texts(split: str, scenario: Scenario) -> list[ItemText]:
             words = [value] if isinstance(value, str) else [str(getattr(v, "activity", v)) for v in value]
             said = plain(" ".join(words), language)
             texts.append(ItemText(split, scenario.id, "inputs", language, "user", 1, said))
-    for reference in scenario.references:
-        reply = plain(reference, language)
-        texts.append(ItemText(split, scenario.id, "reference", language, "companion", 1, reply))
+    replies = (plain(reference, language) for reference in scenario.references)
+    texts += [ItemText(split, scenario.id, "reference", language, "companion", 1, reply) for reply in replies]
     least = {"inputs": known["least_item_inputs"], "reference": known["least_item_reference"]}
     return [text for text in texts if len(text.text) >= least[text.on]]
 
@@ -131,5 +126,4 @@ def _runs(lines: Sequence[str], turns: int) -> list[str]:
 
 def _shingles(lines: Iterable[str], width: int) -> set[str]:
     """The n-grams of `width` characters of lines; a shorter line is one."""
-    every = {line[at : at + width] for line in lines for at in range(max(len(line) - width, 0) + 1)}
-    return every - {""}
+    return {line[at : at + width] for line in lines for at in range(max(len(line) - width, 0) + 1)} - {""}

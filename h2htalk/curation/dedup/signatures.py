@@ -56,19 +56,15 @@ def map_part(records: Sequence[Record], index: SplitIndex) -> dict[str, Any]:
         kind are not compared; `key`, a hash of text and kind; `values` (texts, 128), 8 bits of each value of the
         signature (Li and König 2010).
     """
-    read = [dialogue for record in records if isinstance(dialogue := read_dialogue(record), Dialogue)]
-    notes = [(dialogue, index.find(dialogue)) for dialogue in read]
+    notes = [(one, index.find(one)) for one in map(read_dialogue, records) if isinstance(one, Dialogue)]
     lines = "".join(json.dumps([dialogue.id, evidence]) + "\n" for dialogue, evidence in notes if evidence)
     dialogues = [dialogue for dialogue, evidence in notes if not evidence]
     sides = []
     for dialogue in dialogues:
         said = [(turn.role, plain(turn.content, dialogue.language)) for turn in dialogue.messages]
         sides.append(["\n".join(text for by, text in said if by == role and text) for role in ("user", "companion")])
-    blobs = [
-        text.encode("utf-8", "surrogatepass")
-        for dialogue, texts in zip(dialogues, sides, strict=True)
-        for text in (dialogue.id, *texts)
-    ]
+    stored = [(dialogue.id, *texts) for dialogue, texts in zip(dialogues, sides, strict=True)]
+    blobs = [text.encode("utf-8", "surrogatepass") for texts in stored for text in texts]
     ends = np.cumsum([len(blob) for blob in blobs], dtype=np.int64).reshape(-1, 3)
     rows = []
     for number, (dialogue, (user, companion)) in enumerate(zip(dialogues, sides, strict=True)):
@@ -129,5 +125,4 @@ def signature(text: str, width: int) -> NDArray[np.uint32]:
     minhash.clear()
     for start in range(0, len(hashes), _BATCH):
         minhash.update_batch(hashes[start : start + _BATCH].tolist())
-    found: NDArray[np.uint32] = minhash.digest()
-    return found
+    return np.asarray(minhash.digest())

@@ -46,20 +46,12 @@ def make_stage(spec: CurateSpec, workspace: Workspace, key: bytes) -> StageRun:
     # By the splits' own names, so that no path of this machine is in a record.
     splits = [load_split(name) for name in settings.contamination_splits]
     if len({split.name for split in splits}) < len(splits):
-        raise ConfigError(
-            "dedup.contamination_splits: two splits have the same name; change it in the split.toml of one"
-        )
-    values = {
-        "threshold": settings.threshold,
-        "contamination_splits": {split.name: split.fingerprint for split in splits},
-    }
-    return StageRun(
-        STAGE,
-        VERSION,
-        values,
-        RuleFactory(open_rule, (workspace.stage(STAGE).path,)),
-        prepare=partial(_make_tables, workspace.stage(stage_before(STAGE)), settings, spec.processes),
-    )
+        message = "two splits have the same name; change it in the split.toml of one"
+        raise ConfigError(f"dedup.contamination_splits: {message}")
+    values = {"threshold": settings.threshold, "contamination_splits": {one.name: one.fingerprint for one in splits}}
+    rule = RuleFactory(open_rule, (workspace.stage(STAGE).path,))
+    prepare = partial(_make_tables, workspace.stage(stage_before(STAGE)), settings, spec.processes)
+    return StageRun(STAGE, VERSION, values, rule, prepare=prepare)
 
 
 def open_rule(folder: Path) -> PartRule:

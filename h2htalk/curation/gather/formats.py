@@ -95,9 +95,8 @@ def read_dialogue(record: Any, roles: RoleNames = ROLE_NAMES) -> RawDialogue:
     if not isinstance(record, Mapping):
         raise RefusedItem("broken")
     raw, licence = read_messages(record, roles), read_name(record.get("licence"))
-    provenance, metadata = (
-        value if isinstance(value := record.get(key), Mapping) else {} for key in ("provenance", "metadata")
-    )
+    held = map(record.get, ("provenance", "metadata"))
+    provenance, metadata = (value if isinstance(value, Mapping) else {} for value in held)
     # Other metadata than later stages read may be personal data that no stage would find.
     texts = ((key, metadata.get(key)) for key in _METADATA)
     return replace(
@@ -202,8 +201,7 @@ def plain_text(text: str) -> str:
         from selectolax.lexbor import LexborHTMLParser
 
         tree = LexborHTMLParser(bare)
-        for node in tree.css(_HIDDEN.replace(" ", ",")):
-            node.decompose()
+        tree.strip_tags(_HIDDEN.split(), recursive=True)
         bare = tree.text()
     elif not breaks:
         return html.unescape(text)

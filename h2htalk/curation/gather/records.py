@@ -143,10 +143,8 @@ def json_members(path: Path, on_read: OnRead) -> Iterator[tuple[str, Any]]:
             text.take("")
     except (ValueError, RecursionError) as error:
         why = "nested too deeply" if isinstance(error, RecursionError) else getattr(error, "msg", None) or error
-        raise DataError(
-            f"{path}: broken JSON after item {count:,}: {why}; repair or remove the next item, as those after it "
-            "cannot be counted"
-        ) from error
+        advice = "repair or remove the next item, as those after it cannot be counted"
+        raise DataError(f"{path}: broken JSON after item {count:,}: {why}; {advice}") from error
 
 
 @dataclass(slots=True)

@@ -76,9 +76,8 @@ def _shuffled(count: int, seed: str) -> tuple[int, ...]:
 def open_simulation(spec: CurateSpec) -> Simulation:
     """Plan what a specification simulates. Raises ConfigError for a missing or unknown model, persona or prompt."""
     settings = spec.section(GatherSettings).simulate
-    for role in ROLES:
-        if not getattr(settings, role):
-            raise ConfigError(f"gather.simulate.{role} is missing: name a model, such as openai:gpt-4o or embedded")
+    if missing := [role for role in ROLES if not getattr(settings, role)]:
+        raise ConfigError(f"gather.simulate.{missing[0]} is missing: name a model, such as openai:gpt-4o or embedded")
     known = bundled_personas()
     names = settings.personas or tuple(known)
     for name in names:

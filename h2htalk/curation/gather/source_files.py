@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from h2htalk.curation.dedup.compared_texts import text_hash
 from h2htalk.curation.gather import formats, records
 from h2htalk.curation.gather.formats import RawDialogue, RefusedItem
 from h2htalk.curation.gather.records import OnRead, Record
@@ -95,10 +96,8 @@ class SourcePlan:
                     return
             before += last
         if unseen and keys:
-            raise ConfigError(
-                f"source {name!r}: columns: no record has {listed(sorted(unseen))}; "
-                f"{suggest(min(unseen), keys)}the first record has {listed(list(keys))}"
-            )
+            found = f"{suggest(min(unseen), keys)}the first record has {listed(list(keys))}"
+            raise ConfigError(f"source {name!r}: columns: no record has {listed(sorted(unseen))}; {found}")
 
     def _records(self, file: SourceFile, on_read: OnRead) -> Iterator[Record]:
         form, (place, _, split) = self.source.format, self.source.path.partition("#")
@@ -108,8 +107,7 @@ class SourcePlan:
             return ((row, None, day) for row, day in enumerate(days, 1))
         if records.HUB_DATASET.fullmatch(place) or file.path.is_dir():
             return records.dataset_records(str(file.path), split or None)
-        span = file.start, file.end
-        return records.file_records(file.path, on_read, span, form == formats.QUESTION_ANSWERS)
+        return records.file_records(file.path, on_read, (file.start, file.end), form == formats.QUESTION_ANSWERS)
 
     def _read(self, value: Any) -> RawDialogue | RefusedItem:
         """The dialogue of a record, with the user's names in it."""
@@ -129,15 +127,8 @@ class SourcePlan:
 
 def _numbers(prefix: str) -> Callable[[str | None], str | None]:
     """A function that numbers names in the order of their first use; a name is kept as eight bytes of its hash."""
-    known: dict[bytes, int] = {}
-
-    def number(name: str | None) -> str | None:
-        if name is None:
-            return None
-        digest = hashlib.blake2b(name.encode("utf-8", "surrogatepass"), digest_size=8).digest()
-        return f"{prefix}{known.setdefault(digest, len(known) + 1):04}"
-
-    return number
+    known: dict[int, int] = {}
+    return lambda name: name and f"{prefix}{known.setdefault(text_hash(name), len(known) + 1):04}"
 
 
 def plan_source(
@@ -170,10 +161,8 @@ def plan_source(
     if on_hub:
         place, _, split = source.path.partition("#")
         if records.HUB_DATASET.fullmatch(place) is None:
-            raise ConfigError(
-                f"{quoted(source.path)} is not of the form hub:OWNER/NAME@COMMIT[:CONFIG][#SPLIT]; write all 40 digits "
-                "of the commit, as a branch may change"
-            )
+            wanted = "hub:OWNER/NAME@COMMIT[:CONFIG][#SPLIT]; write all 40 digits of the commit, as a branch may change"
+            raise ConfigError(f"{quoted(source.path)} is not of the form {wanted}")
         files = [SourceFile(Path(place), "", 0, 0, f"{place}#{split}")]
     elif gathered is None:
         files = [_hashed(file, name) for name, file in named.items()]

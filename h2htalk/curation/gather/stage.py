@@ -53,28 +53,21 @@ def make_stage(spec: CurateSpec, workspace: Workspace, key: bytes) -> StageRun:
     licences = [(source.name, source.licence) for source in settings.sources]
     licences += [(SIMULATED, settings.simulate.licence)] if simulated else []
     require_allowed(licences, settings.licence)
-    name_keys = spec.section(AnonymizeSettings).name_keys
     plans, messages, changed = _plans(spec, workspace)
     simulation = open_simulation(spec) if simulated else None
     values = {
         "release": settings.licence,
         "part": spec.part,
-        "name_keys": sorted(name_keys),
+        "name_keys": sorted(spec.section(AnonymizeSettings).name_keys),
         "sources": [plan.to_settings() for plan in plans],
         "simulate": simulation.to_settings() if simulation is not None else None,
     }
-    return StageRun(
-        STAGE,
-        VERSION,
-        values,
-        calls=simulation.calls() if simulation is not None else (),
-        prepare=partial(_gather, spec, workspace, erasure_key(key), plans, simulation),
-        messages=tuple(messages),
-        changed="; ".join(changed),
-    )
+    calls = simulation.calls() if simulation is not None else ()
+    prepare = partial(_gather, spec, workspace, erasure_key(key), plans, simulation)
+    return StageRun(STAGE, VERSION, values, calls=calls, prepare=prepare, messages=tuple(messages), changed=changed)
 
 
-def _plans(spec: CurateSpec, workspace: Workspace, update: int = 0) -> tuple[list[SourcePlan], list[str], list[str]]:
+def _plans(spec: CurateSpec, workspace: Workspace, update: int = 0) -> tuple[list[SourcePlan], list[str], str]:
     """The plans of all sources, messages, and what has changed since they were gathered. `update`: the number of an
     update, which reads new files and lines too; 0: there is none."""
     settings, name_keys = spec.section(GatherSettings), spec.section(AnonymizeSettings).name_keys
@@ -90,12 +83,11 @@ def _plans(spec: CurateSpec, workspace: Workspace, update: int = 0) -> tuple[lis
                 changed.append(str(error))
             else:  # its owner may have deleted the lines of the erased, which changes nothing for the others
                 plan = replace(plan, files=tuple(SourceFile(Path(), **file) for file in gathered[source.name]))
-                messages.append(
-                    f"gather: the file of source {source.name!r} has changed since somebody was erased from it; the "
-                    "gathered dialogues stay as they are; to read the file again: --from-stage gather"
-                )
+                message = f"gather: the file of source {source.name!r} has changed since somebody was erased from it"
+                advice = "the gathered dialogues stay as they are; to read the file again: --from-stage gather"
+                messages.append(f"{message}; {advice}")
         plans.append(replace(plan, name_keys=name_keys))
-    return plans, messages, changed
+    return plans, messages, "; ".join(changed)
 
 
 def update_sources(spec: CurateSpec, workspace: Workspace) -> tuple[bool, dict[str, str]]:
@@ -105,7 +97,7 @@ def update_sources(spec: CurateSpec, workspace: Workspace) -> tuple[bool, dict[s
     known = read_json_object(folder.path / FILES, missing_ok=True)
     plans, _, changed = _plans(spec, workspace, len(known.get("first_parts", ())))
     if changed:
-        raise ConfigError("; ".join(changed))
+        raise ConfigError(changed)
     files = _files_of(plans)
     if new := files != known.get("sources"):
         require_finished(folder)
@@ -186,11 +178,9 @@ class _Erased:
     key: bytes
 
     def holds(self, item: Item, source: Source) -> bool:
-        if {item.id, item.person} & self.ids:
-            return True
-        raw = item.content
-        if not self.known or not isinstance(raw, RawDialogue):
-            return False
+        raw, by_id = item.content, not self.ids.isdisjoint((item.id, item.person))
+        if by_id or not self.known or not isinstance(raw, RawDialogue):
+            return by_id
         return not self.known.isdisjoint(self.marks(raw, source, raw.raw_id))
 
     def marks(self, raw: RawDialogue, source: Source, raw_id: str | None = None) -> frozenset[str]:
@@ -223,10 +213,9 @@ def _gather_source(
         if not counts.read:
             raise DataError(f"{plan.place}: source {source.name!r} holds no item")
         advice = _ADVICE.get(next(iter(counts.reasons), ""), "see the rejected records of the stage")
-        raise DataError(
-            f"{plan.place}: source {source.name!r} gives no dialogue: all {counts.read:,} items were rejected "
-            f"({_format_reasons(counts)}); {advice.format(format=source.format)}"
-        )
+        problem = f"all {counts.read:,} items were rejected ({_format_reasons(counts)})"
+        message = f"source {source.name!r} gives no dialogue: {problem}; {advice.format(format=source.format)}"
+        raise DataError(f"{plan.place}: {message}")
 
 
 def _outcome(item: Item, source: Source, release: str, later: str | None, erased: _Erased) -> Kept | Rejected:
@@ -234,8 +223,8 @@ def _outcome(item: Item, source: Source, release: str, later: str | None, erased
     raw = item.content
     # The place in the raw file, of a rejected item too: `erase` must find a person by it.
     folder, _, name = source.path.rpartition("/")  # as in the settings
-    place = [folder] * bool(folder) if item.file and source_files.is_pattern(name) else [source.path]
-    index: dict[str, Any] = {"file": "/".join(filter(None, (*place, item.file))), "row": item.row, "line": item.line}
+    place = folder if item.file and source_files.is_pattern(name) else source.path
+    index: dict[str, Any] = {"file": "/".join(filter(None, (place, item.file))), "row": item.row, "line": item.line}
     if isinstance(raw, RawDialogue):
         index |= {"id": raw.raw_id, "person": raw.person, "known_as": item.person}
     index = {key: value for key, value in index.items() if value is not None}
@@ -254,9 +243,8 @@ def _outcome(item: Item, source: Source, release: str, later: str | None, erased
         cleaned = clean(raw, source.language)
     except RefusedItem as refused:
         return Rejected(item.id, refused.reason, {"line": item.line} | refused.evidence, audit={"raw": index})
-    linked = {"person": item.person, "question": item.question}
-    provenance: dict[str, Any] = {"source": source.name, "row": item.row}
-    provenance |= {key: value for key, value in linked.items() if value is not None}
+    linked = {"source": source.name, "row": item.row, "person": item.person, "question": item.question}
+    provenance = {key: value for key, value in linked.items() if value is not None}
     dialogue = Dialogue(item.id, source.language, cleaned.messages, provenance, licence_id(licence), cleaned.metadata)
     removed = {"removed": dict(cleaned.removed)} if cleaned.removed else {}
     return Kept(dialogue.to_dict(), raw.tags + (("cleaned",) if removed else ()), {"raw": index, **removed})
@@ -277,7 +265,5 @@ def _simulate(simulation: Simulation, parts: _Parts, erased: frozenset[str]) -> 
         counts = parts.write(simulation.plans, rule)
     raise_incomplete(parts.folder, parts.failed)
     if counts.read and not counts.kept:
-        raise DataError(
-            f"{parts.folder.path}: all {counts.read:,} simulated dialogues were rejected ({_format_reasons(counts)}); "
-            "use other models, and --from-stage gather"
-        )
+        problem = f"all {counts.read:,} simulated dialogues were rejected ({_format_reasons(counts)})"
+        raise DataError(f"{parts.folder.path}: {problem}; use other models, and --from-stage gather")

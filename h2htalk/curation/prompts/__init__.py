@@ -8,13 +8,12 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 from h2htalk.data.languages import LANGUAGES
 from h2htalk.errors import ConfigError
-from h2htalk.text.jinja_templates import TemplateFiles, Templates, read_templates
+from h2htalk.text.jinja_templates import Templates, read_templates
 
 
 class Prompts(Templates):
@@ -28,7 +27,7 @@ class Prompts(Templates):
 
         Raises ConfigError for a missing folder, and a template of an unknown name or with a mistake.
         """
-        bundled, own = _bundled(), read_templates(Path(folder)) if folder else {}
+        bundled, own = read_templates(Path(__file__).parent), read_templates(Path(folder)) if folder else {}
         for name, (path, _) in own.items():
             if name not in bundled:
                 known = ", ".join(sorted({other.partition("/")[2] for other in bundled}))
@@ -51,8 +50,3 @@ def json_lines(inputs: Mapping[str, Any]) -> str:
 def fingerprint(value: object) -> str:
     """16 hexadecimal digits of a JSON value."""
     return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:16]
-
-
-@cache
-def _bundled() -> TemplateFiles:
-    return read_templates(Path(__file__).parent)
