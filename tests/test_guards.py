@@ -122,7 +122,7 @@ BUDGETS = {
     "benchmark": 11290,
     "chat": 5280,
     "cli": 1139,
-    "curation": 15330,  # 15,000 again once the classifiers of names and dangers have replaced the rules beside them
+    "curation": 15000,
     "data": 3988,
     "rounds": 6416,
     "text": 3300,

@@ -22,7 +22,7 @@ from h2htalk.curation.release.selection import History, contract_violations, fam
 from h2htalk.curation.release.settings import ReleaseSpec
 from h2htalk.curation.safety.companion import EXPLICIT, HARM, REVIEW, companion_turns, find_in_answer
 from h2htalk.curation.safety.content_rules import find_prompt_leak
-from h2htalk.curation.safety.crisis import FAINT, MINOR, SURE, TAGS, find_crisis, read_kinds
+from h2htalk.curation.safety.crisis import CUE, FAINT, MINOR, SURE, TAGS, find_crisis, read_kinds
 from h2htalk.curation.safety.lexicons import find_listed
 from h2htalk.curation.safety.policy import ALONE, MINORS
 from h2htalk.curation.safety.stage import assess
@@ -191,9 +191,10 @@ def crisis_care(content: ReleaseContent, context: GateContext) -> Iterator[Found
 
 
 @lru_cache(maxsize=16_384)  # two gates ask
-def _codes(turns: tuple[Turn, ...], language: Language) -> frozenset[str]:
-    """The codes of clear evidence of a crisis, or of a minor, in the seeker's words."""
-    return frozenset(one.category for one in find_crisis(turns, language) if one.layer == "crisis")
+def _codes(turns: tuple[Turn, ...], language: Language, least: float = 0.0) -> frozenset[str]:
+    """The codes of clear evidence of a crisis, or of a minor, in the seeker's words; CUE: where a cue says so, too."""
+    found = find_crisis(turns, language)
+    return frozenset(one.category for one in found if one.layer == "crisis" and one.score >= least)
 
 
 def leaked_prompts(content: ReleaseContent, context: GateContext) -> Iterator[Found]:
@@ -295,9 +296,9 @@ def minors(content: ReleaseContent, context: GateContext) -> Iterator[Found]:
             romance[turn.role] = max(romance[turn.role], sign)
         if not partner and not any(romance.values()):
             continue
-        plain = MINOR in one.tags or MINOR in _codes(messages, language)
+        plain = MINOR in one.tags or MINOR in _codes(messages, language, CUE)
         said = [turn.content for turn in messages if turn.role == "user" and not plain and ADULT not in one.tags]
-        age = SURE if plain else 0
+        age = SURE if plain else FAINT * (MINOR in _codes(messages, language))
         for text in said:
             faint = FAINT if patterns["young"].search(text) else 0
             age = max(age, read_kinds(text, language, GATE_KINDS)["young"][0] or faint)

@@ -52,8 +52,8 @@ def test_names_are_not_looked_for_in_what_was_found_before() -> None:
 
 _PIECES = st.sampled_from(
     [*"0138一幺o@.-·:/ \n\u200b（）京A微信qv加号，《\ud800\0'\u202e🙂", "http://", " at ", " dot ", "电话",
-     "wx", "plate ", "ssn ", "one ", "陈思琪", "小王", "我叫", " oh kevin ", "12号楼", "花园路", "医院", "Kevin", "I work at ",
-     "my name is ", "Sarah", "12 Oak St", "Hospital", "'s", ", "]
+     "wx", "plate ", "ssn ", "one ", "陈思琪", "小王", "我叫", " oh kevin ", "12号楼", "花园路", "医院", "Kevin",
+     "I work at ", "my name is ", "Sarah", "12 Oak St", "Hospital", "'s", ", "]
 )  # fmt: skip
 
 
