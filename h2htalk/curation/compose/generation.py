@@ -80,7 +80,6 @@ class Proposal(BaseModel):
 
 # What proposals have in place of a history: the message that is answered, or the first and the last of a stretch.
 # `memorable` false: the messages contain nothing to remember, and the reference is the null line.
-_ANSWERS = {"turn": _Number}
 _REMEMBERS = {"first_turn": _Number, "last_turn": _Number, "memorable": bool}
 _KINDS: Mapping[FieldKind, Any] = {
     "text": _Text,
@@ -91,7 +90,7 @@ _KINDS: Mapping[FieldKind, Any] = {
 
 def _proposal_model(subtask: Subtask) -> type[Proposal]:
     """The form of a proposal of a subtask, from the table of subtasks."""
-    places = _ANSWERS if subtask.is_chat else _REMEMBERS if subtask.has_null_line else {}
+    places = {"turn": _Number} if subtask.is_chat else _REMEMBERS if subtask.has_null_line else {}
     fields = places | {name: _KINDS[kind] for name, kind in subtask.inputs if kind != "turns"}
     typed: dict[str, Any] = {name: (kind, ...) for name, kind in {"subtask": Literal[subtask.name], **fields}.items()}
     return create_model(f"{subtask.title}Proposal", __base__=Proposal, **typed)
@@ -159,25 +158,29 @@ class Composer:
             "small_talk": random_bytes(self.seed, dialogue.id, "small talk")[0] % SMALL_TALK_EVERY == 0,
             "subtasks": list(self.subtasks),
         }
-        system = self._propose_rules(dialogue, persona)
-        user = self.prompts.render(f"{dialogue.language}/compose_dialogue.j2", values)
-        return self._request(name, 0, system, [Message("user", user)], 0.0, PROPOSAL_TOKENS, PROPOSALS)
+        user = Message("user", self.prompts.render(f"{dialogue.language}/compose_dialogue.j2", values))
+        sampling = sampling_of(self.model, 0.0, PROPOSAL_TOKENS, self.seed, name)
+        return Request(name, (_system(self._propose_rules(dialogue, persona)), user), sampling, 0, PROPOSALS)
 
     def reference(self, scenario: Scenario, persona: Persona, original: str | None, sample: int) -> Request:
         """The call that writes the sample-th reference of a scenario; its id is `CANDIDATE/reference`."""
         name = f"{scenario.id}/reference"
-        system, tokens = self._write_rules(scenario, persona), find_subtask(scenario.subtask).max_tokens
+        system, tokens = _system(self._write_rules(scenario, persona)), find_subtask(scenario.subtask).max_tokens
         if self.small:
-            turns = [Message("user" if one.role == "user" else "assistant", one.content) for one in scenario.turns]
-            return self._request(name, sample, system, turns, _REFERENCE_TEMPERATURE if sample else 0.0, tokens)
+            turns = (Message("user" if one.role == "user" else "assistant", one.content) for one in scenario.turns)
+            warmth = _REFERENCE_TEMPERATURE if sample else 0.0
+            return Request(
+                name, (system, *turns), sampling_of(self.model, warmth, tokens, self.seed, name, sample), sample
+            )
         fence = Fence.of(self.secret, name, sample)
         values = {
             "scenario": fence.around(json_lines(scenario.to_dict()["inputs"]), "scenario"),
             "original": fence.around(shorten(original, LONGEST_SHOWN), "old answer") if original else "",
         }
-        asked = [Message("user", self.prompts.render(f"{scenario.language}/compose_scenario.j2", values))]
+        asked = Message("user", self.prompts.render(f"{scenario.language}/compose_scenario.j2", values))
         tokens = tokens * 2 + EVIDENCE_TOKENS
-        return self._request(name, sample, system, asked, _REFERENCE_TEMPERATURE, tokens, REFERENCE)
+        sampling = sampling_of(self.model, _REFERENCE_TEMPERATURE, tokens, self.seed, name, sample)
+        return Request(name, (system, asked), sampling, sample, REFERENCE)
 
     def draft(self, proposal: Proposal, dialogue: Dialogue, persona: Persona) -> Draft:
         """The draft of a proposal.
@@ -254,19 +257,10 @@ class Composer:
         }
         return self.prompts.render(f"{language}/{REPLY if self.small else WRITE}", values)
 
-    def _request(
-        self,
-        name: str,
-        sample: int,
-        rules: str,
-        asked: Sequence[Message],
-        temperature: float,
-        tokens: int,
-        form: ResponseSchema | None = None,
-    ) -> Request:
-        sampling = sampling_of(self.model, temperature, tokens, self.seed, name, sample)
-        # Many calls have the same rules: engines that cache prefixes read them once.
-        return Request(name, (Message("system", rules, shared=len(rules)), *asked), sampling, sample, form)
+
+def _system(rules: str) -> Message:
+    """Many calls have the same rules: engines that cache prefixes read them once."""
+    return Message("system", rules, shared=len(rules))
 
 
 def _unquoted(rules: str) -> str:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from h2htalk.chat.engines import model_identity, model_name, parse_model
+from h2htalk.chat.engines import model_identity, parse_model
 from h2htalk.chat.store.model_calls import CallSettings, ModelCalls, Replies
 from h2htalk.curation.candidates import MODEL, Candidate, Reference
 from h2htalk.curation.compose import drafts
@@ -106,10 +106,9 @@ class _Rule:
         if not self.composer.small:
             requests = [self.composer.proposals(work.dialogue, work.persona, work.extracted.drafts) for work in works]
             proposals = self.calls.ask(requests, part)
-        for work in works:
-            self._plan(work, proposals)
         requests = []
         for work in works:
+            self._plan(work, proposals)
             for name, draft in work.drafts.items():
                 scenario = drafts.scenario_of(draft, work.dialogue, work.persona, name)
                 for sample in range(self.composer.references if draft.written else 0):
@@ -148,8 +147,7 @@ class _Rule:
                 try:
                     drafts.add_draft(planned, self.composer.draft(proposal, work.dialogue, work.persona))
                 except drafts.RefusedDraft as error:
-                    refused = _rejected(work, f"{name}:proposal-{number}", error.reason, detail=error.detail)
-                    work.refused.append(refused)
+                    work.refused.append(_rejected(work, f"{name}:proposal-{number}", error.reason, detail=error.detail))
         counts = Counter[str]()
         for draft in planned:
             counts[draft.subtask] += 1
@@ -205,7 +203,7 @@ class _Rule:
             if len(found.accepted) == most:
                 break
             found.check_and_add(answer, scenario, work.persona)
-        origin = MODEL + model_name(self.composer.model)
+        origin = self.composer.origin
         if draft.fixed is not None:
             found.add(Reference(draft.fixed, origin))
         for sample in range(self.composer.references if draft.written else 0):

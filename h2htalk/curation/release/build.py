@@ -279,9 +279,9 @@ def release_facts(
     """The facts of a release, as `release.json` holds them for the card: plain data without a text of an item."""
     models = {}
     for name in ("compose", "review"):
-        stage = read_json_object(workspace.stage(name).path / "stage.json", missing_ok=True).get("settings", {})
-        model = stage.get("model") or stage.get("reviewer") or ""
-        models[name] = str(model.get("name", "")) if isinstance(model, Mapping) else str(model)
+        stage = read_json_object(workspace.stage(name).path / "stage.json", missing_ok=True)
+        if model := stage.get("settings", {}).get("model"):
+            models[name] = model
     held = []
     for one in rounds:
         # What came: a skip is no annotation, and the settings say only what was asked for.
@@ -310,7 +310,7 @@ def release_facts(
         "quotas": spec.quota_of(),
         "acceptance": asdict(spec.acceptance),
         "rounds": held,
-        "models": {name: model for name, model in models.items() if model},
+        "models": models,
         "gates": {gate.name: gate.stops for gate in gates.GATES.values()},
         "other_splits": list(spec.other_splits),
         **content_facts(content),

@@ -13,16 +13,17 @@ from itertools import pairwise, product
 from typing import Any, Literal
 
 from h2htalk.curation.anonymize.values.dialogue_values import companion_names
+from h2htalk.curation.compose.drafts import broken_rules
 from h2htalk.curation.dedup.candidate_pairs import MappedDialogues, find_pairs
 from h2htalk.curation.dedup.compared_texts import match
 from h2htalk.curation.dedup.signatures import map_part, open_index
 from h2htalk.curation.licences import refusal
 from h2htalk.curation.release.content import InventedValues, ReleaseContent, input_passages, item_notes, item_texts
-from h2htalk.curation.release.selection import History, contract_violations, families, objections
+from h2htalk.curation.release.selection import History, families, objections
 from h2htalk.curation.release.settings import ReleaseSpec
 from h2htalk.curation.safety.companion import EXPLICIT, HARM, REVIEW, companion_turns, find_in_answer
 from h2htalk.curation.safety.content_rules import find_prompt_leak
-from h2htalk.curation.safety.crisis import FAINT, HINT, MINOR, POSSIBLE, SURE, TAGS, find_crisis, read_kinds
+from h2htalk.curation.safety.crisis import FAINT, MINOR, SURE, TAGS, find_crisis, read_kinds
 from h2htalk.curation.safety.lexicons import find_listed
 from h2htalk.curation.safety.policy import ALONE, MINORS
 from h2htalk.curation.safety.stage import assess
@@ -219,27 +220,21 @@ def leaked_prompts(content: ReleaseContent, context: GateContext) -> Iterator[Fo
                 yield dialogue.id, f"prompt in {where}: {shorten(' '.join(text.split()), 40)}"
 
 
-def companion_harm(content: ReleaseContent, context: GateContext) -> Iterator[Found]:
-    """Harm in what a companion says, in a persona, or in texts that nobody says.
+def seeming(code: str, content: ReleaseContent, context: GateContext) -> Iterator[Found]:
+    """What seems to be HARM or EXPLICIT in what a companion says, in a persona, or in texts that nobody says.
 
-    The classifier knows no instructions: what a persona says of a crisis is harm until its owner allows it.
+    The classifier knows no instructions: what a persona says of a crisis is harm until its owner allows it. Points,
+    facts and inputs are not read for sexual content: 21 of 6,000 harmless ones of ours.
     """
     for name, language, where, said, answer in _answers(content):
-        found = find_crisis((Turn("user", answer),), language) if where.startswith("the persona's") else ()
-        crisis = any(one.category.startswith(TAGS) and one.category not in (POSSIBLE, HINT) for one in found)
-        if crisis or HARM in _seems(said, answer, language):
-            yield name, where, _hash(said, answer)
-
-
-def explicit_content(content: ReleaseContent, context: GateContext) -> Iterator[Found]:
-    """Sexual content in the same texts, but for points, facts and inputs: 21 of 6,000 harmless ones of ours."""
-    for name, language, where, said, answer in _answers(content):
-        if where not in ("points", "facts", "inputs") and EXPLICIT in _seems(said, answer, language):
-            yield name, where, _hash(said, answer)
-
-
-def _hash(said: str, answer: str) -> str:
-    return hashlib.sha256(f"{said}\0{answer}".encode(errors="surrogatepass")).hexdigest()[:16]
+        found = code in _seems(said, answer, language)
+        if code == EXPLICIT:
+            found = found and where not in ("points", "facts", "inputs")
+        elif where.startswith("the persona's"):
+            found = found or any(one.startswith(TAGS) for one in _codes((Turn("user", answer),), language))
+        if found:
+            text = f"{said}\0{answer}".encode(errors="surrogatepass")
+            yield name, where, hashlib.sha256(text).hexdigest()[:16]
 
 
 @lru_cache(maxsize=16_384)  # three gates ask
@@ -336,8 +331,8 @@ def contracts(content: ReleaseContent, context: GateContext) -> Iterator[Found]:
         if not scenario.references and not context.unread:
             yield item.id, "has no reference"
         for number, text in enumerate(scenario.references, 1):
-            if broken := contract_violations(scenario, text, content.personas):
-                yield item.id, f"reference {number}: {', '.join(broken)}"
+            if broken := broken_rules(text, scenario, content.personas[scenario.persona]):
+                yield item.id, f"reference {number}: {', '.join(one.rule for one in broken)}"
 
 
 def licences(content: ReleaseContent, context: GateContext) -> Iterator[Found]:
@@ -429,8 +424,8 @@ _GATES = (
     Gate("crisis_care", "texts", "item", crisis_care, "a crisis without a tag of its risk"),
     Gate("leaked_prompts", "texts", "item", leaked_prompts, "instructions to a model"),
     Gate("minors", "texts", "item", minors, "an apparent minor in a romantic setting"),
-    Gate("companion_harm", "texts", "item", companion_harm, "a companion's turn that seems to do harm", True),
-    Gate("explicit_content", "texts", "item", explicit_content, "a companion's turn that seems sexual", True),
+    Gate("companion_harm", "texts", "item", partial(seeming, HARM), "a companion's turn that seems to do harm", True),
+    Gate("explicit_content", "texts", "item", partial(seeming, EXPLICIT), "a companion's turn that seems sexual", True),
     Gate("contracts", "records", "item", contracts, "a reference that breaks its subtask's contract"),
     Gate("licences", "records", "item", licences, "a licence that does not allow the release's"),
     Gate("ties", "votes", "item", ties, "an open tie"),

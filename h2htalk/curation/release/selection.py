@@ -11,6 +11,7 @@ from typing import Any
 from scipy.cluster.hierarchy import DisjointSet
 
 from h2htalk.curation.candidates import Candidate
+from h2htalk.curation.compose.drafts import broken_rules
 from h2htalk.curation.release.content import REFERENCES, ReleaseItem, VoteRow
 from h2htalk.curation.release.settings import Acceptance, ReleaseSpec
 from h2htalk.data.erasure.folder_kinds import ErasedIds
@@ -22,7 +23,6 @@ from h2htalk.rounds.aggregation.decisions import TIE
 from h2htalk.rounds.assignment.assignments import seeded_number
 from h2htalk.rounds.outcome import RoundOutcome
 from h2htalk.rounds.questions import QUESTIONS
-from h2htalk.text.contracts.contract import check_scenario
 
 CROWD, EXPERT = "crowd", "expert"
 # Split -> ids of items, dialogues and persons that were in it in an earlier release.
@@ -142,19 +142,11 @@ def _move(item: ReleaseItem, personas: Mapping[str, Persona]) -> ReleaseItem:
     if voted == old.subtask or voted not in SUBTASKS or SUBTASKS[voted].inputs != SUBTASKS[old.subtask].inputs:
         return item
     new = replace(old, subtask=voted)
-    kept = [at for at, text in enumerate(old.references) if not contract_violations(new, text, personas)]
+    kept = [at for at, text in enumerate(old.references) if not broken_rules(text, new, personas[new.persona])]
     notes = old.metadata.get(REFERENCES)
     metadata = {**old.metadata, REFERENCES: [notes[at] for at in kept]} if notes else old.metadata
     references = tuple(old.references[at] for at in kept)
     return replace(item, scenario=replace(new, references=references, metadata=metadata))
-
-
-def contract_violations(scenario: Scenario, text: str, personas: Mapping[str, Persona]) -> list[str]:
-    """The rules of its contract that a reference breaks."""
-    persona = personas[scenario.persona]
-    description = persona.descriptions.get(scenario.language, "")
-    names = tuple(persona.names.values())
-    return [violation.rule for violation in check_scenario(text, scenario, names, None, description)]
 
 
 def _vote_rows(outcome: RoundOutcome) -> Iterator[VoteRow]:
