@@ -32,7 +32,6 @@ from h2htalk.data.subtasks import SUBTASKS, find_subtask
 from h2htalk.errors import ConfigError, quoted
 from h2htalk.text.contracts.memory_blocks import is_null_memory
 
-# 2: replies of other dialogues become references; 3: models named without a path; 5: screened; 7: a form a subtask
 VERSION = 7
 NULL_CLASS = "null_class"
 REFUSED = "reference:"  # before the reason in a tag, where a candidate has other references than the refused one

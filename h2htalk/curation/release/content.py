@@ -181,8 +181,8 @@ def read_content(folder: Path) -> tuple[releases.Manifest, ReleaseContent]:
 
 def input_passages(scenario: Scenario) -> dict[str, str]:
     """The inputs that are no conversation, without empty ones."""
-    texts = {name: input_text(value) for name, value in scenario.inputs.items() if name != "history"}
-    return {name: text for name, text in texts.items() if text}
+    inputs = scenario.inputs.items()
+    return {name: text for name, value in inputs if name != "history" and (text := input_text(value))}
 
 
 def item_texts(one: Scenario | Case) -> list[Turn]:

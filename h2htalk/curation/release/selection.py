@@ -230,8 +230,6 @@ def _stratified(order: Sequence[ReleaseItem], count: int, seed: int, before: Col
         tags = item.scenario.tags
         strata[item.scenario.language, tags.emotion, tags.complexity].append(item)
     exact = {key: len(theirs) * count / len(rest) for key, theirs in strata.items()}
-    taken = {key: int(value) for key, value in exact.items()}
-    by_remainder = sorted(strata, key=lambda key: (taken[key] - exact[key], seeded_number(seed, *key)))
-    for key in by_remainder[: count - sum(taken.values())]:
-        taken[key] += 1
-    return [*kept, *(item for key, theirs in strata.items() for item in theirs[: taken[key]])]
+    left = count - sum(map(int, exact.values()))
+    one_more = sorted(strata, key=lambda key: (int(exact[key]) - exact[key], seeded_number(seed, *key)))[:left]
+    return [*kept, *(item for key, theirs in strata.items() for item in theirs[: int(exact[key]) + (key in one_more)])]

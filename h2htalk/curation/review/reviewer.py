@@ -193,8 +193,7 @@ class Gold:
     @property
     def fingerprint(self) -> str:
         """16 hexadecimal digits of the content, in any order."""
-        by_id = {candidate.id: candidate.to_dict() for candidate in self.candidates}
-        return fingerprint({name: [record, self.verdicts[name]] for name, record in by_id.items()})
+        return fingerprint({one.id: [one.to_dict(), self.verdicts[one.id]] for one in self.candidates})
 
 
 @strict_record

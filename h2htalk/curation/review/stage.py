@@ -44,10 +44,6 @@ from h2htalk.data.languages import LANGUAGES
 from h2htalk.data.scenario import notes_crisis
 from h2htalk.errors import ConfigError, IncompleteError
 
-# 2: a reference wins by its share of comparisons; the hand-off is of candidates
-# 3: in a crisis people decide instead of a rejection; a rejection by verdict has its own reason; an item whose samples
-#    all agree is never handed over for its entropy; the results of comparisons are kept with their samples
-# 4: a possible crisis counts as one
 VERSION = 4
 STAGE = "review"
 ESCALATED = "escalated.jsonl"

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from hashlib import sha256
-from itertools import pairwise
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import Any
 from zlib import crc32
@@ -317,15 +317,12 @@ def find_signal(
 ) -> Reading | None:
     """As `find_political`, for a folded text: AGREED or EITHER, and the place in that text."""
     rules = language_patterns(f"curation/safety/{POLITICAL_DATA}/rules", model.language)
-    ruled = None
-    # The first sentence that names a public matter and takes a stance on it.
-    for sentence in _CLAUSE.finditer(folded) if rules["matter"].search(folded) else ():
-        stated = all(rules[name].search(sentence[0]) for name in ("matter", "stance"))
-        if stated and not rules["everyday"].search(sentence[0]):
-            ruled = sentence.span()
-            break
-    if ruled is None and terms:
-        ruled = next(((at, at + len(t)) for t in sorted(terms) if (at := folded.find(t)) >= 0), None)
+    sentences = _CLAUSE.finditer(folded) if rules["matter"].search(folded) else ()
+    stances = (one for one in sentences if all(rules[name].search(one[0]) for name in ("matter", "stance")))
+    stated = (one.span() for one in stances if not rules["everyday"].search(one[0]))
+    named = ((at, at + len(term)) for term in sorted(terms) if (at := folded.find(term)) >= 0)
+    # The first sentence that names a public matter and takes a stance on it, else the first term.
+    ruled = next(chain(stated, named), None)
     if ruled is None and not seeker:
         return None
     score, start, end = model.score(folded)

@@ -35,8 +35,6 @@ _SENTENCE, _CLAUSE = re.compile(r"[^.!?;]+[.!?;]*"), re.compile(r"[^.!?;,:]*[.!?
 _ENDS = "\n。！？!?；;.…"
 # 2^64 divided by the golden ratio, and the multipliers of splitmix64.
 _GOLDEN, _FIRST, _SECOND = 0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
-
-
 _TOGETHER, _REMEMBERED = 64, 256  # texts that are read at once, and whose features are kept
 
 
