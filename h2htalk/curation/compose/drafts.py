@@ -1,8 +1,7 @@
 """Drafts, scenarios of a dialogue before they have a reference; and those that are extracted without a model.
 
 A draft is extracted as the history up to a user's turn, with the reply in the dialogue, which is used unchanged or not
-at all. Where it breaks the subtask's contract another turn is tried, and where all replies do, the dialogue gives no
-scenario of that subtask.
+at all.
 """
 
 from __future__ import annotations

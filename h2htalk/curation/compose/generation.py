@@ -201,13 +201,12 @@ class Composer:
         texts = [item if isinstance(item, str) else item["activity"] for item in items]
         if not is_in_language("\n".join(texts), dialogue.language):
             raise RefusedDraft("inputs:language", shorten(inputs_of(scenario), 200))
-        rules = self._propose_rules(dialogue, persona)
         own = "\n".join(turn.content for turn in dialogue.messages) + persona.descriptions[dialogue.language]
         marker = Fence.of(self.secret, f"{dialogue.id}/proposals", 0).marker
         for text in texts:
             if marker in text or find_marker(text, own):
                 raise RefusedDraft("inputs:prompt_leak", shorten(text, 200))
-        if leak := find_repeated_run(texts, dialogue.language, _unquoted(rules), own):
+        if leak := find_repeated_run(texts, dialogue.language, _unquoted(self._propose_rules(dialogue, persona)), own):
             raise RefusedDraft("inputs:prompt_leak", leak)
         return draft
 
@@ -216,8 +215,7 @@ class Composer:
         if self.small:
             text = reply.text.strip()
             if reply.finish_reason != "stop" or not text:
-                end = f"the reply is empty or did not end by itself ({reply.finish_reason})"
-                raise RefusedDraft("unwritten", end)
+                raise RefusedDraft("unwritten", f"the reply is empty or did not end by itself ({reply.finish_reason})")
         else:
             read = REFERENCE.read(reply)
             if isinstance(read, Failure):
@@ -225,11 +223,10 @@ class Composer:
             text = cast(ReferenceReply, read).reference.strip()
         if Fence.of(self.secret, f"{scenario.id}/reference", sample).marker in text:
             raise RefusedDraft("contract:prompt_leak", "the marker of a fence")
-        rules = self._write_rules(scenario, persona)
         # To repeat the help lines of the prompt is no leak.
         said = {k: "\n".join((v, *help_rows(k))) for k, v in persona.descriptions.items()}
         allowed = replace(persona, descriptions=said)
-        if broken := broken_rules(text, scenario, allowed, _unquoted(rules)):
+        if broken := broken_rules(text, scenario, allowed, _unquoted(self._write_rules(scenario, persona))):
             raise RefusedDraft(f"contract:{broken[0].rule}", "; ".join(rule.detail for rule in broken))
         return text
 
@@ -242,7 +239,6 @@ class Composer:
         contract = contract_of(scenario.subtask, risk)
         low, high = contract.sentences or (1, 1)
         record = find_language(language)
-        in_danger = risk == "high" and contract.form == "speech"
         values = {
             "persona": persona.descriptions[language],
             "subtask": scenario.subtask,
@@ -253,7 +249,7 @@ class Composer:
             "labels": record.memory_labels,
             "categories": list(record.memory_categories),
             "null_line": record.null_memory,
-            "help_rows": help_rows(language) if in_danger else (),
+            "help_rows": help_rows(language) if risk == "high" and contract.form == "speech" else (),
         }
         return self.prompts.render(f"{language}/{REPLY if self.small else WRITE}", values)
 
@@ -292,8 +288,7 @@ def draft_of(proposal: Proposal, dialogue: Dialogue) -> Draft:
         turn = values["turn"]  # counted from 1; it may be the unanswered last one
         if turn > len(turns) or turns[turn - 1].role != "user":
             raise RefusedDraft("inputs:turn", f"message {turn} is not one of the user's")
-        draft = chat_draft(dialogue, subtask.name, turn - 1)
-        if draft is None:
+        if (draft := chat_draft(dialogue, subtask.name, turn - 1)) is None:
             raise RefusedDraft("inputs:turn", f"message {turn} is too long")
         tags = tags_of(dialogue, history(dialogue, turn - 1), values)
         return replace(draft, inputs={**draft.inputs, **fields}, tags=tags, written=True)

@@ -1,10 +1,8 @@
 """Compose: make candidate scenarios of the eleven subtasks, with their references, from dialogues.
 
-Scenarios are extracted from a dialogue: its history up to a user's turn, with the reply in the dialogue where that
-keeps the contract (`drafts`). A small model (`Engine.small`) writes references for these. With another model, a
-call for each dialogue proposes further scenarios, and as many references as the settings say are written for each
-(`generation`). Whatever breaks a rule is left out and counted: a scenario without any reference as a rejection, one of
-several references as a tag of its candidate.
+Scenarios are extracted from a dialogue (`drafts`). A small model (`Engine.small`) writes references for these. Another
+one also proposes scenarios, and writes as many references for each as the settings say (`generation`). Whatever breaks
+a rule is left out and counted: a scenario without any reference as a rejection, a reference as a tag of its candidate.
 """
 
 from __future__ import annotations
@@ -46,8 +44,7 @@ def make_stage(spec: CurateSpec, workspace: Workspace, key: bytes) -> StageRun:
     small, known = parse_model(settings.model)[0].small, bundled_personas()
     for kind, named, choices in (("persona", settings.personas, known), ("subtask", settings.subtasks, SUBTASKS)):
         if unknown := [name for name in named if name not in choices]:
-            several = ", ".join(choices)
-            raise ConfigError(f"compose.{kind}s: no {kind} {quoted(unknown[0])}; choose from {several}")
+            raise ConfigError(f"compose.{kind}s: no {kind} {quoted(unknown[0])}; choose from {', '.join(choices)}")
     if not settings.personas:
         raise ConfigError(f"compose.personas is empty; choose from {', '.join(known)}")
     personas = tuple(known[name] for name in sorted(set(settings.personas)))

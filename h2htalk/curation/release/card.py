@@ -83,8 +83,7 @@ def write_card(folder: Path, manifest: releases.Manifest, card: CardSettings) ->
     """
     import yaml
 
-    citation = card.citation or _bibtex(manifest, card)
-    record = croissant_record(folder, manifest, card, citation)
+    record = croissant_record(folder, manifest, card)
     write_json(folder / "croissant.json", record)
     dump = partial(yaml.safe_dump, sort_keys=False, allow_unicode=True)
     if card.leaderboard:
@@ -264,7 +263,7 @@ def number_range(ends: Sequence[int]) -> str:
     return " to ".join(f"{end:,}" for end in sorted(set(ends)))
 
 
-def croissant_record(folder: Path, manifest: releases.Manifest, card: CardSettings, citation: str) -> dict[str, Any]:
+def croissant_record(folder: Path, manifest: releases.Manifest, card: CardSettings) -> dict[str, Any]:
     """Describe a folder with data files, of which sizes, hashes and columns are read."""
     parts = [(config, split) for config, splits in manifest.configs.items() for split in splits]
     files = {f"{config}_{split}": releases.data_file(config, split) for config, split in parts}
@@ -280,7 +279,7 @@ def croissant_record(folder: Path, manifest: releases.Manifest, card: CardSettin
         "creator": [{"@type": "sc:Person", "name": name} for name in card.authors or (GAP,)],
         "datePublished": manifest.date,
         "version": manifest.version if manifest.version.count(".") == 2 else f"{manifest.version}.0",
-        "citeAs": citation,
+        "citeAs": card.citation or _bibtex(manifest, card),
         "inLanguage": sorted({config.rpartition("_")[2] for config in manifest.configs} - {releases.VOTES}),
         **_responsible_ai(manifest, card),
         "distribution": [

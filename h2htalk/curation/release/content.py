@@ -161,8 +161,7 @@ def read_content(folder: Path) -> tuple[releases.Manifest, ReleaseContent]:
                 rules = ", ".join(RULES)
                 raise DataError(f"{where}: needs an annotator a value, a rule of {rules}, and numbers for a rating")
             votes[vote.item].append(vote)
-        scenarios = [one for one in releases.read_items(folder, manifest, "", split) if isinstance(one, Scenario)]
-        if scenarios:
+        if scenarios := [one for one in releases.read_items(folder, manifest, "", split) if isinstance(one, Scenario)]:
             splits[split] = tuple(ReleaseItem(one, tuple(votes[one.id])) for one in scenarios)
     items = (one for study in STUDIES for one in releases.read_items(folder, manifest, study, releases.TEST))
     content = ReleaseContent(splits, tuple(one for one in items if isinstance(one, Case)), personas_of(folder))

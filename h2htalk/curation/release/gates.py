@@ -360,15 +360,13 @@ def near_duplicates(content: ReleaseContent, context: GateContext) -> Iterator[F
     family = families(items) | {case.id: f"case {case.family}" for case in content.cases}
     records: list[Scenario | Case] = [*(item.scenario for item in items), *content.cases]
     dialogues = [Dialogue(one.id, one.language, tuple(item_texts(one))) for one in records]
-    import numpy as np
-
     part = map_part([dialogue.to_dict() for dialogue in dialogues], open_index(context.spec.other_splits, THRESHOLD))
     mapped = MappedDialogues([part])  # in memory: a kill leaves no text in a temporary file
     sides = cache(mapped.sides)
     for name, evidence in mapped.contaminated.items():
         of = f"{evidence['of']} of the split {evidence['split']}"
         yield name, f"{evidence['similarity']:.2f} similar to {of}"
-    for one, other in zip(*map(np.ndarray.tolist, find_pairs(mapped)), strict=True):
+    for one, other in zip(*(side.tolist() for side in find_pairs(mapped)), strict=True):
         first, second = sorted((mapped.id(one), mapped.id(other)))
         if family[first] != family[second] and (same := match(sides(one), sides(other), THRESHOLD)):
             yield second, f"{same.similarity:.2f} similar to {first}"

@@ -62,7 +62,6 @@ def make_stage(spec: CurateSpec, workspace: Workspace, key: bytes) -> StageRun:
     gold = read_gold(Path(settings.gold)) if settings.gold else None
     calls = CallSettings(settings.model, settings.max_cost, settings.batch, spec.prices, schema=True)
     reviewer = Reviewer(settings, spec.seed, prompts, key)
-    before = workspace.stage(stage_before(STAGE))
     values = {key: value for key, value in asdict(settings).items() if key not in ("max_cost", "batch")}
     values |= {
         "model": model_identity(settings.model),
@@ -77,7 +76,7 @@ def make_stage(spec: CurateSpec, workspace: Workspace, key: bytes) -> StageRun:
         RuleFactory(open_rule, (workspace.stage(STAGE), settings.accept)),
         calls=(calls,),
         arithmetic=_ARITHMETIC,
-        prepare=partial(_review_all, calls, gold, reviewer, before),
+        prepare=partial(_review_all, calls, gold, reviewer, workspace.stage(stage_before(STAGE))),
     )
 
 

@@ -198,9 +198,8 @@ def compile_lexicon(lists: Mapping[str, Any]) -> SafetyLexicon:
             classes[" ".join(_LATIN_WORD.findall(folded)) if folded.isascii() else bare(folded)].append(name)
             if not folded.isascii():
                 chinese.add(folded)
-    between = f"{_SIGNS}{{0,2}}"
     longest_first = sorted(chinese, key=lambda word: (-len(word), word))
-    written = [between.join(map(re.escape, "".join(word.split()))) for word in longest_first]
+    written = [f"{_SIGNS}{{0,2}}".join(map(re.escape, "".join(word.split()))) for word in longest_first]
     firsts = "".join(sorted({re.escape(word[0]) for word in chinese}))
     hidden = [(name, *entry.split(":")) for name, entries in lists.get("hidden", {}).items() for entry in entries]
     return SafetyLexicon(
@@ -304,12 +303,10 @@ def find_political(
     text: str, language: Language, terms: frozenset[str] = frozenset(), seeker: bool = True
 ) -> Evidence | None:
     """The evidence of politics in a message of the seeker's or the companion's; each of your own `terms` is a rule."""
-    folded = fold_spelling(text, language)
-    signal = find_signal(folded, load_classifier(POLITICAL_DATA, language), terms, seeker)
+    signal = find_signal(fold_spelling(text, language), load_classifier(POLITICAL_DATA, language), terms, seeker)
     if signal is None:
         return None
-    place = spelling_place(text, language, signal.start, signal.end)
-    return Evidence("political", POLITICAL, signal.score, *place)
+    return Evidence("political", POLITICAL, signal.score, *spelling_place(text, language, signal.start, signal.end))
 
 
 def find_signal(

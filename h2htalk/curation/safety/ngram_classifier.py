@@ -238,10 +238,8 @@ def windows(folded: str, limit: int) -> Iterator[tuple[int, int]]:
     """Windows of at most `limit` characters that end with a sentence, if one ends in their second half."""
     start = 0
     while len(folded) - start > limit:
-        stretch = folded[start : start + limit]
-        cut = 1 + max(stretch.rfind(end, limit // 2) for end in _ENDS)
-        if not cut:
-            cut = 1 + stretch.rfind(" ", limit // 2) or limit
+        stretch, half = folded[start : start + limit], limit // 2
+        cut = 1 + max(stretch.rfind(end, half) for end in _ENDS) or 1 + stretch.rfind(" ", half) or limit
         yield start, start + cut
         start += cut
     yield start, len(folded)
