@@ -31,7 +31,6 @@ from h2htalk.errors import ConfigError, quoted
 from h2htalk.text.contracts.memory_blocks import is_null_memory
 
 VERSION = 7
-NULL_CLASS = "null_class"
 REFUSED = "reference:"  # before the reason in a tag, where a candidate has other references than the refused one
 
 
@@ -179,7 +178,7 @@ class _Rule:
         is_null = find_subtask(draft.subtask).has_null_line and is_null_memory(references[0].text, scenario.language)
         holding = {
             draft.subtask: True,
-            NULL_CLASS: is_null,
+            "null_class": is_null,
             "crisis": draft.tags.risk != "none",
             "review": scenario.metadata.get("safety", {}).get("action") == "review",
         }

@@ -393,15 +393,14 @@ def require_erased_release(folder: Path) -> None:
 
 def _check_split(name: str) -> Release:
     split = load_split(name)
-    allow = [service.number for service in read_help_lines().services]
     items = () if split.cases else tuple(map(ReleaseItem, split.scenarios))
     licences = {one for item in items for one in item.licences()} | {case.licence for case in split.cases}
     named = find_licence(split.licence)
     mixed = None if named or len(licences) < 2 else mixture(licences)
     licence = named.id if named else mixture(licences) or "CC0-1.0"
     known = InventedValues.find(name, items) if split.surrogates else InventedValues()
-    allow += known.allow if known else ()
-    spec = ReleaseSpec("split", "1.0.0", licence, ".", quotas={TOTAL: 0}, allow=tuple(allow), other_splits=())
+    allow = (*(service.number for service in read_help_lines().services), *(known.allow if known else ()))
+    spec = ReleaseSpec("split", "1.0.0", licence, ".", quotas={TOTAL: 0}, allow=allow, other_splits=())
     notes = (f"licences: the split names none; its items may be released under {mixed}",) if mixed else ()
     content = ReleaseContent({releases.TEST: items}, split.cases, split.personas)
     private = bool(split.references_sha256)

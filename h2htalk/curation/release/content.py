@@ -36,8 +36,6 @@ _NUMBER = re.compile("[0-9]+([.][0-9]+)?", re.ASCII).fullmatch
 _SAID = ("inputs", "reference", "references", "sessions", "history", "persona")
 _NOBODY = Persona("", "", {}, {})
 _LONG = 1_000_000  # a number with the digits of a telephone's
-
-
 # The key of a scenario's metadata with what is known of each reference.
 REFERENCES = "references"
 

@@ -102,11 +102,8 @@ def scenario_of_record(record: Mapping[str, Any], where: str) -> Scenario:
 def objections(item: ReleaseItem, acceptance: Acceptance) -> Iterator[str]:
     """Why people have not accepted an item as it is; the crowd's reasons first."""
     votes = {(vote.round, vote.question): vote for vote in item.votes}
-    for kind, question, wanted in (
-        (CROWD, "keep", "keep"),
-        (CROWD, "subtask", item.scenario.subtask),
-        (EXPERT, "keep", "keep"),
-    ):
+    wanted_of = {(CROWD, "keep"): "keep", (CROWD, "subtask"): item.scenario.subtask, (EXPERT, "keep"): "keep"}
+    for (kind, question), wanted in wanted_of.items():
         vote = votes.get((kind, question))
         if vote is not None and vote.rule == TIE:
             yield f"{kind}: open tie on {question}"

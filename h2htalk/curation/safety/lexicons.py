@@ -297,8 +297,6 @@ def find_report(text: str, language: Language) -> Evidence | None:
 # The classifier counts where the message names a public matter, or where it is far surer than by chance. Both together
 # are sure; one alone is for a person or a guard model to decide. For a companion, whose long kind replies mislead the
 # classifier, it counts only with a rule.
-
-
 def find_political(
     text: str, language: Language, terms: frozenset[str] = frozenset(), seeker: bool = True
 ) -> Evidence | None:

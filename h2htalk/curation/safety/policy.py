@@ -172,14 +172,13 @@ def _weigh_offence(
 
 def _kinds(here: Mapping[tuple[str, str], float], thresholds: Mapping[str, float], single: bool, role: str) -> set[str]:
     """The kinds of evidence for the removal of one message, of the scores of each layer and category."""
-    kinds = set()
-    if here.get(("lexicon", "offensive.slur"), 0) >= SECOND:
-        kinds.add("slur")
-    if ("attack", "offensive.attack") in here or ("lexicon", "offensive.hate") in here:
-        kinds.add("attack")
-    # The seeker of a single message may be in despair.
-    if ("lexicon", "offensive.abuse") in here and (role == "companion" or not single):
-        kinds.add("abuse")
+    holding = {
+        "slur": here.get(("lexicon", "offensive.slur"), 0) >= SECOND,
+        "attack": ("attack", "offensive.attack") in here or ("lexicon", "offensive.hate") in here,
+        # The seeker of a single message may be in despair.
+        "abuse": ("lexicon", "offensive.abuse") in here and (role == "companion" or not single),
+    }
+    kinds = {name for name, holds in holding.items() if holds}
     score = here.get(("classifier", "offensive"), 0.0)
     sure = score >= thresholds["single" if single else "high"]
     # Beside another kind the classifier may be less sure.
