@@ -1,8 +1,7 @@
 """Drafts, scenarios of a dialogue before they have a reference; and those that are extracted without a model.
 
 A draft is extracted as the history up to a user's turn, with the reply in the dialogue, which is used unchanged or not
-at all. Where it breaks the subtask's contract another turn is tried, and where all replies do, the dialogue gives no
-scenario of that subtask.
+at all.
 """
 
 from __future__ import annotations
@@ -79,7 +78,7 @@ def scenario_of(draft: Draft, dialogue: Dialogue, persona: Persona, scenario_id:
 
 def broken_rules(text: str, scenario: Scenario, persona: Persona, prompt: str | None = None) -> tuple[Violation, ...]:
     """The rules of its contract that a reply breaks; `prompt`: of its writer, None for a reply of a dialogue."""
-    description = persona.descriptions[scenario.language]
+    description = persona.descriptions.get(scenario.language, "")
     return check_scenario(text, scenario, tuple(persona.names.values()), prompt, description)
 
 
@@ -221,9 +220,8 @@ def extract(
     def keeps(subtask: str, at: int) -> bool:
         draft = chat_draft(dialogue, subtask, at)
         assert draft is not None
-        assert draft.original is not None
         scenario = scenario_of(draft, dialogue, persona, dialogue.id)
-        if not (found := broken_rules(draft.original, scenario, persona)):
+        if not (found := broken_rules(dialogue.messages[at + 1].content, scenario, persona)):
             return True
         broken[at, subtask] = found[0]
         return any(not broken_rules(one.text, scenario, persona) for one in draft.alternatives)

@@ -80,7 +80,6 @@ class Proposal(BaseModel):
 
 # What proposals have in place of a history: the message that is answered, or the first and the last of a stretch.
 # `memorable` false: the messages contain nothing to remember, and the reference is the null line.
-_ANSWERS = {"turn": _Number}
 _REMEMBERS = {"first_turn": _Number, "last_turn": _Number, "memorable": bool}
 _KINDS: Mapping[FieldKind, Any] = {
     "text": _Text,
@@ -91,7 +90,7 @@ _KINDS: Mapping[FieldKind, Any] = {
 
 def _proposal_model(subtask: Subtask) -> type[Proposal]:
     """The form of a proposal of a subtask, from the table of subtasks."""
-    places = _ANSWERS if subtask.is_chat else _REMEMBERS if subtask.has_null_line else {}
+    places = {"turn": _Number} if subtask.is_chat else _REMEMBERS if subtask.has_null_line else {}
     fields = places | {name: _KINDS[kind] for name, kind in subtask.inputs if kind != "turns"}
     typed: dict[str, Any] = {name: (kind, ...) for name, kind in {"subtask": Literal[subtask.name], **fields}.items()}
     return create_model(f"{subtask.title}Proposal", __base__=Proposal, **typed)
@@ -159,25 +158,29 @@ class Composer:
             "small_talk": random_bytes(self.seed, dialogue.id, "small talk")[0] % SMALL_TALK_EVERY == 0,
             "subtasks": list(self.subtasks),
         }
-        system = self._propose_rules(dialogue, persona)
-        user = self.prompts.render(f"{dialogue.language}/compose_dialogue.j2", values)
-        return self._request(name, 0, system, [Message("user", user)], 0.0, PROPOSAL_TOKENS, PROPOSALS)
+        user = Message("user", self.prompts.render(f"{dialogue.language}/compose_dialogue.j2", values))
+        sampling = sampling_of(self.model, 0.0, PROPOSAL_TOKENS, self.seed, name)
+        return Request(name, (_system(self._propose_rules(dialogue, persona)), user), sampling, 0, PROPOSALS)
 
     def reference(self, scenario: Scenario, persona: Persona, original: str | None, sample: int) -> Request:
         """The call that writes the sample-th reference of a scenario; its id is `CANDIDATE/reference`."""
         name = f"{scenario.id}/reference"
-        system, tokens = self._write_rules(scenario, persona), find_subtask(scenario.subtask).max_tokens
+        system, tokens = _system(self._write_rules(scenario, persona)), find_subtask(scenario.subtask).max_tokens
         if self.small:
-            turns = [Message("user" if one.role == "user" else "assistant", one.content) for one in scenario.turns]
-            return self._request(name, sample, system, turns, _REFERENCE_TEMPERATURE if sample else 0.0, tokens)
+            turns = (Message("user" if one.role == "user" else "assistant", one.content) for one in scenario.turns)
+            warmth = _REFERENCE_TEMPERATURE if sample else 0.0
+            return Request(
+                name, (system, *turns), sampling_of(self.model, warmth, tokens, self.seed, name, sample), sample
+            )
         fence = Fence.of(self.secret, name, sample)
         values = {
             "scenario": fence.around(json_lines(scenario.to_dict()["inputs"]), "scenario"),
             "original": fence.around(shorten(original, LONGEST_SHOWN), "old answer") if original else "",
         }
-        asked = [Message("user", self.prompts.render(f"{scenario.language}/compose_scenario.j2", values))]
+        asked = Message("user", self.prompts.render(f"{scenario.language}/compose_scenario.j2", values))
         tokens = tokens * 2 + EVIDENCE_TOKENS
-        return self._request(name, sample, system, asked, _REFERENCE_TEMPERATURE, tokens, REFERENCE)
+        sampling = sampling_of(self.model, _REFERENCE_TEMPERATURE, tokens, self.seed, name, sample)
+        return Request(name, (system, asked), sampling, sample, REFERENCE)
 
     def draft(self, proposal: Proposal, dialogue: Dialogue, persona: Persona) -> Draft:
         """The draft of a proposal.
@@ -198,13 +201,12 @@ class Composer:
         texts = [item if isinstance(item, str) else item["activity"] for item in items]
         if not is_in_language("\n".join(texts), dialogue.language):
             raise RefusedDraft("inputs:language", shorten(inputs_of(scenario), 200))
-        rules = self._propose_rules(dialogue, persona)
         own = "\n".join(turn.content for turn in dialogue.messages) + persona.descriptions[dialogue.language]
         marker = Fence.of(self.secret, f"{dialogue.id}/proposals", 0).marker
         for text in texts:
             if marker in text or find_marker(text, own):
                 raise RefusedDraft("inputs:prompt_leak", shorten(text, 200))
-        if leak := find_repeated_run(texts, dialogue.language, _unquoted(rules), own):
+        if leak := find_repeated_run(texts, dialogue.language, _unquoted(self._propose_rules(dialogue, persona)), own):
             raise RefusedDraft("inputs:prompt_leak", leak)
         return draft
 
@@ -213,8 +215,7 @@ class Composer:
         if self.small:
             text = reply.text.strip()
             if reply.finish_reason != "stop" or not text:
-                end = f"the reply is empty or did not end by itself ({reply.finish_reason})"
-                raise RefusedDraft("unwritten", end)
+                raise RefusedDraft("unwritten", f"the reply is empty or did not end by itself ({reply.finish_reason})")
         else:
             read = REFERENCE.read(reply)
             if isinstance(read, Failure):
@@ -222,11 +223,10 @@ class Composer:
             text = cast(ReferenceReply, read).reference.strip()
         if Fence.of(self.secret, f"{scenario.id}/reference", sample).marker in text:
             raise RefusedDraft("contract:prompt_leak", "the marker of a fence")
-        rules = self._write_rules(scenario, persona)
         # To repeat the help lines of the prompt is no leak.
         said = {k: "\n".join((v, *help_rows(k))) for k, v in persona.descriptions.items()}
         allowed = replace(persona, descriptions=said)
-        if broken := broken_rules(text, scenario, allowed, _unquoted(rules)):
+        if broken := broken_rules(text, scenario, allowed, _unquoted(self._write_rules(scenario, persona))):
             raise RefusedDraft(f"contract:{broken[0].rule}", "; ".join(rule.detail for rule in broken))
         return text
 
@@ -239,7 +239,6 @@ class Composer:
         contract = contract_of(scenario.subtask, risk)
         low, high = contract.sentences or (1, 1)
         record = find_language(language)
-        in_danger = risk == "high" and contract.form == "speech"
         values = {
             "persona": persona.descriptions[language],
             "subtask": scenario.subtask,
@@ -250,23 +249,14 @@ class Composer:
             "labels": record.memory_labels,
             "categories": list(record.memory_categories),
             "null_line": record.null_memory,
-            "help_rows": help_rows(language) if in_danger else (),
+            "help_rows": help_rows(language) if risk == "high" and contract.form == "speech" else (),
         }
         return self.prompts.render(f"{language}/{REPLY if self.small else WRITE}", values)
 
-    def _request(
-        self,
-        name: str,
-        sample: int,
-        rules: str,
-        asked: Sequence[Message],
-        temperature: float,
-        tokens: int,
-        form: ResponseSchema | None = None,
-    ) -> Request:
-        sampling = sampling_of(self.model, temperature, tokens, self.seed, name, sample)
-        # Many calls have the same rules: engines that cache prefixes read them once.
-        return Request(name, (Message("system", rules, shared=len(rules)), *asked), sampling, sample, form)
+
+def _system(rules: str) -> Message:
+    """Many calls have the same rules: engines that cache prefixes read them once."""
+    return Message("system", rules, shared=len(rules))
 
 
 def _unquoted(rules: str) -> str:
@@ -298,8 +288,7 @@ def draft_of(proposal: Proposal, dialogue: Dialogue) -> Draft:
         turn = values["turn"]  # counted from 1; it may be the unanswered last one
         if turn > len(turns) or turns[turn - 1].role != "user":
             raise RefusedDraft("inputs:turn", f"message {turn} is not one of the user's")
-        draft = chat_draft(dialogue, subtask.name, turn - 1)
-        if draft is None:
+        if (draft := chat_draft(dialogue, subtask.name, turn - 1)) is None:
             raise RefusedDraft("inputs:turn", f"message {turn} is too long")
         tags = tags_of(dialogue, history(dialogue, turn - 1), values)
         return replace(draft, inputs={**draft.inputs, **fields}, tags=tags, written=True)

@@ -1,10 +1,8 @@
 """Compose: make candidate scenarios of the eleven subtasks, with their references, from dialogues.
 
-Scenarios are extracted from a dialogue: its history up to a user's turn, with the reply in the dialogue where that
-keeps the contract (`drafts`). A small model (`Engine.small`) writes references for these. With another model, a
-call for each dialogue proposes further scenarios, and as many references as the settings say are written for each
-(`generation`). Whatever breaks a rule is left out and counted: a scenario without any reference as a rejection, one of
-several references as a tag of its candidate.
+Scenarios are extracted from a dialogue (`drafts`). A small model (`Engine.small`) writes references for these. Another
+one also proposes scenarios, and writes as many references for each as the settings say (`generation`). Whatever breaks
+a rule is left out and counted: a scenario without any reference as a rejection, a reference as a tag of its candidate.
 """
 
 from __future__ import annotations
@@ -15,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from h2htalk.chat.engines import model_identity, model_name, parse_model
+from h2htalk.chat.engines import model_identity, parse_model
 from h2htalk.chat.store.model_calls import CallSettings, ModelCalls, Replies
 from h2htalk.curation.candidates import MODEL, Candidate, Reference
 from h2htalk.curation.compose import drafts
@@ -32,9 +30,7 @@ from h2htalk.data.subtasks import SUBTASKS, find_subtask
 from h2htalk.errors import ConfigError, quoted
 from h2htalk.text.contracts.memory_blocks import is_null_memory
 
-# 2: replies of other dialogues become references; 3: models named without a path; 5: screened; 7: a form a subtask
 VERSION = 7
-NULL_CLASS = "null_class"
 REFUSED = "reference:"  # before the reason in a tag, where a candidate has other references than the refused one
 
 
@@ -47,8 +43,7 @@ def make_stage(spec: CurateSpec, workspace: Workspace, key: bytes) -> StageRun:
     small, known = parse_model(settings.model)[0].small, bundled_personas()
     for kind, named, choices in (("persona", settings.personas, known), ("subtask", settings.subtasks, SUBTASKS)):
         if unknown := [name for name in named if name not in choices]:
-            several = ", ".join(choices)
-            raise ConfigError(f"compose.{kind}s: no {kind} {quoted(unknown[0])}; choose from {several}")
+            raise ConfigError(f"compose.{kind}s: no {kind} {quoted(unknown[0])}; choose from {', '.join(choices)}")
     if not settings.personas:
         raise ConfigError(f"compose.personas is empty; choose from {', '.join(known)}")
     personas = tuple(known[name] for name in sorted(set(settings.personas)))
@@ -106,10 +101,9 @@ class _Rule:
         if not self.composer.small:
             requests = [self.composer.proposals(work.dialogue, work.persona, work.extracted.drafts) for work in works]
             proposals = self.calls.ask(requests, part)
-        for work in works:
-            self._plan(work, proposals)
         requests = []
         for work in works:
+            self._plan(work, proposals)
             for name, draft in work.drafts.items():
                 scenario = drafts.scenario_of(draft, work.dialogue, work.persona, name)
                 for sample in range(self.composer.references if draft.written else 0):
@@ -148,8 +142,7 @@ class _Rule:
                 try:
                     drafts.add_draft(planned, self.composer.draft(proposal, work.dialogue, work.persona))
                 except drafts.RefusedDraft as error:
-                    refused = _rejected(work, f"{name}:proposal-{number}", error.reason, detail=error.detail)
-                    work.refused.append(refused)
+                    work.refused.append(_rejected(work, f"{name}:proposal-{number}", error.reason, detail=error.detail))
         counts = Counter[str]()
         for draft in planned:
             counts[draft.subtask] += 1
@@ -185,7 +178,7 @@ class _Rule:
         is_null = find_subtask(draft.subtask).has_null_line and is_null_memory(references[0].text, scenario.language)
         holding = {
             draft.subtask: True,
-            NULL_CLASS: is_null,
+            "null_class": is_null,
             "crisis": draft.tags.risk != "none",
             "review": scenario.metadata.get("safety", {}).get("action") == "review",
         }
@@ -205,7 +198,7 @@ class _Rule:
             if len(found.accepted) == most:
                 break
             found.check_and_add(answer, scenario, work.persona)
-        origin = MODEL + model_name(self.composer.model)
+        origin = self.composer.origin
         if draft.fixed is not None:
             found.add(Reference(draft.fixed, origin))
         for sample in range(self.composer.references if draft.written else 0):

@@ -38,9 +38,7 @@ def _emotions(language: Language) -> tuple[Mapping[str, str], re.Pattern[str]]:
 
 def read_emotion(value: object) -> str | None:
     """An emotion as one lower-case word (`sadness`, `self_pity`); None where the value is none."""
-    if not isinstance(value, str):
-        return None
-    word = re.sub(r"[\s-]+", "_", value.strip()[:64].lower())
+    word = re.sub(r"[\s-]+", "_", value.strip()[:64].lower()) if isinstance(value, str) else ""
     return word if _EMOTION.fullmatch(word) else None
 
 
@@ -67,10 +65,8 @@ def strength(dialogue: Dialogue, at: int) -> int:
 def is_pleasantry(text: str, language: Language) -> bool:
     """Whether a user's message is a greeting, thanks or a goodbye, or nearly empty."""
     length, words = count_length(text[:_READ], language), language_data(WORDS, language)
-    if length < words["least"] // 2:
-        return True
-    pleasantry = language_patterns(WORDS, language)["pleasantry"]
-    return length <= words["brief"] and pleasantry.search(text) is not None
+    said = language_patterns(WORDS, language)["pleasantry"].search(text) is not None
+    return bool(length < words["least"] // 2 or (said and length <= words["brief"]))
 
 
 def is_substantial(dialogue: Dialogue, at: int) -> bool:

@@ -279,9 +279,9 @@ def release_facts(
     """The facts of a release, as `release.json` holds them for the card: plain data without a text of an item."""
     models = {}
     for name in ("compose", "review"):
-        stage = read_json_object(workspace.stage(name).path / "stage.json", missing_ok=True).get("settings", {})
-        model = stage.get("model") or stage.get("reviewer") or ""
-        models[name] = str(model.get("name", "")) if isinstance(model, Mapping) else str(model)
+        stage = read_json_object(workspace.stage(name).path / "stage.json", missing_ok=True)
+        if model := stage.get("settings", {}).get("model"):
+            models[name] = model
     held = []
     for one in rounds:
         # What came: a skip is no annotation, and the settings say only what was asked for.
@@ -310,7 +310,7 @@ def release_facts(
         "quotas": spec.quota_of(),
         "acceptance": asdict(spec.acceptance),
         "rounds": held,
-        "models": {name: model for name, model in models.items() if model},
+        "models": models,
         "gates": {gate.name: gate.stops for gate in gates.GATES.values()},
         "other_splits": list(spec.other_splits),
         **content_facts(content),
@@ -393,15 +393,14 @@ def require_erased_release(folder: Path) -> None:
 
 def _check_split(name: str) -> Release:
     split = load_split(name)
-    allow = [service.number for service in read_help_lines().services]
     items = () if split.cases else tuple(map(ReleaseItem, split.scenarios))
     licences = {one for item in items for one in item.licences()} | {case.licence for case in split.cases}
     named = find_licence(split.licence)
     mixed = None if named or len(licences) < 2 else mixture(licences)
     licence = named.id if named else mixture(licences) or "CC0-1.0"
     known = InventedValues.find(name, items) if split.surrogates else InventedValues()
-    allow += known.allow if known else ()
-    spec = ReleaseSpec("split", "1.0.0", licence, ".", quotas={TOTAL: 0}, allow=tuple(allow), other_splits=())
+    allow = (*(service.number for service in read_help_lines().services), *(known.allow if known else ()))
+    spec = ReleaseSpec("split", "1.0.0", licence, ".", quotas={TOTAL: 0}, allow=allow, other_splits=())
     notes = (f"licences: the split names none; its items may be released under {mixed}",) if mixed else ()
     content = ReleaseContent({releases.TEST: items}, split.cases, split.personas)
     private = bool(split.references_sha256)

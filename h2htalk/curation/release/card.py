@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import re
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from itertools import product
 from pathlib import Path
@@ -27,7 +27,6 @@ from h2htalk.text.escaping import Markdown, code_block, escape_markdown, paragra
 
 GAP = "Not given by the owner."
 _LICENCE_PAGE = "https://spdx.org/licenses/{}.html"
-_SPECS = ("http://mlcommons.org/croissant/1.1", "http://mlcommons.org/croissant/RAI/1.0")
 _TERMS = """annotation arrayShape citeAs column containedIn equivalentProperty excludes extract field fileObject
 fileProperty fileSet format includes isArray isLiveDataset jsonPath key md5 parentField path readLines recordSet
 references regex repeated replace samplingRate sdVersion separator source subField transform unArchive value"""
@@ -84,16 +83,14 @@ def write_card(folder: Path, manifest: releases.Manifest, card: CardSettings) ->
     """
     import yaml
 
-    citation = card.citation or _bibtex(manifest, card)
-    record = croissant_record(folder, manifest, card, citation)
+    record = croissant_record(folder, manifest, card)
     write_json(folder / "croissant.json", record)
     dump = partial(yaml.safe_dump, sort_keys=False, allow_unicode=True)
     if card.leaderboard:
         languages = [language for language in LANGUAGES if releases.TEST in manifest.configs.get(language, {})]
         tasks = [
             {"id": task_id(figure, one), "config": one, "split": releases.TEST}
-            for one in languages
-            for figure in FIGURES
+            for one, figure in product(languages, FIGURES)
         ]
         texts = {"name": card.title or manifest.name, "description": manifest.description or GAP}
         board = {name: printable(text) for name, text in texts.items()} | {"evaluation_framework": "h2htalk"}
@@ -185,14 +182,13 @@ def _body(folder: Path, manifest: releases.Manifest, card: CardSettings, record:
     }
     # Whatever an expression gives is escaped, unless its type says that it is Markdown already.
     environment = Environment(undefined=StrictUndefined, finalize=escape_markdown, trim_blocks=True, lstrip_blocks=True)
-    filters: dict[str, Callable[..., object]] = {
+    environment.filters |= {
         "owner": lambda text: paragraphs(text) if text.strip() else Markdown(f"*{GAP}*"),
         "given": lambda text: text if text.strip() else Markdown(f"*{GAP}*"),
         "code": code_block,
         "spread": number_range,
         "interval": lambda ends: "" if ends is None else f"{ends[0]:.2f} to {ends[1]:.2f}",
     }
-    environment.filters |= filters
     text = environment.from_string(_TEMPLATE.read_text(encoding="utf-8")).render(view)
     return re.sub(r"\n{3,}", "\n\n", text) + "\n"
 
@@ -267,14 +263,14 @@ def number_range(ends: Sequence[int]) -> str:
     return " to ".join(f"{end:,}" for end in sorted(set(ends)))
 
 
-def croissant_record(folder: Path, manifest: releases.Manifest, card: CardSettings, citation: str) -> dict[str, Any]:
+def croissant_record(folder: Path, manifest: releases.Manifest, card: CardSettings) -> dict[str, Any]:
     """Describe a folder with data files, of which sizes, hashes and columns are read."""
     parts = [(config, split) for config, splits in manifest.configs.items() for split in splits]
     files = {f"{config}_{split}": releases.data_file(config, split) for config, split in parts}
     return {
         "@context": dict(_CONTEXT),
         "@type": "sc:Dataset",
-        "conformsTo": list(_SPECS),
+        "conformsTo": ["http://mlcommons.org/croissant/1.1", "http://mlcommons.org/croissant/RAI/1.0"],
         "name": manifest.name,
         "description": manifest.description or GAP,
         "license": _LICENCE_PAGE.format(manifest.licence),
@@ -283,7 +279,7 @@ def croissant_record(folder: Path, manifest: releases.Manifest, card: CardSettin
         "creator": [{"@type": "sc:Person", "name": name} for name in card.authors or (GAP,)],
         "datePublished": manifest.date,
         "version": manifest.version if manifest.version.count(".") == 2 else f"{manifest.version}.0",
-        "citeAs": citation,
+        "citeAs": card.citation or _bibtex(manifest, card),
         "inLanguage": sorted({config.rpartition("_")[2] for config in manifest.configs} - {releases.VOTES}),
         **_responsible_ai(manifest, card),
         "distribution": [

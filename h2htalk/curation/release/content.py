@@ -36,8 +36,6 @@ _NUMBER = re.compile("[0-9]+([.][0-9]+)?", re.ASCII).fullmatch
 _SAID = ("inputs", "reference", "references", "sessions", "history", "persona")
 _NOBODY = Persona("", "", {}, {})
 _LONG = 1_000_000  # a number with the digits of a telephone's
-
-
 # The key of a scenario's metadata with what is known of each reference.
 REFERENCES = "references"
 
@@ -161,8 +159,7 @@ def read_content(folder: Path) -> tuple[releases.Manifest, ReleaseContent]:
                 rules = ", ".join(RULES)
                 raise DataError(f"{where}: needs an annotator a value, a rule of {rules}, and numbers for a rating")
             votes[vote.item].append(vote)
-        scenarios = [one for one in releases.read_items(folder, manifest, "", split) if isinstance(one, Scenario)]
-        if scenarios:
+        if scenarios := [one for one in releases.read_items(folder, manifest, "", split) if isinstance(one, Scenario)]:
             splits[split] = tuple(ReleaseItem(one, tuple(votes[one.id])) for one in scenarios)
     items = (one for study in STUDIES for one in releases.read_items(folder, manifest, study, releases.TEST))
     content = ReleaseContent(splits, tuple(one for one in items if isinstance(one, Case)), personas_of(folder))
@@ -181,8 +178,8 @@ def read_content(folder: Path) -> tuple[releases.Manifest, ReleaseContent]:
 
 def input_passages(scenario: Scenario) -> dict[str, str]:
     """The inputs that are no conversation, without empty ones."""
-    texts = {name: input_text(value) for name, value in scenario.inputs.items() if name != "history"}
-    return {name: text for name, text in texts.items() if text}
+    inputs = scenario.inputs.items()
+    return {name: text for name, value in inputs if name != "history" and (text := input_text(value))}
 
 
 def item_texts(one: Scenario | Case) -> list[Turn]:

@@ -9,20 +9,21 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from functools import cache, lru_cache, partial
-from itertools import pairwise, product
+from itertools import chain, pairwise, product
 from typing import Any, Literal
 
 from h2htalk.curation.anonymize.values.dialogue_values import companion_names
+from h2htalk.curation.compose.drafts import broken_rules
 from h2htalk.curation.dedup.candidate_pairs import MappedDialogues, find_pairs
 from h2htalk.curation.dedup.compared_texts import match
 from h2htalk.curation.dedup.signatures import map_part, open_index
 from h2htalk.curation.licences import refusal
 from h2htalk.curation.release.content import InventedValues, ReleaseContent, input_passages, item_notes, item_texts
-from h2htalk.curation.release.selection import History, contract_violations, families, objections
+from h2htalk.curation.release.selection import History, families, objections
 from h2htalk.curation.release.settings import ReleaseSpec
 from h2htalk.curation.safety.companion import EXPLICIT, HARM, REVIEW, companion_turns, find_in_answer
 from h2htalk.curation.safety.content_rules import find_prompt_leak
-from h2htalk.curation.safety.crisis import CUE, FAINT, MINOR, SURE, TAGS, find_crisis, read_kinds
+from h2htalk.curation.safety.crisis import CUE, FAINT, MINOR, SURE, TAGS, find_crisis, read_kind
 from h2htalk.curation.safety.lexicons import find_listed
 from h2htalk.curation.safety.policy import ALONE, MINORS
 from h2htalk.curation.safety.stage import assess
@@ -110,13 +111,11 @@ class _Texts:
 
     record: Scenario | Case
     dialogue: Dialogue
-    family: frozenset[str]
     tags: frozenset[str]
     talk: frozenset[str]
 
 
 def _items(content: ReleaseContent) -> Iterator[_Texts]:
-    families_of = {item.id: item.family() for item in content.items()}
     for one in content.records():
         turns, tags = tuple(item_texts(one)), frozenset(one.tags) if isinstance(one, Case) else frozenset[str]()
         said = [turn.content for turn in turns]
@@ -128,18 +127,20 @@ def _items(content: ReleaseContent) -> Iterator[_Texts]:
             tags |= {REVIEWED} if metadata.get("risk_reviewed") is True else set()
             replies = one.references if SUBTASKS[one.subtask].contract.form == "speech" else ()
             said = [*(turn.content for turn in one.turns), *replies]
-        dialogue = Dialogue(one.id, one.language, turns)
-        yield _Texts(one, dialogue, families_of.get(one.id, frozenset()), tags, frozenset(said))
+        yield _Texts(one, Dialogue(one.id, one.language, turns), tags, frozenset(said))
 
 
 def personal_data(content: ReleaseContent, context: GateContext) -> Iterator[Found]:
     """Personal data in any text of an item or a persona, but for surrogates, companions' names and allowed names."""
+    family = {item.id: item.family() for item in content.items()}
     for one in _items(content):
         names = _names(content.personas[one.record.persona])
         texts = [*(turn.content for turn in one.dialogue.messages), *(text for _, text in item_notes(one.record))]
         for kind, value in _personal_values(tuple(texts), one.dialogue.language, (*context.spec.allow, *names)):
             invented = kind in _INVENTED and shorten(value, 40) in context.invented
-            if not (invented or context.surrogates.hold(one.family, value) or _MONTHS.fullmatch(value)):
+            if not (
+                invented or context.surrogates.hold(family.get(one.dialogue.id, ()), value) or _MONTHS.fullmatch(value)
+            ):
                 yield one.dialogue.id, f"{kind}: {shorten(value, 40)}"
         if number := _split_phone([turn.content for turn in one.dialogue.messages if turn.role == "user"]):
             yield one.dialogue.id, f"PHONE_NUMBER in two messages: {number}"
@@ -208,7 +209,7 @@ def leaked_prompts(content: ReleaseContent, context: GateContext) -> Iterator[Fo
             yield from ((dialogue.id, evidence.category) for evidence in find_prompt_leak(turn, dialogue))
             hit = patterns["anywhere"].search(text) or (patterns["reply"].search(text) if is_reply else None)
             marker = hit.group() if hit else find_marker(text, "") if is_reply else None
-            if not marker and text in one.talk and read_kinds(text, language, GATE_KINDS)["leak"][0] == SURE:
+            if not marker and text in one.talk and read_kind(text, language, "leak") == SURE:
                 marker = text
             if marker:
                 yield dialogue.id, f"prompt: {shorten(' '.join(marker.split()), 40)}"
@@ -220,27 +221,22 @@ def leaked_prompts(content: ReleaseContent, context: GateContext) -> Iterator[Fo
                 yield dialogue.id, f"prompt in {where}: {shorten(' '.join(text.split()), 40)}"
 
 
-def companion_harm(content: ReleaseContent, context: GateContext) -> Iterator[Found]:
-    """Harm in what a companion says, in a persona, or in texts that nobody says.
+def seeming(code: str, content: ReleaseContent, context: GateContext) -> Iterator[Found]:
+    """What seems to be HARM or EXPLICIT in what a companion says, in a persona, or in texts that nobody says.
 
-    The classifier knows no instructions: what a persona says of a crisis is harm until its owner allows it.
+    The classifier knows no instructions: what a persona says of a crisis is harm until its owner allows it. Points,
+    facts and inputs are not read for sexual content: 21 of 6,000 harmless ones of ours.
     """
     for name, language, where, said, answer in _answers(content):
-        found = find_crisis((Turn("user", answer),), language) if where.startswith("the persona's") else ()
-        crisis = any(one.category.startswith(TAGS) for one in found)
-        if crisis or HARM in _seems(said, answer, language):
-            yield name, where, _hash(said, answer)
-
-
-def explicit_content(content: ReleaseContent, context: GateContext) -> Iterator[Found]:
-    """Sexual content in the same texts, but for points, facts and inputs: 21 of 6,000 harmless ones of ours."""
-    for name, language, where, said, answer in _answers(content):
-        if where not in ("points", "facts", "inputs") and EXPLICIT in _seems(said, answer, language):
-            yield name, where, _hash(said, answer)
-
-
-def _hash(said: str, answer: str) -> str:
-    return hashlib.sha256(f"{said}\0{answer}".encode(errors="surrogatepass")).hexdigest()[:16]
+        found = code in _seems(said, answer, language)
+        if code == EXPLICIT:
+            found = found and where not in ("points", "facts", "inputs")
+        elif where.startswith("the persona's"):
+            of_crisis = find_crisis((Turn("user", answer),), language)
+            found = found or any(one.category.startswith(TAGS) for one in of_crisis)
+        if found:
+            text = f"{said}\0{answer}".encode(errors="surrogatepass")
+            yield name, where, hashlib.sha256(text).hexdigest()[:16]
 
 
 @lru_cache(maxsize=16_384)  # three gates ask
@@ -278,20 +274,17 @@ def minors(content: ReleaseContent, context: GateContext) -> Iterator[Found]:
     for one in _items(content):
         dialogue, language, messages = one.dialogue, one.dialogue.language, one.dialogue.messages
         patterns = language_patterns("curation/release/romance", language)
-        listed = [found for turn in messages for found in find_listed(turn.content, language)]
-        if any(found.category == MINORS and found.score >= ALONE for found in listed):
+        listed = [find_listed(turn.content, language) for turn in messages]
+        if any(found.category == MINORS and found.score >= ALONE for found in chain(*listed)):
             yield dialogue.id, "sexual content with an apparent minor"
         partner = patterns["relation"].search(content.personas[one.record.persona].relation) is not None
         romance: dict[Role, int] = {"user": 0, "companion": 0}
-        for turn in messages:
+        for turn, found in zip(messages, listed, strict=True):
             sign = SURE if patterns["talk"].search(turn.content) else 0
             if not sign and turn.role == "companion":  # whose sexual talk has a gate of its own
-                sign = read_kinds(turn.content, language, GATE_KINDS)["romance"][0]
+                sign = read_kind(turn.content, language, "romance")
             elif not sign and turn.content in one.talk:  # sure where lists and classifier agree
-                sexual = (
-                    found for found in find_listed(turn.content, language) if found.category.startswith("sexual.")
-                )
-                sign = any(found.score >= REVIEW for found in sexual) * FAINT
+                sign = any(one.category.startswith("sexual.") and one.score >= REVIEW for one in found) * FAINT
                 sign += (EXPLICIT in _seems("", turn.content, language)) * FAINT
             romance[turn.role] = max(romance[turn.role], sign)
         if not partner and not any(romance.values()):
@@ -301,7 +294,7 @@ def minors(content: ReleaseContent, context: GateContext) -> Iterator[Found]:
         age = SURE if plain else FAINT * (MINOR in _codes(messages, language))
         for text in said:
             faint = FAINT if patterns["young"].search(text) else 0
-            age = max(age, read_kinds(text, language, GATE_KINDS)["young"][0] or faint)
+            age = max(age, read_kind(text, language, "young") or faint)
         spoken = {role for role, strength in romance.items() if strength and age and strength + age > SURE}
         if not spoken and not (partner and plain):
             continue
@@ -337,8 +330,8 @@ def contracts(content: ReleaseContent, context: GateContext) -> Iterator[Found]:
         if not scenario.references and not context.unread:
             yield item.id, "has no reference"
         for number, text in enumerate(scenario.references, 1):
-            if broken := contract_violations(scenario, text, content.personas):
-                yield item.id, f"reference {number}: {', '.join(broken)}"
+            if broken := broken_rules(text, scenario, content.personas[scenario.persona]):
+                yield item.id, f"reference {number}: {', '.join(one.rule for one in broken)}"
 
 
 def licences(content: ReleaseContent, context: GateContext) -> Iterator[Found]:
@@ -369,15 +362,13 @@ def near_duplicates(content: ReleaseContent, context: GateContext) -> Iterator[F
     family = families(items) | {case.id: f"case {case.family}" for case in content.cases}
     records: list[Scenario | Case] = [*(item.scenario for item in items), *content.cases]
     dialogues = [Dialogue(one.id, one.language, tuple(item_texts(one))) for one in records]
-    import numpy as np
-
     part = map_part([dialogue.to_dict() for dialogue in dialogues], open_index(context.spec.other_splits, THRESHOLD))
     mapped = MappedDialogues([part])  # in memory: a kill leaves no text in a temporary file
     sides = cache(mapped.sides)
     for name, evidence in mapped.contaminated.items():
         of = f"{evidence['of']} of the split {evidence['split']}"
         yield name, f"{evidence['similarity']:.2f} similar to {of}"
-    for one, other in zip(*map(np.ndarray.tolist, find_pairs(mapped)), strict=True):
+    for one, other in zip(*(side.tolist() for side in find_pairs(mapped)), strict=True):
         first, second = sorted((mapped.id(one), mapped.id(other)))
         if family[first] != family[second] and (same := match(sides(one), sides(other), THRESHOLD)):
             yield second, f"{same.similarity:.2f} similar to {first}"
@@ -430,8 +421,8 @@ _GATES = (
     Gate("crisis_care", "texts", "item", crisis_care, "a crisis without a tag of its risk"),
     Gate("leaked_prompts", "texts", "item", leaked_prompts, "instructions to a model"),
     Gate("minors", "texts", "item", minors, "an apparent minor in a romantic setting"),
-    Gate("companion_harm", "texts", "item", companion_harm, "a companion's turn that seems to do harm", True),
-    Gate("explicit_content", "texts", "item", explicit_content, "a companion's turn that seems sexual", True),
+    Gate("companion_harm", "texts", "item", partial(seeming, HARM), "a companion's turn that seems to do harm", True),
+    Gate("explicit_content", "texts", "item", partial(seeming, EXPLICIT), "a companion's turn that seems sexual", True),
     Gate("contracts", "records", "item", contracts, "a reference that breaks its subtask's contract"),
     Gate("licences", "records", "item", licences, "a licence that does not allow the release's"),
     Gate("ties", "votes", "item", ties, "an open tie"),
@@ -452,10 +443,9 @@ def run_gates(content: ReleaseContent, context: GateContext, gates: Sequence[Gat
 
     Those that read each item alone run item by item, since they share what they have read of a text.
     """
-    one = partial(replace, content, splits={}, cases=())
     parts = [
-        *(one(splits={TEST: (item,)}) for item in content.items()),
-        *(one(cases=(case,)) for case in content.cases),
+        *(ReleaseContent({TEST: (item,)}, (), content.personas) for item in content.items()),
+        *(ReleaseContent({}, (case,), content.personas) for case in content.cases),
     ]
     of_parts = [found for part in parts for gate in gates if gate.level == "item" for found in gate.run(part, context)]
     of_all = [found for gate in gates if gate.level == "release" for found in gate.run(content, context)]

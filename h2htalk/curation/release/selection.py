@@ -11,6 +11,7 @@ from typing import Any
 from scipy.cluster.hierarchy import DisjointSet
 
 from h2htalk.curation.candidates import Candidate
+from h2htalk.curation.compose.drafts import broken_rules
 from h2htalk.curation.release.content import REFERENCES, ReleaseItem, VoteRow
 from h2htalk.curation.release.settings import Acceptance, ReleaseSpec
 from h2htalk.data.erasure.folder_kinds import ErasedIds
@@ -22,7 +23,6 @@ from h2htalk.rounds.aggregation.decisions import TIE
 from h2htalk.rounds.assignment.assignments import seeded_number
 from h2htalk.rounds.outcome import RoundOutcome
 from h2htalk.rounds.questions import QUESTIONS
-from h2htalk.text.contracts.contract import check_scenario
 
 CROWD, EXPERT = "crowd", "expert"
 # Split -> ids of items, dialogues and persons that were in it in an earlier release.
@@ -102,11 +102,8 @@ def scenario_of_record(record: Mapping[str, Any], where: str) -> Scenario:
 def objections(item: ReleaseItem, acceptance: Acceptance) -> Iterator[str]:
     """Why people have not accepted an item as it is; the crowd's reasons first."""
     votes = {(vote.round, vote.question): vote for vote in item.votes}
-    for kind, question, wanted in (
-        (CROWD, "keep", "keep"),
-        (CROWD, "subtask", item.scenario.subtask),
-        (EXPERT, "keep", "keep"),
-    ):
+    wanted_of = {(CROWD, "keep"): "keep", (CROWD, "subtask"): item.scenario.subtask, (EXPERT, "keep"): "keep"}
+    for (kind, question), wanted in wanted_of.items():
         vote = votes.get((kind, question))
         if vote is not None and vote.rule == TIE:
             yield f"{kind}: open tie on {question}"
@@ -142,19 +139,11 @@ def _move(item: ReleaseItem, personas: Mapping[str, Persona]) -> ReleaseItem:
     if voted == old.subtask or voted not in SUBTASKS or SUBTASKS[voted].inputs != SUBTASKS[old.subtask].inputs:
         return item
     new = replace(old, subtask=voted)
-    kept = [at for at, text in enumerate(old.references) if not contract_violations(new, text, personas)]
+    kept = [at for at, text in enumerate(old.references) if not broken_rules(text, new, personas[new.persona])]
     notes = old.metadata.get(REFERENCES)
     metadata = {**old.metadata, REFERENCES: [notes[at] for at in kept]} if notes else old.metadata
     references = tuple(old.references[at] for at in kept)
     return replace(item, scenario=replace(new, references=references, metadata=metadata))
-
-
-def contract_violations(scenario: Scenario, text: str, personas: Mapping[str, Persona]) -> list[str]:
-    """The rules of its contract that a reference breaks."""
-    persona = personas[scenario.persona]
-    description = persona.descriptions.get(scenario.language, "")
-    names = tuple(persona.names.values())
-    return [violation.rule for violation in check_scenario(text, scenario, names, None, description)]
 
 
 def _vote_rows(outcome: RoundOutcome) -> Iterator[VoteRow]:
@@ -238,8 +227,6 @@ def _stratified(order: Sequence[ReleaseItem], count: int, seed: int, before: Col
         tags = item.scenario.tags
         strata[item.scenario.language, tags.emotion, tags.complexity].append(item)
     exact = {key: len(theirs) * count / len(rest) for key, theirs in strata.items()}
-    taken = {key: int(value) for key, value in exact.items()}
-    by_remainder = sorted(strata, key=lambda key: (taken[key] - exact[key], seeded_number(seed, *key)))
-    for key in by_remainder[: count - sum(taken.values())]:
-        taken[key] += 1
-    return [*kept, *(item for key, theirs in strata.items() for item in theirs[: taken[key]])]
+    left = count - sum(map(int, exact.values()))
+    one_more = sorted(strata, key=lambda key: (int(exact[key]) - exact[key], seeded_number(seed, *key)))[:left]
+    return [*kept, *(item for key, theirs in strata.items() for item in theirs[: int(exact[key]) + (key in one_more)])]

@@ -94,10 +94,9 @@ class ReleaseSpec:
         """Subtask -> items of `test`: as given, or Table 1's number scaled to `total` by largest remainder; `dev`."""
         total = self.quotas.get(TOTAL, TOTAL_COUNT)
         exact = {name: subtask.count * total / TOTAL_COUNT for name, subtask in SUBTASKS.items()}
-        scaled = {name: int(value) for name, value in exact.items()}
-        for name in sorted(exact, key=lambda name: scaled[name] - exact[name])[: total - sum(scaled.values())]:
-            scaled[name] += 1
-        found = {name: self.quotas.get(name, count) for name, count in scaled.items()}
+        left = total - sum(map(int, exact.values()))
+        one_more = sorted(exact, key=lambda name: int(exact[name]) - exact[name])[:left]
+        found = {name: self.quotas.get(name, int(share) + (name in one_more)) for name, share in exact.items()}
         return found | ({DEV: self.dev} if self.dev else {})
 
 

@@ -193,18 +193,16 @@ class JudgeCheck:
     reason: str = ""
 
 
-def check_judge(
-    verdicts: Mapping[str, Verdict | None], gold: Mapping[str, Verdict], *, chance: float = 0.5
-) -> JudgeCheck:
-    """Whether a judge's verdicts may be used: its accuracy on gold items must be shown to be above `chance`, or above
-    that of calling everything a tie, where gold has ties. An unscored verdict (None) counts half.
+def check_judge(verdicts: Mapping[str, Verdict | None], gold: Mapping[str, Verdict]) -> JudgeCheck:
+    """Whether a judge's verdicts may be used: its accuracy on gold items must be shown to be above chance (0.5), or
+    above that of calling everything a tie, where gold has ties. An unscored verdict (None) counts half.
 
     Raises ValueError where there is no gold item, or one without a verdict.
     """
     if not gold or gold.keys() - verdicts.keys():
         raise ValueError("there must be a gold item, and every gold item needs the judge's verdict")
     value = accuracy([(verdicts[name], truth) for name, truth in gold.items()])
-    least = max(chance, accuracy([("tie", truth) for truth in gold.values()]))
+    least = max(0.5, accuracy([("tie", truth) for truth in gold.values()]))
     low, high = wilson_interval(value, len(gold))
     reason = ""
     if value <= least:

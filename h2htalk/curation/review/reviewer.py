@@ -161,8 +161,7 @@ class Reviewer:
         """A call with the scenario and the answers between fences."""
         scenario, fence = candidate.scenario, Fence.of(self.secret, name, sample)
         whole = form is RUBRIC
-        inputs: Mapping[str, Any] = scenario.to_dict()["inputs"]
-        shown = f"persona: {scenario.persona}\nrisk: {scenario.tags.risk}\n{json_lines(inputs)}"
+        shown = f"persona: {scenario.persona}\nrisk: {scenario.tags.risk}\n{json_lines(scenario.to_dict()['inputs'])}"
         values: dict[str, object] = {"subtasks": list(SUBTASKS), "subtask": scenario.subtask}
         texts = {what.split()[0]: fence.around(text, what) for what, text in {"scenario": shown, **answers}.items()}
         rules_file, asked_file = (f"{scenario.language}/{one}" for one in (TEMPLATES[:2] if whole else TEMPLATES[2:]))
@@ -193,8 +192,7 @@ class Gold:
     @property
     def fingerprint(self) -> str:
         """16 hexadecimal digits of the content, in any order."""
-        by_id = {candidate.id: candidate.to_dict() for candidate in self.candidates}
-        return fingerprint({name: [record, self.verdicts[name]] for name, record in by_id.items()})
+        return fingerprint({one.id: [one.to_dict(), self.verdicts[one.id]] for one in self.candidates})
 
 
 @strict_record

@@ -44,10 +44,6 @@ from h2htalk.data.languages import LANGUAGES
 from h2htalk.data.scenario import notes_crisis
 from h2htalk.errors import ConfigError, IncompleteError
 
-# 2: a reference wins by its share of comparisons; the hand-off is of candidates
-# 3: in a crisis people decide instead of a rejection; a rejection by verdict has its own reason; an item whose samples
-#    all agree is never handed over for its entropy; the results of comparisons are kept with their samples
-# 4: a possible crisis counts as one
 VERSION = 4
 STAGE = "review"
 ESCALATED = "escalated.jsonl"
@@ -66,7 +62,6 @@ def make_stage(spec: CurateSpec, workspace: Workspace, key: bytes) -> StageRun:
     gold = read_gold(Path(settings.gold)) if settings.gold else None
     calls = CallSettings(settings.model, settings.max_cost, settings.batch, spec.prices, schema=True)
     reviewer = Reviewer(settings, spec.seed, prompts, key)
-    before = workspace.stage(stage_before(STAGE))
     values = {key: value for key, value in asdict(settings).items() if key not in ("max_cost", "batch")}
     values |= {
         "model": model_identity(settings.model),
@@ -81,7 +76,7 @@ def make_stage(spec: CurateSpec, workspace: Workspace, key: bytes) -> StageRun:
         RuleFactory(open_rule, (workspace.stage(STAGE), settings.accept)),
         calls=(calls,),
         arithmetic=_ARITHMETIC,
-        prepare=partial(_review_all, calls, gold, reviewer, before),
+        prepare=partial(_review_all, calls, gold, reviewer, workspace.stage(stage_before(STAGE))),
     )
 
 

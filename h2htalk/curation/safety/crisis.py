@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from typing import Any, NamedTuple
@@ -28,9 +28,7 @@ from h2htalk.text.language_data import language_data
 from h2htalk.text.phrases import PhraseIndex
 
 DATA = "crisis_data"
-# Codes that are no kind of crisis.
 MINOR = "minor"
-OTHER_CODES = (MINOR, "grooming", "threat_to_others")
 FAINT, SURE = 1, 2  # what a classifier of the gates sees
 # What is looked for, and its code; a crisis has one of SORTS.
 DANGERS = {"crisis": "", "means": "crisis.means", "minor": MINOR, "grooming": "grooming", "threat": "threat_to_others"}
@@ -38,13 +36,7 @@ SORTS = ("ideation", "plan", "self_harm", "past", "third_party")
 # The rows of the classifier: of the seeker's words, what sort of crisis they tell of, and of the companion's answer.
 ROWS = (*DANGERS, *SORTS, *(f"answer {kind}" for kind in DANGERS))
 # The codes of strong cues that stand for a danger.
-CUES = {
-    "crisis": {*SORTS, "attempt"},
-    "means": {"means"},
-    "minor": {MINOR},
-    "grooming": {"grooming"},
-    "threat": {"threat_to_others"},
-}
+CUES = {kind: {code.removeprefix("crisis.")} for kind, code in DANGERS.items()} | {"crisis": {*SORTS, "attempt"}}
 # How the codes begin by which a dialogue is about a crisis: a child who says so is in none for that.
 TAGS = ("crisis.", "grooming", "threat_to_others")
 POSSIBLE, HINT = "crisis.possible", "crisis.hint"
@@ -54,14 +46,11 @@ ANSWER = 400  # characters of an answer that are read
 
 
 @lru_cache(maxsize=16_384)  # the gates of a release ask again
-def read_kinds(text: str, language: Language, kinds: tuple[str, ...]) -> Mapping[str, tuple[int, int, int]]:
-    """Read a text by the classifiers of some kinds: SURE, FAINT or 0, and the place in the folded text."""
-    folded, found = fold_spelling(text, language), {}
-    for kind in kinds:
-        model = load_classifier(f"{DATA}/{kind}", language)
-        score, start, end = model.score(folded)
-        found[kind] = ((score >= model.low()) + (score >= model.high()), start, end)
-    return found
+def read_kind(text: str, language: Language, kind: str) -> int:
+    """How sure the classifier of a kind is of a text: SURE, FAINT or 0."""
+    model = load_classifier(f"{DATA}/{kind}", language)
+    score = model.score(fold_spelling(text, language)).score
+    return (score >= model.low()) + (score >= model.high())
 
 
 class Run(NamedTuple):
@@ -96,7 +85,8 @@ def _in_turn(text: str, runs: Sequence[Run], heard: NDArray[np.float64], languag
         return Evidence(layer, code, score, *spelling_place(text, language, run.start, run.end))
 
     for number, kind in reversed(list(enumerate(DANGERS if runs else ()))):
-        run, cued = max(runs, key=lambda run: run.scores[number]), is_cued(kind, runs)
+        run = max(runs, key=lambda run: run.scores[number])
+        cued = any(hit.category in CUES[kind] and not hit.weak for one in runs for hit in one.hits)
         total = weigh(dangers[kind]["combine"], run.scores[number], heard[number])
         sure = round(1 / (1 + math.exp(-max(-50.0, min(50.0, total)))), 9)
         code = DANGERS[kind] or f"crisis.{SORTS[int(np.argmax(run.scores[len(DANGERS) :][: len(SORTS)]))]}"
@@ -113,11 +103,6 @@ def _in_turn(text: str, runs: Sequence[Run], heard: NDArray[np.float64], languag
 def weigh(weights: Sequence[float], said: float, heard: float) -> float:
     """What speaks for a danger in a turn: the score of its highest run, and that of the answer."""
     return round(float(weights[0] * said + weights[1] * heard + weights[2]), 6)
-
-
-def is_cued(kind: str, runs: Iterable[Run]) -> bool:
-    """Whether a strong cue of a danger stands in some runs."""
-    return any(hit.category in CUES[kind] and not hit.weak for run in runs for hit in run.hits)
 
 
 @lru_cache(maxsize=8)
@@ -166,7 +151,7 @@ def mark(folded: str, language: Language) -> tuple[str, list[Hit]]:
 class CrisisCue:
     """A phrase, which is a sign of a kind of crisis."""
 
-    category: str  # one of SORTS, `attempt`, `means`, or one of OTHER_CODES
+    category: str  # one of CUES
     pattern: re.Pattern[str]
     needles: Sequence[str] = ()  # the pattern is tried only where the text contains one of them; none: always
     weak: bool = False  # whether it says little by itself

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from hashlib import sha256
-from itertools import pairwise
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import Any
 from zlib import crc32
@@ -198,9 +198,8 @@ def compile_lexicon(lists: Mapping[str, Any]) -> SafetyLexicon:
             classes[" ".join(_LATIN_WORD.findall(folded)) if folded.isascii() else bare(folded)].append(name)
             if not folded.isascii():
                 chinese.add(folded)
-    between = f"{_SIGNS}{{0,2}}"
     longest_first = sorted(chinese, key=lambda word: (-len(word), word))
-    written = [between.join(map(re.escape, "".join(word.split()))) for word in longest_first]
+    written = [f"{_SIGNS}{{0,2}}".join(map(re.escape, "".join(word.split()))) for word in longest_first]
     firsts = "".join(sorted({re.escape(word[0]) for word in chinese}))
     hidden = [(name, *entry.split(":")) for name, entries in lists.get("hidden", {}).items() for entry in entries]
     return SafetyLexicon(
@@ -298,18 +297,14 @@ def find_report(text: str, language: Language) -> Evidence | None:
 # The classifier counts where the message names a public matter, or where it is far surer than by chance. Both together
 # are sure; one alone is for a person or a guard model to decide. For a companion, whose long kind replies mislead the
 # classifier, it counts only with a rule.
-
-
 def find_political(
     text: str, language: Language, terms: frozenset[str] = frozenset(), seeker: bool = True
 ) -> Evidence | None:
     """The evidence of politics in a message of the seeker's or the companion's; each of your own `terms` is a rule."""
-    folded = fold_spelling(text, language)
-    signal = find_signal(folded, load_classifier(POLITICAL_DATA, language), terms, seeker)
+    signal = find_signal(fold_spelling(text, language), load_classifier(POLITICAL_DATA, language), terms, seeker)
     if signal is None:
         return None
-    place = spelling_place(text, language, signal.start, signal.end)
-    return Evidence("political", POLITICAL, signal.score, *place)
+    return Evidence("political", POLITICAL, signal.score, *spelling_place(text, language, signal.start, signal.end))
 
 
 def find_signal(
@@ -317,15 +312,12 @@ def find_signal(
 ) -> Reading | None:
     """As `find_political`, for a folded text: AGREED or EITHER, and the place in that text."""
     rules = language_patterns(f"curation/safety/{POLITICAL_DATA}/rules", model.language)
-    ruled = None
-    # The first sentence that names a public matter and takes a stance on it.
-    for sentence in _CLAUSE.finditer(folded) if rules["matter"].search(folded) else ():
-        stated = all(rules[name].search(sentence[0]) for name in ("matter", "stance"))
-        if stated and not rules["everyday"].search(sentence[0]):
-            ruled = sentence.span()
-            break
-    if ruled is None and terms:
-        ruled = next(((at, at + len(t)) for t in sorted(terms) if (at := folded.find(t)) >= 0), None)
+    sentences = _CLAUSE.finditer(folded) if rules["matter"].search(folded) else ()
+    stances = (one for one in sentences if all(rules[name].search(one[0]) for name in ("matter", "stance")))
+    stated = (one.span() for one in stances if not rules["everyday"].search(one[0]))
+    named = ((at, at + len(term)) for term in sorted(terms) if (at := folded.find(term)) >= 0)
+    # The first sentence that names a public matter and takes a stance on it, else the first term.
+    ruled = next(chain(stated, named), None)
     if ruled is None and not seeker:
         return None
     score, start, end = model.score(folded)

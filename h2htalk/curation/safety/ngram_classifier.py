@@ -35,8 +35,6 @@ _SENTENCE, _CLAUSE = re.compile(r"[^.!?;]+[.!?;]*"), re.compile(r"[^.!?;,:]*[.!?
 _ENDS = "\n。！？!?；;.…"
 # 2^64 divided by the golden ratio, and the multipliers of splitmix64.
 _GOLDEN, _FIRST, _SECOND = 0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
-
-
 _TOGETHER, _REMEMBERED = 64, 256  # texts that are read at once, and whose features are kept
 
 
@@ -240,10 +238,8 @@ def windows(folded: str, limit: int) -> Iterator[tuple[int, int]]:
     """Windows of at most `limit` characters that end with a sentence, if one ends in their second half."""
     start = 0
     while len(folded) - start > limit:
-        stretch = folded[start : start + limit]
-        cut = 1 + max(stretch.rfind(end, limit // 2) for end in _ENDS)
-        if not cut:
-            cut = 1 + stretch.rfind(" ", limit // 2) or limit
+        stretch, half = folded[start : start + limit], limit // 2
+        cut = 1 + max(stretch.rfind(end, half) for end in _ENDS) or 1 + stretch.rfind(" ", half) or limit
         yield start, start + cut
         start += cut
     yield start, len(folded)

@@ -28,8 +28,6 @@ ALONE, SECOND = 0.8, 0.5
 SURE = 0.9
 MINORS = "sexual.minors"
 HARD = (MINORS, "crisis.method_instructions")  # removed even in a crisis, and never stored as text
-# The seeker reports insults of others; a message names a group of people (`insults`).
-REPORTED, NAMED = "reported.insult", "group.named"
 BESIDE = 0.35  # the least score of the classifier beside an attack on a group
 # Rules about the form of a dialogue, one of which is enough.
 FORM = ("prompt_leak", "too_short", "wrong_language", "irrelevant")
@@ -150,7 +148,7 @@ def _weigh_offence(
     victim; one message is not enough to tell.
     """
     single = len(dialogue.messages) == 1
-    reported = not single and any(one.category == REPORTED for one in evidence)
+    reported = not single and any(one.category == "reported.insult" for one in evidence)
     proved: list[tuple[str, bool]] = []
     doubtful: set[str] = set()
     for turn, message in enumerate(dialogue.messages):
@@ -174,20 +172,19 @@ def _weigh_offence(
 
 def _kinds(here: Mapping[tuple[str, str], float], thresholds: Mapping[str, float], single: bool, role: str) -> set[str]:
     """The kinds of evidence for the removal of one message, of the scores of each layer and category."""
-    kinds = set()
-    if here.get(("lexicon", "offensive.slur"), 0) >= SECOND:
-        kinds.add("slur")
-    if ("attack", "offensive.attack") in here or ("lexicon", "offensive.hate") in here:
-        kinds.add("attack")
-    # The seeker of a single message may be in despair.
-    if ("lexicon", "offensive.abuse") in here and (role == "companion" or not single):
-        kinds.add("abuse")
+    holding = {
+        "slur": here.get(("lexicon", "offensive.slur"), 0) >= SECOND,
+        "attack": ("attack", "offensive.attack") in here or ("lexicon", "offensive.hate") in here,
+        # The seeker of a single message may be in despair.
+        "abuse": ("lexicon", "offensive.abuse") in here and (role == "companion" or not single),
+    }
+    kinds = {name for name, holds in holding.items() if holds}
     score = here.get(("classifier", "offensive"), 0.0)
     sure = score >= thresholds["single" if single else "high"]
     # Beside another kind the classifier may be less sure.
     if sure or (single and kinds and score >= (thresholds["low"] if kinds & {"slur", "abuse"} else BESIDE)):
         kinds.add("classifier")
-    if sure and ("group", NAMED) in here and here.get(("masked", "offensive"), 0.0) >= thresholds["masked"]:
+    if sure and ("group", "group.named") in here and here.get(("masked", "offensive"), 0.0) >= thresholds["masked"]:
         kinds.add("masked")
     return kinds
 

@@ -9,12 +9,11 @@ from safety_made import HERE, dialogues
 from safety_made import rows as read_rows
 
 from h2htalk.curation.safety import crisis
-from h2htalk.curation.safety.crisis import OTHER_CODES
 from h2htalk.curation.safety.stage import assess
 from h2htalk.data.languages import LANGUAGES, Language
 from h2htalk.data.scenario import Dialogue, Turn
 
-TAGS = ("crisis.", *OTHER_CODES)
+TAGS = ("crisis.", "minor", "grooming", "threat_to_others")
 
 
 def codes(text: str, language: Language) -> set[str]:
