@@ -19,6 +19,12 @@ from h2htalk.text.language_data import compile_patterns, read_data
 
 _HAN = re.compile("[\u4e00-\u9fff]")
 _SENTENCE = re.compile(r"[A-Za-z']{1,30}(?:[ ,]{1,3}[A-Za-z']{1,30}){2}")
+# The name under a letter, alone or with what its writer is: "Be well. Robin J. Landwehr, DBH", "~Mark".
+_SIGNED = re.compile(
+    r"(?:[.!?…\n\xa0]\s*|[~–—-]\s?)(?:(?:Dr|Mrs?|Ms)\.? )?(?P<name>[A-Z][\w'’-]+)(?: [A-Z]\.)?(?: [A-Z][\w'’-]+){0,2}"
+    r"(?:,? (?:[A-Z]\.?){1,6}[a-zA-Z]?\.?){0,5}\W*\Z"
+)
+_LETTER, _END = 100, 120  # characters of a letter at least, and of its end that are read
 
 
 class Message(NamedTuple):
@@ -70,11 +76,12 @@ def find_names(texts: Sequence[str], taken: Sequence[Sequence[Span]]) -> list[li
     # A name that the dialogue says elsewhere needs less.
     told = {word for own, one, word, value in scored if not one.kind and value >= needed(own, one, word)}
     found = {id(message.tokens): (list(message.addresses), dict[int, float]()) for message in messages}
+    signed = {id(message.tokens): _signature(message.tokens) for message in messages}
     for tokens, one, word, value in scored:
         enough = least["again"] if not one.kind and word in told else needed(tokens, one, word)
-        if value >= enough:
+        if value >= enough or tokens.starts[one.first] == signed[id(tokens)]:
             spans, starts = found[id(tokens)]
-            score = round(min(0.8, 1 / (1 + math.exp(enough - value))), 3)
+            score = round(min(0.8, 1 / (1 + math.exp(min(enough - value, 0.0)))), 3)
             if one.kind:
                 spans.append(Span(tokens.starts[one.first], one.stop, one.kind, score))
             else:
@@ -83,6 +90,14 @@ def find_names(texts: Sequence[str], taken: Sequence[Sequence[Span]]) -> list[li
         sorted([*spans, *persons.person_spans(message.tokens, starts, message.ends)])
         for message, (spans, starts) in zip(messages, found.values(), strict=True)
     ]
+
+
+def _signature(tokens: Tokens) -> int:
+    """Where the given name under a letter begins; -1 where nobody signs."""
+    start = max(0, len(tokens.text) - _END)
+    found = _SIGNED.search(tokens.text, start) if len(tokens.text) >= _LETTER else None
+    at = bisect_left(tokens.starts, found.start("name")) if found else len(tokens)
+    return tokens.starts[at] if at < len(tokens) and tokens.kinds[at] else -1
 
 
 def read_message(text: str, taken: Sequence[Span]) -> Message:
