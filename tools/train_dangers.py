@@ -32,16 +32,19 @@ from safety.shipping import write_manifest
 from sample_readings import in_half
 from sklearn.linear_model import LogisticRegression
 
+from h2htalk.curation.release.content import item_texts
 from h2htalk.curation.safety import crisis
 from h2htalk.curation.safety.crisis import ANSWER, CUES, DANGERS, ROWS, SORTS, UNHEARD, Hit, crisis_cues, mark
 from h2htalk.curation.safety.text_folding import fold_spelling
+from h2htalk.data.case import Case
 from h2htalk.data.languages import LANGUAGES, Language
 from h2htalk.data.scenario import bundled_personas
+from h2htalk.data.splits import load_split
 
 HOME = Path(crisis.__file__).parent / crisis.DATA
 WINDOW = {"en": 120, "zh": 24}
 C, FOLDS, NEVER, KEPT = 20.0, 5, -1, 0.12
-REAL = {"en": "real", "zh": "smilechat"}  # what is real of a kind: sentences, or dialogues
+REAL = {"en": "counsel", "zh": "smilechat"}  # support: whole messages of CounselChat, which measure alone; dialogues
 # Marks of `label_sentences.md` -> sort of crisis.
 SORT_OF = {"wish": "ideation", "plan": "plan", "harm": "self_harm", "past": "past", "other": "third_party"}
 OF_CRISIS = {*SORT_OF, "means", "crisis"}
@@ -58,15 +61,20 @@ WEIGHTS = {"real": 2.0, "talks": 1.5, "plain": 0.7, "own": 0.3, "ordinary": 1.0,
 # The most dialogues over a threshold: ordinary ones, support without a mark of the kind, and look-alikes by authors
 # that the model did not see: of the development set, and `near` a kind on purpose.
 MOST = {
-    "crisis": {"ordinary": 0.002, "support": 0.009, "look_alike": 0.02},
-    "means": {"ordinary": 0.002, "support": 0.0035, "look_alike": 0.02},
-    "minor": {"ordinary": 0.002, "support": 0.006, "look_alike": 0.06, "near": 0.07},
-    "grooming": {"ordinary": 0.003, "support": 0.001, "look_alike": 0.001},
-    "threat": {"ordinary": 0.003, "support": 0.002, "look_alike": 0.001},
+    "crisis": {"ordinary": 0.002, "bundled": 0.005, "support": 0.009, "look_alike": 0.02},
+    "means": {"ordinary": 0.002, "bundled": 0.003, "support": 0.0035, "look_alike": 0.02},
+    "minor": {"ordinary": 0.002, "bundled": 0.005, "support": 0.006, "look_alike": 0.06, "near": 0.07},
+    "grooming": {"ordinary": 0.003, "bundled": 0.002, "support": 0.001, "look_alike": 0.001},
+    "threat": {"ordinary": 0.003, "bundled": 0.003, "support": 0.002, "look_alike": 0.001},
 }
-CUED = {"ordinary": 0.003, "support": 0.006, "look_alike": 0.02}  # where a strong cue of the danger stands too
-POSSIBLE = {"ordinary": 0.006, "chat": 0.015}  # of CounselChat and SMILE, whole messages
-HINT = {"ordinary": 0.01, "chat": 0.05}
+CUED = {
+    "ordinary": 0.003,
+    "bundled": 0.005,
+    "support": 0.006,
+    "look_alike": 0.02,
+}  # where a strong cue of the danger stands too
+POSSIBLE = {"ordinary": 0.006, "support": 0.015}
+HINT = {"ordinary": 0.01, "support": 0.05}
 _SENTENCE_END = re.compile(r"(?<=[.!?。！？\n])\s*")
 
 
@@ -159,6 +167,18 @@ def written_talks(language: Language) -> Iterator[Talk]:
 def ordinary_talks(language: Language, data: Path) -> Iterator[Talk]:
     """Ordinary dialogues and support, of sets that also measure the even halves. Of messages that readers marked the
     answers alone are learned from here."""
+    if language == "en":  # whole, as they are read; sentences of theirs are learned from
+        marked = {row["id"]: marks_of(",".join(row["marks"].values())) for row in read_rows(CRISIS / "real_en.jsonl")}
+        for name, text in real_texts(language, data):
+            if name.startswith("cc:") and name in marked:
+                yield Talk(name, "counsel", [Said(text, marked[name], "")])
+    seen = set[str]()  # items share beginnings
+    for item in (item for name in ("mini", "instructions", "arcs") for item in load_split(name).scenarios):
+        if item.language == language and (isinstance(item, Case) or item.tags.risk == "none"):
+            new = [turn.content for turn in item_texts(item) if turn.role == "user" and turn.content not in seen]
+            seen.update(new)
+            if new:
+                yield Talk(item.id, "bundled", [Said(text, {}, "ordinary") for text in new])
     files = {"en": ["topical_chat_valid_en"], "zh": ["kdconv_dev_zh", "smilechat_zh_2", "smilechat_zh"]}[language]
     read = {row["id"]: row["marks"].values() for row in read_rows(CRISIS / f"real_{language}.jsonl")}
     for name in files:
@@ -324,6 +344,7 @@ def weigh(corpus: Corpus, kind: str) -> dict[str, Any]:
         name: [number for number, talk in enumerate(corpus.talks) if chosen(talk)]
         for name, chosen in (
             ("ordinary", lambda t: t.source in ("topical", "kdconv")),
+            ("bundled", lambda t: t.source == "bundled"),
             ("support", lambda t: t.source == REAL[corpus.language] and t.group not in marked),
             ("look_alike", lambda t: t.source == "dev" and t.kind == "look_alike"),
             ("near", lambda t: t.source == "talks" and t.kind == "look_alike"),
@@ -332,15 +353,10 @@ def weigh(corpus: Corpus, kind: str) -> dict[str, Any]:
             ("real", lambda t: t.source == REAL[corpus.language] and strength(t) == 1.0),
         )
     }
-    whole = dict[str, float]()  # a message of CounselChat is learned sentence by sentence
-    for number in of["support"]:
-        if not (group := corpus.talks[number].group).startswith("dia:"):
-            whole[group] = max(best[number], whole.get(group, -99.0))
     high, cue, possible, hint = (
-        {name: above(np.array([*whole.values()]) if name == "chat" else scores[of[name]], most)
-         for name, most in limits.items()}
+        {name: above(scores[of[name]], most) for name, most in limits.items()}
         for scores, limits in ((best, MOST[kind]), (best_cued, CUED), (best, POSSIBLE), (best, HINT))
-    )  # fmt: skip
+    )
     print(kind, high, cue, possible)
     found: dict[str, Any] = {"combine": weights, "high": round(max(high.values()), 4)}
     found["cued"] = round(min(found["high"], max(cue.values())), 4)
@@ -378,7 +394,7 @@ def train(language: Language, data: Path) -> tuple[dict[str, Any], NDArray[np.in
     talks = [*marked_talks(language, data), *written_talks(language), *ordinary_talks(language, data)]
     talks += [Talk(text, "others", [Said(text, {}, "others")]) for text in talk_of_others(language, data)]
     personas = (persona.descriptions[language] for persona in bundled_personas().values())
-    talks += [Talk(text, "personas", [Said(text, {}, "ordinary")]) for text in personas]
+    talks += [Talk(text, "bundled", [Said(text, {}, "ordinary")]) for text in personas]
     corpus = Corpus(language, talks)
     dangers = {}
     for kind in DANGERS:
