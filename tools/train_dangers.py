@@ -63,7 +63,7 @@ WEIGHTS = {"real": 2.0, "talks": 1.5, "plain": 0.7, "own": 0.3, "ordinary": 1.0,
 MOST = {
     "crisis": {"ordinary": 0.002, "bundled": 0.005, "support": 0.009, "look_alike": 0.02},
     "means": {"ordinary": 0.002, "bundled": 0.003, "support": 0.0035, "look_alike": 0.02},
-    "minor": {"ordinary": 0.002, "bundled": 0.005, "support": 0.006, "look_alike": 0.06, "near": 0.07},
+    "minor": {"ordinary": 0.002, "bundled": 0.005, "support": 0.006, "look_alike": 0.06, "near": 0.045},
     "grooming": {"ordinary": 0.003, "bundled": 0.002, "support": 0.001, "look_alike": 0.001},
     "threat": {"ordinary": 0.003, "bundled": 0.003, "support": 0.002, "look_alike": 0.001},
 }
