@@ -24,7 +24,8 @@ _HERE = Path(__file__).parent
 _ENOUGH = 8  # names to draw from; of fewer the group is widened
 _SEXES: dict[str, Gender] = {"f": "female", "m": "male", "n": "neutral", "s": "neutral"}
 # Groups of names that no list has.
-_UNKNOWN = {"female": "fen-3", "male": "men-3", "neutral": "nen-2", "surname": "sen-3"}
+_UNKNOWN = {"female": "fen-3", "male": "men-3", "surname": "sen-3"}
+_ENDING = ("male", "female")  # of an unknown name that ends in a, e or i the second
 
 
 def faker_lists(kind: str, locale: str) -> Any:
@@ -90,12 +91,14 @@ def other_latin(draw: Random, key: str, gender: Gender, *, surname: bool = False
     if len(key) < 4 and not set(key) & set("aeiou"):  # initials: ljy
         return scramble(draw, key)
     made = {}
-    for part in key.split("-"):
-        group = latin_group(part, surname=surname) or _UNKNOWN["surname" if surname else gender]
+    parts = key.split("-") if any(latin_group(part, surname=surname) for part in key.split("-")) else [key]
+    for part in parts:
+        sex = _ENDING[part[-1] in "aei"] if gender == "neutral" else gender
+        group = latin_group(part, surname=surname) or _UNKNOWN["surname" if surname else sex]
         if group[0] == "n" and gender != "neutral":
             group = gender[0] + group[1:]
         made[part] = draw.choice(_alike(group, min(max(len(part), 4), 8), part[:1]))
-    return "-".join(made[part] for part in key.split("-"))
+    return "-".join(made[part] for part in parts)
 
 
 def given_list(given: str, gender: Gender) -> str:

@@ -18,7 +18,7 @@ import hashlib
 import hmac
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
 from functools import partial
 from pathlib import Path
 from random import Random
@@ -152,7 +152,7 @@ _ATTEMPTS = 20  # drawings of a whole dialogue before names that still clash bec
 
 
 def person_surrogates(
-    secret: bytes, people: Collection[str], said: Collection[str], refused: Callable[[str], bool]
+    secret: bytes, people: Collection[str], said: Set[str], refused: Callable[[str], bool]
 ) -> dict[str, str]:
     """A surrogate for each name of a dialogue, as it is written; none is a name given, nor what is `refused`.
 
@@ -180,7 +180,7 @@ def _folded(name: str) -> str:
 
 
 def _mapping(
-    secret: bytes, people: Collection[dialogue_values.NameParts], said: Collection[str], salt: str
+    secret: bytes, people: Collection[dialogue_values.NameParts], said: Set[str], salt: str
 ) -> dict[tuple[dialogue_values.Role, str], str]:
     """What stands in for each part, by its role and key."""
     # Of each given name what it is called by anywhere in the dialogue, else what it says itself.
@@ -189,6 +189,9 @@ def _mapping(
         for part in name.with_role("given", "nick", "doubled", "latin_given"):
             own = names.latin_gender(part.key) if part.role == "latin_given" else "neutral"
             called.setdefault(part.key, set()).add(own if name.gender == "neutral" else name.gender)
+    # Where one sex alone is spoken of, a name that may be of either is of that.
+    him, her = bool(said & {"he", "him", "his"}), bool(said & {"she", "her", "hers"})
+    told: dialogue_values.Gender = "neutral" if him == her else "male" if him else "female"
     # In an order of their own: where parts were found says nothing.
     keys = sorted({(part.role, part.key) for name in people for part in name.parts if part.role != "kept"},
                   key=lambda one: (one[0] in ("doubled", "nick"), one))  # fmt: skip
@@ -196,7 +199,7 @@ def _mapping(
     mapped: dict[tuple[dialogue_values.Role, str], str] = {}
     for role, key in keys:
         genders = called.get(key, set()) - {"neutral"}
-        gender = min(genders) if len(genders) == 1 else "neutral"
+        gender = min(genders) if len(genders) == 1 else told if role == "latin_given" and not genders else "neutral"
         # 婷婷 of 王雨婷 is called by the last character of what stands for 雨婷.
         full = next((own for (of, own) in mapped if of == "given" and own[-1] == key[-1] and len(key) < 3), None)
         attempt, made = 0, mapped["given", full][-1] * len(key) if full and role in ("doubled", "nick") else ""
