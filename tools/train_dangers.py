@@ -62,10 +62,10 @@ WEIGHTS = {"real": 2.0, "talks": 1.5, "plain": 0.7, "own": 0.3, "ordinary": 1.0,
 # that the model did not see: of the development set, and `near` a kind on purpose.
 MOST = {
     "crisis": {"ordinary": 0.002, "bundled": 0.005, "support": 0.009, "look_alike": 0.02},
-    "means": {"ordinary": 0.002, "bundled": 0.003, "support": 0.0035, "look_alike": 0.02},
-    "minor": {"ordinary": 0.002, "bundled": 0.005, "support": 0.006, "look_alike": 0.06, "near": 0.045},
-    "grooming": {"ordinary": 0.003, "bundled": 0.002, "support": 0.001, "look_alike": 0.001},
-    "threat": {"ordinary": 0.003, "bundled": 0.003, "support": 0.002, "look_alike": 0.001},
+    "means": {"ordinary": 0.002, "bundled": 0.006, "support": 0.0035, "look_alike": 0.02},
+    "minor": {"ordinary": 0.002, "bundled": 0.005, "support": 0.006, "look_alike": 0.06, "near": 0.055},
+    "grooming": {"ordinary": 0.003, "bundled": 0.005, "support": 0.001, "look_alike": 0.001},
+    "threat": {"ordinary": 0.003, "bundled": 0.006, "support": 0.002, "look_alike": 0.001},
 }
 CUED = {
     "ordinary": 0.003,
@@ -172,8 +172,8 @@ def ordinary_talks(language: Language, data: Path) -> Iterator[Talk]:
         for name, text in real_texts(language, data):
             if name.startswith("cc:") and name in marked:
                 yield Talk(name, "counsel", [Said(text, marked[name], "")])
-    seen = set[str]()  # items share beginnings
-    for item in (item for name in ("mini", "instructions", "arcs") for item in load_split(name).scenarios):
+    seen = set[str]()  # items share beginnings; in some of `arcs` somebody is in a crisis
+    for item in (item for name in ("mini", "instructions") for item in load_split(name).scenarios):
         if item.language == language and (isinstance(item, Case) or item.tags.risk == "none"):
             new = [turn.content for turn in item_texts(item) if turn.role == "user" and turn.content not in seen]
             seen.update(new)
