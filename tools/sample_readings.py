@@ -6,8 +6,8 @@
 Writes JSON lines without the rule that made a mark.
 `changed`: dialogues of `smilechat_zh_2` with a replaced passage, each passage with its context; `public`: how many
 dialogues about public people (Topical-Chat, KdConv) are changed; `missed`: dialogues at random with all passages, for
-what stayed; `spans`: one mark a line, by type and language; `tags`: one tag of the safety stage a line. English is
-ESConv dev and CounselChat. A half is chosen by the SHA-256 of an item's id or
+what stayed; `spans`: one mark a line, by type and language; `tags`: one tag of the safety stage a line; `words`: messages
+with a plain word for death. English is ESConv dev and CounselChat. A half is chosen by the SHA-256 of an item's id or
 question: `even` is for development, `odd` for a report. The draw depends on --seed alone. `surrogates`: pairs of a
 labelled text and the same with surrogates, of each language by the set's name, as `reading/surrogates.md` says; which
 of them is the original stands in FILE with `.key` behind it.
@@ -20,6 +20,7 @@ import csv
 import json
 import os
 import random
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -40,6 +41,11 @@ from h2htalk.data.scenario import Dialogue, Turn
 TYPES = ("PERSON", "ORGANIZATION", "PHONE_NUMBER")
 CONTEXT = 60  # characters before and after a mark
 TAGS = ("crisis.", "minor", "grooming", "threat_to_others", "political.")
+DEATH = re.compile(
+    r"死|自杀|不想活|\b(?:die[sd]?|dying|dead|deaths?|suicid\w*|kill(?:ing|ed)? (?:my|him|her|your|them)sel\w+"
+    r"|end(?:ing)? (?:my|her|his) (?:own )?life|end it all)\b",
+    re.IGNORECASE,
+)
 Item = dict[str, Any]
 
 
@@ -81,6 +87,14 @@ def tags(dialogue: Dialogue) -> Iterator[Item]:
         turns = sorted({one.turn for one in assessment.evidence if one.category == code})
         said = [dialogue.messages[turn].content[:600] for turn in turns[:3]]
         yield {"tag": code, "messages": said, "first": dialogue.messages[0].content[:300]}
+
+
+def words(dialogue: Dialogue) -> Iterator[Item]:
+    """The seeker's messages with a plain word for death."""
+    for at, turn in enumerate(dialogue.messages):
+        if turn.role == "user" and DEATH.search(turn.content):
+            before = " / ".join(one.content[:200] for one in dialogue.messages[max(0, at - 2) : at])
+            yield {"before": before, "text": turn.content[:1500]}
 
 
 def pairs(path: Path, limit: int, seed: int) -> Iterator[Item]:
@@ -125,11 +139,11 @@ def sample(what: str, data: Path, half: str, limit: int, seed: int) -> Iterator[
         groups: dict[str, list[Item]] = defaultdict(list)
         tagged = 0
         for dialogue in dialogues:
-            items = list(marks(dialogue) if what == "spans" else tags(dialogue))
+            items = list({"spans": marks, "tags": tags, "words": words}[what](dialogue))
             tagged += bool(items)
             for item in items:
-                key = item.get("type", "tags")
-                if what == "tags" or key in TYPES:
+                key = item.get("type", what)
+                if what != "spans" or key in TYPES:
                     groups[key].append({"id": dialogue.id, "language": language, **item})
         counts = {key: len(group) for key, group in sorted(groups.items())}
         print(f"{language}: {len(dialogues)} dialogues, {tagged} with any, {counts}")
@@ -139,7 +153,7 @@ def sample(what: str, data: Path, half: str, limit: int, seed: int) -> Iterator[
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["changed", "missed", "public", "spans", "tags", "surrogates"])
+    parser.add_argument("what", choices=["changed", "missed", "public", "spans", "tags", "words", "surrogates"])
     parser.add_argument("--data", type=Path, default=os.environ.get("H2HTALK_DATA"))
     parser.add_argument("--half", choices=["even", "odd"])
     parser.add_argument("--sets", type=Path, nargs="+", default=[], help="labelled texts, of `surrogates`")

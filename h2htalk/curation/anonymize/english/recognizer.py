@@ -22,7 +22,7 @@ _SENTENCE = re.compile(r"[A-Za-z']{1,30}(?:[ ,]{1,3}[A-Za-z']{1,30}){2}")
 # The name under a letter, alone or with what its writer is: "Be well. Robin J. Landwehr, DBH", "~Mark".
 _SIGNED = re.compile(
     r"(?:[.!?…\n\xa0]\s*|[~–—-]\s?)(?:(?:Dr|Mrs?|Ms)\.? )?(?P<name>[A-Z][\w'’-]+)(?: [A-Z]\.)?(?: [A-Z][\w'’-]+){0,2}"
-    r"(?:,? (?:[A-Z]\.?){1,6}[a-zA-Z]?\.?){0,5}\W*\Z"
+    r"(?:,? (?:[A-Z]\.?){1,6}[a-zA-Z]?\.?){0,5}(?:\W*(?:www|http)\S{1,60})?\W*\Z"
 )
 _LETTER, _END = 100, 120  # characters of a letter at least, and of its end that are read
 
