@@ -142,19 +142,25 @@ class Dialogue:
         return as_json(self)
 
 
+def noted_tags(metadata: Mapping[str, Any]) -> frozenset[str]:
+    """The tags that the safety stage noted in metadata; none where it is of another form."""
+    safety = metadata.get("safety")
+    tags = safety.get("tags") if isinstance(safety, Mapping) else None
+    return frozenset(map(str, tags)) if isinstance(tags, list | tuple) else frozenset()
+
+
 def notes_crisis(metadata: Mapping[str, Any]) -> bool:
     """Whether the safety stage noted a crisis, a possible one, or harm by the companion, in metadata."""
     safety = metadata.get("safety")
     if not isinstance(safety, Mapping):
         return False
-    grave = any(str(tag).startswith(("companion.", "sexual.minors")) for tag in safety.get("tags", ()))
+    grave = any(tag.startswith(("companion.", "sexual.minors")) for tag in noted_tags(metadata))
     return grave or safety.get("risk", "none") != "none" or bool(safety.get("possible_crisis"))
 
 
 def notes_explicit(metadata: Mapping[str, Any]) -> bool:
     """Whether the safety stage noted sexual content in metadata."""
-    safety = metadata.get("safety")
-    return isinstance(safety, Mapping) and any(str(tag).startswith("sexual.") for tag in safety.get("tags", ()))
+    return any(tag.startswith("sexual.") for tag in noted_tags(metadata))
 
 
 Complexity = Literal["basic", "intermediate", "advanced"]

@@ -31,7 +31,7 @@ from h2htalk.data.case import Case
 from h2htalk.data.languages import Language
 from h2htalk.data.records import read_record, strict_record
 from h2htalk.data.releases.release_folder import DEV, TEST
-from h2htalk.data.scenario import Dialogue, Persona, Role, Scenario, Turn
+from h2htalk.data.scenario import Dialogue, Persona, Role, Scenario, Turn, noted_tags
 from h2htalk.data.subtasks import SUBTASKS
 from h2htalk.errors import ConfigError, DataError, quoted, shorten
 from h2htalk.rounds.aggregation.decisions import TIE
@@ -121,8 +121,7 @@ def _items(content: ReleaseContent) -> Iterator[_Texts]:
         said = [turn.content for turn in turns]
         if isinstance(one, Scenario):
             metadata = one.metadata
-            age, safety = metadata.get("age"), metadata.get("safety") or {}
-            tags = frozenset(map(str, safety.get("tags", ())))
+            age, tags = metadata.get("age"), noted_tags(metadata)
             tags |= {ADULT} if isinstance(age, int) and age >= 18 else set()
             tags |= {REVIEWED} if metadata.get("risk_reviewed") is True else set()
             replies = one.references if SUBTASKS[one.subtask].contract.form == "speech" else ()
@@ -291,7 +290,7 @@ def minors(content: ReleaseContent, context: GateContext) -> Iterator[Found]:
             continue
         plain = MINOR in one.tags or MINOR in _codes(messages, language, CUE)
         said = [turn.content for turn in messages if turn.role == "user" and not plain and ADULT not in one.tags]
-        age = SURE if plain else FAINT * (MINOR in _codes(messages, language))
+        age = SURE if plain else FAINT * (ADULT not in one.tags and MINOR in _codes(messages, language))
         for text in said:
             faint = FAINT if patterns["young"].search(text) else 0
             age = max(age, read_kind(text, language, "young") or faint)

@@ -36,7 +36,10 @@ SORTS = ("ideation", "plan", "self_harm", "past", "third_party")
 # The rows of the classifier: of the seeker's words, what sort of crisis they tell of, and of the companion's answer.
 ROWS = (*DANGERS, *SORTS, *(f"answer {kind}" for kind in DANGERS))
 # The codes of strong cues that stand for a danger.
-CUES = {kind: {code.removeprefix("crisis.")} for kind, code in DANGERS.items()} | {"crisis": {*SORTS, "attempt"}}
+URGENT = "urgent"  # a cue of an attempt that goes on now, which is enough by itself
+CUES = {kind: {code.removeprefix("crisis.")} for kind, code in DANGERS.items()} | {
+    "crisis": {*SORTS, "attempt", URGENT}
+}
 # How the codes begin by which a dialogue is about a crisis: a child who says so is in none for that.
 TAGS = ("crisis.", "grooming", "threat_to_others")
 POSSIBLE, HINT = "crisis.possible", "crisis.hint"
@@ -66,7 +69,7 @@ def find_crisis(turns: Sequence[Turn], language: Language) -> list[Evidence]:
     """The evidence in the seeker's turns of a dialogue: at most one for each turn and code.
 
     Codes: `crisis.ideation`, ..., `minor`, `grooming`, `threat_to_others`; `crisis.possible` of a turn without any, in
-    which the classifier sees a faint sign; `crisis.hint` of one with a fainter sign or a plain word for death.
+    which the classifier sees a faint sign; `crisis.hint` of one with a fainter sign or a strong cue.
     """
     said = tuple((turn.role == "user", turn.content) for turn in turns)
     found: list[Evidence] = []
@@ -89,8 +92,11 @@ def _in_turn(text: str, runs: Sequence[Run], heard: NDArray[np.float64], languag
         cued = any(hit.category in CUES[kind] and not hit.weak for one in runs for hit in one.hits)
         total = weigh(dangers[kind]["combine"], run.scores[number], heard[number])
         sure = round(1 / (1 + math.exp(-max(-50.0, min(50.0, total)))), 9)
-        code = DANGERS[kind] or f"crisis.{SORTS[int(np.argmax(run.scores[len(DANGERS) :][: len(SORTS)]))]}"
-        if total >= dangers[kind]["cued" if cued else "high"]:
+        told = {hit.category for one in runs for hit in one.hits if hit.category in SORTS and not hit.weak} or SORTS
+        sort = max((name for name in SORTS if name in told), key=lambda name: run.scores[ROWS.index(name)])
+        urgent = kind == "crisis" and any(hit.category == URGENT for one in runs for hit in one.hits)
+        code = DANGERS[kind] or f"crisis.{'plan' if urgent else sort}"
+        if urgent or total >= dangers[kind]["cued" if cued else "high"]:
             yield evidence("crisis", code, CUE if cued else min(SIGNS, sure), run)
             tagged |= code.startswith(TAGS)
         elif kind == "crisis" and not tagged:  # the last one

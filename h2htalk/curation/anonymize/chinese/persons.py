@@ -297,17 +297,26 @@ def _public() -> frozenset[str]:
 
 def find_candidates(text: str, near: Sequence[Segment]) -> Iterator[Segment]:
     """What may be a person's name: the names in a text's readings (`segment_text`), and Latin words."""
-    dotted = list(_PERSON["dotted"].finditer(text))
-    parents = [hit for hit in _PERSON["parent"].finditer(text) if hit["child"] not in _NO_CHILD]
+    dotted = [_trimmed(*hit.span(), text) for hit in _PERSON["dotted"].finditer(text)]
+    parents = [hit.span() for hit in _PERSON["parent"].finditer(text) if hit["child"] not in _NO_CHILD]
     by_form = [
-        Segment(*hit.span(), 0.0, left_cue(text, hit.start()), shape)
+        Segment(start, end, 0.0, left_cue(text, start), shape)
         for shape, hits in (("parent", parents), ("dotted", dotted))
-        for hit in hits
+        for start, end in hits
     ]
-    inside = [s for s in near if not any(d.start() < s.end and s.start < d.end() for d in dotted)]
+    inside = [s for s in near if not any(start < s.end and s.start < end for start, end in dotted)]
     for segment in (*inside, *by_form, *latin_names(text)):
         if segment.cue >= STRONG or not (_listed(text, segment.start, segment.end) or _is_word(text, segment)):
             yield segment
+
+
+def _trimmed(start: int, end: int, text: str) -> tuple[int, int]:
+    """A name in parts without the words around it: 大卫·史密斯 in 同事大卫·史密斯打, 买买提·艾力 in 朋友买买提·艾力."""
+    first, *_, last = [at for at in range(start, end) if not is_letter(text, at)] * 2
+    listed = [at for at in range(start, first) if text[at:first] in _whole_names()]
+    behind = [at for at in range(last + 2, end + 1) if text[last + 1 : at] in _whole_names()]
+    start += not listed and first - start > 2 and usual(text[start - 1 : start + 1], 5)
+    return min(listed, default=start), max(behind, default=end)
 
 
 def _is_word(text: str, segment: Segment) -> bool:

@@ -257,7 +257,8 @@ def person_spans(tokens: Tokens, starts: Mapping[int, float], ends: Sequence[int
             first -= 1
         start, end, title = tokens.starts[first], tokens.ends[reached - 1], tokens.word(first - 1)
         written = tokens.shapes[first - 1] != LOWER or title in hint("plain_titles")
-        if written and tokens.gap(first) in (" ", ". ") and title in hint("titles"):
+        joined = "-" in tokens.text[tokens.starts[first - 1] : tokens.ends[first - 1]]  # "my sister-in-law Dana"
+        if written and not joined and tokens.gap(first) in (" ", ". ") and title in hint("titles"):
             start = tokens.starts[first - 1]
         end += tokens.shapes[reached - 1] == INITIAL and tokens.text.startswith(".", end)
         spans.append(Span(start, end, "PERSON", starts[index]))

@@ -19,11 +19,13 @@ from h2htalk.text.language_data import compile_patterns, read_data
 
 _HAN = re.compile("[\u4e00-\u9fff]")
 _SENTENCE = re.compile(r"[A-Za-z']{1,30}(?:[ ,]{1,3}[A-Za-z']{1,30}){2}")
-# The name under a letter, alone or with what its writer is: "Be well. Robin J. Landwehr, DBH", "~Mark".
+# The name under a letter, on a line of its own or with a surname: "Be well. Robin J. Landwehr, DBH", "~Mark".
 _SIGNED = re.compile(
-    r"(?:[.!?…\n\xa0]\s*|[~–—-]\s?)(?:(?:Dr|Mrs?|Ms)\.? )?(?P<name>[A-Z][\w'’-]+)(?: [A-Z]\.)?(?: [A-Z][\w'’-]+){0,2}"
-    r"(?:,? (?:[A-Z]\.?){1,6}[a-zA-Z]?\.?){0,5}(?:\W*(?:www|http)\S{1,60})?\W*\Z"
+    r"(?:(?P<alone>[\n~–—]\s*)|[.!?…\xa0]\s*)(?:(?:Dr|Mrs?|Ms)\.? )?(?P<name>[A-Z][\w'’-]+)"
+    r"(?P<rest>(?: [A-Z]\.)?(?: [A-Z][\w'’-]+){0,2}(?:,? (?:[A-Z]\.?){1,6}[a-zA-Z]?\.?){0,5})"
+    r"(?:\W*(?:www|http)\S{1,60})?\W*\Z"
 )
+_CLOSING = re.compile(r"(?i)\b(?:sincerely|regards|yours|love|cheers|thanks|thank you|take care|wishes|hugs|xx?)\W*\Z")
 _LETTER, _END = 100, 120  # characters of a letter at least, and of its end that are read
 
 
@@ -97,7 +99,11 @@ def _signature(tokens: Tokens) -> int:
     start = max(0, len(tokens.text) - _END)
     found = _SIGNED.search(tokens.text, start) if len(tokens.text) >= _LETTER else None
     at = bisect_left(tokens.starts, found.start("name")) if found else len(tokens)
-    return tokens.starts[at] if at < len(tokens) and tokens.kinds[at] else -1
+    if found is None or at == len(tokens) or not (found["alone"] or found["rest"]):
+        return -1
+    closed = found["alone"] and _CLOSING.search(tokens.text, start, found.start())
+    least = persons.RARE if found["alone"] == "\n" and not found["rest"] else persons.WORD_NAME
+    return tokens.starts[at] if closed or tokens.kinds[at] >= least else -1
 
 
 def read_message(text: str, taken: Sequence[Span]) -> Message:

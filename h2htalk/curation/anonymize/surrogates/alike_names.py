@@ -25,7 +25,7 @@ _ENOUGH = 8  # names to draw from; of fewer the group is widened
 _SEXES: dict[str, Gender] = {"f": "female", "m": "male", "n": "neutral", "s": "neutral"}
 # Groups of names that no list has.
 _UNKNOWN = {"female": "fen-3", "male": "men-3", "surname": "sen-3"}
-_ENDING = ("male", "female")  # of an unknown name that ends in a, e or i the second
+_ENDING: tuple[Gender, Gender] = ("male", "female")  # of an unknown name that ends in a, e or i the second
 
 
 def faker_lists(kind: str, locale: str) -> Any:
@@ -92,10 +92,12 @@ def other_latin(draw: Random, key: str, gender: Gender, *, surname: bool = False
         return scramble(draw, key)
     made = {}
     parts = key.split("-") if any(latin_group(part, surname=surname) for part in key.split("-")) else [key]
+    if gender == "neutral" and len(parts) > 1:  # Jean-Luc is a man, and both parts are his
+        gender = next((sex for part in reversed(parts) if (sex := latin_gender(part)) != "neutral"), gender)
     for part in parts:
-        sex = _ENDING[part[-1] in "aei"] if gender == "neutral" else gender
+        sex = gender if gender != "neutral" else _ENDING[part[-1] in "aei"]
         group = latin_group(part, surname=surname) or _UNKNOWN["surname" if surname else sex]
-        if group[0] == "n" and gender != "neutral":
+        if gender != "neutral" and group[0] in ("fmn" if len(parts) > 1 else "n"):
             group = gender[0] + group[1:]
         made[part] = draw.choice(_alike(group, min(max(len(part), 4), 8), part[:1]))
     return "-".join(made[part] for part in parts)

@@ -252,7 +252,9 @@ def collect_values(
             elif len(written) >= LEAKING:
                 values += _other_variants(written, span.type, span.score)
     for name, parts in name_parts(people).items():
-        values += _name_variants(name, parts, people[name])
+        # Who is introduced by a rarer word, 我儿子叫豆豆, is meant by it.
+        told = _is_word(name) and not usual(name) and any(f"叫{name}" in text for text in texts)
+        values += _name_variants(name, parts, people[name], told)
     own = {to_lower(name) for name in allow}
     known = KnownValues(value for value in values if value.form not in own)
     data = DialogueData(tuple(map(tuple, spans_of_texts)), known, language, tuple(allow))
@@ -371,12 +373,12 @@ def _other_variants(written: str, kind: str, score: float) -> list[KnownValue]:
     return [KnownValue(f, kind, score) for f in forms] + [KnownValue(c, kind, score, compact=c) for c in codes]
 
 
-def _name_variants(name: str, parts: NameParts, score: float) -> list[KnownValue]:
-    """How a person is called again."""
+def _name_variants(name: str, parts: NameParts, score: float, introduced: bool) -> list[KnownValue]:
+    """How a person is called again; `introduced`: by this name."""
     values, forms = [], []
     han = _HAN.search(name) is not None
     if len(name) > 1 and (han or " " in name):
-        cue = han and _is_word(name)
+        cue = han and _is_word(name) and not introduced
         # The letters of a full name, as it is written in one word.
         spoken = _WORD.findall(to_lower(name))
         if han:
