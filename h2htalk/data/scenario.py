@@ -142,25 +142,18 @@ class Dialogue:
         return as_json(self)
 
 
-def noted_tags(metadata: Mapping[str, Any]) -> frozenset[str]:
-    """The tags that the safety stage noted in metadata; none where it is of another form."""
+def noted_tags(metadata: Mapping[str, Any], start: str | tuple[str, ...] = "") -> set[str]:
+    """The tags that the safety stage noted in metadata and that begin so; none where they are of another form."""
     safety = metadata.get("safety")
-    tags = safety.get("tags") if isinstance(safety, Mapping) else None
-    return frozenset(map(str, tags)) if isinstance(tags, list | tuple) else frozenset()
+    tags = safety.get("tags") if isinstance(safety, Mapping) else ()
+    return {tag for tag in map(str, tags) if tag.startswith(start)} if isinstance(tags, list | tuple) else set()
 
 
 def notes_crisis(metadata: Mapping[str, Any]) -> bool:
     """Whether the safety stage noted a crisis, a possible one, or harm by the companion, in metadata."""
     safety = metadata.get("safety")
-    if not isinstance(safety, Mapping):
-        return False
-    grave = any(tag.startswith(("companion.", "sexual.minors")) for tag in noted_tags(metadata))
-    return grave or safety.get("risk", "none") != "none" or bool(safety.get("possible_crisis"))
-
-
-def notes_explicit(metadata: Mapping[str, Any]) -> bool:
-    """Whether the safety stage noted sexual content in metadata."""
-    return any(tag.startswith("sexual.") for tag in noted_tags(metadata))
+    noted = isinstance(safety, Mapping) and (safety.get("risk", "none") != "none" or safety.get("possible_crisis"))
+    return bool(noted or noted_tags(metadata, ("companion.", "sexual.minors")))
 
 
 Complexity = Literal["basic", "intermediate", "advanced"]

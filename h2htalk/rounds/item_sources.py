@@ -28,8 +28,8 @@ from h2htalk.data.scenario import (
     bundled_personas,
     is_workspace,
     last_candidates,
+    noted_tags,
     notes_crisis,
-    notes_explicit,
 )
 from h2htalk.data.splits import load_split
 from h2htalk.errors import DataError, RoundError, quoted
@@ -150,7 +150,7 @@ def read_record_item(where: str, record: Record) -> SourcedItem:
         return replace(item, suggested=_suggested(record)), record
     if "messages" in record:
         dialogue = Dialogue.from_dict(record, where)
-        explicit = notes_explicit(dialogue.metadata)
+        explicit = bool(noted_tags(dialogue.metadata, "sexual."))
         crisis = explicit or notes_crisis(dialogue.metadata)  # found by the safety stage, a possible one too
         tags = _crisis_tags(dialogue.metadata)
         item = Item(dialogue.id, dialogue.language, dialogue.messages, crisis=crisis, explicit=explicit, tags=tags)
@@ -171,7 +171,7 @@ def scenario_item(scenario: Scenario, personas: Mapping[str, Persona] | None = N
     """
     passages = {name: input_text(value) for name, value in scenario.inputs.items() if name != "history"}
     context = {**_persona_text(scenario, personas), **passages}
-    explicit = notes_explicit(scenario.metadata)
+    explicit = bool(noted_tags(scenario.metadata, "sexual."))
     return Item(
         id=scenario.id,
         language=scenario.language,
@@ -203,7 +203,7 @@ def case_item(case: Case, personas: Mapping[str, Persona] | None = None) -> Item
         "facts": "\n".join(f"{fact.kind}: {fact.text}" for fact in case.facts),
     }
     noted = {"safety": {"tags": case.tags}}  # a case says in its tags what metadata say of a scenario
-    explicit = notes_explicit(noted)
+    explicit = bool(noted_tags(noted, "sexual."))
     return Item(
         id=case.id,
         language=case.language,

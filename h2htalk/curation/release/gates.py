@@ -121,7 +121,7 @@ def _items(content: ReleaseContent) -> Iterator[_Texts]:
         said = [turn.content for turn in turns]
         if isinstance(one, Scenario):
             metadata = one.metadata
-            age, tags = metadata.get("age"), noted_tags(metadata)
+            age, tags = metadata.get("age"), frozenset(noted_tags(metadata))
             tags |= {ADULT} if isinstance(age, int) and age >= 18 else set()
             tags |= {REVIEWED} if metadata.get("risk_reviewed") is True else set()
             replies = one.references if SUBTASKS[one.subtask].contract.form == "speech" else ()

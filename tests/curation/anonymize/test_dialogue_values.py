@@ -113,3 +113,9 @@ def test_a_chinese_companions_name_was_kept_inside_longer_names() -> None:
 def test_the_first_word_alone_is_a_companions_only() -> None:
     assert companion_names(["Nora Vale", "艾薇"]) == ["Nora Vale", "Nora", "艾薇"]
     assert stays("Hi John", "en", "John Lewis") == []
+
+
+def test_a_child_introduced_by_a_word_is_replaced_everywhere() -> None:
+    texts = ["我儿子叫豆豆，今年三岁，最近总是哭闹。", "豆豆哭闹的时候你怎么做？", "我抱着豆豆走来走去。"]
+    found = find_in_dialogue(texts, "zh").spans
+    assert [[text[s.start : s.end] for s in own] for text, own in zip(texts, found, strict=True)] == [["豆豆"]] * 3

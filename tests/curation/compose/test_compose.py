@@ -21,7 +21,7 @@ from h2htalk.curation.stages import ComposeSettings
 from h2htalk.curation.workspace import Workspace
 from h2htalk.data.languages import LANGUAGES, Language
 from h2htalk.data.responses import Failure
-from h2htalk.data.scenario import Tags, bundled_personas, notes_explicit
+from h2htalk.data.scenario import Tags, bundled_personas, noted_tags
 from h2htalk.data.splits import load_split
 from h2htalk.data.subtasks import SUBTASKS
 from h2htalk.errors import ConfigError, IncompleteError
@@ -107,7 +107,7 @@ def test_what_a_model_writes_is_screened(tmp_path: Path, monkeypatch: pytest.Mon
     assert [one.text for one in found.references[1:]] == ["Shall we?"]
     assert counts.tags["reference:safety:companion.harm"] == 1
     assert found.scenario.metadata["safety"] == {"risk": "none", "action": "review", "tags": ["sexual.explicit"]}
-    assert notes_explicit(found.scenario.metadata)
+    assert noted_tags(found.scenario.metadata, "sexual.")
 
 
 def test_a_scenario_without_a_reference_is_rejected(tmp_path: Path) -> None:

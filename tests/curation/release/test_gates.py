@@ -512,3 +512,10 @@ def test_licences_that_split_from_writes(
     )
     notes = check_release(tmp_path / "split").notes
     assert [one.rpartition(" ")[2] for one in notes] == [note] * bool(note)
+
+
+@pytest.mark.parametrize("safety", ["fine", ["x"], {"tags": None}, {"tags": 5}, {"tags": "crisis"}])
+def test_metadata_of_another_form_notes_nothing(safety: object) -> None:
+    one = scenario(1)
+    strange = replace(one, metadata={**one.metadata, "safety": safety})
+    assert run_gates(content(kept(strange)), CONTEXT) == run_gates(content(kept(one)), CONTEXT)

@@ -11,7 +11,7 @@ from h2htalk.curation.safety.policy import Explicit, Safety, Verdict, apply_verd
 from h2htalk.curation.safety.stage import assess, outcome
 from h2htalk.curation.stage_folder import Kept, Rejected
 from h2htalk.data.languages import Language
-from h2htalk.data.scenario import Scenario, notes_explicit
+from h2htalk.data.scenario import Scenario, noted_tags
 from h2htalk.data.splits import load_split
 from h2htalk.rounds.item_sources import scenario_item
 
@@ -149,7 +149,7 @@ def test_annotators_are_told_of_sexual_content_and_need_consent() -> None:
     kept = outcome(dialogue, assess(dialogue, explicit="tag"))
     assert isinstance(kept, Kept)
     metadata = kept.record["metadata"]
-    assert notes_explicit(metadata)
+    assert noted_tags(metadata, "sexual.")
     item = scenario_item(Scenario.from_dict({**scenario.to_dict(), "metadata": metadata}, "x"))
     assert (item.explicit, item.crisis, item.notice) == (True, True, "explicit_notice")
     assert scenario_item(scenario).notice == "crisis_notice"

@@ -252,8 +252,8 @@ def collect_values(
             elif len(written) >= LEAKING:
                 values += _other_variants(written, span.type, span.score)
     for name, parts in name_parts(people).items():
-        # Who is introduced by a rarer word, 我儿子叫豆豆, is meant by it.
-        told = _is_word(name) and not usual(name) and any(f"叫{name}" in text for text in texts)
+        # Who is introduced by a rarer word of two equal characters, 我儿子叫豆豆, is meant by it.
+        told = name == name[:1] * 2 and not usual(name) and any(f"叫{name}" in text for text in texts)
         values += _name_variants(name, parts, people[name], told)
     own = {to_lower(name) for name in allow}
     known = KnownValues(value for value in values if value.form not in own)
