@@ -187,8 +187,8 @@ def scenario_item(scenario: Scenario, personas: Mapping[str, Persona] | None = N
 
 def _crisis_tags(metadata: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the tags by which the safety stage marked a crisis, harm by the companion, or sexual content."""
-    tags, possible = _part(metadata, "safety", "tags") or (), _part(metadata, "safety", "possible_crisis")
-    return (*map(str, tags), *(["possible_crisis"] if possible else []))
+    possible = _part(metadata, "safety", "possible_crisis")
+    return (*sorted(noted_tags(metadata)), *(["possible_crisis"] if possible else []))
 
 
 def case_item(case: Case, personas: Mapping[str, Persona] | None = None) -> Item:

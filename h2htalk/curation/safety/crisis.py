@@ -36,6 +36,7 @@ SORTS = ("ideation", "plan", "self_harm", "past", "third_party")
 # The rows of the classifier: of the seeker's words, what sort of crisis they tell of, and of the companion's answer.
 ROWS = (*DANGERS, *SORTS, *(f"answer {kind}" for kind in DANGERS))
 # The codes of strong cues that stand for a danger.
+OWN = {"ideation", "plan", "self_harm"}  # of the seeker, now
 URGENT = "urgent"  # a cue of an attempt that goes on now, which is enough by itself
 CUES = {kind: {code.removeprefix("crisis.")} for kind, code in DANGERS.items()} | {
     "crisis": {*SORTS, "attempt", URGENT}
@@ -92,10 +93,13 @@ def _in_turn(text: str, runs: Sequence[Run], heard: NDArray[np.float64], languag
         cued = any(hit.category in CUES[kind] and not hit.weak for one in runs for hit in one.hits)
         total = weigh(dangers[kind]["combine"], run.scores[number], heard[number])
         sure = round(1 / (1 + math.exp(-max(-50.0, min(50.0, total)))), 9)
-        told = {hit.category for one in runs for hit in one.hits if hit.category in SORTS and not hit.weak} or SORTS
-        sort = max((name for name in SORTS if name in told), key=lambda name: run.scores[ROWS.index(name)])
-        urgent = kind == "crisis" and any(hit.category == URGENT for one in runs for hit in one.hits)
+        strong = {hit.category for one in runs for hit in one.hits if not hit.weak}
+        # Cues say whether the seeker means themselves; how far it has gone says the classifier.
+        sorts = OWN if strong & OWN else strong & {*SORTS} or SORTS
+        sort = max((name for name in SORTS if name in sorts), key=lambda name: run.scores[ROWS.index(name)])
+        urgent = [one for one in runs if kind == "crisis" and any(hit.category == URGENT for hit in one.hits)]
         code = DANGERS[kind] or f"crisis.{'plan' if urgent else sort}"
+        run = urgent[0] if urgent else run
         if urgent or total >= dangers[kind]["cued" if cued else "high"]:
             yield evidence("crisis", code, CUE if cued else min(SIGNS, sure), run)
             tagged |= code.startswith(TAGS)

@@ -316,7 +316,10 @@ def _trimmed(start: int, end: int, text: str) -> tuple[int, int]:
     listed = [at for at in range(start, first) if text[at:first] in _whole_names()]
     behind = [at for at in range(last + 2, end + 1) if text[last + 1 : at] in _whole_names()]
     start += not listed and first - start > 2 and usual(text[start - 1 : start + 1], 5)
-    return min(listed, default=start), max(behind, default=end)
+    stop = max(behind, default=end)
+    while stop < end and (text[stop] in TRANSLITERATION or not usual(text[stop:end], 3)):  # 约翰 of 约翰逊
+        stop += 1
+    return min(listed, default=start), stop
 
 
 def _is_word(text: str, segment: Segment) -> bool:

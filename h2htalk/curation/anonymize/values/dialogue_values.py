@@ -253,7 +253,8 @@ def collect_values(
                 values += _other_variants(written, span.type, span.score)
     for name, parts in name_parts(people).items():
         # Who is introduced by a rarer word of two equal characters, 我儿子叫豆豆, is meant by it.
-        told = name == name[:1] * 2 and not usual(name) and any(f"叫{name}" in text for text in texts)
+        rare = name == name[:1] * 2 and not usual(name, 10) and tags().get(name) != "a"
+        told = rare and any(re.search(f"(?:叫做?|名字?是?|小名) ?[“\"'‘]?{name}", text) for text in texts)
         values += _name_variants(name, parts, people[name], told)
     own = {to_lower(name) for name in allow}
     known = KnownValues(value for value in values if value.form not in own)
