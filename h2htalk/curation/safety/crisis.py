@@ -35,12 +35,11 @@ DANGERS = {"crisis": "", "means": "crisis.means", "minor": MINOR, "grooming": "g
 SORTS = ("ideation", "plan", "self_harm", "past", "third_party")
 # The rows of the classifier: of the seeker's words, what sort of crisis they tell of, and of the companion's answer.
 ROWS = (*DANGERS, *SORTS, *(f"answer {kind}" for kind in DANGERS))
-# The codes of strong cues that stand for a danger.
-OWN = {"ideation", "plan", "self_harm"}  # of the seeker, now
-URGENT = "urgent"  # a cue of an attempt that goes on now, which is enough by itself
-CUES = {kind: {code.removeprefix("crisis.")} for kind, code in DANGERS.items()} | {
-    "crisis": {*SORTS, "attempt", URGENT}
-}
+OWN = {"ideation", "plan", "self_harm"}  # the sorts of the seeker's own, now
+URGENT = "urgent"  # the category of cues of an attempt that goes on now, which are enough by themselves
+# The categories of strong cues that stand for a danger.
+CUES = {kind: {code.removeprefix("crisis.")} for kind, code in DANGERS.items()}
+CUES["crisis"] = {*SORTS, "attempt", URGENT}
 # How the codes begin by which a dialogue is about a crisis: a child who says so is in none for that.
 TAGS = ("crisis.", "grooming", "threat_to_others")
 POSSIBLE, HINT = "crisis.possible", "crisis.hint"
@@ -84,22 +83,19 @@ def find_crisis(turns: Sequence[Turn], language: Language) -> list[Evidence]:
 
 def _in_turn(text: str, runs: Sequence[Run], heard: NDArray[np.float64], language: Language) -> Iterator[Evidence]:
     tagged, dangers = False, load_joint(DATA, language).manifest["dangers"]
+    strong = {hit.category for run in runs for hit in run.hits if not hit.weak}
 
     def evidence(layer: str, code: str, score: float, run: Run) -> Evidence:
         return Evidence(layer, code, score, *spelling_place(text, language, run.start, run.end))
 
     for number, kind in reversed(list(enumerate(DANGERS if runs else ()))):
         run = max(runs, key=lambda run: run.scores[number])
-        cued = any(hit.category in CUES[kind] and not hit.weak for one in runs for hit in one.hits)
+        cued = bool(strong & CUES[kind])
         total = weigh(dangers[kind]["combine"], run.scores[number], heard[number])
         sure = round(1 / (1 + math.exp(-max(-50.0, min(50.0, total)))), 9)
-        strong = {hit.category for one in runs for hit in one.hits if not hit.weak}
-        # Cues say whether the seeker means themselves; how far it has gone says the classifier.
-        sorts = OWN if strong & OWN else strong & {*SORTS} or SORTS
-        sort = max((name for name in SORTS if name in sorts), key=lambda name: run.scores[ROWS.index(name)])
-        urgent = [one for one in runs if kind == "crisis" and any(hit.category == URGENT for hit in one.hits)]
-        code = DANGERS[kind] or f"crisis.{'plan' if urgent else sort}"
-        run = urgent[0] if urgent else run
+        urgent = next((one for one in runs for hit in one.hits if hit.category == URGENT and kind == "crisis"), None)
+        code = DANGERS[kind] or f"crisis.{'plan' if urgent else _sort_of(run, strong)}"
+        run = urgent or run
         if urgent or total >= dangers[kind]["cued" if cued else "high"]:
             yield evidence("crisis", code, CUE if cued else min(SIGNS, sure), run)
             tagged |= code.startswith(TAGS)
@@ -108,6 +104,12 @@ def _in_turn(text: str, runs: Sequence[Run], heard: NDArray[np.float64], languag
                 yield evidence("doubt", POSSIBLE, sure, run)
             elif cued or total >= dangers[kind]["hint"]:
                 yield evidence("doubt", HINT, sure, run)
+
+
+def _sort_of(run: Run, strong: set[str]) -> str:
+    """The sort of crisis that a run tells of: strong cues of its turn say whose it is, the classifier how far it is."""
+    sorts = OWN if OWN & strong else {*SORTS} & strong or {*SORTS}
+    return max((name for name in SORTS if name in sorts), key=lambda name: run.scores[ROWS.index(name)])
 
 
 def weigh(weights: Sequence[float], said: float, heard: float) -> float:

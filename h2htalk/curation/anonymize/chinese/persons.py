@@ -150,8 +150,9 @@ def _after_surname(text: str, start: int, at: int, left: float) -> Iterator[Segm
     # 对于|妈妈, 或许|姐姐, 连|老板: the surname is a word, or belongs to the word before.
     function = left < STRONG and text[start] in table("persons")["characters"]["weak"]
     end = _title_end(text, at)
-    also = left < KIN and text[start:end] in words("persons", "titles", "not_title")
-    if end > at and not function and not also and (left >= KIN or start == 0 or not usual(text[start - 1 : at])):
+    inside = start > 0 and usual(text[start - 1 : at])
+    word = left < KIN and (inside or text[start:end] in words("persons", "titles", "not_title"))
+    if end > at and not function and not word:
         around = max(left, 0.0) + max(right_cue(text, end), -0.5)
         yield Segment(start, end, _TITLED + family + around, left, "title")
     score = _FULL + family + left
@@ -312,7 +313,8 @@ def find_candidates(text: str, near: Sequence[Segment]) -> Iterator[Segment]:
 
 def _trimmed(start: int, end: int, text: str) -> tuple[int, int]:
     """A name in parts without the words around it: 大卫·史密斯 in 同事大卫·史密斯打, 买买提·艾力 in 朋友买买提·艾力."""
-    first, *_, last = [at for at in range(start, end) if not is_letter(text, at)] * 2
+    dots = [at for at in range(start, end) if not is_letter(text, at)]
+    first, last = dots[0], dots[-1]
     listed = [at for at in range(start, first) if text[at:first] in _whole_names()]
     behind = [at for at in range(last + 2, end + 1) if text[last + 1 : at] in _whole_names()]
     start += not listed and first - start > 2 and usual(text[start - 1 : start + 1], 5)
