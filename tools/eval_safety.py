@@ -1,11 +1,12 @@
 """Score the safety stage: public data, and the frozen sets of tests/curation/golden.
 
-    python tools/eval_safety.py [--data FOLDER] [--groups PREFIX] [--report] [--companion [FOLDER]]
+    python tools/eval_safety.py [--data FOLDER] [--groups PREFIX] [--report] [--ordinary] [--companion [FOLDER]]
 
 Of dialogues of each kind of danger and of look-alikes it reads the sets for development, and with --report those that
 nobody read who wrote a rule. `--companion` scores the sets of the companion's turns alone (FOLDER/companion_en.jsonl
 and _zh; those of tests/curation/golden by default), then ordinary dialogues that no classifier learned from. Prints
-each figure beside what was asked for, with n and a 95 % interval (Wilson).
+each figure beside what was asked for, with n and a 95 % interval (Wilson). `--ordinary` prints how often each kind of
+evidence, and each strong cue of a crisis, marks a message of ordinary talk (even halves of Topical-Chat and KdConv).
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import random
 import re
 import sys
 import time
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
@@ -30,10 +32,11 @@ from h2htalk.curation.release.content import ReleaseContent, ReleaseItem
 from h2htalk.curation.release.gates import GATES, GateContext
 from h2htalk.curation.release.settings import ReleaseSpec
 from h2htalk.curation.safety.companion import LAYER, REMOVE, REVIEW
+from h2htalk.curation.safety.crisis import crisis_cues
 from h2htalk.curation.safety.lexicons import mask_groups, offence
 from h2htalk.curation.safety.policy import Assessment
 from h2htalk.curation.safety.stage import assess
-from h2htalk.curation.safety.text_folding import fold
+from h2htalk.curation.safety.text_folding import fold, fold_spelling
 from h2htalk.data.languages import LANGUAGES, Language
 from h2htalk.data.releases.release_folder import TEST
 from h2htalk.data.scenario import Dialogue, Turn, bundled_personas
@@ -185,6 +188,20 @@ def kinds(language: Language, report: bool) -> Iterator[Share]:
                 yield count(f"{name} {language}, {kind}", own, least=0.9)
 
 
+def ordinary(data: Path) -> Iterator[str]:
+    """Each kind of evidence, and each strong cue, with how many of 10,000 ordinary messages it marks."""
+    for language, source in zip(LANGUAGES, ("topical_chat_valid_en", "kdconv_dev_zh"), strict=True):
+        rows = map(json.loads, (data / f"raw/{source}.jsonl").read_text(encoding="utf-8").splitlines())
+        texts = [turn["content"] for row in rows if is_even(row["id"]) for turn in row["messages"]]
+        marks = Counter[str]()
+        for text in texts:
+            marks.update({f"{e.layer} {e.category}" for e in assess(one_message("m", language, text)).evidence})
+            hits = crisis_cues(language).hits(fold_spelling(text, language))
+            marks.update({f"cue of {hit.category}" for hit in hits if not hit.weak})
+        for mark, count_of in sorted(marks.items()):
+            yield f"{language} {mark:42} {count_of / len(texts) * 10_000:6.1f} of 10,000 ({count_of} of {len(texts):,})"
+
+
 def frozen(language: Language) -> Iterator[Share]:
     for name in ("crisis", "crisis2", "everyday"):
         rows = rows_of(GOLDEN / f"{name}_{language}.jsonl")
@@ -263,11 +280,15 @@ def main() -> int:
     parser.add_argument("--data", type=Path, default=os.environ.get("H2HTALK_DATA"))
     parser.add_argument("--groups", type=Path, default=GROUPS, help="start of the names of the sets about groups")
     parser.add_argument("--report", action="store_true", help="read the sets that nobody read who wrote a rule")
+    parser.add_argument("--ordinary", action="store_true", help="print the rates of evidence on ordinary talk")
     parser.add_argument("--companion", type=Path, nargs="?", const=GOLDEN, help="the companion's turns alone")
     options = parser.parse_args()
     if options.data is None:
         parser.error("name the data's folder with --data or H2HTALK_DATA")
     data = Path(options.data)
+    if options.ordinary:
+        print("\n".join(ordinary(data)))
+        return 0
     if options.companion:
         shares = companion(options.companion, data)
     else:
