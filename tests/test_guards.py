@@ -40,7 +40,8 @@ BELOW: dict[str, set[str]] = {
     "parallel": {"errors"},
     **{name: {*LAYERS[: LAYERS.index(name)]} for name in ("data", "text", "chat", "rounds")},
     **{name: {*LAYERS} for name in ("curation", "benchmark", "analysis")},
-    "cli": {*LAYERS, "__init__", "curation", "benchmark", "analysis"},
+    "scale": {*LAYERS, "__init__", "curation", "benchmark"},
+    "cli": {*LAYERS, "__init__", "curation", "benchmark", "analysis", "scale"},
     "__main__": {"cli"},
 }
 

@@ -99,7 +99,7 @@ def evaluate(spec: EvaluateSpec) -> Summary:
     calls = call_settings(spec).stage_calls(CallStore(RunFolder(spec.out_path).calls_file), GENERATE)
     chat = call_settings(spec).open_chat(calls)
     try:
-        return _evaluate(plan, metrics, chat.subject, partial(_ask_chat, plan, chat, calls), calls.store)
+        return _evaluate(plan, metrics, chat.subject, partial(ask_chat, plan, chat, calls), calls.store)
     finally:
         chat.close()
 
@@ -150,7 +150,7 @@ def _ask_baseline(plan: EvaluationPlan, name: str, writer: RunWriter) -> str | N
     return "" if missing else None
 
 
-def _ask_chat(plan: EvaluationPlan, chat: Chat, calls: StageCalls, writer: RunWriter) -> str | None:
+def ask_chat(plan: EvaluationPlan, chat: Chat, calls: StageCalls, writer: RunWriter) -> str | None:
     calls.open(plan.spec.batch)
     unsettled = bool(calls.open_jobs())  # batch jobs to collect, even where no answer is missing
     requests = missing_requests(plan, writer.answers)

@@ -47,8 +47,9 @@ class RunWriter:
         split: Split,
         prompts: Mapping[str, str],
         calls: CallStore | None = None,
+        facts: Mapping[str, Any] = {},
     ) -> None:
-        """Open for writing; a new folder gets its inputs and run.json before this returns.
+        """Open for writing; a new folder gets its inputs and run.json, with `facts`, before this returns.
 
         `calls` is the folder's call store, which this opens; None makes it. Raises ConfigError where the folder holds a
         run of another signature, and DataError where it cannot be used. Then everything created here is removed.
@@ -72,7 +73,7 @@ class RunWriter:
                 folder.require_usable(signature)
             # Before the run holds a copy of the items: an erasure finds it even if it is interrupted now.
             if (source := link_folder(str(spec.get("ask", spec).get("split", "")))) is not None:
-                add_link(source, folder.kind, folder.path)
+                add_link(source, folder.kind, folder.place)
             if self._new:
                 # A killed start may have left half of them; without run.json they are not used.
                 shutil.rmtree(folder.inputs, ignore_errors=True)
@@ -81,7 +82,7 @@ class RunWriter:
                 export_split(split, folder.inputs / "split")
                 for name, text in prompts.items():
                     write_text(folder.prompts / name, text)
-                run = {"spec": dict(spec), "signature": signature.to_dict(), "package_version": __version__}
+                run = {"spec": dict(spec), "signature": signature.to_dict(), "package_version": __version__, **facts}
                 if split.source:
                     run["split"] = {key: getattr(split, key) for key in SOURCE}
                 write_json(folder.manifest, run)
@@ -114,19 +115,19 @@ class RunData:
     prompt_of: PromptOf | None
 
 
-def read_run_data(path: Path) -> RunData:
+def read_run_data(path: Path, kind: type[RunFolder] = RunFolder) -> RunData:
     """Read a run folder, and check it against its signature."""
-    folder = RunFolder(path)
-    spec = EvaluateSpec.from_dict(folder.read_run()["spec"], str(path / "run.json"))
+    folder = kind(path)
+    spec = EvaluateSpec.from_dict(folder.read_run()["spec"], str(folder.manifest))
     signature, split = folder.signature(), folder.split()
     items = folder.signed_items(split.fingerprint, signature.protocol.get("items", ""))
     require_agreement(folder.inputs, "items", items, signature.protocol)
-    require_agreement(path / "run.json", "samples", str(spec.samples), signature.subject)
+    require_agreement(folder.manifest, "samples", str(spec.samples), signature.subject)
     if signature.protocol.get("prompts") == UNKNOWN:
         return RunData(folder, spec, split, None)
     prompts, sap = PromptSet.load(folder.prompts), Sap.parse(spec.sap)
     require_agreement(folder.prompts, "prompts", prompts.fingerprint, signature.protocol)
-    require_agreement(path / "run.json", "sap", str(sap), signature.subject)
+    require_agreement(folder.manifest, "sap", str(sap), signature.subject)
     return RunData(folder, spec, split, prompts.prompt_of(split, sap))
 
 

@@ -219,7 +219,7 @@ class Summary:
             paired 95 % interval.
         by_sample: the headline figure (overall, else the mean over items) of each sample, where an item has several.
         judged: False while levels I-III have no judge's rating in them; `judging` holds what judges gave.
-        costs: what each stage paid, if any. answering: when, how long and by what the run was answered.
+        costs: what each stage paid, if any. answering: when, how long and by what the run was answered; in `run.json`.
     """
 
     model: str
@@ -270,7 +270,7 @@ class Summary:
 
     def to_dict(self) -> dict[str, Any]:
         return {
-            **asdict(replace(self, costs={})),
+            **{name: value for name, value in asdict(replace(self, costs={})).items() if name != "answering"},
             "signature": self.signature.to_dict(),
             "incomplete": self.incomplete,
             "costs": {stage: totals.to_dict() for stage, totals in self.costs.items()},
@@ -284,13 +284,14 @@ class Summary:
 
 def read_summary(path: Path) -> Summary:
     """A run's `summary.json`."""
+    folder = RunFolder(path.parent)
     try:
-        raw = RunFolder(path.parent).read_summary()
+        raw = folder.read_summary()
     except FileNotFoundError:
         if not os.path.exists(path.parent / "run.json"):
             raise DataError(f"{path.parent}: not a run folder: it holds no run.json") from None
         raise DataError(f"{path}: not there; run `h2htalk score {path.parent}` first") from None
-    return Summary.from_dict(raw, str(path))
+    return Summary.from_dict(raw | {"answering": folder.read_run().get("answering", {})}, str(path))
 
 
 # --- Made of scores ---------------------------------------------------------------------------------------------

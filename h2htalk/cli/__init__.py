@@ -41,7 +41,19 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
-for name in ["evaluate", "score", "report", "costs", "leaderboard", "compare", "correlate", "plan", "gate", "analyze"]:
+for name in [
+    "evaluate",
+    "merge",
+    "score",
+    "report",
+    "costs",
+    "leaderboard",
+    "compare",
+    "correlate",
+    "plan",
+    "gate",
+    "analyze",
+]:
     app.command()(getattr(benchmark, name))
 app.command()(curation.show)
 for group, (module, text) in GROUPS.items():

@@ -39,6 +39,9 @@ with options.lazy_imports():
     from h2htalk.benchmark.studies import report as study_report
     from h2htalk.data import links, split_output
     from h2htalk.data.releases import hub
+    from h2htalk.scale import merge as merging
+    from h2htalk.scale import shards
+    from h2htalk.scale import suite as scaling
 
 OWN = "The run's own when left out."
 AskedSplit = Annotated[str | None, Option(help=f"The split that was asked. {options.SPLIT}")]
@@ -57,17 +60,44 @@ def evaluate(
     split: Annotated[str | None, Option(help=options.SPLIT)] = None,
     out: Annotated[str | None, Option(help="The run folder; an unfinished run is continued.")] = None,
     spec: Annotated[Path | None, Option(help="A TOML file with any of these settings; options override it.")] = None,
+    shard: Annotated[str | None, Option(help="3/8: ask this part of the items; `h2htalk merge` joins them.")] = None,
+    suite: Annotated[Path | None, Option(help="A TOML file of many runs, instead of a model and --split.")] = None,
+    run: Annotated[list[str] | None, Option(help="Of a suite: only this run; may be repeated.")] = None,
     dry_run: options.DryRun = False,
     verbose: options.Verbose = False,
     **given: Any,
 ) -> None:
     """Score a model on a split: generate, score, report. The same command again resumes."""
     given |= {key: value for key, value in (("model", model), ("split", split), ("out", out)) if value is not None}
+    if suite is not None:
+        if given or spec:
+            raise ConfigError("--suite: the file holds all settings; leave the others out")
+        raise Exit(scaling.run_suite(suite, run or (), shard, dry_run, say))
+    if run:
+        raise ConfigError("--run: names a run of a --suite")
     parsed = read_spec(spec, given) if spec else EvaluateSpec.from_dict(given, "")
     if dry_run:
         say(evaluation.estimate(parsed))
+    elif shard:
+        say(shards.evaluate_shard(parsed, shards.Shard.parse(shard)))
     else:
         options.finish(h2htalk.evaluate(parsed), parsed.out_path, verbose)
+
+
+def merge(
+    places: Annotated[list[str] | None, Argument(help="Folders or URLs of shards.", metavar="SHARD...")] = None,
+    out: Annotated[Path | None, Option(help="The run folder to write.")] = None,
+    suite: Annotated[Path | None, Option(help="Merge the runs of a suite that are ready instead.")] = None,
+    verbose: options.Verbose = False,
+) -> None:
+    """Merge the shards of a run into the run that one machine would have made. Exit code 3: some are missing."""
+    if suite is not None:
+        if places or out:
+            raise ConfigError("--suite: the file names shards and runs; leave the others out")
+        raise Exit(scaling.merge_suite(suite, say))
+    if not places or out is None:
+        raise ConfigError("merge: name the shards and --out, or a --suite")
+    options.finish(merging.merge(places, out), out, verbose)
 
 
 def score(

@@ -17,11 +17,12 @@ from h2htalk.errors import DataError
 COPY = "copy"
 KINDS = (*FOLDER_KINDS, "hub", COPY)
 FILE = "links.jsonl"
+URL = "://"  # in the target of a link to object storage
 
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """What was made from a folder, by relative path or `hub:OWNER/NAME@TAG`; `path` is absolute, None on the Hub."""
+    """What was made from a folder, by relative path, URL or `hub:OWNER/NAME@TAG`; `path`: None for the last two."""
 
     kind: str
     target: str
@@ -38,7 +39,8 @@ def read_links(folder: Path) -> tuple[Link, ...]:
         if kind not in KINDS or not isinstance(target, str) or (kind == "hub") != target.startswith(HUB):
             form = f"kind ({', '.join(KINDS)}) and target, a path or, for hub, hub:OWNER/NAME@TAG"
             raise DataError(f"{where}: a link must hold {form}; correct the line")
-        links.append(Link(kind, target, None if kind == "hub" else Path(os.path.normpath(os.path.join(base, target)))))
+        away = kind == "hub" or URL in target
+        links.append(Link(kind, target, None if away else Path(os.path.normpath(os.path.join(base, target)))))
     return tuple(links)
 
 
@@ -61,7 +63,8 @@ def links_of(folder: Path) -> tuple[Link, ...]:
 def add_link(folder: Path, kind: str, target: str | Path) -> None:
     """Record that `target` was made from a folder. A link that is there needs no right to write. Raises DataError."""
     # Real paths: `..` after a symbolic link leads elsewhere than its text says.
-    stored = str(target) if kind == "hub" else os.path.relpath(os.path.realpath(target), os.path.realpath(folder))
+    away = kind == "hub" or URL in str(target)
+    stored = str(target) if away else os.path.relpath(os.path.realpath(target), os.path.realpath(folder))
     if any((link.kind, link.target) == (kind, stored) for link in read_links(folder)):
         return
     with writer_lock(folder / FILE, "try again", timeout=60):  # many runs may start on one workspace together

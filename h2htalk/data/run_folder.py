@@ -41,6 +41,7 @@ class RunFolder:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self.place: str | Path = path  # in links to it
         self.manifest = path / f"{self.kind}.json"
         self.calls_file = path / CALLS  # the call store; a writer of the folder holds its lock
         self.inputs = path / "inputs"

@@ -6,7 +6,7 @@ import hashlib
 import math
 import os
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from importlib import import_module
 from itertools import islice
 from pathlib import Path
@@ -268,8 +268,9 @@ def score_answers(
 
 
 def answer_hash(answer: Response) -> str:
-    """The first 16 hexadecimal digits of the SHA-256 of a stored answer."""
-    return hashlib.sha256(json_line(answer.to_dict()).encode()).hexdigest()[:16]
+    """The first 16 hexadecimal digits of the SHA-256 of a stored answer, but for when and by which request it came."""
+    timeless = replace(answer, at=None, seconds=None, request_id=None)
+    return hashlib.sha256(json_line(timeless.to_dict()).encode()).hexdigest()[:16]
 
 
 PairScore = tuple[dict[str, float], str | None]  # the values of a pair by column, and why one of the metrics failed

@@ -374,7 +374,8 @@ class StageCalls:
     """The calls of one model (`ENGINE:MODEL`) for one stage. Engines reserve and settle paid calls through it. `paid`:
     whether they cost money: else nothing is reserved. `identity`: the model as the hash of a prompt has it; empty:
     `model`. `prices`: None where dollars stay unknown. `limit`: US dollars that all calls of the store may cost, those
-    of earlier starts included. `endpoint`: stored with every reply. Raises ConfigError for a limit but no price."""
+    of earlier starts included; `claim` is asked for that many before a call is refused, and returns the new limit.
+    `endpoint`: stored with every reply. Raises ConfigError for a limit but no price."""
 
     store: CallStore
     stage: str
@@ -385,6 +386,7 @@ class StageCalls:
     prices: PriceList | None = None
     limit: Decimal | None = None
     endpoint: str | None = None
+    claim: Callable[[Decimal], Decimal] | None = None
 
     def __post_init__(self) -> None:
         self.identity = self.identity or self.model
@@ -441,6 +443,8 @@ class StageCalls:
             raise CostLimitError(f"max_cost: what {what} can cost is unknown: {advice}")
         if committed is None:
             raise CostLimitError("max_cost: what was paid so far is unknown: an answer came at an unknown price")
+        if committed + needed > self.limit and self.claim is not None:
+            self.limit = self.claim(committed + needed)
         if committed + needed > self.limit:
             raise CostLimitError(
                 f"max_cost {self.limit:f}: {dollars_text(committed, True)} US dollars are spent or reserved, and "

@@ -237,6 +237,10 @@ _KINDS = (
         "scores tables report.html judgements/calibration.json judgements/label_plan.json",
     ),
     FolderKind(
+        *("attempt", "attempt.json", "merge", "h2htalk.scale.shards:ErasableAttempt"),
+        (Rows("calls.jsonl baselines/* inputs/split/*"),),
+    ),
+    FolderKind(
         *("study", "study.json", "study score", "h2htalk.benchmark.studies.run_study:ErasableStudy"),
         (Rows("calls.jsonl inputs/split/*", "item id"), _JUDGED),
         "observations.parquet report.html tables figures",
@@ -265,6 +269,11 @@ def require_folder_kind(folder: Path, name: str) -> None:
 def require_published_erased(release: Path) -> None:
     """Raise DataError where the workspace of a release is erasing, or has erased, somebody whose words it holds."""
     resolve_name("h2htalk.curation.release.build:require_erased_release")(release)
+
+
+def erase_stored(url: str, erased: ErasedIds) -> FolderErasure:
+    """Remove the items of erased ids from an attempt on object storage."""
+    return resolve_name("h2htalk.scale.shards:erase_stored")(url, erased)  # type: ignore[no-any-return]
 
 
 # --- Erasure from a folder --------------------------------------------------------------------------------------------

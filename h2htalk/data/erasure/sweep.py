@@ -10,8 +10,8 @@ from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 
-from h2htalk.data.erasure.folder_kinds import ErasedIds, FolderErasure, erase, kind_of, mark_folder
-from h2htalk.data.links import COPY, Link, follow_links, links_of, read_links
+from h2htalk.data.erasure.folder_kinds import ErasedIds, FolderErasure, erase, erase_stored, kind_of, mark_folder
+from h2htalk.data.links import COPY, URL, Link, follow_links, links_of, read_links
 from h2htalk.data.releases.hub import delete_cached, delete_rows
 from h2htalk.data.releases.release_folder import HUB, partial_folders, work_folders
 from h2htalk.errors import H2HTalkError, listed
@@ -31,6 +31,7 @@ def sweep(start: Path, erased: ErasedIds, also: Sequence[Path] = ()) -> Iterator
     What cannot be erased from one folder is in its result, and the next folders follow.
     """
     named = {os.path.realpath(path) for _, path in find_folders(also)}
+    yield from (_sweep_stored(link, erased) for link in read_links(start) if URL in link.target)
     for kind, path, linked in _folders(start, also):
         swept = _sweep_folder(kind, path, erased)
         made: tuple[Link, ...] = ()
@@ -46,7 +47,7 @@ def sweep(start: Path, erased: ErasedIds, also: Sequence[Path] = ()) -> Iterator
         if linked:
             # A scenario in a run does not tell whose words its reference holds, a tie not what its item rests on.
             erased = replace(erased, items=erased.items | swept.items)
-            yield from filter(None, map(_sweep_copy, made))
+            yield from (found for link in made if (found := _sweep_copy(link, erased)))
 
 
 def _folders(start: Path, also: Sequence[Path]) -> Iterator[tuple[str, Path, bool]]:
@@ -94,8 +95,19 @@ def _sweep_folder(linked_as: str, path: Path, erased: ErasedIds) -> FolderErasur
     return replace(result, name=_shown(path))
 
 
-def _sweep_copy(link: Link) -> FolderErasure | None:
-    """A version on the Hub, or a page that is still there: each holds what the folder had when it was made."""
+def _sweep_stored(link: Link, erased: ErasedIds) -> FolderErasure:
+    """An attempt at a shard on object storage."""
+    try:
+        return replace(erase_stored(link.target, erased), name=link.target)
+    except H2HTalkError as error:
+        return FolderErasure(messages=(str(error),), unfinished=True, name=link.target, kind=link.kind)
+
+
+def _sweep_copy(link: Link, erased: ErasedIds) -> FolderErasure | None:
+    """What lies on storage, a version on the Hub, or a page that is still there: each holds what the folder had when it
+    was made."""
+    if URL in link.target:
+        return _sweep_stored(link, erased)
     if link.kind == "hub":
         repo, _, tag = link.target.removeprefix(HUB).partition("@")
         publish = "(`h2htalk release build` with this one as `previous`, then `h2htalk release publish`)"

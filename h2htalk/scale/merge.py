@@ -1,0 +1,197 @@
+"""Merge finished attempts at all shards of a run into the run that one machine would have made.
+
+Answers, scores, summary and tables are those of a single run, byte for byte where sampling allows; `run.json` alone
+names shards, hosts and times. `calls.jsonl` holds the winners' replies, and of every call of every attempt what it
+cost. What does not fit together is refused, never joined.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from h2htalk.benchmark.prompts.prompt_set import PromptSet
+from h2htalk.benchmark.run import RunData, RunWriter, load_run, read_run_data
+from h2htalk.benchmark.score_run import metric_keys, open_metrics, score_run_data
+from h2htalk.benchmark.summary import Summary
+from h2htalk.data.erasure.folder_kinds import ERASED
+from h2htalk.data.files import read_json_object, read_jsonl, require_new_folder
+from h2htalk.data.links import add_link
+from h2htalk.data.responses import CALLS, Response, SampleKey, read_answers, read_outcomes
+from h2htalk.data.run_folder import RunFolder
+from h2htalk.data.signature import Signature
+from h2htalk.data.splits import Split
+from h2htalk.errors import ConfigError, DataError, IncompleteError, counted, listed, quoted
+from h2htalk.scale.places import Place
+from h2htalk.scale.shards import (
+    MONEY,
+    Attempt,
+    AttemptFolder,
+    read_attempt,
+    read_attempts,
+    require_same,
+    winner_of,
+)
+
+# Of a line of calls: what a call is, and how it was paid. Lines of replies hold more.
+_PAID = {"reserved", "call", "stage", "asked", "id", "item", "samples", "bound", "worst", "prompts", "prices"}
+_PAID |= {"cost", "reason", "usage", "usd", "request_id", "priced"}
+
+
+def merge(places: Sequence[str], out: Path) -> Summary:
+    """Merge the shards of a run. `places`: folders or URLs of attempts, of shards, or of a whole `--out` of `--shard`.
+
+    A merge that was killed is done again, and one that is done gives its summary. Returns the summary, as `evaluate`.
+
+    Raises:
+        IncompleteError: not all shards are finished; the message says how many are.
+        ConfigError: attempts of two runs: another model, sampling, split version, prompts or number of shards.
+        DataError: a file of a finished attempt was edited; an item is there twice or missing; `out` holds another run.
+    """
+    attempts = list({one.place.text: one for text in places for one in find_attempts(Place(text))}.values())
+    if not attempts:
+        raise DataError(f"{listed(list(places))}: no attempt at a shard is there; name the --out of `evaluate --shard`")
+    winners = choose_winners(attempts)
+    shards = [_described(one) for one in winners]
+    if (out / "run.json").is_file():
+        if read_json_object(out / "run.json").get("shards") != shards:
+            raise DataError(f"{out}: holds another run, or one of other attempts; name a new folder with --out")
+        if (out / "summary.json").is_file():
+            return load_run(out).summary
+        shutil.rmtree(out)  # a merge was killed here
+    require_new_folder(out)
+    with ExitStack() as stack:
+        folders = [stack.enter_context(one.opened()) for one in winners]
+        for one, folder in zip(winners, folders, strict=True):
+            one.require_unedited(folder.path)
+        others = [one for one in attempts if one not in winners]
+        losers = [(one, stack.enter_context(one.opened())) for one in others]
+        return _merge(winners, folders, losers, shards, out)
+
+
+def find_attempts(place: Place) -> Iterator[Attempt]:
+    """Yield the attempts at a place: one, those of a shard, or those of all shards below it."""
+    if (one := read_attempt(place)) is not None:
+        yield one
+        return
+    for name in place.names():
+        if name != MONEY and (one := read_attempt(place / name)) is not None:
+            yield one
+        elif "-of-" in name:
+            yield from read_attempts(place / name)
+
+
+def choose_winners(attempts: Sequence[Attempt]) -> list[Attempt]:
+    """The winner of each shard, in order. Raises as `merge`."""
+    first = attempts[0]
+    for one in attempts[1:]:
+        if one.shard.of != first.shard.of:
+            numbers = f"{one.place.text} is shard {one.shard}, and {first.place.text} is shard {first.shard}"
+            raise ConfigError(f"another number of shards: {numbers}; merge those of one number")
+        require_same(one, first.signature, first.place.text)
+    found = {n: winner_of(one for one in attempts if one.shard.number == n) for n in range(1, first.shard.of + 1)}
+    if missing := [number for number, winner in found.items() if winner is None]:
+        done = first.shard.of - len(missing)
+        raise IncompleteError(f"{done} of {first.shard.of} shards are finished; missing: {listed(missing, 20)}")
+    return [winner for winner in found.values() if winner is not None]
+
+
+def _described(one: Attempt) -> dict[str, Any]:
+    """What `run.json` says of a winner."""
+    mark = one.mark or {}
+    return {
+        **one.facts,
+        "attempt": one.place.name,
+        "place": one.place.text,
+        "failed": one.failed,
+        "sha256": mark["sha256"],
+    }
+
+
+def _merge(
+    winners: Sequence[Attempt],
+    folders: Sequence[AttemptFolder],
+    losers: Sequence[tuple[Attempt, AttemptFolder]],
+    shards: Sequence[Mapping[str, Any]],
+    out: Path,
+) -> Summary:
+    data = read_run_data(folders[0].path, AttemptFolder)
+    split, spec = data.split, replace(data.spec, out=str(out))
+    erased = {folder.path: folder.erased() for folder in folders}
+    if any(one != erased[folders[0].path] for one in erased.values()):
+        where = ", ".join(one.place.text for one in winners)
+        raise DataError(f"items were erased from some of these attempts and not from others: {where}; erase again")
+    for one, folder in zip(winners, folders, strict=True):
+        require_whole(one, folder, split, frozenset(erased[folder.path]), spec.samples)
+    metrics = open_metrics(spec.embedder, spec.rouge, spec.contracts)
+    own = winners[0].signature
+    items = {key: own.protocol[key] for key in ("items", "prompts")}
+    signature = Signature({**items, **metric_keys(metrics, split)}, own.subject)
+    sessions = [one for folder in folders for one in folder.read_run().get("sessions", ())]
+    facts = {"shards": list(shards), "sessions": sorted(sessions, key=lambda one: str(one["started"]))}
+    prompts = PromptSet.load(folders[0].prompts).files()
+    writer = RunWriter(RunFolder(out), spec.to_dict(), signature, split, prompts, facts=facts)
+    try:
+        if folders[0].baselines.is_dir():
+            shutil.copytree(folders[0].baselines, out / "baselines")
+        if (folders[0].path / ERASED).is_file():
+            shutil.copy2(folders[0].path / ERASED, out / ERASED)
+        for one in (*winners, *(loser for loser, _ in losers)):
+            add_link(out, AttemptFolder.kind, one.place.text)
+        won = [(one.place.name, folder) for one, folder in zip(winners, folders, strict=True)]
+        lost = [(one.place.name, folder) for one, folder in losers]
+        for line in merged_lines(won, lost):
+            writer.calls.append(line)
+        return score_run_data(RunData(RunFolder(out), spec, split, data.prompt_of), metrics)
+    finally:
+        writer.close()
+
+
+def require_whole(one: Attempt, folder: AttemptFolder, split: Split, erased: frozenset[str], samples: int) -> None:
+    """Raise DataError unless an attempt has one answer, or a failure, for each sample of its shard, and no other."""
+    numbers = Counter[SampleKey]()
+    for where, record in read_jsonl(folder.calls_file, torn_tail=True):
+        numbers.update((r.id, r.sample) for r in read_outcomes(record, where) if isinstance(r, Response))
+    answers = read_answers(folder.calls_file)
+    whole = replace(split, scenarios=(*split.scenarios, *_placeholders(split, erased)))
+    asked = {(item.id, k) for item in one.shard.items(whole) for k in range(samples) if item.id not in erased}
+    problems = (
+        ("twice", [key for key, number in numbers.items() if number > 1]),
+        ("missing", [key for key in asked if key not in answers]),
+        ("of another shard", [key for key in answers if key not in asked]),
+    )
+    for problem, keys in problems:
+        if keys:
+            item, sample = min(keys)
+            what = f"{counted(len(keys), 'sample')} {problem}, first {quoted(item)} (sample {sample})"
+            raise DataError(f"{one.place.text}: shard {one.shard}: {what}; delete the attempt and run the shard again")
+
+
+def _placeholders(split: Split, erased: Iterable[str]) -> Iterator[Any]:
+    """Items in the place of erased ones, which decided the order of the others."""
+    return (replace(split.scenarios[0], id=name) for name in sorted(erased))
+
+
+def merged_lines(
+    winners: Iterable[tuple[str, AttemptFolder]], losers: Iterable[tuple[str, AttemptFolder]]
+) -> Iterator[dict[str, Any]]:
+    """The lines of the run's calls: replies of winners, and of every call its cost, numbered on."""
+    calls = 0
+    for won, attempts in ((True, winners), (False, losers)):
+        for _, folder in attempts:
+            highest = 0
+            for _, record in read_jsonl(folder.path / CALLS, torn_tail=True):
+                line = record if won else {key: value for key, value in record.items() if key in _PAID}
+                paid = [key for key in ("reserved", "call") if key in line]
+                if not won and not paid:
+                    continue
+                for key in paid:
+                    highest = max(highest, int(line[key]))
+                    line = {**line, key: int(line[key]) + calls}
+                yield line
+            calls += highest

@@ -1,0 +1,275 @@
+"""A suite: many models, splits, SAP settings and seeds in one TOML file; every combination is a run with a folder.
+
+    out = "runs"                   # the folder of the runs
+    storage = "s3://bucket/runs"   # where shards are written, when on many machines; `out` when left out
+    splits = ["mini"]
+    sap = ["full", "none"]
+    seeds = [0]
+    max_cost = 60.0                # US dollars of all runs together; each run and shard gets its share
+    shards = 1                     # machines that share one run, where a model does not say
+    [evaluate]                     # other settings of `h2htalk evaluate`
+    [slurm]                        # `SlurmSettings`
+    [[models]]                     # `SuiteModel`
+
+Paths are relative to the current folder, as those of `h2htalk evaluate`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import Field, with_config
+
+from h2htalk.benchmark.evaluate import evaluate
+from h2htalk.benchmark.prompts.sap import Sap
+from h2htalk.benchmark.settings import EvaluateSpec
+from h2htalk.chat.engines import parse_model
+from h2htalk.data.files import read_toml
+from h2htalk.data.records import STRICT, Text, read_record
+from h2htalk.data.splits import load_split
+from h2htalk.errors import ConfigError, H2HTalkError, IncompleteError, counted, listed, quoted, suggest
+from h2htalk.scale.merge import merge
+from h2htalk.scale.places import Place
+from h2htalk.scale.shards import Shard, evaluate_shard, read_attempts, winner_of
+from h2htalk.text.tables import Table
+
+PAGE = "docs/how-to/scale.md"
+LARGEST = 1 << 20
+_HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]{0,95}/[\w.-]{1,96}")
+_SLUG = re.compile(r"[^A-Za-z0-9.]+")
+Say = Callable[[str], object]
+
+
+@dataclass(frozen=True, slots=True)
+class SuiteModel:
+    """A model of a suite.
+
+    Attributes:
+        name: in the names of its runs; from the model when left out. model: `ENGINE:NAME`. unknown: why the model
+            cannot be told, instead of one: it is listed, and not run.
+        size: billions of parameters. gpus: of one copy. hours: of one run, on these; cost: of one run, in US dollars.
+        shards: machines that share one of its runs. evaluate: settings of `h2htalk evaluate` for it alone.
+    """
+
+    name: str = ""
+    model: str = ""
+    unknown: str = ""
+    size: Annotated[float, Field(gt=0)] | None = None
+    gpus: Annotated[int, Field(ge=0, le=64)] = 1
+    hours: Annotated[float, Field(ge=0)] | None = None
+    cost: Annotated[float, Field(ge=0)] | None = None
+    shards: Annotated[int, Field(ge=1, le=1000)] | None = None
+    note: str = ""
+    engine_options: Mapping[str, str | int | float | bool] = field(default_factory=dict)
+    evaluate: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def label(self) -> str:
+        return self.name or self.model
+
+
+@dataclass(frozen=True, slots=True)
+class SlurmSettings:
+    """How a suite runs on Slurm.
+
+    Attributes:
+        partition, account, qos, time, memory: of `sbatch`, left to the site where they are empty. cpus: of a task.
+        gpus: how to ask for N GPUs, with {gpus} for the number. options: further options of `sbatch`, for all jobs.
+        merge: options of `sbatch` for the job that merges. setup: lines of shell before each task. command: h2htalk.
+        array_limit: the highest index of an array, above which it is cut; asked of the site when left out.
+        tasks_at_once: of each array; all when left out.
+    """
+
+    partition: str = ""
+    account: str = ""
+    qos: str = ""
+    time: str = ""
+    memory: str = ""
+    cpus: Annotated[int, Field(ge=1)] = 4
+    gpus: Text = "--gres=gpu:{gpus}"
+    options: tuple[str, ...] = ()
+    merge: tuple[str, ...] = ()
+    setup: str = ""
+    command: Text = "h2htalk"
+    array_limit: Annotated[int, Field(ge=1)] | None = None
+    tasks_at_once: Annotated[int, Field(ge=1)] | None = None
+
+
+@with_config(STRICT)
+@dataclass(frozen=True, slots=True)
+class Suite:
+    """The content of the file, as the module says."""
+
+    models: Annotated[tuple[SuiteModel, ...], Field(min_length=1)]
+    out: Text = "runs"
+    storage: str = ""
+    splits: Annotated[tuple[Text, ...], Field(min_length=1)] = ("mini",)
+    sap: Annotated[tuple[Text, ...], Field(min_length=1)] = ("full",)
+    seeds: Annotated[tuple[Annotated[int, Field(ge=0)], ...], Field(min_length=1)] = (0,)
+    max_cost: Annotated[float, Field(ge=0)] | None = None
+    shards: Annotated[int, Field(ge=1, le=1000)] = 1
+    evaluate: Mapping[str, Any] = field(default_factory=dict)
+    slurm: SlurmSettings = field(default_factory=SlurmSettings)
+
+
+@dataclass(frozen=True, slots=True)
+class SuiteRun:
+    """A run of a suite. `spec.out` is its folder; its shards' attempts lie in `place`."""
+
+    name: str
+    model: SuiteModel
+    spec: EvaluateSpec
+    place: Place
+    shards: int
+
+    @property
+    def paid(self) -> bool:
+        return parse_model(self.spec.model)[0].hosted
+
+    def missing(self) -> tuple[list[int], list[int]]:
+        """The numbers of the shards that are not finished, and of those with failed calls, read from their marks."""
+        winners = {n: winner_of(read_attempts(self.place / Shard(n, self.shards).folder)) for n in self.numbers}
+        lacking = [number for number, winner in winners.items() if winner is None]
+        return lacking, [number for number, winner in winners.items() if winner is not None and winner.failed]
+
+    @property
+    def numbers(self) -> range:
+        return range(1, self.shards + 1)
+
+
+def read_suite(path: Path) -> Suite:
+    """Read a suite. Raises ConfigError, with a line for each key that is unknown or wrong."""
+    raw = read_toml(path, LARGEST)
+    suite = read_record(Suite, raw, str(path), error=ConfigError, unknown=f"{PAGE} lists them")
+    for one in suite.models:
+        if bool(one.model) == bool(one.unknown):
+            raise ConfigError(
+                f"{path}: {quoted(one.label)}: a model has a `model` or says why it is `unknown`, not both"
+            )
+        if one.model:
+            check_form(one.model, str(path))
+    for name in ("model", "split", "out", "sap", "seed", "max_cost"):
+        if name in suite.evaluate:
+            raise ConfigError(f"{path}: evaluate.{name}: belongs to the suite or a model, not to [evaluate]")
+    return suite
+
+
+def check_form(model: str, where: str) -> None:
+    """Raise ConfigError where a name cannot be that of a model: an unknown engine, or an id that is none of the Hub."""
+    engine, name = parse_model(model)
+    local = name.startswith((".", "/", "~")) or Path(name).exists()
+    if engine.name in ("vllm", "hf") and not local and not _HUB_ID.fullmatch(name):
+        raise ConfigError(f"{where}: {quoted(model)}: neither a folder here nor a name on the Hub (OWNER/NAME)")
+
+
+def runs_of(suite: Suite, chosen: Sequence[str] = ()) -> list[SuiteRun]:
+    """The runs of a suite, or those of `chosen` names, in the order of the file. Raises ConfigError."""
+    models = [one for one in suite.models if one.model]
+    several = {"split": len(suite.splits) > 1, "sap": len(suite.sap) > 1, "seed": len(suite.seeds) > 1}
+    each = [
+        (m, split, sap, seed) for m in models for split in suite.splits for sap in suite.sap for seed in suite.seeds
+    ]
+    paid = sum(parse_model(model.model)[0].hosted for model, *_ in each)
+    share = None if suite.max_cost is None or not paid else suite.max_cost / paid
+    runs: dict[str, SuiteRun] = {}
+    for model, split, sap, seed in each:
+        values = {"split": Path(split).name, "sap": f"sap {sap}", "seed": f"seed {seed}"}
+        words = [model.label.partition(":")[2] or model.label, *(values[key] for key, more in several.items() if more)]
+        name = "-".join(_SLUG.sub("-", word).strip("-.") for word in words)
+        if name in runs:
+            raise ConfigError(f"two runs of the suite are called {name}: give the models a `name` each")
+        settings = {**suite.evaluate, **model.evaluate, "model": model.model, "split": split, "sap": sap}
+        settings |= {"out": f"{suite.out.rstrip('/')}/{name}"} | ({"seed": seed} if seed else {})
+        if model.engine_options:
+            settings["engine_options"] = dict(model.engine_options)
+        if share is not None and parse_model(model.model)[0].hosted:
+            settings["max_cost"] = share
+        place = Place(suite.storage or suite.out) / f"{name}.shards"
+        spec = EvaluateSpec.from_dict(settings, f"run {name}")
+        runs[name] = SuiteRun(name, model, spec, place, model.shards or suite.shards)
+    for name in chosen:
+        if name not in runs:
+            raise ConfigError(f"--run {quoted(name)}: {suggest(name, runs)}the suite has {listed(list(runs))}")
+    return [run for name, run in runs.items() if not chosen or name in chosen]
+
+
+def run_suite(path: Path, chosen: Sequence[str], shard: str | None, dry_run: bool, say: Say) -> int:
+    """Carry out the runs of a suite here, one after the other, or a shard of one; returns the exit code.
+
+    A run that fails does not end the others. The same call resumes.
+    """
+    suite = read_suite(path)
+    runs = runs_of(suite, chosen)
+    if dry_run:
+        say(plan_text(suite, runs))
+        return 0
+    if shard is not None:
+        if len(runs) > 1:
+            raise ConfigError("--shard: name one run of the suite with --run")
+        say(evaluate_shard(shard_spec(runs[0]), Shard.parse(shard)))
+        return 0
+    return max((_carried_out(run, lambda run: evaluate(run.spec).incomplete, say) for run in runs), default=0)
+
+
+def shard_spec(run: SuiteRun) -> EvaluateSpec:
+    """The specification of an attempt at a shard of a run."""
+    return EvaluateSpec.from_dict({**run.spec.to_dict(), "out": run.place.text}, run.name)
+
+
+def merge_suite(path: Path, say: Say) -> int:
+    """Merge the runs of a suite whose shards are finished; returns the exit code, 3 where some are not."""
+    runs = runs_of(read_suite(path))
+    codes = [_carried_out(run, lambda run: merge([run.place.text], run.spec.out_path).incomplete, say) for run in runs]
+    return max(codes, default=0)
+
+
+def _carried_out(run: SuiteRun, carry_out: Callable[[SuiteRun], bool], say: Say) -> int:
+    try:
+        incomplete = carry_out(run)
+    except H2HTalkError as error:
+        say(f"{run.name}: {error}")
+        return error.exit_code
+    say(f"{run.name}: {'incomplete' if incomplete else 'done'}, {run.spec.out}")
+    return IncompleteError.exit_code if incomplete else 0
+
+
+# --- What it would take -----------------------------------------------------------------------------------------------
+
+
+def plan_text(suite: Suite, runs: Sequence[SuiteRun]) -> str:
+    """Describe the runs, GPUs, hours and dollars of a suite, from what the file says of them; no model is asked."""
+    for split in suite.splits:
+        load_split(split)
+    for sap in suite.sap:
+        Sap.parse(sap)
+    rows = [
+        (one.name, one.spec.model, one.shards, one.model.gpus, one.model.hours, _gpu_hours(one), one.model.cost)
+        for one in runs
+    ]
+    unknown = [one for one in suite.models if one.unknown]
+    notes = [*_sums(suite, runs), *(f"not run: {one.label}: {one.unknown}" for one in unknown)]
+    header = ("run", "model", "shards", "GPUs", "hours", "GPU hours", "US dollars")
+    return Table("", header, rows, notes).to_terminal()
+
+
+def _gpu_hours(run: SuiteRun) -> float | None:
+    return None if run.model.hours is None else run.model.hours * run.model.gpus
+
+
+def _sums(suite: Suite, runs: Sequence[SuiteRun]) -> Iterator[str]:
+    hours = [_gpu_hours(run) for run in runs if run.model.gpus]
+    known, paid = [one for one in hours if one is not None], [run for run in runs if run.paid]
+    yield f"{counted(len(runs), 'run')}: {sum(known):,.1f} GPU hours" + _without(len(hours) - len(known), "hours")
+    if paid:
+        costs = [run.model.cost for run in paid]
+        total = sum(one for one in costs if one is not None)
+        limit = "" if suite.max_cost is None else f", at most {suite.max_cost:,.2f} (max_cost)"
+        yield f"paid calls: about {total:,.2f} US dollars{limit}" + _without(costs.count(None), "cost")
+
+
+def _without(number: int, what: str) -> str:
+    return f", without {counted(number, 'run')} whose {what} the file does not tell" if number else ""
