@@ -93,7 +93,7 @@ def choose_winners(attempts: Sequence[Attempt]) -> list[Attempt]:
         if one.shard.of != first.shard.of:
             numbers = f"{one.place.text} is shard {one.shard}, and {first.place.text} is shard {first.shard}"
             raise ConfigError(f"another number of shards: {numbers}; merge those of one number")
-        require_same(one, first.signature, first.place.text)
+        require_same(one, first.signature, other=first.place.text)
     found = {n: winner_of(one for one in attempts if one.shard.number == n) for n in range(1, first.shard.of + 1)}
     if missing := [number for number, winner in found.items() if winner is None]:
         done = first.shard.of - len(missing)

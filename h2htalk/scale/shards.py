@@ -16,15 +16,17 @@ import hashlib
 import json
 import os
 import secrets
+import shutil
 import socket
 import threading
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import mkdtemp
 from typing import Any, ClassVar
 
 from h2htalk.benchmark.evaluate import GENERATE, EvaluationPlan, ask_chat, call_settings, make_plan, make_signature
@@ -37,7 +39,7 @@ from h2htalk.chat.protocol import Chat
 from h2htalk.chat.store.call_store import CallStore, StageCalls
 from h2htalk.data.erasure.folder_kinds import ErasedIds, FolderErasure, erase
 from h2htalk.data.files import read_sealed, remove_file, sha256_of, write_sealed
-from h2htalk.data.responses import CALLS, Response, fold_answer, read_answers
+from h2htalk.data.responses import CALLS, FailedResponse, Response, fold_answer, read_answers
 from h2htalk.data.run_folder import RunFolder
 from h2htalk.data.scenario import Scenario
 from h2htalk.data.signature import Signature, differing_keys
@@ -47,6 +49,7 @@ from h2htalk.scale.places import Place
 
 MARK, MANIFEST, MONEY, PARTS = "shard.json", "attempt.json", "money", "calls"
 SYNC = 20.0  # seconds after which the new lines of calls are uploaded
+PAUSES = (1.0, 5.0)  # seconds before the last of them are tried again
 CLAIMS = 100  # of a share one claim is at least this part
 
 
@@ -97,6 +100,7 @@ class Attempt:
 
     place: Place
     shard: Shard
+    model: str  # as it was asked for
     signature: Signature
     facts: Mapping[str, Any]
     mark: Mapping[str, Any] | None
@@ -110,9 +114,9 @@ class Attempt:
     def opened(self) -> Iterator[AttemptFolder]:
         """Yield its folder, of object storage a copy, with all lines of its calls in one file."""
         with self.place.fetched() as path:
-            if (parts := sorted((path / PARTS).glob("*.jsonl"))) and self.place.path is None:
+            if self.place.path is None:
                 with (path / CALLS).open("ab") as whole:
-                    whole.writelines(part.read_bytes() for part in parts)
+                    whole.writelines(part.read_bytes() for part in sorted((path / PARTS).glob("*.jsonl")))
             yield AttemptFolder(path, self.place.text)
 
     def require_unedited(self, path: Path) -> None:
@@ -136,19 +140,26 @@ def read_attempts(home: Place) -> list[Attempt]:
 
 
 def read_attempt(place: Place) -> Attempt | None:
-    """Read an attempt; None where none began there. Raises DataError for a damaged manifest or mark."""
-    if (content := place.read(MANIFEST)) is None:
+    """Read an attempt; None where none began there. Raises DataError for a manifest or mark that does not fit."""
+    raw, mark = _read_json(place, MANIFEST), _read_json(place, MARK)
+    if raw is None:
         return None
-    sealed = place.read(MARK)
     try:
-        raw = json.loads(content)
         facts, signature = raw["shard"], Signature.from_dict(raw["signature"], f"{place.text}/{MANIFEST}")
-        mark = None if sealed is None else json.loads(sealed)
         if mark is not None and (mark["shard"], mark["of"]) != (facts["shard"], facts["of"]):
             raise ValueError("its mark is that of another shard")
-        return Attempt(place, Shard(int(facts["shard"]), int(facts["of"])), signature, facts, mark)
+        shard = Shard(int(facts["shard"]), int(facts["of"]))
+        return Attempt(place, shard, str(raw["spec"]["model"]), signature, facts, mark)
     except (ValueError, KeyError, TypeError) as error:
         raise DataError(f"{place.text}: not an attempt at a shard that can be read: {error!r}; delete it") from error
+
+
+def _read_json(place: Place, name: str) -> Any:
+    """The content of a file; None where there is none, or a part of it: whoever wrote it ended before its end."""
+    try:
+        return json.loads(place.read(name) or b"")
+    except ValueError:
+        return None
 
 
 def winner_of(attempts: Iterable[Attempt]) -> Attempt | None:
@@ -178,6 +189,11 @@ def evaluate_shard(spec: EvaluateSpec, shard: Shard) -> str:
     plan = make_plan(spec)
     home, own = Place(str(spec.out)) / shard.folder, shard.items(plan.split)
     earlier = read_attempts(home)
+    for one in earlier:  # before the model is opened: what its weights decide is compared below
+        known = replace(one.signature, subject={**one.signature.subject, "model": one.model})
+        require_same(
+            replace(one, signature=known), _signature(plan, {"model": spec.model, "engine": spec.engine}), True
+        )
     done = winner_of(earlier)
     if done is not None and not done.failed:
         return f"shard {shard} is finished: {done.place.text}"
@@ -192,16 +208,16 @@ def evaluate_shard(spec: EvaluateSpec, shard: Shard) -> str:
         try:
             signature = _signature(plan, chat.subject)
             for one in earlier:
-                require_same(one, signature, "what is asked now")
+                require_same(one, signature)
             _attempt(plan, own, shard, signature, chat, calls, upload, earlier)
         finally:
             chat.close()
             if calls.limit is not None:
                 claims.give_back(calls.store.dollars())
         failed = upload.finish(shard, own, spec.samples)
-    failures = f", {counted(failed, 'sample')} of it failed: the same command asks for them again" if failed else ""
     if failed:
-        raise IncompleteError(f"shard {shard} is finished{failures}: {(home / name).text}")
+        what = f"{counted(len(failed), 'sample')} of it failed, first {failed[0]}"
+        raise IncompleteError(f"shard {shard} is finished, but {what}; the same command asks for them again")
     return f"shard {shard} is finished: {(home / name).text}"
 
 
@@ -211,10 +227,11 @@ def _signature(plan: EvaluationPlan, subject: Mapping[str, str]) -> Signature:
     return Signature({**made.protocol, "embedder": plan.spec.embedder}, made.subject)
 
 
-def require_same(one: Attempt, signature: Signature, other: str) -> None:
-    """Raise ConfigError where an attempt has another signature than `other`."""
+def require_same(one: Attempt, signature: Signature, partial: bool = False, other: str = "what is asked now") -> None:
+    """Raise ConfigError where an attempt has another signature; `partial`: one that lacks keys of its subject."""
+    subject = {key: value for key, value in one.signature.subject.items() if not partial or key in signature.subject}
     different = differing_keys(one.signature.protocol, signature.protocol)
-    different += differing_keys(one.signature.subject, signature.subject)
+    different += differing_keys(subject, signature.subject)
     if different:
         raise ConfigError(f"{one.place.text}: not of the same run as {other}: they differ in {', '.join(different)}")
 
@@ -313,6 +330,7 @@ class _Upload:
     folder: AttemptFolder
     stored: dict[str, str] = field(default_factory=dict)  # name -> SHA-256 of what was uploaded
     sent: int = 0  # bytes of calls
+    kept: bool = False  # the folder here must stay, as the storage did not take its replies
 
     @property
     def remote(self) -> bool:
@@ -340,7 +358,7 @@ class _Upload:
         finally:
             ended.set()
             thread.join()
-            self.calls()
+            self.last_calls()
 
     def calls(self) -> None:
         """Upload the whole lines of calls that are new, as a part."""
@@ -352,6 +370,18 @@ class _Upload:
             number = sum(name.startswith(f"{PARTS}/") for name in self.stored) + 1
             self._store(f"{PARTS}/{number:05}.jsonl", lines)
             self.sent += len(lines)
+
+    def last_calls(self) -> None:
+        """Upload the last lines of calls; raises DataError, which says where they are, where the storage fails."""
+        for pause in (*PAUSES, None):
+            try:
+                self.calls()
+                return
+            except DataError as error:
+                if pause is None:
+                    self.kept = True
+                    raise DataError(f"{error}; its replies are kept in {self.folder.path}") from error
+                time.sleep(pause)
 
     def files(self) -> None:
         """Upload all other files."""
@@ -366,9 +396,8 @@ class _Upload:
             self.place.write(name, content)
             self.stored[name] = digest
 
-    def finish(self, shard: Shard, own: Sequence[Scenario], samples: int) -> int:
-        """Write the mark, last; returns the number of samples that failed. Raises IncompleteError where some were not
-        asked."""
+    def finish(self, shard: Shard, own: Sequence[Scenario], samples: int) -> list[str]:
+        """Write the mark, last; returns what failed, as texts. Raises IncompleteError where some were not asked."""
         answers = self.folder.answers()
         asked = [answers.get((one.id, sample)) for one in own for sample in range(samples)]
         if missing := sum(one is None for one in asked):
@@ -376,20 +405,19 @@ class _Upload:
                 f"shard {shard}: {missing:,} of {counted(len(asked), 'sample')} have no answer yet; the same command "
                 "takes over those that are there"
             )
-        failed = sum(not isinstance(one, Response) for one in asked)
+        failures = [one for one in asked if isinstance(one, FailedResponse)]
         if self.remote:
-            self.calls()
             self.files()
-        write_mark(self.folder, shard, failed, self.stored)
+        write_mark(self.folder, shard, len(failures), self.stored)
         if self.remote:
             self.place.write(MARK, (self.folder.path / MARK).read_bytes())
-        return failed
+        return [f"{one.id}: {one.failure.message or one.failure.reason}" for one in failures]
 
 
 def write_mark(folder: AttemptFolder, shard: Shard, failed: int, stored: Mapping[str, str]) -> None:
     """Write `shard.json`; `stored` are the files of object storage, empty: those of the folder."""
     names = sorted(one.relative_to(folder.path).as_posix() for one in folder.path.rglob("*") if one.is_file())
-    names = [name for name in names if name != MARK and not name.endswith(".lock")]
+    names = [name for name in names if name != MARK and not name.startswith(".") and not name.endswith(".lock")]
     files = dict(stored) or {name: sha256_of(folder.path / name) for name in names}
     write_sealed(folder.path / MARK, {"shard": shard.number, "of": shard.of, "failed": failed, "files": files})
 
@@ -400,8 +428,13 @@ def _work(place: Place) -> Iterator[_Upload]:
     if place.path is not None:
         yield _Upload(place, AttemptFolder(place.path))
         return
-    with TemporaryDirectory(prefix="h2htalk-") as work:
-        yield _Upload(place, AttemptFolder(Path(work) / place.name, place.text))
+    work = Path(mkdtemp(prefix="h2htalk-"))
+    upload = _Upload(place, AttemptFolder(work / place.name, place.text))
+    try:
+        yield upload
+    finally:
+        if not upload.kept:
+            shutil.rmtree(work)
 
 
 # --- Erasure ----------------------------------------------------------------------------------------------------------

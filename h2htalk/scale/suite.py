@@ -160,7 +160,10 @@ def read_suite(path: Path) -> Suite:
 
 def check_form(model: str, where: str) -> None:
     """Raise ConfigError where a name cannot be that of a model: an unknown engine, or an id that is none of the Hub."""
-    engine, name = parse_model(model)
+    try:
+        engine, name = parse_model(model)
+    except ConfigError as error:
+        raise ConfigError(f"{where}: {error}") from error
     local = name.startswith((".", "/", "~")) or Path(name).exists()
     if engine.name in ("vllm", "hf") and not local and not _HUB_ID.fullmatch(name):
         raise ConfigError(f"{where}: {quoted(model)}: neither a folder here nor a name on the Hub (OWNER/NAME)")

@@ -1,0 +1,234 @@
+"""What a merge refuses, each by its name; attempts on object storage; erasure from attempts."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import pytest
+from fsspec.implementations.memory import MemoryFileSystem
+from loopback import LoopbackServer
+from shards_made import ITEMS, OF, attempt_all, attempts_at, own_words, same_bytes, spec_of
+from splits_made import write_split
+
+import h2htalk
+from h2htalk.data.erasure.folder_kinds import ErasedIds
+from h2htalk.data.erasure.sweep import sweep
+from h2htalk.data.files import read_jsonl, read_sealed, sha256_of, write_jsonl, write_sealed
+from h2htalk.data.links import add_link, read_links
+from h2htalk.errors import ConfigError, DataError, H2HTalkError, IncompleteError
+from h2htalk.scale.merge import find_attempts, merge
+from h2htalk.scale.places import Place
+from h2htalk.scale.shards import Attempt, Shard, evaluate_shard, winner_of
+
+Damage = Callable[[Path], object]
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with attempts at all shards of a run, and the same as a single run."""
+    folder = tmp_path_factory.mktemp("whole")
+    with LoopbackServer(reply=own_words) as server:
+        attempt_all(spec_of(server, folder))
+        h2htalk.evaluate(spec_of(server, folder, "single"))
+    return folder
+
+
+@pytest.fixture
+def shards(whole: Path, tmp_path: Path) -> Path:
+    """A copy of it to damage."""
+    shutil.copytree(whole / "shards", tmp_path / "shards")
+    return tmp_path / "shards"
+
+
+def attempt_of(shards: Path, number: int) -> Path:
+    return next((shards / f"{number}-of-{OF}").iterdir())
+
+
+def seal_again(attempt: Path) -> None:
+    """As somebody would who edits a file and its hash."""
+    mark = read_sealed(attempt / "shard.json", "")
+    mark["files"] = {name: sha256_of(attempt / name) for name in mark["files"]}
+    write_sealed(attempt / "shard.json", mark)
+
+
+def edit_calls(attempt: Path, edit: Callable[[list[dict[str, Any]]], list[dict[str, Any]]]) -> None:
+    write_jsonl(attempt / "calls.jsonl", edit([line for _, line in read_jsonl(attempt / "calls.jsonl")]))
+    seal_again(attempt)
+
+
+def edit_model(attempt: Path) -> None:
+    raw = json.loads((attempt / "attempt.json").read_text())
+    raw["signature"]["subject"]["model"] = "other"
+    (attempt / "attempt.json").write_text(json.dumps(raw))
+    seal_again(attempt)
+
+
+def another_attempt(shards: Path, of: int = OF, items: int = ITEMS, **settings: Any) -> None:
+    """Shard 2 of another run in the place of its own."""
+    shutil.rmtree(shards / "2-of-4")
+    write_split(shards.parent / "split", items)
+    with LoopbackServer(reply=own_words) as server:
+        evaluate_shard(spec_of(server, shards.parent, **settings), Shard(2, of))
+
+
+NUMBER, EDITED = "another number of shards: .* is shard 2 of 5", "is missing, or was edited"
+DAMAGES: list[tuple[Damage, type[H2HTalkError], str]] = [
+    (lambda s: edit_model(attempt_of(s, 2)), ConfigError, "differ in model"),
+    (lambda s: another_attempt(s, temperature=0.5), ConfigError, r"differ in .*temperature \(0"),
+    (lambda s: another_attempt(s, seed=7), ConfigError, r"differ in .*seed \("),
+    (lambda s: another_attempt(s, sap="none"), ConfigError, r"differ in .*sap \("),
+    (lambda s: another_attempt(s, items=ITEMS + 1), ConfigError, r"differ in items \("),
+    (lambda s: another_attempt(s, of=5), ConfigError, NUMBER),
+    (lambda s: shutil.rmtree(s / "2-of-4"), IncompleteError, "3 of 4 shards are finished; missing: 2"),
+    (lambda s: (attempt_of(s, 3) / "shard.json").unlink(), IncompleteError, "3 of 4 .*missing: 3"),
+    (lambda s: (attempt_of(s, 3) / "shard.json").write_text('{"shard"'), IncompleteError, "3 of 4 .*missing: 3"),
+    (lambda s: (attempt_of(s, 3) / "calls.jsonl").open("a").write("\n"), DataError, f"calls.jsonl {EDITED}"),
+    (lambda s: next((attempt_of(s, 3) / "baselines").iterdir()).unlink(), DataError, EDITED),
+    (lambda s: (attempt_of(s, 3) / "shard.json").write_text("{}"), DataError, "not an attempt at a shard"),
+    (lambda s: edit_calls(attempt_of(s, 4), lambda own: [*own, own[0]]), DataError, "1 sample twice, first 'made"),
+    (lambda s: edit_calls(attempt_of(s, 4), lambda own: own[1:]), DataError, "1 sample missing, first 'made"),
+]
+
+
+@pytest.mark.parametrize(("damage", "error", "message"), DAMAGES)
+def test_what_does_not_fit_together_is_refused(
+    shards: Path, damage: Damage, error: type[H2HTalkError], message: str
+) -> None:
+    damage(shards)
+    with pytest.raises(error, match=message) as raised:
+        merge([str(shards)], shards.parent / "merged")
+    assert raised.value.exit_code == (3 if error is IncompleteError else 2)
+    assert not (shards.parent / "merged").exists()
+
+
+def test_an_item_of_another_shard_is_refused(shards: Path) -> None:
+    lines = [line for _, line in read_jsonl(attempt_of(shards, 1) / "calls.jsonl")]
+    edit_calls(attempt_of(shards, 2), lambda own: [*own, lines[0]])
+    with pytest.raises(DataError, match="1 sample of another shard"):
+        merge([str(shards)], shards.parent / "merged")
+
+
+def test_places_may_be_named_one_by_one_and_twice(shards: Path, whole: Path) -> None:
+    places = [str(attempt_of(shards, 1)), *(str(shards / f"{n}-of-{OF}") for n in range(1, OF + 1))]
+    merge(places, shards.parent / "merged")
+    assert same_bytes(whole / "single", shards.parent / "merged") == {}
+    with pytest.raises(DataError, match="no attempt at a shard is there"):
+        merge([str(shards.parent / "nothing")], shards.parent / "other")
+
+
+def test_a_merge_that_was_killed_is_done_again(shards: Path, whole: Path) -> None:
+    out = shards.parent / "merged"
+    with patch("h2htalk.scale.merge.score_run_data", side_effect=KeyboardInterrupt), pytest.raises(KeyboardInterrupt):
+        merge([str(shards)], out)
+    assert (out / "run.json").is_file()
+    merge([str(shards)], out)
+    assert same_bytes(whole / "single", out) == {}
+
+
+# --- Object storage ---------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def bucket() -> Iterator[str]:
+    MemoryFileSystem.store.clear()
+    yield "memory://bucket/runs"
+    MemoryFileSystem.store.clear()
+
+
+def test_shards_on_object_storage_are_the_same_run(tmp_path: Path, bucket: str) -> None:
+    with LoopbackServer(reply=own_words) as server:
+        attempt_all(spec_of(server, tmp_path, bucket))
+        h2htalk.evaluate(spec_of(server, tmp_path, "single"))
+    merge([bucket], tmp_path / "merged")
+    assert same_bytes(tmp_path / "single", tmp_path / "merged") == {}
+    assert [name for name in MemoryFileSystem.store if "/1-of-4/" in name and name.endswith("/calls/00001.jsonl")]
+    assert {link.target for link in read_links(tmp_path / "merged")} == {one.place.text for one in found_at(bucket)}
+
+
+def found_at(place: str) -> list[Attempt]:
+    return list(find_attempts(Place(place)))
+
+
+@pytest.mark.parametrize("broken", ["calls/00001.jsonl", "inputs/", "shard.json"])
+def test_an_upload_that_broke_is_no_finished_attempt_and_its_replies_are_taken_over(
+    tmp_path: Path, bucket: str, broken: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("h2htalk.scale.shards.PAUSES", ())
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr("tempfile.tempdir", None)
+    whole = MemoryFileSystem.pipe_file
+
+    def breaking(self: MemoryFileSystem, path: str, value: bytes, mode: str = "overwrite") -> None:
+        if broken in path:
+            whole(self, path, value[: len(value) // 2])  # as when a client dies: half a file may be there
+            raise OSError("connection reset")
+        whole(self, path, value, mode)
+
+    with LoopbackServer(reply=own_words) as server:
+        spec = spec_of(server, tmp_path, bucket)
+        with patch.object(MemoryFileSystem, "pipe_file", breaking), pytest.raises(DataError, match="connection reset"):
+            evaluate_shard(spec, Shard(1, 2))
+        assert winner_of(attempts_at(spec, 1, 2)) is None
+        kept = list(tmp_path.glob("h2htalk-*/*/calls.jsonl"))  # replies that the storage did not take are not lost
+        assert [len(path.read_bytes().splitlines()) for path in kept] == ([12] if "calls" in broken else [])
+        asked = server.requests
+        evaluate_shard(spec, Shard(1, 2))
+        assert server.requests - asked <= {"calls/00001.jsonl": 7, "inputs/": 12, "shard.json": 0}[broken]
+        evaluate_shard(spec, Shard(2, 2))
+        h2htalk.evaluate(spec_of(server, tmp_path, "single"))
+    merge([bucket], tmp_path / "merged")
+    assert same_bytes(tmp_path / "single", tmp_path / "merged") == {}
+
+
+@pytest.mark.parametrize(
+    ("place", "error", "message"),
+    [
+        ("nothing://bucket/x", ConfigError, "Protocol not known: nothing"),
+        ("memory://bucket/empty", DataError, "no attempt at a shard is there"),
+    ],
+)
+def test_a_storage_that_is_not_there_is_named(
+    tmp_path: Path, place: str, error: type[H2HTalkError], message: str
+) -> None:
+    with pytest.raises(error, match=message):
+        merge([place], tmp_path / "merged")
+
+
+# --- Erasure ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("out", ["shards", "memory://bucket/erased"])
+def test_an_erasure_reaches_winners_and_losers_and_what_is_merged_of_them(
+    tmp_path: Path, bucket: str, out: str
+) -> None:
+    """From the merged run to every attempt, here and on object storage; then a merge makes the run without them."""
+    with LoopbackServer(reply=own_words) as server:
+        spec = spec_of(server, tmp_path, out)
+        attempt_all(spec)
+        for one in found_at(spec.out):  # a ghost beside the winner of each shard
+            with patch("h2htalk.scale.shards.winner_of", return_value=None):
+                evaluate_shard(spec, one.shard)
+    merge([spec.out], tmp_path / "merged")
+    gone = "made-00003"
+    places = [one.place.text for one in found_at(spec.out)]
+    assert len(places) == 2 * OF
+    erased = ErasedIds(frozenset({gone}))
+    (tmp_path / "workspace").mkdir()
+    add_link(tmp_path / "workspace", "run", tmp_path / "merged")
+    swept = list(sweep(tmp_path / "workspace", erased))
+    assert sorted(one.kind for one in swept) == ["attempt"] * 2 * OF + ["run"]
+    assert not [message for one in swept for message in one.messages], swept
+    runs = [path for path in tmp_path.rglob("*") if path.is_file() and path.parent != tmp_path / "split"]
+    found = [path.read_bytes() for path in runs]
+    found += [file.getvalue() for file in MemoryFileSystem.store.values()]
+    assert not [text for text in found if re.search(rb"\bitem3\b", text)]
+    again = merge([spec.out], tmp_path / "again")
+    assert again.counts.items == ITEMS - 1
+    assert again.counts.erased == 1
+    assert same_bytes(tmp_path / "merged", tmp_path / "again") == {}
