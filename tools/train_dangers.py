@@ -53,7 +53,7 @@ UNSURE = {
     "crisis": {"minor", "grooming"},
     "means": OF_CRISIS,
     "minor": {*OF_CRISIS, "grooming", "threat"},
-    "grooming": {"minor"},
+    "grooming": set[str](),
     "threat": set[str](),
 }
 # What a text counts: lines invented for one kind say less of real talk than real talk.
@@ -65,7 +65,7 @@ MOST = {
     "means": {"ordinary": 0.002, "bundled": 0.006, "support": 0.0035, "look_alike": 0.02},
     "minor": {"ordinary": 0.002, "bundled": 0.005, "support": 0.006, "look_alike": 0.06, "near": 0.055},
     "grooming": {"ordinary": 0.003, "bundled": 0.005, "support": 0.001, "look_alike": 0.001},
-    "threat": {"ordinary": 0.003, "bundled": 0.006, "support": 0.002, "look_alike": 0.001},
+    "threat": {"ordinary": 0.003, "bundled": 0.009, "support": 0.002, "look_alike": 0.02},
 }
 CUED = {
     "ordinary": 0.003,

@@ -75,6 +75,20 @@ def test_each_kind_is_tagged_in_a_dialogue_and_look_alikes_are_not(language: Lan
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
+def test_plain_threats_of_another_author_are_tagged_and_mentions_of_death_are_not(language: Language) -> None:
+    """Single messages of a set that nothing was learned from; what is missed is at least no look-alike."""
+    found: dict[bool, list[bool]] = {True: [], False: []}
+    for row in read_rows(HERE / f"sets/plain_threats_{language}.jsonl"):
+        marks = ",".join(row["marks"].values())
+        if "threat" in marks or not ({"wish", "minor"} & {*marks.split(",")}):
+            text = ("" if language == "zh" else " ").join(row["sentences"])
+            found["threat" in marks].append("threat_to_others" in codes(text, language))
+    threats, others = (sum(found[kind]) / len(found[kind]) for kind in (True, False))
+    assert threats >= {"en": 0.5, "zh": 0.65}[language]
+    assert others <= 0.04
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
 def test_a_message_that_is_tagged_alone_is_tagged_in_a_dialogue(language: Language) -> None:
     bland = {"en": ("The bus was late again.", "Oh no, did you wait long?"), "zh": ("今天公交又晚点了", "等了很久吗？")}
     small = [Turn("user", bland[language][0]), Turn("companion", bland[language][1])] * 6
