@@ -124,6 +124,7 @@ def test_the_constant_baseline_on_the_authors_share_of_nulls_and_a_model_below_i
 @pytest.mark.parametrize("summarized", [lexical, english])
 def test_a_summary_survives_its_file(tmp_path: Path, summarized: Callable[[], Summary]) -> None:
     summary = summarized()
+    (tmp_path / "run.json").write_text('{"spec": {}, "signature": {}}')
     RunFolder(tmp_path).write_summary(summary.to_dict())
     assert read_summary(tmp_path / "summary.json") == summary
 
