@@ -64,11 +64,10 @@ def check_contamination(model: str, split: str, out: str | os.PathLike[str], pri
     check_model(settings)
     with ModelCalls(settings, as_path(out, "out"), "contamination") as calls:
         replies = {name: reply.text for (name, _), reply in calls.ask(asked, "contamination").items()}
-    others = [_next(halves, at) for at in range(len(halves))]
     own, control = (
         [longest_run(replies[f"reference/{one.scenario.id}"], half.second, one.scenario.language)
          for one, half in zip(halves, of, strict=True)]
-        for of in (halves, others)
+        for of in (halves, [_next(halves, at) for at in range(len(halves))])
     )  # fmt: skip
     clusters = (str(one.scenario.provenance.get("family", one.scenario.id)) for one in halves)
     # Words in common are no sign, since a reply is about what its user said; a long run is.

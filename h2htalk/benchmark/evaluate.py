@@ -166,8 +166,7 @@ def ask_chat(plan: EvaluationPlan, chat: Chat, calls: StageCalls, writer: RunWri
             "name the same endpoint, choose another --out, or add --accept-endpoint: every table then says so"
         )
     try:
-        versions = installed_versions(*ENGINES[plan.spec.engine].packages)
-        with recorded_session(writer.folder, versions, endpoint):
+        with recorded_session(writer.folder, installed_versions(*ENGINES[plan.spec.engine].packages), endpoint):
             generate(chat, requests, calls, plan.spec)
     except PausedError as error:  # shown with the figures, where there are any
         if not any(isinstance(answer, Response) for answer in writer.folder.answers().values()):
@@ -285,8 +284,7 @@ def estimate(spec: EvaluateSpec) -> str:
     folder = RunFolder(spec.out_path)
     # Neither the model nor the embedder is opened: what their weights decide is not compared.
     made = make_signature(plan, {"engine": spec.engine}, open_metrics("none", spec.rouge, spec.contracts))
-    protocol = {**made.protocol, "embedder": spec.embedder}
-    folder.require_usable(replace(made, protocol=protocol), partial=True)
+    folder.require_usable(replace(made, protocol={**made.protocol, "embedder": spec.embedder}), partial=True)
     begin = f"{spec.model} on {len(plan.split.scenarios):,} items of {plan.split.name} {plan.split.version}"
     if engine is None:
         return f"{begin}: no calls; into {spec.out}."

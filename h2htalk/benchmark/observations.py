@@ -163,8 +163,7 @@ def blindness(rows: Sequence[Observation]) -> Figure:
         both = (own.get(row.degree, 1.0), row.value)
         own[row.degree] = 0.0 if 0.0 in both else None if None in both else 1.0
     hinted = [(own[min(own)], own[max(own)]) for own in families.values() if min(own) < HINT <= max(own)]
-    missed = [1 - hint for told, hint in hinted if told == 1 and hint is not None]
-    return rate_of(missed, len(families))
+    return rate_of([1 - hint for told, hint in hinted if told == 1 and hint is not None], len(families))
 
 
 def select(rows: Iterable[Observation], figure: str, arm: str | None = None) -> list[Observation]:

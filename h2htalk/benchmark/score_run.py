@@ -224,7 +224,7 @@ def import_responses(
     if path.exists() and not path.is_file():  # it is read twice, a pipe is not
         raise DataError(f"{path}: is not a file; save the responses into one")
     split = load_split(split_name)
-    responses = read_foreign_responses(path, [s.id for s in split.scenarios])
+    responses = read_foreign_responses(path, {s.id for s in split.scenarios})
     metrics = open_metrics(embedder, "f1")
     samples = 1 + max(response.sample for response in responses)
     asked: Any = {"samples": samples, "temperature": 1.0 if samples > 1 else 0.0, "embedder": embedder}

@@ -77,8 +77,7 @@ def random_reference(scenarios: Sequence[Scenario], pool: Sequence[Scenario]) ->
         if len(group) < 2:
             failure = Failure("no_neighbour", "no other scenario of this subtask and language", 0)
             return FailedResponse(scenario.id, 0, failure)
-        digest = hashlib.sha256(scenario.id.encode()).digest()
-        pick = int.from_bytes(digest[:8], "big") % (len(group) - 1)
+        pick = int.from_bytes(hashlib.sha256(scenario.id.encode()).digest()[:8], "big") % (len(group) - 1)
         pick += pick >= places[scenario.id]  # never itself
         return Response(scenario.id, 0, group[pick].reference, "stop")
 
@@ -258,10 +257,9 @@ class Summary:
 
     def without_judgements(self) -> Summary:
         """The same run as no judge had read it; its warnings are without those about judges."""
-        protocol = {**self.signature.protocol, "judge": "none"}
         return replace(
             self,
-            signature=replace(self.signature, protocol=protocol),
+            signature=replace(self.signature, protocol={**self.signature.protocol, "judge": "none"}),
             rows=replace(self.rows, judged=None),
             judged=False,
             judging=None,

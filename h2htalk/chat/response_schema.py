@@ -110,8 +110,7 @@ def _strict_schema(model: type[BaseModel]) -> dict[str, Any]:
         if "oneOf" in part:  # of a tagged union: strict schemas know only anyOf
             part["anyOf"] = part.pop("oneOf")
         if "$ref" in part and len(part) > 1:  # a reference with words beside it is none
-            name = part.pop("$ref").rpartition("/")[2]
-            part = {**_changed(raw["$defs"][name], close), **part}
+            part = {**_changed(raw["$defs"][part.pop("$ref").rpartition("/")[2]], close), **part}
         if part.get("type") == "object":
             part |= {"required": list(part["properties"]), "additionalProperties": False}
         return part

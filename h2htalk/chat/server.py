@@ -76,8 +76,7 @@ def http_parts(url: str, what: str, example: str, advice: str, query: str = VERS
 def base_url(url: str) -> str:
     """Return which server a URL asks: scheme, host and path, without query and route."""
     parts = urlsplit(url)
-    path = parts.path.rstrip("/").removesuffix(_ROUTE)
-    return urlunsplit((parts.scheme, parts.netloc.lower(), path, "", ""))
+    return urlunsplit((parts.scheme, parts.netloc.lower(), parts.path.rstrip("/").removesuffix(_ROUTE), "", ""))
 
 
 def is_loopback(url: str) -> bool:
@@ -181,8 +180,7 @@ class ServerChat:
         """
         advice = "check host, port and proxy" if self._proxy else "start it, or check host and port"
         connection = Connection(self._wire, self.url, advice, self._connect)
-        two_tries = 2 * self._options.timeout
-        return run_calls(connection, requests, self._options, on_done, calls=None, deadline=two_tries)
+        return run_calls(connection, requests, self._options, on_done, calls=None, deadline=2 * self._options.timeout)
 
     def close(self) -> None:
         """Do nothing: connections are closed at the end of `complete`."""

@@ -20,7 +20,6 @@ STUDIES: tuple[Study, ...] = get_args(Study)
 Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.:-]*$")]
 Word = Annotated[str, StringConstraints(pattern="^([a-z][a-z_]*)?$")]
 Reply = Annotated[str, StringConstraints(pattern=r"^$|\S")]
-FactKind = Literal["stated", "corrected", "forgotten", "trap"]
 # What code finds in a reply or decides about it (`h2htalk.text.point_checks`).
 CHECK = re.compile(
     r"fact:(?P<fact>.+)|help_lines|length:(words|characters|sentences|lines):(?P<span>\d+-\d*|-\d+)|exact:.*[^\W_].*"
@@ -78,7 +77,7 @@ class Fact:
     """
 
     id: Name
-    kind: FactKind
+    kind: Literal["stated", "corrected", "forgotten", "trap"]
     session: Annotated[int, Field(ge=1)]
     text: Text
     forms: tuple[Text, ...] = ()

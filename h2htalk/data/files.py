@@ -181,9 +181,8 @@ def replacing(path: Path, *, private: bool = False) -> Iterator[Path]:
 
 def write_text(path: Path, text: str | Iterable[str]) -> None:
     """Replace a file by text, or pieces of it; half a character is written as its JSON escape. Raises DataError."""
-    pieces = [text] if isinstance(text, str) else text
     with replacing(path) as new, new.open("w", encoding="utf-8", errors="backslashreplace", newline="\n") as file:
-        file.writelines(pieces)
+        file.writelines([text] if isinstance(text, str) else text)
 
 
 def write_output(path: Path, text: str, head: str) -> None:

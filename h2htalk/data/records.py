@@ -157,9 +157,7 @@ def messages_of(
 def _place(loc: Sequence[str | int]) -> tuple[str, ...]:
     """The place of an error, with items from 1 on and without the names that pydantic gives to the types of a union."""
     names = [str(one + 1) if isinstance(one, int) else one for one in loc]
-    return tuple(
-        one for one in names if one not in ("str", "int", "float", "bool", "constrained-str") and "[" not in one
-    )
+    return tuple(n for n in names if n not in ("str", "int", "float", "bool", "constrained-str") and "[" not in n)
 
 
 def _message(one: Any, kind: Any, unknown: str, known: Sequence[str]) -> str:

@@ -36,8 +36,7 @@ def masked(text: str, key: str | None, mask: str = KEY_MASK) -> str:
 @lru_cache(maxsize=8)
 def _spellings(key: str) -> re.Pattern[str]:
     """Match the key in a text, also where white space breaks it, or JSON, Python or an address escape it."""
-    signs = (rf"\\{{0,4}}(?:{re.escape(c)}|(?i:u{ord(c):04x}|[x%]{ord(c):02x}))" for c in key)
-    return re.compile(r"\s*".join(signs))
+    return re.compile(r"\s*".join(rf"\\{{0,4}}(?:{re.escape(c)}|(?i:u{ord(c):04x}|[x%]{ord(c):02x}))" for c in key))
 
 
 class _Stored:

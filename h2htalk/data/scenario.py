@@ -186,16 +186,12 @@ class Tags:
 
 InputValue = str | tuple[str, ...] | tuple[ScheduleEntry, ...] | tuple[Turn, ...]
 
-
-def _ascend(schedule: tuple[ScheduleEntry, ...]) -> bool:
-    return all(a.time < b.time for a, b in itertools.pairwise(schedule))
-
-
+_ASCENDING = must(lambda entries: all(a.time < b.time for a, b in itertools.pairwise(entries)), "times must ascend")
 _KINDS: Mapping[FieldKind, Any] = {
     "text": Text,
     "texts": Annotated[tuple[Text, ...], Field(min_length=1)],
     "turns": Annotated[tuple[Turn, ...], Field(min_length=1)],
-    "schedule": Annotated[tuple[ScheduleEntry, ...], Field(min_length=1), must(_ascend, "times must ascend")],
+    "schedule": Annotated[tuple[ScheduleEntry, ...], Field(min_length=1), _ASCENDING],
 }
 
 

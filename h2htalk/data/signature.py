@@ -43,8 +43,7 @@ class Signature:
     def differing(self, other: Signature) -> list[str]:
         """List the protocol keys in which two runs differ; prompts only where a model wrote the replies of both."""
         ignored = {"prompts"} if self.human or other.human else set()
-        one, two = ({k: v for k, v in s.protocol.items() if k not in ignored} for s in (self, other))
-        return differing_keys(one, two)
+        return differing_keys(*({k: v for k, v in s.protocol.items() if k not in ignored} for s in (self, other)))
 
     def to_dict(self) -> dict[str, dict[str, str]]:
         return {"protocol": dict(self.protocol), "subject": dict(self.subject)}
@@ -57,5 +56,4 @@ class Signature:
 
 def differing_keys(a: Mapping[str, str], b: Mapping[str, str]) -> list[str]:
     """List the keys whose values differ, as `key (a's, b's)`."""
-    keys = [*a, *(key for key in b if key not in a)]
-    return [f"{key} ({a.get(key, '-')}, {b.get(key, '-')})" for key in keys if a.get(key) != b.get(key)]
+    return [f"{key} ({a.get(key, '-')}, {b.get(key, '-')})" for key in {**a, **b} if a.get(key) != b.get(key)]

@@ -27,12 +27,11 @@ def scenario_schema() -> dict[str, Any]:
     """The schema of a scenario; the fields of `inputs` depend on the subtask."""
     schema = _schema(Scenario)
     text, several = {"type": "string", "pattern": r"\S"}, schema["properties"]["references"]
-    schema["properties"] |= {"reference": text, "references": several | {"uniqueItems": True}}
     schema["required"].remove("references")
     schema["oneOf"] = [{"required": ["reference"]}, {"required": ["references"]}]
     inputs = adapter(INPUTS).json_schema()
     schema["$defs"] |= inputs.pop("$defs")
-    schema["properties"]["inputs"] = inputs
+    schema["properties"] |= {"reference": text, "references": several | {"uniqueItems": True}, "inputs": inputs}
     schema["allOf"] = []
     for subtask in SUBTASKS.values():
         names = [name for name, _ in subtask.inputs]  # all of them and, as there are no more, no others
@@ -48,9 +47,8 @@ def case_schema() -> dict[str, Any]:
 
 
 def _schema(kind: Any) -> dict[str, Any]:
-    schema = adapter(kind).json_schema()
-    dialect = "https://json-schema.org/draft/2020-12/schema"
-    return {"$schema": dialect} | schema | {"title": f"h2htalk {kind.__name__.lower()}"}
+    title = {"title": f"h2htalk {kind.__name__.lower()}"}
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema"} | adapter(kind).json_schema() | title
 
 
 _EXAMPLE = {"source": "an example of h2htalk; write your own"}
@@ -75,8 +73,7 @@ def write_new_split(folder: Path, language: Language, study: str = "") -> list[P
         name = item.study if isinstance(item, Case) else item.subtask
         first.setdefault(name, replace(item, id=f"{name}-1", provenance=_EXAMPLE))
     header = Header(folder.name or "split", "1", "Describe your items here.", whole.licence)
-    new = split_of([*first.values()], whole.personas, header)
-    return export_split(replace(new, invented=whole.invented), folder)
+    return export_split(replace(split_of([*first.values()], whole.personas, header), invented=whole.invented), folder)
 
 
 def write_new_cases(path: Path, language: Language, study: str = "instructions") -> int:

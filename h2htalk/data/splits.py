@@ -189,9 +189,8 @@ def _require_persona(item: Scenario | Case, personas: Mapping[str, Persona], whe
 def resolve_split(name: str) -> Path:
     """Find the folder or file of a split. Raises ConfigError for none, or two: a bundled one, and a folder here."""
     if not name.strip():
-        raise ConfigError(
-            f"a split's name is empty: give a bundled one ({', '.join(list_splits())}), a folder or a file"
-        )
+        names = ", ".join(list_splits())
+        raise ConfigError(f"a split's name is empty: give a bundled one ({names}), a folder or a file")
     path = Path(name)
     if any(bundled.name == name and bundled.is_dir() for bundled in BUNDLED_FOLDER.iterdir()):
         if os.path.isdir(path) and _scenario_files(path):

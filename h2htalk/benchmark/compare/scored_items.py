@@ -180,8 +180,7 @@ def _log_item(item: str, records: list[LogRecord], metric: str, low: float, high
     reason = next((value for value in values if isinstance(value, str)), None)
     scaled = tuple(100 * ((value - low) / (high - low)) for value in values if not isinstance(value, str))
     answers, failed = tuple(record.answer or "" for record in records), any(record.failure for record in records)
-    own_id = records[0].own_id
-    return ScoredItem(item, item, () if reason else scaled, reason, answers, failed=failed, own_id=own_id)
+    return ScoredItem(item, item, () if reason else scaled, reason, answers, failed=failed, own_id=records[0].own_id)
 
 
 def align(a: ScoredItems, b: ScoredItems) -> tuple[ScoredItems, ScoredItems, list[str]]:

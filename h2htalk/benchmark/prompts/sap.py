@@ -58,8 +58,7 @@ class Sap:
         """The canonical form, which `parse` reads: equal choices give equal text, as a signature needs."""
         if not self.principles:
             return "none"
-        off = sorted(set(PRINCIPLES) - set(self.principles))
-        return ",".join(f"no-{name}" for name in off) or "full"
+        return ",".join(f"no-{name}" for name in sorted(set(PRINCIPLES) - set(self.principles))) or "full"
 
     def render(self, language: Language, templates: Templates, rows: Sequence[str]) -> str:
         """Render a preamble on honesty, then the principles that are on, with the help lines of `rows`.

@@ -87,8 +87,7 @@ class StudyPrompts:
     def load(cls, folder: Path | str | None = None) -> StudyPrompts:
         """Load them; templates of `folder` replace those of `evaluate`. Raises ConfigError."""
         bundled = read_templates(Path(str(files("h2htalk.benchmark.studies") / "prompts")))
-        own = PromptSet.load(Path(folder) if folder else None)
-        return cls(Templates.of(bundled), own)
+        return cls(Templates.of(bundled), PromptSet.load(Path(folder) if folder else None))
 
     @property
     def fingerprint(self) -> str:
@@ -195,8 +194,7 @@ class Asker:
         fence = Fence.of(self.secret, case.id, 0)
         text = conversation_text([*case.history, *(Turn("user", turn.user) for turn in case.turns())])
         rules = self.study.prompts.templates.render(f"{case.language}/request_type.j2", {"types": list(types)})
-        asked = Message("user", fence.around(text, "conversation"))
-        messages = (Message("system", rules, shared=len(rules)), asked)
+        messages = (Message("system", rules, shared=len(rules)), Message("user", fence.around(text, "conversation")))
         schema = type_schema(tuple(types)) if parse_model(self.study.spec.ask.model)[0].schemas else None
         return [(yield from self._ask(StudyReply(self.arm, case.id, "s1.t1", TYPE), messages, TYPE_TOKENS, schema))]
 

@@ -65,8 +65,7 @@ def export_chats(
             continue
         last = own[-1].reply
         turns = [("assistant" if turn.role == "companion" else turn.role, turn.content) for turn in last.said]
-        persona = split.personas[case.persona].descriptions[case.language]
-        chat = [("system", persona), *turns, ("assistant", last.text)]
+        chat = [("system", split.personas[case.persona].descriptions[case.language]), *turns, ("assistant", last.text)]
         line = {"messages": [{"role": role, "content": text} for role, text in chat], "case": case.id}
         line |= {"language": case.language, "licence": case.licence}
         line |= {"source": f"{split.name} {split.version}, replies of {result.model}", "canary": split.canary}

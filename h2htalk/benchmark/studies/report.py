@@ -217,8 +217,7 @@ def instruction_tables(rows: Rows, arms: Sequence[str]) -> Iterator[Table]:
     kinds, languages, everything = _groups_of(own, "kind"), _groups_of(own, "language"), {"all": own}
     scored = ", ".join(f"{name.lower()} {_of(one)}" for name, one in figures.items() if one)
     title = "Instruction following by kind of case (Fig. 7)"
-    groups = kinds | everything | trivial
-    yield table_of("kinds", title, "kind", groups, columns, (f"Scored: {scored}.", _FIGURES))
+    yield table_of("kinds", title, "kind", kinds | everything | trivial, columns, (f"Scored: {scored}.", _FIGURES))
     names = {k: DEGREES[k] if k < len(DEGREES) else f"degree {k}" for k in sorted({row.degree for row in own})}
     degrees: list[Column] = [(name, cell_of(k, field="degree")) for k, name in names.items()]
     tests = {"change a degree": (partial(trend, by="degree"), "")}
@@ -490,8 +489,7 @@ def write_radar(found: Sequence[StudyResult], out: Path) -> str:
             raise ConfigError(f"{one.study.path} and {first.study.path} cannot be compared in a radar: {what}")
     rows = [[row for row in one.observations if row.arm not in TRIVIAL_ARMS] for one in found]
     note = "".join(answered_by([row for own in rows for row in select(own, "points")]))
-    drawn = [(one.model, radar_axes(own)) for one, own in zip(found, rows, strict=True)]
-    write_output(out, radar(drawn, note), "<svg")
+    write_output(out, radar([(one.model, radar_axes(own)) for one, own in zip(found, rows, strict=True)], note), "<svg")
     return f"{out}: {', '.join(one.model for one in found)}"
 
 
@@ -514,11 +512,10 @@ def write_report(result: StudyResult) -> None:
     for name, chart in charts.items():
         write_text(study.path / "figures" / f"{name}.svg", chart)
     arms = ", ".join(title_of(arm, spec.study) for arm in spec.arms)
-    open_ = sum(row.value is None for row in rows)
     tiles = (
         ("Cases", len(study.cases), arms),
         ("Replies", len(result.replies), "of the running conversations"),
-        ("Unscored", open_, f"of {len(rows):,} values"),
+        ("Unscored", sum(row.value is None for row in rows), f"of {len(rows):,} values"),
     )
     view = {
         "title": TITLES[spec.study],

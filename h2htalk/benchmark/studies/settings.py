@@ -64,8 +64,7 @@ class StudySpec:
             choices = (*default, *(f"no-{name.replace('_', '-')}" for name in PRINCIPLES))
         arms = tuple(name.replace("_", "-") if name.startswith("no-") else name for name in self.arms) or default
         for name in set(arms).difference(choices):
-            meant = suggest(name, choices)
-            raise ConfigError(f"--arms {quoted(name)}: {meant}choose from {', '.join(choices)}")
+            raise ConfigError(f"--arms {quoted(name)}: {suggest(name, choices)}choose from {', '.join(choices)}")
         object.__setattr__(self, "arms", arms)
 
     def sap_of(self, arm: str) -> Sap:

@@ -72,8 +72,7 @@ class ChatTemplate:
 
     def identity(self) -> dict[str, str]:
         """Return the hash of its text, and what becomes of the system role."""
-        role = "folded" if self.folds_system else "native"
-        return {"chat_template_sha256": self._sha256, "system_role": role}
+        return {"chat_template_sha256": self._sha256, "system_role": "folded" if self.folds_system else "native"}
 
     def prompt(self, messages: Sequence[Message], thinking: int | None = None) -> Prompt:
         """Render and tokenize a conversation, up to where the assistant's turn begins.

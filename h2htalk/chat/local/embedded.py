@@ -56,12 +56,11 @@ class EmbeddedChat:
     def __init__(self, name: str, options: ChatOptions) -> None:
         if name not in ("", "smollm2"):
             raise ConfigError(f"unknown embedded model {name!r}; choose embedded or embedded:smollm2")
-        version = import_openvino("openvino_genai", FEATURE).get_version()
         self.subject = {
             "engine": "embedded",
             "model": "SmolLM2-135M-Instruct.Q4_1",
             "weights_sha256": SMOLLM2_GGUF.sha256,
-            "engine_version": f"openvino-genai {version}",
+            "engine_version": f"openvino-genai {import_openvino('openvino_genai', FEATURE).get_version()}",
             "precision": " ".join(f"{key}={value}" for key, value in PRECISION.items()),
         }
         self._weights = find_packaged(SMOLLM2_GGUF, FEATURE)

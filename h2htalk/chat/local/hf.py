@@ -116,8 +116,7 @@ class TransformersChat:
             left.remove(job)
             # Decoding leaves out special tokens only, and a stop token may be an ordinary one.
             text, thinking = read_reply(self._template.decode(tokens[: len(tokens) - stopped]), job.thinks)
-            usage = Usage(len(job.prompt), len(tokens))
-            job.finish(Reply(text, "stop" if stopped else "length", usage, thinking))
+            job.finish(Reply(text, "stop" if stopped else "length", Usage(len(job.prompt), len(tokens)), thinking))
 
         try:
             self._generate(batch, on_row)

@@ -155,21 +155,18 @@ def request_key(request: Request, model: str) -> str:
     return prompt_fingerprint(request, model) if greedy else f"{request.id}/{request.sample}"
 
 
-def describe_calls(
-    settings: CallSettings, requests: Sequence[Request], scale: float = 1.0
-) -> tuple[str, Decimal | None]:
+def describe_calls(settings: CallSettings, requests: Sequence[Request]) -> tuple[str, Decimal | None]:
     """The calls of a model and their cost, if every reply is as long as it may be, before any is made."""
     engine, _ = engines.parse_model(settings.model)
     used = [Usage(prompt_tokens(request), request.sampling.budget) for request in requests]
-    sent, back = (round(sum(getattr(one, name) for one in used) * scale) for name in ("input_tokens", "output_tokens"))
+    sent, back = (sum(getattr(one, name) for one in used) for name in ("input_tokens", "output_tokens"))
     tokens = f"about {sent:,} tokens sent, at most {back:,} tokens back"
-    calls = f"{settings.model}: at most {round(len(requests) * scale):,} calls, {tokens}"
+    calls = f"{settings.model}: at most {len(requests):,} calls, {tokens}"
     if engine.local:
         return f"{calls}; costs nothing but time", Decimal(0)
     price = load_prices(settings.prices).models.get(settings.model) if engine.hosted else None
     total = add(*(price.cost(one, settings.batch) if price else None for one in used))
     if price is None or total is None:
         return f"{calls}; the price is unknown", None
-    dollars = total * Decimal(scale)
-    limit = "" if settings.max_cost is None or dollars <= Decimal(str(settings.max_cost)) else ", more than max_cost"
-    return f"{calls}; about {dollars_text(dollars)} US dollars{limit} (prices of {price.date})", dollars
+    limit = "" if settings.max_cost is None or total <= Decimal(str(settings.max_cost)) else ", more than max_cost"
+    return f"{calls}; about {dollars_text(total)} US dollars{limit} (prices of {price.date})", total

@@ -68,8 +68,7 @@ def find_folders(bases: Sequence[Path]) -> Iterator[tuple[str, Path]]:
     for base in bases:
         for place, folders, _ in os.walk(base):
             folders.sort()
-            path = Path(place)
-            if kind := kind_of(path):
+            if kind := kind_of(path := Path(place)):
                 part = path.parent if path.name == "made" else path
                 left = re.fullmatch(r"\.(.+)\.part", part.name) if kind.name == "release" else None
                 whole = part.with_name(left[1]) if left else path

@@ -24,7 +24,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from h2htalk.data.files import MAX_LINE, parse_object, read_bounded, read_jsonl, require_file
+from h2htalk.data.files import MAX_LINE, parse_object, read_bounded, read_jsonl, reading, require_file
 from h2htalk.errors import ConfigError, DataError, counted, listed, quoted, suggest
 
 ZSTD = 93  # Python's zipfile reads it from 3.14 on
@@ -213,8 +213,7 @@ def _opencompass_records(name: str, paths: list[Path], results: Path) -> Iterato
         replica, item = divmod(place, len(predictions) // replicas)
         found = {key: v[replica] if isinstance(v, list) else v for key, v in details.get(item, {}).items()}
         own = found.pop("id", None)
-        prompt = one["origin_prompt"]
-        turns = [{"role": "user", "prompt": prompt}] if isinstance(prompt, str) else prompt
+        turns = [{"role": "user", "prompt": prompt}] if isinstance(prompt := one["origin_prompt"], str) else prompt
         asked = ItemInput.of([(t["role"], t.get("prompt") or t.get("content", "")) for t in turns], one.get("gold"))
         values = {key: number(v) for key, v in found.items() if not isinstance(v, str)}
         label = f"{name}_{item}" if own is None else str(own)
@@ -275,13 +274,12 @@ def read_rows(path: Path) -> Iterator[tuple[str, dict[str, str]]]:
 
 def read_harness_log(path: Path) -> HarnessLog:
     """Read a log. Raises DataError: it has none of the forms, is damaged, or holds an answer twice."""
-    try:
-        log = _reader(path)(path)
-    except OSError as error:
-        raise DataError(f"{path}: cannot be read: {error.strerror or error}") from error
-    except (LookupError, TypeError, AttributeError, ValueError, ArithmeticError) as error:
-        problem = f"{type(error).__name__}: {quoted(str(error))}"
-        raise DataError(f"{path}: is not in the form that its name promises ({problem})") from error
+    with reading(path):
+        try:
+            log = _reader(path)(path)
+        except (LookupError, TypeError, AttributeError, ValueError, ArithmeticError) as error:
+            problem = f"{type(error).__name__}: {quoted(str(error))}"
+            raise DataError(f"{path}: is not in the form that its name promises ({problem})") from error
     records: dict[tuple[str, int], LogRecord] = {}
     for record in log.records:  # some harnesses write a line for each metric of an answer
         first = records.setdefault((record.item, record.epoch), record)
@@ -293,8 +291,7 @@ def read_harness_log(path: Path) -> HarnessLog:
 
 
 def _reader(path: Path) -> Callable[[Path], HarnessLog]:
-    is_jsonl = path.suffix == ".jsonl" and path.is_file()
-    first = next(read_jsonl(path, nan=True), ("", {}))[1] if is_jsonl else {}
+    first = next(read_jsonl(path, nan=True), ("", {}))[1] if path.suffix == ".jsonl" and path.is_file() else {}
     forms: dict[Callable[[Path], HarnessLog], bool] = {
         read_opencompass: path.is_dir(),
         read_inspect: path.suffix in (".eval", ".json"),

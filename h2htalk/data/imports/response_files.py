@@ -35,14 +35,13 @@ def read_foreign_responses(path: Path, ids: Collection[str]) -> list[Response | 
     `ids`: of the split; one that is missing from the file stays unscored. Raises DataError, which names file and line:
     a broken line, an id of another split, a repeated answer, or an item that lacks a sample which others have.
     """
-    known = set(ids)
     responses: dict[SampleKey, Response | FailedResponse] = {}
     lines: dict[str, str] = {}
     foreign: list[str] = []
     for where, record in read_jsonl(path, torn_tail=True):
         own = any(key in record for key in ("stage", "call", "job"))  # of a call store
         for response in read_outcomes(record, where) if own else (_read_foreign(record, where),):
-            if response.id not in known:
+            if response.id not in ids:
                 # Quoted: a foreign id may look exactly like one of the split's.
                 foreign.append(f"{quoted(response.id)} ({where.rpartition(':')[2]})")
             elif (response.id, response.sample) in responses and not own:

@@ -146,8 +146,7 @@ def write_rows(folder: Path, config: str, split: str, rows: Sequence[Mapping[str
     kinds = dict.fromkeys(("references", "tags", "accepted_types", "annotators", "values"), pa.list_(pa.string()))
     kinds |= {"messages": messages, "degree": pa.int64(), "agreement": pa.float64()}
     schema = pa.schema([(name, kinds.get(name, pa.string())) for name in rows[0]])
-    json_columns = [name for name in rows[0] if name in _JSON]
-    return write_parquet(folder / data_file(config, split), rows, json_columns=json_columns, schema=schema)
+    return write_parquet(folder / data_file(config, split), rows, [name for name in rows[0] if name in _JSON], schema)
 
 
 def read_rows(folder: Path, manifest: Manifest, config: str, split: str) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -237,8 +236,7 @@ class ErasableRelease(ErasableFolder):
         }
         allowed = [one for one in manifest.facts.get("allowed", ()) if one["item"] not in gone]
         facts = {**manifest.facts, "allowed": allowed} if "allowed" in manifest.facts else manifest.facts
-        now = dict(sorted(now.items()))
-        replace(manifest, configs=configs, files=now, facts=facts).write(path)
+        replace(manifest, configs=configs, files=dict(sorted(now.items())), facts=facts).write(path)
         return ()
 
     def outside(self) -> Iterator[str]:
@@ -276,15 +274,11 @@ def work_folders(release: Path) -> Iterator[tuple[Path, Path]]:
             remove_for_good(private)
 
 
-def _item_allowed(text: str) -> str:
-    """The item of what an owner allowed, `GATE:ITEM=REASON`."""
-    return text.partition(":")[2].partition("=")[0]
-
-
 def _clear_card(card: Path, ids: frozenset[str]) -> None:
     """Remove what was allowed of erased items, and the figures, whose words and counts are of such items too."""
-    lines = card.read_text(encoding="utf-8").splitlines(keepends=True)
-    text = "".join(one for one in lines if _item_allowed(html.unescape(one).replace("\\", "")) not in ids)
+    lines = ((one, html.unescape(one).replace("\\", "")) for one in card.read_text("utf-8").splitlines(keepends=True))
+    # What an owner allowed is `GATE:ITEM=REASON`.
+    text = "".join(one for one, plain in lines if plain.partition(":")[2].partition("=")[0] not in ids)
     if f"]({FIGURES_FOLDER}/" in text:
         text = re.sub(r"(?ms)^## Figures$.*?(?=^## )", f"## Figures\n\n{NO_FIGURES}\n\n", text, count=1)
     files.write_text(card, text)
