@@ -126,6 +126,7 @@ BUDGETS = {
     "curation": 15000,
     "data": 3988,
     "rounds": 6416,
+    "scale": 1400,
     "text": 3300,
 }
 
