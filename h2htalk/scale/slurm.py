@@ -14,11 +14,10 @@ from __future__ import annotations
 import hashlib
 import re
 import shlex
-import shutil
 import subprocess
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from itertools import groupby
 from pathlib import Path
 
@@ -113,10 +112,12 @@ def launch_slurm(path: Path, submit: bool, say: Say) -> int:
     """Write the jobs of a suite, and submit or print those of shards that are not finished; returns the exit code."""
     launch = Launch(path)
     launch.write()
-    queued, merges = launch.queued() if submit or shutil.which("squeue") else ({}, [])
+    queued, merges = dict[int, str](), list[str]()
+    with nullcontext() if submit else suppress(ConfigError):
+        queued, merges = launch.queued()
     missing = launch.missing()
-    busy = queued.keys() & missing
-    say(f"{counted(len(missing), 'shard')} missing" + (f", {len(busy):,} queued or running already" if busy else ""))
+    busy = f", {number:,} queued or running already" if (number := len(queued.keys() & missing)) else ""
+    say(f"{'' if submit else '# '}{counted(len(missing), 'shard')} missing{busy}")
     jobs: list[str] = []
     for command in launch.arrays(index for index in missing if index not in queued):
         jobs.append(launch.submit(command) if submit else f"$job{len(jobs) + 1}")

@@ -5,11 +5,16 @@ from __future__ import annotations
 import json
 import os
 import shlex
+import signal
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 from command_line import h2htalk_here
+from kills import stored_replies, wait_until
+from loopback import LoopbackServer
+from splits_made import write_split
 
 from h2htalk.data.files import write_json
 from h2htalk.scale.slurm import Launch, array_expression
@@ -264,3 +269,23 @@ def test_errors_of_slurm_are_told(site: Site, monkeypatch: pytest.MonkeyPatch) -
 def test_a_run_takes_no_folder_that_has_another_use(site: Site, name: str) -> None:
     done = h2htalk_here("launch", "status", site.suite(LOCAL.format(name=name, gpus=0, shards=1)))
     assert (done.returncode, "give it a `name`" in done.stderr) == (2, True)
+
+
+def test_a_shard_ends_in_order_on_sigterm(tmp_path: Path) -> None:
+    """Also where a script started it with `&`, which makes it deaf to Ctrl-C."""
+    words = ["--split", write_split(tmp_path / "split", 20), "--out", tmp_path / "runs", "--shard", "1/2"]
+    with LoopbackServer(latency=0.5) as server:
+        command = [sys.executable, "-m", "h2htalk", "evaluate", server.spec, *words, "--embedder", "none"]
+        process = subprocess.Popen(
+            [*map(str, command), "--concurrency", "2"],
+            stderr=subprocess.PIPE,
+            text=True,
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN),
+        )
+        wait_until(lambda: server.requests > 4, "nothing is asked")
+        process.terminate()
+        assert "stopped; what is finished is stored" in process.communicate(timeout=30)[1]
+    assert process.returncode == 130
+    (calls,) = tmp_path.glob("runs/1-of-2/*/calls.jsonl")
+    assert len(stored_replies(calls)) >= 2
+    assert json.loads((calls.parent / "attempt.json").read_text())["sessions"][0]["ended"] is not None
