@@ -110,9 +110,8 @@ class Launch:
 
 def launch_slurm(path: Path, submit: bool, say: Say) -> int:
     """Write the jobs of a suite, and submit or print those of shards that are not finished; returns the exit code."""
-    launch = Launch(path)
+    launch, queued, merges = Launch(path), dict[int, str](), list[str]()
     launch.write()
-    queued, merges = dict[int, str](), list[str]()
     with nullcontext() if submit else suppress(ConfigError):
         queued, merges = launch.queued()
     missing = launch.missing()
