@@ -69,7 +69,8 @@ def finish(folder: Path, run: str, shard: int, of: int) -> None:
     attempt.mkdir(parents=True)
     facts = {"shard": shard, "of": of}
     signature = {"protocol": {"items": "x"}, "subject": {"engine": "scripted", "model": "x"}}
-    write_json(attempt / "attempt.json", {"shard": facts, "signature": signature})
+    spec = {"model": "scripted:x"}
+    write_json(attempt / "attempt.json", {"spec": spec, "shard": facts, "signature": signature})
     write_json(attempt / "shard.json", {**facts, "failed": 0, "files": {}})
 
 
