@@ -69,6 +69,8 @@ def evaluate(
 ) -> None:
     """Score a model on a split: generate, score, report. The same command again resumes."""
     given |= {key: value for key, value in (("model", model), ("split", split), ("out", out)) if value is not None}
+    if shard:
+        options.end_on_sigterm()
     if suite is not None:
         if given or spec:
             raise ConfigError("--suite: the file holds all settings; leave the others out")

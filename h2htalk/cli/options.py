@@ -187,6 +187,17 @@ def ignore_sigint() -> None:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
+def end_on_sigterm() -> None:
+    """End on SIGTERM, by which a cluster stops a job, as on Ctrl-C: what came is stored. A second one is ignored."""
+
+    def end(*_: object) -> None:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        signal.raise_signal(signal.SIGINT)
+
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored where a script started the command with `&`
+    signal.signal(signal.SIGTERM, end)
+
+
 def say(*texts: str, err: bool = False) -> None:
     """Print texts that may come from a file, line by line, with control characters escaped and without HF_TOKEN."""
     for text in texts:

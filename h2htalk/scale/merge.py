@@ -20,10 +20,10 @@ from h2htalk.benchmark.run import RunData, RunWriter, load_run, read_run_data
 from h2htalk.benchmark.score_run import metric_keys, open_metrics, score_run_data
 from h2htalk.benchmark.summary import Summary
 from h2htalk.data.erasure.folder_kinds import ERASED
-from h2htalk.data.files import read_json_object, read_jsonl, require_new_folder
+from h2htalk.data.files import read_json_object, read_jsonl, writer_lock
 from h2htalk.data.links import add_link
 from h2htalk.data.responses import CALLS, Response, SampleKey, read_answers, read_outcomes
-from h2htalk.data.run_folder import RunFolder
+from h2htalk.data.run_folder import LOCK, RunFolder
 from h2htalk.data.signature import Signature
 from h2htalk.data.splits import Split
 from h2htalk.errors import ConfigError, DataError, IncompleteError, counted, listed, quoted
@@ -63,8 +63,11 @@ def merge(places: Sequence[str], out: Path) -> Summary:
             raise DataError(f"{out}: holds another run, or one of other attempts; name a new folder with --out")
         if (out / "summary.json").is_file():
             return load_run(out).summary
-        shutil.rmtree(out)  # a merge was killed here
-    require_new_folder(out)
+        with writer_lock(out / CALLS, "wait for that merge"):  # else a merge was killed here
+            for path in sorted(out.iterdir(), key=lambda path: path.name == "run.json"):  # last: it says what this is
+                if path.name != LOCK:
+                    (shutil.rmtree if path.is_dir() else Path.unlink)(path)
+    RunFolder(out).require_usable(winners[0].signature)
     with ExitStack() as stack:
         folders = [stack.enter_context(one.opened()) for one in winners]
         for one, folder in zip(winners, folders, strict=True):

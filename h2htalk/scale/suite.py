@@ -183,6 +183,8 @@ def runs_of(suite: Suite, chosen: Sequence[str] = ()) -> list[SuiteRun]:
         values = {"split": Path(split).name, "sap": f"sap {sap}", "seed": f"seed {seed}"}
         words = [model.label.partition(":")[2] or model.label, *(values[key] for key, more in several.items() if more)]
         name = "-".join(_SLUG.sub("-", word).strip("-.") for word in words)
+        if name in ("", "launch"):  # the folder of all runs, and that of its jobs
+            raise ConfigError(f"model {quoted(model.label)}: a run cannot be called {quoted(name)}: give it a `name`")
         if name in runs:
             raise ConfigError(f"two runs of the suite are called {name}: give the models a `name` each")
         settings = {**suite.evaluate, **model.evaluate, "model": model.model, "split": split, "sap": sap}

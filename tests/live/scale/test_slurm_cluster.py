@@ -1,0 +1,215 @@
+"""A suite on a real Slurm with three nodes: tasks are killed, a node is lost, a shard has two writers."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hosted_runs import item_of
+from kills import stored_replies, wait_until
+from loopback import LoopbackServer
+from provider_model import Asked, Model
+from providers import ProviderServer, price_file
+from slurm_cluster import NODES, SlurmCluster
+from splits_made import write_split
+
+from h2htalk.chat.store.call_store import read_costs, read_store
+
+pytestmark = [pytest.mark.live, pytest.mark.timeout(600)]
+ROOT = Path(__file__).parents[3]
+CONCURRENCY = 2
+SUITE = """out = {out}
+splits = ["split"]
+shards = {shards}
+[evaluate]
+embedder = "none"
+max_tokens = 64
+concurrency = {concurrency}
+{settings}
+[slurm]
+cpus = 1
+command = {command}
+setup = "sleep() {{ command sleep 0.1; }}"  # a merge that comes too early is over soon
+[[models]]
+name = "companion"
+model = {model}
+gpus = 0
+"""
+
+
+class SameReplies(Model):
+    """Answers an item alike whenever it is asked, so that two runs can be equal."""
+
+    def _text(self, asked: Asked, fault: str | None) -> str:
+        return f"{self.reply} ({hashlib.sha256(asked.item.encode()).hexdigest()[:6]})"
+
+
+class Runs:
+    """The same suite on a cluster and here, in a folder."""
+
+    def __init__(self, folder: Path, cluster: SlurmCluster, environment: dict[str, str]) -> None:
+        self.folder, self.cluster = folder, cluster
+        self.environment = {**environment, **cluster.environment, "PYTHONPATH": str(ROOT)}
+        self.shards = folder / "runs" / "companion.shards"
+
+    def write(self, model: str, shards: int, settings: str = "") -> None:
+        command = json.dumps(f"{sys.executable} -m h2htalk")
+        values = {"shards": shards, "settings": settings, "command": command, "concurrency": CONCURRENCY}
+        for out in ("runs", "single"):
+            text = SUITE.format(out=json.dumps(out), model=json.dumps(model), **values)
+            (self.folder / f"{out}.toml").write_text(text)
+
+    def start(self, *words: object) -> subprocess.Popen[str]:
+        command = [sys.executable, "-m", "h2htalk", *map(str, words)]
+        pipe = subprocess.PIPE
+        return subprocess.Popen(command, cwd=self.folder, env=self.environment, text=True, stdout=pipe, stderr=pipe)
+
+    def command(self, *words: object, code: int = 0) -> str:
+        """Run a command to its end; returns its output."""
+        process = self.start(*words)
+        stdout, stderr = process.communicate(timeout=120)
+        assert process.returncode == code, stdout + stderr
+        return stdout
+
+    def attempts(self) -> dict[Path, dict[str, Any]]:
+        """The attempts that began, with the facts of their manifests."""
+        return {one.parent: json.loads(one.read_text())["shard"] for one in self.shards.glob("*/*/attempt.json")}
+
+    def running(self, least: int) -> dict[Path, dict[str, Any]]:
+        """The attempts that run, with at least so many replies."""
+        found = {path: facts for path, facts in self.attempts().items() if not (path / "shard.json").exists()}
+        return {path: facts for path, facts in found.items() if len(stored_replies(path / "calls.jsonl")) >= least}
+
+    def wait_for_queue(self, seconds: float = 200) -> None:
+        wait_until(lambda: (time.sleep(0.5), not self.cluster.jobs())[1], f"{self.cluster.jobs()} did not end", seconds)
+
+    def require_equal(self) -> None:
+        """The merged run is the single one, byte for byte, but for what was paid and what names it."""
+        merged, single = self.folder / "runs" / "companion", self.folder / "single" / "companion"
+        names = [
+            one.relative_to(single)
+            for kind in ("scores/*", "tables/table2.*", "**/items.csv")
+            for one in single.glob(kind)
+        ]
+        assert {"table2.csv", "items.csv"} <= {name.name for name in names}
+        assert any(name.suffix == ".parquet" for name in names)
+        for name in names:
+            assert (merged / name).read_bytes() == (single / name).read_bytes(), name
+        own, other = (json.loads((run / "summary.json").read_text()) for run in (merged, single))
+        differing = {key for key in own.keys() | other.keys() if own.get(key) != other.get(key)}
+        assert differing <= {"costs", "sha256"}
+
+
+def test_paid_shards_survive_kills_a_lost_node_and_a_second_writer(tmp_path: Path, cluster: SlurmCluster) -> None:
+    items, shards, chance = 128, 8, random.Random(7)
+    write_split(tmp_path / "split", items)
+    (tmp_path / "prices.toml").write_text(price_file())
+    with ProviderServer(latency=1.5) as server:
+        server.model = SameReplies("I am here.")
+        suite = Runs(tmp_path, cluster, server.environment())
+        suite.write("openai:gpt-test", shards, 'prices = "prices.toml"\nbaselines = false')
+        text = suite.command("launch", "slurm", "runs.toml", "--submit")
+        assert "8 shards missing" in text
+        assert "--array=0-7" in text
+        assert "--no-requeue" in text
+
+        # Six tasks run, two on each node. One node is lost, two tasks are killed, and a shard gets a second writer.
+        wait_until(lambda: len(suite.running(2)) == 6, "six tasks do not run at once", 90)
+        running = suite.running(2)
+        node = chance.choice(NODES)
+        lost = {*cluster.processes(node)}
+        others = sorted(path for path, facts in running.items() if facts["pid"] not in lost)
+        *killed, doubled = chance.sample(others, 3)
+        shard = "{shard}/{of}".format(**running[doubled])
+        ghost = suite.start("evaluate", "--suite", "runs/launch/suite.toml", "--run", "companion", "--shard", shard)
+        cluster.lose(node)
+        for path in killed:
+            group = os.getpgid(running[path]["pid"])
+            assert group != os.getpgid(0)
+            os.killpg(group, signal.SIGKILL)
+        ghost_said = ghost.communicate(timeout=90)
+        assert ghost.returncode == 0, ghost_said
+        suite.wait_for_queue()
+
+        rounds = 0
+        while lines := [
+            one for one in suite.command("launch", "status", "runs.toml", code=3).splitlines() if "sbatch" in one
+        ]:
+            rounds += 1
+            assert rounds <= 3, "what was submitted again did not finish"
+            for line in lines:
+                subprocess.run(["bash", "-c", line], check=True, cwd=tmp_path, env=suite.environment)
+            suite.wait_for_queue()
+        assert rounds
+        suite.command("merge", "--suite", "runs/launch/suite.toml")
+        suite.command("launch", "status", "runs.toml")
+
+        attempts = suite.attempts()
+        unfinished = {path for path in attempts if not (path / "shard.json").exists()}
+        ghosts = {path for path, facts in attempts.items() if "slurm_job_id" not in facts}
+        assert {*killed} < unfinished
+        assert len(unfinished) == 4
+        assert len(ghosts) == 1
+        calls = {path: read_store(path / "calls.jsonl").calls for path in attempts}
+        cut = Counter(call.id for path in unfinished for call in calls[path] if call.billing == "open")
+        twice = Counter(call.id for path in ghosts for call in calls[path])
+        asked = Counter(item_of(message) for message in server.seen.elements())
+        assert asked.total() <= items + cut.total() + twice.total()
+        assert all(number <= 1 + cut[item] + twice[item] for item, number in asked.items())
+        assert max(sum(call.billing == "open" for call in calls[path]) for path in unfinished) <= CONCURRENCY
+        assert twice, "the second writer took over everything"
+        totals = read_costs(tmp_path / "runs" / "companion")["generate"]
+        arrived = sum((charge.dollars for charge in server.charged() if charge.arrived), Decimal(0))
+        assert totals.usd_committed is not None
+        assert arrived <= totals.usd_committed
+        assert server.bill() <= totals.usd_committed
+        assert totals.calls == asked.total()
+        print(f"{asked.total()} requests for {items} items, {cut.total()} cut, {twice.total()} by the second writer")
+        server.latency = 0
+        suite.command("evaluate", "--suite", "single.toml")
+        suite.require_equal()
+
+
+def test_a_requeued_task_goes_on_where_it_was_stopped(tmp_path: Path, cluster: SlurmCluster) -> None:
+    items = 24
+    write_split(tmp_path / "split", items)
+    with LoopbackServer(latency=1.0) as server:
+        suite = Runs(tmp_path, cluster, dict(os.environ))
+        suite.write(server.spec, 2)
+        # What is stopped leaves nothing: the merge does not start because its tasks were cancelled.
+        suite.command("launch", "slurm", "runs.toml", "--submit")
+        text = suite.command("launch", "stop", "runs.toml")
+        assert text.startswith("cancelled 1 merge ")
+        suite.wait_for_queue()
+        assert not [*(tmp_path / "runs" / "launch" / "logs").glob("*merge*")]
+        before = server.requests
+
+        suite.command("launch", "slurm", "runs.toml", "--submit")
+        array = json.loads((tmp_path / "runs/launch/jobs.jsonl").read_text().splitlines()[-2])["job"]
+        wait_until(lambda: len(suite.running(2)) == 2, "two tasks do not run", 90)
+        first = next(path for path, facts in suite.running(2).items() if facts["shard"] == 1)
+        cluster.run("scontrol", "requeue", f"{array}_0")
+        suite.wait_for_queue()
+        suite.command("launch", "status", "runs.toml")  # the merge ran by itself
+        found = sorted(path for path, facts in suite.attempts().items() if facts["shard"] == 1)
+        assert found[0] == first
+        assert not (first / "shard.json").exists()
+        assert suite.attempts()[found[1]]["slurm_restart_count"] == "1"
+        assert (found[1] / "shard.json").exists()
+        log = (tmp_path / "runs" / "launch" / "logs" / f"{array}_0.out").read_text()
+        assert "stopped; what is finished is stored" in log
+        assert items <= server.requests - before <= items + CONCURRENCY
+        server.latency = 0
+        suite.command("evaluate", "--suite", "single.toml")
+        suite.require_equal()
