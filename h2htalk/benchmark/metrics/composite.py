@@ -268,8 +268,8 @@ def score_answers(
 
 
 def answer_hash(answer: Response) -> str:
-    """The first 16 hexadecimal digits of the SHA-256 of a stored answer, but for when and by which request it came."""
-    timeless = replace(answer, at=None, seconds=None, request_id=None)
+    """The first 16 hexadecimal digits of the SHA-256 of a stored answer, but for when, where and how it was asked."""
+    timeless = replace(answer, at=None, seconds=None, request_id=None, endpoint=None)
     return hashlib.sha256(json_line(timeless.to_dict()).encode()).hexdigest()[:16]
 
 
