@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import secrets
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -41,9 +41,8 @@ class Place:
     def names(self) -> list[str]:
         """The names of the files and folders in it, sorted; none where it does not exist."""
         if self.path is not None:
-            with suppress(FileNotFoundError, NotADirectoryError), reading_names(self.text):
-                return sorted(os.listdir(self.path))
-            return []
+            with reading(self.path):
+                return sorted(os.listdir(self.path)) if self.path.is_dir() else []
         with self._storage() as (files, root):
             files.invalidate_cache()
             found = [one.rstrip("/") for one in files.ls(root, detail=False)] if files.exists(root) else []
@@ -120,14 +119,3 @@ class Place:
             yield files, root.rstrip("/")
         except Exception as error:
             raise DataError(f"{self.text}: the storage failed: {str(error) or type(error).__name__}") from error
-
-
-@contextmanager
-def reading_names(text: str) -> Iterator[None]:
-    """Raise DataError where a folder that is there cannot be listed."""
-    try:
-        yield
-    except (FileNotFoundError, NotADirectoryError):
-        raise
-    except OSError as error:
-        raise DataError(f"{text}: cannot be read: {error.strerror}") from error
