@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 import typer
 
-from h2htalk.cli import benchmark, curation
+from h2htalk.cli import benchmark, curation, scale
 from h2htalk.cli.options import one_line_errors
 from h2htalk.errors import ConfigError
 from h2htalk.version import __version__
@@ -32,6 +32,7 @@ GROUPS = {
     "judge": (benchmark, "Judge the answers of runs by a model, and calibrate it."),
     "adjudicate": (benchmark, "Send low answers of judged runs to people."),
     "import": (curation, "Import the files of other tools."),
+    "launch": (scale, "Start the runs of a suite on many machines."),
 }
 app = typer.Typer(
     name="h2htalk",
