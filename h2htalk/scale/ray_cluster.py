@@ -11,9 +11,10 @@ import logging
 import os
 import secrets
 import socket
+import sys
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, redirect_stdout
 from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
@@ -31,7 +32,6 @@ from h2htalk.version import __version__
 # Ray reads them once a process; what the user has set stays. The last one: listen on 127.0.0.1 only.
 _OWN = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32), "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}
 _QUIET = 15.0  # seconds without a result, after which the cluster is asked, and that its answer may take
-_PATIENCE = 600.0  # seconds in which a cluster may start a machine on which a task fits
 _AGAIN = "what is finished is stored: the same command continues"
 
 
@@ -50,12 +50,12 @@ class Cluster:
     """A Ray cluster to which this process is connected; an `EXECUTOR` of stages."""
 
     ray: Any
-    patience: float
+    patience: float  # seconds in which it may start a machine on which a task fits
 
     def __call__(self, function: Callable[..., Any], jobs: Sequence[tuple[object, ...]]) -> Iterator[Any]:
         """Call a function with each job's arguments; yield the results as they come. Raises the first error."""
-        ahead = 2 * max(1, int(self.ray.cluster_resources().get("CPU", 0)))
-        for _, result in self.results((Task(function, job) for job in jobs), ahead):
+        cpus = sum(size.get("CPU", 0) for size in self._sizes())
+        for _, result in self.results((Task(function, job) for job in jobs), 2 * max(1, int(cpus))):
             if isinstance(result, H2HTalkError):
                 raise result
             yield result
@@ -74,23 +74,22 @@ class Cluster:
             if not pending:
                 return
             done, _ = self.ray.wait([*pending], timeout=_QUIET)
-            quiet = 0.0 if done or self._fits(pending.values()) else quiet + _QUIET
+            least = min(task.gpus for task in pending.values())
+            fits = done or any(one.get("CPU", 0) >= 1 and one.get("GPU", 0) >= least for one in self._sizes())
+            quiet = 0.0 if fits else quiet + _QUIET
             if quiet > self.patience:
-                gpus = counted(min(task.gpus for task in pending.values()), "GPU")
-                raise IncompleteError(f"no machine of the Ray cluster has a CPU and {gpus}; {_AGAIN}")
+                raise IncompleteError(f"no machine of the Ray cluster has a CPU and {counted(least, 'GPU')}; {_AGAIN}")
             for reference in done:
                 yield pending.pop(reference), self._result(reference)
 
-    def _fits(self, tasks: Collection[Task]) -> bool:
-        """Whether a machine is large enough for one of the tasks. Raises IncompleteError where the cluster is lost."""
+    def _sizes(self) -> list[dict[str, float]]:
+        """The CPUs and GPUs of each machine. Raises IncompleteError where the cluster is lost."""
         nodes: list[Any] = []
-        asking = Thread(target=lambda: nodes.extend(self.ray.nodes()), daemon=True)
-        asking.start()
+        (asking := Thread(target=lambda: nodes.extend(self.ray.nodes()), daemon=True)).start()
         asking.join(_QUIET)  # after 60 seconds Ray ends this process
         if not nodes:
             raise IncompleteError(f"the Ray cluster does not answer any more; {_AGAIN}")
-        sizes = [node["Resources"] for node in nodes if node["Alive"]]
-        return any(size.get("CPU", 0) >= 1 and size.get("GPU", 0) >= task.gpus for size in sizes for task in tasks)
+        return [node["Resources"] for node in nodes if node["Alive"]]
 
     def _result(self, reference: Any) -> Any:
         """The result of a task or its error; one that is not of this package is a bug, and raised."""
@@ -134,6 +133,7 @@ def connect(address: str = "") -> Iterator[Cluster]:
         except ImportError as error:
             raise MissingExtraError("Ray", 'pip install "h2htalk[ray]"') from error
         host, _, port = address.rpartition(":")
+        stack.enter_context(redirect_stdout(sys.stderr))  # Ray reports lost workers
         stack.callback(ray.shutdown)
         try:
             if port.isdecimal():  # Ray waits for minutes where nobody listens
@@ -142,7 +142,7 @@ def connect(address: str = "") -> Iterator[Cluster]:
         except (OSError, OverflowError, RuntimeError, ValueError, ray.exceptions.RayError) as error:
             what = f"--ray-address {address}: cannot be used" if address else "Ray cannot be started"
             raise ConfigError(f"{what}: {shorten(' '.join(str(error).split()), 300)}") from error
-        cluster = Cluster(ray, _PATIENCE if address else 0.0)
+        cluster = Cluster(ray, 600.0 if address else 0.0)
         stack.callback(EXECUTOR.reset, EXECUTOR.set(cluster))
         yield cluster
 
