@@ -61,10 +61,8 @@ class Cluster:
             yield result
 
     def results(self, tasks: Iterable[Task], ahead: int, calls: int = 0) -> Iterator[tuple[Task, Any]]:
-        """Run tasks, at most `ahead` submitted at once; yield each with its result or error as they come.
-
-        `calls`: after which a process ends; 0: it stays. Raises IncompleteError where the cluster is lost or too small.
-        """
+        """Run tasks, at most `ahead` submitted at once, in processes that end after `calls` (0: never); yield each with
+        its result or error as they come. Raises IncompleteError where the cluster is lost or too small."""
         remote, waiting = self.ray.remote(max_calls=calls)(_call), iter(tasks)
         pending, quiet = dict[Any, Task](), 0.0
         while True:
@@ -117,9 +115,7 @@ def _call(version: str, folder: str, function: Callable[..., Any], arguments: tu
 @contextmanager
 def connect(address: str = "") -> Iterator[Cluster]:
     """Connect to the cluster at an address, or start one here that ends with the block, in which stages run on it.
-
-    Raises MissingExtraError without Ray, ConfigError where the cluster cannot be reached or started.
-    """
+    Raises MissingExtraError without Ray, ConfigError where the cluster cannot be reached or started."""
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     with ExitStack() as stack:
         options: dict[str, Any] = {"address": address}
@@ -148,12 +144,14 @@ def connect(address: str = "") -> Iterator[Cluster]:
 
 
 def launch(path: Path, address: str, say: Say) -> int:
-    """Run the shards of a suite that are not finished, each as a task, and merge its runs; returns the exit code.
+    """Run the shards of a suite that are not finished, each as a task, and merge its runs; returns the exit code, 3
+    where shards are missing.
 
     A shard of paid calls is not tried again by itself. Raises as `read_suite`, `connect` and `Cluster.results`.
     """
     tasks: dict[Task, tuple[SuiteRun, int]] = {}
-    for run in runs_of(read_suite(path)):
+    runs = runs_of(read_suite(path))
+    for run in runs:
         needs = (0, 0) if run.paid else (run.model.gpus,)
         for n in chain(*run.missing()):
             tasks[Task(evaluate_shard, (shard_spec(run), Shard(n, run.shards)), *needs)] = run, n
@@ -167,4 +165,5 @@ def launch(path: Path, address: str, say: Say) -> int:
     deadline = time.monotonic() + 90  # seconds for which a folder on a network may look old
     while time.monotonic() < deadline and any(n in run.missing()[0] for run, n in done):
         time.sleep(1)
-    return merge_suite(path, say)
+    code = merge_suite(path, say)
+    return IncompleteError.exit_code if any(run.missing()[0] for run in runs) else code
