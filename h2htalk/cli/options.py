@@ -78,6 +78,7 @@ Settings = Annotated[Path | None, Option(help="TOML file with these and all othe
 References = Annotated[Path | None, Option(help="The split's private references (JSONL of id, references).")]
 DryRun = Annotated[bool, Option("--dry-run", help="Print what would be done and cost; send and write nothing.")]
 Verbose = Annotated[bool, Option("--verbose", help="Print everything the page shows: notes, slices, signature.")]
+RayAddress = Annotated[str, Option(help="A running Ray cluster, HOST:PORT; default: one of its own on this machine.")]
 DataFormat = Literal["terminal", "csv", "json"]
 TableFormat = Literal["terminal", "csv", "json", "latex"]
 

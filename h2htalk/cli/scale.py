@@ -11,7 +11,7 @@ from h2htalk.cli import options
 from h2htalk.cli.options import say
 
 with options.lazy_imports():
-    from h2htalk.scale import slurm
+    from h2htalk.scale import ray_cluster, slurm
 
 Suite = Annotated[Path, Argument(help="A TOML file of many runs, as of `evaluate --suite`.")]
 Submit = Annotated[bool, Option("--submit", help="Submit the jobs; else their commands are printed.")]
@@ -20,6 +20,11 @@ Submit = Annotated[bool, Option("--submit", help="Submit the jobs; else their co
 def launch_slurm(suite: Suite, submit: Submit = False) -> None:
     """Write the Slurm jobs of a suite into OUT/launch, for each shard that is not finished, and one that merges."""
     raise Exit(slurm.launch_slurm(suite, submit, say))
+
+
+def launch_ray(suite: Suite, ray_address: options.RayAddress = "") -> None:
+    """Run the unfinished shards of a suite as Ray tasks, and merge its runs. Exit code 3: some are missing."""
+    raise Exit(ray_cluster.launch(suite, ray_address, say))
 
 
 def launch_status(suite: Suite) -> None:

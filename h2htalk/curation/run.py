@@ -9,12 +9,13 @@ from __future__ import annotations
 import hashlib
 import json
 import sys
-from collections.abc import Callable, Generator, Hashable, Mapping, Sequence
+from collections.abc import Callable, Generator, Hashable, Iterable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, wait
 from contextlib import ExitStack, closing
+from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import islice
+from itertools import islice, starmap
 from typing import Any, TypeVar
 
 from h2htalk.chat.store.model_calls import CallSettings
@@ -23,12 +24,15 @@ from h2htalk.curation.stages import find_stage, stage_before
 from h2htalk.curation.workspace import Workspace
 from h2htalk.data.erasure.folder_kinds import remove_for_good, remove_partial_files
 from h2htalk.data.files import read_json_object, remove_file, write_json
-from h2htalk.errors import ConfigError, DataError, IncompleteError
+from h2htalk.errors import ConfigError, DataError, IncompleteError, listed
 from h2htalk.parallel import ProcessPool, usable_cores
 from h2htalk.progress import Progress
 from h2htalk.text.escaping import printable
 
 T = TypeVar("T")
+# Calls a function with each job's arguments on many machines, instead of `ProcessPool`; gives the results as they come.
+Executor = Callable[[Callable[..., Any], Sequence[tuple[object, ...]]], Iterable[Any]]
+EXECUTOR: ContextVar[Executor | None] = ContextVar("EXECUTOR", default=None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +89,7 @@ def run_stage(stage: StageRun, workspace: Workspace, *, processes: int | None = 
         stage.prepare(folder)
     if missing and before is not None and stage.open_rule is not None:
         failed: list[IncompleteError] = []
-        workers = 1 if stage.calls else min(len(missing), processes or usable_cores())
+        workers = 1 if stage.calls else min(len(missing), worker_count(processes))
         total = sum(before.counts(part).written for part in missing)
         with Progress(stage.name, total) as progress, ExitStack() as stack:
             rule = stage.open_rule if workers > 1 else stage.open_rule()
@@ -98,19 +102,27 @@ def run_stage(stage: StageRun, workspace: Workspace, *, processes: int | None = 
                 else:
                     progress.advance(count=made.read)
         raise_incomplete(folder, failed)
+        if unseen := [part for part in missing if not folder.done(part)]:  # a network folder may look old for a minute
+            raise IncompleteError(f"{folder.path}: {listed(unseen)} cannot be seen yet; start the same command again")
     counts = folder.finish()
     for name in find_stage(stage.name).temporary:
         remove_for_good(folder.path / name)
     return counts
 
 
+def worker_count(processes: int | None) -> int:
+    """How many jobs run at once: `processes` or the usable cores; as many as there are with another executor."""
+    return sys.maxsize if EXECUTOR.get() else processes or usable_cores()
+
+
 def in_processes(
     function: Callable[..., T], jobs: Sequence[tuple[object, ...]], processes: int
 ) -> Generator[T, None, None]:
-    """Call a function with each job's arguments in processes, or for one process in this one; give the results as they
-    come. Close it to end early."""
-    if processes <= 1:
-        yield from (function(*job) for job in jobs)
+    """Call a function with each job's arguments in processes, by `EXECUTOR` where it is set, or for one process in this
+    one; give the results as they come. Close it to end early."""
+    executor = EXECUTOR.get()
+    if executor or processes <= 1:
+        yield from executor(function, jobs) if executor and processes > 1 else starmap(function, jobs)
         return
     with ProcessPool(processes) as pool:
         waiting = iter(jobs)

@@ -43,7 +43,7 @@ _Place = tuple[int, _Path]
 
 
 def make_stage(spec: CurateSpec, workspace: Workspace, key: bytes) -> StageRun:
-    """The stage, as a specification sets it.
+    """The stage, as a specification sets it; `key` is not used.
 
     Names stay that `anonymize.allow` and the companions of a dialogue's source hold, beside those of the bundled
     personas and, with `public_figures = "keep"`, people whom everybody knows.
@@ -88,7 +88,7 @@ def make_stage(spec: CurateSpec, workspace: Workspace, key: bytes) -> StageRun:
             # What they find, and the names they give, may change from version to version.
             "libraries": libraries,
         },
-        open_rule=RuleFactory(open_rule, (key, settings, gathered.sources, registry)),
+        open_rule=RuleFactory(open_rule, (workspace.path, settings, gathered.sources, registry)),
     )
 
 
@@ -100,9 +100,9 @@ def _require_known(what: str, names: Iterable[str], known: Collection[str]) -> N
             raise ConfigError(f"{what} {quoted(name)}; {choices}")
 
 
-def open_rule(key: bytes, settings: AnonymizeSettings, sources: Sequence[Source], users: UserRegistry) -> PartRule:
-    """The rule of a part: `anonymize_dialogue` of each dialogue."""
-    by_name = {source.name: source for source in sources}
+def open_rule(folder: Path, settings: AnonymizeSettings, sources: Sequence[Source], users: UserRegistry) -> PartRule:
+    """The rule of a part: `anonymize_dialogue` of each dialogue, with the key of the workspace in `folder`."""
+    by_name, key = {source.name: source for source in sources}, Workspace(folder).open_key()
 
     def rule(dialogue: Dialogue) -> Outcomes:
         return [anonymize_dialogue(dialogue, key, settings, by_name.get(str(dialogue.provenance.get("source"))), users)]

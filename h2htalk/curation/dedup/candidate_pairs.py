@@ -20,7 +20,7 @@ from h2htalk.curation.dedup.compared_texts import Sides, lengths, unique_values
 from h2htalk.curation.dedup.contamination import SplitIndex
 from h2htalk.curation.dedup.signatures import BANDS, VALUES, VALUES_OF_BAND, map_part
 from h2htalk.curation.run import in_processes
-from h2htalk.data.files import writing
+from h2htalk.data.files import replacing, writing
 from h2htalk.data.languages import LANGUAGES
 
 Pairs = tuple[NDArray[np.int64], NDArray[np.int64]]
@@ -41,7 +41,7 @@ class MappedDialogues:
     `contaminated` is the evidence of each dialogue with an item of a split, by id. Of each distinct text there are its
     `owner`, one dialogue that stands for all (others that share it are pairs by their equal sides, or it is too short),
     its kind (`kinds`; texts of one kind are compared), and `values` (texts, 128), 8 bits of each value of its
-    signature, or the file with them.
+    signature; None where they are in files of `folder`.
     """
 
     def __init__(self, parts: Iterable[Mapping[str, Any]], folder: Path | None = None) -> None:
@@ -65,11 +65,13 @@ class MappedDialogues:
         owner = np.argsort(order)[joined["dialogue"]]
         rows = np.lexsort((owner, joined["key"]))
         rows = rows[np.diff(joined["key"][rows], prepend=~joined["key"][rows[:1]]) != 0]
-        self.owner, self.kinds = owner[rows], joined["kind"][rows]
+        self.owner, self.folder = owner[rows], folder
+        self.kinds: Any = joined["kind"][rows]
         self.values: Any = joined["values"][rows]
         if folder:
+            np.save(folder / "kinds.npy", self.kinds)
             np.save(folder / "values.npy", self.values)
-            self.values = folder / "values.npy"
+            self.kinds = self.values = None
 
     def __len__(self) -> int:
         return len(self.language)
@@ -108,13 +110,14 @@ class MappedDialogues:
 def find_pairs(mapped: MappedDialogues, processes: int = 1) -> Pairs:
     """The pairs of dialogues that may be duplicates: equal on a side, or with similar signatures.
 
-    Two arrays of numbers of dialogues, `first < second`, each pair once, ascending. `processes` read the bands, for
-    which `mapped` needs its signatures in a file.
+    Two arrays of numbers of dialogues, `first < second`, each pair once, ascending. `processes` read bands from files.
     """
-    jobs = [(band, mapped.kinds, mapped.values) for band in range(BANDS)]
+    bands: Iterable[NDArray[np.int64]] = (band_pairs(band, mapped.kinds, mapped.values) for band in range(BANDS))
+    if mapped.folder:
+        bands = map(np.load, in_processes(write_band_pairs, [(n, mapped.folder) for n in range(BANDS)], processes))
     # The pairs of all bands, each once: for each text at least the 32 that share most values.
     codes, pending = np.empty(0, np.int64), []
-    for of_band in in_processes(band_pairs, jobs, processes):
+    for of_band in bands:
         pending.append(of_band)
         if sum(map(len, pending)) > _PENDING:
             codes, pending = unique_values(np.concatenate([codes, *pending])), []
@@ -134,14 +137,20 @@ def find_pairs(mapped: MappedDialogues, processes: int = 1) -> Pairs:
     return first[first != second], second[first != second]
 
 
-def band_pairs(band: int, kinds: NDArray[np.uint8], values: NDArray[np.uint8] | Path) -> NDArray[np.int64]:
+def write_band_pairs(band: int, folder: Path) -> Path:
+    """Write `band_pairs` of the files of `MappedDialogues` into a file of its folder."""
+    kinds, values = (np.load(folder / name, mmap_mode="r") for name in ("kinds.npy", "values.npy"))
+    with replacing(folder / f"pairs-{band:02}.npy") as temporary, temporary.open("wb") as file:
+        np.save(file, band_pairs(band, kinds, values))
+    return folder / f"pairs-{band:02}.npy"
+
+
+def band_pairs(band: int, kinds: NDArray[np.uint8], values: NDArray[np.uint8]) -> NDArray[np.int64]:
     """The pairs of texts that share a band, as one number each: both texts, and how many values they share.
 
     Where too many texts share a band, only those that share the next value too are compared, and so on, as in LSH
     Forest (Bawa, Condie and Ganesan 2005): a common phrase makes no pairs, for a thousand texts and for a million.
-    `kinds` and `values` are those of `MappedDialogues`.
     """
-    table = np.load(values, mmap_mode="r") if isinstance(values, Path) else values
     # A small set can afford to compare larger groups.
     most = max(16, min(100, 1_000_000 // max(len(kinds), 1)))
     least = LEAST_SHARED if len(kinds) <= MANY else LEAST_SHARED_OF_MANY
@@ -149,7 +158,7 @@ def band_pairs(band: int, kinds: NDArray[np.uint8], values: NDArray[np.uint8] | 
     found = [np.empty(0, np.int64)]
     column = band * VALUES_OF_BAND
     for place in range(VALUES_OF_BAND + DEPTH):
-        group = group << 8 | table[text, (column + place) % VALUES]
+        group = group << 8 | values[text, (column + place) % VALUES]
         if place + 1 < VALUES_OF_BAND:
             continue
         codes = np.sort(group << _TEXT | text)
@@ -165,7 +174,7 @@ def band_pairs(band: int, kinds: NDArray[np.uint8], values: NDArray[np.uint8] | 
             for start in range(0, len(same), _CHUNK):
                 places = same[start : start + _CHUNK]
                 first, second = members[places], members[places + offset]
-                shared = (table[first] == table[second]).sum(axis=1)
+                shared = (values[first] == values[second]).sum(axis=1)
                 pair = np.minimum(first, second) << (_TEXT + _SHARED) | np.maximum(first, second) << _SHARED | shared
                 found.append(pair[shared >= least])
         text, group = text[~small], group[~small]

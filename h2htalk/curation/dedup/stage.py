@@ -4,7 +4,7 @@ Map: each part to hashes and signatures (`signatures`). Group: pairs that may be
 the removed dialogues (`find_removals`), and the replies that a dialogue gets from removed ones (`fold`), two tables in
 which the stage then looks up each dialogue. The files of the steps are removed when the stage is finished:
 
-work/                     map/part-00000.npz, texts.bin, values.npy, replies.jsonl
+work/                     map/part-00000.npz, texts.bin, kinds.npy, values.npy, pairs-00.npy, replies.jsonl
 duplicates.jsonl          {"id", "reason", "evidence"}, by id; written when the reduce step is done
 """
 
@@ -23,7 +23,7 @@ from h2htalk.curation.dedup.candidate_pairs import MappedDialogues, Pairs, find_
 from h2htalk.curation.dedup.compared_texts import Match, match, plain, similarity
 from h2htalk.curation.dedup.signatures import map_part, open_index, quality
 from h2htalk.curation.licences import mixture
-from h2htalk.curation.run import RuleFactory, StageRun, in_processes
+from h2htalk.curation.run import RuleFactory, StageRun, in_processes, worker_count
 from h2htalk.curation.stage_folder import Kept, Outcomes, PartRule, Record, Rejected, StageFolder, each_dialogue
 from h2htalk.curation.stages import STAGES, CurateSpec, DedupSettings, stage_before
 from h2htalk.curation.workspace import Workspace
@@ -31,7 +31,6 @@ from h2htalk.data.files import read_jsonl, replacing, write_jsonl
 from h2htalk.data.scenario import Dialogue
 from h2htalk.data.splits import load_split
 from h2htalk.errors import ConfigError
-from h2htalk.parallel import usable_cores
 from h2htalk.progress import Progress
 
 VERSION = 6
@@ -90,7 +89,7 @@ def _make_tables(before: StageFolder, settings: DedupSettings, processes: int | 
     missing = [part for part in parts if not paths[part].exists()]
     split_index = (settings.contamination_splits, threshold + (1 - threshold) / 3)
     jobs = [(before, part, paths[part], split_index) for part in missing]
-    processes = processes or usable_cores()
+    processes = worker_count(processes)
     total = sum(before.counts(part).written for part in missing)
     sizes = in_processes(_map_one, jobs, min(len(jobs), processes))
     with Progress(f"{STAGE}: signatures", total) as progress, closing(sizes):

@@ -1,0 +1,212 @@
+"""Stages and shards on Ray, with a stand-in for it: what travels to a task, what errors become, what is tried again."""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+import shutil
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from command_line import h2htalk_here, scripted
+from curation_made import all_bytes, dialogue, gathered, run_one
+from splits_made import write_split
+
+from h2htalk.curation.run import EXECUTOR
+from h2htalk.errors import ConfigError, DataError, IncompleteError, MissingExtraError
+from h2htalk.scale import ray_cluster
+from h2htalk.scale.ray_cluster import Cluster, Task, connect, launch
+
+WORDS = "the lighthouse keeper counted"
+
+
+class RayError(Exception):
+    pass
+
+
+class RayTaskError(RayError):
+    def __init__(self, cause: BaseException) -> None:
+        self.cause = cause
+
+
+class StandIn:
+    """Ray's calls, carried out at once in this process: arguments and results are pickled, the last task is done first.
+
+    `lost` tasks end without a result.
+    """
+
+    exceptions = SimpleNamespace(RayError=RayError, RayTaskError=RayTaskError)
+
+    def __init__(self, *sizes: dict[str, float], lost: int = 0) -> None:
+        self.sizes, self.lost = sizes, lost
+        self.travelled: list[bytes] = []
+        self.options: list[dict[str, Any]] = []
+        self.submitted = self.most = 0
+
+    def nodes(self) -> list[dict[str, Any]]:
+        return [{"Alive": True, "Resources": size} for size in self.sizes]
+
+    def remote(self, **limits: int) -> Callable[..., Any]:
+        return lambda function: SimpleNamespace(options=lambda **options: self.call(function, limits | options))
+
+    def call(self, function: Callable[..., Any], options: dict[str, Any]) -> Any:
+        self.options.append(options)
+
+        def remote(*arguments: object) -> tuple[Callable[..., Any], bytes]:
+            self.travelled.append(pickle.dumps(arguments))
+            self.submitted += 1
+            self.most = max(self.most, self.submitted)
+            return function, self.travelled[-1]
+
+        return SimpleNamespace(remote=remote)
+
+    def wait(self, references: Sequence[Any], timeout: float) -> tuple[list[Any], list[Any]]:
+        fits = any(size.get("CPU", 0) >= 1 for size in self.sizes)
+        return ([references[-1]], references[:-1]) if fits else ([], references)
+
+    def get(self, reference: tuple[Callable[..., Any], bytes]) -> Any:
+        self.submitted -= 1
+        if self.lost:
+            self.lost -= 1
+            raise RayError("the worker died")
+        function, arguments = reference
+        try:
+            result = pickle.dumps(function(*pickle.loads(arguments)))
+        except Exception as error:
+            raise RayTaskError(error) from error
+        self.travelled.append(result)
+        return pickle.loads(result)
+
+
+@pytest.fixture
+def on(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[StandIn], Cluster]]:
+    """Run stages on a stand-in."""
+    before = EXECUTOR.set(None)
+
+    def run_on(ray: StandIn) -> Cluster:
+        cluster = Cluster(ray, 0.0)
+        EXECUTOR.set(cluster)
+        return cluster
+
+    monkeypatch.setattr(ray_cluster, "_QUIET", 0.2)
+    yield run_on
+    EXECUTOR.reset(before)
+
+
+def test_stages_have_the_same_bytes_and_neither_dialogues_nor_the_key_travel(
+    tmp_path: Path, on: Callable[[StandIn], Cluster]
+) -> None:
+    texts = [(f"my name is Emily Carter, {WORDS} {n} ships", f"You said: {WORDS} {n}.") for n in range(20)]
+    said = [dialogue(n, *texts[n - n % 2]) for n in range(20)]
+    here = gathered(tmp_path / "here", said, part=4)
+    (tmp_path / "there").mkdir()
+    shutil.copy2(here.key_path, tmp_path / "there")
+    there = gathered(tmp_path / "there", said, part=4)
+    ray = StandIn({"CPU": 1}, {"CPU": 1}, {"CPU": 0})
+    for stage in ("anonymize", "safety", "dedup"):
+        EXECUTOR.set(None)
+        counts = run_one(stage, here)
+        on(ray)
+        assert run_one(stage, there) == counts, "one process is set, and many machines work"
+        assert all_bytes(here.stage(stage)) == all_bytes(there.stage(stage))
+    assert counts.rejected >= 10  # duplicates are found in both
+    assert len(ray.options) == 3 * 5 + 5 + 42  # the parts of each stage, those that dedup maps, its bands
+    assert ray.most == 4  # two tasks ahead for each CPU
+    assert {(one["num_cpus"], one["num_gpus"], one["max_retries"], one["max_calls"]) for one in ray.options} == {
+        (1, 0, 3, 0)
+    }
+    secrets = [WORDS.encode(), b"Emily", here.open_key(), here.open_key().hex().encode()]
+    assert [one for one in secrets for travelled in ray.travelled if one in travelled] == []
+    assert max(map(len, ray.travelled)) < 4_000
+
+
+def fails(error: Exception | None) -> str:
+    if error is not None:
+        raise error
+    return "done"
+
+
+def test_an_error_of_a_rule_is_raised_bare_and_a_bug_as_it_is(on: Callable[[StandIn], Cluster]) -> None:
+    cluster = on(StandIn({"CPU": 2}))
+    with pytest.raises(DataError, match="part-00000: broken"):
+        list(cluster(fails, [(None,), (DataError("part-00000: broken"),)]))
+    with pytest.raises(RayTaskError) as raised:
+        list(cluster(fails, [(ZeroDivisionError(),)]))
+    assert isinstance(raised.value.cause, ZeroDivisionError)
+
+
+def test_a_lost_worker_a_small_and_a_silent_cluster_are_incomplete(on: Callable[[StandIn], Cluster]) -> None:
+    with pytest.raises(IncompleteError, match=r"ended before its work was done \(RayError\); .* the same command cont"):
+        list(on(StandIn({"CPU": 1}, lost=1))(fails, [(None,)]))
+    with pytest.raises(IncompleteError, match="no machine of the Ray cluster has a CPU and 2 GPUs"):
+        list(on(StandIn({"GPU": 4})).results([Task(fails, (None,), gpus=2)], 1))
+    with pytest.raises(IncompleteError, match="does not answer any more"):
+        list(on(StandIn())(fails, [(None,)]))
+
+
+def test_a_machine_with_another_version_or_without_the_folder_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ConfigError, match=r"has h2htalk .*, not 0\.0\.0: install the same"):
+        ray_cluster._call("0.0.0", str(tmp_path), fails, (None,))
+    with pytest.raises(ConfigError, match=r"has no .*/nowhere: start where all machines share it"):
+        ray_cluster._call(ray_cluster.__version__, str(tmp_path / "nowhere"), fails, (None,))
+
+
+def test_without_ray_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ray", None)
+    monkeypatch.setattr(os, "environ", dict(os.environ))
+    with pytest.raises(MissingExtraError, match=r'pip install "h2htalk\[ray\]"'), connect():
+        pass
+    folder = Path(os.environ["RAY_TMPDIR"])
+    assert (folder.exists(), EXECUTOR.get()) == (False, None)
+    done = h2htalk_here("curate", "run", tmp_path / "x.toml", "--executor", "ray")
+    assert (done.returncode, 'pip install "h2htalk[ray]"' in done.stderr) == (2, True)
+
+
+def test_options_of_the_other_executor_are_refused(tmp_path: Path) -> None:
+    for words in (["--ray-address", "127.0.0.1:6379"], ["--executor", "ray", "--processes", 2]):
+        done = h2htalk_here("curate", "run", tmp_path / "x.toml", *words)
+        assert (done.returncode, "--ray-address belongs to --executor ray" in done.stderr) == (2, True)
+
+
+def test_a_suite_runs_what_is_missing_and_tries_paid_shards_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, on: Callable[[StandIn], Cluster]
+) -> None:
+    for name in ("OPENAI_API_KEY", "RAY_ADDRESS"):
+        monkeypatch.delenv(name, raising=False)
+    write_split(tmp_path / "split", 6)
+    suite = tmp_path / "suite.toml"
+    suite.write_text(f"""out = "{tmp_path}/runs"
+splits = ["{tmp_path}/split"]
+shards = 2
+[evaluate]
+embedder = "none"
+[[models]]
+name = "free"
+model = "{scripted(tmp_path)}"
+[[models]]
+name = "paid"
+model = "openai:gpt-4o"
+shards = 1
+""")
+    said: list[str] = []
+    ray = StandIn({"CPU": 2, "GPU": 1}, lost=2)
+    monkeypatch.setattr(ray_cluster, "connect", lambda address: nullcontext(on(ray)))
+    assert launch(suite, "", said.append) == 3
+    wanted = [(one["num_gpus"], one["max_retries"], one["max_calls"]) for one in ray.options]
+    assert wanted == [(1, 3, 1), (1, 3, 1), (0, 0, 1)]
+    assert [line for line in said if "(RayError)" in line and line.startswith("paid: shard 1: ")]
+    assert [line for line in said if line.startswith("free: 1 of 2 shards are finished; missing: 2")]
+    assert launch(suite, "", said.append) == 3  # the paid model has no key
+    assert len(ray.options) == 3 + 2
+    assert [line for line in said if line.startswith("paid: shard 1: ") and "OPENAI_API_KEY" in line]
+    assert json.loads((tmp_path / "runs" / "free" / "summary.json").read_bytes())
+    assert said[-2] == f"free: done, {tmp_path}/runs/free"
