@@ -26,6 +26,7 @@ from h2htalk.chat.prices import Totals, add, dollars_text, prompt_tokens, rough_
 from h2htalk.chat.protocol import Bound, Chat, Outcome, Request, Sampling, request_seed
 from h2htalk.chat.store.call_store import CallStore, StageCalls, read_costs, read_store, require_no_jobs
 from h2htalk.chat.store.model_calls import CallSettings
+from h2htalk.data.links import URL
 from h2htalk.data.responses import Answers, Failure, Response, Usage, strip_thinking
 from h2htalk.data.run_folder import RunFolder
 from h2htalk.data.scenario import Scenario
@@ -91,6 +92,8 @@ def evaluate(spec: EvaluateSpec) -> Summary:
         ConfigError, DataError, MissingExtraError, ModelCallError: the model cannot be asked, or not any further. Where
             it stops answering after some answers, those are scored, and a warning says that the run paused.
     """
+    if URL in str(spec.out):
+        raise ConfigError(f"--out {spec.out}: a run lies in a folder here; storage is for attempts at a --shard")
     plan = make_plan(spec)
     metrics = open_metrics(spec.embedder, spec.rouge, spec.contracts)
     engine, _, name = spec.model.partition(":")

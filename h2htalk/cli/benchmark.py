@@ -70,6 +70,8 @@ def evaluate(
     """Score a model on a split: generate, score, report. The same command again resumes."""
     given |= {key: value for key, value in (("model", model), ("split", split), ("out", out)) if value is not None}
     if shard:
+        if dry_run:
+            raise ConfigError("--dry-run: leave --shard out: it tells of the whole run")
         options.end_on_sigterm()
     if suite is not None:
         if given or spec:

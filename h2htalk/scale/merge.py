@@ -8,8 +8,8 @@ cost. What does not fit together is refused, never joined.
 from __future__ import annotations
 
 import shutil
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -53,16 +53,19 @@ def merge(places: Sequence[str], out: Path) -> Summary:
         ConfigError: attempts of two runs: another model, sampling, split version, prompts or number of shards.
         DataError: a file of a finished attempt was edited; an item is there twice or missing; `out` holds another run.
     """
-    attempts = list({one.place.text: one for text in places for one in find_attempts(Place(text))}.values())
+    attempts = list({one.place.name: one for text in places for one in find_attempts(Place(text))}.values())
     if not attempts:
         raise DataError(f"{listed(list(places))}: no attempt at a shard is there; name the --out of `evaluate --shard`")
-    winners = choose_winners(attempts)
-    shards = [_described(one) for one in winners]
+    there = read_json_object(out / "run.json", missing_ok=True).get("shards", ())
+    winners = choose_winners(attempts, [str(one.get("attempt")) for one in there])
+    shards = [{**one.facts, "attempt": one.place.name, "place": one.place.text} for one in winners]
     if (out / "run.json").is_file():
-        if read_json_object(out / "run.json").get("shards") != shards:
+        if [one.get("attempt") for one in there] != [one["attempt"] for one in shards]:
             raise DataError(f"{out}: holds another run, or one of other attempts; name a new folder with --out")
         if (out / "summary.json").is_file():
             return load_run(out).summary
+        if any((out / name).exists() for name in ("judgements", "adjudication")):
+            raise DataError(f"{out}: holds what judges or people gave, and no summary: `h2htalk score {out}`")
         with writer_lock(out / CALLS, "wait for that merge"):  # else a merge was killed here
             for path in sorted(out.iterdir(), key=lambda path: path.name == "run.json"):  # last: it says what this is
                 if path.name != LOCK:
@@ -89,31 +92,21 @@ def find_attempts(place: Place) -> Iterator[Attempt]:
             yield from read_attempts(place / name)
 
 
-def choose_winners(attempts: Sequence[Attempt]) -> list[Attempt]:
-    """The winner of each shard, in order. Raises as `merge`."""
-    first = attempts[0]
+def choose_winners(attempts: Sequence[Attempt], known: Collection[str] = ()) -> list[Attempt]:
+    """The winner of each shard, in order, of equals one of a `known` name. Raises as `merge`."""
+    first, of_shard = attempts[0], defaultdict[int, list[Attempt]](list)
     for one in attempts[1:]:
         if one.shard.of != first.shard.of:
             numbers = f"{one.place.text} is shard {one.shard}, and {first.place.text} is shard {first.shard}"
             raise ConfigError(f"another number of shards: {numbers}; merge those of one number")
-        require_same(one, first.signature, other=first.place.text)
-    found = {n: winner_of(one for one in attempts if one.shard.number == n) for n in range(1, first.shard.of + 1)}
+        require_same(one, first.signature, first.place.text)
+    for one in attempts:
+        of_shard[one.shard.number].append(one)
+    found = {n: winner_of(of_shard[n], known) for n in range(1, first.shard.of + 1)}
     if missing := [number for number, winner in found.items() if winner is None]:
         done = first.shard.of - len(missing)
         raise IncompleteError(f"{done} of {first.shard.of} shards are finished; missing: {listed(missing, 20)}")
     return [winner for winner in found.values() if winner is not None]
-
-
-def _described(one: Attempt) -> dict[str, Any]:
-    """What `run.json` says of a winner."""
-    mark = one.mark or {}
-    return {
-        **one.facts,
-        "attempt": one.place.name,
-        "place": one.place.text,
-        "failed": one.failed,
-        "sha256": mark["sha256"],
-    }
 
 
 def _merge(

@@ -17,7 +17,7 @@ from typing import Any
 
 from h2htalk.data.files import read_bounded, reading, writing
 from h2htalk.data.links import URL
-from h2htalk.errors import ConfigError, DataError, MissingExtraError
+from h2htalk.errors import ConfigError, DataError, H2HTalkError, MissingExtraError
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,8 @@ class Place:
     @property
     def path(self) -> Path | None:
         """The path of a folder on a file system; None on object storage."""
-        return None if URL in self.text else Path(self.text)
+        plain = self.text.removeprefix("file://")
+        return None if URL in plain else Path(plain)
 
     def names(self) -> list[str]:
         """The names of the files and folders in it, sorted; none where it does not exist."""
@@ -99,7 +100,10 @@ class Place:
             with self._storage() as (files, root):
                 files.invalidate_cache()
                 for name in files.find(root):
-                    target = Path(copy, name[len(root) :].lstrip("/"))
+                    inner = name[len(root) :].lstrip("/")
+                    if ".." in inner.split("/") or Path(inner).is_absolute():
+                        raise DataError(f"{name}: leads out of its folder; delete it")
+                    target = Path(copy, inner)
                     target.parent.mkdir(parents=True, exist_ok=True)
                     target.write_bytes(files.cat_file(name))
             yield Path(copy)
@@ -117,5 +121,7 @@ class Place:
             raise ConfigError(f"{self.text}: {error}") from error
         try:
             yield files, root.rstrip("/")
+        except H2HTalkError:
+            raise
         except Exception as error:
             raise DataError(f"{self.text}: the storage failed: {str(error) or type(error).__name__}") from error

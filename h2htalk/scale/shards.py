@@ -7,7 +7,8 @@
 
 Nobody writes to the folder of another attempt, so two writers of a shard spoil nothing: a new attempt reads the replies
 of earlier ones, whole lines only, and asks for the rest. Money is claimed before it is spent, in files of which each
-can be made once: what is claimed in all never exceeds the share, and what a killed attempt held is not given back.
+can be made once: what is claimed in all, or spent without a claim, never exceeds the share, and what a killed attempt
+held is not given back.
 """
 
 from __future__ import annotations
@@ -15,12 +16,13 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import secrets
 import shutil
 import socket
 import threading
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -34,10 +36,10 @@ from h2htalk.benchmark.run import RunWriter
 from h2htalk.benchmark.score_run import ErasableRun, open_metrics
 from h2htalk.benchmark.settings import EvaluateSpec
 from h2htalk.benchmark.summary import write_baselines
-from h2htalk.chat.prices import money_text
+from h2htalk.chat.prices import dollars_text, money_text
 from h2htalk.chat.protocol import Chat
-from h2htalk.chat.store.call_store import CallStore, StageCalls
-from h2htalk.data.erasure.folder_kinds import ErasedIds, FolderErasure, erase
+from h2htalk.chat.store.call_store import CallStore, CostLimitError, StageCalls, read_store
+from h2htalk.data.erasure.folder_kinds import ERASED, ErasedIds, FolderErasure, erase
 from h2htalk.data.files import read_sealed, remove_file, sha256_of, write_sealed
 from h2htalk.data.responses import CALLS, FailedResponse, Response, fold_answer, read_answers
 from h2htalk.data.run_folder import RunFolder
@@ -48,7 +50,7 @@ from h2htalk.errors import ConfigError, DataError, H2HTalkError, IncompleteError
 from h2htalk.scale.places import Place
 
 MARK, MANIFEST, MONEY, PARTS = "shard.json", "attempt.json", "money", "calls"
-SYNC = 20.0  # seconds after which the new lines of calls are uploaded
+SYNC = 5.0  # seconds after which the new lines of calls are uploaded
 PAUSES = (1.0, 5.0)  # seconds before the last of them are tried again
 CLAIMS = 100  # of a share one claim is at least this part
 
@@ -96,27 +98,23 @@ class AttemptFolder(RunFolder):
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """An attempt that began. `facts`: the shard's part of its manifest. `mark`: None where it did not finish."""
+    """An attempt that began. `facts`: the shard's part of its manifest. `failed`: the samples that it gave up; None
+    where it did not finish."""
 
     place: Place
     shard: Shard
     model: str  # as it was asked for
     signature: Signature
     facts: Mapping[str, Any]
-    mark: Mapping[str, Any] | None
-
-    @property
-    def failed(self) -> int:
-        """Items that it gave up; of an attempt without a mark it is not known."""
-        return int(self.mark["failed"]) if self.mark is not None else -1
+    failed: int | None
 
     @contextmanager
     def opened(self) -> Iterator[AttemptFolder]:
         """Yield its folder, of object storage a copy, with all lines of its calls in one file."""
         with self.place.fetched() as path:
-            if self.place.path is None:
-                with (path / CALLS).open("ab") as whole:
-                    whole.writelines(part.read_bytes() for part in sorted((path / PARTS).glob("*.jsonl")))
+            if self.place.path is None and not (path / CALLS).exists():  # else an erasure has joined them
+                parts = sorted((path / PARTS).glob("*.jsonl"))
+                (path / CALLS).write_bytes(b"".join(part.read_bytes() for part in parts))
             yield AttemptFolder(path, self.place.text)
 
     def require_unedited(self, path: Path) -> None:
@@ -132,11 +130,8 @@ class Attempt:
 
 def read_attempts(home: Place) -> list[Attempt]:
     """Read the attempts in the folder of a shard, in the order in which they began."""
-    found = []
-    for name in home.names():
-        if name != MONEY and (attempt := read_attempt(home / name)) is not None:
-            found.append(attempt)
-    return found
+    found = (read_attempt(home / name) for name in home.names() if name != MONEY)
+    return [attempt for attempt in found if attempt is not None]
 
 
 def read_attempt(place: Place) -> Attempt | None:
@@ -146,10 +141,11 @@ def read_attempt(place: Place) -> Attempt | None:
         return None
     try:
         facts, signature = raw["shard"], Signature.from_dict(raw["signature"], f"{place.text}/{MANIFEST}")
-        if mark is not None and (mark["shard"], mark["of"]) != (facts["shard"], facts["of"]):
-            raise ValueError("its mark is that of another shard")
         shard = Shard(int(facts["shard"]), int(facts["of"]))
-        return Attempt(place, shard, str(raw["spec"]["model"]), signature, facts, mark)
+        if mark is not None and (mark["shard"], mark["of"]) != (shard.number, shard.of):
+            raise ValueError("its mark is that of another shard")
+        failed = None if mark is None else int(mark["failed"])
+        return Attempt(place, shard, str(raw["spec"]["model"]), signature, facts, failed)
     except (ValueError, KeyError, TypeError) as error:
         raise DataError(f"{place.text}: not an attempt at a shard that can be read: {error!r}; delete it") from error
 
@@ -158,14 +154,14 @@ def _read_json(place: Place, name: str) -> Any:
     """The content of a file; None where there is none, or a part of it: whoever wrote it ended before its end."""
     try:
         return json.loads(place.read(name) or b"")
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
 
 
-def winner_of(attempts: Iterable[Attempt]) -> Attempt | None:
-    """The finished attempt that a merge takes: of the fewest failures the one that began first."""
-    finished = [one for one in attempts if one.mark is not None]
-    return min(finished, key=lambda one: (one.failed, one.place.name), default=None)
+def winner_of(attempts: Iterable[Attempt], known: Collection[str] = ()) -> Attempt | None:
+    """The finished attempt that a merge takes: of the fewest failures one of a `known` name, or that began first."""
+    finished = [one for one in attempts if one.failed is not None]
+    return min(finished, key=lambda one: (one.failed, one.place.name not in known, one.place.name), default=None)
 
 
 # --- One attempt ------------------------------------------------------------------------------------------------------
@@ -186,39 +182,54 @@ def evaluate_shard(spec: EvaluateSpec, shard: Shard) -> str:
         raise ConfigError(f"--shard: {spec.model} answers at once; leave it out")
     if spec.batch:
         raise ConfigError("--shard: a batch job runs at the provider, on as many machines as it has; leave one out")
-    plan = make_plan(spec)
-    home, own = Place(str(spec.out)) / shard.folder, shard.items(plan.split)
-    earlier = read_attempts(home)
-    for one in earlier:  # before the model is opened: what its weights decide is compared below
-        known = replace(one.signature, subject={**one.signature.subject, "model": one.model})
-        require_same(
-            replace(one, signature=known), _signature(plan, {"model": spec.model, "engine": spec.engine}), True
-        )
-    done = winner_of(earlier)
+    plan, out = make_plan(spec), Place(str(spec.out))
+    home, own, earlier = out / shard.folder, shard.items(plan.split), _earlier(plan, out, shard)
+    done = winner_of(one for one in earlier if one.shard == shard)
     if done is not None and not done.failed:
         return f"shard {shard} is finished: {done.place.text}"
     name = f"{datetime.now(UTC):%Y%m%dT%H%M%S}-{secrets.token_hex(4)}"
     settings = call_settings(spec)
-    with _work(home / name) as upload:
-        calls = settings.stage_calls(CallStore(upload.folder.calls_file), GENERATE)
-        if calls.limit is not None:
-            claims = Claims(home / MONEY, name, calls.limit / shard.of)
-            calls.limit, calls.claim = Decimal(0), claims.claim
+    with _work(home / name) as work:
+        calls = settings.stage_calls(CallStore(work.folder.calls_file), GENERATE)
+        claims = None if calls.limit is None else Claims(home / MONEY, name, calls.limit / shard.of)
         chat = settings.open_chat(calls)
         try:
             signature = _signature(plan, chat.subject)
             for one in earlier:
                 require_same(one, signature)
-            _attempt(plan, own, shard, signature, chat, calls, upload, earlier)
+            work.begin(plan, signature, shard, calls)
+            books = work.take_over(one for one in earlier if one.shard == shard)
+            if claims is not None:
+                calls.limit, calls.claim, claims.books = Decimal(0), claims.claim, books
+            note = work.ask(replace(plan, split=replace(plan.split, scenarios=own)), chat, calls)
         finally:
             chat.close()
-            if calls.limit is not None:
+            if claims is not None:
                 claims.give_back(calls.store.dollars())
-        failed = upload.finish(shard, own, spec.samples)
+        failed = work.finish(shard, own, spec.samples, note)
     if failed:
         what = f"{counted(len(failed), 'sample')} of it failed, first {failed[0]}"
         raise IncompleteError(f"shard {shard} is finished, but {what}; the same command asks for them again")
     return f"shard {shard} is finished: {(home / name).text}"
+
+
+def _earlier(plan: EvaluationPlan, out: Place, shard: Shard) -> list[Attempt]:
+    """The attempts at a shard, and one at another. Raises ConfigError where they are not of the same run: before the
+    model is opened what its weights decide is not compared."""
+    names = [name for name in out.names() if re.fullmatch(r"\d+-of-\d+", name)]
+    if others := [name for name in names if not name.endswith(f"-of-{shard.of}")]:
+        raise ConfigError(f"{out.text}: holds shards of another number ({others[0]}); name another --out")
+    if out.path is not None and (out.path / "run.json").exists():
+        raise ConfigError(f"{out.text}: holds a run; name another --out for its shards")
+    earlier = read_attempts(out / shard.folder)
+    for name in names if not earlier else ():
+        earlier += read_attempts(out / name)[:1]
+    asked = _signature(plan, {"engine": plan.spec.engine, "model": plan.spec.model.partition("@")[0]})
+    for one in earlier:
+        known = {**one.signature.subject, "model": one.model.partition("@")[0]}
+        known = {key: value for key, value in known.items() if key in asked.subject}
+        require_same(replace(one, signature=Signature(one.signature.protocol, known)), asked)
+    return earlier
 
 
 def _signature(plan: EvaluationPlan, subject: Mapping[str, str]) -> Signature:
@@ -227,91 +238,57 @@ def _signature(plan: EvaluationPlan, subject: Mapping[str, str]) -> Signature:
     return Signature({**made.protocol, "embedder": plan.spec.embedder}, made.subject)
 
 
-def require_same(one: Attempt, signature: Signature, partial: bool = False, other: str = "what is asked now") -> None:
-    """Raise ConfigError where an attempt has another signature; `partial`: one that lacks keys of its subject."""
-    subject = {key: value for key, value in one.signature.subject.items() if not partial or key in signature.subject}
+def require_same(one: Attempt, signature: Signature, other: str = "what is asked now") -> None:
+    """Raise ConfigError where an attempt has another signature."""
     different = differing_keys(one.signature.protocol, signature.protocol)
-    different += differing_keys(subject, signature.subject)
+    different += differing_keys(one.signature.subject, signature.subject)
     if different:
         raise ConfigError(f"{one.place.text}: not of the same run as {other}: they differ in {', '.join(different)}")
 
 
-def _attempt(
-    plan: EvaluationPlan,
-    own: Sequence[Scenario],
-    shard: Shard,
-    signature: Signature,
-    chat: Chat,
-    calls: StageCalls,
-    upload: _Upload,
-    earlier: Sequence[Attempt],
-) -> None:
-    """Take over the replies of earlier attempts, and ask for the others."""
-    facts = {"shard": shard.number, "of": shard.of, "host": socket.gethostname(), "pid": os.getpid()}
-    facts |= {name.lower(): os.environ[name] for name in ("SLURM_JOB_ID", "SLURM_RESTART_COUNT") if name in os.environ}
-    folder, prompts = upload.folder, plan.prompts.files()
-    writer = RunWriter(folder, plan.spec.to_dict(), signature, plan.split, prompts, calls.store, {"shard": facts})
-    try:
-        write_baselines(folder, plan.split, plan.whole if plan.spec.baselines else None)
-        take_over(writer, earlier)
-        with upload.syncing():
-            ask_chat(replace(plan, split=replace(plan.split, scenarios=tuple(own))), chat, calls, writer)
-    except H2HTalkError:
-        writer.discard()
-        raise
-    finally:
-        writer.close()
-
-
-def take_over(writer: RunWriter, earlier: Sequence[Attempt]) -> None:
-    """Store the replies of earlier attempts in this one. What they cost stays in theirs, and a merge counts it."""
-    for one in earlier:
-        with one.opened() as folder:
-            found = read_answers(folder.calls_file)
-        for key, answer in found.items():
-            if isinstance(answer, Response) and not isinstance(writer.answers.get(key), Response):
-                writer.calls.append(answer.to_dict() | {"stage": GENERATE, "attempt": one.place.name})
-                fold_answer(writer.answers, answer)
-
-
 @dataclass
 class Claims:
-    """What an attempt may spend of a shard's share: files 0001, 0002, ... with the name of an attempt and dollars."""
+    """What an attempt may spend of a shard's share: files 0001, 0002, ... with the name of an attempt and dollars.
+    `books`: what earlier attempts spent at most, by their calls, in case they made no claims."""
 
     place: Place
     attempt: str
     share: Decimal
     own: Decimal = Decimal(0)
+    books: Mapping[str, Decimal] = field(default_factory=dict)
 
     def claim(self, needed: Decimal) -> Decimal:
-        """Claim until `needed` dollars in all are claimed, or nothing is left; returns what is claimed."""
+        """Claim until `needed` dollars in all are claimed; returns what is. Raises CostLimitError where less is left,
+        ConfigError where the storage lets two writers make the same file."""
+        probe = f"probe-{self.attempt}"
+        if self.place.create(probe, b"") and self.place.create(probe, b""):
+            raise ConfigError(f"{self.place.text}: this storage does not keep two writers apart: leave out --max-cost")
         while needed > self.own:
             taken, number = self._taken()
-            left = self.share - taken
-            amount = min(max(needed - self.own, self.share / CLAIMS), left)
-            if needed - self.own > left:
-                break
-            self._write(number, amount)
+            if needed - self.own > self.share - taken:
+                spent = f"{dollars_text(taken)} of this shard's share of {dollars_text(self.share)} US dollars"
+                more = f"{dollars_text(needed - self.own, True)} more may be needed"
+                raise CostLimitError(f"max_cost: {spent} are spent or claimed, and {more}: raise it (--max-cost)")
+            self._write(number, min(max(needed - self.own, self.share / CLAIMS), self.share - taken))
         return self.own
 
     def give_back(self, spent: Decimal | None) -> None:
         """Give back what this attempt did not spend, at its end."""
-        while spent is not None and spent < self.own:
-            with suppress(DataError):  # the storage failed: it stays claimed
+        with suppress(DataError):  # the storage failed: it stays claimed
+            while spent is not None and spent < self.own:
                 self._write(self._taken()[1], spent - self.own)
-                continue
-            break
 
     def _taken(self) -> tuple[Decimal, int]:
-        """The sum of all claims, and the number of the next one."""
-        taken, names = Decimal(0), [name for name in self.place.names() if name.isdecimal()]
+        """What is claimed, or was spent without a claim, and the number of the next claim."""
+        names, taken = [name for name in self.place.names() if name.isdecimal()], dict[str, Decimal]()
         for name in names:
-            content = self.place.read(name) or b"{}"
             try:
-                taken += Decimal(json.loads(content)["usd"])
-            except (ValueError, KeyError, ArithmeticError) as error:
-                raise DataError(f"{self.place.text}/{name}: not a claim that can be read; delete the folder") from error
-        return taken, len(names) + 1
+                claim = json.loads(self.place.read(name) or b"")
+                taken[claim["attempt"]] = taken.get(claim["attempt"], Decimal(0)) + Decimal(claim["usd"])
+            except (ValueError, KeyError, TypeError, ArithmeticError) as error:
+                raise DataError(f"{self.place.text}/{name}: not a claim that can be read; put it back") from error
+        most = (max(taken.get(one, Decimal(0)), self.books.get(one, Decimal(0))) for one in {*taken, *self.books})
+        return sum(most, Decimal(0)), 1 + max(map(int, names), default=0)
 
     def _write(self, number: int, amount: Decimal) -> None:
         content = json.dumps({"attempt": self.attempt, "usd": money_text(amount)}).encode()
@@ -323,7 +300,7 @@ class Claims:
 
 
 @dataclass
-class _Upload:
+class _Work:
     """The folder in which an attempt works: its own place, or a folder here whose files are uploaded."""
 
     place: Place
@@ -331,15 +308,50 @@ class _Upload:
     stored: dict[str, str] = field(default_factory=dict)  # name -> SHA-256 of what was uploaded
     sent: int = 0  # bytes of calls
     kept: bool = False  # the folder here must stay, as the storage did not take its replies
+    writer: RunWriter = field(init=False)
 
     @property
     def remote(self) -> bool:
         return self.place.path is None
 
+    def begin(self, plan: EvaluationPlan, signature: Signature, shard: Shard, calls: StageCalls) -> None:
+        """Make the attempt's folder, and open it for writing."""
+        facts = {"shard": shard.number, "of": shard.of, "host": socket.gethostname(), "pid": os.getpid()}
+        slurm = ("SLURM_JOB_ID", "SLURM_RESTART_COUNT")
+        facts |= {name.lower(): os.environ[name] for name in slurm if name in os.environ}
+        made = (self.folder, plan.spec.to_dict(), signature, plan.split, plan.prompts.files(), calls.store)
+        self.writer = RunWriter(*made, {"shard": facts})
+        write_baselines(self.folder, plan.split, plan.whole if plan.spec.baselines else None)
+
+    def take_over(self, earlier: Iterable[Attempt]) -> dict[str, Decimal]:
+        """Store the replies of earlier attempts here; what they cost stays there, and a merge counts it. Returns the
+        most that each of them cost."""
+        writer, books = self.writer, dict[str, Decimal]()
+        for one in earlier:
+            with one.opened() as folder:
+                found, books[one.place.name] = read_answers(folder.calls_file), _most(read_store(folder.calls_file))
+            for key, answer in found.items():
+                if isinstance(answer, Response) and not isinstance(writer.answers.get(key), Response):
+                    writer.calls.append(answer.to_dict() | {"stage": GENERATE, "attempt": one.place.name})
+                    fold_answer(writer.answers, answer)
+        writer.calls.outcomes = 0  # none of them is lost with this folder
+        return books
+
+    def ask(self, plan: EvaluationPlan, chat: Chat, calls: StageCalls) -> str:
+        """Ask for what is missing; returns why it paused, if it did."""
+        try:
+            with self.syncing():
+                return ask_chat(plan, chat, calls, self.writer) or ""
+        except H2HTalkError:
+            self.writer.discard()
+            raise
+        finally:
+            self.writer.close()
+
     @contextmanager
     def syncing(self) -> Iterator[None]:
-        """Upload what is there, and then new lines of calls every 20 seconds. An error of the storage ends the block at
-        its end: replies are stored here meanwhile."""
+        """Upload what is there, and new lines of calls every few seconds. Where the storage fails, that is an error at
+        the end: replies are stored here meanwhile."""
         if not self.remote:
             yield
             return
@@ -358,37 +370,35 @@ class _Upload:
         finally:
             ended.set()
             thread.join()
-            self.last_calls()
+            for pause in (*PAUSES, None):
+                try:
+                    self.calls()
+                    break
+                except DataError as error:
+                    if pause is None:
+                        self.kept = True
+                        advice = (
+                            f"its replies are kept in {self.folder.path}: copy its calls.jsonl to {self.place.text}"
+                        )
+                        raise DataError(f"{error}; {advice}") from error
+                    time.sleep(pause)
 
     def calls(self) -> None:
-        """Upload the whole lines of calls that are new, as a part."""
+        """Upload the whole lines of calls that are new, as a part; none where somebody was erased meanwhile."""
         with self.folder.calls_file.open("rb") as file:
             file.seek(self.sent)
             lines = file.read()
         lines = lines[: lines.rfind(b"\n") + 1]
-        if lines:
+        if lines and self.place.read(ERASED) is None:
             number = sum(name.startswith(f"{PARTS}/") for name in self.stored) + 1
             self._store(f"{PARTS}/{number:05}.jsonl", lines)
             self.sent += len(lines)
 
-    def last_calls(self) -> None:
-        """Upload the last lines of calls; raises DataError, which says where they are, where the storage fails."""
-        for pause in (*PAUSES, None):
-            try:
-                self.calls()
-                return
-            except DataError as error:
-                if pause is None:
-                    self.kept = True
-                    raise DataError(f"{error}; its replies are kept in {self.folder.path}") from error
-                time.sleep(pause)
-
     def files(self) -> None:
         """Upload all other files."""
-        for path in sorted(self.folder.path.rglob("*")):
-            name = path.relative_to(self.folder.path).as_posix()
-            if path.is_file() and name not in (CALLS, MARK) and path.suffix != ".lock":
-                self._store(name, path.read_bytes())
+        for name in attempt_files(self.folder.path):
+            if name != CALLS:
+                self._store(name, (self.folder.path / name).read_bytes())
 
     def _store(self, name: str, content: bytes) -> None:
         digest = hashlib.sha256(content).hexdigest()
@@ -396,17 +406,19 @@ class _Upload:
             self.place.write(name, content)
             self.stored[name] = digest
 
-    def finish(self, shard: Shard, own: Sequence[Scenario], samples: int) -> list[str]:
-        """Write the mark, last; returns what failed, as texts. Raises IncompleteError where some were not asked."""
+    def finish(self, shard: Shard, own: Sequence[Scenario], samples: int, note: str) -> list[str]:
+        """Write the mark, last; returns what failed, as texts. Raises IncompleteError where some were not asked, or
+        somebody was erased from the attempt meanwhile."""
         answers = self.folder.answers()
         asked = [answers.get((one.id, sample)) for one in own for sample in range(samples)]
+        again = "the same command takes over the replies that are there"
         if missing := sum(one is None for one in asked):
-            raise IncompleteError(
-                f"shard {shard}: {missing:,} of {counted(len(asked), 'sample')} have no answer yet; the same command "
-                "takes over those that are there"
-            )
+            numbers = f"{missing:,} of {counted(len(asked), 'sample')} have no answer yet"
+            raise IncompleteError("; ".join([f"shard {shard}: {numbers}", *filter(None, [note]), again]))
         failures = [one for one in asked if isinstance(one, FailedResponse)]
         if self.remote:
+            if self.place.read(ERASED) is not None:
+                raise IncompleteError(f"shard {shard}: items were erased from this attempt while it ran; {again}")
             self.files()
         write_mark(self.folder, shard, len(failures), self.stored)
         if self.remote:
@@ -414,27 +426,36 @@ class _Upload:
         return [f"{one.id}: {one.failure.message or one.failure.reason}" for one in failures]
 
 
+def _most(store: CallStore) -> Decimal:
+    """What the calls of a store cost at most."""
+    return sum((call.cost[1] or Decimal(0) for call in store.calls), Decimal(0))
+
+
+def attempt_files(folder: Path) -> list[str]:
+    """The names of an attempt's files but its mark, locks, and what is being written."""
+    names = sorted(one.relative_to(folder).as_posix() for one in folder.rglob("*") if one.is_file())
+    return [one for one in names if one != MARK and not one.startswith(".") and not one.endswith(".lock")]
+
+
 def write_mark(folder: AttemptFolder, shard: Shard, failed: int, stored: Mapping[str, str]) -> None:
     """Write `shard.json`; `stored` are the files of object storage, empty: those of the folder."""
-    names = sorted(one.relative_to(folder.path).as_posix() for one in folder.path.rglob("*") if one.is_file())
-    names = [name for name in names if name != MARK and not name.startswith(".") and not name.endswith(".lock")]
-    files = dict(stored) or {name: sha256_of(folder.path / name) for name in names}
+    files = dict(stored) or {name: sha256_of(folder.path / name) for name in attempt_files(folder.path)}
     write_sealed(folder.path / MARK, {"shard": shard.number, "of": shard.of, "failed": failed, "files": files})
 
 
 @contextmanager
-def _work(place: Place) -> Iterator[_Upload]:
+def _work(place: Place) -> Iterator[_Work]:
     """Open the folder of a new attempt; of object storage one here, which is removed at the end."""
     if place.path is not None:
-        yield _Upload(place, AttemptFolder(place.path))
+        yield _Work(place, AttemptFolder(place.path))
         return
-    work = Path(mkdtemp(prefix="h2htalk-"))
-    upload = _Upload(place, AttemptFolder(work / place.name, place.text))
+    home = Path(mkdtemp(prefix="h2htalk-"))
+    work = _Work(place, AttemptFolder(home / place.name, place.text))
     try:
-        yield upload
+        yield work
     finally:
-        if not upload.kept:
-            shutil.rmtree(work)
+        if not work.kept:
+            shutil.rmtree(home)
 
 
 # --- Erasure ----------------------------------------------------------------------------------------------------------
@@ -450,27 +471,29 @@ class ErasableAttempt(ErasableRun):
         folder = AttemptFolder(self.path)
         if folder.baselines.is_dir():
             write_baselines(folder, folder.split(), folder.split())
-        with suppress(FileNotFoundError):
-            mark = json.loads((self.path / MARK).read_bytes())
-            write_mark(folder, Shard(mark["shard"], mark["of"]), mark["failed"], {})
+        if (attempt := read_attempt(Place(str(self.path)))) is not None and attempt.failed is not None:
+            failed = sum(isinstance(one, FailedResponse) for one in folder.answers().values())
+            write_mark(folder, attempt.shard, failed, {})
 
 
 def erase_stored(url: str, erased: ErasedIds) -> FolderErasure:
-    """Erase from an attempt on object storage: a copy is erased from, its files take the place of those there."""
+    """Erase from an attempt on object storage: a copy is erased from, its files take the place of those there. What was
+    interrupted is completed by the next erasure."""
     place = Place(url)
     if (attempt := read_attempt(place)) is None:
         message = "this attempt is not there any more; if it was moved, erase there too"
         return FolderErasure(messages=(message,), kind=AttemptFolder.kind)
     with attempt.opened() as folder:
         parts = [one.relative_to(folder.path).as_posix() for one in (folder.path / PARTS).glob("*.jsonl")]
-        for name in parts:
+        for name in (*parts, PARTS):
             remove_file(folder.path / name)
-        remove_file(folder.path / PARTS)
         result = erase(folder.path, erased)
         if result.items:
-            for path in sorted(folder.path.rglob("*"), key=lambda one: one.name == MARK):
-                if path.is_file() and path.suffix != ".lock":
-                    place.write(path.relative_to(folder.path).as_posix(), path.read_bytes())
+            # First what a running attempt looks for, and the calls, in the place of their parts; the mark last.
+            first = [ERASED, CALLS]
+            for name in [*first, *(one for one in attempt_files(folder.path) if one not in first), MARK]:
+                if (folder.path / name).is_file():
+                    place.write(name, (folder.path / name).read_bytes())
             for name in parts:
                 place.remove(name)
     return result

@@ -28,7 +28,7 @@ from h2htalk.benchmark.evaluate import evaluate
 from h2htalk.benchmark.prompts.sap import Sap
 from h2htalk.benchmark.settings import EvaluateSpec
 from h2htalk.chat.engines import parse_model
-from h2htalk.data.files import read_toml
+from h2htalk.data.files import read_json_object, read_toml
 from h2htalk.data.records import STRICT, Text, read_record
 from h2htalk.data.splits import load_split
 from h2htalk.errors import ConfigError, H2HTalkError, IncompleteError, counted, listed, quoted, suggest
@@ -38,7 +38,6 @@ from h2htalk.scale.shards import Shard, evaluate_shard, read_attempts, winner_of
 from h2htalk.text.tables import Table
 
 PAGE = "docs/how-to/scale.md"
-LARGEST = 1 << 20
 _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]{0,95}/[\w.-]{1,96}")
 _SLUG = re.compile(r"[^A-Za-z0-9.]+")
 Say = Callable[[str], object]
@@ -143,7 +142,7 @@ class SuiteRun:
 
 def read_suite(path: Path) -> Suite:
     """Read a suite. Raises ConfigError, with a line for each key that is unknown or wrong."""
-    raw = read_toml(path, LARGEST)
+    raw = read_toml(path)
     suite = read_record(Suite, raw, str(path), error=ConfigError, unknown=f"{PAGE} lists them")
     for one in suite.models:
         if bool(one.model) == bool(one.unknown):
@@ -153,8 +152,8 @@ def read_suite(path: Path) -> Suite:
         if one.model:
             check_form(one.model, str(path))
     for name in ("model", "split", "out", "sap", "seed", "max_cost"):
-        if name in suite.evaluate:
-            raise ConfigError(f"{path}: evaluate.{name}: belongs to the suite or a model, not to [evaluate]")
+        if any(name in settings for settings in (suite.evaluate, *(one.evaluate for one in suite.models))):
+            raise ConfigError(f"{path}: evaluate.{name}: belongs to the suite or a model, not to `evaluate`")
     return suite
 
 
@@ -164,9 +163,8 @@ def check_form(model: str, where: str) -> None:
         engine, name = parse_model(model)
     except ConfigError as error:
         raise ConfigError(f"{where}: {error}") from error
-    local = name.startswith((".", "/", "~")) or Path(name).exists()
-    if engine.name in ("vllm", "hf") and not local and not _HUB_ID.fullmatch(name):
-        raise ConfigError(f"{where}: {quoted(model)}: neither a folder here nor a name on the Hub (OWNER/NAME)")
+    if engine.name in ("vllm", "hf") and not name.startswith((".", "/", "~")) and not _HUB_ID.fullmatch(name):
+        raise ConfigError(f"{where}: {quoted(model)}: neither a folder (./NAME) nor a name on the Hub (OWNER/NAME)")
 
 
 def runs_of(suite: Suite, chosen: Sequence[str] = ()) -> list[SuiteRun]:
@@ -178,15 +176,18 @@ def runs_of(suite: Suite, chosen: Sequence[str] = ()) -> list[SuiteRun]:
     ]
     paid = sum(parse_model(model.model)[0].hosted for model, *_ in each)
     share = None if suite.max_cost is None or not paid else suite.max_cost / paid
-    runs: dict[str, SuiteRun] = {}
+    runs, names = list[SuiteRun](), list[str]()
     for model, split, sap, seed in each:
-        values = {"split": Path(split).name, "sap": f"sap {sap}", "seed": f"seed {seed}"}
+        values = {"split": split, "sap": f"sap {sap}", "seed": f"seed {seed}"}
         words = [model.label.partition(":")[2] or model.label, *(values[key] for key, more in several.items() if more)]
         name = "-".join(_SLUG.sub("-", word).strip("-.") for word in words)
-        if name in ("", "launch"):  # the folder of all runs, and that of its jobs
+        if name in ("", "launch") or name.endswith(".shards"):  # the folder of all runs, that of its jobs, of attempts
             raise ConfigError(f"model {quoted(model.label)}: a run cannot be called {quoted(name)}: give it a `name`")
-        if name in runs:
+        if name in names:
             raise ConfigError(f"two runs of the suite are called {name}: give the models a `name` each")
+        names.append(name)
+        if chosen and name not in chosen:
+            continue
         settings = {**suite.evaluate, **model.evaluate, "model": model.model, "split": split, "sap": sap}
         settings |= {"out": f"{suite.out.rstrip('/')}/{name}"} | ({"seed": seed} if seed else {})
         if model.engine_options:
@@ -195,11 +196,11 @@ def runs_of(suite: Suite, chosen: Sequence[str] = ()) -> list[SuiteRun]:
             settings["max_cost"] = share
         place = Place(suite.storage or suite.out) / f"{name}.shards"
         spec = EvaluateSpec.from_dict(settings, f"run {name}")
-        runs[name] = SuiteRun(name, model, spec, place, model.shards or suite.shards)
+        runs.append(SuiteRun(name, model, spec, place, model.shards or suite.shards))
     for name in chosen:
-        if name not in runs:
-            raise ConfigError(f"--run {quoted(name)}: {suggest(name, runs)}the suite has {listed(list(runs))}")
-    return [run for name, run in runs.items() if not chosen or name in chosen]
+        if name not in names:
+            raise ConfigError(f"--run {quoted(name)}: {suggest(name, names)}the suite has {listed(names)}")
+    return runs
 
 
 def run_suite(path: Path, chosen: Sequence[str], shard: str | None, dry_run: bool, say: Say) -> int:
@@ -213,15 +214,26 @@ def run_suite(path: Path, chosen: Sequence[str], shard: str | None, dry_run: boo
         say(plan_text(suite, runs))
         return 0
     if shard is not None:
-        if len(runs) > 1:
-            raise ConfigError("--shard: name one run of the suite with --run")
-        say(evaluate_shard(shard_spec(runs[0]), Shard.parse(shard)))
+        part = Shard.parse(shard)
+        if len(runs) > 1 or part.of != runs[0].shards:
+            raise ConfigError("--shard: name one run of the suite with --run, and as many shards as the file gives it")
+        say(evaluate_shard(shard_spec(runs[0]), part))
         return 0
-    return max((_carried_out(run, lambda run: evaluate(run.spec).incomplete, say) for run in runs), default=0)
+    return max((_carried_out(run, _evaluated, say) for run in runs), default=0)
+
+
+def _evaluated(run: SuiteRun) -> bool:
+    """Carry out a run here; whether it is incomplete. Raises ConfigError where shards of it have begun."""
+    if run.place.names() and not (run.spec.out_path / "run.json").exists():
+        raise ConfigError(f"{run.place.text}: shards of it have begun: `h2htalk launch`, or remove them")
+    return evaluate(run.spec).incomplete
 
 
 def shard_spec(run: SuiteRun) -> EvaluateSpec:
-    """The specification of an attempt at a shard of a run."""
+    """The specification of an attempt at a shard of a run. Raises ConfigError where the run has begun as a whole."""
+    manifest = run.spec.out_path / "run.json"
+    if manifest.exists() and "shards" not in read_json_object(manifest):
+        raise ConfigError(f"{run.spec.out}: was begun as a whole: go on with `evaluate --suite`, or remove it")
     return EvaluateSpec.from_dict({**run.spec.to_dict(), "out": run.place.text}, run.name)
 
 

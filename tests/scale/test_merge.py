@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
 import pytest
+from command_line import h2htalk_here
 from fsspec.implementations.memory import MemoryFileSystem
-from loopback import LoopbackServer
+from loopback import Answer, LoopbackServer
 from shards_made import ITEMS, OF, attempt_all, attempts_at, own_words, same_bytes, spec_of
 from splits_made import write_split
 
@@ -24,7 +27,7 @@ from h2htalk.data.links import add_link, read_links
 from h2htalk.errors import ConfigError, DataError, H2HTalkError, IncompleteError
 from h2htalk.scale.merge import find_attempts, merge
 from h2htalk.scale.places import Place
-from h2htalk.scale.shards import Attempt, Shard, evaluate_shard, winner_of
+from h2htalk.scale.shards import Attempt, Shard, erase_stored, evaluate_shard, winner_of
 
 Damage = Callable[[Path], object]
 
@@ -70,11 +73,12 @@ def edit_model(attempt: Path) -> None:
 
 
 def another_attempt(shards: Path, of: int = OF, items: int = ITEMS, **settings: Any) -> None:
-    """Shard 2 of another run in the place of its own."""
+    """Shard 2 of another run, made elsewhere, in the place of its own."""
     shutil.rmtree(shards / "2-of-4")
     write_split(shards.parent / "split", items)
     with LoopbackServer(reply=own_words) as server:
-        evaluate_shard(spec_of(server, shards.parent, **settings), Shard(2, of))
+        evaluate_shard(spec_of(server, shards.parent, "other", **settings), Shard(2, of))
+    shutil.move(shards.parent / "other" / f"2-of-{of}", shards)
 
 
 NUMBER, EDITED = "another number of shards: .* is shard 2 of 5", "is missing, or was edited"
@@ -129,6 +133,34 @@ def test_a_merge_that_was_killed_is_done_again(shards: Path, whole: Path) -> Non
     assert (out / "run.json").is_file()
     merge([str(shards)], out)
     assert same_bytes(whole / "single", out) == {}
+
+
+def test_an_attempt_is_counted_once_whatever_its_folder_is_called(shards: Path, whole: Path) -> None:
+    shutil.copytree(shards / "1-of-4", shards / "1-of-4.bak")
+    merge([str(shards), os.path.relpath(shards)], shards.parent / "merged")
+    assert same_bytes(whole / "single", shards.parent / "merged") == {}
+
+
+def test_a_ghost_that_ends_after_the_merge_changes_nothing(shards: Path) -> None:
+    out = shards.parent / "merged"
+    summary = merge([str(shards)], out)
+    shutil.copytree(attempt_of(shards, 2), shards / "2-of-4" / "00000000T000000-00000000")  # it began before the winner
+    assert merge([str(shards)], out) == summary
+
+
+def test_a_merge_does_not_remove_what_people_gave(shards: Path) -> None:
+    out = shards.parent / "merged"
+    merge([str(shards)], out)
+    (out / "judgements").mkdir()
+    (out / "summary.json").unlink()
+    with pytest.raises(DataError, match="holds what judges or people gave"):
+        merge([str(shards)], out)
+    assert (out / "judgements").is_dir()
+
+
+def test_other_commands_say_what_an_attempt_is(shards: Path) -> None:
+    done = h2htalk_here("report", attempt_of(shards, 1))
+    assert "is an attempt, and this command needs a run; `h2htalk merge --out RUN" in done.stderr
 
 
 # --- Object storage ---------------------------------------------------------------------------------------------------
@@ -186,6 +218,18 @@ def test_an_upload_that_broke_is_no_finished_attempt_and_its_replies_are_taken_o
     assert same_bytes(tmp_path / "single", tmp_path / "merged") == {}
 
 
+def test_an_object_whose_name_leads_elsewhere_is_refused(tmp_path: Path, bucket: str) -> None:
+    with LoopbackServer(reply=own_words) as server:
+        attempt_all(spec_of(server, tmp_path, bucket), 1)
+    place = found_at(bucket)[0].place.text.removeprefix("memory:/")
+    MemoryFileSystem.store[f"{place}/../../../../../../../../{tmp_path}/planted"] = MemoryFileSystem.store[
+        f"{place}/attempt.json"
+    ]
+    with pytest.raises(DataError, match="leads out of its folder"):
+        merge([bucket], tmp_path / "merged")
+    assert not (tmp_path / "planted").exists()
+
+
 @pytest.mark.parametrize(
     ("place", "error", "message"),
     [
@@ -232,3 +276,46 @@ def test_an_erasure_reaches_winners_and_losers_and_what_is_merged_of_them(
     assert again.counts.items == ITEMS - 1
     assert again.counts.erased == 1
     assert same_bytes(tmp_path / "merged", tmp_path / "again") == {}
+
+
+@pytest.mark.parametrize("fails_at", range(1, 16))
+def test_an_erasure_on_storage_that_was_interrupted_is_completed_by_the_next(
+    tmp_path: Path, bucket: str, fails_at: int
+) -> None:
+    with LoopbackServer(reply=own_words) as server:
+        attempt_all(spec_of(server, tmp_path, bucket), 1)
+    url, erased = found_at(bucket)[0].place.text, ErasedIds(frozenset({"made-00003"}))
+    steps = iter(range(1, 100))
+
+    def failing(real: Callable[..., object]) -> Callable[..., object]:
+        def step(*given: object) -> object:
+            if next(steps) == fails_at:
+                raise DataError("503")
+            return real(*given)
+
+        return step
+
+    with (
+        patch.object(Place, "write", failing(Place.write)),
+        patch.object(Place, "remove", failing(Place.remove)),
+        suppress(DataError),
+    ):
+        erase_stored(url, erased)
+    done = erase_stored(url, erased)
+    assert not done.unfinished
+    assert done.items == {"made-00003"}
+    assert not [file for file in MemoryFileSystem.store.values() if re.search(rb"\bitem3\b", file.getvalue())]
+    assert merge([bucket], tmp_path / "merged").counts.erased == 1
+
+
+def test_an_attempt_from_which_somebody_is_erased_while_it_runs_does_not_finish(tmp_path: Path, bucket: str) -> None:
+    def reply(body: dict[str, Any], count: int) -> str | Answer:
+        if server.requests == 3:
+            erase_stored(found_at(bucket)[0].place.text, ErasedIds(frozenset({"made-00003"})))
+        return own_words(body, count)
+
+    with LoopbackServer(reply=reply) as server:
+        spec = spec_of(server, tmp_path, bucket, concurrency=1)
+        with pytest.raises(IncompleteError, match="items were erased from this attempt while it ran"):
+            evaluate_shard(spec, Shard(1, 1))
+    assert not [file for file in MemoryFileSystem.store.values() if re.search(rb"\bitem3\b", file.getvalue())]

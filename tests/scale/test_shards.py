@@ -15,6 +15,7 @@ from shards_made import ITEMS, OF, attempt_all, attempts_at, own_words, same_byt
 from splits_made import write_split
 
 import h2htalk
+from h2htalk.chat.store.call_store import CostLimitError
 from h2htalk.data.files import read_jsonl, write_jsonl
 from h2htalk.data.splits import load_split
 from h2htalk.errors import ConfigError, DataError, H2HTalkError, IncompleteError
@@ -102,12 +103,33 @@ def test_a_finished_shard_is_not_attempted_again_and_one_with_failures_is(tmp_pa
 
 def test_shards_of_another_signature_are_refused_before_anything_is_asked(tmp_path: Path) -> None:
     with LoopbackServer(reply=own_words) as server:
-        evaluate_shard(spec_of(server, tmp_path), Shard(1, OF))
+        spec = spec_of(server, tmp_path)
+        evaluate_shard(spec, Shard(1, OF))
         before = server.requests
-        with pytest.raises(ConfigError, match=r"they differ in temperature \(0, 0.5\)"):
-            evaluate_shard(spec_of(server, tmp_path, temperature=0.5, limit=24), Shard(1, OF))
-        assert server.requests == before
-    assert len(attempts_at(spec_of(server, tmp_path), 1)) == 1
+        for number in (1, 2):
+            with pytest.raises(ConfigError, match=r"they differ in temperature \(0, 0.5\)"):
+                evaluate_shard(spec_of(server, tmp_path, temperature=0.5), Shard(number, OF))
+        with pytest.raises(ConfigError, match="differ in model"):
+            evaluate_shard(spec_of(server, tmp_path, model=f"server:other@{server.url}"), Shard(1, OF))
+        with pytest.raises(ConfigError, match=r"holds shards of another number \(1-of-4\)"):
+            evaluate_shard(spec, Shard(1, 5))
+        h2htalk.evaluate(spec_of(server, tmp_path, "whole"))
+        with pytest.raises(ConfigError, match="holds a run; name another --out"):
+            evaluate_shard(spec_of(server, tmp_path, "whole"), Shard(1, 5))
+        assert server.requests == before + ITEMS
+    assert len(attempts_at(spec, 1)) == 1
+    with pytest.raises(ConfigError, match="a run lies in a folder here"):
+        h2htalk.evaluate(spec_of(server, tmp_path, "s3://bucket/run"))
+
+
+def test_a_shard_goes_on_at_another_address_of_the_same_server_where_that_is_accepted(tmp_path: Path) -> None:
+    with LoopbackServer(reply=own_words, faults={"context_length": 0.3}) as first, suppress(IncompleteError):
+        evaluate_shard(spec_of(first, tmp_path), Shard(1, 2))
+    with LoopbackServer(reply=own_words) as second:
+        with pytest.raises(ConfigError, match="--accept-endpoint"):
+            evaluate_shard(spec_of(second, tmp_path), Shard(1, 2))
+        evaluate_shard(spec_of(second, tmp_path, accept_endpoint=True), Shard(1, 2))
+        assert 0 < second.requests < 12
 
 
 @pytest.mark.parametrize(
@@ -135,14 +157,14 @@ def test_what_attempts_claim_never_exceeds_the_share(steps: list[tuple[int, Deci
     place = Place(f"memory://claims-{id(steps)}")
     attempts = [Claims(place, f"attempt-{n}", Decimal("1.5")) for n in range(4)]
     for who, amount, ends in steps:
-        one = attempts[who]
+        one, before = attempts[who], attempts[who].own
         if ends:
             one.give_back(min(amount, one.own))
-            assert one.own <= max(amount, Decimal(0))
+            assert one.own <= amount
         else:
-            before = one.own
-            limit = one.claim(amount)
-            assert limit == one.own >= before
+            with suppress(CostLimitError):
+                assert one.claim(amount) == one.own >= amount
+            assert one.own >= before
         assert sum((one.own for one in attempts), Decimal(0)) == one._taken()[0] <= Decimal("1.5")
 
 
@@ -150,8 +172,24 @@ def test_claims_of_two_writers_are_counted_once(tmp_path: Path) -> None:
     place = Place(str(tmp_path / "money"))
     one, other = Claims(place, "a", Decimal(1)), Claims(place, "b", Decimal(1))
     assert one.claim(Decimal("0.6")) == Decimal("0.6")
-    assert other.claim(Decimal("0.6")) == 0  # not even the rest: the call is refused
+    with pytest.raises(CostLimitError, match=r"0\.6000 of this shard's share of 1\.00 US dollars"):
+        other.claim(Decimal("0.6"))
     assert other.claim(Decimal("0.4")) == Decimal("0.4")
     one.give_back(Decimal("0.1"))
     assert other.claim(Decimal("0.8")) == Decimal("0.8")
-    assert place.create("0001", b"{}") is False
+    (tmp_path / "money/0001").unlink()  # a claim that is lost does not stop the others
+    assert other.claim(Decimal("0.9")) == Decimal("0.9")
+
+
+def test_what_earlier_attempts_spent_without_a_claim_counts(tmp_path: Path) -> None:
+    claims = Claims(Place(str(tmp_path / "money")), "b", Decimal(1), books={"a": Decimal("0.7")})
+    with pytest.raises(CostLimitError):
+        claims.claim(Decimal("0.4"))
+    assert claims.claim(Decimal("0.3")) == Decimal("0.3")
+
+
+def test_a_storage_that_lets_two_writers_make_a_file_takes_no_paid_shards(monkeypatch: pytest.MonkeyPatch) -> None:
+    place = Place("memory://overwrites")
+    monkeypatch.setattr(Place, "create", lambda *_: True)
+    with pytest.raises(ConfigError, match="does not keep two writers apart"):
+        Claims(place, "a", Decimal(1)).claim(Decimal("0.1"))

@@ -237,7 +237,7 @@ _KINDS = (
         "scores tables report.html judgements/calibration.json judgements/label_plan.json",
     ),
     FolderKind(
-        *("attempt", "attempt.json", "merge", "h2htalk.scale.shards:ErasableAttempt"),
+        *("attempt", "attempt.json", "merge --out RUN", "h2htalk.scale.shards:ErasableAttempt"),
         (Rows("calls.jsonl baselines/* inputs/split/*"),),
     ),
     FolderKind(
@@ -262,7 +262,7 @@ def kind_of(folder: Path) -> FolderKind | None:
 def require_folder_kind(folder: Path, name: str) -> None:
     """Raise DataError, naming the command that shows it, for a folder of another kind."""
     if (kind := kind_of(folder)) is not None and kind.name != name:
-        what = f"is a {kind.name}, and this command needs a {name}"
+        what = f"is {'an' if kind.name[0] == 'a' else 'a'} {kind.name}, and this command needs a {name}"
         raise DataError(f"{folder}: {what}; `h2htalk {kind.shown_by} {folder}` shows it")
 
 
