@@ -39,6 +39,11 @@ def deduplicate(
 ) -> tuple[Workspace, StageFolder]:
     """Run the stage on dialogues, as if safety had kept them."""
     workspace = Workspace(folder)
+    write_dialogues(dialogues, workspace, part)
+    return workspace, run_dedup(workspace, processes)
+
+
+def write_dialogues(dialogues: Iterable[Dialogue], workspace: Workspace, part: int) -> None:
     before = workspace.stage("safety")
     items = iter(dialogues)
     number = 0
@@ -47,9 +52,12 @@ def deduplicate(
         number += 1
     write_json(before.path / "stage.json", {"fingerprint": "bench"})
     write_json(before.path / "summary.json", {})
-    spec = CurateSpec(str(folder), part=part)
-    run_stage(make_stage(spec, workspace, workspace.open_key()), workspace, processes=processes)
-    return workspace, workspace.stage("dedup")
+
+
+def run_dedup(workspace: Workspace, processes: int | None = None) -> StageFolder:
+    stage = make_stage(CurateSpec(str(workspace.path), processes=processes), workspace, workspace.open_key())
+    run_stage(stage, workspace, processes=processes)
+    return workspace.stage("dedup")
 
 
 def curve(options: argparse.Namespace) -> None:
@@ -114,7 +122,7 @@ def many(options: argparse.Namespace) -> None:
     """Generated short dialogues, one in ten a copy with 5 % of its characters edited."""
     with tempfile.TemporaryDirectory() as folder:
         start = time.monotonic()
-        _, stage = deduplicate(_short_dialogues(options.many), Path(folder), options.processes, part=2000)
+        _, stage = deduplicate(short_dialogues(options.many), Path(folder), options.processes, part=2000)
         seconds = time.monotonic() - start
         print(asdict(stage.total()))
     own = resource.getrusage(resource.RUSAGE_SELF)
@@ -124,7 +132,7 @@ def many(options: argparse.Namespace) -> None:
     print(f"peak memory: {own.ru_maxrss >> 10} MiB, of the largest worker {children.ru_maxrss >> 10} MiB")
 
 
-def _short_dialogues(count: int) -> Iterator[Dialogue]:
+def short_dialogues(count: int) -> Iterator[Dialogue]:
     rng = random.Random(0)
     earlier: dict[str, Dialogue] = {}
     for number in range(count):

@@ -13,7 +13,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -86,14 +86,38 @@ def nodes() -> Iterator[Nodes]:
         made.cluster.shutdown()
 
 
-def started(*words: object) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, "-m", "h2htalk", *map(str, words)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,  # Ctrl-C is sent to a whole group: not to ours
-    )
+Started = Callable[..., subprocess.Popen[str]]
+
+
+@pytest.fixture
+def started() -> Iterator[Started]:
+    """Start a command, which ends with the test."""
+    begun: list[subprocess.Popen[str]] = []
+
+    def start(*words: object) -> subprocess.Popen[str]:
+        command = [sys.executable, "-m", "h2htalk", *map(str, words)]
+        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+        begun.append(subprocess.Popen(command, text=True, start_new_session=True, **pipes))
+        return begun[-1]
+
+    yield start
+    for one in begun:
+        if one.poll() is None:
+            os.killpg(one.pid, signal.SIGKILL)
+        one.communicate()
+
+
+def drawn(run: subprocess.Popen[str], draw: random.Random, choices: Callable[[], Collection[int]]) -> int:
+    """One of the choices, once there are any."""
+    found: list[int] = []
+
+    def any_there() -> bool:
+        found[:] = choices()
+        return bool(found) or run.poll() is not None
+
+    wait_until(any_there, "nothing to choose from", 60)
+    assert run.poll() is None, run.communicate()
+    return draw.choice(sorted(found))
 
 
 def all_bytes(folder: Path) -> dict[str, bytes]:
@@ -113,7 +137,9 @@ def parts_of(folder: Path, stage: str) -> int:
     return len([*(folder / "workspace" / stage / "parts").glob("part-*.json")])
 
 
-def test_a_curation_whose_worker_and_node_are_killed_has_the_bytes_of_one_machine(nodes: Nodes, tmp_path: Path) -> None:
+def test_a_curation_whose_worker_and_node_are_killed_has_the_bytes_of_one_machine(
+    nodes: Nodes, started: Started, tmp_path: Path
+) -> None:
     address, draw = nodes.two(), random.Random(1)
     here, there = tmp_path / "here", tmp_path / "there"
     done = h2htalk(*example(here))
@@ -123,9 +149,9 @@ def test_a_curation_whose_worker_and_node_are_killed_has_the_bytes_of_one_machin
     shutil.copy2(here / "workspace" / "secret.key", there / "workspace")
     run = started(*command, "--executor", "ray", "--ray-address", address)
     wait_for(run, lambda: parts_of(there, "anonymize"), 2)
-    os.kill(draw.choice(sorted(nodes.busy())), signal.SIGKILL)
+    os.kill(drawn(run, draw, nodes.busy), signal.SIGKILL)
     wait_for(run, lambda: parts_of(there, "anonymize"), 10)
-    nodes.lose(draw.choice(list(nodes.busy().values())))
+    nodes.lose(draw.choice(nodes.workers))
     stdout, stderr = run.communicate(timeout=120)
     assert (run.returncode, stdout) == (0, done.stdout), stderr
     made = all_bytes(there / "workspace")
@@ -163,26 +189,24 @@ def attempts(folder: Path, finished: bool = False) -> dict[int, str]:
 
 
 def test_a_suite_with_killed_workers_a_lost_node_and_a_ghost_has_the_bytes_of_one_run(
-    nodes: Nodes, tmp_path: Path
+    nodes: Nodes, started: Started, tmp_path: Path
 ) -> None:
     address, draw = nodes.two(), random.Random(2)
     with LoopbackServer(reply=own_words, latency=0.3) as server:
         suite = suite_of(tmp_path, server.spec)
         launched = started("launch", "ray", suite, "--ray-address", address)
 
-        def asking() -> list[int]:
+        def asking() -> set[int]:
             """The workers whose attempts are under way."""
             done = attempts(tmp_path, finished=True)
-            return sorted(nodes.busy().keys() & attempts(tmp_path).keys() - done.keys())
+            return nodes.busy().keys() & attempts(tmp_path).keys() - done.keys()
 
         for lost in ("worker", "node", "worker"):
-            wait_until(lambda: launched.poll() is not None or asking(), "no attempt begins", 60)
-            assert launched.poll() is None, launched.communicate()
-            process = draw.choice(asking())
+            process = drawn(launched, draw, asking)
             if lost == "node":
-                number = attempts(tmp_path)[process]
+                node, number = nodes.busy().get(process, nodes.workers[0]), attempts(tmp_path)[process]
                 ghost = started("evaluate", "--suite", suite, "--shard", f"{number}/{OF}")
-                nodes.lose(nodes.busy()[process])
+                nodes.lose(node)
             else:
                 os.kill(process, signal.SIGKILL)
                 wait_until(lambda gone=process: gone not in nodes.busy())
@@ -234,7 +258,7 @@ def test_an_own_cluster_is_on_this_machine_alone_and_leaves_nothing() -> None:
 
 
 @pytest.mark.usefixtures("nothing_set")
-def test_ctrl_c_ends_a_curation_on_ray_within_seconds(tmp_path: Path) -> None:
+def test_ctrl_c_ends_a_curation_on_ray_within_seconds(started: Started, tmp_path: Path) -> None:
     run = started(*example(tmp_path / "there"), "--executor", "ray")
     wait_for(run, lambda: parts_of(tmp_path / "there", "anonymize"))
     begun = time.monotonic()
@@ -245,7 +269,7 @@ def test_ctrl_c_ends_a_curation_on_ray_within_seconds(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("nothing_set")
-def test_a_cluster_that_is_lost_or_not_there_is_an_error_with_advice(tmp_path: Path) -> None:
+def test_a_cluster_that_is_lost_or_not_there_is_an_error_with_advice(started: Started, tmp_path: Path) -> None:
     nobody = h2htalk(*example(tmp_path / "nobody"), "--executor", "ray", "--ray-address", "127.0.0.1:1")
     assert (nobody.returncode, "--ray-address 127.0.0.1:1: cannot be used" in nobody.stderr) == (2, True), nobody.stderr
     with LoopbackServer(reply=own_words) as server:
