@@ -40,8 +40,9 @@ BELOW: dict[str, set[str]] = {
     "parallel": {"errors"},
     **{name: {*LAYERS[: LAYERS.index(name)]} for name in ("data", "text", "chat", "rounds")},
     **{name: {*LAYERS} for name in ("curation", "benchmark", "analysis")},
+    "integrations": {*LAYERS, "__init__", "benchmark"},
     "scale": {*LAYERS, "__init__", "curation", "benchmark"},
-    "cli": {*LAYERS, "__init__", "curation", "benchmark", "analysis", "scale"},
+    "cli": {*LAYERS, "__init__", "curation", "benchmark", "analysis", "integrations", "scale"},
     "__main__": {"cli"},
 }
 
@@ -125,6 +126,7 @@ BUDGETS = {
     "cli": 1139,
     "curation": 15000,
     "data": 3988,
+    "integrations": 1300,
     "rounds": 6416,
     "scale": 1400,
     "text": 3300,
