@@ -144,8 +144,7 @@ def connect(address: str = "") -> Iterator[Cluster]:
 
 
 def launch(path: Path, address: str, say: Say) -> int:
-    """Run the shards of a suite that are not finished, each as a task, and merge its runs; returns the exit code, 3
-    where shards are missing.
+    """Run each unfinished shard of a suite as a task, and merge its runs; returns the exit code, 3 if some are missing.
 
     A shard of paid calls is not tried again by itself. Raises as `read_suite`, `connect` and `Cluster.results`.
     """

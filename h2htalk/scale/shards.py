@@ -40,7 +40,7 @@ from h2htalk.chat.prices import dollars_text, money_text
 from h2htalk.chat.protocol import Chat
 from h2htalk.chat.store.call_store import CallStore, CostLimitError, StageCalls, read_store
 from h2htalk.data.erasure.folder_kinds import ERASED, ErasedIds, FolderErasure, erase
-from h2htalk.data.files import read_sealed, remove_file, sha256_of, write_sealed
+from h2htalk.data.files import read_sealed, sha256_of, write_sealed
 from h2htalk.data.responses import CALLS, FailedResponse, Response, fold_answer, read_answers
 from h2htalk.data.run_folder import RunFolder
 from h2htalk.data.scenario import Scenario
@@ -122,10 +122,9 @@ class Attempt:
         mark = read_sealed(path / MARK, f"run shard {self.shard} again")
         for name, expected in mark["files"].items():
             if not (path / name).is_file() or sha256_of(path / name) != expected:
-                raise DataError(
-                    f"{self.place.text}: {name} is missing, or was edited after the attempt ended; put it back, or "
-                    f"delete the attempt and run shard {self.shard} again"
-                )
+                what = f"{name} is missing, or was edited after the attempt ended"
+                again = f"put it back, or delete the attempt and run shard {self.shard} again"
+                raise DataError(f"{self.place.text}: {what}; {again}")
 
 
 def read_attempts(home: Place) -> list[Attempt]:
@@ -191,21 +190,20 @@ def evaluate_shard(spec: EvaluateSpec, shard: Shard) -> str:
     settings = call_settings(spec)
     with _work(home / name) as work:
         calls = settings.stage_calls(CallStore(work.folder.calls_file), GENERATE)
-        claims = None if calls.limit is None else Claims(home / MONEY, name, calls.limit / shard.of)
+        claims = Claims(home / MONEY, name, (calls.limit or Decimal(0)) / shard.of)
         chat = settings.open_chat(calls)
         try:
             signature = _signature(plan, chat.subject)
             for one in earlier:
                 require_same(one, signature)
             work.begin(plan, signature, shard, calls)
-            books = work.take_over(one for one in earlier if one.shard == shard)
-            if claims is not None:
-                calls.limit, calls.claim, claims.books = Decimal(0), claims.claim, books
+            claims.books = work.take_over(one for one in earlier if one.shard == shard)
+            if calls.limit is not None:
+                calls.limit, calls.claim = Decimal(0), claims.claim
             note = work.ask(replace(plan, split=replace(plan.split, scenarios=own)), chat, calls)
         finally:
             chat.close()
-            if claims is not None:
-                claims.give_back(calls.store.dollars())
+            claims.give_back(calls.store.dollars())
         failed = work.finish(shard, own, spec.samples, note)
     if failed:
         what = f"{counted(len(failed), 'sample')} of it failed, first {failed[0]}"
@@ -221,9 +219,7 @@ def _earlier(plan: EvaluationPlan, out: Place, shard: Shard) -> list[Attempt]:
         raise ConfigError(f"{out.text}: holds shards of another number ({others[0]}); name another --out")
     if out.path is not None and (out.path / "run.json").exists():
         raise ConfigError(f"{out.text}: holds a run; name another --out for its shards")
-    earlier = read_attempts(out / shard.folder)
-    for name in names if not earlier else ():
-        earlier += read_attempts(out / name)[:1]
+    earlier = read_attempts(out / shard.folder) or [one for name in names for one in read_attempts(out / name)[:1]]
     asked = _signature(plan, {"engine": plan.spec.engine, "model": plan.spec.model.partition("@")[0]})
     for one in earlier:
         known = {**one.signature.subject, "model": one.model.partition("@")[0]}
@@ -310,10 +306,6 @@ class _Work:
     kept: bool = False  # the folder here must stay, as the storage did not take its replies
     writer: RunWriter = field(init=False)
 
-    @property
-    def remote(self) -> bool:
-        return self.place.path is None
-
     def begin(self, plan: EvaluationPlan, signature: Signature, shard: Shard, calls: StageCalls) -> None:
         """Make the attempt's folder, and open it for writing."""
         facts = {"shard": shard.number, "of": shard.of, "host": socket.gethostname(), "pid": os.getpid()}
@@ -329,7 +321,8 @@ class _Work:
         writer, books = self.writer, dict[str, Decimal]()
         for one in earlier:
             with one.opened() as folder:
-                found, books[one.place.name] = read_answers(folder.calls_file), _most(read_store(folder.calls_file))
+                found, paid = read_answers(folder.calls_file), read_store(folder.calls_file).calls
+            books[one.place.name] = sum((call.cost[1] or Decimal(0) for call in paid), Decimal(0))
             for key, answer in found.items():
                 if isinstance(answer, Response) and not isinstance(writer.answers.get(key), Response):
                     writer.calls.append(answer.to_dict() | {"stage": GENERATE, "attempt": one.place.name})
@@ -352,7 +345,7 @@ class _Work:
     def syncing(self) -> Iterator[None]:
         """Upload what is there, and new lines of calls every few seconds. Where the storage fails, that is an error at
         the end: replies are stored here meanwhile."""
-        if not self.remote:
+        if self.place.path is not None:
             yield
             return
         ended = threading.Event()
@@ -370,18 +363,18 @@ class _Work:
         finally:
             ended.set()
             thread.join()
-            for pause in (*PAUSES, None):
-                try:
+            for pause in PAUSES:
+                with suppress(DataError):
                     self.calls()
                     break
+                time.sleep(pause)
+            else:
+                try:
+                    self.calls()
                 except DataError as error:
-                    if pause is None:
-                        self.kept = True
-                        advice = (
-                            f"its replies are kept in {self.folder.path}: copy its calls.jsonl to {self.place.text}"
-                        )
-                        raise DataError(f"{error}; {advice}") from error
-                    time.sleep(pause)
+                    self.kept = True
+                    advice = f"its replies are kept in {self.folder.path}: copy its calls.jsonl to {self.place.text}"
+                    raise DataError(f"{error}; {advice}") from error
 
     def calls(self) -> None:
         """Upload the whole lines of calls that are new, as a part; none where somebody was erased meanwhile."""
@@ -416,19 +409,14 @@ class _Work:
             numbers = f"{missing:,} of {counted(len(asked), 'sample')} have no answer yet"
             raise IncompleteError("; ".join([f"shard {shard}: {numbers}", *filter(None, [note]), again]))
         failures = [one for one in asked if isinstance(one, FailedResponse)]
-        if self.remote:
+        if self.place.path is None:
             if self.place.read(ERASED) is not None:
                 raise IncompleteError(f"shard {shard}: items were erased from this attempt while it ran; {again}")
             self.files()
-        write_mark(self.folder, shard, len(failures), self.stored)
-        if self.remote:
+        write_mark(self.folder.path, shard, len(failures), self.stored)
+        if self.place.path is None:
             self.place.write(MARK, (self.folder.path / MARK).read_bytes())
         return [f"{one.id}: {one.failure.message or one.failure.reason}" for one in failures]
-
-
-def _most(store: CallStore) -> Decimal:
-    """What the calls of a store cost at most."""
-    return sum((call.cost[1] or Decimal(0) for call in store.calls), Decimal(0))
 
 
 def attempt_files(folder: Path) -> list[str]:
@@ -437,10 +425,10 @@ def attempt_files(folder: Path) -> list[str]:
     return [one for one in names if one != MARK and not one.startswith(".") and not one.endswith(".lock")]
 
 
-def write_mark(folder: AttemptFolder, shard: Shard, failed: int, stored: Mapping[str, str]) -> None:
+def write_mark(folder: Path, shard: Shard, failed: int, stored: Mapping[str, str]) -> None:
     """Write `shard.json`; `stored` are the files of object storage, empty: those of the folder."""
-    files = dict(stored) or {name: sha256_of(folder.path / name) for name in attempt_files(folder.path)}
-    write_sealed(folder.path / MARK, {"shard": shard.number, "of": shard.of, "failed": failed, "files": files})
+    files = dict(stored) or {name: sha256_of(folder / name) for name in attempt_files(folder)}
+    write_sealed(folder / MARK, {"shard": shard.number, "of": shard.of, "failed": failed, "files": files})
 
 
 @contextmanager
@@ -468,12 +456,11 @@ class ErasableAttempt(ErasableRun):
 
     def remake(self) -> Iterator[str]:
         yield from ()
-        folder = AttemptFolder(self.path)
-        if folder.baselines.is_dir():
-            write_baselines(folder, folder.split(), folder.split())
+        if self.folder.baselines.is_dir():
+            write_baselines(self.folder, self.folder.split(), self.folder.split())
         if (attempt := read_attempt(Place(str(self.path)))) is not None and attempt.failed is not None:
-            failed = sum(isinstance(one, FailedResponse) for one in folder.answers().values())
-            write_mark(folder, attempt.shard, failed, {})
+            failed = sum(isinstance(one, FailedResponse) for one in self.folder.answers().values())
+            write_mark(self.path, attempt.shard, failed, {})
 
 
 def erase_stored(url: str, erased: ErasedIds) -> FolderErasure:
@@ -485,13 +472,11 @@ def erase_stored(url: str, erased: ErasedIds) -> FolderErasure:
         return FolderErasure(messages=(message,), kind=AttemptFolder.kind)
     with attempt.opened() as folder:
         parts = [one.relative_to(folder.path).as_posix() for one in (folder.path / PARTS).glob("*.jsonl")]
-        for name in (*parts, PARTS):
-            remove_file(folder.path / name)
+        shutil.rmtree(folder.path / PARTS, ignore_errors=True)
         result = erase(folder.path, erased)
         if result.items:
             # First what a running attempt looks for, and the calls, in the place of their parts; the mark last.
-            first = [ERASED, CALLS]
-            for name in [*first, *(one for one in attempt_files(folder.path) if one not in first), MARK]:
+            for name in dict.fromkeys([ERASED, CALLS, *attempt_files(folder.path), MARK]):
                 if (folder.path / name).is_file():
                     place.write(name, (folder.path / name).read_bytes())
             for name in parts:

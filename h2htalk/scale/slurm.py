@@ -75,7 +75,7 @@ class Launch:
 
     def arrays(self, indices: Iterable[int]) -> list[list[str]]:
         """The commands that submit tasks: an array for those that need the same, cut at the site's limit."""
-        slurm, size = self.suite.slurm, _array_size(self.suite.slurm)
+        slurm, size = self.suite.slurm, self.suite.slurm.array_limit or _site_array_size()
         groups = defaultdict[tuple[int, tuple[str, ...]], list[int]](list)
         for index in indices:
             groups[index // size * size, _needs(self.tasks[index][0], slurm)].append(index % size)
@@ -170,12 +170,11 @@ def _merged(run: SuiteRun) -> bool:
     return all((run.spec.out_path / name).is_file() for name in ("run.json", "summary.json"))
 
 
-def _array_size(slurm: SlurmSettings) -> int:
+def _site_array_size() -> int:
     with suppress(ConfigError):  # Slurm is not here, or does not answer
-        text = "" if slurm.array_limit else _slurm("scontrol", "show", "config")
-        if found := re.search(r"^MaxArraySize\s*=\s*(\d+)", text, re.MULTILINE):
+        if found := re.search(r"^MaxArraySize\s*=\s*(\d+)", _slurm("scontrol", "show", "config"), re.MULTILINE):
             return max(int(found[1]) - 1, 1)
-    return slurm.array_limit or ARRAY_SIZE
+    return ARRAY_SIZE
 
 
 def _slurm(*words: str) -> str:

@@ -19,6 +19,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import product
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -37,7 +38,6 @@ from h2htalk.scale.places import Place
 from h2htalk.scale.shards import Shard, evaluate_shard, read_attempts, winner_of
 from h2htalk.text.tables import Table
 
-PAGE = "docs/how-to/scale.md"
 _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]{0,95}/[\w.-]{1,96}")
 _SLUG = re.compile(r"[^A-Za-z0-9.]+")
 Say = Callable[[str], object]
@@ -142,40 +142,32 @@ class SuiteRun:
 
 def read_suite(path: Path) -> Suite:
     """Read a suite. Raises ConfigError, with a line for each key that is unknown or wrong."""
-    raw = read_toml(path)
-    suite = read_record(Suite, raw, str(path), error=ConfigError, unknown=f"{PAGE} lists them")
+    unknown = "docs/how-to/scale.md lists them"
+    suite = read_record(Suite, read_toml(path), str(path), error=ConfigError, unknown=unknown)
     for one in suite.models:
         if bool(one.model) == bool(one.unknown):
-            raise ConfigError(
-                f"{path}: {quoted(one.label)}: a model has a `model` or says why it is `unknown`, not both"
-            )
-        if one.model:
-            check_form(one.model, str(path))
+            either = "a model has a `model` or says why it is `unknown`, not both"
+            raise ConfigError(f"{path}: {quoted(one.label)}: {either}")
+        if one.unknown:
+            continue
+        try:
+            engine, name = parse_model(one.model)
+        except ConfigError as error:
+            raise ConfigError(f"{path}: {error}") from error
+        if engine.name in ("vllm", "hf") and not name.startswith((".", "/", "~")) and not _HUB_ID.fullmatch(name):
+            form = "neither a folder (./NAME) nor a name on the Hub (OWNER/NAME)"
+            raise ConfigError(f"{path}: {quoted(one.model)}: {form}")
     for name in ("model", "split", "out", "sap", "seed", "max_cost"):
         if any(name in settings for settings in (suite.evaluate, *(one.evaluate for one in suite.models))):
             raise ConfigError(f"{path}: evaluate.{name}: belongs to the suite or a model, not to `evaluate`")
     return suite
 
 
-def check_form(model: str, where: str) -> None:
-    """Raise ConfigError where a name cannot be that of a model: an unknown engine, or an id that is none of the Hub."""
-    try:
-        engine, name = parse_model(model)
-    except ConfigError as error:
-        raise ConfigError(f"{where}: {error}") from error
-    if engine.name in ("vllm", "hf") and not name.startswith((".", "/", "~")) and not _HUB_ID.fullmatch(name):
-        raise ConfigError(f"{where}: {quoted(model)}: neither a folder (./NAME) nor a name on the Hub (OWNER/NAME)")
-
-
 def runs_of(suite: Suite, chosen: Sequence[str] = ()) -> list[SuiteRun]:
     """The runs of a suite, or those of `chosen` names, in the order of the file. Raises ConfigError."""
-    models = [one for one in suite.models if one.model]
     several = {"split": len(suite.splits) > 1, "sap": len(suite.sap) > 1, "seed": len(suite.seeds) > 1}
-    each = [
-        (m, split, sap, seed) for m in models for split in suite.splits for sap in suite.sap for seed in suite.seeds
-    ]
+    each = [*product([one for one in suite.models if one.model], suite.splits, suite.sap, suite.seeds)]
     paid = sum(parse_model(model.model)[0].hosted for model, *_ in each)
-    share = None if suite.max_cost is None or not paid else suite.max_cost / paid
     runs, names = list[SuiteRun](), list[str]()
     for model, split, sap, seed in each:
         values = {"split": split, "sap": f"sap {sap}", "seed": f"seed {seed}"}
@@ -189,11 +181,11 @@ def runs_of(suite: Suite, chosen: Sequence[str] = ()) -> list[SuiteRun]:
         if chosen and name not in chosen:
             continue
         settings = {**suite.evaluate, **model.evaluate, "model": model.model, "split": split, "sap": sap}
-        settings |= {"out": f"{suite.out.rstrip('/')}/{name}"} | ({"seed": seed} if seed else {})
+        settings |= {"out": f"{suite.out.rstrip('/')}/{name}", "seed": seed}
         if model.engine_options:
             settings["engine_options"] = dict(model.engine_options)
-        if share is not None and parse_model(model.model)[0].hosted:
-            settings["max_cost"] = share
+        if suite.max_cost is not None and parse_model(model.model)[0].hosted:
+            settings["max_cost"] = suite.max_cost / paid
         place = Place(suite.storage or suite.out) / f"{name}.shards"
         spec = EvaluateSpec.from_dict(settings, f"run {name}")
         runs.append(SuiteRun(name, model, spec, place, model.shards or suite.shards))
@@ -254,9 +246,6 @@ def _carried_out(run: SuiteRun, carry_out: Callable[[SuiteRun], bool], say: Say)
     return IncompleteError.exit_code if incomplete else 0
 
 
-# --- What it would take -----------------------------------------------------------------------------------------------
-
-
 def plan_text(suite: Suite, runs: Sequence[SuiteRun]) -> str:
     """Describe the runs, GPUs, hours and dollars of a suite, from what the file says of them; no model is asked."""
     for split in suite.splits:
@@ -267,8 +256,7 @@ def plan_text(suite: Suite, runs: Sequence[SuiteRun]) -> str:
         (one.name, one.spec.model, one.shards, one.model.gpus, one.model.hours, _gpu_hours(one), one.model.cost)
         for one in runs
     ]
-    unknown = [one for one in suite.models if one.unknown]
-    notes = [*_sums(suite, runs), *(f"not run: {one.label}: {one.unknown}" for one in unknown)]
+    notes = [*_sums(suite, runs), *(f"not run: {one.label}: {one.unknown}" for one in suite.models if one.unknown)]
     header = ("run", "model", "shards", "GPUs", "hours", "GPU hours", "US dollars")
     return Table("", header, rows, notes).to_terminal()
 
@@ -279,14 +267,12 @@ def _gpu_hours(run: SuiteRun) -> float | None:
 
 def _sums(suite: Suite, runs: Sequence[SuiteRun]) -> Iterator[str]:
     hours = [_gpu_hours(run) for run in runs if run.model.gpus]
-    known, paid = [one for one in hours if one is not None], [run for run in runs if run.paid]
-    yield f"{counted(len(runs), 'run')}: {sum(known):,.1f} GPU hours" + _without(len(hours) - len(known), "hours")
-    if paid:
-        costs = [run.model.cost for run in paid]
-        total = sum(one for one in costs if one is not None)
+    yield f"{counted(len(runs), 'run')}: {sum(filter(None, hours)):,.1f} GPU hours{_without(hours, 'hours')}"
+    if costs := [run.model.cost for run in runs if run.paid]:
         limit = "" if suite.max_cost is None else f", at most {suite.max_cost:,.2f} (max_cost)"
-        yield f"paid calls: about {total:,.2f} US dollars{limit}" + _without(costs.count(None), "cost")
+        yield f"paid calls: about {sum(filter(None, costs)):,.2f} US dollars{limit}{_without(costs, 'cost')}"
 
 
-def _without(number: int, what: str) -> str:
-    return f", without {counted(number, 'run')} whose {what} the file does not tell" if number else ""
+def _without(numbers: list[float | None], what: str) -> str:
+    unknown = numbers.count(None)
+    return f", without {counted(unknown, 'run')} whose {what} the file does not tell" if unknown else ""
