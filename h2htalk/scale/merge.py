@@ -137,7 +137,7 @@ def require_whole(one: Attempt, folder: AttemptFolder, split: Split, erased: Col
     # Items in the place of erased ones, which decided the order of the others.
     gone = (replace(split.scenarios[0], id=name) for name in sorted(erased))
     whole = replace(split, scenarios=(*split.scenarios, *gone))
-    asked = {(item.id, k) for item in one.shard.items(whole) for k in range(samples) if item.id not in erased}
+    asked = {(item.id, k) for item in one.shard.items(whole).scenarios for k in range(samples) if item.id not in erased}
     for problem, keys in (
         ("twice", {key for key, number in numbers.items() if number > 1}),
         ("missing", asked - answers.keys()),

@@ -151,7 +151,7 @@ def launch(path: Path, address: str, say: Say) -> int:
     tasks: dict[Task, tuple[SuiteRun, int]] = {}
     runs = runs_of(read_suite(path))
     for run in runs:
-        needs = (0, 0) if run.paid else (run.model.gpus,)
+        needs = (0, 0) if run.paid else (run.gpus,)
         for n in chain(*run.missing()):
             tasks[Task(evaluate_shard, (shard_spec(run), Shard(n, run.shards)), *needs)] = run, n
     done = []

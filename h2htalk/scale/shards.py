@@ -21,7 +21,6 @@ import secrets
 import shutil
 import socket
 import threading
-import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
@@ -43,7 +42,6 @@ from h2htalk.data.erasure.folder_kinds import ERASED, ErasedIds, FolderErasure, 
 from h2htalk.data.files import read_sealed, sha256_of, write_sealed
 from h2htalk.data.responses import CALLS, FailedResponse, Response, fold_answer, read_answers
 from h2htalk.data.run_folder import RunFolder
-from h2htalk.data.scenario import Scenario
 from h2htalk.data.signature import Signature, differing_keys
 from h2htalk.data.splits import Split
 from h2htalk.errors import ConfigError, DataError, H2HTalkError, IncompleteError, counted, quoted
@@ -51,7 +49,6 @@ from h2htalk.scale.places import Place
 
 MARK, MANIFEST, MONEY, PARTS = "shard.json", "attempt.json", "money", "calls"
 SYNC = 5.0  # seconds after which the new lines of calls are uploaded
-PAUSES = (1.0, 5.0)  # seconds before the last of them are tried again
 CLAIMS = 100  # of a share one claim is at least this part
 
 
@@ -77,13 +74,13 @@ class Shard:
     def folder(self) -> str:
         return f"{self.number}-of-{self.of}"
 
-    def items(self, split: Split) -> tuple[Scenario, ...]:
-        """Its scenarios, in the split's order. Raises ConfigError where there are none."""
+    def items(self, split: Split) -> Split:
+        """The split with its scenarios alone. Raises ConfigError where there are none."""
         ordered = sorted((one.id for one in split.scenarios), key=lambda name: hashlib.sha256(name.encode()).digest())
         own = set(ordered[self.number - 1 :: self.of])
         if not own:
             raise ConfigError(f"--shard: {counted(len(ordered), 'item')} make at most {len(ordered)} shards")
-        return tuple(one for one in split.scenarios if one.id in own)
+        return replace(split, scenarios=tuple(one for one in split.scenarios if one.id in own))
 
 
 class AttemptFolder(RunFolder):
@@ -190,20 +187,16 @@ def evaluate_shard(spec: EvaluateSpec, shard: Shard) -> str:
     settings = call_settings(spec)
     with _work(home / name) as work:
         calls = settings.stage_calls(CallStore(work.folder.calls_file), GENERATE)
-        claims = Claims(home / MONEY, name, (calls.limit or Decimal(0)) / shard.of)
         chat = settings.open_chat(calls)
         try:
             signature = _signature(plan, chat.subject)
             for one in earlier:
                 require_same(one, signature)
             work.begin(plan, signature, shard, calls)
-            claims.books = work.take_over(one for one in earlier if one.shard == shard)
-            if calls.limit is not None:
-                calls.limit, calls.claim = Decimal(0), claims.claim
-            note = work.ask(replace(plan, split=replace(plan.split, scenarios=own)), chat, calls)
+            claims = Claims(home / MONEY, name, (calls.limit or Decimal(0)) / shard.of)
+            note = work.ask(plan, own, chat, calls, claims, [one for one in earlier if one.shard == shard])
         finally:
             chat.close()
-            claims.give_back(calls.store.dollars())
         failed = work.finish(shard, own, spec.samples, note)
     if failed:
         what = f"{counted(len(failed), 'sample')} of it failed, first {failed[0]}"
@@ -219,7 +212,7 @@ def _earlier(plan: EvaluationPlan, out: Place, shard: Shard) -> list[Attempt]:
         raise ConfigError(f"{out.text}: holds shards of another number ({others[0]}); name another --out")
     if out.path is not None and (out.path / "run.json").exists():
         raise ConfigError(f"{out.text}: holds a run; name another --out for its shards")
-    earlier = read_attempts(out / shard.folder) or [one for name in names for one in read_attempts(out / name)[:1]]
+    earlier = read_attempts(out / shard.folder) or [one for name in names[:1] for one in read_attempts(out / name)]
     asked = _signature(plan, {"engine": plan.spec.engine, "model": plan.spec.model.partition("@")[0]})
     for one in earlier:
         known = {**one.signature.subject, "model": one.model.partition("@")[0]}
@@ -313,7 +306,6 @@ class _Work:
         facts |= {name.lower(): os.environ[name] for name in slurm if name in os.environ}
         made = (self.folder, plan.spec.to_dict(), signature, plan.split, plan.prompts.files(), calls.store)
         self.writer = RunWriter(*made, {"shard": facts})
-        write_baselines(self.folder, plan.split, plan.whole if plan.spec.baselines else None)
 
     def take_over(self, earlier: Iterable[Attempt]) -> dict[str, Decimal]:
         """Store the replies of earlier attempts here; what they cost stays there, and a merge counts it. Returns the
@@ -330,16 +322,29 @@ class _Work:
         writer.calls.outcomes = 0  # none of them is lost with this folder
         return books
 
-    def ask(self, plan: EvaluationPlan, chat: Chat, calls: StageCalls) -> str:
-        """Ask for what is missing; returns why it paused, if it did."""
+    def ask(
+        self,
+        plan: EvaluationPlan,
+        own: Split,
+        chat: Chat,
+        calls: StageCalls,
+        claims: Claims,
+        earlier: Sequence[Attempt],
+    ) -> str:
+        """Ask for those of `own` that earlier attempts have no reply to; returns why it paused, if it did."""
         try:
+            write_baselines(self.folder, plan.split, plan.whole if plan.spec.baselines else None)
+            claims.books = self.take_over(earlier)
+            if calls.limit is not None:
+                calls.limit, calls.claim = Decimal(0), claims.claim
             with self.syncing():
-                return ask_chat(plan, chat, calls, self.writer) or ""
+                return ask_chat(replace(plan, split=own), chat, calls, self.writer) or ""
         except H2HTalkError:
             self.writer.discard()
             raise
         finally:
             self.writer.close()
+            claims.give_back(calls.store.dollars())
 
     @contextmanager
     def syncing(self) -> Iterator[None]:
@@ -363,18 +368,12 @@ class _Work:
         finally:
             ended.set()
             thread.join()
-            for pause in PAUSES:
-                with suppress(DataError):
-                    self.calls()
-                    break
-                time.sleep(pause)
-            else:
-                try:
-                    self.calls()
-                except DataError as error:
-                    self.kept = True
-                    advice = f"its replies are kept in {self.folder.path}: copy its calls.jsonl to {self.place.text}"
-                    raise DataError(f"{error}; {advice}") from error
+            try:
+                self.calls()
+            except DataError as error:
+                self.kept = True
+                advice = f"its replies are kept in {self.folder.path}: copy its calls.jsonl to {self.place.text}"
+                raise DataError(f"{error}; {advice}") from error
 
     def calls(self) -> None:
         """Upload the whole lines of calls that are new, as a part; none where somebody was erased meanwhile."""
@@ -399,11 +398,11 @@ class _Work:
             self.place.write(name, content)
             self.stored[name] = digest
 
-    def finish(self, shard: Shard, own: Sequence[Scenario], samples: int, note: str) -> list[str]:
+    def finish(self, shard: Shard, own: Split, samples: int, note: str) -> list[str]:
         """Write the mark, last; returns what failed, as texts. Raises IncompleteError where some were not asked, or
         somebody was erased from the attempt meanwhile."""
         answers = self.folder.answers()
-        asked = [answers.get((one.id, sample)) for one in own for sample in range(samples)]
+        asked = [answers.get((one.id, sample)) for one in own.scenarios for sample in range(samples)]
         again = "the same command takes over the replies that are there"
         if missing := sum(one is None for one in asked):
             numbers = f"{missing:,} of {counted(len(asked), 'sample')} have no answer yet"

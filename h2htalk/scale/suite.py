@@ -129,6 +129,11 @@ class SuiteRun:
     def paid(self) -> bool:
         return parse_model(self.spec.model)[0].hosted
 
+    @property
+    def gpus(self) -> int:
+        """GPUs of one copy of the model here; none of a hosted one."""
+        return 0 if self.paid else self.model.gpus
+
     def missing(self) -> tuple[list[int], list[int]]:
         """The numbers of the shards that are not finished, and of those with failed calls, read from their marks."""
         winners = {n: winner_of(read_attempts(self.place / Shard(n, self.shards).folder)) for n in self.numbers}
@@ -253,7 +258,7 @@ def plan_text(suite: Suite, runs: Sequence[SuiteRun]) -> str:
     for sap in suite.sap:
         Sap.parse(sap)
     rows = [
-        (one.name, one.spec.model, one.shards, one.model.gpus, one.model.hours, _gpu_hours(one), one.model.cost)
+        (one.name, one.spec.model, one.shards, one.gpus, one.model.hours, _gpu_hours(one), one.model.cost)
         for one in runs
     ]
     notes = [*_sums(suite, runs), *(f"not run: {one.label}: {one.unknown}" for one in suite.models if one.unknown)]
@@ -262,11 +267,11 @@ def plan_text(suite: Suite, runs: Sequence[SuiteRun]) -> str:
 
 
 def _gpu_hours(run: SuiteRun) -> float | None:
-    return None if run.model.hours is None else run.model.hours * run.model.gpus
+    return None if run.model.hours is None else run.model.hours * run.gpus
 
 
 def _sums(suite: Suite, runs: Sequence[SuiteRun]) -> Iterator[str]:
-    hours = [_gpu_hours(run) for run in runs if run.model.gpus]
+    hours = [_gpu_hours(run) for run in runs if run.gpus]
     yield f"{counted(len(runs), 'run')}: {sum(filter(None, hours)):,.1f} GPU hours{_without(hours, 'hours')}"
     if costs := [run.model.cost for run in runs if run.paid]:
         limit = "" if suite.max_cost is None else f", at most {suite.max_cost:,.2f} (max_cost)"

@@ -191,7 +191,6 @@ def found_at(place: str) -> list[Attempt]:
 def test_an_upload_that_broke_is_no_finished_attempt_and_its_replies_are_taken_over(
     tmp_path: Path, bucket: str, broken: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("h2htalk.scale.shards.PAUSES", ())
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr("tempfile.tempdir", None)
     whole = MemoryFileSystem.pipe_file
