@@ -20,7 +20,7 @@ from h2htalk.benchmark.run import RunData, RunWriter, load_run, read_run_data
 from h2htalk.benchmark.score_run import metric_keys, open_metrics, score_run_data
 from h2htalk.benchmark.summary import Summary
 from h2htalk.data.erasure.folder_kinds import ERASED
-from h2htalk.data.files import read_json_object, read_jsonl, writer_lock
+from h2htalk.data.files import read_json_object, read_jsonl, refuse_links, writer_lock
 from h2htalk.data.links import add_link
 from h2htalk.data.responses import CALLS, Response, SampleKey, read_answers, read_outcomes
 from h2htalk.data.run_folder import LOCK, RunFolder
@@ -33,6 +33,9 @@ from h2htalk.scale.shards import Attempt, AttemptFolder, read_attempt, read_atte
 # Of a line of calls: what a call is, and how it was paid. Lines of replies hold more.
 _PAID = {"reserved", "call", "stage", "asked", "id", "item", "samples", "bound", "worst", "prompts", "prices"}
 _PAID |= {"cost", "reason", "usage", "usd", "request_id", "priced"}
+# What a merge makes in its folder.
+_MADE = {"run.json", "inputs", "baselines", "scores", "tables", "report.html", "links.jsonl", "links.lock", CALLS, LOCK}
+_MADE.add(ERASED)
 
 
 def merge(places: Sequence[str], out: Path) -> Summary:
@@ -45,7 +48,10 @@ def merge(places: Sequence[str], out: Path) -> Summary:
         ConfigError: attempts of two runs: another model, sampling, split version, prompts or number of shards.
         DataError: a file of a finished attempt was edited; an item is there twice or missing; `out` holds another run.
     """
-    attempts = list({one.place.name: one for text in places for one in find_attempts(Place(text))}.values())
+    copies = defaultdict[str, list[Attempt]](list)
+    for one in (one for text in places for one in find_attempts(Place(text))):
+        copies[one.place.name].append(one)
+    attempts = [min(own, key=lambda one: (one.failed is None, one.place.text)) for own in copies.values()]
     if not attempts:
         raise DataError(f"{listed(list(places))}: no attempt at a shard is there; name the --out of `evaluate --shard`")
     there = [one.get("attempt") for one in read_json_object(out / "run.json", missing_ok=True).get("shards", ())]
@@ -55,9 +61,12 @@ def merge(places: Sequence[str], out: Path) -> Summary:
             raise DataError(f"{out}: holds another run, or one of other attempts; name a new folder with --out")
         if (out / "summary.json").is_file():
             return load_run(out).summary
-        if any((out / name).exists() for name in ("judgements", "adjudication")):
-            raise DataError(f"{out}: holds what judges or people gave, and no summary: `h2htalk score {out}`")
-        with writer_lock(out / CALLS, "wait for that merge"):  # else a merge was killed here
+        refuse_links(out)  # else a merge was killed here
+        with writer_lock(out / CALLS, "wait for that merge"):
+            if others := sorted({one.name for one in out.iterdir()} - _MADE):
+                raise DataError(f"{out}: holds {listed(others)} and no summary: `h2htalk score {out}`")
+            if not RunFolder(out).erased().keys() <= winners[0].erased:
+                raise DataError(f"{out}: items were erased from it that these attempts hold; name another --out")
             for path in sorted(out.iterdir(), key=lambda path: path.name == "run.json"):  # last: it says what this is
                 if path.name != LOCK:
                     (shutil.rmtree if path.is_dir() else Path.unlink)(path)
@@ -67,7 +76,8 @@ def merge(places: Sequence[str], out: Path) -> Summary:
         for one, folder in zip(winners, folders, strict=True):
             one.require_unedited(folder.path)
         losers = [stack.enter_context(one.opened()) for one in attempts if one not in winners]
-        return _merge(winners, folders, losers, out)
+        places = [one.place.text for own in copies.values() for one in own]
+        return _merge(winners, folders, losers, places, out)
 
 
 def find_attempts(place: Place) -> list[Attempt]:
@@ -95,7 +105,11 @@ def choose_winners(attempts: Sequence[Attempt], known: Collection[str] = ()) -> 
 
 
 def _merge(
-    winners: Sequence[Attempt], folders: Sequence[AttemptFolder], losers: Sequence[AttemptFolder], out: Path
+    winners: Sequence[Attempt],
+    folders: Sequence[AttemptFolder],
+    losers: Sequence[AttemptFolder],
+    places: Sequence[str],
+    out: Path,
 ) -> Summary:
     data = read_run_data(folders[0].path, AttemptFolder)
     split, spec = data.split, replace(data.spec, out=str(out))
@@ -119,8 +133,8 @@ def _merge(
             shutil.copytree(folders[0].baselines, out / "baselines")
         if (folders[0].path / ERASED).is_file():
             shutil.copy2(folders[0].path / ERASED, out / ERASED)
-        for folder in (*folders, *losers):
-            add_link(out, folder.kind, folder.place)
+        for place in places:
+            add_link(out, AttemptFolder.kind, place)
         for line in merged_lines(folders, losers):
             writer.calls.append(line)
         return score_run_data(RunData(RunFolder(out), spec, split, data.prompt_of), metrics)

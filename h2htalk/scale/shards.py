@@ -39,7 +39,8 @@ from h2htalk.chat.prices import dollars_text, money_text
 from h2htalk.chat.protocol import Chat
 from h2htalk.chat.store.call_store import CallStore, CostLimitError, StageCalls, read_store
 from h2htalk.data.erasure.folder_kinds import ERASED, ErasedIds, FolderErasure, erase
-from h2htalk.data.files import read_sealed, sha256_of, write_sealed
+from h2htalk.data.erasure.folder_kinds import MARK as ERASING
+from h2htalk.data.files import json_line, read_sealed, sha256_of, write_sealed
 from h2htalk.data.responses import CALLS, FailedResponse, Response, fold_answer, read_answers
 from h2htalk.data.run_folder import RunFolder
 from h2htalk.data.signature import Signature, differing_keys
@@ -63,7 +64,7 @@ class Shard:
     def parse(cls, text: str) -> Shard:
         """Read `3/8`. Raises ConfigError."""
         number, _, of = text.partition("/")
-        if not (number.isdecimal() and of.isdecimal() and 1 <= int(number) <= int(of) <= 100_000):
+        if not (re.fullmatch(r"[0-9]{1,6}/[0-9]{1,6}", text) and 1 <= int(number) <= int(of)):
             raise ConfigError(f"--shard {quoted(text)}: write NUMBER/SHARDS, such as 3/8")
         return cls(int(number), int(of))
 
@@ -96,7 +97,7 @@ class AttemptFolder(RunFolder):
 @dataclass(frozen=True, slots=True)
 class Attempt:
     """An attempt that began. `facts`: the shard's part of its manifest. `failed`: the samples that it gave up; None
-    where it did not finish."""
+    where it did not finish. `erased`: ids of items that were erased from it."""
 
     place: Place
     shard: Shard
@@ -104,6 +105,7 @@ class Attempt:
     signature: Signature
     facts: Mapping[str, Any]
     failed: int | None
+    erased: frozenset[str] = frozenset()
 
     @contextmanager
     def opened(self) -> Iterator[AttemptFolder]:
@@ -141,7 +143,8 @@ def read_attempt(place: Place) -> Attempt | None:
         if mark is not None and (mark["shard"], mark["of"]) != (shard.number, shard.of):
             raise ValueError("its mark is that of another shard")
         failed = None if mark is None else int(mark["failed"])
-        return Attempt(place, shard, str(raw["spec"]["model"]), signature, facts, failed)
+        erased = frozenset(json.loads(line)["id"] for line in (place.read(ERASED) or b"").splitlines())
+        return Attempt(place, shard, str(raw["spec"]["model"]), signature, facts, failed, erased)
     except (ValueError, KeyError, TypeError) as error:
         raise DataError(f"{place.text}: not an attempt at a shard that can be read: {error!r}; delete it") from error
 
@@ -218,6 +221,9 @@ def _earlier(plan: EvaluationPlan, out: Place, shard: Shard) -> list[Attempt]:
         known = {**one.signature.subject, "model": one.model.partition("@")[0]}
         known = {key: value for key, value in known.items() if key in asked.subject}
         require_same(replace(one, signature=Signature(one.signature.protocol, known)), asked)
+        if one.erased:
+            what = "items were erased from this attempt, and the split that is to be asked still holds them"
+            raise ConfigError(f"{one.place.text}: {what}; ask a version without them, into another --out")
     return earlier
 
 
@@ -273,7 +279,8 @@ class Claims:
         for name in names:
             try:
                 claim = json.loads(self.place.read(name) or b"")
-                taken[claim["attempt"]] = taken.get(claim["attempt"], Decimal(0)) + Decimal(claim["usd"])
+                dollars = Decimal(claim["usd"]).quantize(Decimal("1e-12"))  # which no NaN and no infinity can be
+                taken[claim["attempt"]] = taken.get(claim["attempt"], Decimal(0)) + dollars
             except (ValueError, KeyError, TypeError, ArithmeticError) as error:
                 raise DataError(f"{self.place.text}/{name}: not a claim that can be read; put it back") from error
         most = (max(taken.get(one, Decimal(0)), self.books.get(one, Decimal(0))) for one in {*taken, *self.books})
@@ -341,6 +348,10 @@ class _Work:
                 return ask_chat(replace(plan, split=own), chat, calls, self.writer) or ""
         except H2HTalkError:
             self.writer.discard()
+            if not self.folder.manifest.exists():  # nothing is lost with the attempt
+                shutil.rmtree(self.folder.path, ignore_errors=True)
+                for name in sorted(self.stored, key=MANIFEST.__eq__):  # the manifest last: an erasure finds the others
+                    self.place.remove(name)
             raise
         finally:
             self.writer.close()
@@ -376,15 +387,23 @@ class _Work:
                 raise DataError(f"{error}; {advice}") from error
 
     def calls(self) -> None:
-        """Upload the whole lines of calls that are new, as a part; none where somebody was erased meanwhile."""
+        """Upload the whole lines of calls that are new, as a part; not while, or after, somebody is erased."""
         with self.folder.calls_file.open("rb") as file:
             file.seek(self.sent)
             lines = file.read()
         lines = lines[: lines.rfind(b"\n") + 1]
-        if lines and self.place.read(ERASED) is None:
-            number = sum(name.startswith(f"{PARTS}/") for name in self.stored) + 1
-            self._store(f"{PARTS}/{number:05}.jsonl", lines)
-            self.sent += len(lines)
+        if lines and not self.erasing():
+            name = f"{PARTS}/{sum(name.startswith(f'{PARTS}/') for name in self.stored) + 1:05}.jsonl"
+            self._store(name, lines)
+            if self.erasing():  # it did not see this part
+                self.place.remove(name)
+                del self.stored[name]
+            else:
+                self.sent += len(lines)
+
+    def erasing(self) -> bool:
+        """Whether somebody is, or was, erased from the attempt on storage."""
+        return not {ERASED, ERASING}.isdisjoint(self.place.names())
 
     def files(self) -> None:
         """Upload all other files."""
@@ -409,12 +428,14 @@ class _Work:
             raise IncompleteError("; ".join([f"shard {shard}: {numbers}", *filter(None, [note]), again]))
         failures = [one for one in asked if isinstance(one, FailedResponse)]
         if self.place.path is None:
-            if self.place.read(ERASED) is not None:
-                raise IncompleteError(f"shard {shard}: items were erased from this attempt while it ran; {again}")
+            self.calls()
             self.files()
         write_mark(self.folder.path, shard, len(failures), self.stored)
         if self.place.path is None:
             self.place.write(MARK, (self.folder.path / MARK).read_bytes())
+            if self.erasing():
+                self.place.remove(MARK)
+                raise IncompleteError(f"shard {shard}: items were erased from this attempt while it ran")
         return [f"{one.id}: {one.failure.message or one.failure.reason}" for one in failures]
 
 
@@ -469,15 +490,23 @@ def erase_stored(url: str, erased: ErasedIds) -> FolderErasure:
     if (attempt := read_attempt(place)) is None:
         message = "this attempt is not there any more; if it was moved, erase there too"
         return FolderErasure(messages=(message,), kind=AttemptFolder.kind)
+    place.write(ERASING, b"")  # a running attempt holds its lines back, and nobody reads what is half erased
     with attempt.opened() as folder:
         parts = [one.relative_to(folder.path).as_posix() for one in (folder.path / PARTS).glob("*.jsonl")]
         shutil.rmtree(folder.path / PARTS, ignore_errors=True)
+        if not (folder.path / CALLS).stat().st_size:  # it may have ended before its files were there
+            place.write(ERASED, b"".join(json_line({"id": one}).encode() for one in sorted(erased.ids)))
+            for name in sorted({*attempt_files(folder.path)} - {CALLS, ERASED}, key=MANIFEST.__eq__):
+                place.remove(name)
+            return FolderErasure(1, erased.ids, kind=AttemptFolder.kind)
         result = erase(folder.path, erased)
         if result.items:
+            [*ErasableAttempt(folder.path).remake()]  # also where an erasure before this one did not come so far
             # First what a running attempt looks for, and the calls, in the place of their parts; the mark last.
             for name in dict.fromkeys([ERASED, CALLS, *attempt_files(folder.path), MARK]):
                 if (folder.path / name).is_file():
                     place.write(name, (folder.path / name).read_bytes())
             for name in parts:
                 place.remove(name)
+    place.remove(ERASING)
     return result

@@ -27,6 +27,7 @@ from pydantic import Field, with_config
 
 from h2htalk.benchmark.evaluate import evaluate
 from h2htalk.benchmark.prompts.sap import Sap
+from h2htalk.benchmark.run import load_run
 from h2htalk.benchmark.settings import EvaluateSpec
 from h2htalk.chat.engines import parse_model
 from h2htalk.data.files import read_json_object, read_toml
@@ -135,10 +136,19 @@ class SuiteRun:
         return 0 if self.paid else self.model.gpus
 
     def missing(self) -> tuple[list[int], list[int]]:
-        """The numbers of the shards that are not finished, and of those with failed calls, read from their marks."""
+        """The numbers of the shards that are not finished, and of those with failed calls, read from their marks; none
+        of a run that was begun as a whole."""
+        if self.whole:
+            return [], []
         winners = {n: winner_of(read_attempts(self.place / Shard(n, self.shards).folder)) for n in self.numbers}
         lacking = [number for number, winner in winners.items() if winner is None]
         return lacking, [number for number, winner in winners.items() if winner is not None and winner.failed]
+
+    @property
+    def whole(self) -> bool:
+        """Whether it was begun in its folder, without shards."""
+        manifest = self.spec.out_path / "run.json"
+        return manifest.exists() and "shards" not in read_json_object(manifest)
 
     @property
     def numbers(self) -> range:
@@ -213,7 +223,8 @@ def run_suite(path: Path, chosen: Sequence[str], shard: str | None, dry_run: boo
     if shard is not None:
         part = Shard.parse(shard)
         if len(runs) > 1 or part.of != runs[0].shards:
-            raise ConfigError("--shard: name one run of the suite with --run, and as many shards as the file gives it")
+            numbers = ", ".join(f"{run.name} {run.shards}" for run in runs[:5])
+            raise ConfigError(f"--shard: name one run with --run, and as many shards as the file gives it ({numbers})")
         say(evaluate_shard(shard_spec(runs[0]), part))
         return 0
     return max((_carried_out(run, _evaluated, say) for run in runs), default=0)
@@ -228,8 +239,7 @@ def _evaluated(run: SuiteRun) -> bool:
 
 def shard_spec(run: SuiteRun) -> EvaluateSpec:
     """The specification of an attempt at a shard of a run. Raises ConfigError where the run has begun as a whole."""
-    manifest = run.spec.out_path / "run.json"
-    if manifest.exists() and "shards" not in read_json_object(manifest):
+    if run.whole:
         raise ConfigError(f"{run.spec.out}: was begun as a whole: go on with `evaluate --suite`, or remove it")
     return EvaluateSpec.from_dict({**run.spec.to_dict(), "out": run.place.text}, run.name)
 
@@ -237,8 +247,16 @@ def shard_spec(run: SuiteRun) -> EvaluateSpec:
 def merge_suite(path: Path, say: Say) -> int:
     """Merge the runs of a suite whose shards are finished; returns the exit code, 3 where some are not."""
     runs = runs_of(read_suite(path))
-    codes = [_carried_out(run, lambda run: merge([run.place.text], run.spec.out_path).incomplete, say) for run in runs]
-    return max(codes, default=0)
+    return max((_carried_out(run, _merged, say) for run in runs), default=0)
+
+
+def _merged(run: SuiteRun) -> bool:
+    """Merge a run, if it has shards; whether it is incomplete."""
+    if run.whole:
+        return load_run(run.spec.out_path).summary.incomplete
+    if not run.place.names():
+        raise IncompleteError(f"0 of {run.shards} shards are finished")
+    return merge([run.place.text], run.spec.out_path).incomplete
 
 
 def _carried_out(run: SuiteRun, carry_out: Callable[[SuiteRun], bool], say: Say) -> int:
