@@ -123,12 +123,12 @@ BUDGETS = {
     "analysis": 2807,
     "benchmark": 11290,
     "chat": 5280,
-    "cli": 1139,
+    "cli": 1217,
     "curation": 15000,
     "data": 3988,
     "integrations": 1300,
     "rounds": 6416,
-    "scale": 1400,
+    "scale": 1416,
     "text": 3300,
 }
 

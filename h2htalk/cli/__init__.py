@@ -1,5 +1,4 @@
-"""The command line. Exit codes: 0 done, 2 the user's input, 3 incomplete, 4 a check failed, 130 Ctrl-C, 1 a
-bug.
+"""The command line. Exit codes: 0 done, 2 the user's input, 3 incomplete, 4 a check failed, 130 Ctrl-C, 1 a bug.
 
 Each command parses, calls one library function and prints; the modules that it needs are loaded when it runs
 (`options.lazy_imports`), so that `h2htalk --help` loads nothing heavy.
@@ -14,7 +13,7 @@ from urllib.parse import urlsplit
 
 import typer
 
-from h2htalk.cli import benchmark, curation, scale
+from h2htalk.cli import benchmark, curation
 from h2htalk.cli.options import one_line_errors
 from h2htalk.errors import ConfigError
 from h2htalk.version import __version__
@@ -32,7 +31,7 @@ GROUPS = {
     "judge": (benchmark, "Judge the answers of runs by a model, and calibrate it."),
     "adjudicate": (benchmark, "Send low answers of judged runs to people."),
     "import": (curation, "Import the files of other tools."),
-    "launch": (scale, "Run a suite on many machines: submit, follow, stop."),
+    "launch": (benchmark, "Run a suite on many machines: submit, follow, stop."),
 }
 app = typer.Typer(
     name="h2htalk",
@@ -42,20 +41,9 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
-for name in [
-    "evaluate",
-    "merge",
-    "score",
-    "report",
-    "costs",
-    "leaderboard",
-    "compare",
-    "correlate",
-    "plan",
-    "gate",
-    "analyze",
-]:
+for name in ("evaluate", "merge", "score", "report", "costs", "leaderboard", "compare", "correlate", "plan", "gate"):
     app.command()(getattr(benchmark, name))
+app.command()(benchmark.analyze)
 app.command()(curation.show)
 for group, (module, text) in GROUPS.items():
     commands = typer.Typer(help=text, no_args_is_help=True)

@@ -1,4 +1,4 @@
-"""Commands on models, runs and studies: evaluate, score, report, compare, judge, study, prompts, results, analyze."""
+"""Commands on models, runs, suites and studies: evaluate, launch, score, report, compare, judge, study, prompts."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ with options.lazy_imports():
     from h2htalk.data import links, split_output
     from h2htalk.data.releases import hub
     from h2htalk.scale import merge as merging
-    from h2htalk.scale import shards
+    from h2htalk.scale import ray_cluster, shards, slurm
     from h2htalk.scale import suite as scaling
 
 OWN = "The run's own when left out."
@@ -49,6 +49,8 @@ Bundle = Annotated[Path, Argument(help="A bundle: a folder or a .zip.")]
 EachCall = Annotated[bool, Option("--calls", help="List every call.")]
 Human = Annotated[Path, Option(help="People's labels: a CSV file or a closed round.")]
 Random = Annotated[bool, Option("--random", help="The labels are a simple random sample.")]
+Submit = Annotated[bool, Option("--submit", help="Submit the jobs; else their commands are printed.")]
+Suite = Annotated[Path, Argument(help="A TOML file of many runs, as of `evaluate --suite`.")]
 Studies = Annotated[list[Path], Argument(help="Studies of instructions, one a model.")]
 COMPARED = "The reference run, then the runs to compare with it; also other harnesses' logs."
 METRIC = "s, lexical, ..., compliance; a log's SCORER/KEY; a study's ARM/FIGURE. One, or one a run."
@@ -102,6 +104,26 @@ def merge(
     if not places or out is None:
         raise ConfigError("merge: name the shards and --out, or a --suite")
     options.finish(merging.merge(places, out), out, verbose)
+
+
+def launch_slurm(suite: Suite, submit: Submit = False) -> None:
+    """Write the Slurm jobs of a suite into OUT/launch, for each shard that is not finished, and one that merges."""
+    raise Exit(slurm.launch_slurm(suite, submit, say))
+
+
+def launch_ray(suite: Suite, ray_address: options.RayAddress = "") -> None:
+    """Run the unfinished shards of a suite as Ray tasks, and merge its runs. Exit code 3: some are missing."""
+    raise Exit(ray_cluster.launch(suite, ray_address, say))
+
+
+def launch_status(suite: Suite) -> None:
+    """Show the finished shards of a suite, and the jobs of those that are missing. Exit code 3: not all is merged."""
+    raise Exit(slurm.launch_status(suite, say))
+
+
+def launch_stop(suite: Suite) -> None:
+    """Cancel the Slurm jobs of a suite, merges first."""
+    raise Exit(slurm.launch_stop(suite, say))
 
 
 def score(

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import shutil
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -20,7 +20,7 @@ from h2htalk.benchmark.run import RunData, RunWriter, load_run, read_run_data
 from h2htalk.benchmark.score_run import metric_keys, open_metrics, score_run_data
 from h2htalk.benchmark.summary import Summary
 from h2htalk.data.erasure.folder_kinds import ERASED
-from h2htalk.data.files import read_json_object, read_jsonl, writer_lock
+from h2htalk.data.files import read_json_object, read_jsonl, refuse_links, writer_lock
 from h2htalk.data.links import add_link
 from h2htalk.data.responses import CALLS, Response, SampleKey, read_answers, read_outcomes
 from h2htalk.data.run_folder import LOCK, RunFolder
@@ -28,19 +28,14 @@ from h2htalk.data.signature import Signature
 from h2htalk.data.splits import Split
 from h2htalk.errors import ConfigError, DataError, IncompleteError, counted, listed, quoted
 from h2htalk.scale.places import Place
-from h2htalk.scale.shards import (
-    MONEY,
-    Attempt,
-    AttemptFolder,
-    read_attempt,
-    read_attempts,
-    require_same,
-    winner_of,
-)
+from h2htalk.scale.shards import Attempt, AttemptFolder, read_attempt, read_attempts, require_same, winner_of
 
 # Of a line of calls: what a call is, and how it was paid. Lines of replies hold more.
 _PAID = {"reserved", "call", "stage", "asked", "id", "item", "samples", "bound", "worst", "prompts", "prices"}
 _PAID |= {"cost", "reason", "usage", "usd", "request_id", "priced"}
+# What a merge makes in its folder.
+_MADE = {"run.json", "inputs", "baselines", "scores", "tables", "report.html", "links.jsonl", "links.lock", CALLS, LOCK}
+_MADE.add(ERASED)
 
 
 def merge(places: Sequence[str], out: Path) -> Summary:
@@ -53,20 +48,25 @@ def merge(places: Sequence[str], out: Path) -> Summary:
         ConfigError: attempts of two runs: another model, sampling, split version, prompts or number of shards.
         DataError: a file of a finished attempt was edited; an item is there twice or missing; `out` holds another run.
     """
-    attempts = list({one.place.name: one for text in places for one in find_attempts(Place(text))}.values())
+    copies = defaultdict[str, list[Attempt]](list)
+    for one in (one for text in places for one in find_attempts(Place(text))):
+        copies[one.place.name].append(one)
+    attempts = [min(own, key=lambda one: (one.failed is None, one.place.text)) for own in copies.values()]
     if not attempts:
         raise DataError(f"{listed(list(places))}: no attempt at a shard is there; name the --out of `evaluate --shard`")
-    there = read_json_object(out / "run.json", missing_ok=True).get("shards", ())
-    winners = choose_winners(attempts, [str(one.get("attempt")) for one in there])
-    shards = [{**one.facts, "attempt": one.place.name, "place": one.place.text} for one in winners]
+    there = [one.get("attempt") for one in read_json_object(out / "run.json", missing_ok=True).get("shards", ())]
+    winners = choose_winners(attempts, there)
     if (out / "run.json").is_file():
-        if [one.get("attempt") for one in there] != [one["attempt"] for one in shards]:
+        if there != [one.place.name for one in winners]:
             raise DataError(f"{out}: holds another run, or one of other attempts; name a new folder with --out")
         if (out / "summary.json").is_file():
             return load_run(out).summary
-        if any((out / name).exists() for name in ("judgements", "adjudication")):
-            raise DataError(f"{out}: holds what judges or people gave, and no summary: `h2htalk score {out}`")
-        with writer_lock(out / CALLS, "wait for that merge"):  # else a merge was killed here
+        refuse_links(out)  # else a merge was killed here
+        with writer_lock(out / CALLS, "wait for that merge"):
+            if others := sorted({one.name for one in out.iterdir()} - _MADE):
+                raise DataError(f"{out}: holds {listed(others)} and no summary: `h2htalk score {out}`")
+            if not RunFolder(out).erased().keys() <= winners[0].erased:
+                raise DataError(f"{out}: items were erased from it that these attempts hold; name another --out")
             for path in sorted(out.iterdir(), key=lambda path: path.name == "run.json"):  # last: it says what this is
                 if path.name != LOCK:
                     (shutil.rmtree if path.is_dir() else Path.unlink)(path)
@@ -75,61 +75,57 @@ def merge(places: Sequence[str], out: Path) -> Summary:
         folders = [stack.enter_context(one.opened()) for one in winners]
         for one, folder in zip(winners, folders, strict=True):
             one.require_unedited(folder.path)
-        others = [one for one in attempts if one not in winners]
-        losers = [(one, stack.enter_context(one.opened())) for one in others]
-        return _merge(winners, folders, losers, shards, out)
+        losers = [stack.enter_context(one.opened()) for one in attempts if one not in winners]
+        places = [one.place.text for own in copies.values() for one in own]
+        return _merge(winners, folders, losers, places, out)
 
 
-def find_attempts(place: Place) -> Iterator[Attempt]:
-    """Yield the attempts at a place: one, those of a shard, or those of all shards below it."""
+def find_attempts(place: Place) -> list[Attempt]:
+    """Find the attempts at a place: one, those of a shard, or those of all shards below it."""
     if (one := read_attempt(place)) is not None:
-        yield one
-        return
-    for name in place.names():
-        if name != MONEY and (one := read_attempt(place / name)) is not None:
-            yield one
-        elif "-of-" in name:
-            yield from read_attempts(place / name)
+        return [one]
+    homes = [place, *(place / name for name in place.names() if "-of-" in name)]
+    return [attempt for home in homes for attempt in read_attempts(home)]
 
 
 def choose_winners(attempts: Sequence[Attempt], known: Collection[str] = ()) -> list[Attempt]:
     """The winner of each shard, in order, of equals one of a `known` name. Raises as `merge`."""
     first, of_shard = attempts[0], defaultdict[int, list[Attempt]](list)
-    for one in attempts[1:]:
+    for one in attempts:
         if one.shard.of != first.shard.of:
             numbers = f"{one.place.text} is shard {one.shard}, and {first.place.text} is shard {first.shard}"
             raise ConfigError(f"another number of shards: {numbers}; merge those of one number")
         require_same(one, first.signature, first.place.text)
-    for one in attempts:
         of_shard[one.shard.number].append(one)
-    found = {n: winner_of(of_shard[n], known) for n in range(1, first.shard.of + 1)}
-    if missing := [number for number, winner in found.items() if winner is None]:
-        done = first.shard.of - len(missing)
-        raise IncompleteError(f"{done} of {first.shard.of} shards are finished; missing: {listed(missing, 20)}")
-    return [winner for winner in found.values() if winner is not None]
+    shards = range(1, first.shard.of + 1)
+    found = {n: winner for n in shards if (winner := winner_of(of_shard[n], known)) is not None}
+    if missing := [n for n in shards if n not in found]:
+        raise IncompleteError(f"{len(found)} of {len(shards)} shards are finished; missing: {listed(missing, 20)}")
+    return [*found.values()]
 
 
 def _merge(
     winners: Sequence[Attempt],
     folders: Sequence[AttemptFolder],
-    losers: Sequence[tuple[Attempt, AttemptFolder]],
-    shards: Sequence[Mapping[str, Any]],
+    losers: Sequence[AttemptFolder],
+    places: Sequence[str],
     out: Path,
 ) -> Summary:
     data = read_run_data(folders[0].path, AttemptFolder)
     split, spec = data.split, replace(data.spec, out=str(out))
-    erased = {folder.path: folder.erased() for folder in folders}
-    if any(one != erased[folders[0].path] for one in erased.values()):
+    erased = folders[0].erased()
+    if any(folder.erased() != erased for folder in folders):
         where = ", ".join(one.place.text for one in winners)
         raise DataError(f"items were erased from some of these attempts and not from others: {where}; erase again")
     for one, folder in zip(winners, folders, strict=True):
-        require_whole(one, folder, split, frozenset(erased[folder.path]), spec.samples)
+        require_whole(one, folder, split, erased, spec.samples)
     metrics = open_metrics(spec.embedder, spec.rouge, spec.contracts)
     own = winners[0].signature
     items = {key: own.protocol[key] for key in ("items", "prompts")}
     signature = Signature({**items, **metric_keys(metrics, split)}, own.subject)
     sessions = [one for folder in folders for one in folder.read_run().get("sessions", ())]
-    facts = {"shards": list(shards), "sessions": sorted(sessions, key=lambda one: str(one["started"]))}
+    shards = [{**one.facts, "attempt": one.place.name, "place": one.place.text} for one in winners]
+    facts = {"shards": shards, "sessions": sorted(sessions, key=lambda one: str(one["started"]))}
     prompts = PromptSet.load(folders[0].prompts).files()
     writer = RunWriter(RunFolder(out), spec.to_dict(), signature, split, prompts, facts=facts)
     try:
@@ -137,57 +133,46 @@ def _merge(
             shutil.copytree(folders[0].baselines, out / "baselines")
         if (folders[0].path / ERASED).is_file():
             shutil.copy2(folders[0].path / ERASED, out / ERASED)
-        for one in (*winners, *(loser for loser, _ in losers)):
-            add_link(out, AttemptFolder.kind, one.place.text)
-        won = [(one.place.name, folder) for one, folder in zip(winners, folders, strict=True)]
-        lost = [(one.place.name, folder) for one, folder in losers]
-        for line in merged_lines(won, lost):
+        for place in places:
+            add_link(out, AttemptFolder.kind, place)
+        for line in merged_lines(folders, losers):
             writer.calls.append(line)
         return score_run_data(RunData(RunFolder(out), spec, split, data.prompt_of), metrics)
     finally:
         writer.close()
 
 
-def require_whole(one: Attempt, folder: AttemptFolder, split: Split, erased: frozenset[str], samples: int) -> None:
+def require_whole(one: Attempt, folder: AttemptFolder, split: Split, erased: Collection[str], samples: int) -> None:
     """Raise DataError unless an attempt has one answer, or a failure, for each sample of its shard, and no other."""
     numbers = Counter[SampleKey]()
     for where, record in read_jsonl(folder.calls_file, torn_tail=True):
         numbers.update((r.id, r.sample) for r in read_outcomes(record, where) if isinstance(r, Response))
     answers = read_answers(folder.calls_file)
-    whole = replace(split, scenarios=(*split.scenarios, *_placeholders(split, erased)))
-    asked = {(item.id, k) for item in one.shard.items(whole) for k in range(samples) if item.id not in erased}
-    problems = (
-        ("twice", [key for key, number in numbers.items() if number > 1]),
-        ("missing", [key for key in asked if key not in answers]),
-        ("of another shard", [key for key in answers if key not in asked]),
-    )
-    for problem, keys in problems:
+    # Items in the place of erased ones, which decided the order of the others.
+    gone = (replace(split.scenarios[0], id=name) for name in sorted(erased))
+    whole = replace(split, scenarios=(*split.scenarios, *gone))
+    asked = {(item.id, k) for item in one.shard.items(whole).scenarios for k in range(samples) if item.id not in erased}
+    for problem, keys in (
+        ("twice", {key for key, number in numbers.items() if number > 1}),
+        ("missing", asked - answers.keys()),
+        ("of another shard", answers.keys() - asked),
+    ):
         if keys:
             item, sample = min(keys)
             what = f"{counted(len(keys), 'sample')} {problem}, first {quoted(item)} (sample {sample})"
             raise DataError(f"{one.place.text}: shard {one.shard}: {what}; delete the attempt and run the shard again")
 
 
-def _placeholders(split: Split, erased: Iterable[str]) -> Iterator[Any]:
-    """Items in the place of erased ones, which decided the order of the others."""
-    return (replace(split.scenarios[0], id=name) for name in sorted(erased))
-
-
-def merged_lines(
-    winners: Iterable[tuple[str, AttemptFolder]], losers: Iterable[tuple[str, AttemptFolder]]
-) -> Iterator[dict[str, Any]]:
+def merged_lines(winners: Iterable[AttemptFolder], losers: Iterable[AttemptFolder]) -> Iterator[dict[str, Any]]:
     """The lines of the run's calls: replies of winners, and of every call its cost, numbered on."""
     calls = 0
     for won, attempts in ((True, winners), (False, losers)):
-        for _, folder in attempts:
+        for folder in attempts:
             highest = 0
             for _, record in read_jsonl(folder.path / CALLS, torn_tail=True):
-                line = record if won else {key: value for key, value in record.items() if key in _PAID}
-                paid = [key for key in ("reserved", "call") if key in line]
-                if not won and not paid:
-                    continue
-                for key in paid:
-                    highest = max(highest, int(line[key]))
-                    line = {**line, key: int(line[key]) + calls}
-                yield line
+                numbers = {key: int(record[key]) for key in ("reserved", "call") if key in record}
+                highest = max([highest, *numbers.values()])
+                if won or numbers:
+                    line = {key: value for key, value in record.items() if won or key in _PAID}
+                    yield line | {key: number + calls for key, number in numbers.items()}
             calls += highest

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import secrets
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -45,7 +45,6 @@ class Place:
             with reading(self.path):
                 return sorted(os.listdir(self.path)) if self.path.is_dir() else []
         with self._storage() as (files, root):
-            files.invalidate_cache()
             found = [one.rstrip("/") for one in files.ls(root, detail=False)] if files.exists(root) else []
             return sorted({one.rpartition("/")[2] for one in found} - {root.rpartition("/")[2]})
 
@@ -55,7 +54,6 @@ class Place:
             with reading(self.path / name):
                 return read_bounded(self.path / name, 1 << 40) if (self.path / name).is_file() else None
         with self._storage() as (files, root):
-            files.invalidate_cache()
             return bytes(files.cat_file(f"{root}/{name}")) if files.exists(f"{root}/{name}") else None
 
     def write(self, name: str, content: bytes) -> None:
@@ -64,8 +62,7 @@ class Place:
             files.pipe_file(f"{root}/{name}", content)
 
     def create(self, name: str, content: bytes) -> bool:
-        """Write a new file, whole, unless one of the name is there; whether it was written. Of several writers one
-        wins, also on NFS and object storage."""
+        """Write a new file, whole; False where one of the name is there. One of several writers wins, also on NFS."""
         if self.path is not None:
             own = self.path / f".{name}.{secrets.token_hex(6)}"
             with writing(self.path):
@@ -73,17 +70,15 @@ class Place:
                 try:
                     own.write_bytes(content)
                     os.link(own, self.path / name)  # which, unlike a rename, fails where the name is taken
+                    return True
                 except FileExistsError:
                     return False
                 finally:
                     own.unlink(missing_ok=True)
+        with self._storage() as (files, root), suppress(FileExistsError):
+            files.pipe_file(f"{root}/{name}", content, mode="create")
             return True
-        with self._storage() as (files, root):
-            try:
-                files.pipe_file(f"{root}/{name}", content, mode="create")
-            except FileExistsError:
-                return False
-        return True
+        return False
 
     def remove(self, name: str) -> None:
         """Remove a file of object storage."""
@@ -98,7 +93,6 @@ class Place:
             return
         with TemporaryDirectory(prefix="h2htalk-") as copy:
             with self._storage() as (files, root):
-                files.invalidate_cache()
                 for name in files.find(root):
                     inner = name[len(root) :].lstrip("/")
                     if ".." in inner.split("/") or Path(inner).is_absolute():
@@ -120,6 +114,7 @@ class Place:
         except ValueError as error:
             raise ConfigError(f"{self.text}: {error}") from error
         try:
+            files.invalidate_cache()
             yield files, root.rstrip("/")
         except H2HTalkError:
             raise

@@ -144,15 +144,14 @@ def connect(address: str = "") -> Iterator[Cluster]:
 
 
 def launch(path: Path, address: str, say: Say) -> int:
-    """Run the shards of a suite that are not finished, each as a task, and merge its runs; returns the exit code, 3
-    where shards are missing.
+    """Run each unfinished shard of a suite as a task, and merge its runs; returns the exit code, 3 if some are missing.
 
     A shard of paid calls is not tried again by itself. Raises as `read_suite`, `connect` and `Cluster.results`.
     """
     tasks: dict[Task, tuple[SuiteRun, int]] = {}
     runs = runs_of(read_suite(path))
     for run in runs:
-        needs = (0, 0) if run.paid else (run.model.gpus,)
+        needs = (0, 0) if run.paid else (run.gpus,)
         for n in chain(*run.missing()):
             tasks[Task(evaluate_shard, (shard_spec(run), Shard(n, run.shards)), *needs)] = run, n
     done = []

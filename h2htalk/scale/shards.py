@@ -21,7 +21,6 @@ import secrets
 import shutil
 import socket
 import threading
-import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
@@ -40,10 +39,10 @@ from h2htalk.chat.prices import dollars_text, money_text
 from h2htalk.chat.protocol import Chat
 from h2htalk.chat.store.call_store import CallStore, CostLimitError, StageCalls, read_store
 from h2htalk.data.erasure.folder_kinds import ERASED, ErasedIds, FolderErasure, erase
-from h2htalk.data.files import read_sealed, remove_file, sha256_of, write_sealed
+from h2htalk.data.erasure.folder_kinds import MARK as ERASING
+from h2htalk.data.files import json_line, read_sealed, sha256_of, write_sealed
 from h2htalk.data.responses import CALLS, FailedResponse, Response, fold_answer, read_answers
 from h2htalk.data.run_folder import RunFolder
-from h2htalk.data.scenario import Scenario
 from h2htalk.data.signature import Signature, differing_keys
 from h2htalk.data.splits import Split
 from h2htalk.errors import ConfigError, DataError, H2HTalkError, IncompleteError, counted, quoted
@@ -51,7 +50,6 @@ from h2htalk.scale.places import Place
 
 MARK, MANIFEST, MONEY, PARTS = "shard.json", "attempt.json", "money", "calls"
 SYNC = 5.0  # seconds after which the new lines of calls are uploaded
-PAUSES = (1.0, 5.0)  # seconds before the last of them are tried again
 CLAIMS = 100  # of a share one claim is at least this part
 
 
@@ -66,7 +64,7 @@ class Shard:
     def parse(cls, text: str) -> Shard:
         """Read `3/8`. Raises ConfigError."""
         number, _, of = text.partition("/")
-        if not (number.isdecimal() and of.isdecimal() and 1 <= int(number) <= int(of) <= 100_000):
+        if not (re.fullmatch(r"[0-9]{1,6}/[0-9]{1,6}", text) and 1 <= int(number) <= int(of)):
             raise ConfigError(f"--shard {quoted(text)}: write NUMBER/SHARDS, such as 3/8")
         return cls(int(number), int(of))
 
@@ -77,13 +75,13 @@ class Shard:
     def folder(self) -> str:
         return f"{self.number}-of-{self.of}"
 
-    def items(self, split: Split) -> tuple[Scenario, ...]:
-        """Its scenarios, in the split's order. Raises ConfigError where there are none."""
+    def items(self, split: Split) -> Split:
+        """The split with its scenarios alone. Raises ConfigError where there are none."""
         ordered = sorted((one.id for one in split.scenarios), key=lambda name: hashlib.sha256(name.encode()).digest())
         own = set(ordered[self.number - 1 :: self.of])
         if not own:
             raise ConfigError(f"--shard: {counted(len(ordered), 'item')} make at most {len(ordered)} shards")
-        return tuple(one for one in split.scenarios if one.id in own)
+        return replace(split, scenarios=tuple(one for one in split.scenarios if one.id in own))
 
 
 class AttemptFolder(RunFolder):
@@ -99,7 +97,7 @@ class AttemptFolder(RunFolder):
 @dataclass(frozen=True, slots=True)
 class Attempt:
     """An attempt that began. `facts`: the shard's part of its manifest. `failed`: the samples that it gave up; None
-    where it did not finish."""
+    where it did not finish. `erased`: ids of items that were erased from it."""
 
     place: Place
     shard: Shard
@@ -107,6 +105,7 @@ class Attempt:
     signature: Signature
     facts: Mapping[str, Any]
     failed: int | None
+    erased: frozenset[str] = frozenset()
 
     @contextmanager
     def opened(self) -> Iterator[AttemptFolder]:
@@ -122,10 +121,9 @@ class Attempt:
         mark = read_sealed(path / MARK, f"run shard {self.shard} again")
         for name, expected in mark["files"].items():
             if not (path / name).is_file() or sha256_of(path / name) != expected:
-                raise DataError(
-                    f"{self.place.text}: {name} is missing, or was edited after the attempt ended; put it back, or "
-                    f"delete the attempt and run shard {self.shard} again"
-                )
+                what = f"{name} is missing, or was edited after the attempt ended"
+                again = f"put it back, or delete the attempt and run shard {self.shard} again"
+                raise DataError(f"{self.place.text}: {what}; {again}")
 
 
 def read_attempts(home: Place) -> list[Attempt]:
@@ -145,7 +143,8 @@ def read_attempt(place: Place) -> Attempt | None:
         if mark is not None and (mark["shard"], mark["of"]) != (shard.number, shard.of):
             raise ValueError("its mark is that of another shard")
         failed = None if mark is None else int(mark["failed"])
-        return Attempt(place, shard, str(raw["spec"]["model"]), signature, facts, failed)
+        erased = frozenset(json.loads(line)["id"] for line in (place.read(ERASED) or b"").splitlines())
+        return Attempt(place, shard, str(raw["spec"]["model"]), signature, facts, failed, erased)
     except (ValueError, KeyError, TypeError) as error:
         raise DataError(f"{place.text}: not an attempt at a shard that can be read: {error!r}; delete it") from error
 
@@ -191,21 +190,16 @@ def evaluate_shard(spec: EvaluateSpec, shard: Shard) -> str:
     settings = call_settings(spec)
     with _work(home / name) as work:
         calls = settings.stage_calls(CallStore(work.folder.calls_file), GENERATE)
-        claims = None if calls.limit is None else Claims(home / MONEY, name, calls.limit / shard.of)
         chat = settings.open_chat(calls)
         try:
             signature = _signature(plan, chat.subject)
             for one in earlier:
                 require_same(one, signature)
             work.begin(plan, signature, shard, calls)
-            books = work.take_over(one for one in earlier if one.shard == shard)
-            if claims is not None:
-                calls.limit, calls.claim, claims.books = Decimal(0), claims.claim, books
-            note = work.ask(replace(plan, split=replace(plan.split, scenarios=own)), chat, calls)
+            claims = Claims(home / MONEY, name, (calls.limit or Decimal(0)) / shard.of)
+            note = work.ask(plan, own, chat, calls, claims, [one for one in earlier if one.shard == shard])
         finally:
             chat.close()
-            if claims is not None:
-                claims.give_back(calls.store.dollars())
         failed = work.finish(shard, own, spec.samples, note)
     if failed:
         what = f"{counted(len(failed), 'sample')} of it failed, first {failed[0]}"
@@ -221,14 +215,15 @@ def _earlier(plan: EvaluationPlan, out: Place, shard: Shard) -> list[Attempt]:
         raise ConfigError(f"{out.text}: holds shards of another number ({others[0]}); name another --out")
     if out.path is not None and (out.path / "run.json").exists():
         raise ConfigError(f"{out.text}: holds a run; name another --out for its shards")
-    earlier = read_attempts(out / shard.folder)
-    for name in names if not earlier else ():
-        earlier += read_attempts(out / name)[:1]
+    earlier = read_attempts(out / shard.folder) or [one for name in names[:1] for one in read_attempts(out / name)]
     asked = _signature(plan, {"engine": plan.spec.engine, "model": plan.spec.model.partition("@")[0]})
     for one in earlier:
         known = {**one.signature.subject, "model": one.model.partition("@")[0]}
         known = {key: value for key, value in known.items() if key in asked.subject}
         require_same(replace(one, signature=Signature(one.signature.protocol, known)), asked)
+        if one.erased:
+            what = "items were erased from this attempt, and the split that is to be asked still holds them"
+            raise ConfigError(f"{one.place.text}: {what}; ask a version without them, into another --out")
     return earlier
 
 
@@ -284,7 +279,8 @@ class Claims:
         for name in names:
             try:
                 claim = json.loads(self.place.read(name) or b"")
-                taken[claim["attempt"]] = taken.get(claim["attempt"], Decimal(0)) + Decimal(claim["usd"])
+                dollars = Decimal(claim["usd"]).quantize(Decimal("1e-12"))  # which no NaN and no infinity can be
+                taken[claim["attempt"]] = taken.get(claim["attempt"], Decimal(0)) + dollars
             except (ValueError, KeyError, TypeError, ArithmeticError) as error:
                 raise DataError(f"{self.place.text}/{name}: not a claim that can be read; put it back") from error
         most = (max(taken.get(one, Decimal(0)), self.books.get(one, Decimal(0))) for one in {*taken, *self.books})
@@ -310,10 +306,6 @@ class _Work:
     kept: bool = False  # the folder here must stay, as the storage did not take its replies
     writer: RunWriter = field(init=False)
 
-    @property
-    def remote(self) -> bool:
-        return self.place.path is None
-
     def begin(self, plan: EvaluationPlan, signature: Signature, shard: Shard, calls: StageCalls) -> None:
         """Make the attempt's folder, and open it for writing."""
         facts = {"shard": shard.number, "of": shard.of, "host": socket.gethostname(), "pid": os.getpid()}
@@ -321,7 +313,6 @@ class _Work:
         facts |= {name.lower(): os.environ[name] for name in slurm if name in os.environ}
         made = (self.folder, plan.spec.to_dict(), signature, plan.split, plan.prompts.files(), calls.store)
         self.writer = RunWriter(*made, {"shard": facts})
-        write_baselines(self.folder, plan.split, plan.whole if plan.spec.baselines else None)
 
     def take_over(self, earlier: Iterable[Attempt]) -> dict[str, Decimal]:
         """Store the replies of earlier attempts here; what they cost stays there, and a merge counts it. Returns the
@@ -329,7 +320,8 @@ class _Work:
         writer, books = self.writer, dict[str, Decimal]()
         for one in earlier:
             with one.opened() as folder:
-                found, books[one.place.name] = read_answers(folder.calls_file), _most(read_store(folder.calls_file))
+                found, paid = read_answers(folder.calls_file), read_store(folder.calls_file).calls
+            books[one.place.name] = sum((call.cost[1] or Decimal(0) for call in paid), Decimal(0))
             for key, answer in found.items():
                 if isinstance(answer, Response) and not isinstance(writer.answers.get(key), Response):
                     writer.calls.append(answer.to_dict() | {"stage": GENERATE, "attempt": one.place.name})
@@ -337,22 +329,39 @@ class _Work:
         writer.calls.outcomes = 0  # none of them is lost with this folder
         return books
 
-    def ask(self, plan: EvaluationPlan, chat: Chat, calls: StageCalls) -> str:
-        """Ask for what is missing; returns why it paused, if it did."""
+    def ask(
+        self,
+        plan: EvaluationPlan,
+        own: Split,
+        chat: Chat,
+        calls: StageCalls,
+        claims: Claims,
+        earlier: Sequence[Attempt],
+    ) -> str:
+        """Ask for those of `own` that earlier attempts have no reply to; returns why it paused, if it did."""
         try:
+            write_baselines(self.folder, plan.split, plan.whole if plan.spec.baselines else None)
+            claims.books = self.take_over(earlier)
+            if calls.limit is not None:
+                calls.limit, calls.claim = Decimal(0), claims.claim
             with self.syncing():
-                return ask_chat(plan, chat, calls, self.writer) or ""
+                return ask_chat(replace(plan, split=own), chat, calls, self.writer) or ""
         except H2HTalkError:
             self.writer.discard()
+            if not self.folder.manifest.exists():  # nothing is lost with the attempt
+                shutil.rmtree(self.folder.path, ignore_errors=True)
+                for name in sorted(self.stored, key=MANIFEST.__eq__):  # the manifest last: an erasure finds the others
+                    self.place.remove(name)
             raise
         finally:
             self.writer.close()
+            claims.give_back(calls.store.dollars())
 
     @contextmanager
     def syncing(self) -> Iterator[None]:
         """Upload what is there, and new lines of calls every few seconds. Where the storage fails, that is an error at
         the end: replies are stored here meanwhile."""
-        if not self.remote:
+        if self.place.path is not None:
             yield
             return
         ended = threading.Event()
@@ -370,29 +379,31 @@ class _Work:
         finally:
             ended.set()
             thread.join()
-            for pause in (*PAUSES, None):
-                try:
-                    self.calls()
-                    break
-                except DataError as error:
-                    if pause is None:
-                        self.kept = True
-                        advice = (
-                            f"its replies are kept in {self.folder.path}: copy its calls.jsonl to {self.place.text}"
-                        )
-                        raise DataError(f"{error}; {advice}") from error
-                    time.sleep(pause)
+            try:
+                self.calls()
+            except DataError as error:
+                self.kept = True
+                advice = f"its replies are kept in {self.folder.path}: copy its calls.jsonl to {self.place.text}"
+                raise DataError(f"{error}; {advice}") from error
 
     def calls(self) -> None:
-        """Upload the whole lines of calls that are new, as a part; none where somebody was erased meanwhile."""
+        """Upload the whole lines of calls that are new, as a part; not while, or after, somebody is erased."""
         with self.folder.calls_file.open("rb") as file:
             file.seek(self.sent)
             lines = file.read()
         lines = lines[: lines.rfind(b"\n") + 1]
-        if lines and self.place.read(ERASED) is None:
-            number = sum(name.startswith(f"{PARTS}/") for name in self.stored) + 1
-            self._store(f"{PARTS}/{number:05}.jsonl", lines)
-            self.sent += len(lines)
+        if lines and not self.erasing():
+            name = f"{PARTS}/{sum(name.startswith(f'{PARTS}/') for name in self.stored) + 1:05}.jsonl"
+            self._store(name, lines)
+            if self.erasing():  # it did not see this part
+                self.place.remove(name)
+                del self.stored[name]
+            else:
+                self.sent += len(lines)
+
+    def erasing(self) -> bool:
+        """Whether somebody is, or was, erased from the attempt on storage."""
+        return not {ERASED, ERASING}.isdisjoint(self.place.names())
 
     def files(self) -> None:
         """Upload all other files."""
@@ -406,29 +417,26 @@ class _Work:
             self.place.write(name, content)
             self.stored[name] = digest
 
-    def finish(self, shard: Shard, own: Sequence[Scenario], samples: int, note: str) -> list[str]:
+    def finish(self, shard: Shard, own: Split, samples: int, note: str) -> list[str]:
         """Write the mark, last; returns what failed, as texts. Raises IncompleteError where some were not asked, or
         somebody was erased from the attempt meanwhile."""
         answers = self.folder.answers()
-        asked = [answers.get((one.id, sample)) for one in own for sample in range(samples)]
+        asked = [answers.get((one.id, sample)) for one in own.scenarios for sample in range(samples)]
         again = "the same command takes over the replies that are there"
         if missing := sum(one is None for one in asked):
             numbers = f"{missing:,} of {counted(len(asked), 'sample')} have no answer yet"
             raise IncompleteError("; ".join([f"shard {shard}: {numbers}", *filter(None, [note]), again]))
         failures = [one for one in asked if isinstance(one, FailedResponse)]
-        if self.remote:
-            if self.place.read(ERASED) is not None:
-                raise IncompleteError(f"shard {shard}: items were erased from this attempt while it ran; {again}")
+        if self.place.path is None:
+            self.calls()
             self.files()
-        write_mark(self.folder, shard, len(failures), self.stored)
-        if self.remote:
+        write_mark(self.folder.path, shard, len(failures), self.stored)
+        if self.place.path is None:
             self.place.write(MARK, (self.folder.path / MARK).read_bytes())
+            if self.erasing():
+                self.place.remove(MARK)
+                raise IncompleteError(f"shard {shard}: items were erased from this attempt while it ran")
         return [f"{one.id}: {one.failure.message or one.failure.reason}" for one in failures]
-
-
-def _most(store: CallStore) -> Decimal:
-    """What the calls of a store cost at most."""
-    return sum((call.cost[1] or Decimal(0) for call in store.calls), Decimal(0))
 
 
 def attempt_files(folder: Path) -> list[str]:
@@ -437,10 +445,10 @@ def attempt_files(folder: Path) -> list[str]:
     return [one for one in names if one != MARK and not one.startswith(".") and not one.endswith(".lock")]
 
 
-def write_mark(folder: AttemptFolder, shard: Shard, failed: int, stored: Mapping[str, str]) -> None:
+def write_mark(folder: Path, shard: Shard, failed: int, stored: Mapping[str, str]) -> None:
     """Write `shard.json`; `stored` are the files of object storage, empty: those of the folder."""
-    files = dict(stored) or {name: sha256_of(folder.path / name) for name in attempt_files(folder.path)}
-    write_sealed(folder.path / MARK, {"shard": shard.number, "of": shard.of, "failed": failed, "files": files})
+    files = dict(stored) or {name: sha256_of(folder / name) for name in attempt_files(folder)}
+    write_sealed(folder / MARK, {"shard": shard.number, "of": shard.of, "failed": failed, "files": files})
 
 
 @contextmanager
@@ -468,12 +476,11 @@ class ErasableAttempt(ErasableRun):
 
     def remake(self) -> Iterator[str]:
         yield from ()
-        folder = AttemptFolder(self.path)
-        if folder.baselines.is_dir():
-            write_baselines(folder, folder.split(), folder.split())
+        if self.folder.baselines.is_dir():
+            write_baselines(self.folder, self.folder.split(), self.folder.split())
         if (attempt := read_attempt(Place(str(self.path)))) is not None and attempt.failed is not None:
-            failed = sum(isinstance(one, FailedResponse) for one in folder.answers().values())
-            write_mark(folder, attempt.shard, failed, {})
+            failed = sum(isinstance(one, FailedResponse) for one in self.folder.answers().values())
+            write_mark(self.path, attempt.shard, failed, {})
 
 
 def erase_stored(url: str, erased: ErasedIds) -> FolderErasure:
@@ -483,17 +490,23 @@ def erase_stored(url: str, erased: ErasedIds) -> FolderErasure:
     if (attempt := read_attempt(place)) is None:
         message = "this attempt is not there any more; if it was moved, erase there too"
         return FolderErasure(messages=(message,), kind=AttemptFolder.kind)
+    place.write(ERASING, b"")  # a running attempt holds its lines back, and nobody reads what is half erased
     with attempt.opened() as folder:
         parts = [one.relative_to(folder.path).as_posix() for one in (folder.path / PARTS).glob("*.jsonl")]
-        for name in (*parts, PARTS):
-            remove_file(folder.path / name)
+        shutil.rmtree(folder.path / PARTS, ignore_errors=True)
+        if not (folder.path / CALLS).stat().st_size:  # it may have ended before its files were there
+            place.write(ERASED, b"".join(json_line({"id": one}).encode() for one in sorted(erased.ids)))
+            for name in sorted({*attempt_files(folder.path)} - {CALLS, ERASED}, key=MANIFEST.__eq__):
+                place.remove(name)
+            return FolderErasure(1, erased.ids, kind=AttemptFolder.kind)
         result = erase(folder.path, erased)
         if result.items:
+            [*ErasableAttempt(folder.path).remake()]  # also where an erasure before this one did not come so far
             # First what a running attempt looks for, and the calls, in the place of their parts; the mark last.
-            first = [ERASED, CALLS]
-            for name in [*first, *(one for one in attempt_files(folder.path) if one not in first), MARK]:
+            for name in dict.fromkeys([ERASED, CALLS, *attempt_files(folder.path), MARK]):
                 if (folder.path / name).is_file():
                     place.write(name, (folder.path / name).read_bytes())
             for name in parts:
                 place.remove(name)
+    place.remove(ERASING)
     return result

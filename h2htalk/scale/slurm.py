@@ -75,7 +75,7 @@ class Launch:
 
     def arrays(self, indices: Iterable[int]) -> list[list[str]]:
         """The commands that submit tasks: an array for those that need the same, cut at the site's limit."""
-        slurm, size = self.suite.slurm, _array_size(self.suite.slurm)
+        slurm, size = self.suite.slurm, self.suite.slurm.array_limit or _site_array_size()
         groups = defaultdict[tuple[int, tuple[str, ...]], list[int]](list)
         for index in indices:
             groups[index // size * size, _needs(self.tasks[index][0], slurm)].append(index % size)
@@ -132,12 +132,13 @@ def launch_slurm(path: Path, submit: bool, say: Say) -> int:
 def launch_status(path: Path, say: Say) -> int:
     """Show what is finished, and how to submit what is missing; returns the exit code, 3 where a run is not merged."""
     launch = Launch(path)
-    rows = [
-        (run.name, f"{run.shards - len(lacking)} of {run.shards}", len(failed), len(lacking), _merged(run))
-        for run, (lacking, failed) in ((run, run.missing()) for run in launch.runs)
-    ]
+    states = {run.name: run.missing() for run in launch.runs}
+    rows = []
+    for run in launch.runs:
+        lacking, failed = map(len, states[run.name])
+        rows.append((run.name, f"{run.shards - lacking} of {run.shards}", failed, lacking, _merged(run)))
     say(Table("", ("run", "shards finished", "with failed calls", "missing", "merged"), rows).to_terminal())
-    missing = launch.missing()
+    missing = [index for index, (run, number) in enumerate(launch.tasks) if number in states[run.name][0]]
     if missing and (launch.folder / "task.sh").is_file():
         say("\n".join(["missing, or still in squeue:", *map(shlex.join, launch.arrays(missing))]))
     return 0 if not missing and all(map(_merged, launch.runs)) else IncompleteError.exit_code
@@ -161,8 +162,7 @@ def array_expression(indices: Sequence[int]) -> str:
 
 def _needs(run: SuiteRun, slurm: SlurmSettings) -> tuple[str, ...]:
     """The options of sbatch for the model of a run. What is paid is not started again without a look at it."""
-    gpus = 0 if run.paid else run.model.gpus
-    words = shlex.split(slurm.gpus.replace("{gpus}", str(gpus))) if gpus else []
+    words = shlex.split(slurm.gpus.replace("{gpus}", str(run.gpus))) if run.gpus else []
     return (*words, "--no-requeue" if run.paid else "--requeue")
 
 
@@ -170,12 +170,11 @@ def _merged(run: SuiteRun) -> bool:
     return all((run.spec.out_path / name).is_file() for name in ("run.json", "summary.json"))
 
 
-def _array_size(slurm: SlurmSettings) -> int:
+def _site_array_size() -> int:
     with suppress(ConfigError):  # Slurm is not here, or does not answer
-        text = "" if slurm.array_limit else _slurm("scontrol", "show", "config")
-        if found := re.search(r"^MaxArraySize\s*=\s*(\d+)", text, re.MULTILINE):
+        if found := re.search(r"^MaxArraySize\s*=\s*(\d+)", _slurm("scontrol", "show", "config"), re.MULTILINE):
             return max(int(found[1]) - 1, 1)
-    return slurm.array_limit or ARRAY_SIZE
+    return ARRAY_SIZE
 
 
 def _slurm(*words: str) -> str:

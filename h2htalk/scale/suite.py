@@ -19,6 +19,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import product
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -26,6 +27,7 @@ from pydantic import Field, with_config
 
 from h2htalk.benchmark.evaluate import evaluate
 from h2htalk.benchmark.prompts.sap import Sap
+from h2htalk.benchmark.run import load_run
 from h2htalk.benchmark.settings import EvaluateSpec
 from h2htalk.chat.engines import parse_model
 from h2htalk.data.files import read_json_object, read_toml
@@ -37,7 +39,6 @@ from h2htalk.scale.places import Place
 from h2htalk.scale.shards import Shard, evaluate_shard, read_attempts, winner_of
 from h2htalk.text.tables import Table
 
-PAGE = "docs/how-to/scale.md"
 _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]{0,95}/[\w.-]{1,96}")
 _SLUG = re.compile(r"[^A-Za-z0-9.]+")
 Say = Callable[[str], object]
@@ -129,11 +130,25 @@ class SuiteRun:
     def paid(self) -> bool:
         return parse_model(self.spec.model)[0].hosted
 
+    @property
+    def gpus(self) -> int:
+        """GPUs of one copy of the model here; none of a hosted one."""
+        return 0 if self.paid else self.model.gpus
+
     def missing(self) -> tuple[list[int], list[int]]:
-        """The numbers of the shards that are not finished, and of those with failed calls, read from their marks."""
+        """The numbers of the shards that are not finished, and of those with failed calls, read from their marks; none
+        of a run that was begun as a whole."""
+        if self.whole:
+            return [], []
         winners = {n: winner_of(read_attempts(self.place / Shard(n, self.shards).folder)) for n in self.numbers}
         lacking = [number for number, winner in winners.items() if winner is None]
         return lacking, [number for number, winner in winners.items() if winner is not None and winner.failed]
+
+    @property
+    def whole(self) -> bool:
+        """Whether it was begun in its folder, without shards."""
+        manifest = self.spec.out_path / "run.json"
+        return manifest.exists() and "shards" not in read_json_object(manifest)
 
     @property
     def numbers(self) -> range:
@@ -142,40 +157,32 @@ class SuiteRun:
 
 def read_suite(path: Path) -> Suite:
     """Read a suite. Raises ConfigError, with a line for each key that is unknown or wrong."""
-    raw = read_toml(path)
-    suite = read_record(Suite, raw, str(path), error=ConfigError, unknown=f"{PAGE} lists them")
+    unknown = "docs/how-to/scale.md lists them"
+    suite = read_record(Suite, read_toml(path), str(path), error=ConfigError, unknown=unknown)
     for one in suite.models:
         if bool(one.model) == bool(one.unknown):
-            raise ConfigError(
-                f"{path}: {quoted(one.label)}: a model has a `model` or says why it is `unknown`, not both"
-            )
-        if one.model:
-            check_form(one.model, str(path))
+            either = "a model has a `model` or says why it is `unknown`, not both"
+            raise ConfigError(f"{path}: {quoted(one.label)}: {either}")
+        if one.unknown:
+            continue
+        try:
+            engine, name = parse_model(one.model)
+        except ConfigError as error:
+            raise ConfigError(f"{path}: {error}") from error
+        if engine.name in ("vllm", "hf") and not name.startswith((".", "/", "~")) and not _HUB_ID.fullmatch(name):
+            form = "neither a folder (./NAME) nor a name on the Hub (OWNER/NAME)"
+            raise ConfigError(f"{path}: {quoted(one.model)}: {form}")
     for name in ("model", "split", "out", "sap", "seed", "max_cost"):
         if any(name in settings for settings in (suite.evaluate, *(one.evaluate for one in suite.models))):
             raise ConfigError(f"{path}: evaluate.{name}: belongs to the suite or a model, not to `evaluate`")
     return suite
 
 
-def check_form(model: str, where: str) -> None:
-    """Raise ConfigError where a name cannot be that of a model: an unknown engine, or an id that is none of the Hub."""
-    try:
-        engine, name = parse_model(model)
-    except ConfigError as error:
-        raise ConfigError(f"{where}: {error}") from error
-    if engine.name in ("vllm", "hf") and not name.startswith((".", "/", "~")) and not _HUB_ID.fullmatch(name):
-        raise ConfigError(f"{where}: {quoted(model)}: neither a folder (./NAME) nor a name on the Hub (OWNER/NAME)")
-
-
 def runs_of(suite: Suite, chosen: Sequence[str] = ()) -> list[SuiteRun]:
     """The runs of a suite, or those of `chosen` names, in the order of the file. Raises ConfigError."""
-    models = [one for one in suite.models if one.model]
     several = {"split": len(suite.splits) > 1, "sap": len(suite.sap) > 1, "seed": len(suite.seeds) > 1}
-    each = [
-        (m, split, sap, seed) for m in models for split in suite.splits for sap in suite.sap for seed in suite.seeds
-    ]
+    each = [*product([one for one in suite.models if one.model], suite.splits, suite.sap, suite.seeds)]
     paid = sum(parse_model(model.model)[0].hosted for model, *_ in each)
-    share = None if suite.max_cost is None or not paid else suite.max_cost / paid
     runs, names = list[SuiteRun](), list[str]()
     for model, split, sap, seed in each:
         values = {"split": split, "sap": f"sap {sap}", "seed": f"seed {seed}"}
@@ -189,11 +196,11 @@ def runs_of(suite: Suite, chosen: Sequence[str] = ()) -> list[SuiteRun]:
         if chosen and name not in chosen:
             continue
         settings = {**suite.evaluate, **model.evaluate, "model": model.model, "split": split, "sap": sap}
-        settings |= {"out": f"{suite.out.rstrip('/')}/{name}"} | ({"seed": seed} if seed else {})
+        settings |= {"out": f"{suite.out.rstrip('/')}/{name}", "seed": seed}
         if model.engine_options:
             settings["engine_options"] = dict(model.engine_options)
-        if share is not None and parse_model(model.model)[0].hosted:
-            settings["max_cost"] = share
+        if suite.max_cost is not None and parse_model(model.model)[0].hosted:
+            settings["max_cost"] = suite.max_cost / paid
         place = Place(suite.storage or suite.out) / f"{name}.shards"
         spec = EvaluateSpec.from_dict(settings, f"run {name}")
         runs.append(SuiteRun(name, model, spec, place, model.shards or suite.shards))
@@ -216,7 +223,8 @@ def run_suite(path: Path, chosen: Sequence[str], shard: str | None, dry_run: boo
     if shard is not None:
         part = Shard.parse(shard)
         if len(runs) > 1 or part.of != runs[0].shards:
-            raise ConfigError("--shard: name one run of the suite with --run, and as many shards as the file gives it")
+            numbers = ", ".join(f"{run.name} {run.shards}" for run in runs[:5])
+            raise ConfigError(f"--shard: name one run with --run, and as many shards as the file gives it ({numbers})")
         say(evaluate_shard(shard_spec(runs[0]), part))
         return 0
     return max((_carried_out(run, _evaluated, say) for run in runs), default=0)
@@ -231,8 +239,7 @@ def _evaluated(run: SuiteRun) -> bool:
 
 def shard_spec(run: SuiteRun) -> EvaluateSpec:
     """The specification of an attempt at a shard of a run. Raises ConfigError where the run has begun as a whole."""
-    manifest = run.spec.out_path / "run.json"
-    if manifest.exists() and "shards" not in read_json_object(manifest):
+    if run.whole:
         raise ConfigError(f"{run.spec.out}: was begun as a whole: go on with `evaluate --suite`, or remove it")
     return EvaluateSpec.from_dict({**run.spec.to_dict(), "out": run.place.text}, run.name)
 
@@ -240,8 +247,16 @@ def shard_spec(run: SuiteRun) -> EvaluateSpec:
 def merge_suite(path: Path, say: Say) -> int:
     """Merge the runs of a suite whose shards are finished; returns the exit code, 3 where some are not."""
     runs = runs_of(read_suite(path))
-    codes = [_carried_out(run, lambda run: merge([run.place.text], run.spec.out_path).incomplete, say) for run in runs]
-    return max(codes, default=0)
+    return max((_carried_out(run, _merged, say) for run in runs), default=0)
+
+
+def _merged(run: SuiteRun) -> bool:
+    """Merge a run, if it has shards; whether it is incomplete."""
+    if run.whole:
+        return load_run(run.spec.out_path).summary.incomplete
+    if not run.place.names():
+        raise IncompleteError(f"0 of {run.shards} shards are finished")
+    return merge([run.place.text], run.spec.out_path).incomplete
 
 
 def _carried_out(run: SuiteRun, carry_out: Callable[[SuiteRun], bool], say: Say) -> int:
@@ -254,9 +269,6 @@ def _carried_out(run: SuiteRun, carry_out: Callable[[SuiteRun], bool], say: Say)
     return IncompleteError.exit_code if incomplete else 0
 
 
-# --- What it would take -----------------------------------------------------------------------------------------------
-
-
 def plan_text(suite: Suite, runs: Sequence[SuiteRun]) -> str:
     """Describe the runs, GPUs, hours and dollars of a suite, from what the file says of them; no model is asked."""
     for split in suite.splits:
@@ -264,29 +276,26 @@ def plan_text(suite: Suite, runs: Sequence[SuiteRun]) -> str:
     for sap in suite.sap:
         Sap.parse(sap)
     rows = [
-        (one.name, one.spec.model, one.shards, one.model.gpus, one.model.hours, _gpu_hours(one), one.model.cost)
+        (one.name, one.spec.model, one.shards, one.gpus, one.model.hours, _gpu_hours(one), one.model.cost)
         for one in runs
     ]
-    unknown = [one for one in suite.models if one.unknown]
-    notes = [*_sums(suite, runs), *(f"not run: {one.label}: {one.unknown}" for one in unknown)]
+    notes = [*_sums(suite, runs), *(f"not run: {one.label}: {one.unknown}" for one in suite.models if one.unknown)]
     header = ("run", "model", "shards", "GPUs", "hours", "GPU hours", "US dollars")
     return Table("", header, rows, notes).to_terminal()
 
 
 def _gpu_hours(run: SuiteRun) -> float | None:
-    return None if run.model.hours is None else run.model.hours * run.model.gpus
+    return None if run.model.hours is None else run.model.hours * run.gpus
 
 
 def _sums(suite: Suite, runs: Sequence[SuiteRun]) -> Iterator[str]:
-    hours = [_gpu_hours(run) for run in runs if run.model.gpus]
-    known, paid = [one for one in hours if one is not None], [run for run in runs if run.paid]
-    yield f"{counted(len(runs), 'run')}: {sum(known):,.1f} GPU hours" + _without(len(hours) - len(known), "hours")
-    if paid:
-        costs = [run.model.cost for run in paid]
-        total = sum(one for one in costs if one is not None)
+    hours = [_gpu_hours(run) for run in runs if run.gpus]
+    yield f"{counted(len(runs), 'run')}: {sum(filter(None, hours)):,.1f} GPU hours{_without(hours, 'hours')}"
+    if costs := [run.model.cost for run in runs if run.paid]:
         limit = "" if suite.max_cost is None else f", at most {suite.max_cost:,.2f} (max_cost)"
-        yield f"paid calls: about {total:,.2f} US dollars{limit}" + _without(costs.count(None), "cost")
+        yield f"paid calls: about {sum(filter(None, costs)):,.2f} US dollars{limit}{_without(costs, 'cost')}"
 
 
-def _without(number: int, what: str) -> str:
-    return f", without {counted(number, 'run')} whose {what} the file does not tell" if number else ""
+def _without(numbers: list[float | None], what: str) -> str:
+    unknown = numbers.count(None)
+    return f", without {counted(unknown, 'run')} whose {what} the file does not tell" if unknown else ""

@@ -153,7 +153,7 @@ def test_a_merge_does_not_remove_what_people_gave(shards: Path) -> None:
     merge([str(shards)], out)
     (out / "judgements").mkdir()
     (out / "summary.json").unlink()
-    with pytest.raises(DataError, match="holds what judges or people gave"):
+    with pytest.raises(DataError, match=r"holds judgements and no summary"):
         merge([str(shards)], out)
     assert (out / "judgements").is_dir()
 
@@ -191,7 +191,6 @@ def found_at(place: str) -> list[Attempt]:
 def test_an_upload_that_broke_is_no_finished_attempt_and_its_replies_are_taken_over(
     tmp_path: Path, bucket: str, broken: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("h2htalk.scale.shards.PAUSES", ())
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr("tempfile.tempdir", None)
     whole = MemoryFileSystem.pipe_file
@@ -278,7 +277,7 @@ def test_an_erasure_reaches_winners_and_losers_and_what_is_merged_of_them(
     assert same_bytes(tmp_path / "merged", tmp_path / "again") == {}
 
 
-@pytest.mark.parametrize("fails_at", range(1, 16))
+@pytest.mark.parametrize("fails_at", range(1, 64, 3))
 def test_an_erasure_on_storage_that_was_interrupted_is_completed_by_the_next(
     tmp_path: Path, bucket: str, fails_at: int
 ) -> None:

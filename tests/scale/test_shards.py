@@ -6,6 +6,7 @@ import json
 from contextlib import suppress
 from decimal import Decimal
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 from hypothesis import given
@@ -36,8 +37,8 @@ def test_every_item_is_of_one_shard_whatever_the_order_of_rows(tmp_path: Path) -
         tmp_path / "b" / "s.jsonl", reversed([record for _, record in read_jsonl(tmp_path / "a/scenarios.jsonl")])
     )
     turned = load_split(str(tmp_path / "b"))
-    parts = [{one.id for one in Shard(n, 8).items(split)} for n in range(1, 9)]
-    assert [{one.id for one in Shard(n, 8).items(turned)} for n in range(1, 9)] == parts
+    parts = [{one.id for one in Shard(n, 8).items(split).scenarios} for n in range(1, 9)]
+    assert [{one.id for one in Shard(n, 8).items(turned).scenarios} for n in range(1, 9)] == parts
     assert sorted(name for part in parts for name in part) == sorted(one.id for one in split.scenarios)
     assert {len(part) for part in parts} == {6, 7}
     with pytest.raises(ConfigError, match="50 items make at most 50 shards"):
@@ -60,7 +61,7 @@ def test_merged_shards_are_the_run_that_one_machine_would_have_made(tmp_path: Pa
 
 
 def test_an_attempt_after_a_dead_one_asks_only_for_the_rest(tmp_path: Path) -> None:
-    own = [one.id for one in Shard(1, 2).items(load_split(str(write_split(tmp_path / "split", ITEMS))))]
+    own = [one.id for one in Shard(1, 2).items(load_split(str(write_split(tmp_path / "split", ITEMS)))).scenarios]
     with LoopbackServer(reply=own_words, faults_at={f"item{int(own[5][-5:])}": "http_500"}) as server:
         spec = spec_of(server, tmp_path)
         with pytest.raises(IncompleteError, match="1 sample of it failed"):
@@ -154,7 +155,7 @@ def test_an_attempt_that_cannot_begin_leaves_nothing(tmp_path: Path) -> None:
 @given(st.lists(st.tuples(st.integers(0, 3), st.decimals(0, 2, places=4), st.booleans()), max_size=30))
 def test_what_attempts_claim_never_exceeds_the_share(steps: list[tuple[int, Decimal, bool]]) -> None:
     """Attempts claim and give back in any order; an attempt never holds less than it may have spent."""
-    place = Place(f"memory://claims-{id(steps)}")
+    place = Place(f"memory://claims-{uuid4()}")
     attempts = [Claims(place, f"attempt-{n}", Decimal("1.5")) for n in range(4)]
     for who, amount, ends in steps:
         one, before = attempts[who], attempts[who].own
