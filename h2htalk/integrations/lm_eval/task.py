@@ -44,6 +44,8 @@ class H2HTalkTask(ConfigurableTask):
         """Open the split; nothing is fetched from the Hub."""
         metadata = self.config.metadata or {}
         chosen = {name: metadata[name] for name in SETTINGS if name in metadata}
+        if isinstance(subtasks := chosen.get("subtasks"), str):
+            chosen["subtasks"] = subtasks.split(",")
         chosen.setdefault("embedder", os.environ.get("H2HTALK_EMBEDDER") or "none")
         self.door = Door(**chosen)
         about = {"h2htalk": __version__, "protocol": self.door.protocol, "canary": self.door.split.canary}

@@ -148,9 +148,12 @@ def test_compare_reads_the_log_beside_a_run(ours: dict[str, Ours], whole: tuple[
     log = read_harness_log(path)
     assert all(record.own_id for record in log.records)
     assert all(isinstance(record.value("s"), float) for record in log.records)
-    shown = h2htalk("compare", str(ours["en"].out), str(path), "--metric", "s", "--format", "json")
-    rows = {row["figure"]: row for row in json.loads(shown)["rows"]} if shown.startswith("{") else {}
-    assert rows, shown
+    for metric in ("s", "lexical", "compliance"):
+        shown = h2htalk("compare", str(ours["en"].out), str(path), "--metric", metric, "--format", "json")
+        figures = {one["figure"]: one for one in json.loads(shown)["figures"]}
+        assert figures["overall"]["items"] == LANGUAGES["en"]
+        assert max(abs(one["difference"]) for one in figures.values()) < 1e-7
+    assert "unpaired 0" in h2htalk("compare", str(ours["en"].out), str(path), "--metric", "s")
 
 
 def test_without_a_chat_template_it_says_what_to_add(tmp_path: Path) -> None:
