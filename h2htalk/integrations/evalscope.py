@@ -80,9 +80,17 @@ class H2HTalkAdapter(DefaultDataAdapter):
 
     def match_score(self, original_prediction: str, filtered_prediction: str, reference: str, task_state: Any) -> Score:
         """The values of a reply by `Door.columns`; excluded, with the reason, where it has none."""
-        score = Score(extracted_prediction=filtered_prediction, prediction=original_prediction)
+        score, output = (
+            Score(extracted_prediction=filtered_prediction, prediction=original_prediction),
+            task_state.output,
+        )
+        # EvalScope makes a reply of the message of some refused requests; such a one has no usage.
+        refused = output.stop_reason if output.usage is None else None
+        reply = "" if refused == "content_filter" else original_prediction  # as in our own runs
         with self._scoring:  # called from many threads
-            values = self.door.score(task_state.metadata["id"], original_prediction)
+            values = self.door.score(task_state.metadata["id"], reply)
+        if refused == "model_length":
+            values = "context_length"
         if isinstance(values, str):
             score.status, score.explanation = ScoreStatus.EXCLUDED, values
         else:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from loopback import LoopbackServer
+from loopback import Answer, LoopbackServer
 from one_model import LANGUAGES, PARTS, Ours, Seen, differences, items, key_of, reply
 
 import h2htalk
@@ -99,10 +99,22 @@ def test_the_report_has_table_1s_weights_and_a_primary_metric(
     assert log.report["primary_metric_identity"]["name"] == ("s" if language == "en" else "lexical")
 
 
+BROKEN = Answer({"error": {"message": "no such parameter", "code": "invalid_request_error"}}, 400)
+FILTERED = Answer({"error": {"message": "The prompt was filtered.", "code": "content_filter"}}, 400)
+
+
 def test_failed_calls_leave_their_items_out_as_in_our_own_run(tmp_path: Path) -> None:
+    """EvalScope makes a reply of the message of a prompt that is too long or filtered: not scored, and scored as empty,
+    as in our own run."""
     items = Door("mini", "en", limit=22).items
-    faults = {item.messages[-1]["content"]: "context_length" for item in items[::8]}
-    with LoopbackServer(reply=reply, faults_at=faults) as server:
+    faults = dict(
+        zip([key_of(item.messages) for item in items[::5]], ["context_length", BROKEN, FILTERED] * 2, strict=False)
+    )
+
+    def answer(request: dict[str, Any], count: int) -> str | Answer:
+        return faults.get(key_of(request["messages"]), reply(request))
+
+    with LoopbackServer(reply=answer) as server:
         done = evalscope(server, tmp_path / "theirs", "--language", "en", "--limit", "22")
         assert done.returncode == 0, done.stderr
         spec = h2htalk.EvaluateSpec(
@@ -110,13 +122,14 @@ def test_failed_calls_leave_their_items_out_as_in_our_own_run(tmp_path: Path) ->
         )
         summary = h2htalk.evaluate(spec)
     log, rows = Log.read(tmp_path / "theirs"), h2htalk.load_run(tmp_path / "ours").scores().to_pylist()
-    unscored = {row["id"] for row in rows if row["unscored"]}
-    assert unscored == {item.id for item in items[::8]}
-    assert {item.id for item in items} - log.values.keys() == unscored
+    scored = {row["id"]: row["lexical"] for row in rows if not row["unscored"]}
+    filtered = [one.id for one in items if faults.get(key_of(one.messages)) is FILTERED]
+    assert len(items) - len(scored) == len(faults) - len(filtered) > 2
+    assert {name: values["lexical"] for name, values in log.values.items()} == pytest.approx(scored, abs=1e-9)
+    assert {scored[name] for name in filtered} == {0.0}
     mean = log.figure("lexical")
-    assert mean["num"] == len(items) - len(unscored)
+    assert mean["num"] == len(scored)
     assert mean["score"] == pytest.approx((summary.rows.lexical["items_mean"].value or 0) / 100, abs=1e-4)
-    assert log.report["execution_summary"]["errored"] == len(unscored)
 
 
 def test_items_without_a_reference_are_excluded(tmp_path: Path) -> None:
@@ -125,6 +138,7 @@ def test_items_without_a_reference_are_excluded(tmp_path: Path) -> None:
     for record in records:
         if record["id"] in private:
             del record["reference"]
+            record["references"] = []
     write_jsonl(tmp_path / "split" / "scenarios.jsonl", records)
     with LoopbackServer(reply=reply) as server:
         done = evalscope(server, tmp_path / "out", "--split", str(tmp_path / "split"))

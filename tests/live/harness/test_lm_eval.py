@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from loopback import LoopbackServer
+from loopback import Answer, LoopbackServer, completion
 from one_model import LANGUAGES, PARTS, Ours, Seen, differences, items, key_of, reply
 from typer.testing import CliRunner
 
@@ -181,6 +181,27 @@ def test_a_failed_call_stops_the_harness_and_leaves_no_log(tmp_path: Path) -> No
     assert list(tmp_path.rglob("samples_*")) == []
 
 
+def test_replies_without_text_are_empty_replies() -> None:
+    """What docs/integrations/lm-eval.md names: our own run scores the refusal's text, and nothing of the unreadable."""
+    refusal, unreadable = Door("mini", "en", limit=11).items[:2]
+    bodies = {key_of(refusal.messages): completion(None, refusal="Not that."), key_of(unreadable.messages): {"x": 1}}
+
+    def answer(request: dict[str, Any], count: int) -> str | Answer:
+        body = bodies.get(key_of(request["messages"]))
+        return "<think>Hm.</think> Good morning." if body is None else Answer(body)
+
+    with LoopbackServer(reply=answer) as server:
+        found = run_here(server, {"limit": 11})
+    rows = {row["doc"]["id"]: row for row in found["samples"]["h2htalk_mini_en"]}
+    assert [rows[one.id]["filtered_resps"] for one in (refusal, unreadable)] == [[""], [""]]
+    assert [rows[one.id]["lexical"] for one in (refusal, unreadable)] == [0.0, 0.0]
+    door = Door("mini", "en")
+    for name in rows.keys() - {refusal.id, unreadable.id}:
+        values = door.score(name, "Good morning.")
+        assert not isinstance(values, str)
+        assert rows[name]["lexical"] == values["lexical"]  # thinking is no part of the answer
+
+
 def test_items_without_a_reference_are_left_out_and_counted(tmp_path: Path) -> None:
     """Their replies cannot be scored here; in our own run they are unscored too."""
     records = [one.to_dict() for one in load_split("mini").select("en", limit=22).scenarios]
@@ -188,6 +209,7 @@ def test_items_without_a_reference_are_left_out_and_counted(tmp_path: Path) -> N
     for record in records:
         if record["id"] in private:
             del record["reference"]
+            record["references"] = []
     write_jsonl(tmp_path / "scenarios.jsonl", records)
     with LoopbackServer(reply=reply) as server:
         found = run_here(server, {"split": str(tmp_path)})
