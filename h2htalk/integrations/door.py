@@ -17,7 +17,7 @@ from h2htalk.benchmark.prompts.prompt_set import PromptSet
 from h2htalk.benchmark.prompts.sap import Sap
 from h2htalk.benchmark.score_run import metric_keys, open_metrics
 from h2htalk.benchmark.statistics import ItemValue, aggregate
-from h2htalk.data.responses import Response
+from h2htalk.data.responses import Answers, Response
 from h2htalk.data.scenario import Scenario
 from h2htalk.data.splits import load_split
 from h2htalk.data.subtasks import SUBTASKS
@@ -51,6 +51,7 @@ class Door:
     Attributes:
         items: in the split's order. protocol: how scores are made, as in the signature of a run.
         columns: the keys of `score`: metrics, each 0 to 1 (`ss`: -1 to 1), their means, and compliance.
+        measure: the column of Table 2's figures: `s`, or `lexical` where an item's language has no S.
 
     Raises ConfigError or DataError for a name that does not exist.
     """
@@ -73,6 +74,8 @@ class Door:
         self.protocol = {"items": self.split.fingerprint, "prompts": prompts.fingerprint, **keys}
         columns = [name for name in METRIC_COLUMNS if name != "ss" or self.metrics.embedder is not None]
         self.columns = (*columns, "lexical", *(["s"] if self.metrics.embedder is not None else []), "compliance")
+        whole = all(self.metrics.asks_s(one.language) for one in self.split.scenarios)
+        self.measure = "s" if whole else "lexical"
 
     def _item(self, one: Scenario) -> DoorItem:
         messages = tuple({"role": each.role, "content": each.content} for each in self._prompt_of(one))
@@ -84,7 +87,7 @@ class Door:
         """The values of a reply to an item by `columns`, or why it has none (private references, an embedder that
         failed). An empty reply is a reply, and scores 0. Without S for a language there is no `ss` and no `s`."""
         split = replace(self.split, scenarios=(self._scenarios[item],), cases=())
-        answers = {(item, 0): Response(item, 0, reply)}
+        answers: Answers = {(item, 0): Response(item, 0, reply)}
         found = score_answers(split, answers, 1, self.metrics, self._prompt_of)[item]
         if found.unscored:
             return found.unscored

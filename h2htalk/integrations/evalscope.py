@@ -1,0 +1,159 @@
+"""H2HTalk as a benchmark of EvalScope, which finds no code of other packages: this module registers it and runs it.
+
+python -m h2htalk.integrations.evalscope --model M --api-url http://127.0.0.1:8000/v1 --language en --out DIR
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from threading import Lock
+from typing import Any
+
+from evalscope.api.benchmark import BenchmarkMeta, DefaultDataAdapter
+from evalscope.api.dataset import DatasetDict, MemoryDataset, Sample
+from evalscope.api.messages import dict_to_chat_message
+from evalscope.api.metric import AggScore, Score
+from evalscope.api.metric.semantics import MetricSelector
+from evalscope.api.model import GenerateConfig
+from evalscope.api.registry import register_benchmark
+from evalscope.config import TaskConfig
+from evalscope.constants import ScoreStatus
+from evalscope.metrics.semantics.catalog import METRIC_DEFINITIONS
+from evalscope.metrics.semantics.entry import MetricEntry
+from evalscope.run import run_task
+
+from h2htalk.errors import H2HTalkError
+from h2htalk.integrations.door import Door
+
+SETTINGS = ("split", "language", "subtasks", "limit", "sap", "embedder")  # of `Door`
+OVERALL = {"lexical": "weighted_lexical", "s": "weighted_s"}  # EvalScope allows no metric named `overall`
+COLUMNS = ("rouge_1", "lexical", "s", "ss", "compliance")  # the others are in its catalogue
+for _name in (*COLUMNS, *OVERALL.values()):
+    METRIC_DEFINITIONS.setdefault(_name, MetricEntry(baseline="quality.score.ratio", metric_name=_name))
+
+
+@register_benchmark(
+    BenchmarkMeta(
+        name="h2htalk",
+        pretty_name="H2HTalk",
+        description="Language models that act as emotional companions.",
+        dataset_id="h2htalk",
+        subset_list=["default"],
+        metric_list=["lexical"],
+        primary_metric=MetricSelector(name="lexical", aggregation="mean"),
+        extra_params={
+            name: {"type": "str", "description": f"As of `Door`: {name}.", "value": None} for name in SETTINGS
+        },
+    )
+)
+class H2HTalkAdapter(DefaultDataAdapter):
+    """A split with real turns, each item with the budget of its subtask; settings of `Door` in `extra_params`.
+
+    The primary metric is S where all items have one, else the lexical mean. An item that has no value is excluded.
+    """
+
+    def load(self) -> tuple[Any, None]:
+        """Open the split as the subset `default`."""
+        settings = {name: value for name, value in self.extra_params.items() if value is not None}
+        settings.setdefault("embedder", os.environ.get("H2HTALK_EMBEDDER") or "none")
+        self.door, self._scoring = Door(**settings), Lock()
+        self.benchmark_meta.primary_metric = MetricSelector(name=self.door.measure, aggregation="mean")
+        samples = [
+            Sample(
+                id=place,
+                group_id=place,
+                input=[dict_to_chat_message(message) for message in item.messages],
+                target=item.to_dict()["reference"],
+                metadata={"id": item.id, "subtask": item.subtask, "max_tokens": item.max_tokens, **item.tags},
+            )
+            for place, item in enumerate(self.door.items)
+        ]
+        return DatasetDict({"default": MemoryDataset(samples, name=self.door.split.name)}), None
+
+    def _on_inference(self, model: Any, sample: Sample) -> Any:
+        if model.config.max_tokens is None:
+            return model.generate(input=sample.input, config=GenerateConfig(max_tokens=sample.metadata["max_tokens"]))
+        return model.generate(input=sample.input)
+
+    def match_score(self, original_prediction: str, filtered_prediction: str, reference: str, task_state: Any) -> Score:
+        """The values of a reply by `Door.columns`; excluded, with the reason, where it has none."""
+        score, output = (
+            Score(extracted_prediction=filtered_prediction, prediction=original_prediction),
+            task_state.output,
+        )
+        # EvalScope makes a reply of the message of some refused requests; such a one has no usage.
+        refused = output.stop_reason if output.usage is None else None
+        reply = "" if refused == "content_filter" else original_prediction  # as in our own runs
+        with self._scoring:  # called from many threads
+            values = self.door.score(task_state.metadata["id"], reply)
+        if refused == "model_length":
+            values = "context_length"
+        if isinstance(values, str):
+            score.status, score.explanation = ScoreStatus.EXCLUDED, values
+        else:
+            score.value, score.main_score_name = values, self.door.measure
+        return score
+
+    def aggregate_scores(self, sample_scores: Sequence[Any]) -> list[Any]:
+        """The means of the columns, and with Table 1's weights those of the lexical mean and S.
+
+        Without all eleven subtasks the latter are means over items.
+        """
+        found: list[Any] = super().aggregate_scores(sample_scores)
+        for column, name in OVERALL.items():
+            scored = [one for one in sample_scores if column in one.score.value]
+            if scored:
+                figures = self.door.figures({one.sample_metadata["id"]: one.score.value[column] for one in scored})
+                value, ids = figures.get("overall", figures["items_mean"]), [one.sample_id for one in scored]
+                found.append(
+                    AggScore(score=value, metric_name=name, aggregation="weighted_mean", num=len(ids), ids=ids)
+                )
+        return found
+
+
+def run(model: str, api_url: str, out: str, *, api_key: str = "EMPTY", concurrency: int = 8, **settings: Any) -> Any:
+    """Evaluate a model of an OpenAI-compatible server; return EvalScope's reports by benchmark.
+
+    Args:
+        settings: of `Door`; without `embedder` H2HTALK_EMBEDDER names one.
+
+    A failed call leaves its item out; the report's `execution_summary` counts it.
+    """
+    task = TaskConfig(
+        model=model,
+        api_url=api_url,
+        api_key=api_key,
+        eval_type="openai_api",
+        datasets=["h2htalk"],
+        dataset_args={"h2htalk": {"extra_params": settings}},
+        generation_config={"temperature": 0.0},
+        eval_batch_size=concurrency,
+        ignore_errors=True,
+        work_dir=out,
+        no_timestamp=True,
+    )
+    return run_task(task)
+
+
+def main() -> None:
+    """Run what the command line asks for."""
+    parser = argparse.ArgumentParser(prog="python -m h2htalk.integrations.evalscope", description=run.__doc__)
+    for name in ("--model", "--api-url", "--out"):
+        parser.add_argument(name, required=True)
+    parser.add_argument("--api-key", default=os.environ.get("OPENAI_API_KEY", "EMPTY"))
+    parser.add_argument("--concurrency", type=int, default=8)
+    for name in ("--split", "--language", "--sap", "--embedder"):
+        parser.add_argument(name)
+    parser.add_argument("--subtasks", nargs="+")
+    parser.add_argument("--limit", type=int, help="A stratified sample of this many items.")
+    try:
+        run(**{name: value for name, value in vars(parser.parse_args()).items() if value is not None})
+    except H2HTalkError as error:
+        sys.exit(f"error: {error}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,98 @@
+"""The class of the tasks of this folder, named by their YAML files."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from datasets import Dataset
+from lm_eval.api.metrics import mean
+from lm_eval.api.task import ConfigurableTask
+
+from h2htalk.errors import ConfigError
+from h2htalk.integrations.door import Door
+from h2htalk.version import __version__
+
+SETTINGS = ("split", "language", "subtasks", "limit", "sap", "embedder")  # of `Door`, read from `metadata`
+OVERALL = {"lexical": "overall", "s": "overall_s"}  # the columns that get a figure with Table 1's weights
+
+
+class H2HTalkTask(ConfigurableTask):
+    """A split with real turns, each item with the budget of its subtask.
+
+    `metadata` (of the YAML, or `--metadata` as JSON) holds the settings of `Door`; without an embedder there,
+    H2HTALK_EMBEDDER names one. Metrics: the columns of `Door`, as means over the items that have a value; `overall` of
+    the lexical means and `overall_s` of S, with Table 1's weights; `unscored`, the number of items without a value.
+
+    Raises ConfigError for options of the harness that would change the prompts.
+    """
+
+    def __init__(self, config: Mapping[str, Any] | None = None) -> None:
+        given = {name: value for name, value in (config or {}).items() if name != "class"}
+        fixed = {
+            "output_type": "generate_until",
+            "test_split": "test",
+            "doc_to_text": "id",
+            "doc_to_target": "reference",
+            "generation_kwargs": {"until": [], "temperature": 0.0},
+            "metric_list": [],  # `aggregation` names them; without a list the harness would add its own
+        }
+        super().__init__(config=fixed | given)
+
+    def download(self, *_: object, **__: object) -> None:
+        """Open the split; nothing is fetched from the Hub."""
+        metadata = self.config.metadata or {}
+        chosen = {name: metadata[name] for name in SETTINGS if name in metadata}
+        if isinstance(subtasks := chosen.get("subtasks"), str):
+            chosen["subtasks"] = subtasks.split(",")
+        chosen.setdefault("embedder", os.environ.get("H2HTALK_EMBEDDER") or "none")
+        self.door = Door(**chosen)
+        about = {"h2htalk": __version__, "protocol": self.door.protocol, "canary": self.door.split.canary}
+        self.config.metadata = {**metadata, **about}
+        self.dataset = {"test": Dataset.from_list([item.to_dict() for item in self.door.items])}
+
+    def fewshot_context(
+        self,
+        doc: Mapping[str, Any],
+        num_fewshot: int,
+        system_instruction: str | None = None,
+        apply_chat_template: bool = False,
+        fewshot_as_multiturn: bool = False,
+        chat_template: Callable[[list[dict[str, str]]], Any] | None = None,
+        gen_prefix: str | None = None,
+    ) -> Any:
+        """The turns of an item, as the model's chat template renders them."""
+        if chat_template is None:
+            raise ConfigError("h2htalk asks with the turns of a chat; add --apply_chat_template")
+        if num_fewshot or system_instruction or gen_prefix:
+            raise ConfigError(
+                "h2htalk's prompts are whole: leave out --num_fewshot, --system_instruction and gen_prefix"
+            )
+        return chat_template([dict(message) for message in doc["messages"]])
+
+    def construct_requests(self, doc: Mapping[str, Any], ctx: Any, **kwargs: Any) -> Any:
+        """The request of an item, with its own `max_gen_toks` where `--gen_kwargs` has none."""
+        request = super().construct_requests(doc, ctx, **kwargs)
+        request.arguments = (ctx, {"max_gen_toks": doc["max_tokens"], **request.arguments[1]})
+        return request
+
+    def process_results(self, doc: Mapping[str, Any], results: Sequence[str]) -> dict[str, Any]:
+        """The values of a reply; an item without one has only `unscored`, which is left out of every mean."""
+        values = self.door.score(doc["id"], results[0])
+        if isinstance(values, str):
+            return {"unscored": 1.0}
+        pairs = {OVERALL[name]: (doc["id"], values[name]) for name in OVERALL if name in values}
+        return {**values, **pairs, "unscored": 0.0}
+
+    def aggregation(self) -> dict[str, Callable[[list[Any]], float]]:
+        """How each metric becomes a figure; without all eleven subtasks `overall` is a mean over items."""
+        means, overall = dict.fromkeys(self.door.columns, mean), dict.fromkeys(OVERALL.values(), self._overall)
+        return {**means, **overall, "unscored": sum}
+
+    def _overall(self, pairs: Sequence[tuple[str, float]]) -> float:
+        figures = self.door.figures(dict(pairs))
+        return figures.get("overall", figures["items_mean"])
+
+    def higher_is_better(self) -> dict[str, bool]:
+        return {**dict.fromkeys(self.aggregation(), True), "unscored": False}

@@ -1,0 +1,247 @@
+"""mini through lm-eval: what it sends, and that its scores are ours."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from loopback import Answer, LoopbackServer, completion
+from one_model import LANGUAGES, PARTS, Ours, Seen, differences, items, key_of, reply
+from typer.testing import CliRunner
+
+from h2htalk.cli import app
+from h2htalk.data.files import write_jsonl
+from h2htalk.data.imports.harness_log import read_harness_log
+from h2htalk.data.splits import load_split
+from h2htalk.integrations.door import Door
+
+pytest.importorskip("lm_eval")
+pytestmark = pytest.mark.live
+
+
+def h2htalk(*words: str) -> str:
+    result = CliRunner().invoke(app, words, catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+def lm_eval(
+    server: LoopbackServer, out: Path, *words: str, tasks: str = "h2htalk_mini_en", **environment: str
+) -> subprocess.CompletedProcess[str]:
+    """`lm-eval run` as the documentation has it."""
+    client = f"model=loopback,base_url={server.url}/chat/completions,num_concurrent=8,max_retries=1"
+    command = f"run --model local-chat-completions --model_args {client} --tasks {tasks} --log_samples".split()
+    folder = h2htalk("integrations", "lm-eval").strip()
+    offline = {"HF_HUB_OFFLINE": "1", "HF_DATASETS_OFFLINE": "1", "OPENAI_API_KEY": "none"}
+    return subprocess.run(
+        [sys.executable, "-m", "lm_eval", *command, "--include_path", folder, "--output_path", str(out), *words],
+        capture_output=True,
+        text=True,
+        env={**os.environ, **offline, **environment},
+        timeout=200,
+    )
+
+
+@dataclass(frozen=True)
+class Log:
+    """What a run wrote: the samples file and its rows by item, and the figures of `results_*.json`, by task."""
+
+    paths: dict[str, Path]
+    rows: dict[str, dict[str, dict[str, Any]]]
+    results: dict[str, dict[str, Any]]
+    configs: dict[str, Any]
+
+    @classmethod
+    def read(cls, out: Path) -> Log:
+        head = json.loads(next(out.rglob("results_*.json")).read_text(encoding="utf-8"))
+        paths = {path.stem.removeprefix("samples_").rpartition("_")[0]: path for path in out.rglob("samples_*.jsonl")}
+        lines = {task: path.read_text(encoding="utf-8").splitlines() for task, path in paths.items()}
+        rows = {task: {row["doc"]["id"]: row for row in map(json.loads, found)} for task, found in lines.items()}
+        return cls(paths, rows, head["results"], head["configs"])
+
+
+def run_here(server: LoopbackServer, metadata: Mapping[str, Any]) -> dict[str, Any]:
+    """The English task with settings of `--metadata`, in this process."""
+    from lm_eval import simple_evaluate
+    from lm_eval.tasks import TaskManager
+
+    folder = h2htalk("integrations", "lm-eval").strip()
+    found = simple_evaluate(
+        model="local-chat-completions",
+        model_args={"model": "loopback", "base_url": f"{server.url}/chat/completions", "num_concurrent": 8},
+        tasks=["h2htalk_mini_en"],
+        task_manager=TaskManager(include_path=folder, metadata=dict(metadata)),
+        apply_chat_template=True,
+        bootstrap_iters=0,
+    )
+    assert found is not None
+    return dict(found)
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[Log, Seen]:
+    """Both languages, as a group, with `minilm`."""
+    out = tmp_path_factory.mktemp("lm-eval")
+    with LoopbackServer(reply=reply) as server:
+        done = lm_eval(server, out, "--apply_chat_template", tasks="h2htalk_mini", H2HTALK_EMBEDDER="minilm")
+        assert done.returncode == 0, done.stderr
+        return Log.read(out), Seen.by(server)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_every_value_of_every_item_is_ours(language: str, ours: dict[str, Ours], whole: tuple[Log, Seen]) -> None:
+    rows = whole[0].rows[f"h2htalk_mini_{language}"]
+    columns = (*PARTS, "lexical", *(("ss", "s") if language == "en" else ()))
+    assert len(rows) == LANGUAGES[language]
+    assert {name: most for name, most in differences(ours[language], rows, columns).items() if most > 1e-9} == {}
+    broken = {name for name, row in ours[language].scores.items() if row["violations"]}
+    assert {name for name, row in rows.items() if row["compliance"] == 0} == broken
+    assert {name for row in rows.values() for name in row["metrics"]} == {
+        *columns, "compliance", "overall", "unscored", *(("overall_s",) if language == "en" else ())
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_server_sees_the_messages_and_budgets_of_our_own_run(
+    language: str, ours: dict[str, Ours], whole: tuple[Log, Seen]
+) -> None:
+    own, seen = ours[language].seen, whole[1]
+    assert own.messages == {name: one for name, one in seen.messages.items() if name in own.messages}
+    assert own.budgets == {name: one for name, one in seen.budgets.items() if name in own.messages}
+    assert len(set(own.budgets.values())) == 4
+    assert len(seen.messages) == sum(LANGUAGES.values())
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_overall_has_table_1s_weights(language: str, ours: dict[str, Ours], whole: tuple[Log, Seen]) -> None:
+    rows, found = ours[language].summary.rows, whole[0].results[f"h2htalk_mini_{language}"]
+    assert found["overall,none"] == pytest.approx((rows.lexical["overall"].value or 0) / 100, abs=1e-9)
+    assert found["lexical,none"] == pytest.approx((rows.lexical["items_mean"].value or 0) / 100, abs=1e-9)
+    assert abs(found["overall,none"] - found["lexical,none"]) > 1e-3  # they differ, so that the test can fail
+    if language == "en":
+        assert rows.s is not None
+        assert found["overall_s,none"] == pytest.approx((rows.s["overall"].value or 0) / 100, abs=1e-9)
+    else:
+        assert "overall_s,none" not in found
+    assert found["unscored,none"] == 0
+    assert "NaN" not in json.dumps(whole[0].results)
+
+
+def test_the_group_is_the_mean_of_both_languages_and_the_log_names_the_protocol(whole: tuple[Log, Seen]) -> None:
+    log, tasks = whole[0], [f"h2htalk_mini_{language}" for language in LANGUAGES]
+    both = [log.results[task]["overall,none"] for task in tasks]
+    assert log.results["h2htalk_mini"]["overall,none"] == pytest.approx(sum(both) / 2, abs=1e-12)
+    protocol = Door("mini", "en", embedder="minilm").protocol
+    assert log.configs["h2htalk_mini_en"]["metadata"]["protocol"] == protocol
+    assert log.configs["h2htalk_mini_en"]["metadata"]["canary"] == load_split("mini").canary
+
+
+def test_compare_reads_the_log_beside_a_run(ours: dict[str, Ours], whole: tuple[Log, Seen]) -> None:
+    path = whole[0].paths["h2htalk_mini_en"]
+    log = read_harness_log(path)
+    assert all(record.own_id for record in log.records)
+    assert all(isinstance(record.value("s"), float) for record in log.records)
+    for metric in ("s", "lexical", "compliance"):
+        shown = h2htalk("compare", str(ours["en"].out), str(path), "--metric", metric, "--format", "json")
+        figures = {one["figure"]: one for one in json.loads(shown)["figures"]}
+        assert figures["overall"]["items"] == LANGUAGES["en"]
+        assert max(abs(one["difference"]) for one in figures.values()) < 1e-7
+    assert "unpaired 0" in h2htalk("compare", str(ours["en"].out), str(path), "--metric", "s")
+
+
+def test_without_a_chat_template_it_says_what_to_add(tmp_path: Path) -> None:
+    with LoopbackServer(reply=reply) as server:
+        done = lm_eval(server, tmp_path, "--limit", "2")
+    assert done.returncode != 0
+    assert "add --apply_chat_template" in done.stderr
+    assert server.requests == 0
+
+
+@pytest.mark.parametrize("words", [("--num_fewshot", "1"), ("--system_instruction", "Be brief.")])
+def test_options_that_would_change_the_prompts_are_refused(tmp_path: Path, words: tuple[str, str]) -> None:
+    with LoopbackServer(reply=reply) as server:
+        done = lm_eval(server, tmp_path, "--apply_chat_template", "--limit", "2", *words)
+    assert done.returncode != 0
+    assert "h2htalk's prompts are whole" in done.stderr
+    assert server.requests == 0
+
+
+def test_a_failed_call_stops_the_harness_and_leaves_no_log(tmp_path: Path) -> None:
+    one = Door("mini", "en").items[0]
+    with LoopbackServer(reply=reply, faults_at={one.messages[-1]["content"]: "http_500"}) as server:
+        done = lm_eval(server, tmp_path, "--apply_chat_template", "--limit", "4")
+    assert done.returncode != 0
+    assert list(tmp_path.rglob("samples_*")) == []
+
+
+def test_replies_without_text_are_empty_replies() -> None:
+    """What docs/integrations/lm-eval.md names: our own run scores the refusal's text, and nothing of the unreadable."""
+    refusal, unreadable = Door("mini", "en", limit=11).items[:2]
+    bodies = {key_of(refusal.messages): completion(None, refusal="Not that."), key_of(unreadable.messages): {"x": 1}}
+
+    def answer(request: dict[str, Any], count: int) -> str | Answer:
+        body = bodies.get(key_of(request["messages"]))
+        return "<think>Hm.</think> Good morning." if body is None else Answer(body)
+
+    with LoopbackServer(reply=answer) as server:
+        found = run_here(server, {"limit": 11})
+    rows = {row["doc"]["id"]: row for row in found["samples"]["h2htalk_mini_en"]}
+    assert [rows[one.id]["filtered_resps"] for one in (refusal, unreadable)] == [[""], [""]]
+    assert [rows[one.id]["lexical"] for one in (refusal, unreadable)] == [0.0, 0.0]
+    door = Door("mini", "en")
+    for name in rows.keys() - {refusal.id, unreadable.id}:
+        values = door.score(name, "Good morning.")
+        assert not isinstance(values, str)
+        assert rows[name]["lexical"] == values["lexical"]  # thinking is no part of the answer
+
+
+def test_items_without_a_reference_are_left_out_and_counted(tmp_path: Path) -> None:
+    """Their replies cannot be scored here; in our own run they are unscored too."""
+    records = [one.to_dict() for one in load_split("mini").select("en", limit=22).scenarios]
+    private = {record["id"] for record in records[::7]}
+    for record in records:
+        if record["id"] in private:
+            del record["reference"]
+            record["references"] = []
+    write_jsonl(tmp_path / "scenarios.jsonl", records)
+    with LoopbackServer(reply=reply) as server:
+        found = run_here(server, {"split": str(tmp_path)})
+    rows = {row["doc"]["id"]: row for row in found["samples"]["h2htalk_mini_en"]}
+    assert {name for name, row in rows.items() if row["unscored"]} == private
+    assert all(row["metrics"] == ["unscored"] for name, row in rows.items() if name in private)
+    scored = [row["lexical"] for name, row in rows.items() if name not in private]
+    results = found["results"]["h2htalk_mini_en"]
+    assert results["unscored,none"] == len(private)
+    assert results["lexical,none"] == pytest.approx(sum(scored) / len(scored))
+
+
+def test_a_changed_persona_and_another_sap_reach_the_model(tmp_path: Path) -> None:
+    split = load_split("mini").select("en", ("dialogue_base",))
+    write_jsonl(tmp_path / "scenarios.jsonl", [one.to_dict() for one in split.scenarios])
+    (tmp_path / "personas").mkdir()
+    bundled = Path(load_split.__code__.co_filename).parent / "bundled" / "personas"
+    for path in bundled.glob("*.toml"):
+        text = path.read_text(encoding="utf-8")
+        (tmp_path / "personas" / path.name).write_text(text.replace("Nora", "Zelda"), encoding="utf-8")
+
+    def asked(**metadata: str) -> list[Any]:
+        with LoopbackServer(reply="A reply.") as server:
+            run_here(server, metadata)
+        return sorted(key_of(json.loads(body)["messages"]) for body in server.counts)
+
+    plain, changed = asked(subtasks="dialogue_base"), asked(split=str(tmp_path))
+    bare = asked(subtasks="dialogue_base", sap="none")
+    assert plain == sorted(
+        key for key, item in items().items() if item.language == "en" and item.subtask == "dialogue_base"
+    )
+    assert not {one[0] for one in plain} & {one[0] for one in bare}
+    assert sorted(one[1:] for one in plain) == sorted(one[1:] for one in bare)
+    assert any("Zelda" in one[0][1] for one in changed)
+    assert not any("Nora" in one[0][1] for one in changed)
