@@ -23,7 +23,10 @@ def _about(text: str, **limits: Any) -> Any:
 
 
 EMBEDDERS = "bge-m3, minilm (English), none, or a name."
-Model = Any if TYPE_CHECKING else Text  # a record holds text; it may be made with a function
+if TYPE_CHECKING:
+    Model = Any  # a record holds text, and may be made with a function
+else:
+    Model = Text
 _Place = Annotated[PathText, NOT_EMPTY]
 _Prompts = Annotated[PathText | None, _about("A folder of templates that replace bundled ones.")]
 MaxCost = Annotated[
@@ -103,7 +106,7 @@ class EvaluateSpec:
 
     @property
     def engine(self) -> str:
-        return self.model.partition(":")[0]
+        return str(self.model).partition(":")[0]
 
     @property
     def sampling_temperature(self) -> float | None:

@@ -20,11 +20,8 @@ from h2htalk.chat.protocol import OnDone, Outcome, Reply, Request
 from h2htalk.data.responses import Failure
 from h2htalk.errors import ConfigError, shorten
 
-Function = Callable[..., Any]
-LONGEST_MESSAGE = 300  # characters of an exception
 
-
-def function_keys(function: Function) -> dict[str, str]:
+def function_keys(function: Callable[..., Any]) -> dict[str, str]:
     """What a signature says of a function beside its name: `module.qualname`, of another callable that of its class."""
     named = function if hasattr(function, "__qualname__") else type(function)
     return {"function": f"{named.__module__}.{named.__qualname__}", "max_tokens": "model's own"}
@@ -37,13 +34,13 @@ class PythonChat:
         if options.function is None:
             asks = f"h2htalk.evaluate(h2htalk.EvaluateSpec(model=FUNCTION, name={name!r}, ...)) asks it"
             raise ConfigError(f"python:{name} is a function of somebody's Python code, which no file holds: {asks}")
-        self._function, self._options = options.function, options
+        self._function, self._concurrency, self._timeout = options.function, options.concurrency, options.timeout
         self.subject = {"engine": "python", "model": name, **function_keys(options.function)}
 
     def complete(self, requests: Sequence[Request], on_done: OnDone | None = None) -> list[Outcome]:
         """See `Chat.complete`; `on_done` is called in the thread of the event loop."""
-        found: list[Outcome | None] = [None] * len(requests)
-        todo, workers = iter(range(len(requests))), min(self._options.concurrency, len(requests))
+        found = dict[int, Outcome]()
+        todo, workers = iter(range(len(requests))), min(self._concurrency, len(requests))
 
         async def work(threads: ThreadPoolExecutor) -> None:
             for index in todo:  # shared by the workers
@@ -57,34 +54,33 @@ class PythonChat:
 
         if requests:
             run_alone(complete)
-        return [outcome for outcome in found if outcome is not None]
+        return [found[index] for index in range(len(requests))]
 
     def close(self) -> None:
         """Do nothing."""
 
     async def _ask(self, request: Request, threads: ThreadPoolExecutor) -> Outcome:
         messages, started = [{"role": one.role, "content": one.content} for one in request.messages], time.monotonic()
+        if inspect.iscoroutinefunction(self._function):
+            given = self._call(messages)
+        else:
+            given = await asyncio.get_running_loop().run_in_executor(threads, self._call, messages)
         try:
-            if inspect.iscoroutinefunction(self._function):
-                given = self._function(messages)
-            else:
-                given = await asyncio.get_running_loop().run_in_executor(threads, _result, self._function, messages)
             if inspect.isawaitable(given):
-                async with asyncio.timeout(self._options.timeout):
+                async with asyncio.timeout(self._timeout):
                     given = await given
         except Exception as error:  # noqa: BLE001 - the user's own, seen as the failure of this item
             given = error
         if isinstance(given, Exception):
             reason = "timeout" if isinstance(given, TimeoutError) else "exception"
-            return Failure(reason, shorten(f"{type(given).__name__}: {given}".removesuffix(": "), LONGEST_MESSAGE))
+            return Failure(reason, shorten(f"{type(given).__name__}: {given}".removesuffix(": "), 300))
         if not isinstance(given, str):
             return Failure("not_text", f"the function returned {type(given).__name__}, not text")
         return Reply(given, seconds=round(time.monotonic() - started, 3))
 
-
-def _result(function: Function, messages: list[dict[str, str]]) -> Any:
-    """What the function returns or raises: a future cannot raise StopIteration, and would never end."""
-    try:
-        return function(messages)
-    except Exception as error:  # noqa: BLE001 - passed on
-        return error
+    def _call(self, messages: list[dict[str, str]]) -> Any:
+        """What the function returns or raises: a future that raises StopIteration would never end."""
+        try:
+            return self._function(messages)
+        except Exception as error:  # noqa: BLE001 - as above
+            return error

@@ -169,9 +169,15 @@ def _score(study: Study, metrics: Metrics) -> StudyResult:
     return result
 
 
-def load_study(path: Path) -> StudyResult:
-    """Open a scored study without computing anything that needs an embedder. Raises DataError where it was edited."""
-    study = read_study(path)
+def load_study(path: str | os.PathLike[str]) -> StudyResult:
+    """Open a scored study without computing anything that needs an embedder. Raises DataError where it was edited.
+
+    Examples:
+        >>> import h2htalk
+        >>> h2htalk.load_study("studies/memory").table().column("arm").unique().to_pylist()
+        ['explicit', 'none', 'reference', 'whole', 'window']
+    """
+    study = read_study(as_path(path, "study"))
     try:
         sealed = study.folder.read_summary()
     except FileNotFoundError:

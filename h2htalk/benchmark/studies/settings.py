@@ -76,7 +76,7 @@ class StudySpec:
     @property
     def is_app(self) -> bool:
         """Whether an application with its own memory is tested."""
-        return self.ask.model.startswith(APP_MODEL)
+        return str(self.ask.model).startswith(APP_MODEL)
 
     def to_dict(self) -> dict[str, Any]:
         bare = replace(self, ask=replace(self.ask, function=None, name=""))  # a function may not be copied
