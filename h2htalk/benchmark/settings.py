@@ -184,9 +184,10 @@ def read_spec(path: Path, overrides: Mapping[str, Any] | None = None) -> Evaluat
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise ConfigError(f"{path}: not a readable specification: {error}") from error
     spec = EvaluateSpec.from_dict({**raw, **(overrides or {})}, str(path))
-    if spec.model.startswith(("imported:", "python:")):
-        made = "imported answers" if spec.model.startswith("imported:") else f"the answers of a function ({spec.model})"
-        raise ConfigError(f"{path}: {made} cannot be asked for here; use `h2htalk score`")
+    if spec.model.startswith("imported:"):
+        raise ConfigError(f"{path}: imported answers cannot be asked for; use `h2htalk score`")
+    if spec.model.startswith("python:"):
+        raise ConfigError(f"{path}: {spec.model} is a function, which no file holds; ask it from Python, or `score` it")
     return spec
 
 
