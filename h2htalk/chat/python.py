@@ -61,10 +61,7 @@ class PythonChat:
 
     async def _ask(self, request: Request, threads: ThreadPoolExecutor) -> Outcome:
         messages, started = [{"role": one.role, "content": one.content} for one in request.messages], time.monotonic()
-        if inspect.iscoroutinefunction(self._function):
-            given = self._call(messages)
-        else:
-            given = await asyncio.get_running_loop().run_in_executor(threads, self._call, messages)
+        given = await asyncio.get_running_loop().run_in_executor(threads, self._call, messages)
         try:
             if inspect.isawaitable(given):
                 async with asyncio.timeout(self._timeout):

@@ -175,7 +175,7 @@ def load_study(path: str | os.PathLike[str]) -> StudyResult:
     Examples:
         >>> import h2htalk
         >>> h2htalk.load_study("studies/memory").table().column("arm").unique().to_pylist()
-        ['explicit', 'none', 'reference', 'whole', 'window']
+        ['crisis_script', 'explicit', 'none', 'presence', 'reference', 'refusal', 'whole', 'window']
     """
     study = read_study(as_path(path, "study"))
     try:
