@@ -18,12 +18,14 @@ NOT_DECLARED = {
     "pydantic_core": "a part of pydantic, which pins it",
     "gliner": "a name model that the user may install: --ner gliner:MODEL",
     "hf_xet": "comes with huggingface-hub",
+    "IPython": "a part of the kernel that runs a notebook",
     "tldextract": "comes with presidio-analyzer; the benchmark switches its download off",
 }
 # Declared, and imported by nobody here.
 NOT_IMPORTED = {
     "mlcroissant": "whoever gets a release validates its metadata with it; imported by tests alone",
     "argilla": "managers of rounds administer their server with it",
+    "pandas": "pyarrow makes data frames with it, where a user asks for them",
     "gguf": "transformers reads the checkpoint of `embedded` with it",
     "openai": "`hosted_chat` imports it by the name in its record of the provider",
     "anthropic": "`hosted_chat` imports it by the name in its record of the provider",

@@ -43,13 +43,12 @@ class Pair(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Metrics:
-    """How to score: the embedder (None: no SS and S), the kind of ROUGE, whether contracts are checked, and the metrics
-    of other distributions (`installed_metrics`)."""
+    """How to score: the embedder (None: no SS and S), the kind of ROUGE, contracts or not, and further metrics."""
 
     embedder: Embedder | None = None
     rouge: Rouge = "f1"
     contracts: bool = True
-    installed: tuple[Metric, ...] = ()
+    installed: tuple[Metric, ...] = ()  # of other distributions
 
     def asks_s(self, language: str) -> bool:
         """Whether items of a language get SS and S."""

@@ -311,6 +311,7 @@ def notebook_table(summary: Summary) -> Table:
     """Return `subtask_table` with what a reader must know as notes."""
     row = table_row(summary)
     notes = [f"{row.label}: {summary.counts.scored:,} of {summary.counts.items:,} items of {row.split} scored"]
+    notes.append("Intervals 95 %. A baseline ends with ! where the model is not shown to be above it.")
     return replace(subtask_table(summary), notes=[*notes, *[UNJUDGED] * (not row.judged), *summary.warnings])
 
 
