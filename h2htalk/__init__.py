@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from h2htalk.benchmark.run import load_run as load_run
     from h2htalk.benchmark.settings import EvaluateSpec as EvaluateSpec
     from h2htalk.benchmark.settings import JudgeSpec as JudgeSpec
+    from h2htalk.benchmark.studies.run_study import load_study as load_study
     from h2htalk.benchmark.studies.run_study import run_study as run_study
     from h2htalk.benchmark.studies.run_study import score_study as score_study
     from h2htalk.benchmark.studies.settings import StudySpec as StudySpec
@@ -67,6 +68,7 @@ _MODULES = {
     "leaderboard": "benchmark.report.leaderboard",
     "load_run": "benchmark.run",
     "load_split": "data.splits",
+    "load_study": "benchmark.studies.run_study",
     "open_adjudication": "benchmark.adjudicate",
     "open_round": "rounds.lifecycle",
     "plan": "benchmark.compare.comparison",

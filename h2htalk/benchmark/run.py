@@ -156,6 +156,20 @@ class Run:
 
         return pq.read_table(self.data.folder.scores(self.summary.signature))
 
+    def responses(self) -> Any:
+        """Return what was answered as a `pyarrow.Table`, one row a sample: its `text`, the `answer` in it that is
+        scored, how it came, and of a call that failed `failure` and `message`."""
+        import pyarrow as pa
+
+        kinds = {"sample": pa.int32(), "input_tokens": pa.int64(), "output_tokens": pa.int64(), "seconds": pa.float64()}
+        names = ("id", "sample", "answer", "text", "thinking", "finish_reason", "model", *[*kinds][1:], "failure")
+        schema, rows = pa.schema([(name, kinds.get(name, pa.string())) for name in (*names, "message")]), []
+        for one in self.answers.values():
+            row = {"answer": getattr(one, "answer", None), **one.to_dict()}
+            failure = row.pop("failure", {})
+            rows.append(row | row.get("usage", {}) | {"failure": failure.get("reason"), **failure})
+        return pa.Table.from_pylist(rows, schema)
+
     def items(self) -> Any:
         """Return the items as a `pyarrow.Table`, one row a scenario, with its answers and the means of its samples."""
         import pyarrow as pa

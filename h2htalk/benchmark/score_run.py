@@ -11,6 +11,7 @@ from typing import Any
 
 from h2htalk.benchmark.answering import answer_warnings, describe_answering, read_sessions
 from h2htalk.benchmark.judge.judgements import with_judgements
+from h2htalk.benchmark.metrics import composite
 from h2htalk.benchmark.metrics.composite import METRICS, ItemScore, Metrics, score_answers, write_scores
 from h2htalk.benchmark.metrics.lexical import ROUGE_KINDS
 from h2htalk.benchmark.report.html_page import ItemView, write_page
@@ -54,11 +55,11 @@ def open_metrics(embedder: str, rouge: str, contracts: str = "package") -> Metri
     if rouge not in ROUGE_KINDS:
         raise ConfigError(f"--rouge {rouge!r}: choose from {', '.join(ROUGE_KINDS)}")
     if embedder == "none":
-        return Metrics(None, rouge, contracts != "none")
+        return Metrics(None, rouge, contracts != "none", composite.installed_metrics())
     from h2htalk.text.embeddings.cache import CachedEmbedder
     from h2htalk.text.embeddings.embedders import open_embedder
 
-    return Metrics(CachedEmbedder(open_embedder(embedder)), rouge, contracts != "none")
+    return Metrics(CachedEmbedder(open_embedder(embedder)), rouge, contracts != "none", composite.installed_metrics())
 
 
 def metric_keys(metrics: Metrics, split: Split) -> dict[str, str]:
@@ -74,7 +75,7 @@ def metric_keys(metrics: Metrics, split: Split) -> dict[str, str]:
     references = "private" if not least else str(most) if least == most else f"{least}-{most}"
     return {
         "tokens": tokenizer_signature(),
-        "metrics": ",".join(f"{metric.name}-{metric.version}" for metric in METRICS.values()),
+        "metrics": ",".join(f"{metric.name}-{metric.version}" for metric in (*METRICS.values(), *metrics.installed)),
         "contracts": CONTRACTS_VERSION if metrics.contracts else "none",
         "rouge": metrics.rouge,
         "intervals": RULE,

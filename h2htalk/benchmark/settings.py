@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field
 
@@ -23,6 +23,10 @@ def _about(text: str, **limits: Any) -> Any:
 
 
 EMBEDDERS = "bge-m3, minilm (English), none, or a name."
+if TYPE_CHECKING:
+    Model = Any  # a record holds text, and may be made with a function
+else:
+    Model = Text
 _Place = Annotated[PathText, NOT_EMPTY]
 _Prompts = Annotated[PathText | None, _about("A folder of templates that replace bundled ones.")]
 MaxCost = Annotated[
@@ -39,13 +43,14 @@ class EvaluateSpec:
     decides how the work is done. A field's description is the help of its option.
 
     Attributes:
-        model: `ENGINE:NAME` (`h2htalk.chat.engines.open_chat`) or `baseline:NAME`.
+        model: `ENGINE:NAME` (`h2htalk.chat.engines.open_chat`), `baseline:NAME`, or a function from the messages of a
+            chat to a reply (`h2htalk.chat.python`), which `name` names: the record then holds `python:NAME`.
         split: a bundled split, a folder or a file.
         out: the run folder; made when missing, resumed when it holds this same run.
         attempts: tries a call, the first included. deadline: seconds one call to a hosted API may take in all.
     """
 
-    model: Text
+    model: Model
     split: _Place
     out: _Place
 
@@ -79,9 +84,14 @@ class EvaluateSpec:
     max_cost: MaxCost = None
     prices: _Prices = None
     accept_endpoint: Annotated[bool, _about("Continue a run that another URL answered; every table says so.")] = False
+    name: str = ""
+    function: Callable[..., Any] | None = None  # that `model` was; no file holds it
 
     def __post_init__(self) -> None:
         """Raise ConfigError, naming the option, for values that cannot be."""
+        if callable(self.model):
+            object.__setattr__(self, "function", self.model)
+            object.__setattr__(self, "model", f"python:{_name_of(self)}")
         check_fields(self)
         _check_engine(self)
         if self.samples > 1 and self.sampling_temperature == 0:
@@ -96,7 +106,7 @@ class EvaluateSpec:
 
     @property
     def engine(self) -> str:
-        return self.model.partition(":")[0]
+        return str(self.model).partition(":")[0]
 
     @property
     def sampling_temperature(self) -> float | None:
@@ -105,8 +115,9 @@ class EvaluateSpec:
         return None if self.model_sampling or (engine and engine.sampling == "none") else self.temperature
 
     def to_dict(self) -> dict[str, Any]:
-        plain = asdict(replace(self, engine_options={})) | {"engine_options": dict(self.engine_options)}
-        return {key: list(v) if isinstance(v, tuple) else v for key, v in plain.items()}
+        bare = replace(self, engine_options={}, name="", function=None)  # without what may not be copied
+        plain = asdict(bare) | {"engine_options": dict(self.engine_options)}
+        return {k: list(v) if isinstance(v, tuple) else v for k, v in plain.items() if k not in ("name", "function")}
 
     @classmethod
     def from_dict(cls, raw: Mapping[str, Any], where: str) -> EvaluateSpec:
@@ -117,8 +128,20 @@ class EvaluateSpec:
         return read_settings(cls, raw, where)
 
 
+def _name_of(spec: EvaluateSpec) -> str:
+    """The name that a function was given, or its own. Raises ConfigError for a lambda, or an object, without one."""
+    name = spec.name or getattr(spec.model, "__qualname__", "<")
+    if not spec.name and name.endswith(("<", "<lambda>")):
+        raise ConfigError("name is missing: say what tables call this function, such as name='my companion'")
+    return name
+
+
 def _check_engine(spec: EvaluateSpec) -> None:
     engine = ENGINES.get(spec.engine)
+    if spec.name and spec.function is None:
+        raise ConfigError(f"name is for a function alone, not for {spec.model}; leave it out")
+    if spec.function is not None and spec.max_tokens is not None:
+        raise ConfigError("--max-tokens: a function decides itself how long a reply is; leave it out")
     if engine is None and spec.engine != "baseline":
         return  # refused, with the choices, where models are opened
     if spec.engine_options and not (engine and engine.options):
@@ -163,6 +186,8 @@ def read_spec(path: Path, overrides: Mapping[str, Any] | None = None) -> Evaluat
     spec = EvaluateSpec.from_dict({**raw, **(overrides or {})}, str(path))
     if spec.model.startswith("imported:"):
         raise ConfigError(f"{path}: imported answers cannot be asked for; use `h2htalk score`")
+    if spec.model.startswith("python:"):
+        raise ConfigError(f"{path}: {spec.model} is a function, which no file holds; ask it from Python, or `score` it")
     return spec
 
 

@@ -9,10 +9,11 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import Any, Literal, NamedTuple
 
 from h2htalk.benchmark.answering import Answering
-from h2htalk.benchmark.metrics.composite import METRIC_COLUMNS, METRICS, PRIVATE_REFERENCE, ItemScore, SampleScore
+from h2htalk.benchmark.metrics.composite import METRICS, PRIVATE_REFERENCE, ItemScore, SampleScore, all_columns
 from h2htalk.benchmark.statistics import (
     Cell,
     Difference,
@@ -266,6 +267,10 @@ class Summary:
             warnings=tuple(one for one in self.warnings if not one.startswith(JUDGE_WARNING)),
         )
 
+    def _repr_html_(self) -> str:
+        """The figures by subtask, as a notebook shows them; by name, as the tables import this module."""
+        return str(resolve_name("h2htalk.benchmark.report.table2:notebook_table")(self).to_html())
+
     def to_dict(self) -> dict[str, Any]:
         return {
             **{name: value for name, value in asdict(replace(self, costs={})).items() if name != "answering"},
@@ -446,9 +451,9 @@ def metric_means(
 ) -> dict[str, dict[str, Cell]]:
     """A cell for each metric of each subtask, SS of the items with S alone; not lexical ones only with values."""
     rows: dict[str, dict[str, Cell]] = {}
-    for name in METRIC_COLUMNS:
+    for name in all_columns(scores[s.id].metrics for s in scenarios):
         own = with_s if name in METRICS["semantic"].columns else scenarios
-        values = [ItemValue(s.id, s.subtask, scores[s.id].metrics[name]) for s in own]
+        values = [ItemValue(s.id, s.subtask, scores[s.id].metrics.get(name)) for s in own]
         if name not in METRICS["lexical"].columns and all(value.value is None for value in values):
             continue
         for subtask, cell in aggregate_slices(values).items():

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
 from pkgutil import resolve_name
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from h2htalk.data.files import reading, sha256_of
 from h2htalk.errors import ConfigError, quoted, suggest
@@ -33,6 +33,7 @@ class ChatOptions:
     # Where paid calls are reserved before they are sent, and their replies stored; None keeps them in memory.
     calls: StageCalls | None = None
     batch: bool = False  # send everything as batch jobs
+    function: Callable[..., Any] | None = None  # of `python`: what answers
 
     def __post_init__(self) -> None:
         if self.concurrency < 1 or self.attempts < 1 or not self.timeout > 0 or not self.deadline > 0:
@@ -168,6 +169,7 @@ ENGINES: Mapping[str, Engine] = {
         ),
         Engine("server", "h2htalk.chat.server:ServerChat", sampling="optional", model_is="url", packages=("aiohttp",)),
         Engine("scripted", "h2htalk.chat.scripted:ScriptedChat", local=True, model_is="file"),
+        Engine("python", "h2htalk.chat.python:PythonChat", sampling="none", reasons=False, schemas=False),
     )
 }
 

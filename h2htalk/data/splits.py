@@ -15,13 +15,13 @@ from pydantic import Field
 
 from h2htalk.data.case import Case, turn_scenarios
 from h2htalk.data.erasure.folder_kinds import read_erased
-from h2htalk.data.files import read_bounded, read_json_object, read_jsonl, read_toml, reading, sha256_of
+from h2htalk.data.files import json_line, read_bounded, read_json_object, read_jsonl, read_toml, reading, sha256_of
 from h2htalk.data.records import Id, Text, read_record, strict_record
 from h2htalk.data.releases import release_folder as releases
 from h2htalk.data.responses import read_parquet
 from h2htalk.data.scenario import Persona, References, Scenario, find_stage_folder, personas_of, stratified_sample
 from h2htalk.data.subtasks import SUBTASKS, find_subtask
-from h2htalk.errors import ConfigError, DataError, counted, quoted, suggest
+from h2htalk.errors import ConfigError, DataError, MissingExtraError, counted, quoted, suggest
 
 _SUFFIXES = (".jsonl", ".parquet")
 BUNDLED_FOLDER = Path(__file__).parent / "bundled" / "splits"
@@ -83,6 +83,18 @@ class Split(Header):
             raise ConfigError(f"split {self.name}: no scenario left after --language, --subtask and --limit")
         return replace(self, scenarios=tuple(kept), cases=())
 
+    def to_dataset(self) -> Any:
+        """Return the items as a `datasets.Dataset`; what is no text or number is JSON. Raises MissingExtraError."""
+        try:
+            from datasets import Dataset
+        except ImportError as error:
+            raise MissingExtraError("Split.to_dataset", 'pip install "h2htalk[release]"') from error
+        records = (item.to_dict().items() for item in self.items)
+        rows = [{k: json_line(v)[:-1] if isinstance(v, dict | list) else v for k, v in one} for one in records]
+        columns = {name: [row.get(name) for row in rows] for name in dict.fromkeys(k for row in rows for k in row)}
+        columns |= {} if self.cases else {"references": [list(one.references) for one in self.scenarios]}
+        return Dataset.from_dict(columns)
+
 
 def fingerprint_of(items: Iterable[Scenario | Case], personas: Mapping[str, Persona]) -> str:
     """Compute `Split.fingerprint`."""
@@ -126,8 +138,7 @@ def load_split(name: str | Path) -> Split:
         split = _read_release(folder, manifest, part, str(folder))
         return replace(split, source=f"{manifest.name} {manifest.version}, release {releases.release_hash(folder)}")
     source = resolve_split(text)
-    header = split_header(source)
-    personas = personas_of(source)
+    header, personas = split_header(source), personas_of(source)
     items = [item for _, item in read_items(source, personas) if item]
     with reading(path := (source if source.is_dir() else source.parent) / INVENTED):
         lines = read_bounded(path).decode("utf-8-sig").splitlines() if os.path.lexists(path) else ()
@@ -168,15 +179,9 @@ def _read_release(
     part, main = [*filter(None, (study, split))], split == releases.TEST and not study
     if not items:
         raise DataError(f"{name}: holds no item in split {quoted('/'.join(part))}")
-    header = Header(
-        name="-".join([manifest.name, *([] if main else part)]),
-        version=manifest.version,
-        description=manifest.description,
-        licence=manifest.licence,
-        canary=manifest.canary,
-        surrogates="" if study else "private",
-    )
-    return split_of(items, personas, header)
+    title = "-".join([manifest.name, *([] if main else part)])
+    header = Header(title, manifest.version, manifest.description, manifest.licence, canary=manifest.canary)
+    return split_of(items, personas, replace(header, surrogates="" if study else "private"))
 
 
 def _require_persona(item: Scenario | Case, personas: Mapping[str, Persona], where: str) -> None:
@@ -272,12 +277,9 @@ def split_header(source: Path) -> Header:
         summary = read_json_object(source / "summary.json").values()
         notes = [note["message"] for note in summary if isinstance(note, dict) and "message" in note]
         notes = [f"Candidates of a curation's stage {source.name}, on which no people decided", *notes]
-        return Header(
-            name=f"{source.resolve().parent.name}-{source.name}",
-            version=str(read_json_object(source / "stage.json").get("fingerprint")),
-            description=". ".join(notes),
-            surrogates="private",
-        )
+        version = str(read_json_object(source / "stage.json").get("fingerprint"))
+        title = f"{source.resolve().parent.name}-{source.name}"
+        return Header(title, version, ". ".join(notes), surrogates="private")
     header = {"name": name.strip() or "split"}
     if source.is_dir() and os.path.lexists(path := source / "split.toml"):
         return read_record(Header, header | read_toml(path, error=DataError), str(path))

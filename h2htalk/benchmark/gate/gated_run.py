@@ -199,9 +199,9 @@ def _gated(
     values: dict[str, list[Observation]] = {}
     for row in rows:
         values.setdefault(row.figure, []).append(row)
-    # What the model's own calls cost, not the judge's; that of a server's is not known.
+    # What the model's own calls cost, not the judge's; that of a server's or a function's is not known.
     engine = ENGINES.get(signature.subject.get("engine", ""))
-    free = None if engine is not None and engine.model_is == "url" else 0
+    free = 0 if engine is None or engine.local or engine.hosted else None
     paid = sum_totals(logs).usd_committed if (logs := read_store(folder.calls_file).totals().values()) else free
     median, most = latency(one for one in answers if isinstance(one, Response)) or (None, None)
     cost = float(paid) if priced and paid is not None else None

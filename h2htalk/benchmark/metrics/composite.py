@@ -5,11 +5,13 @@ from __future__ import annotations
 import hashlib
 import math
 import os
-from collections.abc import Collection, Mapping, Sequence
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from importlib import import_module
+from importlib.metadata import entry_points
 from itertools import islice
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,12 +23,13 @@ from h2htalk.data.responses import Answers, FailedResponse, Response, read_parqu
 from h2htalk.data.run_folder import SCORE_AGAIN
 from h2htalk.data.scenario import Scenario
 from h2htalk.data.splits import Split
-from h2htalk.errors import DataError, H2HTalkError, quoted
+from h2htalk.errors import ConfigError, DataError, H2HTalkError, quoted
 from h2htalk.text.contracts.contract import check_scenario
 from h2htalk.text.embeddings.vectors import Embedder
 
 ALPHA = 0.6  # the weight of S in J (section 4.1)
 THRESHOLD = 3.5  # tau of Eq. 4: what is below goes to people
+_MEND = "mend it or uninstall its distribution, and start the same command again"
 PRIVATE_REFERENCE = "private_reference"  # why an answer is unscored that nobody here has a reference for
 
 
@@ -40,11 +43,12 @@ class Pair(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Metrics:
-    """How to score: the embedder (None: no SS and S), the kind of ROUGE, and whether contracts are checked."""
+    """How to score: the embedder (None: no SS and S), the kind of ROUGE, contracts or not, and further metrics."""
 
     embedder: Embedder | None = None
     rouge: Rouge = "f1"
     contracts: bool = True
+    installed: tuple[Metric, ...] = ()  # of other distributions
 
     def asks_s(self, language: str) -> bool:
         """Whether items of a language get SS and S."""
@@ -60,7 +64,8 @@ class Metric:
     """A metric: its name and version (raised when values change) in signatures, and the columns of its values.
 
     `path` is `module:function`, called as `function(pairs, metrics)`; it returns one `Values` for each pair.
-    `in_composite`: whether the columns are parts of S (Eq. 2).
+    `in_composite`: whether the columns are parts of S (Eq. 2). `who`: of another distribution's metric, its name for
+    messages; its function returns a number from 0 to 1 for each pair, or None where it does not apply.
     """
 
     name: str
@@ -68,12 +73,20 @@ class Metric:
     path: str
     columns: tuple[str, ...]
     in_composite: bool = False
+    who: str = ""
 
     def score(self, pairs: Sequence[Pair], metrics: Metrics) -> Sequence[Values]:
-        """Score all pairs."""
-        module, _, function = self.path.partition(":")
-        values: Sequence[Values] = getattr(import_module(module), function)(pairs, metrics)
-        return values
+        """Score all pairs. Raises ConfigError, which names it, where a metric of another distribution fails."""
+        function: Callable[[Sequence[Pair], Metrics], Sequence[Any]] = resolve_name(self.path)
+        if not self.who:
+            return function(pairs, metrics)
+        try:
+            found = [one[0] if isinstance(one, tuple) else one for one in function(pairs, metrics)]
+            if len(found) != len(pairs) or not all(one is None or 0 <= one <= 1 for one in found):
+                raise ValueError(f"it gave not a number from 0 to 1, or None, for each of {len(pairs):,} pairs")
+        except Exception as error:
+            raise ConfigError(f"{self.who} failed: {type(error).__name__}: {error}; {_MEND}") from error
+        return [None if one is None else (float(one),) for one in found]
 
 
 _SCORING = "h2htalk.benchmark.metrics.composite"
@@ -88,6 +101,30 @@ METRICS: Mapping[str, Metric] = {
 
 METRIC_COLUMNS = tuple(column for metric in METRICS.values() for column in metric.columns)
 COMPOSITE_COLUMNS = tuple(column for metric in METRICS.values() if metric.in_composite for column in metric.columns)
+# Of a file of scores; every other column is that of a metric of another distribution.
+_OTHERS = ("id", "sample", "violations", "unscored", "answer", "rating", "people", "unjudged", "lexical", "s", "j")
+
+
+def installed_metrics() -> tuple[Metric, ...]:
+    """Load the metrics of other distributions, entry points `h2htalk.metrics`, by name. Raises ConfigError."""
+    found: dict[str, Metric] = {}
+    for one in sorted(entry_points(group="h2htalk.metrics"), key=lambda one: one.name):
+        name, version = (one.dist.name, one.dist.version) if one.dist else ("an unknown distribution", "0")
+        who = f"metric {quoted(one.name)} of {name} {version}"
+        if not re.fullmatch("[a-z][a-z0-9_]*", one.name) or one.name in {*METRICS, *METRIC_COLUMNS, *_OTHERS, *found}:
+            raise ConfigError(f"{who}: a column must have a name of its own, in lower case; rename its entry point")
+        try:
+            one.load()
+        except Exception as error:
+            raise ConfigError(f"{who} cannot be loaded: {type(error).__name__}: {error}; {_MEND}") from error
+        path = f"{one.module}:{one.attr}"
+        found[one.name] = Metric(name=one.name, version=version, path=path, columns=(one.name,), who=who)
+    return tuple(found.values())
+
+
+def all_columns(named: Iterable[Iterable[str]]) -> tuple[str, ...]:
+    """The columns of our metrics, and then by name those of other distributions that scores or cells hold."""
+    return (*METRIC_COLUMNS, *sorted({name for names in named for name in names}.difference(METRIC_COLUMNS)))
 
 
 def judged_score(s: float, rating: float) -> float:
@@ -151,7 +188,7 @@ class SampleScore:
         plain = {one.name: getattr(self, one.name) for one in fields(self) if one.name != "values"}
         means = {name: getattr(self, name) for name in ("lexical", "s", "j")}
         plain["violations"] = None if self.violations is None else list(self.violations)
-        return plain | means | {name: self.values.get(name) for name in METRIC_COLUMNS}
+        return plain | means | {**dict.fromkeys(METRIC_COLUMNS), **self.values}
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +219,8 @@ def item_score(item_id: str, samples: Sequence[SampleScore]) -> ItemScore:
     reason = min(reasons, key=lambda reason: reason == PRIVATE_REFERENCE, default=None)
     answered = all(s.values or s.unscored == PRIVATE_REFERENCE for s in ordered)
     kept = [None if s.violations is None or not answered else float(not s.violations) for s in ordered]
-    metrics = {name: whole_mean([s.values.get(name) for s in ordered]) for name in METRIC_COLUMNS}
+    columns = all_columns(s.values for s in ordered)
+    metrics = {name: whole_mean([s.values.get(name) for s in ordered]) for name in columns}
     return ItemScore(
         id=item_id,
         lexical=whole_mean([s.lexical for s in ordered]),
@@ -257,7 +295,9 @@ def score_answers(
                 reason = answer.failure.reason if isinstance(answer, FailedResponse) else "missing"
                 by_item[scenario.id].append(SampleScore(scenario.id, sample, unscored=reason))
     pairs = [Pair(one.answer, reference, s.language) for s, one in answered for reference in s.references]
-    scored = map(_pair_score, zip(*(metric.score(pairs, metrics) for metric in METRICS.values()), strict=True))
+    asked = (*METRICS.values(), *metrics.installed)
+    by_pair = zip(*(metric.score(pairs, metrics) for metric in asked), strict=True)
+    scored = (_pair_score(asked, values) for values in by_pair)
     for scenario, response in answered:
         own = list(islice(scored, len(scenario.references)))
         values, unscored = best_reference(own) if own else ({}, PRIVATE_REFERENCE)
@@ -276,9 +316,9 @@ def answer_hash(answer: Response) -> str:
 PairScore = tuple[dict[str, float], str | None]  # the values of a pair by column, and why one of the metrics failed
 
 
-def _pair_score(by_metric: tuple[Values, ...]) -> PairScore:
+def _pair_score(asked: Sequence[Metric], by_metric: tuple[Values, ...]) -> PairScore:
     values: dict[str, float] = {}
-    for metric, found in zip(METRICS.values(), by_metric, strict=True):
+    for metric, found in zip(asked, by_metric, strict=True):
         if isinstance(found, tuple):
             values |= zip(metric.columns, found, strict=True)
     return values, next((found for found in by_metric if isinstance(found, str)), None)
@@ -330,7 +370,8 @@ def write_scores(path: Path, scores: Mapping[str, ItemScore]) -> None:
     import pyarrow as pa
 
     text, number = pa.string(), pa.float64()
-    numbers = dict.fromkeys((*METRIC_COLUMNS, "lexical", "s", "rating", "j"), number)
+    columns = all_columns(item.metrics for item in scores.values())
+    numbers = dict.fromkeys((*columns, "lexical", "s", "rating", "j"), number)
     ends = {"violations": pa.list_(text), "unscored": text, "answer": text, "unjudged": text, "people": pa.bool_()}
     schema = pa.schema({"id": text, "sample": pa.int32()} | numbers | ends)
     write_parquet(path, (s.to_dict() for item in scores.values() for s in item.samples), schema=schema)
@@ -343,7 +384,8 @@ def read_scores(path: Path, ids: Collection[str] | None = None) -> dict[str, Ite
     by_item: dict[str, dict[int, SampleScore]] = {}
     for where, row in read_parquet(path):
         try:
-            values = {name: row[name] for name in METRIC_COLUMNS if row[name] is not None}
+            columns = (*METRIC_COLUMNS, *row.keys() - {*METRIC_COLUMNS, *_OTHERS})
+            values = {name: row[name] for name in columns if row[name] is not None}
             violations = row["violations"] if row["violations"] is None else tuple(row["violations"])
             rest = (row[name] for name in ("unscored", "answer", "rating", "people", "unjudged"))
             score = SampleScore(row["id"], row["sample"], values, violations, *rest)

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from markupsafe import Markup
 
-from h2htalk.benchmark.metrics.composite import METRIC_COLUMNS, ItemScore, SampleScore
+from h2htalk.benchmark.metrics.composite import METRIC_COLUMNS, ItemScore, SampleScore, all_columns
 from h2htalk.benchmark.report.notes import cost_table, judge_facts, notes, spread_lines
 from h2htalk.benchmark.report.table2 import (
     NOT_SCORED,
@@ -67,7 +67,8 @@ def page_view(summary: Summary) -> dict[str, Any]:
         ("Contract kept", percent_text(kept, NONE), f"of {items_text(kept)} items"),
         ("Items scored", f"{counts.scored:,}", f"of {counts.items:,}"),
     ]
-    names = [name for name in METRIC_COLUMNS if any(name in cells for cells in summary.metrics.values())]
+    held = summary.metrics.values()
+    names = [name for name in all_columns(held) if any(name in cells for cells in held)]
     metrics = [
         (SUBTASKS[subtask].title, items_text(cells.get(names[0])), *(with_half_width(cells.get(n)) for n in names))
         for subtask, cells in summary.metrics.items()

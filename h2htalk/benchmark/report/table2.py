@@ -9,7 +9,7 @@ from itertools import chain, groupby
 from pathlib import Path
 from typing import Literal
 
-from h2htalk.benchmark.metrics.composite import METRIC_COLUMNS, ItemScore
+from h2htalk.benchmark.metrics.composite import ItemScore, all_columns
 from h2htalk.benchmark.statistics import Cell, Row
 from h2htalk.benchmark.summary import ScoreRows, Summary
 from h2htalk.data.files import write_text
@@ -307,6 +307,14 @@ def subtask_table(summary: Summary, wide: bool = True) -> Table:
     return Table("", header, rows)
 
 
+def notebook_table(summary: Summary) -> Table:
+    """Return `subtask_table` with what a reader must know as notes."""
+    row = table_row(summary)
+    notes = [f"{row.label}: {summary.counts.scored:,} of {summary.counts.items:,} items of {row.split} scored"]
+    notes.append("Intervals 95 %. A baseline ends with ! where the model is not shown to be above it.")
+    return replace(subtask_table(summary), notes=[*notes, *[UNJUDGED] * (not row.judged), *summary.warnings])
+
+
 def _line(summary: Summary, key: str, label: str, wide: bool) -> list[str]:
     rows, cell = summary.rows, main_row(summary).get(key)
     # As wide for each, so that values align.
@@ -391,14 +399,15 @@ def items_table(split: Split, scores: Mapping[str, ItemScore]) -> Table:
     `contract` is the share of its answers that break no rule; `rating` (R) and `j` (of levels I to III) are 0 to 5.
     What could not be computed is empty.
     """
+    columns = all_columns(one.metrics for one in scores.values())
     rows: list[list[object]] = []
     for one in split.scenarios:
         score = scores[one.id]
-        values = [score.s, score.lexical, *(score.metrics[name] for name in METRIC_COLUMNS), score.compliance]
+        values = [score.s, score.lexical, *(score.metrics.get(name) for name in columns), score.compliance]
         figures = [None if value is None else 100 * value for value in values]
         judged = [score.rating, score.j if SUBTASKS[one.subtask].level else None]
         rows.append([one.id, one.subtask, one.language, score.unscored or "", *figures, *judged])
-    heading = ["id", "subtask", "language", "unscored", "s", "lexical", *METRIC_COLUMNS, "contract", "rating", "j"]
+    heading = ["id", "subtask", "language", "unscored", "s", "lexical", *columns, "contract", "rating", "j"]
     return Table("", heading, rows)
 
 

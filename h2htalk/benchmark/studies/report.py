@@ -435,6 +435,12 @@ class StudyResult:
         split = self.study.split
         return f"{split.name} {split.version}, {counted(len(split.cases), 'case')}"
 
+    def table(self) -> Any:
+        """Return the observations as a `pyarrow.Table`, whose columns are the fields of `Observation`."""
+        import pyarrow.parquet as pq
+
+        return pq.read_table(self.study.folder.scores(self.study.signature))
+
     def tables(self) -> list[Table]:
         """The tables, the most important first."""
         spec, replies = self.study.spec, []

@@ -64,6 +64,7 @@ from h2htalk.benchmark.studies.report import StudyResult, write_report
 from h2htalk.benchmark.studies.settings import CASES, StudySpec
 from h2htalk.chat.engines import ENGINES, model_identity
 from h2htalk.chat.protocol import Outcome, Reply, Request
+from h2htalk.chat.python import function_keys
 from h2htalk.chat.store.model_calls import CallSettings, ModelCalls, check_model, describe_calls, request_key
 from h2htalk.data.case import Case, turn_scenarios
 from h2htalk.data.files import WAIT, sha256_of, writer_lock
@@ -168,9 +169,15 @@ def _score(study: Study, metrics: Metrics) -> StudyResult:
     return result
 
 
-def load_study(path: Path) -> StudyResult:
-    """Open a scored study without computing anything that needs an embedder. Raises DataError where it was edited."""
-    study = read_study(path)
+def load_study(path: str | os.PathLike[str]) -> StudyResult:
+    """Open a scored study without computing anything that needs an embedder. Raises DataError where it was edited.
+
+    Examples:
+        >>> import h2htalk
+        >>> h2htalk.load_study("studies/memory").table().column("arm").unique().to_pylist()
+        ['crisis_script', 'explicit', 'none', 'presence', 'reference', 'refusal', 'whole', 'window']
+    """
+    study = read_study(as_path(path, "study"))
     try:
         sealed = study.folder.read_summary()
     except FileNotFoundError:
@@ -227,6 +234,8 @@ def plan_study(spec: StudySpec) -> Study:
     if spec.study == "sap" or spec.help_lines == "none":
         protocol["help_lines"] = spec.help_lines
     model = {"engine": engine, "model": name if spec.is_app else model_identity(spec.ask.model)}
+    if spec.ask.function is not None:
+        model |= function_keys(spec.ask.function)
     if spec.app is not None:
         read_adapter(spec.app)
         model["adapter"] = sha256_of(Path(spec.app))[:16]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
@@ -76,10 +76,11 @@ class StudySpec:
     @property
     def is_app(self) -> bool:
         """Whether an application with its own memory is tested."""
-        return self.ask.model.startswith(APP_MODEL)
+        return str(self.ask.model).startswith(APP_MODEL)
 
     def to_dict(self) -> dict[str, Any]:
-        return asdict(self) | {"arms": list(self.arms), "ask": self.ask.to_dict()}
+        bare = replace(self, ask=replace(self.ask, function=None, name=""))  # a function may not be copied
+        return asdict(bare) | {"arms": list(self.arms), "ask": self.ask.to_dict()}
 
     @classmethod
     def from_dict(cls, raw: Mapping[str, Any], where: str) -> StudySpec:
