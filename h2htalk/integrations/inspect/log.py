@@ -9,9 +9,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from h2htalk.benchmark.evaluate import EvaluationPlan, make_signature
-from h2htalk.benchmark.prompts.prompt_set import PromptSet
-from h2htalk.benchmark.prompts.sap import Sap
+from h2htalk.benchmark.evaluate import make_plan, make_signature
 from h2htalk.benchmark.run import RunData, RunWriter
 from h2htalk.benchmark.score_run import open_metrics, score_run_data
 from h2htalk.benchmark.settings import EvaluateSpec
@@ -21,7 +19,7 @@ from h2htalk.data.imports.harness_log import inspect_members, read_harness_log, 
 from h2htalk.data.responses import FailedResponse, Failure, Response, Usage
 from h2htalk.data.run_folder import RunFolder
 from h2htalk.data.signature import differing_keys
-from h2htalk.data.splits import Split, load_split
+from h2htalk.data.splits import Split
 from h2htalk.errors import DataError, H2HTalkError, quoted, shorten
 from h2htalk.version import __version__
 
@@ -54,34 +52,32 @@ def import_log(path: Path, out: Path, embedder: str | None = None) -> Summary:
         raise DataError(f"{path}: is of the task {quoted(log.task)}; only logs of h2htalk/mini can be made a run")
     asked, epochs = own["asked"], about["config"].get("epochs") or 1
     config = {**header["plan"]["config"], **{k: v for k, v in about["model_generate_config"].items() if v is not None}}
-    spec = EvaluateSpec(
-        model=f"imported:{log.model}",
-        out=str(out),
-        embedder=embedder or asked["embedder"],
-        subtasks=tuple(asked["subtasks"]),
-        samples=epochs,
-        temperature=config.get("temperature") or float(epochs > 1),
-        **{name: asked[name] for name in ("split", "language", "limit", "sap", "max_tokens")},
-    )
-    whole, prompts, sap = load_split(spec.split), PromptSet.load(), Sap.parse(spec.sap)
-    split = whole.select(spec.language, spec.subtasks, spec.limit)
-    found = {"items": split.fingerprint, "prompts": prompts.fingerprint}
+    given = {
+        "model": f"imported:{log.model}",
+        "out": str(out),
+        "samples": epochs,
+        "max_tokens": config.get("max_tokens"),
+    }
+    given |= {"temperature": config.get("temperature") or float(epochs > 1)}
+    spec = EvaluateSpec.from_dict(asked | given | ({"embedder": embedder} if embedder else {}), str(path))
+    plan = make_plan(replace(spec, model="baseline:constant", samples=1, temperature=0.0))  # any model that is known
+    found = {"items": plan.split.fingerprint, "prompts": plan.prompts.fingerprint}
     if different := differing_keys(found, {key: own["protocol"].get(key) for key in found}):
         advice = f"import it with h2htalk {own['version']}, which asked"
         raise DataError(f"{path}: differs from this version in {', '.join(different)}; {advice}")
     ids = set(about["dataset"]["sample_ids"])  # Inspect's own --limit asks fewer
-    split = replace(split, scenarios=tuple(one for one in split.scenarios if one.id in ids))
-    plan = EvaluationPlan(spec, whole, split, prompts, sap, prompts.prompt_of(split, sap))
-    metrics, stats = open_metrics(spec.embedder, spec.rouge), header["stats"]
+    split = replace(plan.split, scenarios=tuple(one for one in plan.split.scenarios if one.id in ids))
+    plan = replace(plan, spec=spec, split=split)
+    metrics, stats = open_metrics(spec.embedder, spec.rouge), header.get("stats") or {}
     subject = {"engine": "imported", "model": log.model, "harness": log.harness, "file": sha256_of(path)[:16]}
-    session = {"started": stats["started_at"], "ended": stats["completed_at"], "versions": about["packages"]}
-    facts = {"sessions": [session | {"endpoint": about.get("model_base_url") or ""}]}
+    session = {"started": stats.get("started_at"), "ended": stats.get("completed_at"), "versions": about["packages"]}
+    facts = {"sessions": [session | {"endpoint": about.get("model_base_url") or ""}]} if stats.get("started_at") else {}
     signature, folder = make_signature(plan, subject, metrics), RunFolder(out)
-    writer = RunWriter(folder, spec.to_dict(), signature, split, prompts.files(), facts=facts)
+    writer = RunWriter(folder, spec.to_dict(), signature, split, plan.prompts.files(), facts=facts)
     try:
         for sample in samples:
             writer.calls.append(_outcome(sample, failures[str(sample["id"]), sample["epoch"]]).to_dict())
-        write_baselines(folder, split, whole)
+        write_baselines(folder, split, plan.whole)
         return score_run_data(RunData(folder, spec, split, plan.prompt_of), metrics, note="; ".join(log.notes))
     except H2HTalkError:
         writer.discard()
