@@ -9,6 +9,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+from h2htalk.benchmark.answering import read_sessions
 from h2htalk.benchmark.judge.judgements import Judgements, read_judge, read_judging
 from h2htalk.benchmark.metrics.composite import METRIC_COLUMNS
 from h2htalk.benchmark.results_export.export import without_folders
@@ -48,18 +49,20 @@ def export_log(path: Path, out: Path) -> list[Path]:
     else:
         own, samples, signature = found.data, list(_run_samples(found)), found.summary.signature
         ask, task = own.spec, "mini"
-    subject, split, stored = without_folders(signature.subject), own.split, own.folder.calls_file.stat().st_mtime
+    subject, split, sessions = without_folders(signature.subject), own.split, read_sessions(own.folder)
+    stored = datetime.fromtimestamp(int(own.folder.calls_file.stat().st_mtime), UTC)
+    began, ended = (sessions[0].started, sessions[-1].ended or stored) if sessions else (stored, stored)
     asked = {name: getattr(ask, name) for name in ("language", "sap", "embedder", "limit", "split", "subtasks")}
     if ask.split not in list_splits() and not str(ask.split).startswith(HUB):
         asked["split"] = split.name  # not a folder of this machine
     log = logs.EvalLog(
         status="success",
         eval=logs.EvalSpec(
-            created=datetime.fromtimestamp(int(stored), UTC).isoformat(),
+            created=began.isoformat(),
             task=f"h2htalk/{task}",
             task_version=split.version,
             dataset=logs.EvalDataset(name=split.name, sample_ids=list(dict.fromkeys(one.id for one in samples))),
-            model=f"{subject['engine']}/{subject['model']}",
+            model=f"{subject['engine']}/{subject['model'].removeprefix(subject['engine'] + ':')}",
             model_generate_config=GenerateConfig(temperature=ask.sampling_temperature, max_tokens=ask.max_tokens),
             config=logs.EvalConfig(epochs=ask.samples),
             packages={"h2htalk": __version__},
@@ -69,6 +72,7 @@ def export_log(path: Path, out: Path) -> list[Path]:
                 for name in dict.fromkeys(name for one in samples for name in one.scores)
             ],
         ),
+        stats=logs.EvalStats(started_at=began.isoformat(), completed_at=ended.isoformat()),
         samples=samples,
     )
     logs.recompute_metrics(log)
@@ -89,7 +93,8 @@ def _run_samples(run: Run) -> Iterator[Any]:
             values = {**score.to_dict(), "compliance": kept}
             value = {name: _number(values[name]) for name in (*METRIC_COLUMNS, "lexical", "s", "compliance")}
             item, broken = about | {"item": scenario.id}, ", ".join(score.violations or ())
-            found = Score(value=value, explanation=f"contract: {broken or 'kept'}", metadata=item)
+            text = answer.answer if isinstance(answer, Response) else None
+            found = Score(value=value, answer=text, explanation=f"contract: {broken or 'kept'}", metadata=item)
             scores = {
                 "companion": found if not score.unscored else Score.unscored(reason=score.unscored, metadata=item)
             }
@@ -101,7 +106,7 @@ def _run_samples(run: Run) -> Iterator[Any]:
                     for part, evidence in one.evidence.items()
                 ]
                 rated = {"r": _number(score.rating), "j": _number(score.j)}
-                scores["judge"] = Score(value=rated, reason=score.unjudged, explanation="\n\n".join(lines))
+                scores["judge"] = Score(value=rated, answer=text, reason=score.unjudged, explanation="\n\n".join(lines))
             yield _sample(key, asked, answer, list(scenario.references), about, scores)
 
 
@@ -132,4 +137,6 @@ def _sample(key: SampleKey, asked: Iterable[Message], answer: Any, target: list[
     else:  # without its message, which may name a server
         reason = "missing" if answer is None else answer.failure.reason
         there["error"] = logs.EvalError(message=reason, traceback="", traceback_ansi="")
+    if "arm" in about:  # of a conversation the beginning
+        there["input"] = there["input"][:1]
     return logs.EvalSample(id=key[0], epoch=key[1] + 1, **there)
