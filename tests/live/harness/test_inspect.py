@@ -1,4 +1,4 @@
-"""Inspect AI itself on our tasks, beside our own evaluation of the same model (`make live-harness`, in .venv-harness)."""
+"""Inspect AI itself on our tasks, beside our own evaluation of the same model (`make live-harness`)."""
 
 from __future__ import annotations
 
