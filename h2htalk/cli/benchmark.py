@@ -39,6 +39,7 @@ with options.lazy_imports():
     from h2htalk.benchmark.studies import report as study_report
     from h2htalk.data import links, split_output
     from h2htalk.data.releases import hub
+    from h2htalk.integrations.inspect import export as inspect_export
     from h2htalk.scale import merge as merging
     from h2htalk.scale import ray_cluster, shards, slurm
     from h2htalk.scale import suite as scaling
@@ -242,7 +243,7 @@ def gate(
 
 def results_export(
     run: options.Run,
-    to: Annotated[str, Option(help="eval-results, every-eval-ever or bundle.")],
+    to: Annotated[str, Option(help="eval-results, every-eval-ever, bundle or inspect.")],
     out: options.Out,
     dataset: Annotated[str | None, Option(help="eval-results: the data set, if the run names none.")] = None,
     revision: Annotated[str | None, Option(help="eval-results: the data set's commit.")] = None,
@@ -255,6 +256,9 @@ def results_export(
     """Write the results of a scored run in a format of others; only --push sends anything."""
     if push is not None and to != "eval-results":
         raise ConfigError("--push is for --to eval-results")
+    if to == "inspect":
+        say(*map(str, inspect_export.export_log(run, out)))
+        return
     about = {"dataset": dataset, "revision": revision, "source_url": source_url}
     about |= {"model": model, "organization": organization, "relationship": relationship}
     written = h2htalk.export_results(run, to, out, **about)  # type: ignore[arg-type]

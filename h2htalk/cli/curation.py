@@ -29,6 +29,7 @@ with options.lazy_imports():
     from h2htalk.data import split_output, splits
     from h2htalk.data.imports import response_files
     from h2htalk.data.releases import hub, release_folder
+    from h2htalk.integrations.inspect import log as inspect_log
     from h2htalk.rounds import lifecycle
     from h2htalk.rounds import status as statuses
     from h2htalk.scale import ray_cluster
@@ -129,6 +130,15 @@ def import_responses(
 ) -> None:
     """Score responses that another tool produced, or people wrote."""
     options.finish(score_run.import_responses(file, name, split, out, embedder, human), out)
+
+
+def import_inspect(
+    log: Annotated[Path, Argument(help="A log (.eval or .json) of the task h2htalk/mini.")],
+    out: options.Out,
+    embedder: Annotated[str | None, Option(help=f"{options.EMBEDDER} Default: that of the task.")] = None,
+) -> None:
+    """Make a run of a log of Inspect AI."""
+    options.finish(inspect_log.import_log(log, out, embedder), out)
 
 
 def import_authors(folder: AuthorsFolder, out: options.Out) -> None:

@@ -107,7 +107,7 @@ def _plain(text: str) -> str:
 
 def read_inspect(path: Path) -> HarnessLog:
     """Read a log; items that a run did not come to, because it was killed or cancelled, are failures."""
-    members = read_members(path, _header_and_samples) if path.suffix == ".eval" else ()
+    members = read_members(path, inspect_members) if path.suffix == ".eval" else ()
     parts = (parse_object(text, where, nan=True) for where, text in members)
     header = next(parts, None) or _read_object(path)
     if header.get("invalidated"):
@@ -131,7 +131,7 @@ def read_inspect(path: Path) -> HarnessLog:
     return HarnessLog(path, harness, str(about["model"]), str(about["task"]), records, tuple(notes))
 
 
-def _header_and_samples(names: list[str]) -> list[str]:
+def inspect_members(names: list[str]) -> list[str]:
     header = "header.json" if "header.json" in names else "_journal/start.json"
     return [header, *(name for name in names if name.startswith("samples/"))]
 

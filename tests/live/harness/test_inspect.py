@@ -1,0 +1,303 @@
+"""Inspect AI itself on our tasks, beside our own evaluation of the same model (`make live-harness`)."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from loopback import Answer, LoopbackServer, completion
+
+import h2htalk
+from h2htalk.benchmark.observations import is_answered
+from h2htalk.benchmark.studies.point_answers import TRIVIAL_ARMS
+from h2htalk.data.responses import Response
+from h2htalk.integrations.door import Door
+
+pytestmark = [pytest.mark.live, pytest.mark.timeout(900)]
+pytest.importorskip("inspect_ai")
+BIN = Path(sys.executable).parent
+CUT = "A reply that was cut"
+LEXICAL = ("bleu_1", "bleu_2", "bleu_3", "bleu_4", "rouge_1", "rouge_l")
+
+
+def number_of(text: str) -> int:
+    return int(hashlib.sha256(text.encode()).hexdigest(), 16)
+
+
+EXAMPLE = re.compile(r'\{"[^\n]*"evidence"[^\n]*\}')
+
+
+def judge_reply(example: str) -> str:
+    """What a judge says in the form of the example in its prompt."""
+    parts = json.loads(example)
+    for name, part in parts.items():
+        part["evidence"] = f"because of {name}"
+        part |= {"answer": number_of(name) % 2 == 0} if "answer" in part else {"score": 4}
+    return json.dumps(parts)
+
+
+def scripted_reply(request: dict[str, Any], count: int) -> str | Answer:
+    """A reply that depends on the last message: part of it, nothing, or an error for some."""
+    rules = str(request["messages"][0]["content"])
+    if example := EXAMPLE.search(rules):
+        return judge_reply(example[0])
+    last = [one["content"] for one in request["messages"] if one["role"] == "user"][-1]
+    number, words = number_of(last), last.split()
+    if number % 23 == 0:  # Inspect makes the error's message a reply
+        return "context_length"
+    if number % 31 == 0:
+        return "http_500"
+    if number % 29 == 0:
+        return ""
+    if number % 37 == 0:
+        return Answer(completion(CUT, "length"))
+    if any("\u4e00" <= one <= "\u9fff" for one in last):
+        return f"我在听。{last[number % 7 : number % 7 + 40]}"
+    return f"I hear you. {' '.join(words[number % 5 : number % 5 + 25])}"
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[LoopbackServer]:
+    with LoopbackServer(reply=scripted_reply) as made:
+        yield made
+
+
+def run_inspect(server: LoopbackServer, folder: Path, *arguments: str) -> str:
+    """Run the command line in a folder of its own: a folder with our sources would hide the installed package."""
+    given = {"LOOP_BASE_URL": server.url, "LOOP_API_KEY": "not-a-key", "INSPECT_DISPLAY": "plain", "PYTHONPATH": ""}
+    done = subprocess.run(
+        [BIN / "inspect", *arguments], cwd=folder, env={**os.environ, **given}, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def evaluate_in_inspect(server: LoopbackServer, folder: Path, task: str, *options: str) -> Any:
+    from inspect_ai.log import read_eval_log
+
+    model = ("--model", "openai-api/loop/demo", "--log-dir", str(folder / "logs"))
+    folder.mkdir(exist_ok=True)
+    run_inspect(server, folder, "eval", task, *model, *options)
+    return read_eval_log(str(max((folder / "logs").iterdir(), key=lambda path: path.stat().st_mtime_ns)))
+
+
+def metrics_of(log: Any, scorer: str = "companion") -> dict[str, float]:
+    (overall,) = (one for one in log.results.scores if one.name == scorer)
+    return {name: one.value for name, one in overall.metrics.items()}
+
+
+def rows_of(run: Path) -> dict[str, dict[str, Any]]:
+    return {row["id"]: row for row in h2htalk.load_run(run).scores().to_pylist()}
+
+
+@pytest.fixture(scope="module", params=["en", "zh"])
+def both(request: pytest.FixtureRequest, server: LoopbackServer, tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """The log of Inspect and the run of ours, of one model on one language of `mini`."""
+    language, folder = request.param, tmp_path_factory.mktemp(request.param)
+    embedder = "minilm" if language == "en" else "none"
+    asked = ("--max-retries", "0", "-T", f"language={language}", "-T", f"embedder={embedder}")
+    log = evaluate_in_inspect(server, folder, "h2htalk/mini", *asked)
+    spec: dict[str, Any] = {"language": language, "embedder": embedder}
+    summary = h2htalk.evaluate(
+        h2htalk.EvaluateSpec(
+            model=server.spec.replace("loopback@", "demo@"), split="mini", out=str(folder / "run"), **spec
+        )
+    )
+    return log, folder, summary, embedder
+
+
+def test_every_item_has_the_same_values_and_the_same_items_are_unscored(both: Any) -> None:
+    log, folder, _, embedder = both
+    rows = rows_of(folder / "run")
+    columns = [*LEXICAL, "lexical", *(("ss", "s") if embedder == "minilm" else ())]
+    assert len(log.samples) == len(rows) == 176
+    scored = 0
+    for sample in log.samples:
+        value, row = sample.scores["companion"].value, rows[sample.id]
+        if row["unscored"] or sample.output.completion == CUT:  # we score what was said before the cut
+            assert math.isnan(value)
+            continue
+        scored += 1
+        assert {name: value[name] for name in columns} == pytest.approx({name: row[name] for name in columns}, abs=1e-9)
+        assert value["compliance"] == float(not row["violations"])
+    assert 150 < scored < 176
+    assert {sample.scores["companion"].reason for sample in log.samples} == {None, "failed_call", "cut_at_max_tokens"}
+
+
+def test_the_weights_of_table_1_are_a_metric(both: Any) -> None:
+    log, _, summary, embedder = both
+    row = summary.rows.s if embedder == "minilm" else summary.rows.lexical
+    found = metrics_of(log)
+    name = "s" if embedder == "minilm" else "lexical"
+    # Over the same items, of which ours has also those that were cut.
+    assert 100 * found[f"overall_{name}"] == pytest.approx(row["overall"].value, abs=2)
+    cut = {one.id for one in log.samples if one.output.completion == CUT}
+    scored = {one.id: one.scores["companion"].value for one in log.samples if one.scores["companion"].reason is None}
+    door = Door("mini", language=log.samples[0].metadata["language"])
+    figures = door.figures({item: value[name] for item, value in scored.items()})
+    assert cut
+    assert found[f"overall_{name}"] == pytest.approx(figures["overall"])
+    assert found[f"items_mean_{name}"] == pytest.approx(figures["items_mean"])
+    assert log.results.headline.metric == f"overall_{name}"
+
+
+def test_a_log_becomes_a_run_with_the_same_scores(both: Any) -> None:
+    log, folder, summary, _ = both
+    done = subprocess.run(
+        [BIN / "h2htalk", "import", "inspect", log.location.removeprefix("file://"), "--out", str(folder / "imported")],
+        capture_output=True, text=True, cwd=folder,
+    )  # fmt: skip
+    assert done.returncode == 3, done.stdout + done.stderr  # some items failed
+    ours, theirs = rows_of(folder / "run"), rows_of(folder / "imported")
+    for row in (*ours.values(), *theirs.values()):
+        row["unscored"] = row["unscored"] is not None  # other words for the same failure
+    assert theirs == ours
+    imported = h2htalk.load_run(folder / "imported")
+    assert imported.summary.signature.fingerprint == summary.signature.fingerprint
+    answers = [one for one in imported.answers.values() if isinstance(one, Response)]
+    assert {one.usage.input_tokens for one in answers} == {120}
+    assert all(one.seconds for one in answers)
+
+
+def test_a_log_of_ours_is_scored_again_with_another_embedder(both: Any, server: LoopbackServer) -> None:
+    from inspect_ai.log import read_eval_log
+
+    log, folder, _, embedder = both
+    if embedder == "minilm":
+        pytest.skip("has it already")
+    output = str(folder / "again.eval")
+    scorer = ("--scorer", "h2htalk/companion", "-S", "embedder=minilm", "--action", "append", "--output-file", output)
+    run_inspect(server, folder, "score", log.location.removeprefix("file://"), *scorer)
+    again = read_eval_log(output)
+    names = {name for sample in again.samples for name in sample.scores}
+    assert names == {"companion", "companion-1"} or names == {"companion", "companion1"}
+    for sample in again.samples:
+        first, second = sample.scores.values()
+        assert first.reason == second.reason
+        if first.reason is None:
+            assert {name: second.value[name] for name in LEXICAL} == {name: first.value[name] for name in LEXICAL}
+            assert math.isnan(second.value["s"])  # MiniLM is for English
+
+
+def test_a_log_of_others_is_matched_by_what_it_asked(both: Any, server: LoopbackServer) -> None:
+    from inspect_ai.log import read_eval_log, write_eval_log
+
+    log, folder, _, _ = both
+    theirs = read_eval_log(log.location)
+    theirs.samples = theirs.samples[:12]
+    known = {number: sample.id for number, sample in enumerate(theirs.samples, 1)}
+    values = {number: sample.scores["companion"] for number, sample in enumerate(theirs.samples, 1)}
+    for number, sample in enumerate(theirs.samples, 1):
+        sample.id, sample.metadata, sample.scores = number, {}, {}
+    theirs.samples[3].input[-1].content = "Something else"
+    theirs.eval.dataset.sample_ids, theirs.eval.metadata, theirs.results = [*known], None, None
+    theirs.eval.scorers = theirs.eval.metrics = None
+    write_eval_log(theirs, str(folder / "theirs.eval"))
+    output = str(folder / "scored.eval")
+    scorer = ("--scorer", "h2htalk/companion", "--action", "append", "--output-file", output)
+    run_inspect(server, folder, "score", str(folder / "theirs.eval"), *scorer)
+    for sample in read_eval_log(output).samples:
+        score = sample.scores["companion"]
+        if sample.id == 4:
+            assert score.reason == "unknown_item"
+        elif score.reason != "unknown_item":
+            assert score.metadata["item"] == known[sample.id]
+            assert score.reason == values[sample.id].reason
+            if score.reason is None:
+                assert score.value["lexical"] == values[sample.id].value["lexical"]
+    refused = subprocess.run(
+        [BIN / "h2htalk", "import", "inspect", output, "--out", str(folder / "refused")], capture_output=True, text=True
+    )
+    assert refused.returncode == 2
+    assert "only logs of h2htalk/mini" in refused.stderr
+
+
+STUDIES = {
+    "high_risk": ("sap", "high_risk", "sap"),
+    "instructions": ("instructions", "instructions", "full"),
+    "arcs": ("memory", "arcs", "whole"),
+}
+
+
+@pytest.mark.parametrize("task", STUDIES)
+def test_cases_have_the_figures_of_a_study(task: str, server: LoopbackServer, tmp_path: Path) -> None:
+    name, split, arm = STUDIES[task]
+    judge = server.spec.replace("loopback@", "judge@")
+    asked = ("-T", "language=en", "-T", "limit=4", "--max-retries", "0")
+    log = evaluate_in_inspect(
+        server, tmp_path, f"h2htalk/{task}", *asked, "--model-role", "grader=openai-api/loop/judge"
+    )
+    # The study of SAP has two kinds of cases, of which the task asks one.
+    how: Any = {"language": "en", "limit": 60 if name == "sap" else 4, "embedder": "none", "attempts": 1}
+    ask = h2htalk.EvaluateSpec(model=server.spec, split=split, out=str(tmp_path / "study"), **how)
+    arms = () if name == "instructions" else (arm,)
+    spec = h2htalk.StudySpec(study=name, arms=arms, judge=judge, ask=ask)  # type: ignore[arg-type]
+    result = h2htalk.run_study(spec)
+    ids = {sample.id for sample in log.samples if sample.error is None}
+    assert ids
+    ours = {
+        (row.item, row.figure, row.place): (row.value, row.by)
+        for row in result.observations
+        if row.item in ids and is_answered(row.figure) and row.arm not in TRIVIAL_ARMS
+    }
+    theirs = {
+        (row["item"], row["figure"], row["place"]): (row["value"], row["by"])
+        for sample in log.samples
+        if sample.scores["points"].metadata
+        for row in sample.scores["points"].metadata["observations"]
+    }
+    assert len(theirs) > 15
+    assert {key: ours[key] for key in theirs} == theirs
+    whole = next(one for one in log.samples if one.error is None and one.scores["points"].explanation)
+    assert "because of" in whole.scores["points"].explanation
+    assert log.eval.metadata["canary"].startswith(split)
+    turns = [one.role for one in whole.messages if one.role != "system"]
+    assert turns == ["user", "assistant"] * (len(turns) // 2)
+
+
+def test_without_a_grader_points_that_need_one_are_counted(server: LoopbackServer, tmp_path: Path) -> None:
+    log = evaluate_in_inspect(server, tmp_path, "h2htalk/look_alike", "-T", "limit=2", "--max-retries", "0")
+    assert metrics_of(log, "points")["points_unscored"] > 0
+    assert "no judge and no people" in log.samples[0].scores["points"].explanation
+
+
+def test_a_judged_run_opens_in_inspect_and_comes_back(both: Any, server: LoopbackServer) -> None:
+    from inspect_ai.log import read_eval_log
+
+    _, folder, _, embedder = both
+    judge = server.spec.replace("loopback@", "judge@")
+    h2htalk.judge_run(h2htalk.JudgeSpec(run=str(folder / "run"), judges=(judge,)))
+    file = folder / "run.eval"
+    subprocess.run(
+        [BIN / "h2htalk", "results", "export", str(folder / "run"), "--to", "inspect", "--out", str(file)], check=True
+    )
+    log = read_eval_log(str(file))
+    judged = [one for one in log.samples if "judge" in (one.scores or {})]
+    assert len(log.samples) == 176
+    assert len(judged) > 40
+    assert "because of" in judged[0].scores["judge"].explanation
+    assert log.eval.metadata["canary"].startswith("mini")
+    name = "s" if embedder == "minilm" else "lexical"
+    row = h2htalk.load_run(folder / "run").summary.rows.s if embedder == "minilm" else None
+    if row is not None:
+        assert 100 * metrics_of(log)[f"overall_{name}"] == pytest.approx(row["overall"].value)
+    done = subprocess.run([BIN / "h2htalk", "import", "inspect", str(file), "--out", str(folder / "back")])
+    assert done.returncode == 3
+    ours, theirs = rows_of(folder / "run"), rows_of(folder / "back")
+    values = [*LEXICAL, "ss", "s", "violations"]
+    assert {name: [row[key] for key in values] for name, row in ours.items()} == {
+        name: [row[key] for key in values] for name, row in theirs.items()
+    }
+    run_inspect(
+        server, folder, "view", "bundle", "--log-dir", str(folder / "logs"), "--output-dir", str(folder / "site")
+    )
+    assert (folder / "site" / "index.html").is_file()
