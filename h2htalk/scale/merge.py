@@ -98,7 +98,8 @@ def _clear(out: Path, erased: frozenset[str]) -> None:
     """Remove what a killed merge left. Raises DataError where it is more than that."""
     refuse_links(out)
     with writer_lock(out / CALLS, "wait for that merge"):
-        if others := sorted({one.name for one in out.iterdir()} - _MADE):
+        names = {one.name for one in out.iterdir() if not one.name.startswith(".")}  # such a one was being written
+        if others := sorted(names - _MADE):
             raise DataError(f"{out}: holds {listed(others)} and no summary: `h2htalk score {out}`")
         if not RunFolder(out).erased().keys() <= erased:
             raise DataError(f"{out}: items were erased from it that these attempts hold; name another --out")

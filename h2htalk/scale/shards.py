@@ -468,6 +468,8 @@ def erase_stored(url: str, erased: ErasedIds) -> FolderErasure:
     """Erase from an attempt on object storage: a copy is erased from, its files take the place of those there. What was
     interrupted is completed by the next erasure."""
     place = Place(url)
+    if place.path is not None:
+        return erase(place.path, erased)
     if (attempt := read_attempt(place)) is None:
         message = "this attempt is not there any more; if it was moved, erase there too"
         return FolderErasure(messages=(message,), kind=AttemptFolder.kind)
