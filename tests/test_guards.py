@@ -126,7 +126,7 @@ BUDGETS = {
     "curation": 15000,
     "data": 3988,
     "rounds": 6416,
-    "scale": 1419,
+    "scale": 1418,
     "text": 3300,
 }
 

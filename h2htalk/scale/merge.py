@@ -98,8 +98,7 @@ def _clear(out: Path, erased: frozenset[str]) -> None:
     """Remove what a killed merge left. Raises DataError where it is more than that."""
     refuse_links(out)
     with writer_lock(out / CALLS, "wait for that merge"):
-        names = {one.name for one in out.iterdir() if not one.name.startswith(".")}  # such a one was being written
-        if others := sorted(names - _MADE):
+        if others := sorted(one.name for one in out.iterdir() if one.name[0] != "." and one.name not in _MADE):
             raise DataError(f"{out}: holds {listed(others)} and no summary: `h2htalk score {out}`")
         if not RunFolder(out).erased().keys() <= erased:
             raise DataError(f"{out}: items were erased from it that these attempts hold; name another --out")
