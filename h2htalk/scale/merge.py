@@ -10,7 +10,7 @@ from __future__ import annotations
 import shutil
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ from h2htalk.benchmark.prompts.prompt_set import PromptSet
 from h2htalk.benchmark.run import RunData, RunWriter, load_run, read_run_data
 from h2htalk.benchmark.score_run import metric_keys, open_metrics, score_run_data
 from h2htalk.benchmark.summary import Summary
-from h2htalk.data.erasure.folder_kinds import ERASED
+from h2htalk.data.erasure.folder_kinds import ERASED, MONEY
 from h2htalk.data.files import read_json_object, read_jsonl, refuse_links, writer_lock
 from h2htalk.data.links import add_link
 from h2htalk.data.responses import CALLS, Response, SampleKey, read_answers, read_outcomes
@@ -31,11 +31,10 @@ from h2htalk.scale.places import Place
 from h2htalk.scale.shards import Attempt, AttemptFolder, read_attempt, read_attempts, require_same, winner_of
 
 # Of a line of calls: what a call is, and how it was paid. Lines of replies hold more.
-_PAID = {"reserved", "call", "stage", "asked", "id", "item", "samples", "bound", "worst", "prompts", "prices"}
-_PAID |= {"cost", "reason", "usage", "usd", "request_id", "priced"}
+_PAID = MONEY | {"id", "item", "prompts", "request_id", "priced"}
 # What a merge makes in its folder.
-_MADE = {"run.json", "inputs", "baselines", "scores", "tables", "report.html", "links.jsonl", "links.lock", CALLS, LOCK}
-_MADE.add(ERASED)
+_MADE = {"run.json", "inputs", "baselines", "scores", "tables", "report.html", "links.jsonl", "links.lock"}
+_MADE |= {CALLS, LOCK, ERASED}
 
 
 def merge(places: Sequence[str], out: Path) -> Summary:
@@ -61,23 +60,51 @@ def merge(places: Sequence[str], out: Path) -> Summary:
             raise DataError(f"{out}: holds another run, or one of other attempts; name a new folder with --out")
         if (out / "summary.json").is_file():
             return load_run(out).summary
-        refuse_links(out)  # else a merge was killed here
-        with writer_lock(out / CALLS, "wait for that merge"):
-            if others := sorted({one.name for one in out.iterdir()} - _MADE):
-                raise DataError(f"{out}: holds {listed(others)} and no summary: `h2htalk score {out}`")
-            if not RunFolder(out).erased().keys() <= winners[0].erased:
-                raise DataError(f"{out}: items were erased from it that these attempts hold; name another --out")
-            for path in sorted(out.iterdir(), key=lambda path: path.name == "run.json"):  # last: it says what this is
-                if path.name != LOCK:
-                    (shutil.rmtree if path.is_dir() else Path.unlink)(path)
-    RunFolder(out).require_usable(winners[0].signature)
+        _clear(out, winners[0].erased)
+    own = winners[0].signature
+    RunFolder(out).require_usable(own)
     with ExitStack() as stack:
         folders = [stack.enter_context(one.opened()) for one in winners]
         for one, folder in zip(winners, folders, strict=True):
             one.require_unedited(folder.path)
         losers = [stack.enter_context(one.opened()) for one in attempts if one not in winners]
-        places = [one.place.text for own in copies.values() for one in own]
-        return _merge(winners, folders, losers, places, out)
+        data, erased = read_run_data(folders[0].path, AttemptFolder), folders[0].erased()
+        split, spec = data.split, replace(data.spec, out=str(out))
+        if any(folder.erased() != erased for folder in folders):
+            where = ", ".join(one.place.text for one in winners)
+            raise DataError(f"items were erased from some of these attempts and not from others: {where}; erase again")
+        for one, folder in zip(winners, folders, strict=True):
+            require_whole(one, folder, split, erased, spec.samples)
+        metrics = open_metrics(spec.embedder, spec.rouge, spec.contracts)
+        items = {key: own.protocol[key] for key in ("items", "prompts")}
+        signature = Signature({**items, **metric_keys(metrics, split)}, own.subject)
+        sessions = [one for folder in folders for one in folder.read_run().get("sessions", ())]
+        shards = [{**one.facts, "attempt": one.place.name, "place": one.place.text} for one in winners]
+        facts = {"shards": shards, "sessions": sorted(sessions, key=lambda one: str(one["started"]))}
+        prompts = PromptSet.load(folders[0].prompts).files()
+        with closing(RunWriter(RunFolder(out), spec.to_dict(), signature, split, prompts, facts=facts)) as writer:
+            if folders[0].baselines.is_dir():
+                shutil.copytree(folders[0].baselines, out / "baselines")
+            if (folders[0].path / ERASED).is_file():
+                shutil.copy2(folders[0].path / ERASED, out / ERASED)
+            for one in (one for group in copies.values() for one in group):
+                add_link(out, AttemptFolder.kind, one.place.text)
+            for line in merged_lines(folders, losers):
+                writer.calls.append(line)
+            return score_run_data(RunData(RunFolder(out), spec, split, data.prompt_of), metrics)
+
+
+def _clear(out: Path, erased: frozenset[str]) -> None:
+    """Remove what a killed merge left. Raises DataError where it is more than that."""
+    refuse_links(out)
+    with writer_lock(out / CALLS, "wait for that merge"):
+        if others := sorted(one.name for one in out.iterdir() if one.name[0] != "." and one.name not in _MADE):
+            raise DataError(f"{out}: holds {listed(others)} and no summary: `h2htalk score {out}`")
+        if not RunFolder(out).erased().keys() <= erased:
+            raise DataError(f"{out}: items were erased from it that these attempts hold; name another --out")
+        for path in sorted(out.iterdir(), key=lambda path: path.name == "run.json"):  # last: it says what this is
+            if path.name != LOCK:
+                (shutil.rmtree if path.is_dir() else Path.unlink)(path)
 
 
 def find_attempts(place: Place) -> list[Attempt]:
@@ -102,44 +129,6 @@ def choose_winners(attempts: Sequence[Attempt], known: Collection[str] = ()) -> 
     if missing := [n for n in shards if n not in found]:
         raise IncompleteError(f"{len(found)} of {len(shards)} shards are finished; missing: {listed(missing, 20)}")
     return [*found.values()]
-
-
-def _merge(
-    winners: Sequence[Attempt],
-    folders: Sequence[AttemptFolder],
-    losers: Sequence[AttemptFolder],
-    places: Sequence[str],
-    out: Path,
-) -> Summary:
-    data = read_run_data(folders[0].path, AttemptFolder)
-    split, spec = data.split, replace(data.spec, out=str(out))
-    erased = folders[0].erased()
-    if any(folder.erased() != erased for folder in folders):
-        where = ", ".join(one.place.text for one in winners)
-        raise DataError(f"items were erased from some of these attempts and not from others: {where}; erase again")
-    for one, folder in zip(winners, folders, strict=True):
-        require_whole(one, folder, split, erased, spec.samples)
-    metrics = open_metrics(spec.embedder, spec.rouge, spec.contracts)
-    own = winners[0].signature
-    items = {key: own.protocol[key] for key in ("items", "prompts")}
-    signature = Signature({**items, **metric_keys(metrics, split)}, own.subject)
-    sessions = [one for folder in folders for one in folder.read_run().get("sessions", ())]
-    shards = [{**one.facts, "attempt": one.place.name, "place": one.place.text} for one in winners]
-    facts = {"shards": shards, "sessions": sorted(sessions, key=lambda one: str(one["started"]))}
-    prompts = PromptSet.load(folders[0].prompts).files()
-    writer = RunWriter(RunFolder(out), spec.to_dict(), signature, split, prompts, facts=facts)
-    try:
-        if folders[0].baselines.is_dir():
-            shutil.copytree(folders[0].baselines, out / "baselines")
-        if (folders[0].path / ERASED).is_file():
-            shutil.copy2(folders[0].path / ERASED, out / ERASED)
-        for place in places:
-            add_link(out, AttemptFolder.kind, place)
-        for line in merged_lines(folders, losers):
-            writer.calls.append(line)
-        return score_run_data(RunData(RunFolder(out), spec, split, data.prompt_of), metrics)
-    finally:
-        writer.close()
 
 
 def require_whole(one: Attempt, folder: AttemptFolder, split: Split, erased: Collection[str], samples: int) -> None:

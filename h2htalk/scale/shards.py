@@ -22,7 +22,7 @@ import shutil
 import socket
 import threading
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -36,8 +36,7 @@ from h2htalk.benchmark.score_run import ErasableRun, open_metrics
 from h2htalk.benchmark.settings import EvaluateSpec
 from h2htalk.benchmark.summary import write_baselines
 from h2htalk.chat.prices import dollars_text, money_text
-from h2htalk.chat.protocol import Chat
-from h2htalk.chat.store.call_store import CallStore, CostLimitError, StageCalls, read_store
+from h2htalk.chat.store.call_store import CallStore, CostLimitError, read_store
 from h2htalk.data.erasure.folder_kinds import ERASED, ErasedIds, FolderErasure, erase
 from h2htalk.data.erasure.folder_kinds import MARK as ERASING
 from h2htalk.data.files import json_line, read_sealed, sha256_of, write_sealed
@@ -85,13 +84,9 @@ class Shard:
 
 
 class AttemptFolder(RunFolder):
-    """The folder of an attempt, or its copy here: `place` is where links lead."""
+    """The folder of an attempt, or its copy here."""
 
     kind: ClassVar[str] = "attempt"
-
-    def __init__(self, path: Path, place: str | Path = "") -> None:
-        super().__init__(path)
-        self.place = place or path
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +109,7 @@ class Attempt:
             if self.place.path is None and not (path / CALLS).exists():  # else an erasure has joined them
                 parts = sorted((path / PARTS).glob("*.jsonl"))
                 (path / CALLS).write_bytes(b"".join(part.read_bytes() for part in parts))
-            yield AttemptFolder(path, self.place.text)
+            yield AttemptFolder(path)
 
     def require_unedited(self, path: Path) -> None:
         """Raise DataError where a file of a finished attempt is not what its mark names."""
@@ -128,8 +123,7 @@ class Attempt:
 
 def read_attempts(home: Place) -> list[Attempt]:
     """Read the attempts in the folder of a shard, in the order in which they began."""
-    found = (read_attempt(home / name) for name in home.names() if name != MONEY)
-    return [attempt for attempt in found if attempt is not None]
+    return [one for name in home.names() if name != MONEY and (one := read_attempt(home / name)) is not None]
 
 
 def read_attempt(place: Place) -> Attempt | None:
@@ -182,29 +176,22 @@ def evaluate_shard(spec: EvaluateSpec, shard: Shard) -> str:
     if spec.batch:
         raise ConfigError("--shard: a batch job runs at the provider, on as many machines as it has; leave one out")
     plan, out = make_plan(spec), Place(str(spec.out))
-    home, own, earlier = out / shard.folder, shard.items(plan.split), _earlier(plan, out, shard)
+    own, earlier = shard.items(plan.split), _earlier(plan, out, shard)
     done = winner_of(one for one in earlier if one.shard == shard)
     if done is not None and not done.failed:
         return f"shard {shard} is finished: {done.place.text}"
     name = f"{datetime.now(UTC):%Y%m%dT%H%M%S}-{secrets.token_hex(4)}"
-    settings = call_settings(spec)
-    with _work(home / name) as work:
-        calls = settings.stage_calls(CallStore(work.folder.calls_file), GENERATE)
-        chat = settings.open_chat(calls)
-        try:
-            signature = _signature(plan, chat.subject)
-            for one in earlier:
-                require_same(one, signature)
-            work.begin(plan, signature, shard, calls)
-            claims = Claims(home / MONEY, name, (calls.limit or Decimal(0)) / shard.of)
-            note = work.ask(plan, own, chat, calls, claims, [one for one in earlier if one.shard == shard])
-        finally:
-            chat.close()
-        failed = work.finish(shard, own, spec.samples, note)
+    place = out / shard.folder / name
+    work = _Work(plan, shard, own, place, AttemptFolder(place.path or Path(mkdtemp(prefix="h2htalk-"), name)))
+    try:
+        failed = work.finish(work.ask(earlier, out / shard.folder / MONEY))
+    finally:
+        if place.path is None and not work.kept:
+            shutil.rmtree(work.folder.path.parent)
     if failed:
         what = f"{counted(len(failed), 'sample')} of it failed, first {failed[0]}"
         raise IncompleteError(f"shard {shard} is finished, but {what}; the same command asks for them again")
-    return f"shard {shard} is finished: {(home / name).text}"
+    return f"shard {shard} is finished: {place.text}"
 
 
 def _earlier(plan: EvaluationPlan, out: Place, shard: Shard) -> list[Attempt]:
@@ -297,65 +284,58 @@ class Claims:
 
 @dataclass
 class _Work:
-    """The folder in which an attempt works: its own place, or a folder here whose files are uploaded."""
+    """An attempt at work, in the folder of its place, or of object storage in one here whose files are uploaded."""
 
+    plan: EvaluationPlan
+    shard: Shard
+    own: Split  # the shard's items
     place: Place
     folder: AttemptFolder
     stored: dict[str, str] = field(default_factory=dict)  # name -> SHA-256 of what was uploaded
     sent: int = 0  # bytes of calls
     kept: bool = False  # the folder here must stay, as the storage did not take its replies
-    writer: RunWriter = field(init=False)
 
-    def begin(self, plan: EvaluationPlan, signature: Signature, shard: Shard, calls: StageCalls) -> None:
-        """Make the attempt's folder, and open it for writing."""
-        facts = {"shard": shard.number, "of": shard.of, "host": socket.gethostname(), "pid": os.getpid()}
+    def ask(self, earlier: Sequence[Attempt], money: Place) -> str:
+        """Make the folder, and ask for what earlier attempts have no reply to; returns why it paused, if it did."""
+        plan, settings = self.plan, call_settings(self.plan.spec)
+        calls = settings.stage_calls(CallStore(self.folder.calls_file), GENERATE)
+        claims = Claims(money, self.place.name, (calls.limit or Decimal(0)) / self.shard.of)
+        with closing(settings.open_chat(calls)) as chat:
+            signature = _signature(plan, chat.subject)
+            for one in earlier:
+                require_same(one, signature)
+            self.folder.place = self.place.path or self.place.text
+            made = (self.folder, plan.spec.to_dict(), signature, plan.split, plan.prompts.files(), calls.store)
+            writer = RunWriter(*made, {"shard": self.facts()})
+            try:
+                write_baselines(self.folder, plan.split, plan.whole if plan.spec.baselines else None)
+                claims.books = take_over(writer, [one for one in earlier if one.shard == self.shard])
+                if calls.limit is not None:
+                    calls.limit, calls.claim = Decimal(0), claims.claim
+                with self.syncing():
+                    return ask_chat(replace(plan, split=self.own), chat, calls, writer) or ""
+            except H2HTalkError:
+                writer.discard()
+                if not self.folder.manifest.exists():  # nothing is lost with the attempt
+                    shutil.rmtree(self.folder.path, ignore_errors=True)
+                    for name in sorted(self.stored, key=MANIFEST.__eq__):  # the manifest last: an erasure finds others
+                        self.place.remove(name)
+                raise
+            finally:
+                writer.close()
+                claims.give_back(calls.store.dollars())
+
+    def facts(self) -> dict[str, Any]:
+        """The shard's part of the manifest."""
         slurm = ("SLURM_JOB_ID", "SLURM_RESTART_COUNT")
-        facts |= {name.lower(): os.environ[name] for name in slurm if name in os.environ}
-        made = (self.folder, plan.spec.to_dict(), signature, plan.split, plan.prompts.files(), calls.store)
-        self.writer = RunWriter(*made, {"shard": facts})
-
-    def take_over(self, earlier: Iterable[Attempt]) -> dict[str, Decimal]:
-        """Store the replies of earlier attempts here; what they cost stays there, and a merge counts it. Returns the
-        most that each of them cost."""
-        writer, books = self.writer, dict[str, Decimal]()
-        for one in earlier:
-            with one.opened() as folder:
-                found, paid = read_answers(folder.calls_file), read_store(folder.calls_file).calls
-            books[one.place.name] = sum((call.cost[1] or Decimal(0) for call in paid), Decimal(0))
-            for key, answer in found.items():
-                if isinstance(answer, Response) and not isinstance(writer.answers.get(key), Response):
-                    writer.calls.append(answer.to_dict() | {"stage": GENERATE, "attempt": one.place.name})
-                    fold_answer(writer.answers, answer)
-        writer.calls.outcomes = 0  # none of them is lost with this folder
-        return books
-
-    def ask(
-        self,
-        plan: EvaluationPlan,
-        own: Split,
-        chat: Chat,
-        calls: StageCalls,
-        claims: Claims,
-        earlier: Sequence[Attempt],
-    ) -> str:
-        """Ask for those of `own` that earlier attempts have no reply to; returns why it paused, if it did."""
-        try:
-            write_baselines(self.folder, plan.split, plan.whole if plan.spec.baselines else None)
-            claims.books = self.take_over(earlier)
-            if calls.limit is not None:
-                calls.limit, calls.claim = Decimal(0), claims.claim
-            with self.syncing():
-                return ask_chat(replace(plan, split=own), chat, calls, self.writer) or ""
-        except H2HTalkError:
-            self.writer.discard()
-            if not self.folder.manifest.exists():  # nothing is lost with the attempt
-                shutil.rmtree(self.folder.path, ignore_errors=True)
-                for name in sorted(self.stored, key=MANIFEST.__eq__):  # the manifest last: an erasure finds the others
-                    self.place.remove(name)
-            raise
-        finally:
-            self.writer.close()
-            claims.give_back(calls.store.dollars())
+        job = {name.lower(): os.environ[name] for name in slurm if name in os.environ}
+        return {
+            "shard": self.shard.number,
+            "of": self.shard.of,
+            "host": socket.gethostname(),
+            "pid": os.getpid(),
+            **job,
+        }
 
     @contextmanager
     def syncing(self) -> Iterator[None]:
@@ -417,11 +397,11 @@ class _Work:
             self.place.write(name, content)
             self.stored[name] = digest
 
-    def finish(self, shard: Shard, own: Split, samples: int, note: str) -> list[str]:
+    def finish(self, note: str) -> list[str]:
         """Write the mark, last; returns what failed, as texts. Raises IncompleteError where some were not asked, or
         somebody was erased from the attempt meanwhile."""
-        answers = self.folder.answers()
-        asked = [answers.get((one.id, sample)) for one in own.scenarios for sample in range(samples)]
+        shard, samples, answers = self.shard, self.plan.spec.samples, self.folder.answers()
+        asked = [answers.get((one.id, sample)) for one in self.own.scenarios for sample in range(samples)]
         again = "the same command takes over the replies that are there"
         if missing := sum(one is None for one in asked):
             numbers = f"{missing:,} of {counted(len(asked), 'sample')} have no answer yet"
@@ -451,19 +431,20 @@ def write_mark(folder: Path, shard: Shard, failed: int, stored: Mapping[str, str
     write_sealed(folder / MARK, {"shard": shard.number, "of": shard.of, "failed": failed, "files": files})
 
 
-@contextmanager
-def _work(place: Place) -> Iterator[_Work]:
-    """Open the folder of a new attempt; of object storage one here, which is removed at the end."""
-    if place.path is not None:
-        yield _Work(place, AttemptFolder(place.path))
-        return
-    home = Path(mkdtemp(prefix="h2htalk-"))
-    work = _Work(place, AttemptFolder(home / place.name, place.text))
-    try:
-        yield work
-    finally:
-        if not work.kept:
-            shutil.rmtree(home)
+def take_over(writer: RunWriter, earlier: Iterable[Attempt]) -> dict[str, Decimal]:
+    """Store the replies of earlier attempts; what they cost stays there, and a merge counts it. Returns the most that
+    each of them cost."""
+    books = dict[str, Decimal]()
+    for one in earlier:
+        with one.opened() as folder:
+            found, paid = read_answers(folder.calls_file), read_store(folder.calls_file).calls
+        books[one.place.name] = sum((call.cost[1] or Decimal(0) for call in paid), Decimal(0))
+        for key, answer in found.items():
+            if isinstance(answer, Response) and not isinstance(writer.answers.get(key), Response):
+                writer.calls.append(answer.to_dict() | {"stage": GENERATE, "attempt": one.place.name})
+                fold_answer(writer.answers, answer)
+    writer.calls.outcomes = 0  # none of them is lost with this folder
+    return books
 
 
 # --- Erasure ----------------------------------------------------------------------------------------------------------
@@ -487,6 +468,8 @@ def erase_stored(url: str, erased: ErasedIds) -> FolderErasure:
     """Erase from an attempt on object storage: a copy is erased from, its files take the place of those there. What was
     interrupted is completed by the next erasure."""
     place = Place(url)
+    if place.path is not None:
+        return erase(place.path, erased)
     if (attempt := read_attempt(place)) is None:
         message = "this attempt is not there any more; if it was moved, erase there too"
         return FolderErasure(messages=(message,), kind=AttemptFolder.kind)

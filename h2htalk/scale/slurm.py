@@ -25,7 +25,7 @@ from jinja2 import StrictUndefined, Template
 
 from h2htalk.data.files import json_line, reading, write_text, writing
 from h2htalk.errors import ConfigError, IncompleteError, counted
-from h2htalk.scale.suite import Say, SlurmSettings, SuiteRun, read_suite, runs_of
+from h2htalk.scale.suite import Say, SuiteRun, read_suite, runs_of
 from h2htalk.text.tables import Table
 
 ARRAY_SIZE = 1000  # the highest index of an array where a site left Slurm's MaxArraySize as it is
@@ -78,7 +78,10 @@ class Launch:
         slurm, size = self.suite.slurm, self.suite.slurm.array_limit or _site_array_size()
         groups = defaultdict[tuple[int, tuple[str, ...]], list[int]](list)
         for index in indices:
-            groups[index // size * size, _needs(self.tasks[index][0], slurm)].append(index % size)
+            run = self.tasks[index][0]
+            words = shlex.split(slurm.gpus.replace("{gpus}", str(run.gpus))) if run.gpus else []
+            words.append("--no-requeue" if run.paid else "--requeue")  # what is paid is not asked again without a look
+            groups[index // size * size, tuple(words)].append(index % size)
         commands = []
         for (offset, needs), own in groups.items():
             first = [f"--array={array_expression(own)}" + (f"%{slurm.tasks_at_once}" if slurm.tasks_at_once else "")]
@@ -158,12 +161,6 @@ def array_expression(indices: Sequence[int]) -> str:
     """Format ascending indices as `--array` takes them: `0-3,5`."""
     ranges = [[i for _, i in own] for _, own in groupby(enumerate(indices), lambda one: one[1] - one[0])]
     return ",".join(f"{own[0]}-{own[-1]}" if len(own) > 1 else str(own[0]) for own in ranges)
-
-
-def _needs(run: SuiteRun, slurm: SlurmSettings) -> tuple[str, ...]:
-    """The options of sbatch for the model of a run. What is paid is not started again without a look at it."""
-    words = shlex.split(slurm.gpus.replace("{gpus}", str(run.gpus))) if run.gpus else []
-    return (*words, "--no-requeue" if run.paid else "--requeue")
 
 
 def _merged(run: SuiteRun) -> bool:

@@ -1,23 +1,17 @@
 """A suite: many models, splits, SAP settings and seeds in one TOML file; every combination is a run with a folder.
 
-    out = "runs"                   # the folder of the runs
-    storage = "s3://bucket/runs"   # where shards are written, when on many machines; `out` when left out
     splits = ["mini"]
     sap = ["full", "none"]
-    seeds = [0]
-    max_cost = 60.0                # US dollars of all runs together; each run and shard gets its share
-    shards = 1                     # machines that share one run, where a model does not say
-    [evaluate]                     # other settings of `h2htalk evaluate`
-    [slurm]                        # `SlurmSettings`
-    [[models]]                     # `SuiteModel`
+    [[models]]
+    model = "vllm:OWNER/NAME"
 
-Paths are relative to the current folder, as those of `h2htalk evaluate`.
+`Suite` lists the keys. Paths are relative to the current folder, as those of `h2htalk evaluate`.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 from pathlib import Path
@@ -46,26 +40,19 @@ Say = Callable[[str], object]
 
 @dataclass(frozen=True, slots=True)
 class SuiteModel:
-    """A model of a suite.
+    """A model of a suite, `[[models]]` in the file."""
 
-    Attributes:
-        name: in the names of its runs; from the model when left out. model: `ENGINE:NAME`. unknown: why the model
-            cannot be told, instead of one: it is listed, and not run.
-        size: billions of parameters. gpus: of one copy. hours: of one run, on these; cost: of one run, in US dollars.
-        shards: machines that share one of its runs. evaluate: settings of `h2htalk evaluate` for it alone.
-    """
-
-    name: str = ""
-    model: str = ""
-    unknown: str = ""
-    size: Annotated[float, Field(gt=0)] | None = None
-    gpus: Annotated[int, Field(ge=0, le=64)] = 1
-    hours: Annotated[float, Field(ge=0)] | None = None
-    cost: Annotated[float, Field(ge=0)] | None = None
-    shards: Annotated[int, Field(ge=1, le=1000)] | None = None
+    name: str = ""  # in the names of its runs; from the model when left out
+    model: str = ""  # `ENGINE:NAME`
+    unknown: str = ""  # why the model cannot be told, instead of one: it is listed, and not run
+    size: Annotated[float, Field(gt=0)] | None = None  # billions of parameters
+    gpus: Annotated[int, Field(ge=0, le=64)] = 1  # of one copy
+    hours: Annotated[float, Field(ge=0)] | None = None  # of one run, on these GPUs
+    cost: Annotated[float, Field(ge=0)] | None = None  # of one run, in US dollars
+    shards: Annotated[int, Field(ge=1, le=1000)] | None = None  # machines that share one of its runs
     note: str = ""
     engine_options: Mapping[str, str | int | float | bool] = field(default_factory=dict)
-    evaluate: Mapping[str, Any] = field(default_factory=dict)
+    evaluate: Mapping[str, Any] = field(default_factory=dict)  # settings of `h2htalk evaluate` for it alone
 
     @property
     def label(self) -> str:
@@ -74,45 +61,37 @@ class SuiteModel:
 
 @dataclass(frozen=True, slots=True)
 class SlurmSettings:
-    """How a suite runs on Slurm.
-
-    Attributes:
-        partition, account, qos, time, memory: of `sbatch`, left to the site where they are empty. cpus: of a task.
-        gpus: how to ask for N GPUs, with {gpus} for the number. options: further options of `sbatch`, for all jobs.
-        merge: options of `sbatch` for the job that merges. setup: lines of shell before each task. command: h2htalk.
-        array_limit: the highest index of an array, above which it is cut; asked of the site when left out.
-        tasks_at_once: of each array; all when left out.
-    """
+    """How a suite runs on Slurm: options of `sbatch`, left to the site where they are empty, and the tasks."""
 
     partition: str = ""
     account: str = ""
     qos: str = ""
     time: str = ""
     memory: str = ""
-    cpus: Annotated[int, Field(ge=1)] = 4
-    gpus: Text = "--gres=gpu:{gpus}"
-    options: tuple[str, ...] = ()
-    merge: tuple[str, ...] = ()
-    setup: str = ""
+    cpus: Annotated[int, Field(ge=1)] = 4  # of a task
+    gpus: Text = "--gres=gpu:{gpus}"  # how to ask for N GPUs, with {gpus} for the number
+    options: tuple[str, ...] = ()  # further options, for all jobs
+    merge: tuple[str, ...] = ()  # options for the job that merges
+    setup: str = ""  # lines of shell before each task
     command: Text = "h2htalk"
-    array_limit: Annotated[int, Field(ge=1)] | None = None
-    tasks_at_once: Annotated[int, Field(ge=1)] | None = None
+    array_limit: Annotated[int, Field(ge=1)] | None = None  # highest index of an array; asked of the site if left out
+    tasks_at_once: Annotated[int, Field(ge=1)] | None = None  # of each array; all when left out
 
 
 @with_config(STRICT)
 @dataclass(frozen=True, slots=True)
 class Suite:
-    """The content of the file, as the module says."""
+    """The content of the file."""
 
     models: Annotated[tuple[SuiteModel, ...], Field(min_length=1)]
-    out: Text = "runs"
-    storage: str = ""
+    out: Text = "runs"  # the folder of the runs
+    storage: str = ""  # where shards are written, such as s3://bucket/runs; `out` when left out
     splits: Annotated[tuple[Text, ...], Field(min_length=1)] = ("mini",)
     sap: Annotated[tuple[Text, ...], Field(min_length=1)] = ("full",)
     seeds: Annotated[tuple[Annotated[int, Field(ge=0)], ...], Field(min_length=1)] = (0,)
-    max_cost: Annotated[float, Field(ge=0)] | None = None
-    shards: Annotated[int, Field(ge=1, le=1000)] = 1
-    evaluate: Mapping[str, Any] = field(default_factory=dict)
+    max_cost: Annotated[float, Field(ge=0)] | None = None  # US dollars of all runs; each run and shard gets its share
+    shards: Annotated[int, Field(ge=1, le=1000)] = 1  # machines that share one run, where a model does not say
+    evaluate: Mapping[str, Any] = field(default_factory=dict)  # other settings of `h2htalk evaluate`
     slurm: SlurmSettings = field(default_factory=SlurmSettings)
 
 
@@ -180,13 +159,12 @@ def read_suite(path: Path) -> Suite:
 
 def runs_of(suite: Suite, chosen: Sequence[str] = ()) -> list[SuiteRun]:
     """The runs of a suite, or those of `chosen` names, in the order of the file. Raises ConfigError."""
-    several = {"split": len(suite.splits) > 1, "sap": len(suite.sap) > 1, "seed": len(suite.seeds) > 1}
     each = [*product([one for one in suite.models if one.model], suite.splits, suite.sap, suite.seeds)]
     paid = sum(parse_model(model.model)[0].hosted for model, *_ in each)
     runs, names = list[SuiteRun](), list[str]()
     for model, split, sap, seed in each:
-        values = {"split": split, "sap": f"sap {sap}", "seed": f"seed {seed}"}
-        words = [model.label.partition(":")[2] or model.label, *(values[key] for key, more in several.items() if more)]
+        several = ((split, suite.splits), (f"sap {sap}", suite.sap), (f"seed {seed}", suite.seeds))
+        words = [model.label.partition(":")[2] or model.label, *(word for word, all_of in several if len(all_of) > 1)]
         name = "-".join(_SLUG.sub("-", word).strip("-.") for word in words)
         if name in ("", "launch") or name.endswith(".shards"):  # the folder of all runs, that of its jobs, of attempts
             raise ConfigError(f"model {quoted(model.label)}: a run cannot be called {quoted(name)}: give it a `name`")
@@ -275,25 +253,20 @@ def plan_text(suite: Suite, runs: Sequence[SuiteRun]) -> str:
         load_split(split)
     for sap in suite.sap:
         Sap.parse(sap)
+    gpu_hours = {one.name: None if one.model.hours is None else one.model.hours * one.gpus for one in runs}
     rows = [
-        (one.name, one.spec.model, one.shards, one.gpus, one.model.hours, _gpu_hours(one), one.model.cost)
+        (one.name, one.spec.model, one.shards, one.gpus, one.model.hours, gpu_hours[one.name], one.model.cost)
         for one in runs
     ]
-    notes = [*_sums(suite, runs), *(f"not run: {one.label}: {one.unknown}" for one in suite.models if one.unknown)]
+    hours = [gpu_hours[one.name] for one in runs if one.gpus]
+    notes = [f"{counted(len(runs), 'run')}: {sum(filter(None, hours)):,.1f} GPU hours{_without(hours, 'hours')}"]
+    if costs := [one.model.cost for one in runs if one.paid]:
+        limit = "" if suite.max_cost is None else f", at most {suite.max_cost:,.2f} (max_cost)"
+        dollars = f"about {sum(filter(None, costs)):,.2f} US dollars"
+        notes.append(f"paid calls: {dollars}{limit}{_without(costs, 'cost')}")
+    notes += [f"not run: {one.label}: {one.unknown}" for one in suite.models if one.unknown]
     header = ("run", "model", "shards", "GPUs", "hours", "GPU hours", "US dollars")
     return Table("", header, rows, notes).to_terminal()
-
-
-def _gpu_hours(run: SuiteRun) -> float | None:
-    return None if run.model.hours is None else run.model.hours * run.gpus
-
-
-def _sums(suite: Suite, runs: Sequence[SuiteRun]) -> Iterator[str]:
-    hours = [_gpu_hours(run) for run in runs if run.gpus]
-    yield f"{counted(len(runs), 'run')}: {sum(filter(None, hours)):,.1f} GPU hours{_without(hours, 'hours')}"
-    if costs := [run.model.cost for run in runs if run.paid]:
-        limit = "" if suite.max_cost is None else f", at most {suite.max_cost:,.2f} (max_cost)"
-        yield f"paid calls: about {sum(filter(None, costs)):,.2f} US dollars{limit}{_without(costs, 'cost')}"
 
 
 def _without(numbers: list[float | None], what: str) -> str:

@@ -122,19 +122,19 @@ def find_pairs(mapped: MappedDialogues, processes: int = 1) -> Pairs:
         if sum(map(len, pending)) > _PENDING:
             codes, pending = unique_values(np.concatenate([codes, *pending])), []
     codes = unique_values(np.concatenate([codes, *pending]))
-    texts = codes >> (_TEXT + _SHARED), codes >> _SHARED & (1 << _TEXT) - 1
-    strong = np.zeros(len(codes), bool)
-    for text in texts:
-        order = np.lexsort((-(codes & (1 << _SHARED) - 1), text))
-        sizes = np.bincount(text)
-        rank = np.arange(len(text)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-        strong[order[rank < STRONGEST]] = True
-    first, second = (text[strong] for text in texts)
-    found = [(mapped.owner[first], mapped.owner[second]), *map(mapped.equal_sides, (0, 1)), mapped.equal_sides(0, 1)]
+    strong, places = np.zeros(len(codes), bool), (_TEXT + _SHARED, _SHARED)
+    for place in places:
+        text = (codes >> place).astype(np.int32) & (1 << _TEXT) - 1
+        order, sizes = np.lexsort((~codes.astype(np.uint8), text)), np.bincount(text)
+        strong[order[np.arange(len(text)) - np.repeat(np.cumsum(sizes) - sizes, sizes) < STRONGEST]] = True
+        del text, order  # of a million dialogues an array takes 350 MB
+    codes = codes[strong]
+    found = [tuple(mapped.owner[codes >> place & (1 << _TEXT) - 1] for place in places)]
+    found += [mapped.equal_sides(*sides) for sides in ((0,), (1,), (0, 1))]
     # Each pair as one number, to save memory.
     codes = unique_values(np.concatenate([np.minimum(*pair) << 32 | np.maximum(*pair) for pair in found]))
-    first, second = codes >> 32, codes & 0xFFFFFFFF
-    return first[first != second], second[first != second]
+    codes = codes[codes >> 32 != codes & 0xFFFFFFFF]
+    return codes >> 32, codes & 0xFFFFFFFF
 
 
 def write_band_pairs(band: int, folder: Path) -> Path:

@@ -81,8 +81,8 @@ BEGUN = "begun\n"  # in the mark of a folder whose files were changed
 ERASED = "erased.jsonl"  # the items that were erased from a folder, a line each, with their `id`
 _erasing_here: set[str] = set()  # the folders from which this process erases now
 # What stays of a call whose item is erased: what was paid is not undone.
-_MONEY = {"reserved", "call", "stage", "asked", "samples", "bound", "worst", "batch", "prices"}
-_MONEY |= {"cost", "reason", "usage", "usd"}
+MONEY = {"reserved", "call", "stage", "asked", "samples", "bound", "worst", "batch", "prices"}
+MONEY |= {"cost", "reason", "usage", "usd"}
 
 
 def read_erased(path: Path) -> dict[str, Record]:
@@ -123,7 +123,7 @@ def _without_text(record: Record, stays: bool) -> Record:
     """A line of a call store, or what stays of it: the call and its money, nothing where there was none."""
     if stays or "job" in record:
         return record
-    left = {key: value for key, value in record.items() if key in _MONEY}
+    left = {key: value for key, value in record.items() if key in MONEY}
     return left | {"erased": True} if "reserved" in left or "call" in left else {}
 
 

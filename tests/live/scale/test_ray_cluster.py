@@ -257,15 +257,20 @@ def test_an_own_cluster_is_on_this_machine_alone_and_leaves_nothing() -> None:
     assert done.stdout.splitlines() == ["127.0.0.1 0o700 64", "True", "False []"], done.stderr
 
 
-@pytest.mark.usefixtures("nothing_set")
-def test_ctrl_c_ends_a_curation_on_ray_within_seconds(started: Started, tmp_path: Path) -> None:
-    run = started(*example(tmp_path / "there"), "--executor", "ray")
-    wait_for(run, lambda: parts_of(tmp_path / "there", "anonymize"))
+def test_ctrl_c_ends_a_curation_on_ray_within_seconds(nodes: Nodes, started: Started, tmp_path: Path) -> None:
+    run = started(*example(tmp_path / "there"), "--executor", "ray", "--ray-address", nodes.two())
+    wait_for(run, lambda: parts_of(tmp_path / "there", "anonymize") and len(nodes.busy()))
     begun = time.monotonic()
     os.killpg(run.pid, signal.SIGINT)
     _, stderr = run.communicate(timeout=60)
     assert (run.returncode, time.monotonic() - begun < 10, "Traceback" in stderr) == (130, True, False), stderr
     assert "the same command continues" in stderr
+    wait_until(lambda: not nodes.busy(), "tasks go on", 10)
+    own = started(*example(tmp_path / "own"), "--executor", "ray")
+    wait_for(own, lambda: parts_of(tmp_path / "own", "anonymize"))
+    own.send_signal(signal.SIGINT)
+    _, stderr = own.communicate(timeout=20)
+    assert (own.returncode, "Traceback" in stderr) == (130, False), stderr
 
 
 @pytest.mark.usefixtures("nothing_set")
