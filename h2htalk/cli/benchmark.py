@@ -39,7 +39,6 @@ with options.lazy_imports():
     from h2htalk.benchmark.studies import report as study_report
     from h2htalk.data import links, split_output
     from h2htalk.data.releases import hub
-    from h2htalk.integrations.inspect import export as inspect_export
     from h2htalk.scale import merge as merging
     from h2htalk.scale import ray_cluster, shards, slurm
     from h2htalk.scale import suite as scaling
@@ -257,7 +256,9 @@ def results_export(
     if push is not None and to != "eval-results":
         raise ConfigError("--push is for --to eval-results")
     if to == "inspect":
-        say(*map(str, inspect_export.export_log(run, out)))
+        from h2htalk.integrations.inspect.export import export_log  # needs the harness itself
+
+        say(*map(str, export_log(run, out)))
         return
     about = {"dataset": dataset, "revision": revision, "source_url": source_url}
     about |= {"model": model, "organization": organization, "relationship": relationship}
