@@ -21,7 +21,7 @@ from h2htalk.benchmark.score_run import metric_keys, open_metrics, score_run_dat
 from h2htalk.benchmark.summary import Summary
 from h2htalk.data.erasure.folder_kinds import ERASED, MONEY
 from h2htalk.data.files import read_json_object, read_jsonl, refuse_links, writer_lock
-from h2htalk.data.links import add_link
+from h2htalk.data.links import add_link, read_links
 from h2htalk.data.responses import CALLS, Response, SampleKey, read_answers, read_outcomes
 from h2htalk.data.run_folder import LOCK, RunFolder
 from h2htalk.data.signature import Signature
@@ -98,7 +98,8 @@ def _clear(out: Path, erased: frozenset[str]) -> None:
     """Remove what a killed merge left. Raises DataError where it is more than that."""
     refuse_links(out)
     with writer_lock(out / CALLS, "wait for that merge"):
-        if others := sorted(one.name for one in out.iterdir() if one.name[0] != "." and one.name not in _MADE):
+        others = sorted(one.name for one in out.iterdir() if one.name[0] != "." and one.name not in _MADE)
+        if others := [*others, *(link.target for link in read_links(out) if link.kind != AttemptFolder.kind)]:
             raise DataError(f"{out}: holds {listed(others)} and no summary: `h2htalk score {out}`")
         if not RunFolder(out).erased().keys() <= erased:
             raise DataError(f"{out}: items were erased from it that these attempts hold; name another --out")

@@ -116,7 +116,7 @@ class Place:
         try:
             files.invalidate_cache()
             yield files, root.rstrip("/")
-        except H2HTalkError:
+        except (H2HTalkError, TypeError, AttributeError, NameError):  # a bug of ours is no failure of the storage
             raise
         except Exception as error:
             raise DataError(f"{self.text}: the storage failed: {str(error) or type(error).__name__}") from error

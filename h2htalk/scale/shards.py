@@ -36,7 +36,7 @@ from h2htalk.benchmark.score_run import ErasableRun, open_metrics
 from h2htalk.benchmark.settings import EvaluateSpec
 from h2htalk.benchmark.summary import write_baselines
 from h2htalk.chat.prices import dollars_text, money_text
-from h2htalk.chat.store.call_store import CallStore, CostLimitError, read_store
+from h2htalk.chat.store.call_store import CallStore, CostLimitError, StageCalls, read_store
 from h2htalk.data.erasure.folder_kinds import ERASED, ErasedIds, FolderErasure, erase
 from h2htalk.data.erasure.folder_kinds import MARK as ERASING
 from h2htalk.data.files import json_line, read_sealed, sha256_of, write_sealed
@@ -306,10 +306,13 @@ class _Work:
                 require_same(one, signature)
             self.folder.place = self.place.path or self.place.text
             made = (self.folder, plan.spec.to_dict(), signature, plan.split, plan.prompts.files(), calls.store)
-            writer = RunWriter(*made, {"shard": self.facts()})
+            slurm = ("SLURM_JOB_ID", "SLURM_RESTART_COUNT")
+            facts = {"shard": self.shard.number, "of": self.shard.of, "host": socket.gethostname(), "pid": os.getpid()}
+            facts |= {name.lower(): os.environ[name] for name in slurm if name in os.environ}
+            writer = RunWriter(*made, {"shard": facts})
             try:
                 write_baselines(self.folder, plan.split, plan.whole if plan.spec.baselines else None)
-                claims.books = take_over(writer, [one for one in earlier if one.shard == self.shard])
+                claims.books = take_over(writer, [one for one in earlier if one.shard == self.shard], calls)
                 if calls.limit is not None:
                     calls.limit, calls.claim = Decimal(0), claims.claim
                 with self.syncing():
@@ -324,18 +327,6 @@ class _Work:
             finally:
                 writer.close()
                 claims.give_back(calls.store.dollars())
-
-    def facts(self) -> dict[str, Any]:
-        """The shard's part of the manifest."""
-        slurm = ("SLURM_JOB_ID", "SLURM_RESTART_COUNT")
-        job = {name.lower(): os.environ[name] for name in slurm if name in os.environ}
-        return {
-            "shard": self.shard.number,
-            "of": self.shard.of,
-            "host": socket.gethostname(),
-            "pid": os.getpid(),
-            **job,
-        }
 
     @contextmanager
     def syncing(self) -> Iterator[None]:
@@ -431,14 +422,18 @@ def write_mark(folder: Path, shard: Shard, failed: int, stored: Mapping[str, str
     write_sealed(folder / MARK, {"shard": shard.number, "of": shard.of, "failed": failed, "files": files})
 
 
-def take_over(writer: RunWriter, earlier: Iterable[Attempt]) -> dict[str, Decimal]:
+def take_over(writer: RunWriter, earlier: Iterable[Attempt], calls: StageCalls) -> dict[str, Decimal]:
     """Store the replies of earlier attempts; what they cost stays there, and a merge counts it. Returns the most that
-    each of them cost."""
+    each of them cost. Raises ConfigError where there is a limit and that is not known."""
     books = dict[str, Decimal]()
     for one in earlier:
         with one.opened() as folder:
-            found, paid = read_answers(folder.calls_file), read_store(folder.calls_file).calls
-        books[one.place.name] = sum((call.cost[1] or Decimal(0) for call in paid), Decimal(0))
+            found, store = read_answers(folder.calls_file), read_store(folder.calls_file)
+        if calls.prices is not None:
+            store.reprice(calls.prices)
+        if (dollars := store.dollars()) is None and calls.limit is not None:
+            raise ConfigError(f"max_cost: {one.place.text} holds calls of unknown price: name it (--prices)")
+        books[one.place.name] = dollars or Decimal(0)
         for key, answer in found.items():
             if isinstance(answer, Response) and not isinstance(writer.answers.get(key), Response):
                 writer.calls.append(answer.to_dict() | {"stage": GENERATE, "attempt": one.place.name})

@@ -41,15 +41,21 @@ class Launch:
         self.tasks = [(run, number) for run in self.runs for number in run.numbers]
         self.name = f"h2htalk-{hashlib.sha256(str(self.folder).encode()).hexdigest()[:10]}"
 
-    def write(self) -> None:
-        """Write the scripts. Raises ConfigError where the indices of earlier jobs would now mean other tasks."""
-        tasks, lines = self.folder / "tasks.txt", [f"{run.name}\t{k}/{run.shards}\n" for run, k in self.tasks]
-        with reading(self.path), reading(tasks):
-            suite = self.path.read_text(encoding="utf-8")
+    def lines(self, tasks: Path) -> list[str]:
+        """The lines of `tasks.txt`. Raises ConfigError where the indices of earlier jobs would now mean other tasks."""
+        lines = [f"{run.name}\t{k}/{run.shards}\n" for run, k in self.tasks]
+        with reading(tasks):
             earlier = tasks.read_text(encoding="utf-8").splitlines(keepends=True) if tasks.exists() else []
         if lines[: len(earlier)] != earlier:
             advice = f"put new runs last, or `h2htalk launch stop {self.path}` and remove the folder"
             raise ConfigError(f"{self.folder}: was made for other runs or shards: {advice}")
+        return lines
+
+    def write(self) -> None:
+        """Write the scripts. Raises as `lines`."""
+        lines = self.lines(tasks := self.folder / "tasks.txt")
+        with reading(self.path):
+            suite = self.path.read_text(encoding="utf-8")
         paths = {"tasks": tasks, "suite": self.folder / "suite.toml", "folder": Path.cwd()}
         values = {name: shlex.quote(str(path)) for name, path in paths.items()}
         values |= {"setup": self.suite.slurm.setup, "command": self.suite.slurm.command}
@@ -143,6 +149,7 @@ def launch_status(path: Path, say: Say) -> int:
     say(Table("", ("run", "shards finished", "with failed calls", "missing", "merged"), rows).to_terminal())
     missing = [index for index, (run, number) in enumerate(launch.tasks) if number in states[run.name][0]]
     if missing and (launch.folder / "task.sh").is_file():
+        launch.lines(launch.folder / "tasks.txt")
         say("\n".join(["missing, or still in squeue:", *map(shlex.join, launch.arrays(missing))]))
     return 0 if not missing and all(map(_merged, launch.runs)) else IncompleteError.exit_code
 

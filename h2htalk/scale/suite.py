@@ -46,7 +46,7 @@ class SuiteModel:
     model: str = ""  # `ENGINE:NAME`
     unknown: str = ""  # why the model cannot be told, instead of one: it is listed, and not run
     size: Annotated[float, Field(gt=0)] | None = None  # billions of parameters
-    gpus: Annotated[int, Field(ge=0, le=64)] = 1  # of one copy
+    gpus: Annotated[int, Field(ge=0, le=64)] | None = None  # of one copy; 1 of `vllm:` and `hf:` when left out, else 0
     hours: Annotated[float, Field(ge=0)] | None = None  # of one run, on these GPUs
     cost: Annotated[float, Field(ge=0)] | None = None  # of one run, in US dollars
     shards: Annotated[int, Field(ge=1, le=1000)] | None = None  # machines that share one of its runs
@@ -112,7 +112,8 @@ class SuiteRun:
     @property
     def gpus(self) -> int:
         """GPUs of one copy of the model here; none of a hosted one."""
-        return 0 if self.paid else self.model.gpus
+        asked = int(self.spec.engine in ("vllm", "hf")) if self.model.gpus is None else self.model.gpus
+        return 0 if self.paid else asked
 
     def missing(self) -> tuple[list[int], list[int]]:
         """The numbers of the shards that are not finished, and of those with failed calls, read from their marks; none

@@ -89,3 +89,18 @@ def test_two_attempts_at_once_spoil_nothing(hosted: HostedRun) -> None:
         hosted.run("--out", hosted.folder / "single")
     different = same_bytes(hosted.folder / "single", hosted.folder / "merged")
     assert set(different) <= {"summary.json", "tables/costs.csv"}  # which tell what both have cost
+
+
+def test_an_attempt_of_unknown_cost_is_not_taken_for_a_free_one(hosted: HostedRun) -> None:
+    """Without a limit a model of unknown price may be asked; what that cost is not nothing for a limit that follows."""
+    with hosted.server as server:
+        prices = hosted.folder / "prices.toml"
+        known, served = prices.read_text(), server.latency
+        prices.write_text(known.replace("gpt-test", "gpt-other"))
+        server.latency = 0.1
+        kill_when(hosted.start("--shard", "1/1"), lambda: len(server.charged()), 5)
+        server.latency, asked = served, len(server.charged())
+        prices.write_text(known)
+        done = hosted.run("--shard", "1/1", code=3, max_cost=float(server.bill()))
+        assert "of this shard's share" in done.stderr
+        assert len(server.charged()) == asked

@@ -202,7 +202,7 @@ shards = 1
     monkeypatch.setattr(ray_cluster, "connect", lambda address: nullcontext(on(ray)))
     assert launch(suite, "", said.append) == 3
     wanted = [(one["num_gpus"], one["max_retries"], one["max_calls"]) for one in ray.options]
-    assert wanted == [(1, 3, 1), (1, 3, 1), (0, 0, 1)]
+    assert wanted == [(0, 3, 1), (0, 3, 1), (0, 0, 1)]
     assert [line for line in said if "(RayError)" in line and line.startswith("paid: shard 1: ")]
     assert [line for line in said if line.startswith("free: 1 of 2 shards are finished; missing: 2")]
     assert launch(suite, "", said.append) == 3  # the paid model has no key

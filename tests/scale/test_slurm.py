@@ -17,7 +17,8 @@ from loopback import LoopbackServer
 from splits_made import write_split
 
 from h2htalk.data.files import write_json
-from h2htalk.scale.slurm import Launch, array_expression
+from h2htalk.errors import ConfigError
+from h2htalk.scale.slurm import Launch, array_expression, launch_slurm, launch_status
 
 LOCAL = '[[models]]\nname = "{name}"\nmodel = "scripted:replies.jsonl"\ngpus = {gpus}\nshards = {shards}\n'
 PAID = '[[models]]\nmodel = "openai:gpt-test"\nshards = 2\n'
@@ -290,3 +291,14 @@ def test_a_shard_ends_in_order_on_sigterm(tmp_path: Path) -> None:
     (calls,) = tmp_path.glob("runs/1-of-2/*/calls.jsonl")
     assert len(stored_replies(calls)) >= 2
     assert json.loads((calls.parent / "attempt.json").read_text())["sessions"][0]["ended"] is not None
+
+
+def test_a_status_after_the_shards_were_changed_prints_no_job_of_another_task(site: Site) -> None:
+    launch_slurm(site.suite(LOCAL.format(name="a", gpus=0, shards=2)), False, print)
+    with pytest.raises(ConfigError, match="was made for other runs or shards"):
+        launch_status(site.suite(LOCAL.format(name="a", gpus=0, shards=3)), print)
+
+
+def test_a_model_on_the_processor_asks_for_no_gpu(site: Site) -> None:
+    runs = Launch(site.suite('[[models]]\nmodel = "embedded"\n', '[[models]]\nmodel = "vllm:a/b"\n')).runs
+    assert [run.gpus for run in runs] == [0, 1]
