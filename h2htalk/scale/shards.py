@@ -49,6 +49,7 @@ from h2htalk.scale.places import Place
 
 MARK, MANIFEST, MONEY, PARTS = "shard.json", "attempt.json", "money", "calls"
 SYNC = 5.0  # seconds after which the new lines of calls are uploaded
+_SLURM = ("SLURM_JOB_ID", "SLURM_RESTART_COUNT")  # in a manifest
 CLAIMS = 100  # of a share one claim is at least this part
 
 
@@ -145,10 +146,9 @@ def read_attempt(place: Place) -> Attempt | None:
 
 def _read_json(place: Place, name: str) -> Any:
     """The content of a file; None where there is none, or a part of it: whoever wrote it ended before its end."""
-    try:
+    with suppress(ValueError, RecursionError):
         return json.loads(place.read(name) or b"")
-    except (ValueError, RecursionError):
-        return None
+    return None
 
 
 def winner_of(attempts: Iterable[Attempt], known: Collection[str] = ()) -> Attempt | None:
@@ -180,9 +180,8 @@ def evaluate_shard(spec: EvaluateSpec, shard: Shard) -> str:
     done = winner_of(one for one in earlier if one.shard == shard)
     if done is not None and not done.failed:
         return f"shard {shard} is finished: {done.place.text}"
-    name = f"{datetime.now(UTC):%Y%m%dT%H%M%S}-{secrets.token_hex(4)}"
-    place = out / shard.folder / name
-    work = _Work(plan, shard, own, place, AttemptFolder(place.path or Path(mkdtemp(prefix="h2htalk-"), name)))
+    place = out / shard.folder / f"{datetime.now(UTC):%Y%m%dT%H%M%S}-{secrets.token_hex(4)}"
+    work = _Work(plan, shard, own, place, AttemptFolder(place.path or Path(mkdtemp(prefix="h2htalk-"), place.name)))
     try:
         failed = work.finish(work.ask(earlier, out / shard.folder / MONEY))
     finally:
@@ -306,9 +305,8 @@ class _Work:
                 require_same(one, signature)
             self.folder.place = self.place.path or self.place.text
             made = (self.folder, plan.spec.to_dict(), signature, plan.split, plan.prompts.files(), calls.store)
-            slurm = ("SLURM_JOB_ID", "SLURM_RESTART_COUNT")
             facts = {"shard": self.shard.number, "of": self.shard.of, "host": socket.gethostname(), "pid": os.getpid()}
-            facts |= {name.lower(): os.environ[name] for name in slurm if name in os.environ}
+            facts |= {name.lower(): value for name, value in os.environ.items() if name in _SLURM}
             writer = RunWriter(*made, {"shard": facts})
             try:
                 write_baselines(self.folder, plan.split, plan.whole if plan.spec.baselines else None)
@@ -393,10 +391,11 @@ class _Work:
         somebody was erased from the attempt meanwhile."""
         shard, samples, answers = self.shard, self.plan.spec.samples, self.folder.answers()
         asked = [answers.get((one.id, sample)) for one in self.own.scenarios for sample in range(samples)]
-        again = "the same command takes over the replies that are there"
         if missing := sum(one is None for one in asked):
             numbers = f"{missing:,} of {counted(len(asked), 'sample')} have no answer yet"
-            raise IncompleteError("; ".join([f"shard {shard}: {numbers}", *filter(None, [note]), again]))
+            raise IncompleteError(
+                "; ".join([f"shard {shard}: {numbers}", *filter(None, [note]), "the same command goes on"])
+            )
         failures = [one for one in asked if isinstance(one, FailedResponse)]
         if self.place.path is None:
             self.calls()

@@ -38,7 +38,7 @@ class Launch:
     def __init__(self, path: Path) -> None:
         self.path, self.suite = path, read_suite(path)
         self.runs, self.folder = runs_of(self.suite), Path(self.suite.out).absolute() / "launch"
-        self.tasks = [(run, number) for run in self.runs for number in run.numbers]
+        self.tasks = [(run, number) for run in self.runs for number in range(1, run.shards + 1)]
         self.name = f"h2htalk-{hashlib.sha256(str(self.folder).encode()).hexdigest()[:10]}"
 
     def lines(self, tasks: Path) -> list[str]:

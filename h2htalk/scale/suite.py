@@ -120,7 +120,9 @@ class SuiteRun:
         of a run that was begun as a whole."""
         if self.whole:
             return [], []
-        winners = {n: winner_of(read_attempts(self.place / Shard(n, self.shards).folder)) for n in self.numbers}
+        winners = {
+            n: winner_of(read_attempts(self.place / Shard(n, self.shards).folder)) for n in range(1, self.shards + 1)
+        }
         lacking = [number for number, winner in winners.items() if winner is None]
         return lacking, [number for number, winner in winners.items() if winner is not None and winner.failed]
 
@@ -129,10 +131,6 @@ class SuiteRun:
         """Whether it was begun in its folder, without shards."""
         manifest = self.spec.out_path / "run.json"
         return manifest.exists() and "shards" not in read_json_object(manifest)
-
-    @property
-    def numbers(self) -> range:
-        return range(1, self.shards + 1)
 
 
 def read_suite(path: Path) -> Suite:
