@@ -130,7 +130,7 @@ BUDGETS = {
     "data": 3988,
     "integrations": 1300,
     "rounds": 6416,
-    "scale": 1419,
+    "scale": 1418,
     "text": 3300,
 }
 

@@ -32,9 +32,8 @@ from h2htalk.scale.shards import Attempt, AttemptFolder, read_attempt, read_atte
 
 # Of a line of calls: what a call is, and how it was paid. Lines of replies hold more.
 _PAID = MONEY | {"id", "item", "prompts", "request_id", "priced"}
-# What a merge makes in its folder.
 _MADE = {"run.json", "inputs", "baselines", "scores", "tables", "report.html", "links.jsonl", "links.lock"}
-_MADE |= {CALLS, LOCK, ERASED}
+_MADE |= {CALLS, LOCK, ERASED}  # what a merge makes in its folder
 
 
 def merge(places: Sequence[str], out: Path) -> Summary:
