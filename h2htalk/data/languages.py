@@ -30,7 +30,7 @@ class LanguageRecord:
     joint: str  # what stands between words, and between sentences
     comma: str  # with the space that follows
     repeated_run: int  # so many units of a prompt in an answer are repeated, not chance
-    lengths: Mapping[LengthLimit, int]  # the most units of each kind of text (docs/contracts.md)
+    lengths: Mapping[LengthLimit, int]  # the most units of each kind of text (docs/reference/contracts.md)
     null_memory: str  # the line of RecollectionSynthesis that means "nothing to remember"
     memory_labels: tuple[str, str, str]  # of a memory block's three lines: content, category, importance
     memory_categories: tuple[str, ...]  # what `subtasks.MEMORY_CATEGORIES` are called, in the same order

@@ -1,4 +1,4 @@
-"""Count a reply's length, sentences and actions, and the share of its language (docs/contracts.md)."""
+"""Count a reply's length, sentences and actions, and the share of its language (docs/reference/contracts.md)."""
 
 from __future__ import annotations
 

@@ -82,7 +82,7 @@ def test_the_planted_dialogues_among_others(tmp_path: Path) -> None:
         assert safe[name]["action"] == "keep_tag"
         assert any(tag.startswith("crisis.") for tag in safe[name]["tags"])
     # The ids in documented commands are in the example.
-    pages = [(ROOT / name).read_text(encoding="utf-8") for name in ("README.md", "docs/curation.md")]
+    pages = [(ROOT / name).read_text(encoding="utf-8") for name in ("README.md", "docs/reference/curation.md")]
     documented = [call.groups() for page in pages for call in _DOCUMENTED.finditer(page)]
     assert {command for command, _ in documented} == {"explain", "erase"}
     for command, name in sorted(documented, reverse=True):

@@ -351,7 +351,7 @@ def memory_tables(rows: Rows, arms: Sequence[str]) -> Iterator[Table]:
         yield table_of("recollection", "Recollection subtasks", "material shown", groups, columns, notes)
 
 
-_METHOD = "Corrected by regression on the labels, as a random sample of the arm's replies (docs/judging.md)."
+_METHOD = "Corrected by regression on the labels, as a random sample of the arm's replies (docs/reference/judging.md)."
 
 
 def calibration_table(replies: Sequence[AnsweredReply], arms: Sequence[str]) -> Iterator[Table]:

@@ -1,4 +1,4 @@
-"""The contract of each subtask's answer (docs/contracts.md): form, length and fields.
+"""The contract of each subtask's answer (docs/reference/contracts.md): form, length and fields.
 
 `check` reports every rule that an answer breaks; an answer without violations is compliant. A contract is not
 part of the score S (paper, equation 2); the compliance rate is reported beside it.

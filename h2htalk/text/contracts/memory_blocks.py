@@ -1,4 +1,4 @@
-"""Parse the answer of RecollectionSynthesis: memory blocks, or the null line (docs/contracts.md)."""
+"""Parse the answer of RecollectionSynthesis: memory blocks, or the null line (docs/reference/contracts.md)."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def parse_memory(text: str, language: Language) -> MemoryParse:
     """Parse memory blocks or the null line. Never raises.
 
     Both widths of the colon and of digits, a pair of quotes around a value, letter case and extra spaces are
-    accepted; any other deviation from docs/contracts.md is a violation.
+    accepted; any other deviation from docs/reference/contracts.md is a violation.
     """
     if is_null_memory(text, language):
         return MemoryParse(is_null=True)

@@ -1,4 +1,4 @@
-"""docs/contracts.md as tests: what every subtask's answer must and must not look like."""
+"""docs/reference/contracts.md as tests: what every subtask's answer must and must not look like."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_a_broken_rule_is_the_only_one_named(rule: str, subtask: str, language: 
 
 
 def test_the_document_gives_the_limits_and_codes_that_the_code_has() -> None:
-    document = (Path(__file__).parents[3] / "docs" / "contracts.md").read_text(encoding="utf-8")
+    document = (Path(__file__).parents[3] / "docs" / "reference" / "contracts.md").read_text(encoding="utf-8")
     table = document.split("## Counting")[0]
     rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in table.splitlines() if "|" in line]
     limits = {row[0]: tuple(re.findall(r"\d+", " ".join(row[2:]))) for row in rows if row[0] in SUBTASKS}
