@@ -36,7 +36,7 @@ with options.lazy_imports():
     from h2htalk.text import help_lines, record_diff
     from h2htalk.text.contracts import split_check as contracts
 
-FileFormat = Literal["jsonl", "parquet"]
+FileFormat = Annotated[Literal["jsonl", "parquet"], Option(help="jsonl or parquet.")]
 Executor = Literal["local", "ray"]
 Adjudication = Annotated[Path | None, Option(help="A closed round that adjudicates this round's ties.")]
 Annotators = Annotated[Path | None, Option(help=ANNOTATORS)]

@@ -79,8 +79,8 @@ References = Annotated[Path | None, Option(help="The split's private references 
 DryRun = Annotated[bool, Option("--dry-run", help="Print what would be done and cost; send and write nothing.")]
 Verbose = Annotated[bool, Option("--verbose", help="Print everything the page shows: notes, slices, signature.")]
 RayAddress = Annotated[str, Option(help="A running Ray cluster, HOST:PORT; default: one of its own on this machine.")]
-DataFormat = Literal["terminal", "csv", "json"]
-TableFormat = Literal["terminal", "csv", "json", "latex"]
+DataFormat = Annotated[Literal["terminal", "csv", "json"], Option(help="terminal, csv or json.")]
+TableFormat = Annotated[Literal["terminal", "csv", "json", "latex"], Option(help="terminal, csv, json or latex.")]
 
 
 def finish(summary: summaries.Summary, folder: Path, verbose: bool = False) -> None:

@@ -310,7 +310,12 @@ def read_spec(path: Path, *, workspace: Path | None = None, processes: int | Non
 
 
 def read_section(
-    kind: type[T], raw: object, folder: Path, where: str, page: str = "docs/reference/curation.md", known: Sequence[str] = ()
+    kind: type[T],
+    raw: object,
+    folder: Path,
+    where: str,
+    page: str = "docs/reference/curation.md",
+    known: Sequence[str] = (),
 ) -> T:
     """Read one record; a message starts with `where`, that of an unknown setting names the `page` that lists them."""
     model, unknown = with_config(STRICT)(kind), f"{page} lists them"

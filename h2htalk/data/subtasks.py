@@ -23,7 +23,7 @@ Form = Literal["speech", "line", "paragraph", "memories", "day", "sub_schedule"]
 
 @dataclass(frozen=True, slots=True)
 class Contract:
-    """The rules of one subtask's answer (docs/reference/contracts.md), which `text.contracts` checks; None sets no limit."""
+    """Rules of one subtask's answer (docs/reference/contracts.md), checked by `text.contracts`; None sets no limit."""
 
     form: Form  # `speech` is said to the user (actions in parentheses are not counted), the others are written
     sentences: tuple[int, int] | None = None  # fewest, most

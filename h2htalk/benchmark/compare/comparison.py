@@ -127,7 +127,7 @@ def compare(
     """Compare runs with a reference run, on the items that both have a value for.
 
     Args:
-        reference: the folder of a run or study, or a log of another harness (docs/reference/comparisons.md lists the forms).
+        reference: the folder of a run or study, or a log of another harness (forms: docs/reference/comparisons.md).
         others: one or more of them.
         metric: `s`, `lexical`, a column of the scores or `compliance`; None for what the main tables show. Of a log:
             the name of its metric, None for the only one; of a study `FIGURE` or `ARM/FIGURE`. A list has one for each.

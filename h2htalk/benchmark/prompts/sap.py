@@ -17,7 +17,7 @@ from h2htalk.errors import ConfigError, suggest
 if TYPE_CHECKING:
     from h2htalk.text.jinja_templates import Templates
 
-# Name in options and title, in the order in which a prompt states them. docs/reference/sap.md names the sources of each.
+# Name in options and title, in the order in which a prompt states them. Sources of each: docs/reference/sap.md.
 PRINCIPLES: dict[str, str] = {
     "secure_base": "Secure base",
     "calibrated_boundaries": "Calibrated boundaries",

@@ -36,7 +36,7 @@ FILES = "sources.json"  # what was gathered: `sources`, {name: [file]}, and `fir
 T = TypeVar("T")
 # Reason -> advice where all items of a source were rejected for it.
 _ADVICE = {
-    "broken": "is its format really {format!r}? docs/reference/curation.md shows each format, and `columns` for other keys",
+    "broken": "is its format really {format!r}? docs/reference/curation.md has them all, and `columns` for other keys",
     "encoding": "save it as UTF-8: iconv -f GB18030 -t UTF-8 OLD > NEW",
     "role": "say with `roles` which of its roles are user and companion",
     "licence": "give the source the licence of its records",
