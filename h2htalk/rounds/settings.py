@@ -109,7 +109,7 @@ class RoundSpec:
     @classmethod
     def from_dict(cls, raw: Mapping[str, Any], where: str) -> RoundSpec:
         """Validate a stored specification or a TOML table; raise ConfigError starting with `where`."""
-        unknown = "docs/tutorials/annotation.md lists them"
+        unknown = "docs/reference/rounds.md lists them"
         spec = read_record(cls, raw, where, error=ConfigError, unknown=unknown)
         if spec.adaptive.on and spec.adaptive.minimum > spec.annotators_per_item:
             raise ConfigError(

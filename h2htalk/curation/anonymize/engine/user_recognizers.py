@@ -2,7 +2,7 @@
 
 That loader takes its default registry where the file is missing, drops keys that it does not know, and goes on where a
 model or a pattern fails. Here each of these is an error: what a curation trusts to be found must be looked for.
-docs/reference/curation.md, section 3, shows a file.
+docs/reference/curation-stages.md shows a file.
 """
 
 from __future__ import annotations
