@@ -122,7 +122,7 @@ def _read(text: str, where: str) -> PriceList:
     except (ValueError, InvalidOperation, RecursionError) as error:
         # ValueError: no TOML, or a number with thousands of digits.
         raise ConfigError(f"{where}: not a price file: {error}") from error
-    file = read_record(_File, raw, where, error=ConfigError, unknown="see docs/tutorials/hosted.md", as_python=True)
+    file = read_record(_File, raw, where, error=ConfigError, unknown="see docs/reference/costs.md", as_python=True)
     date = file.date.isoformat()
     for model, price in file.models.items():
         # Its calls write into the provider's cache, at a price of its own.
