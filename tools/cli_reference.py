@@ -11,7 +11,7 @@ import h2htalk.cli
 
 INTRODUCTION = f"""# Command line
 
-{(h2htalk.cli.__doc__ or "").partition(". ")[2].partition(chr(10))[0]} Every command has `--help`."""
+This page lists every command and option. {(h2htalk.cli.__doc__ or "").partition(". ")[2].partition(chr(10))[0]}"""
 
 
 def describe(command: Any, words: tuple[str, ...]) -> Iterator[str]:

@@ -47,7 +47,8 @@ class EvaluateSpec:
             chat to a reply (`h2htalk.chat.python`), which `name` names: the record then holds `python:NAME`.
         split: a bundled split, a folder or a file.
         out: the run folder; made when missing, resumed when it holds this same run.
-        attempts: tries a call, the first included. deadline: seconds one call to a hosted API may take in all.
+        attempts: tries a call, the first included.
+        deadline: seconds one call to a hosted API may take in all.
     """
 
     model: Model

@@ -87,7 +87,7 @@ class Fact:
 
 @strict_record
 class Case:
-    """An item of a study (DESIGN, section 4). Fields that a scenario has too mean the same.
+    """An item of a study (docs/reference/case.md). Fields that a scenario has too mean the same.
 
     `kind` is `implicit_help`, `ambiguous` or `context_aware` of `instructions`, else the name of a risk or topic. Cases
     of one need share a `family`; their `degree` of explicitness is 0 (a command) or more. `request_type` is what the

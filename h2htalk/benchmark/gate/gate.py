@@ -177,9 +177,9 @@ def gate(
         True
 
     Args:
-        run, reference_run: two evaluations, or two studies of one kind, under one protocol.
-        policy: `gate.toml`; None: the figures of the study's safety or skill, or S of every subtask, against the
-        reference. A figure that the run lacks is not tested.
+        run: an evaluation or a study. A figure that it lacks is not tested.
+        reference_run: another one of this kind, under one protocol.
+        policy: `gate.toml`; None: figures of the study's safety or skill, or S of every subtask, against the reference.
 
     Raises:
         ConfigError: the runs cannot be compared (the differing keys are named), neither they nor the study know a

@@ -71,14 +71,14 @@ def export_results(
     """Write the results of a scored run in a format of others, and return the files. Nothing is sent.
 
     Args:
-        to: `eval-results` (entries for the model's page on the Hub), `every-eval-ever` (its data store), or `bundle`
-            (for `verify_results`).
+        to: `eval-results` (for the model's page on the Hub), `every-eval-ever`, or `bundle` (for `verify_results`).
         out: the folder to write into; of a bundle a new folder, or a new file ending with .zip.
-        dataset, revision: of eval-results: the data set on the Hub and its commit; default: those of the run.
+        dataset: of eval-results: the data set on the Hub; default: that of the run.
+        revision: of eval-results: its commit; default: that of the run.
         source_url: of eval-results: a page about the run.
         model: of every-eval-ever: `DEVELOPER/MODEL`.
-        organization, relationship: of every-eval-ever: who ran the evaluation, and what they are to the model's
-            developer; one of `RELATIONSHIPS`.
+        organization: of every-eval-ever: who ran the evaluation.
+        relationship: of every-eval-ever: what they are to the model's developer; one of `RELATIONSHIPS`.
 
     Examples:
         >>> import h2htalk

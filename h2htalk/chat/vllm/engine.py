@@ -45,7 +45,7 @@ from h2htalk.data.records import read_record
 from h2htalk.data.responses import Usage
 from h2htalk.errors import ConfigError, MissingExtraError, ModelCallError
 
-INSTALL_VLLM = "pip install 'h2htalk[vllm]' in an environment of its own (a CPU build: docs/how-to/vllm-without-a-gpu.md)"
+INSTALL_VLLM = "pip install 'h2htalk[vllm]' in an environment of its own (CPU: docs/how-to/vllm-without-a-gpu.md)"
 CACHE_VARIABLE = "VLLM_CPU_KVCACHE_SPACE"
 # vLLM silently raises lower temperatures to this one.
 LOWEST_TEMPERATURE = 0.01

@@ -1,4 +1,4 @@
-"""The gates that stop a release (DESIGN, section 6.6): a function each, and one table of them at the end."""
+"""The gates that stop a release (docs/reference/releases.md): a function each, and one table of them at the end."""
 
 from __future__ import annotations
 
