@@ -304,7 +304,8 @@ def test_every_command_in_the_docs_exists() -> None:
 
 
 def test_every_public_command_is_in_the_docs() -> None:
-    commands = documented_commands("\n".join(path.read_text(encoding="utf-8") for path in DOCS))
+    written = (path for path in DOCS if path.name != "cli.md")  # that page is generated from the commands
+    commands = documented_commands("\n".join(path.read_text(encoding="utf-8") for path in written))
     mentioned = {tuple(words[:length]) for _, words in commands for length in (1, 2)}
     assert sorted(" ".join(c) for c in public_commands() if c not in mentioned) == []
 

@@ -32,9 +32,8 @@ def describe(command: Any, words: tuple[str, ...]) -> Iterator[str]:
 
 def table(title: str, rows: list[tuple[str, str]]) -> Iterator[str]:
     yield from [f"\n| {title} | meaning |\n| --- | --- |"] if rows else []
-    yield from (
-        f"| `{name}` | {(text or '').partition(chr(10))[0].replace('|', chr(92) + '|')} |" for name, text in rows
-    )
+    for name, text in rows:
+        yield f"| `{name}` | {(text or '').partition(chr(10))[0].replace('|', chr(92) + '|')} |"
 
 
 if __name__ == "__main__":

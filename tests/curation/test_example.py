@@ -15,6 +15,7 @@ from h2htalk.curation.workspace import Workspace
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples"
+PAGES = ("README.md", "docs/tutorials/curation.md", "docs/how-to/erase-a-person.md")
 _DOCUMENTED = re.compile(r"^h2htalk curate (explain|erase) examples/workspace (\S+)$", re.MULTILINE)
 # The plan of a planted dialogue -> its last stage, and the outcome there.
 PLANS = {
@@ -82,7 +83,7 @@ def test_the_planted_dialogues_among_others(tmp_path: Path) -> None:
         assert safe[name]["action"] == "keep_tag"
         assert any(tag.startswith("crisis.") for tag in safe[name]["tags"])
     # The ids in documented commands are in the example.
-    pages = [(ROOT / name).read_text(encoding="utf-8") for name in ("README.md", "docs/reference/curation.md")]
+    pages = [(ROOT / name).read_text(encoding="utf-8") for name in PAGES]
     documented = [call.groups() for page in pages for call in _DOCUMENTED.finditer(page)]
     assert {command for command, _ in documented} == {"explain", "erase"}
     for command, name in sorted(documented, reverse=True):

@@ -1,4 +1,4 @@
-"""The example of the hosted tutorial does what the tutorial says, against a loopback provider."""
+"""The example of a schema does what its page says, with the price file of another one, against a loopback provider."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from pathlib import Path
 
 from providers import ProviderServer
 
-TUTORIAL = Path(__file__).parents[3] / "docs" / "tutorials" / "hosted.md"
+DOCS = Path(__file__).parents[3] / "docs"
 
 
-def blocks(kind: str) -> list[str]:
-    return re.findall(rf"```{kind}\n(.*?)```", TUTORIAL.read_text(encoding="utf-8"), re.DOTALL)
+def blocks(page: str, kind: str) -> list[str]:
+    return re.findall(rf"```{kind}\n(.*?)```", (DOCS / page).read_text(encoding="utf-8"), re.DOTALL)
 
 
-def test_the_example_and_the_price_file_of_the_tutorial_fill_a_form_and_book_the_call(tmp_path: Path) -> None:
-    (code,), (prices,) = blocks("python"), blocks("toml")
+def test_the_example_and_the_price_file_of_the_pages_fill_a_form_and_book_the_call(tmp_path: Path) -> None:
+    (code,), (prices,) = blocks("how-to/structured-replies.md", "python"), blocks("reference/costs.md", "toml")
     (tmp_path / "own.toml").write_text(prices.replace("gpt-4o-2024-11-20", "gpt-test"))
     code = code.replace("gpt-4o-mini", "gpt-test").replace("load_prices()", 'load_prices(Path("own.toml"))')
     with ProviderServer() as server:
