@@ -50,8 +50,8 @@ class Door:
 
     Attributes:
         items: in the split's order. protocol: how scores are made, as in the signature of a run.
-        columns: the keys of `score`: metrics, each 0 to 1 (`ss`: -1 to 1), their means, compliance, and metrics of other
-            distributions.
+        columns: the keys of `score`: metrics, each 0 to 1 (`ss`: -1 to 1), their means, compliance, and the metrics of
+            other distributions.
         measure: the column of Table 2's figures: `s`, or `lexical` where an item's language has no S.
 
     Raises ConfigError or DataError for a name that does not exist.

@@ -133,8 +133,8 @@ def _item(run: Run, scenario: Scenario, cluster: str, metric: str) -> ScoredItem
 
 
 def _is_asked(score: ItemScore, metric: str) -> bool:
-    """Whether an item is asked for a metric: an embedder gives no S to items in languages that are not its own, a metric
-    of another distribution may not apply, and judges read the items in their scope alone."""
+    """Whether an item is asked for a metric: an embedder gives S to items in its languages alone, a metric of another
+    distribution may not apply, and judges read the items in their scope."""
     if metric == RATING:
         return any(one.rating is not None or one.unjudged for one in score.samples)
     column = {"s": "ss", JUDGED: "ss"}.get(metric, metric)
