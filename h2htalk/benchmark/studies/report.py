@@ -514,10 +514,9 @@ def write_radar(found: Sequence[StudyResult], out: Path) -> str:
     return f"{out}: {', '.join(one.model for one in found)}"
 
 
-def write_report(result: StudyResult) -> None:
-    """Write observations, tables, figures, page and, last, the sealed summary."""
-    study, spec, tables = result.study, result.study.spec, result.tables()
-    charts, scores, rows = dict[str, str](), study.folder.scores(study.signature), result.observations
+def study_view(result: StudyResult) -> dict[str, Any]:
+    """What the page of a study shows: its tables, and its charts by the name of the table beside them."""
+    study, spec, charts, rows = result.study, result.study.spec, dict[str, str](), result.observations
     if spec.study == "instructions":
         own = [row for row in rows if row.arm not in TRIVIAL_ARMS]
         charts["kinds"] = radar([(result.model, radar_axes(own))], "".join(answered_by(select(own, "points"))))
@@ -526,33 +525,39 @@ def write_report(result: StudyResult) -> None:
         if any(one.value is not None for points in series.values() for one in points.values()):
             note = "".join(answered_by(select(rows, name)))
             charts[f"turns_{name}"] = line_chart(series, NAMES[name], SCALES.get(name), note)
-    write_observations(scores, rows)
-    for table in tables:
-        write_text(study.folder.tables / f"{table.name}.csv", table.to_csv())
-        write_text(study.folder.tables / f"{table.name}.md", table.to_markdown())
-    for name, chart in charts.items():
-        write_text(study.path / "figures" / f"{name}.svg", chart)
     arms = ", ".join(title_of(arm, spec.study) for arm in spec.arms)
     tiles = (
         ("Cases", len(study.cases), arms),
         ("Replies", len(result.replies), "of the running conversations"),
         ("Unscored", sum(row.value is None for row in rows), f"of {len(rows):,} values"),
     )
-    view = {
+    return {
         "title": TITLES[spec.study],
         "model": printable(result.model),
         "split": printable(result.cases),
         "judge": printable(result.judge),
         "tiles": [{"label": label, "value": f"{value:,}", "note": note} for label, value, note in tiles],
         "warnings": list(map(printable, result.warnings())),
-        "tables": tables,
+        "tables": result.tables(),
         # Their texts are escaped where they are drawn.
         "charts": {name: Markup(chart) for name, chart in charts.items()},
         "replies": replies_to_read(result, SHOWN_REPLIES),
         "of": f"{len(result.replies):,}",
     }
+
+
+def write_report(result: StudyResult) -> None:
+    """Write observations, tables, figures, page and, last, the sealed summary."""
+    study, view = result.study, study_view(result)
+    scores, tables = study.folder.scores(study.signature), view["tables"]
+    write_observations(scores, result.observations)
+    for table in tables:
+        write_text(study.folder.tables / f"{table.name}.csv", table.to_csv())
+        write_text(study.folder.tables / f"{table.name}.md", table.to_markdown())
+    for name, chart in view["charts"].items():
+        write_text(study.path / "figures" / f"{name}.svg", chart)
     write_text(study.folder.page, render_page(_PAGE, view))
-    facts = {"study": spec.study, "signature": study.signature.to_dict(), "judge": result.judge}
+    facts = {"study": study.spec.study, "signature": study.signature.to_dict(), "judge": result.judge}
     shown = {table.name: [table.header, *table.rows] for table in tables}
     study.folder.write_summary({**facts, "failed": result.failed, "tables": shown}, scores)
 
