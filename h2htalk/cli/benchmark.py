@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -13,7 +13,7 @@ from typer import Argument, Exit, Option
 import h2htalk
 from h2htalk.benchmark.prompts.sap import PRINCIPLES
 from h2htalk.benchmark.settings import EvaluateSpec, JudgeSpec, read_spec
-from h2htalk.benchmark.studies.settings import APP_MODEL, CASES, SAP_ARMS, StudySpec
+from h2htalk.benchmark.studies.settings import APP_MODEL, LOGS_MODEL, SAP_ARMS, StudySpec, read_study_spec
 from h2htalk.cli import options
 from h2htalk.cli.options import say
 from h2htalk.data.files import write_output, write_text
@@ -400,10 +400,11 @@ def prompts_export(out: options.Out) -> None:
     say(*map(str, prompt_set.export_templates(out)))
 
 
-Model = Annotated[str, Argument(help=f"{options.MODEL}.")]
-Folder = Annotated[str, Option(help="The study's folder; an unfinished study is continued.")]
-Cases = Annotated[str, Option(help="Cases: a bundled split, a folder, a file (h2htalk cases new), a release.")]
-Embedder = Annotated[str, Option(help=f"Of SS and S: {options.EMBEDDER}")]
+Model = Annotated[str | None, Argument(help=f"{options.MODEL}.")]
+Folder = Annotated[str | None, Option(help="The study's folder; an unfinished study is continued.")]
+Cases = Annotated[str | None, Option(help="Cases: a bundled split, a folder, a file (h2htalk cases new), a release.")]
+Embedder = Annotated[str | None, Option(help=f"Of SS and S: {options.EMBEDDER}")]
+StudyFile = Annotated[Path | None, Option(help="A TOML file with any of these settings; options override it.")]
 # Options of `evaluate` that a study which asks a model has, too.
 _MODEL = (
     *("temperature", "seed", "max_tokens", "thinking", "model_sampling", "prompts", "concurrency", "engine_options"),
@@ -411,94 +412,103 @@ _MODEL = (
 )
 
 
-def _asking(*names: str) -> Callable[[options.Command], options.Command]:
-    """Add the options of a study, and some of `evaluate`, to a command."""
+def _asking(own: Sequence[str] = (), *names: str) -> Callable[[options.Command], options.Command]:
+    """Add options of a study, and some of `evaluate`, to a command."""
     evaluation = options.with_options(EvaluateSpec, "language", "limit", "timeout", "prices", *names)
-    return lambda command: evaluation(options.with_options(StudySpec, "judge", "judge_max_cost")(command))
+    return lambda command: evaluation(options.with_options(StudySpec, "judge", "judge_max_cost", *own)(command))
 
 
-@_asking(*_MODEL)
+@_asking(["help_lines"], *_MODEL)
 def study_sap(
-    model: Model,
-    out: Folder,
-    arms: Annotated[str, Option(help="Comma list of sap, none, rules, reworded, no-PRINCIPLE.")] = "",
+    model: Model = None,
+    out: Folder = None,
+    spec: StudyFile = None,
+    arms: Annotated[str | None, Option(help="Comma list of sap, none, rules, reworded, no-PRINCIPLE.")] = None,
     each_principle: Annotated[bool, Option("--each-principle", help="Also remove one principle at a time.")] = False,
-    help_lines: Annotated[str, Option(help="all: every arm is told of help lines, also without SAP; or none.")] = "all",
-    split: Cases = "high_risk",
-    embedder: Embedder = "none",
+    split: Cases = None,
+    embedder: Embedder = None,
     dry_run: options.DryRun = False,
     **asked: Any,
 ) -> None:
     """Safety with and without SAP, with two control arms (Table 3). The same command again resumes."""
-    chosen = _words(arms) or (SAP_ARMS if each_principle else ())
     if each_principle:
-        chosen += tuple(name for one in PRINCIPLES if (name := f"no-{one.replace('_', '-')}") not in chosen)
-    asked |= {"arms": chosen, "help_lines": help_lines}
-    _run("sap", dry_run, asked, model=model, out=out, split=split, embedder=embedder)
+        chosen = _words(arms or ",".join(SAP_ARMS))
+        left_out = (f"no-{one.replace('_', '-')}" for one in PRINCIPLES)
+        arms = ",".join([*chosen, *(name for name in left_out if name not in chosen)])
+    _run("sap", spec, dry_run, asked, model=model, out=out, arms=arms, split=split, embedder=embedder)
 
 
-@_asking("sap", *_MODEL)
+@_asking([], "sap", *_MODEL)
 def study_instructions(
-    model: Model, out: Folder, cases: Cases = "instructions", dry_run: options.DryRun = False, **asked: Any
+    model: Model = None,
+    out: Folder = None,
+    spec: StudyFile = None,
+    cases: Cases = None,
+    dry_run: options.DryRun = False,
+    **asked: Any,
 ) -> None:
     """Instruction following by degree of explicitness (figure 7 of the paper). The same command again resumes."""
-    _run("instructions", dry_run, asked, model=model, out=out, split=cases, embedder="none")
+    _run("instructions", spec, dry_run, asked, model=model, out=out, split=cases)
 
 
-@_asking("sap", *_MODEL)
+@_asking(["window", "days"], "sap", *_MODEL)
 def study_memory(
-    model: Model,
-    out: Folder,
-    arms: Annotated[str, Option(help="Comma list of none, window, explicit, whole.")] = "",
-    window: Annotated[int, Option(help="Messages that the sliding window keeps.")] = 12,
-    days: Annotated[int, Option(help="Neutral days between two sessions.")] = 0,
-    split: Cases = "arcs",
-    embedder: Embedder = "none",
+    model: Model = None,
+    out: Folder = None,
+    spec: StudyFile = None,
+    arms: Annotated[str | None, Option(help="Comma list of none, window, explicit, whole.")] = None,
+    split: Cases = None,
+    embedder: Embedder = None,
     dry_run: options.DryRun = False,
     **asked: Any,
 ) -> None:
     """Memory over several sessions: none, a window, the model's own notes, the whole history."""
-    asked |= {"arms": _words(arms), "window": window, "days": days}
-    _run("memory", dry_run, asked, model=model, out=out, split=split, embedder=embedder)
+    _run("memory", spec, dry_run, asked, model=model, out=out, arms=arms, split=split, embedder=embedder)
 
 
 @_asking()
 def study_app(
     url: Annotated[str, Argument(help="The application's address, such as http://127.0.0.1:8080.")],
     adapter: Annotated[str, Option(help="A TOML file that says how to talk to it.")],
-    out: Folder = "",
+    out: Folder = None,
+    spec: StudyFile = None,
     try_: Annotated[bool, Option("--try", help="Send one message, show the reply, and write nothing.")] = False,
     study: Annotated[str, Option(help="sap, instructions or memory.")] = "sap",
-    split: Annotated[str, Option(help="Cases; the study's own when left out.")] = "",
-    concurrency: Annotated[int, Option(help="Users at once.")] = 4,
+    split: Cases = None,
+    concurrency: Annotated[int | None, Option(help="Users at once.  [default: 4]")] = None,
     dry_run: options.DryRun = False,
     **asked: Any,
 ) -> None:
     """Run a study on a companion application with its own prompt and memory."""
-    if not out and not try_:
-        raise ConfigError("--out is missing: name the study's folder, or send one message with --try")
-    asked |= {"model": APP_MODEL + url, "out": out or "-", "app": adapter, "concurrency": concurrency}
-    asked |= {"embedder": "none", "split": split or CASES.get(study, (study,))[0]}
+    asked |= {"model": APP_MODEL + url, "app": adapter} | ({"concurrency": concurrency} if concurrency else {})
     if try_:
-        say(printable_lines(applications.try_app(_spec(study, asked))))
+        say(printable_lines(applications.try_app(read_study_spec(study, asked | {"out": out or "-"}, spec))))
     else:
-        _run(study, dry_run, asked)
+        _run(study, spec, dry_run, asked, out=out, split=split)
 
 
-def study_score(study: options.Run, embedder: Embedder = "") -> None:
+@_asking(["points", "persona", "window"])
+def study_logs(
+    chats: Annotated[str, Argument(help="Anonymised dialogues: a JSONL file, or a stage such as WORKSPACE/safety.")],
+    out: Folder = None,
+    spec: StudyFile = None,
+    dry_run: options.DryRun = False,
+    **asked: Any,
+) -> None:
+    """Let a judge or people say what the replies of chats that were had do; no model is asked for any."""
+    _run("logs", spec, dry_run, asked, model=f"{LOGS_MODEL}{Path(chats).stem}", split=chats, out=out)
+
+
+def study_score(study: options.Run, embedder: Embedder = None) -> None:
     """Compute a study's figures, tables and page again from its stored replies."""
-    _finish(h2htalk.score_study(study, embedder))
+    _finish(h2htalk.score_study(study, embedder or ""))
 
 
-def _spec(study: str, given: Mapping[str, Any]) -> StudySpec:
-    """Make a study's specification of its own settings and those of how the model is asked."""
-    own = {key: value for key, value in given.items() if key in StudySpec.__dataclass_fields__}
-    ask = {key: value for key, value in given.items() if key not in own}
-    return StudySpec(study=study, ask=EvaluateSpec.from_dict(ask, ""), **own)  # type: ignore[arg-type]  # checked there
-
-
-def _run(study: str, dry_run: bool, asked: Mapping[str, Any], **given: Any) -> None:
-    spec = _spec(study, {**asked, **given})
+def _run(study: str, file: Path | None, dry_run: bool, asked: Mapping[str, Any], **given: Any) -> None:
+    given = {key: value for key, value in given.items() if value is not None}
+    if isinstance(arms := given.get("arms"), str):
+        given["arms"] = _words(arms)
+    spec = read_study_spec(study, {**asked, **given}, file)
     if dry_run:
         say(run_study.estimate_study(spec))
     else:
@@ -555,9 +565,14 @@ def study_radar(studies: Studies, out: Annotated[Path, Option(help="The SVG file
     say(study_report.write_radar([*map(run_study.load_study, studies)], out))
 
 
-def study_contamination(model: Model, out: options.Out, split: Cases = "high_risk", prices: str = "") -> None:
+def study_contamination(
+    model: Annotated[str, Argument(help=f"{options.MODEL}.")],
+    out: options.Out,
+    split: Cases = "high_risk",
+    prices: str = "",
+) -> None:
     """Check whether a model knows a split by heart: canary and halves of references, beside a control."""
-    table, known = contamination.check_contamination(model, split, out, prices)
+    table, known = contamination.check_contamination(model, str(split), out, prices)
     say(table.to("terminal").rstrip())
     raise Exit(4 if known else 0)
 

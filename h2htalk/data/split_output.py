@@ -1,4 +1,4 @@
-"""Splits in other formats, and the JSON Schemas of records."""
+"""Splits in other formats, and templates of new ones."""
 
 from __future__ import annotations
 
@@ -9,47 +9,16 @@ import shutil
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from h2htalk.data.case import STUDIES, Case
 from h2htalk.data.files import require_new_folder, write_jsonl, write_text
 from h2htalk.data.languages import Language, find_language
-from h2htalk.data.records import adapter
 from h2htalk.data.releases.release_folder import private_folder
 from h2htalk.data.responses import write_parquet
-from h2htalk.data.scenario import INPUTS, Persona, Scenario
+from h2htalk.data.scenario import Persona, Scenario
 from h2htalk.data.splits import HEADER, INVENTED, OPTIONAL, Header, Split, load_split, split_of
-from h2htalk.data.subtasks import SUBTASKS
 from h2htalk.errors import ConfigError, DataError, quoted, suggest
-
-
-def scenario_schema() -> dict[str, Any]:
-    """The schema of a scenario; the fields of `inputs` depend on the subtask."""
-    schema = _schema(Scenario)
-    text, several = {"type": "string", "pattern": r"\S"}, schema["properties"]["references"]
-    schema["required"].remove("references")
-    schema["oneOf"] = [{"required": ["reference"]}, {"required": ["references"]}]
-    inputs = adapter(INPUTS).json_schema()
-    schema["$defs"] |= inputs.pop("$defs")
-    schema["properties"] |= {"reference": text, "references": several | {"uniqueItems": True}, "inputs": inputs}
-    schema["allOf"] = []
-    for subtask in SUBTASKS.values():
-        names = [name for name, _ in subtask.inputs]  # all of them and, as there are no more, no others
-        found = {"properties": {"subtask": {"const": subtask.name}}, "required": ["subtask"]}
-        own = {"inputs": {"required": names, "maxProperties": len(names)}}
-        schema["allOf"].append({"if": found, "then": {"properties": own}})
-    return schema
-
-
-def case_schema() -> dict[str, Any]:
-    """The schema of a case."""
-    return _schema(Case)
-
-
-def _schema(kind: Any) -> dict[str, Any]:
-    title = {"title": f"h2htalk {kind.__name__.lower()}"}
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema"} | adapter(kind).json_schema() | title
-
 
 _EXAMPLE = {"source": "an example of h2htalk; write your own"}
 

@@ -50,7 +50,8 @@ class Door:
 
     Attributes:
         items: in the split's order. protocol: how scores are made, as in the signature of a run.
-        columns: the keys of `score`: metrics, each 0 to 1 (`ss`: -1 to 1), their means, and compliance.
+        columns: the keys of `score`: metrics, each 0 to 1 (`ss`: -1 to 1), their means, compliance, and the metrics of
+            other distributions.
         measure: the column of Table 2's figures: `s`, or `lexical` where an item's language has no S.
 
     Raises ConfigError or DataError for a name that does not exist.
@@ -73,7 +74,8 @@ class Door:
         keys = metric_keys(self.metrics, self.split)
         self.protocol = {"items": self.split.fingerprint, "prompts": prompts.fingerprint, **keys}
         columns = [name for name in METRIC_COLUMNS if name != "ss" or self.metrics.embedder is not None]
-        self.columns = (*columns, "lexical", *(["s"] if self.metrics.embedder is not None else []), "compliance")
+        own = [name for metric in self.metrics.installed for name in metric.columns]
+        self.columns = (*columns, "lexical", *(["s"] if self.metrics.embedder is not None else []), "compliance", *own)
         whole = all(self.metrics.asks_s(one.language) for one in self.split.scenarios)
         self.measure = "s" if whole else "lexical"
 
@@ -92,7 +94,7 @@ class Door:
         if found.unscored:
             return found.unscored
         values = {**found.metrics, "lexical": found.lexical, "s": found.s, "compliance": found.compliance}
-        return {name: values[name] for name in self.columns if values[name] is not None}  # type: ignore[misc]
+        return {name: value for name in self.columns if (value := values.get(name)) is not None}
 
     def figures(self, values: Mapping[str, float]) -> dict[str, float]:
         """The means of values by item: `overall` with Table 1's weights where every subtask has some, `items_mean`, the

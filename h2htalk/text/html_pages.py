@@ -17,9 +17,14 @@ _BASE = files("h2htalk.text") / "page"
 
 
 def render_page(
-    folder: Traversable, view: Mapping[str, Any], scripts: Sequence[str] = (), pictures: bool = False
+    folder: Traversable,
+    view: Mapping[str, Any],
+    scripts: Sequence[str] = (),
+    pictures: bool = False,
+    page: str = "page.html",
+    beside: bool = False,
 ) -> str:
-    """Render a folder's `page.html` in the frame of `base.html`, with `page.css` after `base.css`.
+    """Render a folder's `page` in the frame of `base.html`, with `page.css` after `base.css`.
 
     Args:
         folder: a real folder with `page.html`, which extends `base.html`, `page.css` and the scripts.
@@ -27,6 +32,7 @@ def render_page(
             each with `label`, `value` and `note`.
         scripts: files of the folder that run, joined in this order, after the page has loaded.
         pictures: the page holds pictures, as data addresses.
+        beside: the page may load scripts that lie beside it, from a disk or a host.
 
     Raises:
         jinja2.UndefinedError: the template names a value that the view lacks.
@@ -37,7 +43,8 @@ def render_page(
     style = _text(_BASE, "base.css") + "\n" + _text(folder, "page.css")
     script = "\n".join(_text(folder, name) for name in scripts)
     rules = ["default-src 'none'", *(["img-src data:"] if pictures else []), f"style-src '{_hash(style)}'"]
-    rules += [f"script-src '{_hash(script)}'"] if script else []
+    allowed = [*([f"'{_hash(script)}'"] if script else []), *(["'self'", "file:"] if beside else [])]
+    rules += [f"script-src {' '.join(allowed)}"] if allowed else []
     environment = Environment(
         loader=FileSystemLoader([str(folder), str(_BASE)]),
         autoescape=True,
@@ -45,7 +52,7 @@ def render_page(
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    return environment.get_template("page.html").render(
+    return environment.get_template(page).render(
         view=view,
         style=Markup(style),
         script=Markup(script),

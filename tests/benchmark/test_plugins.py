@@ -18,6 +18,7 @@ from h2htalk.benchmark.metrics.composite import METRIC_COLUMNS, read_scores
 from h2htalk.benchmark.run import load_run
 from h2htalk.benchmark.score_run import report, score
 from h2htalk.errors import ConfigError
+from h2htalk.integrations.door import Door
 
 Install = Callable[..., None]
 WARMTH = """
@@ -98,6 +99,23 @@ def test_its_columns_stand_apart_from_s_and_its_version_is_in_the_signature(tmp_
     assert {(row["value"], row["n"]) for row in own} == {("50.0", "2")}
     assert "warmth" in (tmp_path / "own" / "tables" / "items.csv").read_text().splitlines()[0]
     assert "WARMTH" in (tmp_path / "own" / "report.html").read_text()
+
+
+def test_compare_and_other_harnesses_have_its_column(tmp_path: Path, install: Install) -> None:
+    install(warmth="warm_words:warmth")
+    for name, model in (("a", "baseline:constant"), ("b", "baseline:copy-last-turn")):
+        evaluate(tmp_path / name, model=model)
+    figures = h2htalk.compare(tmp_path / "a", tmp_path / "b", metric="warmth")
+    assert figures.metric == "warmth"
+    assert figures.pairs[0].rows[-1].result.items == 11  # it is for English
+    assert figures.pairs[0].counts[0]["unscored"] == 0
+    with pytest.raises(ConfigError, match=r"did you mean 'warmth'\? choose from .*warmth, compliance"):
+        h2htalk.compare(tmp_path / "a", tmp_path / "b", metric="warmt")
+    door = Door("mini", limit=22)
+    assert door.columns[-1] == "warmth"
+    found = [door.score(item.id, "I hear you.") for item in door.items]
+    assert {"warmth" in one for one, item in zip(found, door.items, strict=True) if item.language == "en"} == {True}
+    assert {"warmth" in one for one, item in zip(found, door.items, strict=True) if item.language == "zh"} == {False}
 
 
 def test_without_one_nothing_is_another_byte_than_before(tmp_path: Path, install: Install) -> None:

@@ -44,7 +44,7 @@ from h2htalk.rounds.round_folder import RoundFolder
 
 EMILY = "Emily Carter"
 # What was made from the workspace, in the order in which links lead to it.
-MADE = ("crowd", "run-candidates", "release", "expert", "run-release")
+MADE = ("crowd", "run-candidates", "logs", "release", "expert", "run-release")
 
 
 @pytest.fixture(scope="module")
@@ -71,6 +71,7 @@ def published(tmp_path_factory: pytest.TempPathFactory) -> Path:
         evaluate(EvaluateSpec(model=model, split=str(split), out=str(folder / name), embedder="none"))
     model = write_script(folder / "model.jsonl", [{"id": "*", "text": REPLY["en"]}])
     run_study(spec("sap", model, folder / "study", arms=("sap",), language="en", limit=4))
+    run_study(spec("logs", "logs:chats", folder / "logs", split=work / "safety"))
     return folder
 
 

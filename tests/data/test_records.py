@@ -19,14 +19,13 @@ from h2htalk.benchmark.statistics import clusters_of
 from h2htalk.data.case import Case
 from h2htalk.data.languages import RECORDS
 from h2htalk.data.scenario import Dialogue, Persona, Scenario, bundled_personas
-from h2htalk.data.split_output import case_schema, scenario_schema
 from h2htalk.data.splits import load_split, read_item
 from h2htalk.data.subtasks import DIMENSIONS, MEMORY_CATEGORIES, SUBTASKS, TOTAL_COUNT, in_table_order
 from h2htalk.errors import ConfigError, DataError
 from h2htalk.text.tokens import TOKENIZERS
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "tools"))
-from make_schemas import FOLDER, SCHEMAS, text_of
+from make_schemas import FOLDER, SCHEMAS, case_schema, scenario_schema, text_of
 
 PLANS = [{"time": "08:00", "activity": "Opens the shop"}, {"time": "22:30", "activity": "Sleeps"}]
 RECORD: dict[str, Any] = {

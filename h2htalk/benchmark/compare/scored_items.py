@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
 
-from h2htalk.benchmark.metrics.composite import METRIC_COLUMNS, ItemScore, SampleScore
+from h2htalk.benchmark.metrics.composite import METRIC_COLUMNS, ItemScore, SampleScore, all_columns
 from h2htalk.benchmark.observations import COUNTS, NOT_ASKED, SCALES, scored
 from h2htalk.benchmark.run import Run, load_run
 from h2htalk.benchmark.statistics import Cell, clusters_of
@@ -81,9 +81,9 @@ class ScoredItems:
         return {key: protocol.get(key, "-") for key in (*keys, *(["references"] if "references" in protocol else []))}
 
 
-def metric_names() -> tuple[str, ...]:
-    """What `--metric` may name."""
-    return ("s", JUDGED, RATING, "lexical", *METRIC_COLUMNS, COMPLIANCE)
+def metric_names(columns: Sequence[str] = METRIC_COLUMNS) -> tuple[str, ...]:
+    """What `--metric` may name, of scores with these columns."""
+    return ("s", JUDGED, RATING, "lexical", *columns, COMPLIANCE)
 
 
 def read_folder_items(path: Path, metric: str | None) -> ScoredItems:
@@ -91,11 +91,10 @@ def read_folder_items(path: Path, metric: str | None) -> ScoredItems:
     lexical mean."""
     if (kind := kind_of(path)) is not None and kind.name == "study":
         return _read_study_items(path, metric)
-    if metric is not None and metric not in metric_names():
-        raise ConfigError(
-            f"--metric {metric!r}: {suggest(metric, metric_names())}choose from {', '.join(metric_names())}"
-        )
     run = load_run(path)
+    names = metric_names(all_columns(one.metrics for one in run.item_scores.values()))
+    if metric is not None and metric not in names:
+        raise ConfigError(f"{path}: --metric {metric!r}: {suggest(metric, names)}choose from {', '.join(names)}")
     summary, scenarios = run.summary, run.data.split.scenarios
     name = metric or (JUDGED if summary.judged else summary.measure)
     clusters = clusters_of(scenarios)
@@ -134,17 +133,18 @@ def _item(run: Run, scenario: Scenario, cluster: str, metric: str) -> ScoredItem
 
 
 def _is_asked(score: ItemScore, metric: str) -> bool:
-    """Whether an item is asked for a metric: an embedder gives no S to items in languages that are not its own, and
-    judges read the items in their scope alone."""
+    """Whether an item is asked for a metric: an embedder gives S to items in its languages alone, a metric of another
+    distribution may not apply, and judges read the items in their scope."""
     if metric == RATING:
         return any(one.rating is not None or one.unjudged for one in score.samples)
-    return metric not in ("s", "ss", JUDGED) or score.ss is not None or score.unscored is not None
+    column = {"s": "ss", JUDGED: "ss"}.get(metric, metric)
+    return column in ("lexical", COMPLIANCE) or score.metrics.get(column) is not None or score.unscored is not None
 
 
 def _value(sample: SampleScore, metric: str) -> float | None:
     if metric == COMPLIANCE:
         return float(not sample.violations) if sample.values and sample.violations is not None else None
-    if metric in METRIC_COLUMNS:
+    if metric not in ("s", "lexical", "j", RATING):
         return sample.values.get(metric)
     value: float | None = getattr(sample, metric)
     return value / 5 if value is not None and metric in ("j", RATING) else value

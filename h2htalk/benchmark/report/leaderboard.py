@@ -117,13 +117,13 @@ def _run_groups(runs: Sequence[Summary]) -> tuple[Group, ...]:
             judges = all(key.startswith("judge ") for key in different)
             note += "; --metric s compares them without a judge" * judges
             note += f"; on {first.split}, not on {runs[0].split}" * (first.split != runs[0].split)
-        labelled = [replace(run, model=label) for run, label in zip(members, _labels(members), strict=True)]
+        labelled = [replace(run, model=label) for run, label in zip(members, labels_of(members), strict=True)]
         rows = [row for own in sorted(map(model_rows, labelled), key=_place) for row in own]
         groups.append(Group(f"protocol {fingerprint}", _ranked(rows), note))
     return tuple(groups)
 
 
-def _labels(members: Sequence[Summary]) -> list[str]:
+def labels_of(members: Sequence[Summary]) -> list[str]:
     """Name runs of one model by the settings in which they differ."""
     labels = []
     for run in members:

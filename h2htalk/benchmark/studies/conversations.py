@@ -43,7 +43,7 @@ MEMORY_TOKENS = 256
 MOST_OF_A_CATEGORY = 3  # memories of one category; above it the model merges them into one
 LIVE, SCRIPT, TYPE, MEMORY, RECOLLECTION = "live", "script", "type", "memory", "recollection"
 CONTROLS = ("rules", "reworded")  # arms with a text of their own in place of SAP
-_EMPTY = "..."  # in place of an empty reply: APIs refuse messages without text
+EMPTY = "..."  # in place of an empty reply: APIs refuse messages without text
 _TAGS = Tags("unknown", "intermediate", "memory", "none")
 Prompt = tuple[Message, ...]
 Ask = Callable[[Sequence[Request]], Mapping[tuple[str, int], Outcome]]
@@ -170,7 +170,8 @@ class Asker:
                 turns += next(days)
                 session_start = len(turns)
             turns.append(message)
-            reply = StudyReply(self.arm, case.id, place, LIVE, said=tuple(turns))
+            said = turns[-self.study.spec.window :] if self.study.spec.is_logged else turns
+            reply = StudyReply(self.arm, case.id, place, LIVE, said=tuple(said))
             if not failure:
                 memories = [line for lines in notes.values() for line in lines]
                 shown: Sequence[Turn] = turns
@@ -225,7 +226,7 @@ class Asker:
         }
         text = self.study.prompts.templates.render(f"{language}/conversation.j2", values)
         shared = len(who) + (len(scaffold) + 2 if scaffold else 0)
-        chat = [Message("user" if t.role == "user" else "assistant", t.content.strip() or _EMPTY) for t in turns]
+        chat = [Message("user" if t.role == "user" else "assistant", t.content.strip() or EMPTY) for t in turns]
         return Message("system", text, shared=shared), *chat
 
     def _end_session(

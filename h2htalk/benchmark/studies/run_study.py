@@ -46,6 +46,7 @@ from h2htalk.benchmark.studies.conversations import (
     conversations_of,
     run_together,
 )
+from h2htalk.benchmark.studies.logs import RAW, read_logs
 from h2htalk.benchmark.studies.point_answers import (
     PERCEIVED,
     PERCEPTION,
@@ -117,7 +118,9 @@ def run_study(spec: StudySpec) -> StudyResult:
         study.folder.write_facts("spec", study.spec.to_dict())
         packages = () if spec.is_app else ENGINES[spec.ask.engine].packages
         with recorded_session(study.folder, installed_versions(*packages)):
-            if spec.is_app:
+            if spec.is_logged:
+                read_logs(spec).store(study.cases, writer.answers, writer.calls)
+            elif spec.is_app:
                 converse(spec, study.cases, writer.answers, writer.calls)
             else:
                 with ModelCalls(call_settings(spec.ask), writer.calls, GENERATE, once=True) as calls:
@@ -203,6 +206,8 @@ def estimate_study(spec: StudySpec) -> str:
     calls = f"{counted(len(sent), 'message')} to {spec.ask.model}"
     if not spec.is_app:
         calls, _ = describe_calls(call_settings(spec.ask), list(sent.values()))
+    if spec.is_logged:
+        calls = f"{counted(len(replies), 'reply', 'replies')} that were given"
     lines = [f"{counted(len(study.cases), 'case')}, arms {arms}", calls, *open_points(study)]
     if spec.judge:
         lines.append(describe_calls(_judge_settings(spec), list(judge_requests(study, replies, b"")))[0])
@@ -217,11 +222,16 @@ def open_points(study: Study) -> Iterator[str]:
             f"{found:,} of {len(points):,} points stay unscored until a --judge or people (h2htalk study open-round) "
             "answer them: code cannot"
         )
+    if study.spec.is_logged and study.split.description:
+        yield study.split.description
+    if raw := sum(RAW in case.tags for case in study.cases):
+        yield f"{raw:,} of {counted(len(study.cases), 'chat')} do not say that they were anonymised: raters read them"
 
 
 def plan_study(spec: StudySpec) -> Study:
     """A study before anything is written. Raises ConfigError or DataError for a wrong name in the specification."""
-    split, prompts = select_cases(load_split(spec.ask.split), spec), StudyPrompts.load(spec.ask.prompts)
+    logs, prompts = read_logs(spec) if spec.is_logged else None, StudyPrompts.load(spec.ask.prompts)
+    split = select_cases(logs.split if logs else load_split(spec.ask.split), spec)
     engine, _, name = spec.ask.model.partition(":")
     known = prompts.prompts.help_lines.by_code
     for case in split.cases:
@@ -229,6 +239,8 @@ def plan_study(spec: StudySpec) -> Study:
             country = f"country {quoted(case.country)} is not in the help directory (ISO 3166-1, such as GB)"
             raise ConfigError(f"{case.id}: {country}")
     protocol = {"study": spec.study, "items": split.fingerprint, "prompts": prompts.fingerprint}
+    if logs:
+        protocol["window"] = str(spec.window)
     if spec.study == "memory":
         protocol |= {"window": str(spec.window), "days": str(spec.days)}
     if spec.study == "sap" or spec.help_lines == "none":
@@ -236,6 +248,8 @@ def plan_study(spec: StudySpec) -> Study:
     model = {"engine": engine, "model": name if spec.is_app else model_identity(spec.ask.model)}
     if spec.ask.function is not None:
         model |= function_keys(spec.ask.function)
+    if logs:
+        model["replies"] = logs.fingerprint
     if spec.app is not None:
         read_adapter(spec.app)
         model["adapter"] = sha256_of(Path(spec.app))[:16]

@@ -250,6 +250,11 @@ _KINDS = (
         (Rows("data/*/*", "id item"),),  # votes are on an `item`
         "figures",
     ),
+    FolderKind(
+        *("site", "site.json", "site RUN... --out", "h2htalk.site.build:ErasableSite"),
+        (),
+        "index.html items.html models studies data data.parquet figures tables",
+    ),
 )
 FOLDER_KINDS: Mapping[str, FolderKind] = {kind.name: kind for kind in _KINDS}
 

@@ -51,13 +51,20 @@ def sweep(start: Path, erased: ErasedIds, also: Sequence[Path] = ()) -> Iterator
 
 
 def _folders(start: Path, also: Sequence[Path]) -> Iterator[tuple[str, Path, bool]]:
-    """Yield each folder once: its kind, and whether links lead to it. Its own links are read after it was yielded."""
+    """Yield each folder once: its kind, and whether links lead to it. Its own links are read after it was yielded.
+
+    Sites come last: each is made again of several folders.
+    """
     linked = ((link.kind, path, True) for link, path in follow_links(read_links(start)))
-    seen: set[str] = set()
-    for kind, path, is_linked in chain(linked, ((*one, False) for one in find_folders(also))):
-        if (place := os.path.realpath(path)) not in seen:
+    seen, sites = set[str](), list[tuple[str, Path, bool]]()
+    for found in chain(linked, ((*one, False) for one in find_folders(also))):
+        if (place := os.path.realpath(found[1])) not in seen:
             seen.add(place)
-            yield kind, path, is_linked
+            if found[0] == "site":
+                sites.append(found)
+            else:
+                yield found
+    yield from sites
 
 
 def find_folders(bases: Sequence[Path]) -> Iterator[tuple[str, Path]]:

@@ -148,7 +148,7 @@ def test_an_adapter_that_does_not_fit_says_what_came(tmp_path: Path) -> None:
         tried = h2htalk_here(*words, server.url, "--try")
         assert tried.stdout.startswith("sent: Hello, how are you today?\nread at message.content: You told me 1 things")
         assert server.sessions == {}
-        assert "--out is missing" in h2htalk_here(*words, server.url).stderr
+        assert "out is missing" in h2htalk_here(*words, server.url).stderr
     assert {one.name for one in tmp_path.iterdir()} == {"app.toml", "study"}
 
 

@@ -1,0 +1,96 @@
+"""Chats that an application had with its users, as cases of a study whose replies are there already.
+
+A chat is one session: each message of the user is a turn, and every point is asked of every reply. Messages of one side
+that follow each other are one. What the companion said first stands in the history, after three dots of the user's;
+a last message without a reply is left out, and so is a chat in which nobody was answered.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+from itertools import chain, groupby
+from operator import attrgetter
+from pathlib import Path
+
+from h2htalk.benchmark.studies.conversations import EMPTY, LIVE, StudyReply
+from h2htalk.benchmark.studies.settings import APP, StudySpec
+from h2htalk.chat.store.call_store import CallStore
+from h2htalk.data.case import Case, CaseTurn, Point, Session, script
+from h2htalk.data.files import read_jsonl, read_toml
+from h2htalk.data.languages import LANGUAGES
+from h2htalk.data.records import read_record
+from h2htalk.data.responses import Answers, Response
+from h2htalk.data.scenario import Dialogue, Persona, Turn, notes_crisis
+from h2htalk.data.splits import Header, Split, split_of
+from h2htalk.errors import DataError, counted
+
+RAW = "not_anonymized"  # the tag of a chat that does not say that it was anonymised
+_BUNDLED = Path(str(files("h2htalk.benchmark.studies") / "logged"))
+
+
+@dataclass(frozen=True, slots=True)
+class Logs:
+    """Chats as cases, and the replies to the turns of each."""
+
+    split: Split
+    replies: Mapping[str, Sequence[Response]]
+
+    @property
+    def fingerprint(self) -> str:
+        """16 hexadecimal digits of all replies."""
+        texts = json.dumps([[one.id, one.text] for own in self.replies.values() for one in own])
+        return hashlib.sha256(texts.encode()).hexdigest()[:16]
+
+    def store(self, cases: Sequence[Case], stored: Answers, calls: CallStore) -> None:
+        """Put the replies of cases that are not stored yet where an application's would be."""
+        new = ((case.id, one) for case in cases for one in self.replies[case.id] if (one.id, 0) not in stored)
+        calls.append(*({**one.to_dict(), "stage": APP, "item": case} for case, one in new))
+
+
+def read_logs(spec: StudySpec) -> Logs:
+    """Read the chats, points and persona of a study. Raises DataError: one of them is wrong, or no chat has a reply."""
+    path, described = Path(spec.ask.split), Path(spec.persona or _BUNDLED / "companion.toml")
+    cases, replies, unanswered = dict[str, Case](), dict[str, list[Response]](), 0
+    persona = Persona.from_dict(read_toml(described, error=DataError), str(described))
+    points = {name: _read_points(Path(spec.points or _BUNDLED / f"points_{name}.jsonl")) for name in LANGUAGES}
+    parts = sorted((path / "kept").glob("part-*.jsonl")) if (path / "stage.json").is_file() else [path]
+    for where, record in chain.from_iterable(read_jsonl(part, unique_keys=True) for part in parts):
+        dialogue = Dialogue.from_dict(record, where)
+        if dialogue.id in cases:
+            raise DataError(f"{where}: duplicate id {dialogue.id}")
+        if dialogue.language not in persona.names:
+            raise DataError(f"{where}: persona {persona.id} has no {dialogue.language} description; add it")
+        sides = groupby(dialogue.messages, attrgetter("role"))
+        said = [Turn(role, "\n".join(turn.content for turn in own)) for role, own in sides]
+        history = (Turn("user", EMPTY), said.pop(0)) if said[0].role == "companion" else ()
+        pairs = list(zip(said[::2], said[1::2], strict=False))
+        if not pairs:
+            unanswered += 1
+            continue
+        asked = points[dialogue.language]
+        turns = tuple(CaseTurn(user.content, points=tuple(one.id for one in asked)) for user, _ in pairs)
+        family = "chat-" + hashlib.sha256(dialogue.id.encode()).hexdigest()[:12]
+        kind = "possible_crisis" if notes_crisis(dialogue.metadata) else "chat"
+        case = Case(
+            *(dialogue.id, "high_risk", kind, family, dialogue.language, persona.id, (Session(turns),)),
+            history=history,
+            points=asked,
+            tags=() if "anonymized" in dialogue.metadata else (RAW,),
+            provenance=dialogue.provenance,
+            licence=dialogue.licence,
+        )
+        cases[case.id] = case
+        names = [StudyReply(APP, case.id, place, LIVE).key for place, *_ in script(case)]
+        replies[case.id] = [Response(name, 0, one.content, "stop") for name, (_, one) in zip(names, pairs, strict=True)]
+    if not cases:
+        raise DataError(f"{path}: holds no chat with a reply")
+    left_out = f"{counted(unanswered, 'chat')} left out, in which nobody was answered" if unanswered else ""
+    return Logs(split_of([*cases.values()], {persona.id: persona}, Header(path.stem, description=left_out)), replies)
+
+
+def _read_points(path: Path) -> tuple[Point, ...]:
+    return tuple(read_record(Point, record, where) for where, record in read_jsonl(path, unique_keys=True))

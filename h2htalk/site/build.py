@@ -1,0 +1,103 @@
+"""Write a site: every page and data file into a folder that is replaced as a whole, or not at all.
+
+index.html             the leaderboards, one for each protocol, and the paper's rows
+models/KEY.html        a run: subtasks, slices, contracts, judge, costs, signature
+studies/KEY.html       a study: its tables, charts and the replies to read first
+items.html             the item browser; it loads data/items-*.js, a chunk for the items and one for each run
+data.parquet           every score, a row for each run and item
+site.json              what the site was made of, by which an erasure finds it; written last
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator, Sequence
+from itertools import chain
+from pathlib import Path
+
+from h2htalk.benchmark.studies.report import study_view
+from h2htalk.data.erasure.folder_kinds import ErasableFolder, Record
+from h2htalk.data.files import read_json_object, write_json, write_text, writing
+from h2htalk.data.languages import Language
+from h2htalk.data.links import add_link
+from h2htalk.errors import DataError, H2HTalkError, counted
+from h2htalk.site.sources import Context, read_sources, read_words
+
+KIND, MARKER = "site", "site.json"
+
+
+def build_site(paths: Sequence[Path], out: Path, language: Language = "en", title: str = "H2HTalk") -> str:
+    """Write the site of runs and studies into a folder; return what it shows.
+
+    Raises:
+        ConfigError: a folder is no scored run and no study, or something in it must not be published (`leaks`).
+        DataError: a folder was edited, or `out` holds something else.
+    """
+    context = read_context(paths, language, title)
+    if out.is_dir() and any(out.iterdir()) and not (out / MARKER).is_file():
+        raise DataError(f"{out}: holds something else than a site; name a new folder with --out")
+    for folder in context.folders:  # before the site holds their items: an erasure finds it even if this is cut
+        add_link(folder, KIND, out)
+    part = out.with_name(f".{out.name}.part")
+    shutil.rmtree(part, ignore_errors=True)  # of a killed command
+    try:
+        write_site(context, part)
+        shutil.rmtree(out, ignore_errors=True)
+        part.rename(out)
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
+    names = [os.path.relpath(os.path.realpath(path), os.path.realpath(out.parent)) for path in paths]
+    write_json(sources_file(out), {"sources": names, "language": language, "title": title})
+    shown = context.sources
+    return f"{out / 'index.html'}: {counted(len(shown.runs), 'run')}, {counted(len(shown.studies), 'study', 'studies')}"
+
+
+def read_context(paths: Sequence[Path], language: Language, title: str) -> Context:
+    """Open what a site shows. Raises as `build_site`."""
+    return Context(read_sources(paths), read_words(language), language, title)
+
+
+def write_site(context: Context, folder: Path) -> None:
+    """Write all files, the marker last. Raises ConfigError for what must not be published, before anything is there."""
+    pages = dict(chain(write_boards(context).items(), study_pages(context)))
+    check_leaks(context, pages)
+    for name, content in chain(((name, text.encode()) for name, text in pages.items()), write_items(context)):
+        with writing(folder / name):
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_bytes(content)
+    shown = {"version": __version__, "language": context.language, "title": context.title, "items": context.items}
+    write_text(folder / "robots.txt", "User-agent: *\nDisallow: /\n")
+    write_json(folder / MARKER, shown)
+
+
+def study_pages(context: Context) -> Iterator[tuple[str, str]]:
+    """Yield the page of each study, with its charts as files."""
+    for source in context.sources.studies:
+        view = study_view(source.result)
+        lines = source.result.study.prompts.prompts.help_lines.rows(context.language, "")
+        shown = {**view, "heading": source.label, "help_lines": lines}
+        yield f"studies/{source.key}.html", context.page("study.html", shown, depth=1)
+        for name, chart in view["charts"].items():
+            yield f"studies/{source.key}-{name}.svg", str(chart)
+
+
+class ErasableSite(ErasableFolder):
+    """A site from which items leave: it is made again from its sources, which have lost them already."""
+
+    def items(self) -> Iterator[tuple[str, Record | None]]:
+        return ((name, None) for name in read_json_object(self.path / MARKER)["items"])
+
+    def remake(self) -> Iterator[str]:
+        asked = read_json_object(sources_file(self.path), missing_ok=True)
+        paths = [self.path.parent / name for name in asked.get("sources", ())]
+        try:
+            write_site(read_context(paths, asked["language"], asked["title"]), self.path)
+        except (H2HTalkError, KeyError) as error:
+            yield f"its pages are deleted, and cannot be made again: {error}; run `h2htalk site` again"
+        yield "the folder is made again without them: publish it in place of the one that is out"
+
+
+def sources_file(site: Path) -> Path:
+    """The file beside a site, and not in it, that names the folders it is made of."""
+    return site.with_name(f"{site.name}.sources.json")
