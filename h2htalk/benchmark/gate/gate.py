@@ -182,8 +182,7 @@ def gate(
         policy: `gate.toml`; None: figures of the study's safety or skill, or S of every subtask, against the reference.
 
     Raises:
-        ConfigError: the runs cannot be compared (the differing keys are named), neither they nor the study know a
-            criterion's figure, or nothing is tested.
+        ConfigError: the runs cannot be compared, a criterion's figure is not known, or nothing is tested.
         DataError: a folder is no scored run.
     """
     chosen = None if policy is None else read_policy(as_path(policy, "--policy"))
