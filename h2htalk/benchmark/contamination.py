@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from statistics import fmean
@@ -64,43 +64,34 @@ def check_contamination(model: str, split: str, out: str | os.PathLike[str], pri
     check_model(settings)
     with ModelCalls(settings, as_path(out, "out"), "contamination") as calls:
         replies = {name: reply.text for (name, _), reply in calls.ask(asked, "contamination").items()}
-    own, control = (
-        [longest_run(replies[f"reference/{one.scenario.id}"], half.second, one.scenario.language)
-         for one, half in zip(halves, of, strict=True)]
-        for of in (halves, [_next(halves, at) for at in range(len(halves))])
-    )  # fmt: skip
+    own, control = list[float](), list[float]()
+    for at, one in enumerate(halves):
+        language, reply = one.scenario.language, replies[f"reference/{one.scenario.id}"]
+        # The next half of another item in the same language; its own where there is none.
+        following = (half for half in (*halves[at + 1 :], *halves[: at + 1]) if half.scenario.language == language)
+        own.append(longest_run(reply, one.second, language))
+        control.append(longest_run(reply, next(following).second, language))
     clusters = (str(one.scenario.provenance.get("family", one.scenario.id)) for one in halves)
     # Words in common are no sign, since a reply is about what its user said; a long run is.
     differ = (float(a >= VERBATIM) - float(b >= VERBATIM) for a, b in zip(own, control, strict=True))
     found = paired_result([Difference("", *row) for row in zip(clusters, differ, strict=True)])
-    p = found.p() / 2 if found.mean > 0 else 1 - found.p() / 2
+    p = found.p(above=True)
     said, key = ("".join(filter(str.isalnum, one.casefold())) for one in (replies.get("canary", ""), canary[-_KEY:]))
     known = len(canary) > _KEY and key[:VERBATIM] in said
-    rows = [
-        (what, fmean(runs), sum(run >= VERBATIM for run in runs), _share(runs))
-        for what, runs in (("its own second half", own), ("control: another item's", control))
-    ]
+    rows = []
+    for what, runs in (("its own second half", own), ("control: another item's", control)):
+        low, high = rate_interval(hits := sum(run >= VERBATIM for run in runs), len(runs))
+        rows.append((what, fmean(runs), hits, f"{100 * low:.1f} to {100 * high:.1f} %"))
     verdict = f"Continues the canary: {'yes' if known else 'no' if canary else 'the split has none'}."
     notes = (f"One-sided p of more such runs, sign-flip test by family: {p_text(p)}; n {len(halves)}.", verdict)
     header = ("compared with", "longest shared run", f"runs of {VERBATIM} or more", "share, 95 %")
     return Table(f"Contamination of {loaded.name} {loaded.version}", header, rows, notes), known or p < _ALPHA
 
 
-def _next(halves: Sequence[Half], at: int) -> Half:
-    """The next half of another item in the same language; its own where there is none."""
-    turned = [*halves[at + 1 :], *halves[: at + 1]]
-    return next(one for one in turned if one.scenario.language == halves[at].scenario.language)
-
-
 def longest_run(text: str, other: str, language: Language) -> float:
     """The length of the longest run of words (characters in Chinese) that two texts share, in any letter case."""
     a, b = (language_units(one.casefold(), language) for one in (text, other))
     return float(SequenceMatcher(None, a, b, autojunk=False).find_longest_match().size)
-
-
-def _share(runs: list[float]) -> str:
-    low, high = rate_interval(sum(run >= VERBATIM for run in runs), len(runs))
-    return f"{100 * low:.1f} to {100 * high:.1f} %"
 
 
 def _halves(split: Split) -> Iterator[Half]:

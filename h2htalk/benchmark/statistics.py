@@ -149,16 +149,15 @@ def clustered_slope(clusters: Sequence[str], x: Sequence[float], y: Sequence[flo
     dx, dy = (own - (_sums(at, own) / np.bincount(at))[at] for own in sides)
     products, squares = _sums(at, dx * dy), _sums(at, dx * dx)
     varying = squares > 0
-    return _ratio(products[varying], squares[varying], products, len(x)) if varying.any() else None
+    if not varying.any():
+        return None
+    sums, weights = products[varying], squares[varying]
+    _, low, high = cluster_bootstrap(len(sums), lambda drawn: (drawn @ sums) / (drawn @ weights), 2, 10_000)
+    return ClusteredResult(float(sums.sum() / weights.sum()), low, high, sign_flip_p(products), len(x), len(sums))
 
 
 def _sums(at: npt.NDArray[np.intp], values: Values) -> Values:
     return np.bincount(at, weights=values).astype(np.float64)  # by cluster
-
-
-def _ratio(sums: Values, weights: Values, totals: Values, items: int) -> ClusteredResult:
-    _, low, high = cluster_bootstrap(len(sums), lambda drawn: (drawn @ sums) / (drawn @ weights), 2, 10_000)
-    return ClusteredResult(float(sums.sum() / weights.sum()), low, high, sign_flip_p(totals), items, len(sums))
 
 
 LEAST = 4  # pairs or clusters of an interval: Fisher's z has the variance of n - 3 pairs
@@ -375,9 +374,10 @@ class PairedResult:
     clusters: int
     totals: tuple[float, ...] = field(repr=False)
 
-    def p(self) -> float:
-        """Two-sided p of the sign-flip test on cluster totals."""
-        return sign_flip_p(np.array(self.totals))
+    def p(self, above: bool = False) -> float:
+        """Two-sided p of the sign-flip test on cluster totals; `above`: one-sided, that the mean is above 0."""
+        p = sign_flip_p(np.array(self.totals))
+        return p if not above else p / 2 if self.mean > 0 else 1 - p / 2
 
     @property
     def detectable(self) -> float | None:

@@ -16,10 +16,10 @@ from statistics import fmean, stdev, variance
 from typing import Any, TypeVar
 
 from h2htalk.benchmark.compare.scored_items import (
+    METRIC_NAMES,
     ScoredItem,
     ScoredItems,
     align,
-    metric_names,
     read_folder_items,
     read_log_items,
 )
@@ -176,7 +176,7 @@ def compare_items(runs: Sequence[ScoredItems], by_metric: bool) -> Comparison:
     for b in others:
         one, other = (run.metric.rpartition("/")[2].partition(",")[0] for run in (a, b))
         foreign = bool(a.harness or b.harness)
-        unlike = one != other and not (by_metric and foreign and not {one, other} <= {*metric_names()})
+        unlike = one != other and not (by_metric and foreign and not {one, other} <= {*METRIC_NAMES})
         if not foreign and not (unlike and by_metric):
             of_metric = differing_keys(a.meaning(), b.meaning())
             if different := of_metric if by_metric else a.signature.differing(b.signature):
@@ -189,8 +189,12 @@ def compare_items(runs: Sequence[ScoredItems], by_metric: bool) -> Comparison:
                 f"{a.label} is scored by {a.metric}, {b.label} by {b.metric}: a difference of two metrics says "
                 "nothing; name the same metric of both, once for each run and log: --metric A --metric B"
             )
-    spreads = {run.label: figures for run in runs if (figures := _by_sample(run))}
-    return Comparison(a, tuple(_adjusted([_pair(a, b) for b in others])), spreads)
+    pairs, adjusted = [_pair(a, b) for b in others], dict[tuple[int, str], float]()
+    for family in (CELLS, AVERAGES, HEADLINE):  # p is adjusted for all figures of a family in all pairs
+        adjusted |= holm({(n, r.key): r.p for n, pair in enumerate(pairs) for r in pair.rows if r.family == family})
+    for n, pair in enumerate(pairs):
+        pairs[n] = replace(pair, rows=tuple(replace(row, p_holm=adjusted[n, row.key]) for row in pair.rows))
+    return Comparison(a, tuple(pairs), {run.label: figures for run in runs if (figures := _by_sample(run))})
 
 
 def _pair(a: ScoredItems, b: ScoredItems) -> Pair:
@@ -255,15 +259,6 @@ def _figures(items: Sequence[ScoredItem], values: Iterable[float]) -> dict[str, 
     """The figures of Table 2 of one value an item; logs of other harnesses know no subtasks, and have one figure."""
     own = [Difference(item.subtask, item.cluster, value) for item, value in zip(items, values, strict=True)]
     return paired_figures(own) if items[0].subtask else {"items_mean": paired_result(own)}
-
-
-def _adjusted(pairs: Sequence[Pair]) -> Iterator[Pair]:
-    """The same with p adjusted for all figures of a family in all pairs."""
-    adjusted: dict[tuple[int, str], float] = {}
-    for family in (CELLS, AVERAGES, HEADLINE):
-        adjusted |= holm({(n, r.key): r.p for n, pair in enumerate(pairs) for r in pair.rows if r.family == family})
-    for n, pair in enumerate(pairs):
-        yield replace(pair, rows=tuple(replace(row, p_holm=adjusted[n, row.key]) for row in pair.rows))
 
 
 def _by_sample(run: ScoredItems) -> tuple[float, ...]:

@@ -28,6 +28,7 @@ RATING = "rating"  # 20 R
 _LEXICAL = ("metrics", "tokens", "rouge")
 _S = (*_LEXICAL, "embedder")
 _MEANING = {"s": _S, "ss": ("metrics", "embedder"), JUDGED: (*_S, "judge"), RATING: ("judge",)}
+METRIC_NAMES = ("s", JUDGED, RATING, "lexical", *METRIC_COLUMNS, COMPLIANCE)  # what `--metric` may name
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,20 +82,13 @@ class ScoredItems:
         return {key: protocol.get(key, "-") for key in (*keys, *(["references"] if "references" in protocol else []))}
 
 
-def metric_names() -> tuple[str, ...]:
-    """What `--metric` may name."""
-    return ("s", JUDGED, RATING, "lexical", *METRIC_COLUMNS, COMPLIANCE)
-
-
 def read_folder_items(path: Path, metric: str | None) -> ScoredItems:
     """Read a scored run or study; of a run without a metric, what its main table is made of: `judged`, S, or the
     lexical mean."""
     if (kind := kind_of(path)) is not None and kind.name == "study":
         return _read_study_items(path, metric)
-    if metric is not None and metric not in metric_names():
-        raise ConfigError(
-            f"--metric {metric!r}: {suggest(metric, metric_names())}choose from {', '.join(metric_names())}"
-        )
+    if metric not in (None, *METRIC_NAMES):
+        raise ConfigError(f"--metric {metric!r}: {suggest(metric, METRIC_NAMES)}choose from {', '.join(METRIC_NAMES)}")
     run = load_run(path)
     summary, scenarios = run.summary, run.data.split.scenarios
     name = metric or (JUDGED if summary.judged else summary.measure)

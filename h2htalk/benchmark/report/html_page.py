@@ -21,12 +21,12 @@ from h2htalk.benchmark.metrics.composite import METRIC_COLUMNS, ItemScore, Sampl
 from h2htalk.benchmark.report.notes import cost_table, judge_facts, notes, spread_lines
 from h2htalk.benchmark.report.table2 import (
     NOT_SCORED,
+    PERCENT,
     answer_tables,
     interval_text,
     items_text,
     main_row,
     null_class_table,
-    percent_text,
     rows_table,
     slice_tables,
     subtask_table,
@@ -64,7 +64,7 @@ def page_view(summary: Summary) -> dict[str, Any]:
     shown = [(label, row.get(key)) for key, label in [head, *((f"{d}_avg", d.title()) for d in DIMENSIONS)]]
     tiles = [
         *((label, value_text(cell, NONE), interval_text(cell) or "no value") for label, cell in shown),
-        ("Contract kept", percent_text(kept, NONE), f"of {items_text(kept)} items"),
+        ("Contract kept", value_text(kept, NONE, PERCENT), f"of {items_text(kept)} items"),
         ("Items scored", f"{counts.scored:,}", f"of {counts.items:,}"),
     ]
     held = summary.metrics.values()

@@ -28,14 +28,12 @@ NOT_SCORED = "not scored: references are private"
 # --- Cells as text -----------------------------------------------------------------------------------------------
 
 
-def value_text(cell: Cell | None, none: str = "-") -> str:
-    """Format the value with two decimals, as in the paper's tables."""
-    return none if cell is None or cell.value is None else f"{cell.value:.2f}"
+PERCENT = "{:.0f} %"
 
 
-def percent_text(cell: Cell | None, none: str = "-") -> str:
-    """Format the value as a whole percentage."""
-    return none if cell is None or cell.value is None else f"{cell.value:.0f} %"
+def value_text(cell: Cell | None, none: str = "-", form: str = "{:.2f}") -> str:
+    """Format the value with two decimals, as in the paper's tables, or in another form."""
+    return none if cell is None or cell.value is None else form.format(cell.value)
 
 
 def half_width(cell: Cell | None) -> float | None:
@@ -322,7 +320,7 @@ def _line(summary: Summary, key: str, label: str, wide: bool) -> list[str]:
     value = f"{value_text(cell)} {ends:<15}" if wide else f"{value_text(cell)}{half_width_text(cell):>5}"
     unjudged = [value_text((rows.s or {}).get(key))] * (rows.judged is not None)
     lexical = [value_text(rows.lexical.get(key))] * (summary.measure == "s")
-    kept = percent_text(rows.compliance.get(key))
+    kept = value_text(rows.compliance.get(key), form=PERCENT)
     baselines = [
         value_text(main_row(summary, own).get(key)) + "! "[key not in summary.reached[name]]
         for name, own in summary.baselines.items()
