@@ -352,14 +352,10 @@ def memory_tables(rows: Rows, arms: Sequence[str]) -> Iterator[Table]:
     yield from difference_table(rows, arms, "memory", COLUMNS, "arcs")
     if own := [row for row in rows if row.study == RECOLLECTION]:
         subtasks = {name: one.title for name, one in SUBTASKS.items() if one.dimension == RECOLLECTION}
-        columns = [
-            (
-                f"{title.removeprefix('Recollection')}, {heading}{embedder_of(own, f'{figure}.{name}')}",
-                cell_of(f"{figure}.{name}", SCORE),
-            )
-            for name, title in subtasks.items()
-            for figure, heading in zip(RECOLLECTION_FIGURES, ("S", "lexical"), strict=True)
-        ]
+        columns = []
+        for (name, title), kind in product(subtasks.items(), zip(RECOLLECTION_FIGURES, ("S", "lexical"), strict=True)):
+            figure, heading = f"{kind[0]}.{name}", f"{title.removeprefix('Recollection')}, {kind[1]}"
+            columns.append((heading + embedder_of(own, figure), cell_of(figure, SCORE)))
         groups = {title: part for title, part in by_arm(own, arms, "memory").items() if part}
         notes = [_SHOWN, *[NO_EMBEDDER] * (not any(row.figure.startswith("s.") for row in own))]
         yield table_of("recollection", "Recollection subtasks", "material shown", groups, columns, notes)
@@ -386,9 +382,10 @@ def calibration_table(replies: Sequence[AnsweredReply], arms: Sequence[str]) -> 
             effect = design_effect(verdicts, [one.case.id for one in own])
             lines.append((title_of(arm), share, _corrected(verdicts, labels, effect)))
     harmful = pairs[True, True] + pairs[True, False]
-    found = f"Of {pairs.total():,} replies with must_not points that people labelled, {harmful:,} are harmful; "
-    found += "the judge finds "
-    found += f"{pairs[True, True]:,} of these, and calls {pairs[False, True]:,} of the others harmful."
+    found = (
+        f"Of {pairs.total():,} replies with must_not points that people labelled, {harmful:,} are harmful; the judge "
+    )
+    found += f"finds {pairs[True, True]:,} of these, and calls {pairs[False, True]:,} of the others harmful."
     header = ("arm", "violation response rate by the judge", "corrected by people's labels")
     if pairs:
         yield Table("The judge against people", header, lines, (found, _METHOD), "calibration")
