@@ -409,7 +409,15 @@ def paired_result(differences: Sequence[Difference], weights: Mapping[str, float
     effect, sizes = mean / math.sqrt(spread) if spread > 0 else None, (len(differences), len(totals), summed)
     if any(len(own) < 2 for own in residuals.values()) or not any(summed):
         return PairedResult(mean, None, None, effect, None, None, *sizes)
-    error, df = _robust_error([*residuals.values()])
+    sums, parts = defaultdict[str, float](float), []
+    for own in residuals.values():
+        scale = len(own) / (len(own) - 1)
+        parts.append((scale * math.fsum(r * r for r in own.values()), len(own) - 1))
+        for cluster, r in own.items():  # a cluster may lie in several strata
+            sums[cluster] += math.sqrt(scale) * r
+    error, alone = math.sqrt(math.fsum(u * u for u in sums.values())), math.fsum(v for v, _ in parts)
+    # Satterthwaite's degrees of freedom.
+    df = alone**2 / math.fsum(v * v / df for v, df in parts) if alone > 0 else float(sum(df for _, df in parts))
     half = t_quantile(df) * error
     return PairedResult(mean, mean - half, mean + half, effect, error, df, *sizes)
 
@@ -428,22 +436,6 @@ def paired_figures(differences: Sequence[Difference]) -> dict[str, PairedResult]
     if (items := found.get("items_mean")) is not None and items.error is None:  # a subtask of one item says nothing
         found["items_mean"] = paired_result([replace(one, stratum="") for one in differences])
     return found
-
-
-def _robust_error(strata: Sequence[Mapping[str, float]]) -> tuple[float, float]:
-    """The standard error of a weighted mean, clusters across strata included, and Satterthwaite's degrees of freedom.
-
-    `strata`: the sum of each cluster's weighted residuals, by stratum; at least two clusters each.
-    """
-    sums, parts = defaultdict[str, float](float), []
-    for own in strata:
-        scale = len(own) / (len(own) - 1)
-        parts.append((scale * math.fsum(r * r for r in own.values()), len(own) - 1))
-        for cluster, r in own.items():
-            sums[cluster] += math.sqrt(scale) * r
-    alone = math.fsum(v for v, _ in parts)
-    df = alone**2 / math.fsum(v * v / df for v, df in parts) if alone > 0 else float(sum(df for _, df in parts))
-    return math.sqrt(math.fsum(u * u for u in sums.values())), df
 
 
 def sign_flip_p(totals: npt.NDArray[np.float64]) -> float:
