@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import shutil
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -291,8 +290,7 @@ def read_summary(path: Path) -> Summary:
     try:
         raw = folder.read_summary()
     except FileNotFoundError:
-        if not os.path.exists(path.parent / "run.json"):
-            raise DataError(f"{path.parent}: not a run folder: it holds no run.json") from None
+        folder.read_run()  # it may be no run
         raise DataError(f"{path}: not there; run `h2htalk score {path.parent}` first") from None
     return Summary.from_dict(raw | {"answering": folder.read_run().get("answering", {})}, str(path))
 

@@ -351,6 +351,10 @@ def _figures(
     j: Mapping[str, float],
 ) -> JudgeFigures:
     corrected, every = read_corrected_cells(folder.path, judging, ratings), list(ratings.values())
+    subtasks, said = {s.id: s.subtask for s in scenarios}, defaultdict[tuple[str, str], list[float | None]](list)
+    for (item, _), rating in ratings.items():
+        for name in points_of(subtasks[item]):  # an item with an unscored judgement has no value
+            said[name, item].append(rating.points.get(name))
     spreads = [max(one.known) - min(one.known) for one in every if len(one.known) > 1]
     values = [ItemValue(s.id, s.subtask, None if (of := scores[s.id].rating) is None else of / 5) for s in scenarios]
     return JudgeFigures(
@@ -364,7 +368,7 @@ def _figures(
         unscored=dict(sorted(Counter(one.unjudged for one in every if one.unjudged).items())),
         unread={one.unjudged: one.unread for one in reversed(every) if one.unjudged and one.unread},
         ratings=aggregate(values),
-        points=_points(scenarios, ratings),
+        points=aggregate_slices(ItemValue(item, name, whole_mean(yes)) for (name, item), yes in said.items()),
         queue={"J": sum(one < THRESHOLD for one in j.values()), "judge": sum(r[item] < THRESHOLD for item in j)},
         items=len(j),
         disagreement=fmean(spreads) if spreads else None,
@@ -380,15 +384,6 @@ def _rated_part(ratings: Mapping[SampleKey, AnswerRating], r: Mapping[str, float
         if people == {item for item, value in values.items() if value < THRESHOLD}:
             return f"all items of {name} < {THRESHOLD}"
     return f"{counted(len(people), 'item')} ({hashlib.sha256(json_line(sorted(people)).encode()).hexdigest()[:8]})"
-
-
-def _points(scenarios: Sequence[Scenario], ratings: Mapping[SampleKey, AnswerRating]) -> dict[str, Cell]:
-    """The share of yes of each point, over items; one with an unscored judgement has no value."""
-    subtasks, said = {s.id: s.subtask for s in scenarios}, defaultdict[tuple[str, str], list[float | None]](list)
-    for (item, _), rating in ratings.items():
-        for name in points_of(subtasks[item]):
-            said[name, item].append(rating.points.get(name))
-    return aggregate_slices(ItemValue(item, name, whole_mean(yes)) for (name, item), yes in said.items())
 
 
 def _warnings(summary: Summary, figures: JudgeFigures) -> Iterator[str]:

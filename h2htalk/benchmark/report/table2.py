@@ -413,10 +413,6 @@ _OF_S = ("s", "ss", "judged", "corrected")  # metrics of the items that have S
 _MARKS = ("complete", "comparable", "judged")
 
 
-def _marks(row: TableRow) -> list[str]:
-    return [str(getattr(row, mark)) for mark in _MARKS]
-
-
 def metrics_table(summary: Summary) -> Table:
     """Return every figure of the model and its baselines: model, source, languages, metric, of, marks, cell.
 
@@ -427,6 +423,7 @@ def metrics_table(summary: Summary) -> Table:
     rows = []
     for baseline in (None, *summary.baselines):
         own, head = summary.baselines[baseline] if baseline else summary.rows, table_row(summary, baseline)
+        marks = [str(getattr(head, mark)) for mark in _MARKS]
         named = {"s": own.s, "judged": own.judged, "lexical": own.lexical, "contract": own.compliance}
         found: dict[str, Mapping[str, Cell]] = {metric: _in_order(row or {}) for metric, row in named.items()}
         if (null := own.null_class) is not None:
@@ -440,15 +437,16 @@ def metrics_table(summary: Summary) -> Table:
             cells += [(metric, of, cell) for of, group in summary.metrics.items() for metric, cell in group.items()]
         for metric, of, cell in cells:
             languages = summary.measured if metric in _OF_S else "+".join(summary.languages)
-            rows.append([head.model, head.source, languages, metric, of, *_marks(head), *astuple(cell)])
+            rows.append([head.model, head.source, languages, metric, of, *marks, *astuple(cell)])
     return Table("", ["model", "source", "languages", "metric", "of", *_MARKS, *FIGURES], rows)
 
 
 def slices_table(summary: Summary) -> Table:
     """Return the slices of the run's measure: tag, its value, languages, measure, marks, then the cell."""
     head = table_row(summary)
+    begin = [head.languages, head.measure, *(str(getattr(head, mark)) for mark in _MARKS)]
     rows = [
-        [tag, of, head.languages, head.measure, *_marks(head), *astuple(cell)]
+        [tag, of, *begin, *astuple(cell)]
         for tag, cells in ordered_slices(summary).items()
         for of, cell in cells.items()
     ]
