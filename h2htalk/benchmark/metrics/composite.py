@@ -338,9 +338,7 @@ def best_reference(scores: Sequence[PairScore]) -> PairScore:
 
 def score_lexical(pairs: Sequence[Pair], metrics: Metrics) -> Sequence[Values]:
     """BLEU and ROUGE of each pair."""
-    if not pairs:
-        return []
-    responses, references, languages = zip(*pairs, strict=True)
+    responses, references, languages = ([pair[at] for pair in pairs] for at in range(3))
     return lexical_scores(responses, references, languages, metrics.rouge)
 
 
