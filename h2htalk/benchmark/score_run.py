@@ -304,7 +304,7 @@ class ErasableRun(ErasableFolder):
             write_baselines(folder, split, split)
         # Its hashes are those of the scores before the erasure.
         raw = read_json_object(folder.summary, missing_ok=True)
-        keys = Summary.from_dict(raw, str(folder.summary)).signature.protocol
+        keys = Signature.from_dict(raw.get("signature"), str(folder.summary)).protocol
         if "references_sha256" in keys:
             raise ConfigError("it was scored with private references: add --references FILE")
         score_run_data(read_run_data(self.path), open_metrics(keys["embedder"].partition("@")[0], keys["rouge"]))

@@ -278,21 +278,17 @@ class Summary:
             "costs": {stage: totals.to_dict() for stage, totals in self.costs.items()},
         }
 
-    @classmethod
-    def from_dict(cls, raw: Mapping[str, Any], where: str) -> Summary:
-        """Read and check what `to_dict` wrote: the file may be of another version, edited or damaged."""
-        return read_record(cls, raw, f"{where}: not a summary of this version", advice=f"; {SCORE_AGAIN}")
-
 
 def read_summary(path: Path) -> Summary:
-    """A run's `summary.json`."""
+    """Read and check a run's `summary.json`: it may be of another version, edited or damaged."""
     folder = RunFolder(path.parent)
     try:
         raw = folder.read_summary()
     except FileNotFoundError:
         folder.read_run()  # it may be no run
         raise DataError(f"{path}: not there; run `h2htalk score {path.parent}` first") from None
-    return Summary.from_dict(raw | {"answering": folder.read_run().get("answering", {})}, str(path))
+    raw |= {"answering": folder.read_run().get("answering", {})}
+    return read_record(Summary, raw, f"{path}: not a summary of this version", advice=f"; {SCORE_AGAIN}")
 
 
 # --- Made of scores ---------------------------------------------------------------------------------------------
