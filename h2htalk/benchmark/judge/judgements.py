@@ -312,8 +312,12 @@ def with_judgements(
         j |= {} if rating is None or item.s is None else {item.id: judged_score(item.s, rating)}
     figures = _figures(folder, judging, own, ratings, scores, r, j)
     judge = f"{'+'.join(figures.judges)}, {judging.judgements} each"
-    if figures.people:
-        judge += f", people rated {_rated_part(ratings, r, j)}"
+    if people := {item for (item, _), one in ratings.items() if one.people}:
+        rated = f"{counted(len(people), 'item')} ({hashlib.sha256(json_line(sorted(people)).encode()).hexdigest()[:8]})"
+        for name, values in (("R", r), ("J", j)):  # all that a trigger sends make two runs comparable
+            if people == {item for item, value in values.items() if value < THRESHOLD}:
+                rated = f"all items of {name} < {THRESHOLD}"
+        judge += f", people rated {rated}"
     signature = replace(summary.signature, protocol={**summary.signature.protocol, "judge": judge})
     warnings = (*summary.warnings, *(f"{JUDGE_WARNING}{one}" for one in _warnings(summary, figures)))
     summary = replace(summary, signature=signature, judging=figures, warnings=warnings)
@@ -375,15 +379,6 @@ def _figures(
         corrected=corrected.cells,
         correction=corrected.correction,
     )
-
-
-def _rated_part(ratings: Mapping[SampleKey, AnswerRating], r: Mapping[str, float], j: Mapping[str, float]) -> str:
-    """Which answers people rated: those that a trigger sends, all of them, make two runs comparable."""
-    people = {item for (item, _), one in ratings.items() if one.people}
-    for name, values in (("J", j), ("R", r)):
-        if people == {item for item, value in values.items() if value < THRESHOLD}:
-            return f"all items of {name} < {THRESHOLD}"
-    return f"{counted(len(people), 'item')} ({hashlib.sha256(json_line(sorted(people)).encode()).hexdigest()[:8]})"
 
 
 def _warnings(summary: Summary, figures: JudgeFigures) -> Iterator[str]:
