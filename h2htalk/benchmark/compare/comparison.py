@@ -26,7 +26,6 @@ from h2htalk.benchmark.compare.scored_items import (
 from h2htalk.benchmark.observations import p_text
 from h2htalk.benchmark.report.table2 import half_width
 from h2htalk.benchmark.statistics import (
-    Cell,
     Difference,
     PairedResult,
     detectable_difference,
@@ -218,20 +217,16 @@ def _pair(a: ScoredItems, b: ScoredItems) -> Pair:
     if len(same) > len(moved):
         low, high = (fmean(one.difference(end) for one in same) for end in (0.0, 100.0))
         notes.append(f"with the unscored at 0 or 100, the mean of {len(same):,} items is {low:+.2f} to {high:+.2f}")
-    notes += _corrected(a.corrected, b.corrected)
+    halves = half_width(a.corrected), half_width(b.corrected)
+    if a.corrected and b.corrected and halves[0] is not None and halves[1] is not None:
+        # Judges may err otherwise on one model than on the other. Labels of the two are taken as independent.
+        own, other, half = a.corrected.value or 0.0, b.corrected.value or 0.0, math.hypot(halves[0], halves[1])
+        notes.append(
+            f"levels I to III corrected by people's labels: A {own:.2f}, B {other:.2f}, B - A {other - own:+.2f} "
+            f"[{other - own - half:+.2f}, {other - own + half:+.2f}]; the table above is by the judge alone"
+        )
     counts = tuple(_counts(run, len(moved)) for run in (a, b))
     return Pair(b, tuple(_rows(moved)), tuple(moved), only_a, only_b, changed, tuple(notes), counts)
-
-
-def _corrected(a: Cell | None, b: Cell | None) -> Iterator[str]:
-    """The difference of levels I to III by people's labels, where both runs were calibrated; judges may err otherwise
-    on one model than on the other. Labels of the two are taken as independent, which makes the interval wider."""
-    if a and b and (half_a := half_width(a)) is not None and (half_b := half_width(b)) is not None:
-        mean, half = (b.value or 0.0) - (a.value or 0.0), math.hypot(half_a, half_b)
-        yield (
-            f"levels I to III corrected by people's labels: A {a.value:.2f}, B {b.value:.2f}, B - A {mean:+.2f} "
-            f"[{mean - half:+.2f}, {mean + half:+.2f}]; the table above is by the judge alone"
-        )
 
 
 def _counts(run: ScoredItems, paired: int) -> dict[str, Any]:
