@@ -146,18 +146,14 @@ def clustered_slope(clusters: Sequence[str], x: Sequence[float], y: Sequence[flo
     """The slope of y on x within clusters (each has its own level); None where x varies in no cluster."""
     _, at = np.unique(np.array(clusters), return_inverse=True)
     sides = (np.array(own, float) for own in (x, y))
-    dx, dy = (own - (_sums(at, own) / np.bincount(at))[at] for own in sides)
-    products, squares = _sums(at, dx * dy), _sums(at, dx * dx)
+    dx, dy = (own - (np.bincount(at, own) / np.bincount(at))[at] for own in sides)
+    products, squares = (np.bincount(at, dx * own).astype(np.float64) for own in (dy, dx))
     varying = squares > 0
     if not varying.any():
         return None
     sums, weights = products[varying], squares[varying]
     _, low, high = cluster_bootstrap(len(sums), lambda drawn: (drawn @ sums) / (drawn @ weights), 2, 10_000)
     return ClusteredResult(float(sums.sum() / weights.sum()), low, high, sign_flip_p(products), len(x), len(sums))
-
-
-def _sums(at: npt.NDArray[np.intp], values: Values) -> Values:
-    return np.bincount(at, weights=values).astype(np.float64)  # by cluster
 
 
 LEAST = 4  # pairs or clusters of an interval: Fisher's z has the variance of n - 3 pairs
