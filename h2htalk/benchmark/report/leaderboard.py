@@ -117,21 +117,15 @@ def _run_groups(runs: Sequence[Summary]) -> tuple[Group, ...]:
             judges = all(key.startswith("judge ") for key in different)
             note += "; --metric s compares them without a judge" * judges
             note += f"; on {first.split}, not on {runs[0].split}" * (first.split != runs[0].split)
-        labelled = [replace(run, model=label) for run, label in zip(members, _labels(members), strict=True)]
+        labelled = []
+        for run in members:  # runs of one model are named by the settings in which they differ
+            subject, twins = run.signature.subject, [one.signature.subject for one in members if one.model == run.model]
+            varied = [f"{key}={subject[key]}" for key in subject if any(one.get(key) != subject[key] for one in twins)]
+            erased = f" [{run.counts.erased:,} erased]" if run.counts.erased else ""
+            labelled.append(replace(run, model=(f"{run.model} ({' '.join(varied)})" if varied else run.model) + erased))
         rows = [row for own in sorted(map(model_rows, labelled), key=_place) for row in own]
         groups.append(Group(f"protocol {fingerprint}", _ranked(rows), note))
     return tuple(groups)
-
-
-def _labels(members: Sequence[Summary]) -> list[str]:
-    """Name runs of one model by the settings in which they differ."""
-    labels = []
-    for run in members:
-        subject, twins = run.signature.subject, [one.signature.subject for one in members if one.model == run.model]
-        varied = [f"{key}={subject[key]}" for key in subject if any(one.get(key) != subject[key] for one in twins)]
-        erased = f" [{run.counts.erased:,} erased]" if run.counts.erased else ""
-        labels.append((f"{run.model} ({' '.join(varied)})" if varied else run.model) + erased)
-    return labels
 
 
 def _place(rows: Sequence[TableRow]) -> tuple[bool, float, str]:
