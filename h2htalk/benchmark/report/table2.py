@@ -53,11 +53,6 @@ def with_half_width(cell: Cell | None) -> str:
     return f"{value_text(cell)} {half_width_text(cell)}".rstrip()
 
 
-def interval_text(cell: Cell | None) -> str:
-    """Format `39.00 – 41.00`; empty where there is no interval."""
-    return "" if cell is None or cell.low is None else f"{cell.low:.2f} – {cell.high:.2f}"
-
-
 def items_text(cell: Cell | None) -> str:
     """Format the items scored and the items in all: `1,880/1,882`."""
     return "-" if cell is None else f"{cell.n:,}/{cell.total:,}"
