@@ -41,7 +41,8 @@ from h2htalk.data.signature import HUMAN, Signature
 from h2htalk.data.splits import Split, fingerprint_of, load_split, with_references
 from h2htalk.errors import ConfigError, DataError, H2HTalkError, MissingExtraError
 from h2htalk.text.contracts.contract import CONTRACTS_VERSION
-from h2htalk.text.embeddings.embedders import packages_of
+from h2htalk.text.embeddings.cache import CachedEmbedder
+from h2htalk.text.embeddings.embedders import open_embedder, packages_of
 from h2htalk.text.tokens import release_tokenizers, tokenizer_signature
 from h2htalk.version import __version__, installed_versions
 
@@ -54,12 +55,8 @@ def open_metrics(embedder: str, rouge: str, contracts: str = "package") -> Metri
     """Open the metrics by the names of embedder, ROUGE kind and contracts."""
     if rouge not in ROUGE_KINDS:
         raise ConfigError(f"--rouge {rouge!r}: choose from {', '.join(ROUGE_KINDS)}")
-    if embedder == "none":
-        return Metrics(None, rouge, contracts != "none", composite.installed_metrics())
-    from h2htalk.text.embeddings.cache import CachedEmbedder
-    from h2htalk.text.embeddings.embedders import open_embedder
-
-    return Metrics(CachedEmbedder(open_embedder(embedder)), rouge, contracts != "none", composite.installed_metrics())
+    opened = None if embedder == "none" else CachedEmbedder(open_embedder(embedder))
+    return Metrics(opened, rouge, contracts != "none", composite.installed_metrics())
 
 
 def metric_keys(metrics: Metrics, split: Split) -> dict[str, str]:
