@@ -21,7 +21,7 @@ from h2htalk.errors import ConfigError, counted
 from h2htalk.text.escaping import printable_lines
 
 with options.lazy_imports():
-    from h2htalk import parallel
+    from h2htalk import integrations, parallel
     from h2htalk.analysis.figures import charts, style
     from h2htalk.analysis.report import write_analysis
     from h2htalk.benchmark import contamination, score_run
@@ -580,6 +580,11 @@ def study_contamination(
 def study_dossier(runs: Annotated[list[Path], Argument(help="Studies and evaluations.")], out: options.Out) -> None:
     """Write one document for a compliance file (HTML, and PDF where Chromium is present). No legal advice."""
     say(*exports.write_dossier(runs, out))
+
+
+def integrations_lm_eval() -> None:
+    """Print the folder of the tasks of lm-evaluation-harness, for its --include_path."""
+    say(str(Path(integrations.__file__).parent / "lm_eval"))
 
 
 def cases_new(
