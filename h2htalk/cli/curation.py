@@ -29,7 +29,7 @@ with options.lazy_imports():
     from h2htalk.data import split_output, splits
     from h2htalk.data.imports import response_files
     from h2htalk.data.releases import hub, release_folder
-    from h2htalk.integrations.inspect import log as inspect_log
+    from h2htalk.integrations import import_log
     from h2htalk.rounds import lifecycle
     from h2htalk.rounds import status as statuses
     from h2htalk.scale import ray_cluster
@@ -53,6 +53,7 @@ MovedRuns = Annotated[list[Path] | None, Option(help="A run whose moved cells ar
 NewFolder = Annotated[Path, Argument(help="The folder to write.")]
 NewSplit = Annotated[str, Argument(help="Another version of it.")]
 ReleaseName = Annotated[str, Argument(help="A release: a folder, or hub:OWNER/NAME@TAG.")]
+TaskEmbedder = Annotated[str | None, Option(help=f"{options.EMBEDDER} Default: that of the task.")]
 Without = Annotated[list[str] | None, Option(help="Name of an annotator who left; may be repeated.")]
 Yes = Annotated[bool, Option("--yes", help="Do not ask; required in scripts.")]
 ShownIds = Annotated[list[str] | None, Argument(help="The records to show; default: a sample.", metavar="[ID]...")]
@@ -135,10 +136,19 @@ def import_responses(
 def import_inspect(
     log: Annotated[Path, Argument(help="A log (.eval or .json) of the task h2htalk/mini.")],
     out: options.Out,
-    embedder: Annotated[str | None, Option(help=f"{options.EMBEDDER} Default: that of the task.")] = None,
+    embedder: TaskEmbedder = None,
 ) -> None:
     """Make a run of a log of Inspect AI."""
-    options.finish(inspect_log.import_log(log, out, embedder), out)
+    options.finish(import_log.import_inspect(log, out, embedder), out)
+
+
+def import_opencompass(
+    log: Annotated[Path, Argument(help="A folder WORK/TIME of the data sets of `integrations opencompass`.")],
+    out: options.Out,
+    embedder: TaskEmbedder = None,
+) -> None:
+    """Make a run of a log of OpenCompass."""
+    options.finish(import_log.import_opencompass(log, out, embedder), out)
 
 
 def import_authors(folder: AuthorsFolder, out: options.Out) -> None:

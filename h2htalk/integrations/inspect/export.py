@@ -23,7 +23,7 @@ from h2htalk.data.releases.release_folder import HUB
 from h2htalk.data.responses import Response, SampleKey
 from h2htalk.data.splits import list_splits
 from h2htalk.errors import MissingExtraError
-from h2htalk.integrations.inspect.log import FINISH, about_split
+from h2htalk.integrations.import_log import FINISH, about_split
 from h2htalk.version import __version__
 
 try:
