@@ -125,7 +125,7 @@ BUDGETS = {
     "analysis": 2807,
     "benchmark": 11403,
     "chat": 5365,
-    "cli": 1246,
+    "cli": 1264,
     "curation": 15000,
     "data": 3988,
     "integrations": 1300,

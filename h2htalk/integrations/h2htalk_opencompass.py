@@ -1,14 +1,11 @@
-"""H2HTalk's parts in OpenCompass; `h2htalk integrations opencompass` copies this file beside the data and the config.
-
-OpenCompass's environment cannot hold h2htalk: the Python that H2HTALK_PYTHON names scores the replies.
-"""
+"""H2HTalk's parts in OpenCompass, whose environment cannot hold h2htalk: the Python of H2HTALK_PYTHON scores."""
 
 from __future__ import annotations
 
 import json
 import os
 from pathlib import Path
-from subprocess import PIPE, CalledProcessError, run
+from subprocess import CalledProcessError, check_output
 from typing import Any
 
 from datasets import Dataset
@@ -20,20 +17,20 @@ from opencompass.partitioners import NaivePartitioner
 
 FOLDER = Path(__file__).parent
 ROLES = {"system": "SYSTEM", "user": "HUMAN", "assistant": "BOT"}
+ADVICE = "export H2HTALK_PYTHON=ENVIRONMENT/bin/python, of an environment where h2htalk is installed"
 
 
 def ask_h2htalk(*replies: dict[str, str]) -> list[dict[str, Any]]:
     """Return what h2htalk says of the split, and of each `{"id", "reply"}`. Raises RuntimeError where none answers."""
     try:
         command = [os.environ["H2HTALK_PYTHON"], "-m", "h2htalk.integrations.opencompass", str(FOLDER)]
-        done = run(command, input="\n".join(map(json.dumps, replies)), stdout=PIPE, text=True, check=True)
+        lines = check_output(command, input="\n".join(map(json.dumps, replies)), text=True).splitlines()
     except (KeyError, OSError, CalledProcessError) as error:
-        advice = "export H2HTALK_PYTHON=ENVIRONMENT/bin/python, of an environment where h2htalk is installed"
-        raise RuntimeError(f"no h2htalk answers ({error!r}; its own message may stand above): {advice}") from error
-    return [json.loads(line) for line in done.stdout.splitlines()]
+        raise RuntimeError(f"no h2htalk answers ({error!r}; its own message may stand above): {ADVICE}") from error
+    return [json.loads(line) for line in lines]
 
 
-class H2HTalkPartitioner(NaivePartitioner):
+class Partitioner(NaivePartitioner):
     """One task for all data sets; it fails before a model is asked where no h2htalk answers."""
 
     def __init__(self, out_dir: str, keep_keys: list[str] | None = None) -> None:
@@ -41,7 +38,7 @@ class H2HTalkPartitioner(NaivePartitioner):
         ask_h2htalk()
 
 
-class H2HTalkDataset(BaseDataset):
+class Items(BaseDataset):
     """The items of a subtask; their messages have the keys that OpenCompass's API models and its chat models read."""
 
     @staticmethod
@@ -53,7 +50,7 @@ class H2HTalkDataset(BaseDataset):
         return Dataset.from_list(rows)
 
 
-class H2HTalkEvaluator(BaseEvaluator):
+class Evaluator(BaseEvaluator):
     """Means of 0 to 100 over the items that have a value, the number of those without one, and details of 0 to 1."""
 
     def score(self, predictions: list[str], test_set: Dataset) -> dict[str, Any]:
@@ -66,10 +63,10 @@ class H2HTalkEvaluator(BaseEvaluator):
         return {**found, "about": {**about, "opencompass": __version__}, "details": details}
 
 
-class H2HTalkChat(OpenAISDK):
+class Chat(OpenAISDK):
     """A model of an OpenAI-compatible server without the tokenizer that OpenCompass downloads to cut long prompts."""
 
-    def _init_tokenizer(self) -> None: ...
-
-    def get_token_len(self, prompt: str) -> int:
+    def _init_tokenizer(self, prompt: str = "") -> int:
         return 0
+
+    get_token_len = _init_tokenizer  # no prompt is too long for OpenCompass; the server says so itself

@@ -1,13 +1,10 @@
-"""Logs of other harnesses as runs: what our tasks say there of their split, and the run that is made of a log.
+"""Logs of other harnesses as runs: what our tasks say there of their split; their replies, scored anew.
 
-import_inspect takes a log of Inspect's task `mini`, import_opencompass a folder `WORK/TIME`. Both score the replies
-anew; `embedder`: None uses that of the task. They raise DataError for a log of another task, of other items or prompts
-than here, a damaged or an invalidated one.
+Raises DataError for a log of another task, of other items or prompts than here, a damaged or an invalidated one.
 """
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -21,6 +18,7 @@ from h2htalk.benchmark.run import RunData, RunWriter
 from h2htalk.benchmark.score_run import open_metrics, score_run_data
 from h2htalk.benchmark.settings import EvaluateSpec
 from h2htalk.benchmark.summary import Summary, write_baselines
+from h2htalk.chat.local.checkpoints import hash_files
 from h2htalk.data.files import parse_object, read_bounded, read_json_object, sha256_of
 from h2htalk.data.imports.harness_log import HarnessLog, ItemInput, inspect_members, read_harness_log, read_members
 from h2htalk.data.responses import FailedResponse, Failure, Response, Usage
@@ -44,7 +42,7 @@ def about_split(split: Split, protocol: Mapping[str, str], asked: Fields) -> dic
 
 
 def import_inspect(path: Path, out: Path, embedder: str | None = None) -> Summary:
-    """Make a run of a log: its replies, failures, tokens and times. A reply that was cut at its budget is scored."""
+    """Make a run of a log, with an embedder or its own: its replies (also those that were cut), failures and tokens."""
     log = read_harness_log(path)
     failures = {(one.item, one.epoch): one.failure for one in log.records}
     members = read_members(path, inspect_members) if path.suffix == ".eval" else [(str(path), read_bounded(path))]
@@ -65,13 +63,13 @@ def import_inspect(path: Path, out: Path, embedder: str | None = None) -> Summar
 
 
 def import_opencompass(path: Path, out: Path, embedder: str | None = None) -> Summary:
-    """Make a run of the replies of one model; items of data sets that did not end are unscored."""
+    """Make a run of the replies of a model in a folder WORK/TIME; items of data sets that did not end are unscored."""
     log = read_harness_log(path)
     work = log.path.parents[1]
     results = [read_json_object(one) for one in sorted((work / "results" / log.path.name).glob("*.json"))]
     about, *others = [one for result in results for one in result.get("about", [{}])] or [{}]
     if "h2htalk" not in about or any(one != about for one in others):
-        raise DataError(f"{path}: only data sets of one `h2htalk integrations opencompass` can be made a run")
+        raise DataError(f"{path}: has no results, or not all are of one folder of `h2htalk integrations opencompass`")
     config = "".join(one.read_text(encoding="utf-8") for one in sorted((work / "configs").glob("*.py"))[-1:])
     temperature = max(map(float, re.findall(r"\btemperature=(\d[\d.]*)", config)), default=None)
     samples = 1 + max(one.epoch for one in log.records)
@@ -81,9 +79,9 @@ def import_opencompass(path: Path, out: Path, embedder: str | None = None) -> Su
 
 
 def _replies(log: HarnessLog, asked: Fields) -> Answers:
-    items = {one.id: [(m["role"], m["content"]) for m in one.messages] for one in Door(**asked).items}
+    messages = {one.id: [(m["role"], m["content"]) for m in one.messages] for one in Door(**asked).items}
     for one in log.records:
-        if one.input is None or one.input.messages != ItemInput.of(items.get(one.item, ()), "").messages:
+        if one.input is None or one.input.messages != ItemInput.of(messages.get(one.item, ()), None).messages:
             raise DataError(f"{log.path}: {quoted(one.item)} has no results, or its messages are not those of h2htalk")
         yield Response(one.item, one.epoch, one.answer or "")
 
@@ -100,13 +98,12 @@ def _write(
     plan = make_plan(replace(spec, model="baseline:constant", samples=1, temperature=0.0))  # any model that is known
     found = {"items": plan.split.fingerprint, "prompts": plan.prompts.fingerprint}
     if different := differing_keys(found, {key: own["protocol"].get(key) for key in found}):
-        advice = f"import it with h2htalk {own['version']}, which asked"
-        raise DataError(f"{log.path}: differs from this version in {', '.join(different)}; {advice}")
+        raise DataError(
+            f"{log.path}: differs from this version in {', '.join(different)}; use h2htalk {own['version']}"
+        )
     split = replace(plan.split, scenarios=tuple(s for s in plan.split.scenarios if ids is None or s.id in ids))
     plan, metrics = replace(plan, spec=spec, split=split), open_metrics(spec.embedder, spec.rouge)
-    files = [log.path] if log.path.is_file() else sorted(log.path.glob("*.json"))
-    hashes = [sha256_of(file) for file in files]
-    sha256 = hashes[0] if log.path.is_file() else hashlib.sha256("".join(hashes).encode()).hexdigest()
+    sha256 = sha256_of(log.path) if log.path.is_file() else hash_files(log.path.glob("*.json"))
     subject = {"engine": "imported", "model": log.model, "harness": log.harness, "file": sha256[:16]}
     signature, folder = make_signature(plan, subject, metrics), RunFolder(spec.out_path)
     writer = RunWriter(folder, spec.to_dict(), signature, split, plan.prompts.files(), facts=facts or {})
