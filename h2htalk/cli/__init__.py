@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 import typer
 
-from h2htalk.cli import benchmark, curation
+from h2htalk.cli import benchmark, curation, integrations
 from h2htalk.cli.options import one_line_errors
 from h2htalk.errors import ConfigError
 from h2htalk.version import __version__
@@ -32,7 +32,7 @@ GROUPS = {
     "adjudicate": (benchmark, "Send low answers of judged runs to people."),
     "import": (curation, "Import the files of other tools."),
     "launch": (benchmark, "Run a suite on many machines: submit, follow, stop."),
-    "integrations": (benchmark, "H2HTalk in other evaluation harnesses."),
+    "integrations": (integrations, "H2HTalk in other evaluation harnesses."),
 }
 app = typer.Typer(
     name="h2htalk",

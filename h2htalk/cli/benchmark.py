@@ -582,11 +582,6 @@ def study_dossier(runs: Annotated[list[Path], Argument(help="Studies and evaluat
     say(*exports.write_dossier(runs, out))
 
 
-def integrations_lm_eval() -> None:
-    """Print the folder of the tasks of lm-evaluation-harness, for its --include_path."""
-    say(str(Path(integrations.__file__).parent / "lm_eval"))
-
-
 def cases_new(
     file: Annotated[Path, Argument(help="The JSONL file to write.")],
     language: options.Examples = "en",
