@@ -1,0 +1,1 @@
+"""Label Studio as a platform of rounds. The pages that annotators read are the templates in this folder."""
