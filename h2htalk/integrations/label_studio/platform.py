@@ -1,15 +1,13 @@
 """The platform `label-studio`: a project for each session, a task for each item, annotations from the database.
 
-The community edition has no roles: every account can open every project and every answer. Accounts are therefore named
-by the annotators' hashes. Every step creates only what is missing, so that it can be interrupted and repeated.
+Every account can open every project and answer, so accounts are named by hashes. Every step creates what is missing.
 """
 
 from __future__ import annotations
 
 import hmac
-from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import replace
-from datetime import UTC, datetime
 from functools import cached_property
 from itertools import count
 from pathlib import Path
@@ -20,46 +18,36 @@ import jinja2
 
 from h2htalk.data.files import read_toml
 from h2htalk.errors import RoundError, counted
-from h2htalk.rounds.annotators import Annotator
 from h2htalk.rounds.argilla import datasets
 from h2htalk.rounds.argilla.client import RETRY_SECONDS, TIMEOUT, ServerClient
-from h2htalk.rounds.argilla.datasets import FIELD, RoundContent, RoundDataset
 from h2htalk.rounds.argilla.read_annotations import ServerResponse, read_responses
 from h2htalk.rounds.assignment.assignments import is_eligible
-from h2htalk.rounds.items import Item
 from h2htalk.rounds.platforms import Collected, Message
-from h2htalk.rounds.questions import Question
 from h2htalk.rounds.round_folder import RoundState
-from h2htalk.rounds.spreadsheets.item_text import context_blocks, reply_blocks
+from h2htalk.rounds.spreadsheets import item_text
 from h2htalk.rounds.texts import interface
-from h2htalk.text.escaping import printable, printable_lines
+from h2htalk.text import escaping
 
-LOGINS = "label_studio_logins.csv"
+# Logins in the private folder; the end of the accounts' e-mail addresses, whose domain cannot exist.
+LOGINS, DOMAIN = "label_studio_logins.csv", "@annotators.invalid"
 # Tasks or projects in one listing, and the longest title of a project.
 PAGE, MAX_TITLE = 500, 50
+# A skip in advance, for annotators who must not get an item.
+ADVANCE_SKIP: Mapping[str, Any] = {"result": [], "was_cancelled": True, "ground_truth": False}
 _FOLDER = Path(__file__).parent
-_TEMPLATES = jinja2.Environment(
-    loader=jinja2.FileSystemLoader(_FOLDER), autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True
-)
-_TEMPLATES.globals |= {"texts": interface, "printable": printable, "printable_lines": printable_lines}
+_TEMPLATES = jinja2.Environment(loader=jinja2.FileSystemLoader(_FOLDER), autoescape=True, trim_blocks=True)
+_TEMPLATES.globals |= {"texts": interface, "item_text": item_text, "escaping": escaping}
+# The field of an item's task; the text of a crisis is folded until the annotator opens it.
+item_html = _TEMPLATES.get_template("item.html.j2").render
 
 
-def project_settings(content: RoundContent, planned: RoundDataset) -> dict[str, Any]:
+def project_settings(state: RoundState, planned: datasets.RoundDataset) -> dict[str, Any]:
     """Return the settings of a project as the server accepts and lists them. Raise DataError."""
-    state, language = content.state, planned.language
-    guidelines = state.folder.guidelines(language).splitlines()
-    return {
-        **read_toml(_FOLDER / "project.toml"),
-        "label_config": _TEMPLATES.get_template("config.xml.j2").render(questions=state.questions, language=language),
-        "expert_instruction": _TEMPLATES.get_template("guidelines.html.j2").render(lines=guidelines),
-        "maximum_annotations": planned.annotators,
-    }
-
-
-def item_html(item: Item) -> str:
-    """Return the field of an item's task; the text of a crisis is folded until the annotator opens it."""
-    blocks = (*context_blocks(item, item.language), *reply_blocks(item, item.language))
-    return _TEMPLATES.get_template("item.html.j2").render(item=item, blocks=blocks)
+    lines = state.folder.guidelines(planned.language).splitlines()
+    values = {"language": planned.language, "questions": state.questions, "lines": lines}
+    texts = {"label_config": "config.xml.j2", "expert_instruction": "guidelines.html.j2"}
+    texts = {name: _TEMPLATES.get_template(file).render(values) for name, file in texts.items()}
+    return {**read_toml(_FOLDER / "project.toml"), **texts, "maximum_annotations": planned.annotators}
 
 
 class LabelStudioClient(ServerClient):
@@ -69,81 +57,52 @@ class LabelStudioClient(ServerClient):
     VERSION_PATH = "/api/version"
     KEYS = "copy a personal access token, or a legacy token if it is enabled, from Account & Settings"
 
-    def pages(self, path: str, key: str, **params: object) -> Iterator[dict[str, Any]]:
-        """Yield a paged listing, each entry once; pages may overlap while entries are added."""
-        seen: set[int] = set()
+    def pages(self, path: str, key: str, **params: object) -> list[dict[str, Any]]:
+        """Return a paged listing, newest first; pages may overlap while entries are added."""
+        found: dict[int, dict[str, Any]] = {}
         for page in count(1):
-            # 404: there is no such page.
-            status, reply = self.call("GET", path, params={**params, "page": page, "page_size": PAGE}, allowed=(404,))
-            if status == 404 or not reply[key]:
-                return
-            yield from (one for one in reply[key] if one["id"] not in seen)
-            seen |= {one["id"] for one in reply[key]}
+            _, reply = self.call("GET", path, params={**params, "page": page, "page_size": PAGE}, allowed=(404,))
+            if not (entries := reply.get(key)):  # 404: there is no such page
+                break
+            found |= {one["id"]: one for one in entries}
+        return [found[id] for id in sorted(found, reverse=True)]
 
-    def projects(self, content: RoundContent) -> dict[RoundDataset, tuple[str, dict[str, Any] | None]]:
-        """Return the description of each project of a round, and the project if it exists: of several the first."""
-        newest_first = sorted(self.pages("/api/projects", "results"), key=lambda one: -one["id"])
-        found = {one["description"]: one for one in newest_first}
-        names = {
-            planned: f"h2htalk {content.marker}, {planned.language}, {planned.assignment_set}-{planned.session}"
-            for planned in datasets.round_datasets(content)
-        }
-        return {planned: (name, found.get(name)) for planned, name in names.items()}
+    def projects(self, content: datasets.RoundContent) -> list[tuple[datasets.RoundDataset, str, Any]]:
+        """Return each project of a round with its description, and the one on the server or None."""
+        found = {one["description"]: one for one in self.pages("/api/projects", "results")}
+        names = [(planned, f"h2htalk {content.marker}, {planned.name}") for planned in datasets.round_datasets(content)]
+        return [(planned, name, found.get(name)) for planned, name in names]
 
-    def tasks(self, content: RoundContent, project: Mapping[str, Any]) -> list[tuple[str, dict[str, Any]]]:
+    def tasks(self, content: datasets.RoundContent, project: Mapping[str, Any]) -> list[tuple[str, Any]]:
         """Return (item, task) of a project's tasks, with their annotations."""
         items = datasets.record_ids(content.items, content.salt)
         tasks = self.pages("/api/tasks", "tasks", project=project["id"], fields="all")
         return [(items[id], task) for task in tasks if (id := str(task["data"].get("id"))) in items]
 
-    def users(self, state: RoundState) -> tuple[dict[str, int], dict[int, str]]:
-        """Return annotator id -> user id of their accounts, and user id -> e-mail address of all accounts."""
-        emails = {one["id"]: str(one["email"]) for one in self.get("/api/users/")}
-        known = {one.id: user for one in state.annotators for user, email in emails.items() if email == _email(one)}
-        return known, emails
+    def users(self) -> dict[str, int]:
+        """Return e-mail address -> user id of all accounts."""
+        return {str(one["email"]): one["id"] for one in self.get("/api/users/")}
 
     def add_users(self, state: RoundState) -> list[str]:
         """Create missing accounts of active annotators; return messages. Raise RoundError."""
-        users, salt = self.users(state)[0], state.folder.salt()
-        missing = [one for one in state.annotators if one.active and one.id not in users]
-        if not missing:
+        users, salt, path = self.users(), state.folder.salt(), state.folder.private / LOGINS
+        if not (missing := [one for one in state.annotators if one.active and one.id + DOMAIN not in users]):
             return []
         # An attempt after an interruption makes the same ones.
-        passwords = {one: hmac.new(salt, f"password {one.id}".encode(), "sha256").hexdigest()[:20] for one in missing}
-        rows = "".join(f"{one.name},{_email(one)},{password}\n" for one, password in passwords.items())
+        passwords = {one.id: hmac.new(salt, b"login" + one.id.encode(), "sha256").hexdigest()[:20] for one in missing}
+        rows = "".join(f"{one.name},{one.id}{DOMAIN},{passwords[one.id]}\n" for one in missing)
         state.folder.write_private(LOGINS, f"name,email,password\n{rows}")
-        signup = f"/user/signup/?token={self.get('/api/invite')['token']}"
-        for one, password in passwords.items():
-            with httpx.Client(base_url=self.http.base_url, timeout=TIMEOUT) as page:
-                try:
-                    token = page.get(signup).cookies.get("csrftoken", "")
-                    form = {"email": _email(one), "password": password, "csrfmiddlewaretoken": token}
-                    page.post(signup, data=form, headers={"Referer": self.url})
-                except httpx.TransportError as error:
-                    raise RoundError(f"{self.url} does not answer ({error}); repeat the command") from error
-        users = self.users(state)[0]
-        if refused := [one.name for one in missing if one.id not in users]:
-            raise RoundError(f"{self.url}: no account could be created for {', '.join(refused)}; was one deleted?")
-        created = f"{counted(len(missing), 'account')} created with passwords in {state.folder.private / LOGINS}"
-        return [f"{created}; send each annotator their own"]
-
-
-class _Credentials(httpx.Auth):
-    """A legacy token, or a personal access token, which is exchanged for access tokens of a few minutes."""
-
-    requires_response_body = True
-
-    def __init__(self, address: str, key: str) -> None:
-        self._key, self._refresh = key, f"{address}/api/token/refresh/"
-        self._header = f"Bearer {key}" if key.count(".") == 2 else f"Token {key}"
-
-    def auth_flow(self, request: httpx.Request) -> Generator[httpx.Request, httpx.Response, None]:
-        request.headers["Authorization"] = self._header
-        if (yield request).status_code == 401 and self._header.startswith("Bearer"):
-            reply = yield httpx.Request("POST", self._refresh, json={"refresh": self._key})
-            if reply.status_code == 200:
-                self._header = request.headers["Authorization"] = f"Bearer {reply.json()['access']}"
-                yield request
+        address = f"/user/signup/?token={self.get('/api/invite')['token']}"
+        for annotator, password in passwords.items():
+            try:
+                with httpx.Client(base_url=self.http.base_url, timeout=TIMEOUT) as page:
+                    form = {"csrfmiddlewaretoken": page.get(address).cookies.get("csrftoken", ""), "password": password}
+                    page.post(address, data={**form, "email": annotator + DOMAIN}, headers={"Referer": self.url})
+            except httpx.TransportError as error:
+                raise RoundError(f"{self.url} does not answer ({error}); repeat the command") from error
+        if not {one.id + DOMAIN for one in missing} <= self.users().keys():
+            raise RoundError(f"{self.url}: it refuses to create accounts, or one of the round was removed")
+        return [f"{counted(len(missing), 'account')} created, with passwords in {path}; send each annotator their own"]
 
 
 class LabelStudioPlatform:
@@ -154,7 +113,12 @@ class LabelStudioPlatform:
     @cached_property
     def _client(self) -> LabelStudioClient:
         """The connection of this command: one that has answered is kept through a restart of the server."""
-        return LabelStudioClient.open(RETRY_SECONDS, lambda address, key: {"auth": _Credentials(address, key)})
+        client = LabelStudioClient.open(RETRY_SECONDS, lambda _, key: {"headers": {"Authorization": f"Token {key}"}})
+        key = client.http.headers["Authorization"].removeprefix("Token ")
+        if key.count(".") == 2:  # a personal access token, which is exchanged for an access token of five minutes
+            _, reply = client.call("POST", "/api/token/refresh/", {"refresh": key})
+            client.http.headers["Authorization"] = f"Bearer {reply['access']}"
+        return client
 
     def check(self, state: RoundState) -> None:
         """Check server, key and version; change nothing. Raise RoundError, also for a round with suggestions."""
@@ -163,137 +127,101 @@ class LabelStudioPlatform:
         self._client.get("/api/projects/", page_size=1)
 
     def publish(self, state: RoundState) -> list[str]:
-        """Create missing accounts, projects and tasks; return messages for the manager.
-
-        Tasks are skipped in advance for annotators who must not get them.
-        """
-        client, content, needed = (
-            self._client,
-            datasets.round_content(state),
-            state.requests(state.annotators, ties=True),
-        )
-        # Neither is repeated: a request whose reply was lost may have been carried out.
-        once = replace(client, retry_seconds=0.0)
-        messages = client.add_users(state)
-        users = client.users(state)[0]
-        free, annotated = [one for one in state.annotators if one.id in users], {key[:2] for key in state.annotations}
-        for planned, (name, project) in client.projects(content).items():
+        """Create missing accounts, projects and tasks; return messages for the manager."""
+        client, content = self._client, datasets.round_content(state)
+        # Not repeated: a request whose reply was lost may have been carried out.
+        once, needed = replace(client, retry_seconds=0.0), state.requests(state.annotators, ties=True)
+        messages, annotated = client.add_users(state), {key[:2] for key in state.annotations}
+        ids = client.users()
+        users = {one.id: ids[one.id + DOMAIN] for one in state.annotators if one.id + DOMAIN in ids}
+        for planned, description, project in client.projects(content):
             if project is None and planned.current.isdisjoint(needed):
                 continue
-            if project is None:
-                body = {"title": planned.name[-MAX_TITLE:], "description": name, **project_settings(content, planned)}
-                _, project = once.call("POST", "/api/projects/", body)
-            excluded = dict[str, set[int]]()
-            for item in map(content.items.__getitem__, planned.items):
+            body = {"title": planned.name[-MAX_TITLE:], "description": description, **project_settings(state, planned)}
+            project = project or once.call("POST", "/api/projects/", body)[1]
+            path, tasks, new = f"/api/projects/{project['id']}", dict(client.tasks(content, project)), []
+            for item in (content.items[name] for name in planned.items):
+                name, is_current, task = item.id, item.id in planned.current, tasks.get(item.id)
                 # An item is offered in its last assignment set.
-                may = (one for one in free if item.id in planned.current and is_eligible(one, item))
-                excluded[item.id] = {*users.values()} - {
-                    users[one.id] for one in may if (item.id, one.id) not in annotated
-                }
-            existing = dict(client.tasks(content, project))
-            if new := [name for name in planned.items if name in planned.current & needed.keys() - existing.keys()]:
-                tasks = [
-                    {"data": {"id": datasets.record_id(name, content.salt), FIELD: item_html(content.items[name])},
-                     "annotations": [_advance_skip(user) for user in sorted(excluded[name])]}
-                    for name in new
-                ]  # fmt: skip
-                once.call("POST", f"/api/projects/{project['id']}/import", tasks)
-            for name, task in existing.items():
-                given = {one["completed_by"]: one for one in task["annotations"]}
-                for user in sorted(excluded[name] - given.keys()) if not task["is_labeled"] else ():
-                    client.call("POST", f"/api/tasks/{task['id']}/annotations", _advance_skip(user))
-                for user in {*users.values()} & given.keys() - excluded[name]:
-                    if _is_advance_skip(given[user]):
-                        client.call("DELETE", f"/api/annotations/{given[user]['id']}", allowed=(404,))
-            if planned.current:
-                address = f"{client.url}/projects/{project['id']}/data?labeling=1"
-                messages.append(f"{planned.name}, {counted(len(planned.current), 'item')}: {address}")
+                may = {one.id for one in state.annotators if is_current and is_eligible(one, item)}
+                barred = {user for one, user in users.items() if one not in may or (name, one) in annotated}
+                if task is None and is_current and name in needed:
+                    data = {"id": datasets.record_id(name, content.salt), datasets.FIELD: item_html(item=item)}
+                    new.append({"data": data, "annotations": [{**ADVANCE_SKIP, "completed_by": one} for one in barred]})
+                if task is None:
+                    continue
+                given = task["annotations"]
+                for user in barred - {one["completed_by"] for one in given} if not task["is_labeled"] else ():
+                    client.call("POST", f"/api/tasks/{task['id']}/annotations", {**ADVANCE_SKIP, "completed_by": user})
+                for one in given:
+                    if _is_advance_skip(one) and one["completed_by"] not in barred:
+                        client.call("DELETE", f"/api/annotations/{one['id']}", allowed=(404,))
+            if new:
+                # An import takes skips for answers, and marks items as completed, until the overlap is changed.
+                client.call("PATCH", path, {"maximum_annotations": planned.annotators + len(users) + 1})
+                once.call("POST", f"{path}/import", new)
+            client.call("PATCH", path, {"maximum_annotations": planned.annotators})
+            address = f"{client.url}/projects/{project['id']}/data?labeling=1"
+            messages += [f"{planned.name}, {counted(len(planned.current), 'item')}: {address}"] * bool(planned.current)
         return messages
 
     def collect(self, state: RoundState) -> Collected:
         """Return all annotations, skips and drafts, from the server's database."""
-        client, content, needed = (
-            self._client,
-            datasets.round_content(state),
-            state.requests(state.annotators, ties=True),
-        )
-        users, emails = client.users(state)
-        annotators = {str(users[one.id]): one for one in state.annotators if one.id in users}
-        responses, discarded, offered = list[ServerResponse](), set[tuple[str, str, str]](), dict[str, int]()
-        mistakes, notes = list[str](), list[str]()
-        for planned, (_, project) in client.projects(content).items():
+        client, content = self._client, datasets.round_content(state)
+        needed, users = state.requests(state.annotators, ties=True), client.users()
+        emails = {one.id + DOMAIN: one for one in state.annotators}
+        annotators = emails | {str(user): emails[email] for email, user in users.items() if email in emails}
+        responses, mistakes, notes, offered = list[ServerResponse](), list[str](), list[str](), dict[str, int]()
+        for planned, _, project in client.projects(content):
             if project is None:
-                problem = "the project is missing on the server; annotations collected earlier count"
-                notes += [Message(planned.name, problem)] * bool(planned.current)
-                continue
-            if changed := [
-                name for name, value in project_settings(content, planned).items() if project[name] != value
-            ]:
-                notes.append(
-                    Message(planned.name, f"changed on the server: {', '.join(changed)}; restore its settings")
+                notes += [Message(planned.name, "missing on the server; collected annotations count")] * bool(
+                    planned.current
                 )
-            tasks = client.tasks(content, project)
-            fields = {name: task["data"].get(FIELD) for name, task in tasks}
-            shown = {name: item_html(content.items[name]) for name in fields}
-            mistakes += datasets.describe_edited(planned, fields, shown)
+                continue
+            settings, tasks = project_settings(state, planned), client.tasks(content, project)
+            if changed := ", ".join(name for name, value in settings.items() if project[name] != value):
+                notes.append(Message(planned.name, f"changed on the server: {changed}; restore its settings"))
+            fields = {name: task["data"].get(datasets.FIELD) for name, task in tasks}
+            mistakes += datasets.describe_edited(planned, fields, {n: item_html(item=content.items[n]) for n in fields})
             notes += datasets.describe_missing(planned, planned.current & needed.keys(), fields)
             for name, task in tasks:
                 offered[name] = 0 if task["is_labeled"] else max(0, task["overlap"] - task["total_annotations"])
-                skips = [str(one["completed_by"]) for one in task["annotations"] if _is_advance_skip(one)]
-                discarded |= {(planned.name, name, annotators[user].id) for user in skips if user in annotators}
-                responses += [_response(planned.name, name, one, state.questions) for one in task["annotations"]]
-                if task["draft_exists"]:
-                    drafts = client.get(f"/api/tasks/{task['id']}/drafts")
-                    writers = [user for one in drafts for user, email in emails.items() if email == one["user"]]
-                    responses += [ServerResponse(planned.name, name, str(user), "draft", {}, "") for user in writers]
-        names = {str(user): email for user, email in emails.items()}
-        read, _ = read_responses(state, responses, annotators=annotators, names=names, discarded=discarded)
+                drafts = client.get(f"/api/tasks/{task['id']}/drafts") if task["draft_exists"] else []
+                given = [one for one in (*task["annotations"], *drafts) if not _is_advance_skip(one)]
+                responses += [_response(planned.name, name, one, state) for one in given if not one.get("annotation")]
+        names = {str(user): email for email, user in users.items()}
+        read, _ = read_responses(state, responses, annotators=annotators, names=names, discarded=())
         return replace(read, notes=(*notes, *read.notes), mistakes=(*mistakes, *read.mistakes), offered=offered)
 
     def close(self, state: RoundState) -> list[str]:
         """Return a message: the server keeps everything, and later answers are not read."""
-        return [
-            "later answers in Label Studio do not count unless the round is reopened; delete its projects and accounts"
-        ]
+        return ["later answers do not count unless the round is reopened; delete its projects and accounts in the end"]
 
     def erase(self, state: RoundState, items: Collection[str]) -> list[str]:
         """Delete the tasks of items, with annotations and drafts, from every project that the key sees."""
-        client, ids, deleted = self._client, datasets.record_ids(items, state.folder.salt()), 0
-        for project in client.pages("/api/projects", "results"):
-            for task in client.pages("/api/tasks", "tasks", project=project["id"]):
-                if task["data"].get("id") in ids:
-                    client.call("DELETE", f"/api/tasks/{task['id']}", allowed=(404,))
-                    deleted += 1
-        return [
-            f"{client.url}: {counted(deleted, 'task')} deleted with answers and drafts. Its files keep the bytes: ask "
-            "its operator to compact the database (VACUUM), to delete exports, and to let backups expire"
-        ]
+        client, ids = self._client, datasets.record_ids(items, state.folder.salt())
+        projects = client.pages("/api/projects", "results")
+        tasks = [task for one in projects for task in client.pages("/api/tasks", "tasks", project=one["id"])]
+        gone = [task["id"] for task in tasks if task["data"].get("id") in ids]
+        for task in gone:
+            client.call("DELETE", f"/api/tasks/{task}", allowed=(404,))
+        kept = "its operator must compact the database (VACUUM), delete exports, and let backups expire"
+        return [f"{client.url}: {counted(len(gone), 'task')} deleted with answers and drafts; {kept}"]
 
 
-def _email(annotator: Annotator) -> str:
-    """Return the e-mail address of an annotator's account, whose domain cannot exist."""
-    return f"{annotator.id}@annotators.invalid"
+def _is_advance_skip(one: Mapping[str, Any]) -> bool:
+    """Return whether a skip is an `ADVANCE_SKIP`: an annotator's own was last changed by the annotator."""
+    return bool(one.get("was_cancelled") and one["updated_by"] != one["completed_by"])
 
 
-def _advance_skip(user: int) -> dict[str, Any]:
-    return {"result": [], "was_cancelled": True, "ground_truth": False, "completed_by": user}
-
-
-def _is_advance_skip(annotation: Mapping[str, Any]) -> bool:
-    """Return whether a skip is an `_advance_skip`: an annotator's own was last changed by the annotator."""
-    return bool(annotation["was_cancelled"] and annotation["updated_by"] != annotation["completed_by"])
-
-
-def _response(dataset: str, item: str, annotation: Mapping[str, Any], questions: Sequence[Question]) -> ServerResponse:
-    """Return an annotation as a response of the account that wrote it: any account can change any annotation."""
-    forms, values = {question.name: question.form for question in questions}, dict[str, object]()
-    for one in annotation["result"] or ():
-        name, value = one.get("from_name"), one.get("value")
-        if name in forms and isinstance(value, dict):
-            given = [str(text) for found in value.values() if isinstance(found, list) for text in found]
+def _response(dataset: str, item: str, one: Mapping[str, Any], state: RoundState) -> ServerResponse:
+    """Return an annotation or draft as a response of the account that wrote it last: any account can change any."""
+    status = "draft" if "was_cancelled" not in one else "discarded" if one["was_cancelled"] else "submitted"
+    forms, values = {question.name: question.form for question in state.questions}, dict[str, object]()
+    parts = [part for part in one["result"] if isinstance(part, dict) and isinstance(part.get("value"), dict)]
+    for part in parts if status == "submitted" else ():
+        if (name := str(part.get("from_name"))) in forms:
+            given = [str(text) for found in part["value"].values() if isinstance(found, list) for text in found]
             values[name] = given if forms[name] == "labels" else "\n".join(given)
-    skipped = annotation["was_cancelled"]
-    user = annotation["completed_by" if skipped else "updated_by"]
-    when = datetime.fromisoformat(annotation["updated_at"]).astimezone(UTC).isoformat(timespec="milliseconds")
-    status = "discarded" if skipped else "submitted"
-    return ServerResponse(dataset, item, str(user), status, {} if skipped else values, when, str(annotation["id"]))
+    user = str(one["user"] if status == "draft" else one["updated_by"])
+    return ServerResponse(dataset, item, user, status, values, one["updated_at"], str(one["id"]))

@@ -129,7 +129,7 @@ class ServerClient:
         version = (body.get("version") or body.get("release")) if isinstance(body, dict) else None
         if status != 200 or not isinstance(version, str):
             raise RoundError(
-                f"{url} is not an {cls.NAME} server ({cls.VERSION_PATH} returns {status}); check {cls.URL}"
+                f"{url} does not run {cls.NAME} ({cls.VERSION_PATH} returns {status}); check {cls.URL}"
                 + ("; it redirects: try https:// or http://" if 300 <= status < 400 else "")
                 + (f"; a private Space needs a token of the Hub in {TOKEN}" if SPACES in url else "")
             )

@@ -23,6 +23,8 @@ import httpx
 ROOT = Path(__file__).parents[3]
 PROGRAM = Path(os.environ.get("H2HTALK_LABEL_STUDIO", ROOT / ".venv-label-studio" / "bin" / "label-studio"))
 OWNER, PASSWORD, TOKEN = "owner@example.org", "the owner's password", "0123456789abcdef0123456789abcdef01234567"
+# Seconds for which the server reserves an item that somebody has opened; a day by default. A kill leaves such locks.
+LOCK_SECONDS = 10
 # Seconds that an annotator tries again while the server restarts.
 PATIENCE = 90.0
 
@@ -56,6 +58,9 @@ class LabelStudio:
             "COLLECT_ANALYTICS": "false",
             "LATEST_VERSION_CHECK": "false",
             "FEATURE_FLAGS_OFFLINE": "true",
+            "SENTRY_DSN": "",
+            "FRONTEND_SENTRY_DSN": "",
+            "TASK_LOCK_TTL": str(LOCK_SECONDS),
             "HOME": str(self.home),
         }
         command = [PROGRAM, "start", "--no-browser", "--internal-host", "127.0.0.1", "--port", str(self.port)]
