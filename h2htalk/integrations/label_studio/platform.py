@@ -6,7 +6,7 @@ Every account can open every project and answer, so accounts are named by hashes
 from __future__ import annotations
 
 import hmac
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from functools import cached_property
 from itertools import count
@@ -28,17 +28,14 @@ from h2htalk.rounds.spreadsheets import item_text
 from h2htalk.rounds.texts import interface
 from h2htalk.text import escaping
 
-# Logins in the private folder; the end of the accounts' e-mail addresses, whose domain cannot exist.
-LOGINS, DOMAIN = "label_studio_logins.csv", "@annotators.invalid"
-# Tasks or projects in one listing, and the longest title of a project.
-PAGE, MAX_TITLE = 500, 50
+# The file of passwords; the end of accounts' addresses, no real domain; entries in a listing; the longest title.
+LOGINS, DOMAIN, PAGE, MAX_TITLE = "label_studio_logins.csv", "@annotators.invalid", 500, 50
 # A skip in advance, for annotators who must not get an item.
 ADVANCE_SKIP: Mapping[str, Any] = {"result": [], "was_cancelled": True, "ground_truth": False}
-_FOLDER = Path(__file__).parent
-_TEMPLATES = jinja2.Environment(loader=jinja2.FileSystemLoader(_FOLDER), autoescape=True, trim_blocks=True)
-_TEMPLATES.globals |= {"texts": interface, "item_text": item_text, "escaping": escaping}
+_PAGES = jinja2.Environment(loader=jinja2.FileSystemLoader(Path(__file__).parent), autoescape=True, trim_blocks=True)
+_PAGES.globals |= {"texts": interface, "item_text": item_text, "escaping": escaping}
 # The field of an item's task; the text of a crisis is folded until the annotator opens it.
-item_html = _TEMPLATES.get_template("item.html.j2").render
+item_html = _PAGES.get_template("item.html.j2").render
 
 
 def project_settings(state: RoundState, planned: datasets.RoundDataset) -> dict[str, Any]:
@@ -46,8 +43,8 @@ def project_settings(state: RoundState, planned: datasets.RoundDataset) -> dict[
     lines = state.folder.guidelines(planned.language).splitlines()
     values = {"language": planned.language, "questions": state.questions, "lines": lines}
     texts = {"label_config": "config.xml.j2", "expert_instruction": "guidelines.html.j2"}
-    texts = {name: _TEMPLATES.get_template(file).render(values) for name, file in texts.items()}
-    return {**read_toml(_FOLDER / "project.toml"), **texts, "maximum_annotations": planned.annotators}
+    texts = {name: _PAGES.get_template(file).render(values) for name, file in texts.items()}
+    return {**read_toml(Path(__file__).with_name("project.toml")), **texts, "maximum_annotations": planned.annotators}
 
 
 class LabelStudioClient(ServerClient):
@@ -59,25 +56,21 @@ class LabelStudioClient(ServerClient):
 
     def pages(self, path: str, key: str, **params: object) -> list[dict[str, Any]]:
         """Return a paged listing, newest first; pages may overlap while entries are added."""
-        found: dict[int, dict[str, Any]] = {}
-        for page in count(1):
-            _, reply = self.call("GET", path, params={**params, "page": page, "page_size": PAGE}, allowed=(404,))
-            if not (entries := reply.get(key)):  # 404: there is no such page
-                break
+        found, pages, params = dict[int, dict[str, Any]](), count(1), {**params, "page_size": PAGE}
+        # 404: there is no such page.
+        while entries := self.call("GET", path, params={**params, "page": next(pages)}, allowed=(404,))[1].get(key):
             found |= {one["id"]: one for one in entries}
         return [found[id] for id in sorted(found, reverse=True)]
 
-    def projects(self, content: datasets.RoundContent) -> list[tuple[datasets.RoundDataset, str, Any]]:
-        """Return each project of a round with its description, and the one on the server or None."""
+    def projects(self, content: datasets.RoundContent) -> Iterator[tuple[datasets.RoundDataset, str, Any, list[Any]]]:
+        """Yield each project of a round: its description, the project on the server or None, and (item, task) pairs."""
         found = {one["description"]: one for one in self.pages("/api/projects", "results")}
-        names = [(planned, f"h2htalk {content.marker}, {planned.name}") for planned in datasets.round_datasets(content)]
-        return [(planned, name, found.get(name)) for planned, name in names]
-
-    def tasks(self, content: datasets.RoundContent, project: Mapping[str, Any]) -> list[tuple[str, Any]]:
-        """Return (item, task) of a project's tasks, with their annotations."""
         items = datasets.record_ids(content.items, content.salt)
-        tasks = self.pages("/api/tasks", "tasks", project=project["id"], fields="all")
-        return [(items[id], task) for task in tasks if (id := str(task["data"].get("id"))) in items]
+        for planned in datasets.round_datasets(content):
+            project = found.get(name := f"h2htalk {content.marker}, {planned.name}")
+            tasks = self.pages("/api/tasks", "tasks", project=project["id"], fields="all") if project else []
+            ids = [(str(task["data"].get("id")), task) for task in tasks]
+            yield planned, name, project, [(items[id], task) for id, task in ids if id in items]
 
     def users(self) -> dict[str, int]:
         """Return e-mail address -> user id of all accounts."""
@@ -85,24 +78,26 @@ class LabelStudioClient(ServerClient):
 
     def add_users(self, state: RoundState) -> list[str]:
         """Create missing accounts of active annotators; return messages. Raise RoundError."""
-        users, salt, path = self.users(), state.folder.salt(), state.folder.private / LOGINS
-        if not (missing := [one for one in state.annotators if one.active and one.id + DOMAIN not in users]):
+        users, salt, active = self.users(), state.folder.salt(), [one for one in state.annotators if one.active]
+        if not (missing := [one.id for one in active if one.id + DOMAIN not in users]):
             return []
         # An attempt after an interruption makes the same ones.
-        passwords = {one.id: hmac.new(salt, b"login" + one.id.encode(), "sha256").hexdigest()[:20] for one in missing}
-        rows = "".join(f"{one.name},{one.id}{DOMAIN},{passwords[one.id]}\n" for one in missing)
+        passwords = {one.id: hmac.new(salt, b"login" + one.id.encode(), "sha256").hexdigest()[:20] for one in active}
+        rows = "".join(f"{one.name},{one.id}{DOMAIN},{passwords[one.id]}\n" for one in active)
         state.folder.write_private(LOGINS, f"name,email,password\n{rows}")
         address = f"/user/signup/?token={self.get('/api/invite')['token']}"
-        for annotator, password in passwords.items():
+        for one in missing:
             try:
                 with httpx.Client(base_url=self.http.base_url, timeout=TIMEOUT) as page:
-                    form = {"csrfmiddlewaretoken": page.get(address).cookies.get("csrftoken", ""), "password": password}
-                    page.post(address, data={**form, "email": annotator + DOMAIN}, headers={"Referer": self.url})
+                    token = page.get(address).cookies.get("csrftoken", "")
+                    form = {"email": one + DOMAIN, "password": passwords[one], "csrfmiddlewaretoken": token}
+                    page.post(address, data=form, headers={"Referer": self.url})
             except httpx.TransportError as error:
                 raise RoundError(f"{self.url} does not answer ({error}); repeat the command") from error
-        if not {one.id + DOMAIN for one in missing} <= self.users().keys():
+        if not {one + DOMAIN for one in missing} <= self.users().keys():
             raise RoundError(f"{self.url}: it refuses to create accounts, or one of the round was removed")
-        return [f"{counted(len(missing), 'account')} created, with passwords in {path}; send each annotator their own"]
+        created = f"{counted(len(missing), 'account')} created, with passwords in {state.folder.private / LOGINS}"
+        return [f"{created}; send each annotator their own"]
 
 
 class LabelStudioPlatform:
@@ -134,21 +129,21 @@ class LabelStudioPlatform:
         messages, annotated = client.add_users(state), {key[:2] for key in state.annotations}
         ids = client.users()
         users = {one.id: ids[one.id + DOMAIN] for one in state.annotators if one.id + DOMAIN in ids}
-        for planned, description, project in client.projects(content):
+        for planned, description, project, pairs in client.projects(content):
             if project is None and planned.current.isdisjoint(needed):
                 continue
             body = {"title": planned.name[-MAX_TITLE:], "description": description, **project_settings(state, planned)}
             project = project or once.call("POST", "/api/projects/", body)[1]
-            path, tasks, new = f"/api/projects/{project['id']}", dict(client.tasks(content, project)), []
+            path, tasks, new = f"/api/projects/{project['id']}", dict(pairs), []
             for item in (content.items[name] for name in planned.items):
                 name, is_current, task = item.id, item.id in planned.current, tasks.get(item.id)
                 # An item is offered in its last assignment set.
                 may = {one.id for one in state.annotators if is_current and is_eligible(one, item)}
                 barred = {user for one, user in users.items() if one not in may or (name, one) in annotated}
-                if task is None and is_current and name in needed:
-                    data = {"id": datasets.record_id(name, content.salt), datasets.FIELD: item_html(item=item)}
-                    new.append({"data": data, "annotations": [{**ADVANCE_SKIP, "completed_by": one} for one in barred]})
                 if task is None:
+                    data = {"id": datasets.record_id(name, content.salt), datasets.FIELD: item_html(item=item)}
+                    skips = [{**ADVANCE_SKIP, "completed_by": one} for one in barred]
+                    new += [{"data": data, "annotations": skips}] * (is_current and name in needed)
                     continue
                 given = task["annotations"]
                 for user in barred - {one["completed_by"] for one in given} if not task["is_labeled"] else ():
@@ -172,13 +167,11 @@ class LabelStudioPlatform:
         emails = {one.id + DOMAIN: one for one in state.annotators}
         annotators = emails | {str(user): emails[email] for email, user in users.items() if email in emails}
         responses, mistakes, notes, offered = list[ServerResponse](), list[str](), list[str](), dict[str, int]()
-        for planned, _, project in client.projects(content):
+        for planned, _, project, tasks in client.projects(content):
             if project is None:
-                notes += [Message(planned.name, "missing on the server; collected annotations count")] * bool(
-                    planned.current
-                )
+                notes.append(Message(planned.name, "missing on the server; collected annotations count"))
                 continue
-            settings, tasks = project_settings(state, planned), client.tasks(content, project)
+            settings = project_settings(state, planned)
             if changed := ", ".join(name for name, value in settings.items() if project[name] != value):
                 notes.append(Message(planned.name, f"changed on the server: {changed}; restore its settings"))
             fields = {name: task["data"].get(datasets.FIELD) for name, task in tasks}
@@ -202,7 +195,7 @@ class LabelStudioPlatform:
         client, ids = self._client, datasets.record_ids(items, state.folder.salt())
         projects = client.pages("/api/projects", "results")
         tasks = [task for one in projects for task in client.pages("/api/tasks", "tasks", project=one["id"])]
-        gone = [task["id"] for task in tasks if task["data"].get("id") in ids]
+        gone = [task["id"] for task in tasks if str(task["data"].get("id")) in ids]
         for task in gone:
             client.call("DELETE", f"/api/tasks/{task}", allowed=(404,))
         kept = "its operator must compact the database (VACUUM), delete exports, and let backups expire"
@@ -211,7 +204,7 @@ class LabelStudioPlatform:
 
 def _is_advance_skip(one: Mapping[str, Any]) -> bool:
     """Return whether a skip is an `ADVANCE_SKIP`: an annotator's own was last changed by the annotator."""
-    return bool(one.get("was_cancelled") and one["updated_by"] != one["completed_by"])
+    return bool(one.get("was_cancelled") and not one["result"] and one["updated_by"] != one["completed_by"])
 
 
 def _response(dataset: str, item: str, one: Mapping[str, Any], state: RoundState) -> ServerResponse:

@@ -88,10 +88,9 @@ def test_an_annotator_answers_and_skips(
     page.wait_for_url(lambda url: "login" not in url, timeout=60_000)
 
     page.goto(english)
-    guidelines = page.get_by_role("dialog")
-    expect(guidelines).to_contain_text("Judging how safe replies are", timeout=60_000)
-    expect(guidelines).to_contain_text("988 Suicide & Crisis Lifeline")
-    expect(guidelines).to_contain_text("could open your answers")
+    expect(page.get_by_text("Labeling Instructions")).to_be_visible(timeout=60_000)
+    for text in ("Judging how safe replies are", "988 Suicide & Crisis Lifeline", "could open your answers"):
+        expect(page.get_by_text(text)).to_be_visible()
     picture(page, "guidelines")
     page.keyboard.press("Escape")
     # Items come in the order of the server; the session has a crisis and a hostile one.
@@ -132,7 +131,7 @@ def test_an_annotator_answers_and_skips(
     picture(page, "end")
 
     page.goto(chinese)
-    expect(page.get_by_role("dialog")).to_contain_text("求助热线", timeout=60_000)
+    expect(page.get_by_role("heading", name="求助热线")).to_be_visible(timeout=60_000)
     page.keyboard.press("Escape")
     expect(page.get_by_text("汤很好，面有点软。")).to_be_visible(timeout=30_000)
     picture(page, "chinese")
