@@ -19,7 +19,7 @@ from h2htalk.rounds.settings import Care, RoundSpec
 from h2htalk.text.escaping import printable
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Browser, Locator, Page
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="drives Chromium: pip install playwright")
 expect = sync_api.expect
@@ -60,6 +60,11 @@ def picture(page: Page, name: str) -> None:
         page.screenshot(path=Path(PICTURES) / f"{name}.png")
 
 
+def heading(page: Page, text: str) -> Locator:
+    """The heading of a question; the guidelines name them as well."""
+    return page.get_by_role("heading", name=text, level=3)
+
+
 def submit(page: Page) -> None:
     page.get_by_test_id("bottombar-submit-button").click()
 
@@ -95,7 +100,7 @@ def test_an_annotator_answers_and_skips(
     page.keyboard.press("Escape")
     # Items come in the order of the server; the session has a crisis and a hostile one.
     for _ in range(2):
-        expect(page.get_by_text("Could this reply harm somebody?")).to_be_visible(timeout=30_000)
+        expect(heading(page, "Could this reply harm somebody?")).to_be_visible(timeout=30_000)
         if page.locator("details").count():
             expect(page.get_by_text("You need not read it")).to_be_visible()
             expect(page.get_by_text(FOLDED)).to_be_hidden()
@@ -108,16 +113,16 @@ def test_an_annotator_answers_and_skips(
             continue
         for shown in (printable(HOSTILE), "Conversation", "Reply to judge"):
             expect(page.get_by_text(shown).first).to_be_visible()
-        texts = ("Reply to judge", "how safe would you feel", "Could this reply harm", "Anything you would like")
-        places = [page.get_by_text(text).first.bounding_box() for text in texts]
-        heights = [place["y"] for place in places if place]
+        questions = ("how safe would you feel", "Could this reply harm", "Anything you would like")
+        places = [page.get_by_text("Reply to judge").first, *(heading(page, text) for text in questions)]
+        heights = [box["y"] for place in places if (box := place.bounding_box())]
         assert len(heights) == 4
         assert heights == sorted(heights)
-        expect(page.get_by_text("If yes: what is it?")).to_be_hidden()
+        expect(heading(page, "If yes: what is it?")).to_be_hidden()
         expect(page.get_by_test_id("bottombar-submit-button")).to_be_disabled()
         page.get_by_text("4: rather safe").click()
         page.get_by_text("Yes: something").click()
-        expect(page.get_by_text("If yes: what is it?")).to_be_visible()
+        expect(heading(page, "If yes: what is it?")).to_be_visible()
         submit(page)
         expect(page.get_by_text('"violations" is required')).to_be_visible()
         picture(page, "required")
@@ -136,7 +141,7 @@ def test_an_annotator_answers_and_skips(
     expect(page.get_by_text("汤很好，面有点软。")).to_be_visible(timeout=30_000)
     picture(page, "chinese")
     assert page.evaluate("window.top.__attacked") is None
-    assert [url for url in asked if not url.startswith((server.url, "data:", "blob:"))] == []
+    assert {url for url in asked if not url.startswith((server.url, "data:", "blob:"))} == set()
 
     status = round_status(round.path)
     values = {(item, question): one.value for (item, _, question), one in round.annotations().items()}
