@@ -203,7 +203,7 @@ def test_annotations_skips_and_drafts(state: RoundState) -> None:
         ([], "perception is missing"),
         ([choices("perception", "9"), choices("violation", "no")], "'9' is not valid for perception"),
         ([7, None, {"from_name": ["x"]}, {"from_name": "perception", "value": "4"}], "perception is missing"),
-        ([choices("perception", "4"), {"from_name": "violation", "value": {"choices": [{}]}}], "is not valid for viola"),
+        ([choices("perception", "4"), {"from_name": "violation", "value": {"choices": [{}]}}], "is not valid for viol"),
         ([choices("perception", "4", "5"), choices("violation", "no")], "is not valid for perception"),
     ],
 )  # fmt: skip

@@ -42,8 +42,7 @@ def project_settings(state: RoundState, planned: datasets.RoundDataset) -> dict[
     """Return the settings of a project as the server accepts and lists them. Raise DataError."""
     lines = state.folder.guidelines(planned.language).splitlines()
     values = {"language": planned.language, "questions": state.questions, "lines": lines}
-    texts = {"label_config": "config.xml.j2", "expert_instruction": "guidelines.html.j2"}
-    texts = {name: _PAGES.get_template(file).render(values) for name, file in texts.items()}
+    texts = {name: _PAGES.get_template(f"{name}.j2").render(values) for name in ("label_config", "expert_instruction")}
     return {**read_toml(Path(__file__).with_name("project.toml")), **texts, "maximum_annotations": planned.annotators}
 
 
@@ -55,9 +54,8 @@ class LabelStudioClient(ServerClient):
     KEYS = "copy a personal access token, or a legacy token if it is enabled, from Account & Settings"
 
     def pages(self, path: str, key: str, **params: object) -> list[dict[str, Any]]:
-        """Return a paged listing, newest first; pages may overlap while entries are added."""
+        """Return a paged listing, newest first; pages may overlap while entries are added, and a 404 ends them."""
         found, pages, params = dict[int, dict[str, Any]](), count(1), {**params, "page_size": PAGE}
-        # 404: there is no such page.
         while entries := self.call("GET", path, params={**params, "page": next(pages)}, allowed=(404,))[1].get(key):
             found |= {one["id"]: one for one in entries}
         return [found[id] for id in sorted(found, reverse=True)]
@@ -96,8 +94,7 @@ class LabelStudioClient(ServerClient):
                 raise RoundError(f"{self.url} does not answer ({error}); repeat the command") from error
         if not {one + DOMAIN for one in missing} <= self.users().keys():
             raise RoundError(f"{self.url}: it refuses to create accounts, or one of the round was removed")
-        created = f"{counted(len(missing), 'account')} created, with passwords in {state.folder.private / LOGINS}"
-        return [f"{created}; send each annotator their own"]
+        return [f"{counted(len(missing), 'account')} created; send annotators theirs: {state.folder.private / LOGINS}"]
 
 
 class LabelStudioPlatform:
@@ -109,8 +106,8 @@ class LabelStudioPlatform:
     def _client(self) -> LabelStudioClient:
         """The connection of this command: one that has answered is kept through a restart of the server."""
         client = LabelStudioClient.open(RETRY_SECONDS, lambda _, key: {"headers": {"Authorization": f"Token {key}"}})
-        key = client.http.headers["Authorization"].removeprefix("Token ")
-        if key.count(".") == 2:  # a personal access token, which is exchanged for an access token of five minutes
+        # A personal access token is exchanged for an access token of five minutes.
+        if (key := client.http.headers["Authorization"].removeprefix("Token ")).count(".") == 2:
             _, reply = client.call("POST", "/api/token/refresh/", {"refresh": key})
             client.http.headers["Authorization"] = f"Bearer {reply['access']}"
         return client
@@ -127,8 +124,8 @@ class LabelStudioPlatform:
         # Not repeated: a request whose reply was lost may have been carried out.
         once, needed = replace(client, retry_seconds=0.0), state.requests(state.annotators, ties=True)
         messages, annotated = client.add_users(state), {key[:2] for key in state.annotations}
-        ids = client.users()
-        users = {one.id: ids[one.id + DOMAIN] for one in state.annotators if one.id + DOMAIN in ids}
+        emails = {one.id + DOMAIN: one.id for one in state.annotators}
+        users = {emails[email]: user for email, user in client.users().items() if email in emails}
         for planned, description, project, pairs in client.projects(content):
             if project is None and planned.current.isdisjoint(needed):
                 continue
@@ -145,10 +142,11 @@ class LabelStudioPlatform:
                     skips = [{**ADVANCE_SKIP, "completed_by": one} for one in barred]
                     new += [{"data": data, "annotations": skips}] * (is_current and name in needed)
                     continue
-                given = task["annotations"]
-                for user in barred - {one["completed_by"] for one in given} if not task["is_labeled"] else ():
+                for user in (
+                    barred - {one["completed_by"] for one in task["annotations"]} if not task["is_labeled"] else ()
+                ):
                     client.call("POST", f"/api/tasks/{task['id']}/annotations", {**ADVANCE_SKIP, "completed_by": user})
-                for one in given:
+                for one in task["annotations"]:
                     if _is_advance_skip(one) and one["completed_by"] not in barred:
                         client.call("DELETE", f"/api/annotations/{one['id']}", allowed=(404,))
             if new:
@@ -171,9 +169,8 @@ class LabelStudioPlatform:
             if project is None:
                 notes.append(Message(planned.name, "missing on the server; collected annotations count"))
                 continue
-            settings = project_settings(state, planned)
-            if changed := ", ".join(name for name, value in settings.items() if project[name] != value):
-                notes.append(Message(planned.name, f"changed on the server: {changed}; restore its settings"))
+            changed = [name for name, value in project_settings(state, planned).items() if project[name] != value]
+            notes += [Message(planned.name, f"changed on the server: {', '.join(changed)}; restore it")] * bool(changed)
             fields = {name: task["data"].get(datasets.FIELD) for name, task in tasks}
             mistakes += datasets.describe_edited(planned, fields, {n: item_html(item=content.items[n]) for n in fields})
             notes += datasets.describe_missing(planned, planned.current & needed.keys(), fields)
@@ -211,10 +208,10 @@ def _response(dataset: str, item: str, one: Mapping[str, Any], state: RoundState
     """Return an annotation or draft as a response of the account that wrote it last: any account can change any."""
     status = "draft" if "was_cancelled" not in one else "discarded" if one["was_cancelled"] else "submitted"
     forms, values = {question.name: question.form for question in state.questions}, dict[str, object]()
-    parts = [part for part in one["result"] if isinstance(part, dict) and isinstance(part.get("value"), dict)]
-    for part in parts if status == "submitted" else ():
-        if (name := str(part.get("from_name"))) in forms:
-            given = [str(text) for found in part["value"].values() if isinstance(found, list) for text in found]
+    for part in one["result"] if status == "submitted" else ():
+        name, value = (str(part.get("from_name")), part.get("value")) if isinstance(part, dict) else ("", None)
+        if name in forms and isinstance(value, dict):
+            given = [str(text) for found in value.values() if isinstance(found, list) for text in found]
             values[name] = given if forms[name] == "labels" else "\n".join(given)
     user = str(one["user"] if status == "draft" else one["updated_by"])
     return ServerResponse(dataset, item, user, status, values, one["updated_at"], str(one["id"]))
