@@ -142,9 +142,8 @@ class LabelStudioPlatform:
                     skips = [{**ADVANCE_SKIP, "completed_by": one} for one in barred]
                     new += [{"data": data, "annotations": skips}] * (is_current and name in needed)
                     continue
-                for user in (
-                    barred - {one["completed_by"] for one in task["annotations"]} if not task["is_labeled"] else ()
-                ):
+                theirs = {one["completed_by"] for one in task["annotations"]}
+                for user in barred - theirs if not task["is_labeled"] else ():
                     client.call("POST", f"/api/tasks/{task['id']}/annotations", {**ADVANCE_SKIP, "completed_by": user})
                 for one in task["annotations"]:
                     if _is_advance_skip(one) and one["completed_by"] not in barred:
