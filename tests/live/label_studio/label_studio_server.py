@@ -58,6 +58,7 @@ class LabelStudio:
             "COLLECT_ANALYTICS": "false",
             "LATEST_VERSION_CHECK": "false",
             "FEATURE_FLAGS_OFFLINE": "true",
+            "LABEL_STUDIO_DISABLE_SIGNUP_WITHOUT_LINK": "true",
             "SENTRY_DSN": "",
             "FRONTEND_SENTRY_DSN": "",
             "TASK_LOCK_TTL": str(LOCK_SECONDS),

@@ -22,6 +22,7 @@ from h2htalk.data.erasure.folder_kinds import ErasedIds, erase
 from h2htalk.data.files import read_json_object, read_jsonl
 from h2htalk.errors import RoundError
 from h2htalk.rounds.annotators import annotator_id
+from h2htalk.rounds.argilla.client import ServerClient
 from h2htalk.rounds.lifecycle import close_round, open_round, reopen_round, round_status
 from h2htalk.rounds.questions import QUESTIONS, SKIPPED, Kind
 from h2htalk.rounds.round_folder import RoundFolder
@@ -231,6 +232,31 @@ def test_items_go_to_those_who_may_get_them_and_what_others_do_is_told(small: Sm
     assert stored == said("another", skipped)
     assert [one for one in status.mistakes if "9" in one and "ben" in one] == [*status.mistakes]
     assert len(status.mistakes) == 1
+
+
+@pytest.mark.parametrize("stop", [1, 2, 3, 4])
+def test_an_opening_that_is_interrupted_is_completed(
+    server: LabelStudio, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stop: int
+) -> None:
+    """After any request that changes the server: the project, the overlap, the import, the overlap again."""
+    changes, call = list[str](), ServerClient.call
+
+    def interrupted(self: ServerClient, method: str, path: str, *rest: Any, **more: Any) -> Any:
+        reply = call(self, method, path, *rest, **more)
+        changes.extend([path] * (method != "GET"))
+        if len(changes) == stop and method != "GET":
+            raise KeyboardInterrupt
+        return reply
+
+    monkeypatch.setattr(ServerClient, "call", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        Small(server, tmp_path)
+    small = Small(server, tmp_path)
+    tasks = small.tasks()
+    assert sorted(tasks) == [f"item-{number:03}" for number in range(6)]
+    facts = {(one["overlap"], one["is_labeled"], one["cancelled_annotations"]) for one in tasks.values()}
+    assert facts == {(2, False, 1), (2, False, 2)}  # dora reads no English, cai gets no crises
+    assert round_status(small.round.path).notes == ()
 
 
 def test_changes_on_the_server_are_told_and_repaired(small: Small) -> None:
