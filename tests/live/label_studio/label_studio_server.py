@@ -70,7 +70,7 @@ class LabelStudio:
                 command, env=environment, cwd=self.home, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
                 start_new_session=True,
             )  # fmt: skip
-        end = time.monotonic() + 180
+        end = time.monotonic() + 300
         while time.monotonic() < end and self.process.poll() is None:
             with contextlib.suppress(httpx.TransportError):
                 if httpx.get(f"{self.url}/health", timeout=5).status_code == 200:

@@ -133,6 +133,7 @@ def test_fifty_items_give_the_decisions_of_spreadsheets_through_a_kill(server: L
     with ThreadPoolExecutor(len(NAMES)) as people_at_work:
         working = {name: people_at_work.submit(work, projects, name, one, 2) for name, one in annotators.items()}
         time.sleep(4)
+        assert not any(one.done() for one in working.values())
         server.stop(signal.SIGKILL)
         server.start()
         answered = {name: one.result() for name, one in working.items()}
