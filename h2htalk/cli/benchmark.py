@@ -21,7 +21,7 @@ from h2htalk.errors import ConfigError, counted
 from h2htalk.text.escaping import printable_lines
 
 with options.lazy_imports():
-    from h2htalk import integrations, parallel
+    from h2htalk import parallel
     from h2htalk.analysis.figures import charts, style
     from h2htalk.analysis.report import write_analysis
     from h2htalk.benchmark import contamination, score_run
@@ -341,7 +341,7 @@ def judge_plan_labels(
     out: Annotated[Path | None, Option(help="A CSV file to fill in.")] = None,
     open: Annotated[Path | None, Option(help="The folder of an adjudication round to open.")] = None,
     annotators: Annotated[Path | None, Option(help="--open: the list of annotators.")] = None,
-    where: Annotated[str, Option(help="--open: spreadsheets or argilla.")] = "spreadsheets",
+    where: Annotated[str, Option(help="--open: spreadsheets, argilla or label-studio.")] = "spreadsheets",
     pilot: Annotated[Path | None, Option(help="First labels, which say how the judge's errors vary.")] = None,
     seed: Annotated[int, Option(help="Seed of the draw.")] = 0,
 ) -> None:
