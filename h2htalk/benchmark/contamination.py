@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
 from difflib import SequenceMatcher
 from statistics import fmean
 
@@ -38,15 +37,6 @@ _TASK: dict[Language, str] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Half:
-    """The reference of a scenario in two halves of equal length."""
-
-    scenario: Scenario
-    first: str
-    second: str
-
-
 def check_contamination(model: str, split: str, out: str | os.PathLike[str], prices: str = "") -> tuple[Table, bool]:
     """Ask a model to continue a split's canary and 50 halves of its references; return the table, and whether it
     continues them better than the control. The same call again asks only for what is missing.
@@ -57,39 +47,36 @@ def check_contamination(model: str, split: str, out: str | os.PathLike[str], pri
     halves = list(_halves(loaded))[:ITEMS]
     if len(halves) < 2:
         raise ConfigError(f"split {loaded.name}: needs two references of {_LEAST} words or characters")
-    asked = [_request(f"reference/{one.scenario.id}", one.first, one.scenario) for one in halves]
+    asked = [_request(f"reference/{one.id}", first, one) for one, first, _ in halves]
     canary = loaded.canary
     asked += [_request("canary", canary[:-_KEY])] if canary else []
     settings = call_settings(EvaluateSpec(model=model, split=split, out=str(out), prices=prices or None))
     check_model(settings)
     with ModelCalls(settings, as_path(out, "out"), "contamination") as calls:
         replies = {name: reply.text for (name, _), reply in calls.ask(asked, "contamination").items()}
-    own, control = (
-        [longest_run(replies[f"reference/{one.scenario.id}"], half.second, one.scenario.language)
-         for one, half in zip(halves, of, strict=True)]
-        for of in (halves, [_next(halves, at) for at in range(len(halves))])
-    )  # fmt: skip
-    clusters = (str(one.scenario.provenance.get("family", one.scenario.id)) for one in halves)
+    own, control = list[float](), list[float]()
+    for at, (one, _, second) in enumerate(halves):
+        reply = replies[f"reference/{one.id}"]
+        # The next half of another item in the same language; its own where there is none.
+        turned = (*halves[at + 1 :], *halves[: at + 1])
+        other = next(half for scenario, _, half in turned if scenario.language == one.language)
+        own.append(longest_run(reply, second, one.language))
+        control.append(longest_run(reply, other, one.language))
+    clusters = (str(one.provenance.get("family", one.id)) for one, *_ in halves)
     # Words in common are no sign, since a reply is about what its user said; a long run is.
     differ = (float(a >= VERBATIM) - float(b >= VERBATIM) for a, b in zip(own, control, strict=True))
     found = paired_result([Difference("", *row) for row in zip(clusters, differ, strict=True)])
-    p = found.p() / 2 if found.mean > 0 else 1 - found.p() / 2
+    p = found.p(above=True)
     said, key = ("".join(filter(str.isalnum, one.casefold())) for one in (replies.get("canary", ""), canary[-_KEY:]))
     known = len(canary) > _KEY and key[:VERBATIM] in said
-    rows = [
-        (what, fmean(runs), sum(run >= VERBATIM for run in runs), _share(runs))
-        for what, runs in (("its own second half", own), ("control: another item's", control))
-    ]
+    rows = []
+    for what, runs in (("its own second half", own), ("control: another item's", control)):
+        low, high = rate_interval(hits := sum(run >= VERBATIM for run in runs), len(runs))
+        rows.append((what, fmean(runs), hits, f"{100 * low:.1f} to {100 * high:.1f} %"))
     verdict = f"Continues the canary: {'yes' if known else 'no' if canary else 'the split has none'}."
     notes = (f"One-sided p of more such runs, sign-flip test by family: {p_text(p)}; n {len(halves)}.", verdict)
     header = ("compared with", "longest shared run", f"runs of {VERBATIM} or more", "share, 95 %")
     return Table(f"Contamination of {loaded.name} {loaded.version}", header, rows, notes), known or p < _ALPHA
-
-
-def _next(halves: Sequence[Half], at: int) -> Half:
-    """The next half of another item in the same language; its own where there is none."""
-    turned = [*halves[at + 1 :], *halves[: at + 1]]
-    return next(one for one in turned if one.scenario.language == halves[at].scenario.language)
 
 
 def longest_run(text: str, other: str, language: Language) -> float:
@@ -98,13 +85,8 @@ def longest_run(text: str, other: str, language: Language) -> float:
     return float(SequenceMatcher(None, a, b, autojunk=False).find_longest_match().size)
 
 
-def _share(runs: list[float]) -> str:
-    low, high = rate_interval(sum(run >= VERBATIM for run in runs), len(runs))
-    return f"{100 * low:.1f} to {100 * high:.1f} %"
-
-
-def _halves(split: Split) -> Iterator[Half]:
-    """Yield references long enough, in an order of their ids' hashes."""
+def _halves(split: Split) -> Iterator[tuple[Scenario, str, str]]:
+    """Yield references long enough in two halves of equal length, in an order of their ids' hashes."""
     for one in sorted(split.scenarios, key=lambda one: hashlib.sha256(one.id.encode()).digest()):
         text = one.references[0] if one.references else ""
         parts = language_units(text, one.language)
@@ -112,7 +94,7 @@ def _halves(split: Split) -> Iterator[Half]:
             at = 0
             for part in parts[: len(parts) // 2]:
                 at = text.index(part, at) + len(part)
-            yield Half(one, text[:at], text[at:])
+            yield one, text[:at], text[at:]
 
 
 def _request(name: str, begun: str, scenario: Scenario | None = None) -> Request:

@@ -141,8 +141,6 @@ def difference(a: Sequence[Observation], b: Sequence[Observation]) -> ClusteredR
 def trend(rows: Sequence[Observation], by: str = "turn") -> ClusteredResult | None:
     """The change of a figure from turn to turn within a case (or by another number, within a cluster)."""
     own = scored(rows)
-    if not own:
-        return None
     x = [float(getattr(row, by)) for row in own]
     return clustered_slope([row.cluster for row in own], x, [row.value or 0.0 for row in own])
 

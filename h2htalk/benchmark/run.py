@@ -212,7 +212,7 @@ def load_run(path: str | os.PathLike[str]) -> Run:
     summary = read_summary(folder / "summary.json")
     data = read_run_data(folder)
     ids = [s.id for s in data.split.scenarios]
-    scores = read_scores(data.folder.scores(summary.signature), ids)
+    scores = read_scores(data.folder.scores(summary.signature))
     answers = data.folder.answers(ids, data.spec.samples)
     if data.folder.signature().subject != summary.signature.subject:
         raise DataError(f"{folder / 'run.json'}: its signature is not that of the scores; restore it")

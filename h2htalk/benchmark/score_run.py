@@ -41,7 +41,8 @@ from h2htalk.data.signature import HUMAN, Signature
 from h2htalk.data.splits import Split, fingerprint_of, load_split, with_references
 from h2htalk.errors import ConfigError, DataError, H2HTalkError, MissingExtraError
 from h2htalk.text.contracts.contract import CONTRACTS_VERSION
-from h2htalk.text.embeddings.embedders import packages_of
+from h2htalk.text.embeddings.cache import CachedEmbedder
+from h2htalk.text.embeddings.embedders import open_embedder, packages_of
 from h2htalk.text.tokens import release_tokenizers, tokenizer_signature
 from h2htalk.version import __version__, installed_versions
 
@@ -54,12 +55,8 @@ def open_metrics(embedder: str, rouge: str, contracts: str = "package") -> Metri
     """Open the metrics by the names of embedder, ROUGE kind and contracts."""
     if rouge not in ROUGE_KINDS:
         raise ConfigError(f"--rouge {rouge!r}: choose from {', '.join(ROUGE_KINDS)}")
-    if embedder == "none":
-        return Metrics(None, rouge, contracts != "none", composite.installed_metrics())
-    from h2htalk.text.embeddings.cache import CachedEmbedder
-    from h2htalk.text.embeddings.embedders import open_embedder
-
-    return Metrics(CachedEmbedder(open_embedder(embedder)), rouge, contracts != "none", composite.installed_metrics())
+    opened = None if embedder == "none" else CachedEmbedder(open_embedder(embedder))
+    return Metrics(opened, rouge, contracts != "none", composite.installed_metrics())
 
 
 def metric_keys(metrics: Metrics, split: Split) -> dict[str, str]:
@@ -304,7 +301,7 @@ class ErasableRun(ErasableFolder):
             write_baselines(folder, split, split)
         # Its hashes are those of the scores before the erasure.
         raw = read_json_object(folder.summary, missing_ok=True)
-        keys = Summary.from_dict(raw, str(folder.summary)).signature.protocol
+        keys = Signature.from_dict(raw.get("signature"), str(folder.summary)).protocol
         if "references_sha256" in keys:
             raise ConfigError("it was scored with private references: add --references FILE")
         score_run_data(read_run_data(self.path), open_metrics(keys["embedder"].partition("@")[0], keys["rouge"]))

@@ -91,8 +91,11 @@ class EvaluateSpec:
     def __post_init__(self) -> None:
         """Raise ConfigError, naming the option, for values that cannot be."""
         if callable(self.model):
+            name = self.name or getattr(self.model, "__qualname__", "<")
+            if not self.name and name.endswith(("<", "<lambda>")):
+                raise ConfigError("name is missing: say what tables call this function, such as name='my companion'")
             object.__setattr__(self, "function", self.model)
-            object.__setattr__(self, "model", f"python:{_name_of(self)}")
+            object.__setattr__(self, "model", f"python:{name}")
         check_fields(self)
         _check_engine(self)
         if self.samples > 1 and self.sampling_temperature == 0:
@@ -127,14 +130,6 @@ class EvaluateSpec:
             texts = {str(k): json.dumps(v) if isinstance(v, int | float) else v for k, v in options.items()}
             raw = {**raw, "engine_options": texts}
         return read_settings(cls, raw, where)
-
-
-def _name_of(spec: EvaluateSpec) -> str:
-    """The name that a function was given, or its own. Raises ConfigError for a lambda, or an object, without one."""
-    name = spec.name or getattr(spec.model, "__qualname__", "<")
-    if not spec.name and name.endswith(("<", "<lambda>")):
-        raise ConfigError("name is missing: say what tables call this function, such as name='my companion'")
-    return name
 
 
 def _check_engine(spec: EvaluateSpec) -> None:

@@ -50,7 +50,12 @@ def _moved_cells(path: Path, before: Split, after: Split) -> Table:
     cells = defaultdict[str, Counter[str]](Counter)
     for item in items:
         other = new.get(item.id)
-        changed = set() if other is None else _changed(item, other, run, after)
+        changed = set[str]()
+        if other is not None:
+            changed |= {*differing_fields(item.to_dict(), other.to_dict())}
+            changed |= {"persona"} if run.personas[item.persona] != after.personas[other.persona] else set()
+            changed |= {"risk"} if item.tags.risk != other.tags.risk else set()  # a crisis allows longer replies
+            changed -= _NOTES
         if other is None or changed:
             cells[item.subtask].update(differ=1, again=not changed <= _SCORED_ONLY, gone=other is None)
     if not cells:
@@ -62,12 +67,3 @@ def _moved_cells(path: Path, before: Split, after: Split) -> Table:
     title = f"{path}: {differ:,} of {counted(len(items), 'item')} differ; cells that move:"
     note = f"and the averages: {', '.join((*averages, 'overall'))}"
     return Table(title, ("", "items", "to ask again", "removed"), rows, (note,))
-
-
-def _changed(one: Scenario, other: Scenario, before: Split, after: Split) -> set[str]:
-    changed = set(differing_fields(one.to_dict(), other.to_dict()))
-    if before.personas[one.persona] != after.personas[other.persona]:
-        changed.add("persona")
-    if one.tags.risk != other.tags.risk:  # the contract of a crisis allows longer replies
-        changed.add("risk")
-    return changed - _NOTES

@@ -146,19 +146,14 @@ def clustered_slope(clusters: Sequence[str], x: Sequence[float], y: Sequence[flo
     """The slope of y on x within clusters (each has its own level); None where x varies in no cluster."""
     _, at = np.unique(np.array(clusters), return_inverse=True)
     sides = (np.array(own, float) for own in (x, y))
-    dx, dy = (own - (_sums(at, own) / np.bincount(at))[at] for own in sides)
-    products, squares = _sums(at, dx * dy), _sums(at, dx * dx)
+    dx, dy = (own - (np.bincount(at, own) / np.bincount(at))[at] for own in sides)
+    products, squares = (np.bincount(at, dx * own).astype(np.float64) for own in (dy, dx))
     varying = squares > 0
-    return _ratio(products[varying], squares[varying], products, len(x)) if varying.any() else None
-
-
-def _sums(at: npt.NDArray[np.intp], values: Values) -> Values:
-    return np.bincount(at, weights=values).astype(np.float64)  # by cluster
-
-
-def _ratio(sums: Values, weights: Values, totals: Values, items: int) -> ClusteredResult:
+    if not varying.any():
+        return None
+    sums, weights = products[varying], squares[varying]
     _, low, high = cluster_bootstrap(len(sums), lambda drawn: (drawn @ sums) / (drawn @ weights), 2, 10_000)
-    return ClusteredResult(float(sums.sum() / weights.sum()), low, high, sign_flip_p(totals), items, len(sums))
+    return ClusteredResult(float(sums.sum() / weights.sum()), low, high, sign_flip_p(products), len(x), len(sums))
 
 
 LEAST = 4  # pairs or clusters of an interval: Fisher's z has the variance of n - 3 pairs
@@ -375,9 +370,10 @@ class PairedResult:
     clusters: int
     totals: tuple[float, ...] = field(repr=False)
 
-    def p(self) -> float:
-        """Two-sided p of the sign-flip test on cluster totals."""
-        return sign_flip_p(np.array(self.totals))
+    def p(self, above: bool = False) -> float:
+        """Two-sided p of the sign-flip test on cluster totals; `above`: one-sided, that the mean is above 0."""
+        p = sign_flip_p(np.array(self.totals))
+        return p if not above else p / 2 if self.mean > 0 else 1 - p / 2
 
     @property
     def detectable(self) -> float | None:
@@ -409,7 +405,15 @@ def paired_result(differences: Sequence[Difference], weights: Mapping[str, float
     effect, sizes = mean / math.sqrt(spread) if spread > 0 else None, (len(differences), len(totals), summed)
     if any(len(own) < 2 for own in residuals.values()) or not any(summed):
         return PairedResult(mean, None, None, effect, None, None, *sizes)
-    error, df = _robust_error([*residuals.values()])
+    sums, parts = defaultdict[str, float](float), []
+    for own in residuals.values():
+        scale = len(own) / (len(own) - 1)
+        parts.append((scale * math.fsum(r * r for r in own.values()), len(own) - 1))
+        for cluster, r in own.items():  # a cluster may lie in several strata
+            sums[cluster] += math.sqrt(scale) * r
+    error, alone = math.sqrt(math.fsum(u * u for u in sums.values())), math.fsum(v for v, _ in parts)
+    # Satterthwaite's degrees of freedom.
+    df = alone**2 / math.fsum(v * v / df for v, df in parts) if alone > 0 else float(sum(df for _, df in parts))
     half = t_quantile(df) * error
     return PairedResult(mean, mean - half, mean + half, effect, error, df, *sizes)
 
@@ -428,22 +432,6 @@ def paired_figures(differences: Sequence[Difference]) -> dict[str, PairedResult]
     if (items := found.get("items_mean")) is not None and items.error is None:  # a subtask of one item says nothing
         found["items_mean"] = paired_result([replace(one, stratum="") for one in differences])
     return found
-
-
-def _robust_error(strata: Sequence[Mapping[str, float]]) -> tuple[float, float]:
-    """The standard error of a weighted mean, clusters across strata included, and Satterthwaite's degrees of freedom.
-
-    `strata`: the sum of each cluster's weighted residuals, by stratum; at least two clusters each.
-    """
-    sums, parts = defaultdict[str, float](float), []
-    for own in strata:
-        scale = len(own) / (len(own) - 1)
-        parts.append((scale * math.fsum(r * r for r in own.values()), len(own) - 1))
-        for cluster, r in own.items():
-            sums[cluster] += math.sqrt(scale) * r
-    alone = math.fsum(v for v, _ in parts)
-    df = alone**2 / math.fsum(v * v / df for v, df in parts) if alone > 0 else float(sum(df for _, df in parts))
-    return math.sqrt(math.fsum(u * u for u in sums.values())), df
 
 
 def sign_flip_p(totals: npt.NDArray[np.float64]) -> float:

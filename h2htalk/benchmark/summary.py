@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import shutil
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -279,22 +278,17 @@ class Summary:
             "costs": {stage: totals.to_dict() for stage, totals in self.costs.items()},
         }
 
-    @classmethod
-    def from_dict(cls, raw: Mapping[str, Any], where: str) -> Summary:
-        """Read and check what `to_dict` wrote: the file may be of another version, edited or damaged."""
-        return read_record(cls, raw, f"{where}: not a summary of this version", advice=f"; {SCORE_AGAIN}")
-
 
 def read_summary(path: Path) -> Summary:
-    """A run's `summary.json`."""
+    """Read and check a run's `summary.json`: it may be of another version, edited or damaged."""
     folder = RunFolder(path.parent)
     try:
         raw = folder.read_summary()
     except FileNotFoundError:
-        if not os.path.exists(path.parent / "run.json"):
-            raise DataError(f"{path.parent}: not a run folder: it holds no run.json") from None
+        folder.read_run()  # it may be no run
         raise DataError(f"{path}: not there; run `h2htalk score {path.parent}` first") from None
-    return Summary.from_dict(raw | {"answering": folder.read_run().get("answering", {})}, str(path))
+    raw |= {"answering": folder.read_run().get("answering", {})}
+    return read_record(Summary, raw, f"{path}: not a summary of this version", advice=f"; {SCORE_AGAIN}")
 
 
 # --- Made of scores ---------------------------------------------------------------------------------------------
@@ -340,7 +334,12 @@ def summarize(
         reached[name] = tuple(key for key, result in found.items() if result.low is None or result.low <= 0)
     broken = Counter(rule for item in scores.values() for sample in item.samples for rule in sample.violations or ())
     languages, s_languages = ({s.language for s in some} for some in (scenarios, with_s))
-    warnings = baseline_warnings(reached)
+    beaten = [one.title for one in SUBTASKS.values() if any(one.name in keys for keys in reached.values())]
+    plural = f"{len(beaten)} subtask{'s' if len(beaten) > 1 else ''}"
+    first = f"not shown to be above an answer that needs no model in {plural}: {', '.join(beaten)}"
+    # The constant answer of a subtask with a null line is right as often as the reference is null.
+    null = [s.title for s in SUBTASKS.values() if s.has_null_line and s.name in reached.get("constant", ())]
+    warnings = [first] * bool(beaten) + [f"{t}: not shown to be above printing the null line every time" for t in null]
     if s_languages and (without := ", ".join(sorted(languages - s_languages))):
         warnings.append(f"no S on {without} items: the embedder is not made for them; see their lexical mean")
     origin = f" ({split.source}, commit {split.commit[:12]})" if split.commit else ""
@@ -459,13 +458,3 @@ def metric_means(
         for subtask, cell in aggregate_slices(values).items():
             rows.setdefault(subtask, {})[name] = cell
     return {subtask: rows[subtask] for subtask in SUBTASKS if subtask in rows}
-
-
-def baseline_warnings(reached: Mapping[str, Sequence[str]]) -> list[str]:
-    """Return a warning that names the subtasks in which the model is not shown to be above a baseline, and one more for
-    each subtask with a null line, where the constant answer is right as often as the reference is null."""
-    beaten = [one.title for one in SUBTASKS.values() if any(one.name in keys for keys in reached.values())]
-    plural = f"{len(beaten)} subtask{'s' if len(beaten) > 1 else ''}"
-    first = f"not shown to be above an answer that needs no model in {plural}: {', '.join(beaten)}"
-    null = [s.title for s in SUBTASKS.values() if s.has_null_line and s.name in reached.get("constant", ())]
-    return [first] * bool(beaten) + [f"{t}: not shown to be above printing the null line every time" for t in null]

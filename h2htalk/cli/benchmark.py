@@ -341,7 +341,7 @@ def judge_plan_labels(
     out: Annotated[Path | None, Option(help="A CSV file to fill in.")] = None,
     open: Annotated[Path | None, Option(help="The folder of an adjudication round to open.")] = None,
     annotators: Annotated[Path | None, Option(help="--open: the list of annotators.")] = None,
-    where: Annotated[str, Option(help="--open: spreadsheets or argilla.")] = "spreadsheets",
+    where: Annotated[str, Option(help="--open: spreadsheets, argilla or label-studio.")] = "spreadsheets",
     pilot: Annotated[Path | None, Option(help="First labels, which say how the judge's errors vary.")] = None,
     seed: Annotated[int, Option(help="Seed of the draw.")] = 0,
 ) -> None:

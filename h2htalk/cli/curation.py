@@ -29,7 +29,7 @@ with options.lazy_imports():
     from h2htalk.data import split_output, splits
     from h2htalk.data.imports import response_files
     from h2htalk.data.releases import hub, release_folder
-    from h2htalk.integrations.inspect import log as inspect_log
+    from h2htalk.integrations import import_log
     from h2htalk.rounds import lifecycle
     from h2htalk.rounds import status as statuses
     from h2htalk.scale import ray_cluster
@@ -47,12 +47,15 @@ DryBuild = Annotated[bool, Option("--dry-run", help="Choose the items and run ev
 EachFinding = Annotated[bool, Option("--all", help="List every finding, not the first 20 of each gate.")]
 EachItem = Annotated[bool, Option("--items", help="List every item that needs annotators.")]
 Force = Annotated[bool, Option("--force", help="Close although assignments are missing; recorded.")]
+InspectLog = Annotated[Path, Argument(help="A log (.eval or .json) of the task h2htalk/mini.")]
 Item = Annotated[str, Argument(help="The id of a dialogue, candidate or person, or its id in the raw data.")]
 Mistakes = Annotated[bool, Option("--mistakes", help="List every mistake, not some of each kind.")]
 MovedRuns = Annotated[list[Path] | None, Option(help="A run whose moved cells are listed; repeatable.")]
 NewFolder = Annotated[Path, Argument(help="The folder to write.")]
 NewSplit = Annotated[str, Argument(help="Another version of it.")]
+OpenCompassLog = Annotated[Path, Argument(help="A folder WORK/TIME, of data sets of `integrations opencompass`.")]
 ReleaseName = Annotated[str, Argument(help="A release: a folder, or hub:OWNER/NAME@TAG.")]
+TaskEmbedder = Annotated[str | None, Option(help=f"{options.EMBEDDER} Default: that of the task.")]
 Without = Annotated[list[str] | None, Option(help="Name of an annotator who left; may be repeated.")]
 Yes = Annotated[bool, Option("--yes", help="Do not ask; required in scripts.")]
 ShownIds = Annotated[list[str] | None, Argument(help="The records to show; default: a sample.", metavar="[ID]...")]
@@ -125,20 +128,21 @@ def import_responses(
     split: options.SplitOption,
     out: options.Out,
     name: Annotated[str, Option(help="The model's name in tables.")] = "imported",
-    embedder: Annotated[str, Option(help=options.EMBEDDER)] = "bge-m3",
+    embedder: options.Embedder = "bge-m3",
     human: Annotated[bool, Option("--human", help="People wrote the responses; tables say so.")] = False,
 ) -> None:
     """Score responses that another tool produced, or people wrote."""
     options.finish(score_run.import_responses(file, name, split, out, embedder, human), out)
 
 
-def import_inspect(
-    log: Annotated[Path, Argument(help="A log (.eval or .json) of the task h2htalk/mini.")],
-    out: options.Out,
-    embedder: Annotated[str | None, Option(help=f"{options.EMBEDDER} Default: that of the task.")] = None,
-) -> None:
+def import_inspect(log: InspectLog, out: options.Out, embedder: TaskEmbedder = None) -> None:
     """Make a run of a log of Inspect AI."""
-    options.finish(inspect_log.import_log(log, out, embedder), out)
+    options.finish(import_log.import_inspect(log, out, embedder), out)
+
+
+def import_opencompass(log: OpenCompassLog, out: options.Out, embedder: TaskEmbedder = None) -> None:
+    """Make a run of a log of OpenCompass."""
+    options.finish(import_log.import_opencompass(log, out, embedder), out)
 
 
 def import_authors(folder: AuthorsFolder, out: options.Out) -> None:

@@ -44,9 +44,7 @@ for _name in (*COLUMNS, *OVERALL.values()):
         subset_list=["default"],
         metric_list=["lexical"],
         primary_metric=MetricSelector(name="lexical", aggregation="mean"),
-        extra_params={
-            name: {"type": "str", "description": f"As of `Door`: {name}.", "value": None} for name in SETTINGS
-        },
+        extra_params={name: {"type": "str", "description": "As of `Door`.", "value": None} for name in SETTINGS},
     )
 )
 class H2HTalkAdapter(DefaultDataAdapter):
@@ -80,10 +78,8 @@ class H2HTalkAdapter(DefaultDataAdapter):
 
     def match_score(self, original_prediction: str, filtered_prediction: str, reference: str, task_state: Any) -> Score:
         """The values of a reply by `Door.columns`; excluded, with the reason, where it has none."""
-        score, output = (
-            Score(extracted_prediction=filtered_prediction, prediction=original_prediction),
-            task_state.output,
-        )
+        score = Score(extracted_prediction=filtered_prediction, prediction=original_prediction)
+        output = task_state.output
         # EvalScope makes a reply of the message of some refused requests; such a one has no usage.
         refused = output.stop_reason if output.usage is None else None
         reply = "" if refused == "content_filter" else original_prediction  # as in our own runs
@@ -98,19 +94,14 @@ class H2HTalkAdapter(DefaultDataAdapter):
         return score
 
     def aggregate_scores(self, sample_scores: Sequence[Any]) -> list[Any]:
-        """The means of the columns, and with Table 1's weights those of the lexical mean and S.
-
-        Without all eleven subtasks the latter are means over items.
-        """
+        """The means of the columns; of lexical and S also with Table 1's weights (over items where a subtask lacks)."""
         found: list[Any] = super().aggregate_scores(sample_scores)
         for column, name in OVERALL.items():
             scored = [one for one in sample_scores if column in one.score.value]
             if scored:
                 figures = self.door.figures({one.sample_metadata["id"]: one.score.value[column] for one in scored})
                 value, ids = figures.get("overall", figures["items_mean"]), [one.sample_id for one in scored]
-                found.append(
-                    AggScore(score=value, metric_name=name, aggregation="weighted_mean", num=len(ids), ids=ids)
-                )
+                found += [AggScore(score=value, metric_name=name, aggregation="weighted_mean", num=len(ids), ids=ids)]
         return found
 
 

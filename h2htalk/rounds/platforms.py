@@ -1,4 +1,4 @@
-"""Platforms give items to annotators and collect annotations: spreadsheets in a folder, or an Argilla server."""
+"""Platforms give items to annotators and collect annotations: spreadsheets in a folder, or an annotation server."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from h2htalk.rounds.round_folder import RoundState
 PLATFORMS = {
     "spreadsheets": "h2htalk.rounds.spreadsheets.platform:SpreadsheetPlatform",
     "argilla": "h2htalk.rounds.argilla.platform:ArgillaPlatform",
+    "label-studio": "h2htalk.integrations.label_studio.platform:LabelStudioPlatform",
 }
 
 

@@ -67,7 +67,7 @@ class RoundSpec:
     Attributes:
         kind: which questions are asked (`questions.QUESTIONS`).
         items: source of the items (`item_sources.read_items`).
-        where: platform, `spreadsheets` or `argilla`.
+        where: platform, `spreadsheets`, `argilla` or `label-studio`.
         annotators: CSV file of annotators; empty for placeholder annotators.
         overlap: annotators per item; 0 for the default of the kind, or for everybody if every item is gold (a pilot).
         seed: of the assignment and order of items.
@@ -81,7 +81,7 @@ class RoundSpec:
 
     kind: Kind
     items: PathText
-    where: Annotated[str, Field(description="Platform: spreadsheets or argilla.")] = "spreadsheets"
+    where: Annotated[str, Field(description="Platform: spreadsheets, argilla or label-studio.")] = "spreadsheets"
     annotators: Annotated[PathText, Field(description=ANNOTATORS)] = ""
     overlap: Annotated[
         int, Field(ge=0, le=1000, description="Annotators per item; default: crowd 20, expert and safety 3, else 1.")

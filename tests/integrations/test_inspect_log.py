@@ -13,7 +13,7 @@ from h2htalk.benchmark.run import load_run
 from h2htalk.data.responses import FailedResponse, Response
 from h2htalk.errors import ConfigError, DataError
 from h2htalk.integrations.door import Door
-from h2htalk.integrations.inspect.log import about_split, import_log
+from h2htalk.integrations.import_log import about_split, import_inspect
 
 ASKED = {"split": "mini", "language": "en", "limit": 11, "sap": "full", "embedder": "none"}
 
@@ -66,7 +66,7 @@ def test_replies_tokens_times_and_failures_become_a_run(tmp_path: Path) -> None:
     log["samples"][2] = sample_of(ids[2], "A reply that was", stop="max_tokens")
     log["samples"][3] = sample_of(ids[3], "")
     del log["samples"][4]
-    summary = import_log(write(tmp_path, log), tmp_path / "run")
+    summary = import_inspect(write(tmp_path, log), tmp_path / "run")
     run = load_run(tmp_path / "run")
     failed = {item: one.failure for (item, _), one in run.answers.items() if isinstance(one, FailedResponse)}
     assert {item: one.reason for item, one in failed.items()} == {ids[0]: "error", ids[1]: "model_length"}
@@ -94,7 +94,7 @@ def test_epochs_are_samples(tmp_path: Path) -> None:
     log["eval"]["config"]["epochs"] = 2
     log["plan"]["config"]["temperature"] = 0.7
     log["samples"] += [sample_of(one["id"], "Another one.", epoch=2) for one in log["samples"]]
-    import_log(write(tmp_path, log), tmp_path / "run")
+    import_inspect(write(tmp_path, log), tmp_path / "run")
     run = load_run(tmp_path / "run")
     assert run.data.spec.samples == 2
     assert run.data.spec.temperature == 0.7
@@ -105,7 +105,7 @@ def test_items_that_inspect_itself_left_out_are_not_of_the_run(tmp_path: Path) -
     log = log_of()
     log["eval"]["dataset"]["sample_ids"] = [one["id"] for one in log["samples"][:3]]
     log["samples"] = log["samples"][:3]
-    assert import_log(write(tmp_path, log), tmp_path / "run").counts.unscored == 0
+    assert import_inspect(write(tmp_path, log), tmp_path / "run").counts.unscored == 0
     assert len(load_run(tmp_path / "run").data.split.scenarios) == 3
 
 
@@ -149,12 +149,12 @@ def test_other_logs_are_refused(change: Callable[[dict[str, Any]], None], messag
     log = log_of()
     change(log)
     with pytest.raises((DataError, ConfigError), match=message):
-        import_log(write(tmp_path, log), tmp_path / "run")
+        import_inspect(write(tmp_path, log), tmp_path / "run")
     assert not (tmp_path / "run" / "run.json").exists()
 
 
 def test_a_folder_that_holds_a_run_is_refused(tmp_path: Path) -> None:
     path = write(tmp_path, log_of())
-    import_log(path, tmp_path / "run")
+    import_inspect(path, tmp_path / "run")
     with pytest.raises(DataError, match="holds a run already"):
-        import_log(path, tmp_path / "run")
+        import_inspect(path, tmp_path / "run")

@@ -254,12 +254,6 @@ def calibrate_judge(path: Path, human: Path, *, random: bool = False) -> Calibra
         corrections=tuple(_corrections(run, own, plan, random)),
         notes=tuple(_notes(run, len(own), labels, plan, unplanned)),
     )
-    write_sealed(path / CORRECTED, asdict(_cells(run, found)))
-    judge_again(path)
-    return found
-
-
-def _cells(judged: JudgedRun, found: Calibration) -> CorrectedCells:
     cells, correction = {}, "no item of levels I to III has S and a judge's rating"
     for one in found.corrections:
         value, _, _, *ends = one.ends()
@@ -269,7 +263,9 @@ def _cells(judged: JudgedRun, found: Calibration) -> CorrectedCells:
         if (one.group, one.figure) == (ALL_LEVELS, "J"):
             refused = "refused: " if one.mean is None else ""
             correction = f"{refused}{one.estimator}, {counted(one.labels, 'label')} of {counted(one.items, 'item')}"
-    return CorrectedCells(hash_of(judged.judging, judged.ratings), correction, cells)
+    write_sealed(path / CORRECTED, asdict(CorrectedCells(hash_of(run.judging, run.ratings), correction, cells)))
+    judge_again(path)
+    return found
 
 
 def _notes(judged: JudgedRun, labelled: int, labels: Labels, plan: LabelPlan | None, unplanned: int) -> Iterator[str]:

@@ -16,17 +16,16 @@ from statistics import fmean, stdev, variance
 from typing import Any, TypeVar
 
 from h2htalk.benchmark.compare.scored_items import (
+    METRIC_NAMES,
     ScoredItem,
     ScoredItems,
     align,
-    metric_names,
     read_folder_items,
     read_log_items,
 )
 from h2htalk.benchmark.observations import p_text
 from h2htalk.benchmark.report.table2 import half_width
 from h2htalk.benchmark.statistics import (
-    Cell,
     Difference,
     PairedResult,
     detectable_difference,
@@ -176,7 +175,7 @@ def compare_items(runs: Sequence[ScoredItems], by_metric: bool) -> Comparison:
     for b in others:
         one, other = (run.metric.rpartition("/")[2].partition(",")[0] for run in (a, b))
         foreign = bool(a.harness or b.harness)
-        unlike = one != other and not (by_metric and foreign and not {one, other} <= {*metric_names()})
+        unlike = one != other and not (by_metric and foreign and not {one, other} <= {*METRIC_NAMES})
         if not foreign and not (unlike and by_metric):
             of_metric = differing_keys(a.meaning(), b.meaning())
             if different := of_metric if by_metric else a.signature.differing(b.signature):
@@ -189,8 +188,12 @@ def compare_items(runs: Sequence[ScoredItems], by_metric: bool) -> Comparison:
                 f"{a.label} is scored by {a.metric}, {b.label} by {b.metric}: a difference of two metrics says "
                 "nothing; name the same metric of both, once for each run and log: --metric A --metric B"
             )
-    spreads = {run.label: figures for run in runs if (figures := _by_sample(run))}
-    return Comparison(a, tuple(_adjusted([_pair(a, b) for b in others])), spreads)
+    pairs, adjusted = [_pair(a, b) for b in others], dict[tuple[int, str], float]()
+    for family in (CELLS, AVERAGES, HEADLINE):  # p is adjusted for all figures of a family in all pairs
+        adjusted |= holm({(n, r.key): r.p for n, pair in enumerate(pairs) for r in pair.rows if r.family == family})
+    for n, pair in enumerate(pairs):
+        pairs[n] = replace(pair, rows=tuple(replace(row, p_holm=adjusted[n, row.key]) for row in pair.rows))
+    return Comparison(a, tuple(pairs), {run.label: figures for run in runs if (figures := _by_sample(run))})
 
 
 def _pair(a: ScoredItems, b: ScoredItems) -> Pair:
@@ -214,20 +217,16 @@ def _pair(a: ScoredItems, b: ScoredItems) -> Pair:
     if len(same) > len(moved):
         low, high = (fmean(one.difference(end) for one in same) for end in (0.0, 100.0))
         notes.append(f"with the unscored at 0 or 100, the mean of {len(same):,} items is {low:+.2f} to {high:+.2f}")
-    notes += _corrected(a.corrected, b.corrected)
+    halves = half_width(a.corrected), half_width(b.corrected)
+    if a.corrected and b.corrected and halves[0] is not None and halves[1] is not None:
+        # Judges may err otherwise on one model than on the other. Labels of the two are taken as independent.
+        own, other, half = a.corrected.value or 0.0, b.corrected.value or 0.0, math.hypot(halves[0], halves[1])
+        notes.append(
+            f"levels I to III corrected by people's labels: A {own:.2f}, B {other:.2f}, B - A {other - own:+.2f} "
+            f"[{other - own - half:+.2f}, {other - own + half:+.2f}]; the table above is by the judge alone"
+        )
     counts = tuple(_counts(run, len(moved)) for run in (a, b))
     return Pair(b, tuple(_rows(moved)), tuple(moved), only_a, only_b, changed, tuple(notes), counts)
-
-
-def _corrected(a: Cell | None, b: Cell | None) -> Iterator[str]:
-    """The difference of levels I to III by people's labels, where both runs were calibrated; judges may err otherwise
-    on one model than on the other. Labels of the two are taken as independent, which makes the interval wider."""
-    if a and b and (half_a := half_width(a)) is not None and (half_b := half_width(b)) is not None:
-        mean, half = (b.value or 0.0) - (a.value or 0.0), math.hypot(half_a, half_b)
-        yield (
-            f"levels I to III corrected by people's labels: A {a.value:.2f}, B {b.value:.2f}, B - A {mean:+.2f} "
-            f"[{mean - half:+.2f}, {mean + half:+.2f}]; the table above is by the judge alone"
-        )
 
 
 def _counts(run: ScoredItems, paired: int) -> dict[str, Any]:
@@ -255,15 +254,6 @@ def _figures(items: Sequence[ScoredItem], values: Iterable[float]) -> dict[str, 
     """The figures of Table 2 of one value an item; logs of other harnesses know no subtasks, and have one figure."""
     own = [Difference(item.subtask, item.cluster, value) for item, value in zip(items, values, strict=True)]
     return paired_figures(own) if items[0].subtask else {"items_mean": paired_result(own)}
-
-
-def _adjusted(pairs: Sequence[Pair]) -> Iterator[Pair]:
-    """The same with p adjusted for all figures of a family in all pairs."""
-    adjusted: dict[tuple[int, str], float] = {}
-    for family in (CELLS, AVERAGES, HEADLINE):
-        adjusted |= holm({(n, r.key): r.p for n, pair in enumerate(pairs) for r in pair.rows if r.family == family})
-    for n, pair in enumerate(pairs):
-        yield replace(pair, rows=tuple(replace(row, p_holm=adjusted[n, row.key]) for row in pair.rows))
 
 
 def _by_sample(run: ScoredItems) -> tuple[float, ...]:

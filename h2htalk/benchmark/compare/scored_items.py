@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
@@ -28,6 +28,7 @@ RATING = "rating"  # 20 R
 _LEXICAL = ("metrics", "tokens", "rouge")
 _S = (*_LEXICAL, "embedder")
 _MEANING = {"s": _S, "ss": ("metrics", "embedder"), JUDGED: (*_S, "judge"), RATING: ("judge",)}
+METRIC_NAMES = ("s", JUDGED, RATING, "lexical", *METRIC_COLUMNS, COMPLIANCE)  # what `--metric` may name
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,19 +82,14 @@ class ScoredItems:
         return {key: protocol.get(key, "-") for key in (*keys, *(["references"] if "references" in protocol else []))}
 
 
-def metric_names(columns: Sequence[str] = METRIC_COLUMNS) -> tuple[str, ...]:
-    """What `--metric` may name, of scores with these columns."""
-    return ("s", JUDGED, RATING, "lexical", *columns, COMPLIANCE)
-
-
 def read_folder_items(path: Path, metric: str | None) -> ScoredItems:
     """Read a scored run or study; of a run without a metric, what its main table is made of: `judged`, S, or the
     lexical mean."""
     if (kind := kind_of(path)) is not None and kind.name == "study":
         return _read_study_items(path, metric)
     run = load_run(path)
-    names = metric_names(all_columns(one.metrics for one in run.item_scores.values()))
-    if metric is not None and metric not in names:
+    names = [*dict.fromkeys((*METRIC_NAMES, *all_columns(one.metrics for one in run.item_scores.values())))]
+    if metric not in (None, *names):
         raise ConfigError(f"{path}: --metric {metric!r}: {suggest(metric, names)}choose from {', '.join(names)}")
     summary, scenarios = run.summary, run.data.split.scenarios
     name = metric or (JUDGED if summary.judged else summary.measure)

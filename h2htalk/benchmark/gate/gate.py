@@ -44,11 +44,6 @@ from h2htalk.text.tables import NONE, Table, value_text
 _SIGN = {True: 1.0, False: -1.0}  # of a worsening, by whether lower is better
 
 
-def _one_sided(found: PairedResult) -> float:
-    """p that the mean is above 0, of the sign-flip test by cluster."""
-    return found.p() / 2 if found.mean > 0 else 1 - found.p() / 2
-
-
 def limit_p(rows: Sequence[Observation], limit: float, lower_is_better: bool) -> float:
     """One-sided p that a figure is beyond a limit: of rates binomial, of means by the sign-flip test of a comparison.
 
@@ -59,9 +54,8 @@ def limit_p(rows: Sequence[Observation], limit: float, lower_is_better: bool) ->
     if not own:
         return 1.0
     if not is_rate(rows[0].figure):
-        return _one_sided(
-            paired_result([Difference("", name, _SIGN[lower_is_better] * (value - limit)) for name, value in own])
-        )
+        sign = _SIGN[lower_is_better]
+        return paired_result([Difference("", name, sign * (value - limit)) for name, value in own]).p(above=True)
     clusters, values = zip(*own, strict=True)
     mean, n = fmean(values), len(own) / design_effect(values, clusters)
     share, most = (mean, limit) if lower_is_better else (1 - mean, 1 - limit)
@@ -209,7 +203,7 @@ def judge_runs(run: GatedRun, base: GatedRun | None, policy: Policy) -> GateRepo
             moved = shifts(base.values.get(one.figure, ()), rows)
             pairs = [Difference("", cluster, _SIGN[one.lower_is_better] * value) for cluster, value in moved]
             worse[one] = paired_result(pairs) if pairs else None
-            p_values |= {(one, "worse"): _one_sided(found)} if (found := worse[one]) else {}
+            p_values |= {(one, "worse"): found.p(above=True)} if (found := worse[one]) else {}
         p_values |= {(one, name): limit_p(rows, limit, name == "max") for name, limit in one.limits.items()}
     if not p_values and base is None and len(tested) == len(policy.criteria):
         raise ConfigError("nothing to test: name a --reference-run, or limits (max, min) in the policy")

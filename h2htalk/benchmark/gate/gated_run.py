@@ -12,19 +12,19 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from h2htalk.benchmark.answering import latency
 from h2htalk.benchmark.observations import COUNTS, SCALES, Observation, scored
-from h2htalk.benchmark.run import load_run
+from h2htalk.benchmark.run import RunData, load_run
+from h2htalk.benchmark.score_run import Replies
 from h2htalk.benchmark.statistics import clusters_of
-from h2htalk.benchmark.studies.conversations import StudyFolder, conversation_text, labelled
+from h2htalk.benchmark.studies.conversations import Study, StudyFolder, conversation_text, labelled
 from h2htalk.benchmark.studies.run_study import load_study
 from h2htalk.chat.engines import ENGINES, model_name
 from h2htalk.chat.prices import sum_totals
 from h2htalk.chat.store.call_store import read_store
 from h2htalk.data.files import read_toml
 from h2htalk.data.records import read_record
-from h2htalk.data.responses import FailedResponse, Response
-from h2htalk.data.run_folder import RunFolder
+from h2htalk.data.responses import Response
 from h2htalk.data.signature import Signature
-from h2htalk.data.splits import Split, fingerprint_of
+from h2htalk.data.splits import fingerprint_of
 from h2htalk.errors import ConfigError, quoted
 
 COST = "cost"
@@ -151,9 +151,9 @@ def _read_study(path: Path, arm: str) -> GatedRun:
         lines = [conversation_text(one.reply.said), labelled("reply", one.reply.text or ""), *one.lines()]
         return f"{row.item}, {row.place}", "\n".join(lines)
 
-    own = {"study": spec.study, "arm": chosen, "judge": result.judge, "failed": result.failed}
-    label, answers = f"{model_name(spec.ask.model)}, {chosen}", study.answers_of(chosen)
-    return _gated(study.folder, study.split, study.signature, label, rows, answers, show, not spec.is_app, **own)
+    held = _held(study, study.signature, rows, study.answers_of(chosen), not spec.is_app)
+    label, judge = f"{model_name(spec.ask.model)}, {chosen}", result.judge
+    return GatedRun(label=label, show=show, study=spec.study, arm=chosen, judge=judge, failed=result.failed, **held)
 
 
 def _read_evaluation(path: Path) -> GatedRun:
@@ -178,25 +178,17 @@ def _read_evaluation(path: Path) -> GatedRun:
         lines = [conversation_text(one.turns), labelled("reply", reply), *references]
         return f"{row.item}: {row.value:.3f}", "\n".join(lines)
 
-    summary, answers = run.summary, run.answers.values()
+    summary = run.summary
     failed, judge = summary.counts.unscored if summary.incomplete else 0, summary.signature.protocol.get("judge", "")
-    common = (run.data.folder, run.data.split, summary.signature, summary.model)
-    return _gated(*common, rows, answers, show, judge=judge, failed=failed)
+    held = _held(run.data, summary.signature, rows, run.answers.values())
+    return GatedRun(label=summary.model, show=show, judge=judge, failed=failed, **held)
 
 
-def _gated(
-    folder: RunFolder,
-    split: Split,
-    signature: Signature,
-    label: str,
-    rows: Iterable[Observation],
-    answers: Iterable[Response | FailedResponse],
-    show: Callable[[Observation], tuple[str, str]],
-    priced: bool = True,
-    **own: Any,
-) -> GatedRun:
+def _held(
+    data: RunData | Study, signature: Signature, rows: Iterable[Observation], answers: Replies, priced: bool = True
+) -> dict[str, Any]:
     """What a gate holds of studies and evaluations alike; `priced`: what the calls cost is known."""
-    values: dict[str, list[Observation]] = {}
+    folder, values = data.folder, dict[str, list[Observation]]()
     for row in rows:
         values.setdefault(row.figure, []).append(row)
     # What the model's own calls cost, not the judge's; that of a server's or a function's is not known.
@@ -205,17 +197,14 @@ def _gated(
     paid = sum_totals(logs).usd_committed if (logs := read_store(folder.calls_file).totals().values()) else free
     median, most = latency(one for one in answers if isinstance(one, Response)) or (None, None)
     cost = float(paid) if priced and paid is not None else None
-    return GatedRun(
-        path=folder.path,
-        label=label,
-        signature=signature,
-        values=values,
-        show=show,
-        items={item.id: fingerprint_of([item], split.personas) for item in split.items},
-        erased=len(folder.erased()),
-        measures={COST: cost, "latency_median": median, "latency_95": most},
-        **own,
-    )
+    return {
+        "path": folder.path,
+        "signature": signature,
+        "values": values,
+        "erased": len(folder.erased()),
+        "items": {item.id: fingerprint_of([item], data.split.personas) for item in data.split.items},
+        "measures": {COST: cost, "latency_median": median, "latency_95": most},
+    }
 
 
 def require_comparable(run: GatedRun, base: GatedRun) -> None:

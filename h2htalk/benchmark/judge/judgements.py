@@ -312,8 +312,12 @@ def with_judgements(
         j |= {} if rating is None or item.s is None else {item.id: judged_score(item.s, rating)}
     figures = _figures(folder, judging, own, ratings, scores, r, j)
     judge = f"{'+'.join(figures.judges)}, {judging.judgements} each"
-    if figures.people:
-        judge += f", people rated {_rated_part(ratings, r, j)}"
+    if people := {item for (item, _), one in ratings.items() if one.people}:
+        rated = f"{counted(len(people), 'item')} ({hashlib.sha256(json_line(sorted(people)).encode()).hexdigest()[:8]})"
+        for name, values in (("R", r), ("J", j)):  # all that a trigger sends make two runs comparable
+            if people == {item for item, value in values.items() if value < THRESHOLD}:
+                rated = f"all items of {name} < {THRESHOLD}"
+        judge += f", people rated {rated}"
     signature = replace(summary.signature, protocol={**summary.signature.protocol, "judge": judge})
     warnings = (*summary.warnings, *(f"{JUDGE_WARNING}{one}" for one in _warnings(summary, figures)))
     summary = replace(summary, signature=signature, judging=figures, warnings=warnings)
@@ -351,6 +355,10 @@ def _figures(
     j: Mapping[str, float],
 ) -> JudgeFigures:
     corrected, every = read_corrected_cells(folder.path, judging, ratings), list(ratings.values())
+    subtasks, said = {s.id: s.subtask for s in scenarios}, defaultdict[tuple[str, str], list[float | None]](list)
+    for (item, _), rating in ratings.items():
+        for name in points_of(subtasks[item]):  # an item with an unscored judgement has no value
+            said[name, item].append(rating.points.get(name))
     spreads = [max(one.known) - min(one.known) for one in every if len(one.known) > 1]
     values = [ItemValue(s.id, s.subtask, None if (of := scores[s.id].rating) is None else of / 5) for s in scenarios]
     return JudgeFigures(
@@ -364,31 +372,13 @@ def _figures(
         unscored=dict(sorted(Counter(one.unjudged for one in every if one.unjudged).items())),
         unread={one.unjudged: one.unread for one in reversed(every) if one.unjudged and one.unread},
         ratings=aggregate(values),
-        points=_points(scenarios, ratings),
+        points=aggregate_slices(ItemValue(item, name, whole_mean(yes)) for (name, item), yes in said.items()),
         queue={"J": sum(one < THRESHOLD for one in j.values()), "judge": sum(r[item] < THRESHOLD for item in j)},
         items=len(j),
         disagreement=fmean(spreads) if spreads else None,
         corrected=corrected.cells,
         correction=corrected.correction,
     )
-
-
-def _rated_part(ratings: Mapping[SampleKey, AnswerRating], r: Mapping[str, float], j: Mapping[str, float]) -> str:
-    """Which answers people rated: those that a trigger sends, all of them, make two runs comparable."""
-    people = {item for (item, _), one in ratings.items() if one.people}
-    for name, values in (("J", j), ("R", r)):
-        if people == {item for item, value in values.items() if value < THRESHOLD}:
-            return f"all items of {name} < {THRESHOLD}"
-    return f"{counted(len(people), 'item')} ({hashlib.sha256(json_line(sorted(people)).encode()).hexdigest()[:8]})"
-
-
-def _points(scenarios: Sequence[Scenario], ratings: Mapping[SampleKey, AnswerRating]) -> dict[str, Cell]:
-    """The share of yes of each point, over items; one with an unscored judgement has no value."""
-    subtasks, said = {s.id: s.subtask for s in scenarios}, defaultdict[tuple[str, str], list[float | None]](list)
-    for (item, _), rating in ratings.items():
-        for name in points_of(subtasks[item]):
-            said[name, item].append(rating.points.get(name))
-    return aggregate_slices(ItemValue(item, name, whole_mean(yes)) for (name, item), yes in said.items())
 
 
 def _warnings(summary: Summary, figures: JudgeFigures) -> Iterator[str]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import math
-import os
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from importlib.metadata import entry_points
 from itertools import islice
@@ -338,9 +338,7 @@ def best_reference(scores: Sequence[PairScore]) -> PairScore:
 
 def score_lexical(pairs: Sequence[Pair], metrics: Metrics) -> Sequence[Values]:
     """BLEU and ROUGE of each pair."""
-    if not pairs:
-        return []
-    responses, references, languages = zip(*pairs, strict=True)
+    responses, references, languages = ([pair[at] for pair in pairs] for at in range(3))
     return lexical_scores(responses, references, languages, metrics.rouge)
 
 
@@ -377,26 +375,16 @@ def write_scores(path: Path, scores: Mapping[str, ItemScore]) -> None:
     write_parquet(path, (s.to_dict() for item in scores.values() for s in item.samples), schema=schema)
 
 
-def read_scores(path: Path, ids: Collection[str] | None = None) -> dict[str, ItemScore]:
-    """What `write_scores` wrote, by id; each of `ids`, the run's scenarios, must be there and no other."""
-    if not os.path.exists(path):
-        raise DataError(f"{path}: not there; {SCORE_AGAIN}")
-    by_item: dict[str, dict[int, SampleScore]] = {}
+def read_scores(path: Path) -> dict[str, ItemScore]:
+    """What `write_scores` wrote, by id; the summary that was read before holds the file's hash."""
+    by_item = defaultdict[str, list[SampleScore]](list)
     for where, row in read_parquet(path):
         try:
             columns = (*METRIC_COLUMNS, *row.keys() - {*METRIC_COLUMNS, *_OTHERS})
             values = {name: row[name] for name in columns if row[name] is not None}
             violations = row["violations"] if row["violations"] is None else tuple(row["violations"])
             rest = (row[name] for name in ("unscored", "answer", "rating", "people", "unjudged"))
-            score = SampleScore(row["id"], row["sample"], values, violations, *rest)
+            by_item[row["id"]].append(SampleScore(row["id"], row["sample"], values, violations, *rest))
         except (KeyError, TypeError) as error:
             raise DataError(f"{where}: scores of another version ({error}); {SCORE_AGAIN}") from error
-        if ids is not None and score.id not in ids:
-            raise DataError(f"{where}: {quoted(score.id)} is none of the scenarios of this run; {SCORE_AGAIN}")
-        samples = by_item.setdefault(score.id, {})
-        if score.sample in samples:
-            raise DataError(f"{where}: a second score of {score.id}, sample {score.sample}; {SCORE_AGAIN}")
-        samples[score.sample] = score
-    if lacking := [item_id for item_id in ids or () if item_id not in by_item]:
-        raise DataError(f"{path}: holds no score of {quoted(lacking[0])}; {SCORE_AGAIN}")
-    return {item_id: item_score(item_id, list(samples.values())) for item_id, samples in by_item.items()}
+    return {item_id: item_score(item_id, samples) for item_id, samples in by_item.items()}

@@ -33,9 +33,6 @@ class LexicalScores(NamedTuple):
     rouge_l: float
 
 
-_NOTHING = LexicalScores(0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
-
-
 def lexical_scores(
     responses: Sequence[str], references: Sequence[str], languages: Sequence[str], rouge: Rouge = "f1"
 ) -> list[LexicalScores]:
@@ -60,7 +57,7 @@ def scores_of_tokens(response: Sequence[str], reference: Sequence[str], rouge: R
     length, reference_length = len(response), len(reference)
     ours, theirs, unigrams = _shared_grams(dict(enumerate(response)), dict(enumerate(reference)))
     if not unigrams:
-        return _NOTHING
+        return LexicalScores(0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
     subsequence = similarity(list(ours.values()), list(theirs.values()))
     penalty = 1.0 if length > reference_length else math.exp(1.0 - reference_length / length)
     logs = math.log(unigrams / length)
@@ -72,9 +69,8 @@ def scores_of_tokens(response: Sequence[str], reference: Sequence[str], rouge: R
             ours, theirs, matches = _shared_grams(_next_grams(ours), _next_grams(theirs))
         logs += math.log((matches or EPSILON) / max(1, length - n + 1))
         bleu.append(penalty * math.exp(logs / n))
-    rouge_1 = _rouge(unigrams, length, reference_length, rouge)
-    rouge_l = _rouge(subsequence, length, reference_length, rouge)
-    return LexicalScores(bleu[0], bleu[1], bleu[2], bleu[3], rouge_1, rouge_l)
+    rouges = (_rouge(shared, length, reference_length, rouge) for shared in (unigrams, subsequence))
+    return LexicalScores(*bleu, *rouges)
 
 
 def _shared_grams(ours: Grams, theirs: Grams) -> tuple[Grams, Grams, int]:

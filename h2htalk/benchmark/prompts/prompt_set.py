@@ -134,8 +134,30 @@ class PromptSet:
         or ""), `memory` (`categories`, `labels`, `null_line`, `example_category`), `part` ("system" or "user") and the
         scenario's inputs by name.
         """
-        values = self._values(scenario, persona, sap)
-        name = f"{scenario.language}/{scenario.subtask}.j2"
+        language, record = scenario.language, find_language(scenario.language)
+        if language not in persona.names:
+            raise ConfigError(
+                f"persona {persona.id!r} has no {language!r} description, which {scenario.id} needs; "
+                f"add a [{language}] table to the persona's file (it has {', '.join(persona.names)})"
+            )
+        key = language, sap, country_of(scenario)
+        if key not in self._sap_texts:
+            self._sap_texts[key] = sap.render(language, self.templates, self.help_lines.rows(language, key[2]))
+        values: dict[str, object] = {
+            **scenario.inputs,
+            "persona": persona.descriptions[language],
+            "persona_name": persona.names[language],
+            "sap": self._sap_texts[key],
+            "memory": {
+                "categories": record.memory_categories,
+                "labels": record.memory_labels,
+                "null_line": record.null_memory,
+                "example_category": record.memory_categories[MEMORY_CATEGORIES.index("hobbies")],
+            },
+            "opening": "",
+            "part": "system",
+        }
+        name = f"{language}/{scenario.subtask}.j2"
         if SUBTASKS[scenario.subtask].is_chat:
             turns = groupby(scenario.turns, lambda turn: turn.role)
             said = [(role, "\n".join(turn.content for turn in own)) for role, own in turns]
@@ -154,31 +176,6 @@ class PromptSet:
         text = self.templates.render(name, values)
         ends = [text.find(part) + len(part) for part in (str(values["persona"]), str(values["sap"])) if part in text]
         return Message("system", text, shared=max(ends, default=0))
-
-    def _values(self, scenario: Scenario, persona: Persona, sap: Sap) -> dict[str, object]:
-        language, record = scenario.language, find_language(scenario.language)
-        if language not in persona.names:
-            raise ConfigError(
-                f"persona {persona.id!r} has no {language!r} description, which {scenario.id} needs; "
-                f"add a [{language}] table to the persona's file (it has {', '.join(persona.names)})"
-            )
-        key = language, sap, country_of(scenario)
-        if key not in self._sap_texts:
-            self._sap_texts[key] = sap.render(language, self.templates, self.help_lines.rows(language, key[2]))
-        return {
-            **scenario.inputs,
-            "persona": persona.descriptions[language],
-            "persona_name": persona.names[language],
-            "sap": self._sap_texts[key],
-            "memory": {
-                "categories": record.memory_categories,
-                "labels": record.memory_labels,
-                "null_line": record.null_memory,
-                "example_category": record.memory_categories[MEMORY_CATEGORIES.index("hobbies")],
-            },
-            "opening": "",
-            "part": "system",
-        }
 
 
 def country_of(scenario: Scenario) -> str:

@@ -67,6 +67,5 @@ class Sap:
         """
         if not self.principles:
             return ""
-        values = {"help_rows": rows}
-        names = ("preamble", *self.principles)
-        return "\n\n".join(templates.render(f"{language}/sap/{name}.j2", values) for name in names)
+        paths = (f"{language}/sap/{name}.j2" for name in ("preamble", *self.principles))
+        return "\n\n".join(templates.render(path, {"help_rows": rows}) for path in paths)

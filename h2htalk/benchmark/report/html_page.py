@@ -21,12 +21,11 @@ from h2htalk.benchmark.metrics.composite import METRIC_COLUMNS, ItemScore, Sampl
 from h2htalk.benchmark.report.notes import cost_table, judge_facts, notes, spread_lines
 from h2htalk.benchmark.report.table2 import (
     NOT_SCORED,
+    PERCENT,
     answer_tables,
-    interval_text,
     items_text,
     main_row,
     null_class_table,
-    percent_text,
     rows_table,
     slice_tables,
     subtask_table,
@@ -62,9 +61,10 @@ def page_view(summary: Summary) -> dict[str, Any]:
     row, kept = main_row(summary), summary.rows.compliance["items_mean"]
     head = ("overall", "Overall") if row["overall"].value is not None else ("items_mean", "Mean of items")
     shown = [(label, row.get(key)) for key, label in [head, *((f"{d}_avg", d.title()) for d in DIMENSIONS)]]
+    ends = {label: f"{cell.low:.2f} – {cell.high:.2f}" for label, cell in shown if cell and cell.low is not None}
     tiles = [
-        *((label, value_text(cell, NONE), interval_text(cell) or "no value") for label, cell in shown),
-        ("Contract kept", percent_text(kept, NONE), f"of {items_text(kept)} items"),
+        *((label, value_text(cell, NONE), ends.get(label, "no value")) for label, cell in shown),
+        ("Contract kept", value_text(kept, NONE, PERCENT), f"of {items_text(kept)} items"),
         ("Items scored", f"{counts.scored:,}", f"of {counts.items:,}"),
     ]
     held = summary.metrics.values()

@@ -28,14 +28,12 @@ NOT_SCORED = "not scored: references are private"
 # --- Cells as text -----------------------------------------------------------------------------------------------
 
 
-def value_text(cell: Cell | None, none: str = "-") -> str:
-    """Format the value with two decimals, as in the paper's tables."""
-    return none if cell is None or cell.value is None else f"{cell.value:.2f}"
+PERCENT = "{:.0f} %"
 
 
-def percent_text(cell: Cell | None, none: str = "-") -> str:
-    """Format the value as a whole percentage."""
-    return none if cell is None or cell.value is None else f"{cell.value:.0f} %"
+def value_text(cell: Cell | None, none: str = "-", form: str = "{:.2f}") -> str:
+    """Format the value with two decimals, as in the paper's tables, or in another form."""
+    return none if cell is None or cell.value is None else form.format(cell.value)
 
 
 def half_width(cell: Cell | None) -> float | None:
@@ -53,11 +51,6 @@ def half_width_text(cell: Cell | None) -> str:
 def with_half_width(cell: Cell | None) -> str:
     """Format `40.00 ±1.0`, or the value alone."""
     return f"{value_text(cell)} {half_width_text(cell)}".rstrip()
-
-
-def interval_text(cell: Cell | None) -> str:
-    """Format `39.00 – 41.00`; empty where there is no interval."""
-    return "" if cell is None or cell.low is None else f"{cell.low:.2f} – {cell.high:.2f}"
 
 
 def items_text(cell: Cell | None) -> str:
@@ -322,7 +315,7 @@ def _line(summary: Summary, key: str, label: str, wide: bool) -> list[str]:
     value = f"{value_text(cell)} {ends:<15}" if wide else f"{value_text(cell)}{half_width_text(cell):>5}"
     unjudged = [value_text((rows.s or {}).get(key))] * (rows.judged is not None)
     lexical = [value_text(rows.lexical.get(key))] * (summary.measure == "s")
-    kept = percent_text(rows.compliance.get(key))
+    kept = value_text(rows.compliance.get(key), form=PERCENT)
     baselines = [
         value_text(main_row(summary, own).get(key)) + "! "[key not in summary.reached[name]]
         for name, own in summary.baselines.items()
@@ -415,10 +408,6 @@ _OF_S = ("s", "ss", "judged", "corrected")  # metrics of the items that have S
 _MARKS = ("complete", "comparable", "judged")
 
 
-def _marks(row: TableRow) -> list[str]:
-    return [str(getattr(row, mark)) for mark in _MARKS]
-
-
 def metrics_table(summary: Summary) -> Table:
     """Return every figure of the model and its baselines: model, source, languages, metric, of, marks, cell.
 
@@ -429,6 +418,7 @@ def metrics_table(summary: Summary) -> Table:
     rows = []
     for baseline in (None, *summary.baselines):
         own, head = summary.baselines[baseline] if baseline else summary.rows, table_row(summary, baseline)
+        marks = [str(getattr(head, mark)) for mark in _MARKS]
         named = {"s": own.s, "judged": own.judged, "lexical": own.lexical, "contract": own.compliance}
         found: dict[str, Mapping[str, Cell]] = {metric: _in_order(row or {}) for metric, row in named.items()}
         if (null := own.null_class) is not None:
@@ -442,15 +432,16 @@ def metrics_table(summary: Summary) -> Table:
             cells += [(metric, of, cell) for of, group in summary.metrics.items() for metric, cell in group.items()]
         for metric, of, cell in cells:
             languages = summary.measured if metric in _OF_S else "+".join(summary.languages)
-            rows.append([head.model, head.source, languages, metric, of, *_marks(head), *astuple(cell)])
+            rows.append([head.model, head.source, languages, metric, of, *marks, *astuple(cell)])
     return Table("", ["model", "source", "languages", "metric", "of", *_MARKS, *FIGURES], rows)
 
 
 def slices_table(summary: Summary) -> Table:
     """Return the slices of the run's measure: tag, its value, languages, measure, marks, then the cell."""
     head = table_row(summary)
+    begin = [head.languages, head.measure, *(str(getattr(head, mark)) for mark in _MARKS)]
     rows = [
-        [tag, of, head.languages, head.measure, *_marks(head), *astuple(cell)]
+        [tag, of, *begin, *astuple(cell)]
         for tag, cells in ordered_slices(summary).items()
         for of, cell in cells.items()
     ]

@@ -25,7 +25,7 @@ from typing import Any, Literal, NamedTuple
 from uuid import NAMESPACE_URL, UUID, uuid5
 
 from h2htalk.benchmark.metrics.composite import ItemScore, Metrics, SampleScore, score_answers
-from h2htalk.benchmark.prompts.prompt_set import PromptOf, PromptSet
+from h2htalk.benchmark.prompts.prompt_set import PromptSet
 from h2htalk.benchmark.prompts.sap import Sap
 from h2htalk.benchmark.run import Run, load_run
 from h2htalk.benchmark.score_run import REFERENCES_LENGTH, REVISION_LENGTH, metric_keys, open_metrics
@@ -485,7 +485,11 @@ def _read_rows(text: str, samples: int) -> dict[SampleKey, dict[str, Any]]:
 
 
 def _compare_scores(found: Verification, head: BundleHead, asked: Split, rows: Rows) -> None:
-    metrics, prompt_of = _open_metrics(head, found), _open_prompts(head, asked, found)
+    metrics, prompts, prompt_of = _open_metrics(head, found), PromptSet.load(), None
+    if prompts.fingerprint == head.protocol.get("prompts"):  # for the contract's leak rule
+        prompt_of = prompts.prompt_of(asked, Sap.parse(head.subject.get("sap", "full")))
+    else:
+        found.unchecked.append("contract violations: the bundle's prompts are not those of this version")
     keys = metric_keys(metrics, asked) | {"embedder": head.protocol.get("embedder", "none")}
     if (judge := head.protocol.get("judge", "none")) != "none":
         keys["judge"] = judge
@@ -549,13 +553,3 @@ def _open_metrics(head: BundleHead, found: Verification) -> Metrics:
     if text != "none":
         found.unchecked.append(f"SS and S: embedder {quoted(text)} {why}")
     return open_metrics("none", rouge, contracts)
-
-
-def _open_prompts(head: BundleHead, split: Split, found: Verification) -> PromptOf | None:
-    """What the items were asked with, for the contract's leak rule; None where these prompts are not at hand."""
-    prompts = PromptSet.load()
-    if prompts.fingerprint != head.protocol.get("prompts"):
-        found.unchecked.append("contract violations: the bundle's prompts are not those of this version")
-        return None
-    sap = Sap.parse(head.subject.get("sap", "full"))
-    return lambda scenario: prompts.messages(scenario, split.personas[scenario.persona], sap)

@@ -17,6 +17,8 @@ from itertools import cycle
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
+from pydantic import create_model
+
 from h2htalk.benchmark.prompts.prompt_set import PromptSet
 from h2htalk.benchmark.prompts.sap import Sap
 from h2htalk.benchmark.studies.settings import APP, StudySpec
@@ -304,8 +306,6 @@ def labelled(label: str, text: str) -> str:
 @cache
 def type_schema(types: tuple[str, ...]) -> ResponseSchema:
     """The form of the answer to `Asker.request_type`."""
-    from pydantic import create_model
-
     fields: dict[str, Any] = {"request_type": (Literal[types], ...)}
     return ResponseSchema("request_type", create_model("RequestType", **fields))
 

@@ -242,7 +242,7 @@ def _groups_of(rows: Rows, field: str) -> dict[str, Rows]:
 
 def radar_axes(rows: Rows) -> dict[str, float | None]:
     """The axes of Fig. 7: points met by kind of case, as commands and requests, and as hints."""
-    own = select(rows, "points")
+    own = [row for row in select(rows, "points") if row.arm not in TRIVIAL_ARMS]
     groups = {
         f"{kind.replace('_', ' ')}, {name}": [row for row in own if (row.kind, row.degree >= HINT) == (kind, hinted)]
         for kind, (hinted, name) in product(KINDS, enumerate(("explicit", "hinted")))
@@ -352,14 +352,10 @@ def memory_tables(rows: Rows, arms: Sequence[str]) -> Iterator[Table]:
     yield from difference_table(rows, arms, "memory", COLUMNS, "arcs")
     if own := [row for row in rows if row.study == RECOLLECTION]:
         subtasks = {name: one.title for name, one in SUBTASKS.items() if one.dimension == RECOLLECTION}
-        columns = [
-            (
-                f"{title.removeprefix('Recollection')}, {heading}{embedder_of(own, f'{figure}.{name}')}",
-                cell_of(f"{figure}.{name}", SCORE),
-            )
-            for name, title in subtasks.items()
-            for figure, heading in zip(RECOLLECTION_FIGURES, ("S", "lexical"), strict=True)
-        ]
+        columns = []
+        for (name, title), kind in product(subtasks.items(), zip(RECOLLECTION_FIGURES, ("S", "lexical"), strict=True)):
+            figure, heading = f"{kind[0]}.{name}", f"{title.removeprefix('Recollection')}, {kind[1]}"
+            columns.append((heading + embedder_of(own, figure), cell_of(figure, SCORE)))
         groups = {title: part for title, part in by_arm(own, arms, "memory").items() if part}
         notes = [_SHOWN, *[NO_EMBEDDER] * (not any(row.figure.startswith("s.") for row in own))]
         yield table_of("recollection", "Recollection subtasks", "material shown", groups, columns, notes)
@@ -386,9 +382,8 @@ def calibration_table(replies: Sequence[AnsweredReply], arms: Sequence[str]) -> 
             effect = design_effect(verdicts, [one.case.id for one in own])
             lines.append((title_of(arm), share, _corrected(verdicts, labels, effect)))
     harmful = pairs[True, True] + pairs[True, False]
-    found = f"Of {pairs.total():,} replies with must_not points that people labelled, {harmful:,} are harmful; "
-    found += "the judge finds "
-    found += f"{pairs[True, True]:,} of these, and calls {pairs[False, True]:,} of the others harmful."
+    found = f"Of {pairs.total():,} replies with must_not points that people labelled, {harmful:,} are harmful; the "
+    found += f"judge finds {pairs[True, True]:,} of these, and calls {pairs[False, True]:,} of the others harmful."
     header = ("arm", "violation response rate by the judge", "corrected by people's labels")
     if pairs:
         yield Table("The judge against people", header, lines, (found, _METHOD), "calibration")
@@ -508,9 +503,8 @@ def write_radar(found: Sequence[StudyResult], out: Path) -> str:
         if keys or one.study.spec.study != "instructions":
             what = f"{', '.join(keys) or 'their studies'} differ, or they are not of instructions"
             raise ConfigError(f"{one.study.path} and {first.study.path} cannot be compared in a radar: {what}")
-    rows = [[row for row in one.observations if row.arm not in TRIVIAL_ARMS] for one in found]
-    note = "".join(answered_by([row for own in rows for row in select(own, "points")]))
-    write_output(out, radar([(one.model, radar_axes(own)) for one, own in zip(found, rows, strict=True)], note), "<svg")
+    note = "".join(answered_by([row for one in found for row in select(one.observations, "points")]))
+    write_output(out, radar([(one.model, radar_axes(one.observations)) for one in found], note), "<svg")
     return f"{out}: {', '.join(one.model for one in found)}"
 
 
@@ -518,8 +512,7 @@ def study_view(result: StudyResult) -> dict[str, Any]:
     """What the page of a study shows: its tables, and its charts by the name of the table beside them."""
     study, spec, charts, rows = result.study, result.study.spec, dict[str, str](), result.observations
     if spec.study == "instructions":
-        own = [row for row in rows if row.arm not in TRIVIAL_ARMS]
-        charts["kinds"] = radar([(result.model, radar_axes(own))], "".join(answered_by(select(own, "points"))))
+        charts["kinds"] = radar([(result.model, radar_axes(rows))], "".join(answered_by(select(rows, "points"))))
     for name in ("violation", "perception") if spec.study == "sap" else ():
         series = {title_of(arm): by_turn(select(rows, name, arm)) for arm in spec.arms}
         if any(one.value is not None for points in series.values() for one in points.values()):

@@ -23,7 +23,7 @@ from h2htalk.data.releases.release_folder import HUB
 from h2htalk.data.responses import Response, SampleKey
 from h2htalk.data.splits import list_splits
 from h2htalk.errors import MissingExtraError
-from h2htalk.integrations.inspect.log import FINISH, about_split
+from h2htalk.integrations.import_log import FINISH, about_split
 from h2htalk.version import __version__
 
 try:
@@ -95,9 +95,8 @@ def _run_samples(run: Run) -> Iterator[Any]:
             item, broken = about | {"item": scenario.id}, ", ".join(score.violations or ())
             text = answer.answer if isinstance(answer, Response) else None
             found = Score(value=value, answer=text, explanation=f"contract: {broken or 'kept'}", metadata=item)
-            scores = {
-                "companion": found if not score.unscored else Score.unscored(reason=score.unscored, metadata=item)
-            }
+            unscored = Score.unscored(reason=score.unscored, metadata=item) if score.unscored else None
+            scores = {"companion": unscored or found}
             if judging and isinstance(answer, Response) and judging.judged([scenario]):
                 lines = [
                     f"{name}, {part}: {one.scores.get(part, one.points.get(part))}. {evidence}"

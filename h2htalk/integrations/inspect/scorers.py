@@ -40,7 +40,7 @@ from h2htalk.data.imports.harness_log import ItemInput
 from h2htalk.data.responses import Failure
 from h2htalk.data.splits import load_split
 from h2htalk.integrations.door import Door
-from h2htalk.integrations.inspect.log import ERRORS, FINISH
+from h2htalk.integrations.import_log import ERRORS, FINISH
 
 REPLIES = "h2htalk_replies"  # in the store of a sample of a case: text and end of each reply
 # In place of a judge's name: prompts do not depend on it, and the model is that of the role `grader`.

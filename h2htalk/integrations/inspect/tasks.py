@@ -16,7 +16,7 @@ from inspect_ai.solver import Generate, Solver, TaskState, solver
 from h2htalk.benchmark.statistics import clusters_of
 from h2htalk.chat.protocol import Message, Reply
 from h2htalk.data.splits import Split
-from h2htalk.integrations.inspect.log import about_split
+from h2htalk.integrations.import_log import about_split
 from h2htalk.integrations.inspect.scorers import (
     REPLIES,
     chat_messages,

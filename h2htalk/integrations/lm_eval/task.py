@@ -66,9 +66,7 @@ class H2HTalkTask(ConfigurableTask):
         if chat_template is None:
             raise ConfigError("h2htalk asks with the turns of a chat; add --apply_chat_template")
         if num_fewshot or system_instruction or gen_prefix:
-            raise ConfigError(
-                "h2htalk's prompts are whole: leave out --num_fewshot, --system_instruction and gen_prefix"
-            )
+            raise ConfigError("h2htalk's prompts are whole: no --num_fewshot, --system_instruction or gen_prefix")
         return chat_template([dict(message) for message in doc["messages"]])
 
     def construct_requests(self, doc: Mapping[str, Any], ctx: Any, **kwargs: Any) -> Any:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from h2htalk.data.files import json_line, read_json_object, reading
 from h2htalk.errors import RoundError, counted, quoted
 from h2htalk.rounds.annotators import Annotator
-from h2htalk.rounds.argilla.client import ArgillaClient
+from h2htalk.rounds.argilla.client import ServerClient
 from h2htalk.rounds.argilla.datasets import workspace_name
 from h2htalk.rounds.round_folder import RoundState
 
@@ -17,12 +17,12 @@ LOGINS, ACCOUNTS = "argilla_logins.csv", "argilla_accounts.json"
 PASSWORD_BYTES = 12
 
 
-def workspaces(client: ArgillaClient) -> dict[str, str]:
+def workspaces(client: ServerClient) -> dict[str, str]:
     """Return name -> id of the workspaces that the key may see. Raise RoundError."""
     return {one["name"]: one["id"] for one in client.get("/api/v1/me/workspaces")["items"]}
 
 
-def make_workspaces(client: ArgillaClient, names: Iterable[str]) -> dict[str, str]:
+def make_workspaces(client: ServerClient, names: Iterable[str]) -> dict[str, str]:
     """Create missing workspaces, and return name -> id. Raise RoundError if the key may not create one."""
     ids = workspaces(client)
     missing = sorted(set(names) - ids.keys())
@@ -33,7 +33,7 @@ def make_workspaces(client: ArgillaClient, names: Iterable[str]) -> dict[str, st
     return workspaces(client) if missing else ids
 
 
-def visible_workspaces(client: ArgillaClient, names: Iterable[str]) -> dict[str, str]:
+def visible_workspaces(client: ServerClient, names: Iterable[str]) -> dict[str, str]:
     """Return name -> id of those of the workspaces that exist; raise RoundError if an admin's key may not see all."""
     required, ids = set(names), workspaces(client)
     if hidden := sorted(required - ids.keys()):
@@ -91,7 +91,7 @@ class Accounts:
         return {user: annotator for user, annotator in known.items() if user not in self.privileged}
 
 
-def read_accounts(client: ArgillaClient, state: RoundState, workspace_ids: Iterable[str]) -> Accounts:
+def read_accounts(client: ServerClient, state: RoundState, workspace_ids: Iterable[str]) -> Accounts:
     """Return the accounts of a round's annotators. Raise RoundError, DataError."""
     if client.role == "owner":
         records = client.get("/api/v1/users")["items"]
@@ -105,7 +105,7 @@ def read_accounts(client: ArgillaClient, state: RoundState, workspace_ids: Itera
 
 
 def add_annotators(
-    client: ArgillaClient, state: RoundState, workspace_ids: Mapping[str, str]
+    client: ServerClient, state: RoundState, workspace_ids: Mapping[str, str]
 ) -> tuple[Accounts, list[str]]:
     """Give every active annotator an account, and add it to the workspaces (name -> id) of their languages.
 
@@ -160,7 +160,7 @@ def add_annotators(
     return replace(accounts, members=members), messages
 
 
-def describe_accounts(client: ArgillaClient, state: RoundState, accounts: Accounts) -> list[str]:
+def describe_accounts(client: ServerClient, state: RoundState, accounts: Accounts) -> list[str]:
     """Return a message about annotators whose account the key does not see any more."""
     lost = accounts.stored.keys() - accounts.ids.keys()
     names = ", ".join(one.name for one in state.annotators if one.active and one.id in lost)

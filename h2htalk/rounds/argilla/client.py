@@ -1,23 +1,20 @@
-"""Connection to an Argilla server: address and key, version, retries, and error messages."""
+"""Connection to an annotation server: address and key, version, retries, and error messages."""
 
 from __future__ import annotations
 
 import os
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Self
 
 import httpx
 
 from h2htalk.errors import RoundError, quoted, shorten
 
-URL, KEY = "ARGILLA_API_URL", "ARGILLA_API_KEY"
 KEY_HEADER = "X-Argilla-Api-Key"
 # A private Space of the Hugging Face Hub requires a token of the Hub.
 TOKEN, SPACES = "HF_TOKEN", ".hf.space"
-# The supported server version; any patch of it.
-VERSION = "2.8"
 # Seconds of retries while a server that has answered does not answer any more: a restart takes about three.
 RETRY_SECONDS = 30.0
 # The same for the first request, and its timeout for a connection, to report a dead server or a wrong address quickly.
@@ -28,17 +25,21 @@ TIMEOUT = 60.0
 SEARCH_TIMEOUT = 10.0
 # Attempts after an internal error of the server (500: a locked database, a dead search engine).
 ATTEMPTS = 3
-EXAMPLE = "write it like http://localhost:6900 or https://argilla.example.org"
 _UNAVAILABLE = (502, 503, 504)
 _ROLES = ("owner", "admin")
 
 
 @dataclass(frozen=True, slots=True)
-class ArgillaClient:
-    """A connection to a supported server; its URL is without user and password.
+class ServerClient:
+    """A connection to a supported server, of Argilla unless a subclass names another; its URL is without user.
 
-    The role is that of the key's owner, `owner` or `admin`; requests are repeated for `retry_seconds`.
+    The role is that of the key's owner, `owner` or `admin`; requests are repeated for `retry_seconds`. Any patch of
+    `VERSION` is supported.
     """
+
+    NAME, URL, KEY, VERSION = "Argilla", "ARGILLA_API_URL", "ARGILLA_API_KEY", "2.8"
+    VERSION_PATH = "/api/v1/version"
+    KEYS = "the owner's key is on the web page under My settings"
 
     http: httpx.Client
     url: str
@@ -79,8 +80,8 @@ class ArgillaClient:
                     break
             if time.monotonic() + pause > end:
                 raise RoundError(
-                    f"{self.url} does not answer ({problem}); check that the Argilla server runs and that {URL} is its "
-                    "address (http:// or https://), then repeat the command"
+                    f"{self.url} does not answer ({problem}); check that the {self.NAME} server runs and that "
+                    f"{self.URL} is its address (http:// or https://), then repeat the command"
                 )
             time.sleep(pause)
             pause = min(2 * pause, 2.0)
@@ -88,7 +89,7 @@ class ArgillaClient:
             request, reason = f"{method} {path}", shorten(ascii(reply.text), 300)
             problem = f"{request} was refused with {status}: {reason}"
             if status == 401:
-                problem = f"rejects the key in {KEY}; the owner's key is on the web page under My settings"
+                problem = f"rejects the key in {self.KEY}; {self.KEYS}"
             elif status == 403:
                 problem = f"{request}: not allowed for this key; use an owner's"
             elif status >= 500:
@@ -112,41 +113,71 @@ class ArgillaClient:
         if self.role != "owner":
             raise RoundError(f"{self.url}: {problem}; use an owner's key")
 
+    @classmethod
+    def open(cls, retry_seconds: float, credentials: Callable[[str, str], Mapping[str, Any]]) -> Self:
+        """Connect to the server; `credentials` makes options of the HTTP client from its address and key.
 
-def connect(retry_seconds: float = RETRY_SECONDS) -> ArgillaClient:
-    """Connect to the server in ARGILLA_API_URL with the key in ARGILLA_API_KEY.
+        `retry_seconds`: seconds of retries after the first answer; before it at most `FIRST_RETRY_SECONDS`. Raise
+        RoundError if the server does not answer, or is another program or version.
+        """
+        address, key = cls._read_environment()
+        timeout = httpx.Timeout(TIMEOUT, connect=FIRST_RETRY_SECONDS)
+        url = str(httpx.URL(address).copy_with(userinfo=b"", query=None, fragment=None))
+        http = httpx.Client(base_url=address, timeout=timeout, **credentials(address, key))
+        client = cls(http, url, "", min(retry_seconds, FIRST_RETRY_SECONDS))
+        status, body = client.call("GET", cls.VERSION_PATH, allowed=range(400, 600))
+        version = (body.get("version") or body.get("release")) if isinstance(body, dict) else None
+        if status != 200 or not isinstance(version, str):
+            raise RoundError(
+                f"{url} does not run {cls.NAME} ({cls.VERSION_PATH} returns {status}); check {cls.URL}"
+                + ("; it redirects: try https:// or http://" if 300 <= status < 400 else "")
+                + (f"; a private Space needs a token of the Hub in {TOKEN}" if SPACES in url else "")
+            )
+        if not version.startswith(f"{cls.VERSION}."):
+            raise RoundError(
+                f"{url} runs {cls.NAME} {version[:20]}, but rounds need {cls.VERSION}.*; use a server of that version"
+            )
+        return replace(client, retry_seconds=retry_seconds)
 
-    `retry_seconds`: seconds of retries after the first answer; before it at most `FIRST_RETRY_SECONDS`. Raise
-    RoundError if the server does not answer, is another program or version, or the key is no owner's or admin's.
+    @classmethod
+    def _read_environment(cls) -> tuple[str, str]:
+        """Return address and key; raise RoundError if one is missing or invalid."""
+        address, key = (os.environ.get(name, "").strip() for name in (cls.URL, cls.KEY))
+        if missing := [name for name, value in ((cls.URL, address), (cls.KEY, key)) if not value]:
+            raise RoundError(f"set {' and '.join(missing)}: the address of the {cls.NAME} server and an owner's key")
+        try:
+            parts = httpx.URL(address)
+            valid = parts.scheme in ("http", "https") and bool(parts.host) and set("[%]").isdisjoint(parts.host)
+            valid = valid and (parts.port or 1) < 1 << 16
+        except httpx.InvalidURL:
+            valid = False
+        if not valid or not address.isprintable() or " " in address:
+            raise RoundError(
+                f"{cls.URL} is not an address of a server; write it like http://localhost:6900 or https://HOST"
+            )
+        if not _is_token(key):
+            raise RoundError(f"{cls.KEY} contains invalid characters; copy it again: {cls.KEYS}")
+        return address.rstrip("/"), key
+
+
+def connect(retry_seconds: float = RETRY_SECONDS) -> ServerClient:
+    """Connect to the Argilla server in ARGILLA_API_URL with the key in ARGILLA_API_KEY, as `ServerClient.open`.
+
+    Raise RoundError also if the key is no owner's or admin's.
     """
-    address, key = _read_environment()
-    headers, timeout = {KEY_HEADER: key, **hub_headers(address)}, httpx.Timeout(TIMEOUT, connect=FIRST_RETRY_SECONDS)
-    url = str(httpx.URL(address).copy_with(userinfo=b"", query=None, fragment=None))
-    http = httpx.Client(base_url=address, timeout=timeout, headers=headers)
-    client = ArgillaClient(http, url, "", min(retry_seconds, FIRST_RETRY_SECONDS))
-    status, body = client.call("GET", "/api/v1/version", allowed=range(400, 600))
-    version = body.get("version") if isinstance(body, dict) else None
-    if status != 200 or not isinstance(version, str):
-        raise RoundError(
-            f"{url} is not an Argilla server (/api/v1/version returns {status}); check {URL}"
-            + ("; it redirects: try https:// or http://" if 300 <= status < 400 else "")
-            + (f"; a private Space needs a token of the Hub in {TOKEN}" if SPACES in url else "")
-        )
-    if not version.startswith(f"{VERSION}."):
-        raise RoundError(
-            f"{url} runs Argilla {version[:20]}, but rounds need {VERSION}.*; use a server of that version"
-        )
-    client = replace(client, retry_seconds=retry_seconds)
+    client = ServerClient.open(
+        retry_seconds, lambda address, key: {"headers": {KEY_HEADER: key, **hub_headers(address)}}
+    )
     user = client.get("/api/v1/me")
     if user["role"] not in _ROLES:
         raise RoundError(
-            f"{url}: {KEY} belongs to the annotator {quoted(user['username'])}; use the key of an owner, or of an "
-            "admin of the round's workspaces"
+            f"{client.url}: {client.KEY} belongs to the annotator {quoted(user['username'])}; use the key of an owner, "
+            "or of an admin of the round's workspaces"
         )
     return replace(client, role=user["role"])
 
 
-def require_search_engine(client: ArgillaClient) -> None:
+def require_search_engine(client: ServerClient) -> None:
     """Raise RoundError if the server's search engine is down: annotators would not see what is published."""
     if client.ask_search_engine("/api/v1/status") is None:
         raise RoundError(
@@ -160,27 +191,6 @@ def _read_json(reply: httpx.Response) -> Any:
         return reply.json()
     except ValueError:
         return None
-
-
-def _read_environment() -> tuple[str, str]:
-    """Return address and key; raise RoundError if one is missing or invalid."""
-    address, key = (os.environ.get(name, "").strip() for name in (URL, KEY))
-    missing = [name for name, value in ((URL, address), (KEY, key)) if not value]
-    if missing:
-        raise RoundError(
-            f"set {' and '.join(missing)}: the address of the Argilla server (http://localhost:6900) and an owner's key"
-        )
-    try:
-        parts = httpx.URL(address)
-        valid = parts.scheme in ("http", "https") and bool(parts.host) and set("[%]").isdisjoint(parts.host)
-        valid = valid and (parts.port or 1) < 1 << 16
-    except httpx.InvalidURL:
-        valid = False
-    if not valid or not address.isprintable() or " " in address:
-        raise RoundError(f"{URL} is not an address of a server; {EXAMPLE}")
-    if not _is_token(key):
-        raise RoundError(f"{KEY} contains invalid characters; copy it again from My settings on the web page")
-    return address.rstrip("/"), key
 
 
 def _is_token(text: str) -> bool:

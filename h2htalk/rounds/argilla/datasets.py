@@ -15,7 +15,7 @@ from typing import Any
 from h2htalk.data.files import json_line
 from h2htalk.data.languages import LANGUAGES, Language, find_language
 from h2htalk.errors import RoundError, counted, listed, quoted
-from h2htalk.rounds.argilla.client import ArgillaClient
+from h2htalk.rounds.argilla.client import ServerClient
 from h2htalk.rounds.assignment.assignments import session_numbers
 from h2htalk.rounds.items import Item
 from h2htalk.rounds.platforms import Message
@@ -279,7 +279,7 @@ class WorkspaceDatasets:
         return self.ours.get((planned.assignment_set, planned.session))
 
 
-def datasets_in(client: ArgillaClient, workspace_id: str | None, marker: str) -> WorkspaceDatasets:
+def datasets_in(client: ServerClient, workspace_id: str | None, marker: str) -> WorkspaceDatasets:
     """Return the datasets in a workspace; none if it does not exist. `marker`: of the round."""
     records = client.get("/api/v1/me/datasets", workspace_id=workspace_id)["items"] if workspace_id else []
     ours = {}
@@ -290,7 +290,7 @@ def datasets_in(client: ArgillaClient, workspace_id: str | None, marker: str) ->
     return WorkspaceDatasets({one["name"]: one for one in records}, ours)
 
 
-def require_free(client: ArgillaClient, content: RoundContent, datasets: WorkspaceDatasets, language: Language) -> None:
+def require_free(client: ServerClient, content: RoundContent, datasets: WorkspaceDatasets, language: Language) -> None:
     """Raise RoundError if the workspace contains another round's dataset, or another one with a name of ours."""
     names = re.compile(rf"{re.escape(plain_name(content.state.name))}-set\d+-{language}-\d+")  # `RoundDataset.name`
     for name, dataset in datasets.by_name.items():
@@ -304,7 +304,7 @@ def require_free(client: ArgillaClient, content: RoundContent, datasets: Workspa
 
 
 def ensure_dataset(
-    client: ArgillaClient, content: RoundContent, planned: RoundDataset, workspace_id: str, datasets: WorkspaceDatasets
+    client: ServerClient, content: RoundContent, planned: RoundDataset, workspace_id: str, datasets: WorkspaceDatasets
 ) -> dict[str, Any]:
     """Return a published dataset of the round; create it if necessary, and replace what an interruption left.
 
@@ -353,7 +353,7 @@ def _marker_data(dataset: Mapping[str, Any]) -> dict[str, Any]:
 # --- Changes on the server --------------------------------------------------------------------------------------------
 
 
-def _changed_settings(client: ArgillaClient, dataset: Mapping[str, Any]) -> str:
+def _changed_settings(client: ServerClient, dataset: Mapping[str, Any]) -> str:
     """Return the names of the settings that are not as they were when the dataset was created; empty for none."""
     path = f"/api/v1/datasets/{dataset['id']}"
     parts = {
@@ -386,7 +386,7 @@ def _fingerprints(settings: Mapping[str, Any]) -> dict[str, str]:
     return {name: hashlib.sha256(json_line(value).encode()).hexdigest()[:16] for name, value in shown.items()}
 
 
-def describe_changes(client: ArgillaClient, planned: RoundDataset, dataset: Mapping[str, Any]) -> list[Message]:
+def describe_changes(client: ServerClient, planned: RoundDataset, dataset: Mapping[str, Any]) -> list[Message]:
     """Return a message on changes of a dataset's settings since it was created."""
     if dataset["status"] == "draft":
         return [Message(planned.name, f"not created completely; complete it with {_AGAIN}")]
@@ -406,17 +406,14 @@ def describe_missing(planned: RoundDataset, due: Collection[str], existing: Coll
     return [Message(planned.name, problem, "no record")]
 
 
-def describe_edited(
-    planned: RoundDataset, content: RoundContent, records: Iterable[Mapping[str, Any]], items: Mapping[str, str]
-) -> list[Message]:
-    """Return a message on items whose text was edited on the server; `items`: record id -> item id."""
-    shown = {items[one["external_id"]]: one["fields"].get(FIELD) for one in records if one["external_id"] in items}
-    edited = sorted(name for name, field in shown.items() if field != displayed(content.items[name]))
+def describe_edited(planned: RoundDataset, fields: Mapping[str, object], shown: Mapping[str, object]) -> list[Message]:
+    """Return a message on items (item id -> field) whose field on the server is not as `shown`."""
+    edited = sorted(name for name, field in fields.items() if field != shown[name])
     if not edited:
         return []
     problem = (
         f"the text of {counted(len(edited), 'item')} was edited on the server ({listed(edited)}), and annotations may "
-        "be about the other text; restore it, or delete the records in Argilla (annotations collected so far count) "
+        "be about the other text; restore it, or delete the records there (annotations collected so far count) "
         f"and create them again with {_AGAIN}"
     )
     return [Message(planned.name, problem, "edited")]
@@ -425,14 +422,14 @@ def describe_edited(
 # --- Search index: annotators see it, and if it is broken no work seems to be left ------------------------------------
 
 
-def _indexed(client: ArgillaClient, dataset: Mapping[str, Any]) -> dict[str, int] | None:
+def _indexed(client: ServerClient, dataset: Mapping[str, Any]) -> dict[str, int] | None:
     """Return the numbers of records (`total`, `completed`) in the search index; None if it does not answer."""
     progress: dict[str, int] | None = client.ask_search_engine(f"/api/v1/datasets/{dataset['id']}/progress")
     return progress
 
 
 def describe_index(
-    client: ArgillaClient, planned: RoundDataset, dataset: Mapping[str, Any], records: Sequence[Mapping[str, Any]]
+    client: ServerClient, planned: RoundDataset, dataset: Mapping[str, Any], records: Sequence[Mapping[str, Any]]
 ) -> list[Message] | None:
     """Return a message if the search index differs from the database (`records`); None if it does not answer."""
     indexed, completed = _indexed(client, dataset), sum(record["status"] == "completed" for record in records)
@@ -448,7 +445,7 @@ def describe_index(
     return []
 
 
-def require_indexed(client: ArgillaClient, planned: RoundDataset, dataset: Mapping[str, Any]) -> None:
+def require_indexed(client: ServerClient, planned: RoundDataset, dataset: Mapping[str, Any]) -> None:
     """Raise RoundError if annotators see fewer items than the dataset has."""
     indexed = (_indexed(client, dataset) or {"total": 0})["total"]
     total = client.get(f"/api/v1/datasets/{dataset['id']}/records", limit=1)["total"]
@@ -462,7 +459,7 @@ def require_indexed(client: ArgillaClient, planned: RoundDataset, dataset: Mappi
 # --- Records ----------------------------------------------------------------------------------------------------------
 
 
-def records_of(client: ArgillaClient, dataset_id: str, include: str = "") -> Iterator[dict[str, Any]]:
+def records_of(client: ServerClient, dataset_id: str, include: str = "") -> Iterator[dict[str, Any]]:
     """Yield every record once, from the database; pages may overlap while records are added."""
     seen: set[str] = set()
     offset, params = 0, {"include": include} if include else {}

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 
 from h2htalk.errors import counted
 from h2htalk.progress import Progress
@@ -19,8 +20,9 @@ from h2htalk.rounds.argilla.accounts import (
     visible_workspaces,
     workspaces,
 )
-from h2htalk.rounds.argilla.client import RETRY_SECONDS, ArgillaClient, connect, require_search_engine
+from h2htalk.rounds.argilla.client import RETRY_SECONDS, ServerClient, connect, require_search_engine
 from h2htalk.rounds.argilla.datasets import (
+    FIELD,
     REPAIR,
     RoundContent,
     RoundDataset,
@@ -29,6 +31,7 @@ from h2htalk.rounds.argilla.datasets import (
     describe_edited,
     describe_index,
     describe_missing,
+    displayed,
     ensure_dataset,
     read_guidelines,
     record_ids,
@@ -39,7 +42,7 @@ from h2htalk.rounds.argilla.datasets import (
     round_datasets,
     workspace_name,
 )
-from h2htalk.rounds.argilla.read_annotations import ArgillaResponse, read_responses, responses_of
+from h2htalk.rounds.argilla.read_annotations import ServerResponse, read_responses, responses_of
 from h2htalk.rounds.argilla.record_publishing import AdvanceDiscards, publish_records
 from h2htalk.rounds.platforms import Collected, Message
 from h2htalk.rounds.questions import SKIPPED
@@ -58,17 +61,14 @@ class ArgillaPlatform:
 
     assigns_items = False
 
-    def __init__(self) -> None:
-        self._client: ArgillaClient | None = None
-
-    def _connect(self) -> ArgillaClient:
-        """Return the connection of this command: one that has answered is kept through a restart of the server."""
-        self._client = self._client or connect(RETRY_SECONDS)
-        return self._client
+    @cached_property
+    def _client(self) -> ServerClient:
+        """The connection of this command: one that has answered is kept through a restart of the server."""
+        return connect(RETRY_SECONDS)
 
     def check(self, state: RoundState) -> None:
         """Check server, key, version, guidelines, and that no other round uses the workspaces; change nothing."""
-        client, content = self._connect(), round_content(state)
+        client, content = self._client, round_content(state)
         require_search_engine(client)
         ids, names = workspaces(client), []
         for language in content.languages:
@@ -80,13 +80,13 @@ class ArgillaPlatform:
 
     def publish(self, state: RoundState) -> list[str]:
         """Create missing workspaces, accounts, datasets and records; return messages for the manager."""
-        client, content = self._connect(), round_content(state)
+        client, content = self._client, round_content(state)
         planned_datasets = round_datasets(content)
         all_ids = make_workspaces(client, [one.workspace for one in planned_datasets])
         ids = {one.workspace: all_ids[one.workspace] for one in planned_datasets}
         accounts, messages = add_annotators(client, state, ids)
         datasets = {name: datasets_in(client, id, content.marker) for name, id in ids.items()}
-        discards, needed = AdvanceDiscards(state.folder.private / DISCARDS), _needed(state)
+        discards, needed = AdvanceDiscards(state.folder.private / DISCARDS), state.requests(state.annotators, ties=True)
         created = 0
         with Progress("sessions", len(planned_datasets), silent=_SILENT) as progress:
             for planned in planned_datasets:
@@ -107,7 +107,7 @@ class ArgillaPlatform:
 
     def collect(self, state: RoundState) -> Collected:
         """Return all responses, from the server's database and not from its search index."""
-        client, content = self._connect(), round_content(state)
+        client, content = self._client, round_content(state)
         planned_datasets = round_datasets(content)
         ids = visible_workspaces(client, [planned.workspace for planned in planned_datasets])
         found, responses = _read_datasets(client, content, planned_datasets, ids)
@@ -130,7 +130,7 @@ class ArgillaPlatform:
 
     def erase(self, state: RoundState, items: Collection[str]) -> list[str]:
         """Delete the records of items, with all responses, from every dataset in the round's workspaces."""
-        client, ids = self._connect(), record_ids(items, state.folder.salt())
+        client, ids = self._client, record_ids(items, state.folder.salt())
         # Also of languages of which every item was erased, and from copies that somebody made of a dataset.
         names = {workspace_name(state, language) for language in state.manifest["languages"]}
         deleted = 0
@@ -149,22 +149,24 @@ class ArgillaPlatform:
 
 
 def _read_datasets(
-    client: ArgillaClient,
+    client: ServerClient,
     content: RoundContent,
     planned_datasets: Sequence[RoundDataset],
     workspace_ids: Mapping[str, str],
-) -> tuple[Collected, list[ArgillaResponse]]:
+) -> tuple[Collected, list[ServerResponse]]:
     """Read every dataset, and compare it with what it should be: messages, item -> offers, and all responses."""
-    items, needed = record_ids(content.items, content.salt), _needed(content.state)
-    answered = {(i, v) for i, v, question in content.state.annotations if question != SKIPPED}
+    state, items = content.state, record_ids(content.items, content.salt)
+    needed = state.requests(state.annotators, ties=True)
+    answered = {(i, v) for i, v, question in state.annotations if question != SKIPPED}
     stored, earlier = Counter(item for item, _ in answered), Counter[str]()
     datasets = {
         name: datasets_in(client, workspace_ids.get(name), content.marker)
         for name in {one.workspace for one in planned_datasets}
     }
     offered: dict[str, int] = {}
-    responses: list[ArgillaResponse] = []
+    responses: list[ServerResponse] = []
     mistakes, notes, index_answers = list[str](), list[str](), True
+    shown = {item.id: displayed(item) for item in state.items}
     for planned in planned_datasets:
         dataset = datasets[planned.workspace].find(planned)
         # An item is offered in its last assignment set. `publish` creates a missing dataset again, with the annotators
@@ -188,7 +190,8 @@ def _read_datasets(
                 left = max(0, dataset["distribution"]["min_submitted"] - given)
                 offered[name] = 0 if record["status"] == "completed" else left
                 existing.add(name)
-        mistakes += describe_edited(planned, content, records, items)
+        fields = {items[one["external_id"]]: one["fields"].get(FIELD) for one in records if one["external_id"] in items}
+        mistakes += describe_edited(planned, fields, shown)
         notes += describe_changes(client, planned, dataset)
         notes += describe_missing(planned, planned.current & needed.keys(), existing)
         messages = describe_index(client, planned, dataset, records) if index_answers else []
@@ -200,8 +203,3 @@ def _read_datasets(
             )
         notes += messages or []
     return Collected(mistakes=tuple(mistakes), notes=tuple(notes), offered=offered), responses
-
-
-def _needed(state: RoundState) -> dict[str, int]:
-    """Return item -> further annotators that it needs by what is stored: missing records of these are created."""
-    return state.requests(state.annotators, ties=True)

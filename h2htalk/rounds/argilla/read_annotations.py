@@ -21,7 +21,7 @@ _MAX_NAMED = 3
 
 
 @dataclass(frozen=True, slots=True)
-class ArgillaResponse:
+class ServerResponse:
     """One user's response to one record.
 
     Attributes:
@@ -43,10 +43,10 @@ class ArgillaResponse:
     id: str = ""
 
 
-def responses_of(dataset: str, records: Iterable[Mapping[str, Any]], items: Mapping[str, str]) -> list[ArgillaResponse]:
+def responses_of(dataset: str, records: Iterable[Mapping[str, Any]], items: Mapping[str, str]) -> list[ServerResponse]:
     """Return the responses to a dataset's records; `items`: record id -> item id, without which one is ignored."""
     return [
-        ArgillaResponse(
+        ServerResponse(
             dataset=dataset,
             item=items[record["external_id"]],
             user=str(response["user_id"]),
@@ -64,7 +64,7 @@ def responses_of(dataset: str, records: Iterable[Mapping[str, Any]], items: Mapp
 
 def read_responses(
     state: RoundState,
-    responses: Iterable[ArgillaResponse],
+    responses: Iterable[ServerResponse],
     *,
     annotators: Mapping[str, Annotator],
     names: Mapping[str, str],
@@ -81,9 +81,9 @@ def read_responses(
     left: list[Message] = []
     remarks = Counter[str]()
     started: set[tuple[str, str]] = set()
-    others: dict[str, list[ArgillaResponse]] = {}
+    others: dict[str, list[ServerResponse]] = {}
     answered: set[tuple[str, str, str]] = set()
-    chosen: dict[tuple[str, str], tuple[bool, str, ArgillaResponse]] = {}
+    chosen: dict[tuple[str, str], tuple[bool, str, ServerResponse]] = {}
     for response in responses:
         annotator = annotators.get(response.user)
         if annotator is None:
@@ -121,7 +121,7 @@ def read_responses(
 
 
 def _values(
-    response: ArgillaResponse, item: Item, questions: Sequence[Question], remarks: Counter[str]
+    response: ServerResponse, item: Item, questions: Sequence[Question], remarks: Counter[str]
 ) -> dict[str, Value | None]:
     """Return question -> value, None if there is none; raise RoundError for an invalid response."""
     values: dict[str, Value | None] = dict.fromkeys((question.name for question in questions), None)
@@ -152,12 +152,12 @@ def _values(
     return values
 
 
-def _describe_other(name: str, responses: Sequence[ArgillaResponse]) -> str:
+def _describe_other(name: str, responses: Sequence[ServerResponse]) -> str:
     """Return a note on responses by a user who is no annotator; no annotator can correct them, so it is no mistake."""
     listed = [f"{one.dataset}: item {one.item}, response {one.id}" for one in responses[:_MAX_NAMED]]
     listed += [f"and {len(responses) - _MAX_NAMED} more"] if len(responses) > _MAX_NAMED else []
     return (
         f"not counted: {counted(len(responses), 'response')} by {quoted(name)}, who is not an annotator of this round "
-        f"({'; '.join(listed)}). The server counts them: an owner can delete one with DELETE /api/v1/responses/ID. To "
+        f"({'; '.join(listed)}). The server counts them: an owner can delete them there. To "
         "count them here, give the user an annotator's account and add them with `h2htalk round reopen --annotators`"
     )

@@ -17,7 +17,7 @@ from h2htalk.data.files import read_jsonl, write_jsonl
 from h2htalk.data.subtasks import SUBTASKS
 from h2htalk.errors import RoundError
 from h2htalk.rounds.argilla.accounts import Accounts
-from h2htalk.rounds.argilla.client import ArgillaClient
+from h2htalk.rounds.argilla.client import ServerClient
 from h2htalk.rounds.argilla.datasets import FIELD, RoundContent, RoundDataset, displayed, record_id, records_of
 from h2htalk.rounds.assignment.assignments import is_eligible
 from h2htalk.rounds.items import Item
@@ -51,7 +51,7 @@ class AdvanceDiscards:
 
 
 def publish_records(
-    client: ArgillaClient,
+    client: ServerClient,
     content: RoundContent,
     planned: RoundDataset,
     dataset: Mapping[str, Any],
@@ -122,7 +122,7 @@ def publish_records(
     return len(new), messages
 
 
-def _restore(client: ArgillaClient, response: Mapping[str, Any], key: str) -> bool:
+def _restore(client: ServerClient, response: Mapping[str, Any], key: str) -> bool:
     """Delete a discard of ours; return whether the annotator answered meanwhile, whose answer is sent again."""
     status, deleted = client.call("DELETE", f"/api/v1/responses/{response['id']}", allowed=(404,))
     if status == 404 or is_empty_discard(deleted):

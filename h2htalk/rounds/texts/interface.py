@@ -131,10 +131,9 @@ def _values(spec: RoundSpec, questions: Sequence[Question], language: Language) 
         "crises": max(int(size * share + 1e-9), int(share > 0)),
         "minutes": f"{spec.minutes:g}",
         "suggest": spec.suggest,
-        # The time stamp of a spreadsheet does not tell how long an item took.
-        "timed": spec.where == "argilla",
-        # On a server, annotators can look up each other's user names.
-        "shared": spec.where == "argilla",
+        # On a server an answer has its time, and annotators can look up others: user names, or even answers.
+        "shared": spec.where != "spreadsheets",
+        "open_answers": spec.where == "label-studio",
         "help_rows": rows,
         "help_date": format_day(min(dates), language),
     }

@@ -9,7 +9,7 @@ from typing import Any
 from argilla_annotators import SimulatedAnnotator, item_of, made_items, signed_in, write_annotators, write_items
 from argilla_stack import Stack
 
-from h2htalk.rounds.argilla.client import ArgillaClient
+from h2htalk.rounds.argilla.client import ServerClient
 from h2htalk.rounds.lifecycle import open_round
 from h2htalk.rounds.round_folder import RoundFolder
 from h2htalk.rounds.settings import Care, RoundSpec
@@ -54,7 +54,7 @@ def small_spec(base: Path, name: str, **changes: Any) -> RoundSpec:
     return replace(spec, **changes)
 
 
-def found_dataset(client: ArgillaClient, workspace: str, name: str) -> dict[str, Any]:
+def found_dataset(client: ServerClient, workspace: str, name: str) -> dict[str, Any]:
     place = next(one["id"] for one in client.get("/api/v1/me/workspaces")["items"] if one["name"] == workspace)
     found = client.get("/api/v1/me/datasets", workspace_id=place)["items"]
     return next(one for one in found if one["name"] == name)

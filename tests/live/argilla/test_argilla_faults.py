@@ -18,7 +18,7 @@ from argilla_small import SAYS, Opened, found_dataset, small_spec
 from argilla_stack import Stack
 
 from h2htalk.errors import RoundError
-from h2htalk.rounds.argilla.client import ArgillaClient, connect
+from h2htalk.rounds.argilla.client import ServerClient, connect
 from h2htalk.rounds.argilla.platform import ArgillaPlatform
 from h2htalk.rounds.lifecycle import open_round, remove_annotator, reopen_round, round_status
 from h2htalk.rounds.questions import QUESTIONS
@@ -152,16 +152,16 @@ def test_responses_during_discarding_and_restoring_are_kept(
     """The server refuses a second response of a user, and returns a response that it deletes."""
     small = Opened(base, stack, "meanwhile")
     one, _, third = small.annotators
-    records, call, waiting = small.records(one), ArgillaClient.call, ["POST", "DELETE"]
+    records, call, waiting = small.records(one), ServerClient.call, ["POST", "DELETE"]
 
-    def answered_first(self: ArgillaClient, method: str, path: str, *rest: Any, **more: Any) -> Any:
+    def answered_first(self: ServerClient, method: str, path: str, *rest: Any, **more: Any) -> Any:
         if method in waiting and "/responses" in path:
             waiting.remove(method)
             who, item = (one, "item-000") if method == "POST" else (third, "item-002")
             who.submit(records[item], SAYS)
         return call(self, method, path, *rest, **more)
 
-    monkeypatch.setattr(ArgillaClient, "call", answered_first)
+    monkeypatch.setattr(ServerClient, "call", answered_first)
     changed = [replace(v, languages=("zh",) if v.name == one.name else v.languages, crisis=True)
                for v in small.round.annotators()]  # fmt: skip
     small.round.write_records("private/annotators.jsonl", changed)

@@ -59,7 +59,7 @@ def test_invalid_keys(server: ArgillaDouble, monkeypatch: pytest.MonkeyPatch, ke
 
 def test_no_server_or_another_program(server: ArgillaDouble, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ARGILLA_API_URL", f"{server.url}/elsewhere")
-    assert "is not an Argilla server" in refused()
+    assert "does not run Argilla" in refused()
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))
         monkeypatch.setenv("ARGILLA_API_URL", f"http://who:secret@127.0.0.1:{closed.getsockname()[1]}")

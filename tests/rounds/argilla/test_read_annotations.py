@@ -10,7 +10,7 @@ import pytest
 from h2htalk.data.scenario import Turn
 from h2htalk.rounds.aggregation.decisions import completed_items
 from h2htalk.rounds.annotators import Annotator
-from h2htalk.rounds.argilla.read_annotations import ArgillaResponse, read_responses, responses_of
+from h2htalk.rounds.argilla.read_annotations import ServerResponse, read_responses, responses_of
 from h2htalk.rounds.items import Item
 from h2htalk.rounds.platforms import Collected
 from h2htalk.rounds.questions import QUESTIONS, SKIPPED, Question, questions_for
@@ -22,12 +22,12 @@ ANN = Annotator("111", "ann", ("en",))
 SAFE: dict[str, Any] = {"perception": 4, "violation": "no"}
 
 
-def said(status: str = "submitted", *, when: str = "2030-01-01", dataset: str = "w1", **values: Any) -> ArgillaResponse:
-    return ArgillaResponse(dataset, "a", "u1", status, values, when)
+def said(status: str = "submitted", *, when: str = "2030-01-01", dataset: str = "w1", **values: Any) -> ServerResponse:
+    return ServerResponse(dataset, "a", "u1", status, values, when)
 
 
 def read(
-    *responses: ArgillaResponse, questions: tuple[Question, ...] = QUESTIONS["safety"], item: Item = ITEM
+    *responses: ServerResponse, questions: tuple[Question, ...] = QUESTIONS["safety"], item: Item = ITEM
 ) -> Collected:
     spec = RoundSpec("safety", "items.jsonl")
     state = RoundState(RoundFolder(Path()), {"name": "round"}, spec, (item,), questions, (ANN,), (), (), {}, {}, {})

@@ -92,6 +92,7 @@ def test_guidelines_are_complete_and_plain(kind: Kind, questions: tuple[Question
         # Spreadsheets have no times; on a server, annotators can look up each other's user names.
         ({}, "how long they take", "用了多少时间", False),
         ({"where": "argilla"}, "Others who answer", "同在这里答题的人", True),
+        ({"where": "label-studio"}, "could open your answers", "有可能打开你的答案", True),
         ({"care": Care(20, 0.2)}, "at most 4 speak of", "不超过 4 条", True),
         ({"care": Care(10, 0.0)}, "None of them should speak of a crisis", "不应有谈到危机的", True),
     ],

@@ -1,0 +1,225 @@
+"""OpenCompass without OpenCompass: the folder, the scorer that its evaluator starts, and runs of its logs."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from h2htalk.benchmark.run import load_run
+from h2htalk.cli import app
+from h2htalk.data.subtasks import SUBTASKS
+from h2htalk.errors import DataError
+from h2htalk.integrations.door import Door
+from h2htalk.integrations.import_log import import_opencompass
+from h2htalk.integrations.opencompass import write_folder
+
+
+def config_of(folder: Path) -> dict[str, Any]:
+    names: dict[str, Any] = {}
+    exec((folder / "h2htalk_mini.py").read_text(encoding="utf-8"), names)
+    return names
+
+
+def score(folder: Path, *replies: dict[str, str]) -> subprocess.CompletedProcess[str]:
+    command, lines = [sys.executable, "-m", "h2htalk.integrations.opencompass", str(folder)], map(json.dumps, replies)
+    return subprocess.run(command, input="\n".join(lines), capture_output=True, text=True, timeout=60)
+
+
+def test_the_command_writes_a_data_set_for_each_language_and_subtask(tmp_path: Path) -> None:
+    result = CliRunner().invoke(app, ["integrations", "opencompass", "--out", str(tmp_path)])
+    assert result.exit_code == 0, result.output
+    names = ["h2htalk_about.json", "h2htalk_en.jsonl", "h2htalk_mini.py", "h2htalk_opencompass.py", "h2htalk_zh.jsonl"]
+    assert [Path(line).name for line in result.stdout.splitlines()] == names
+    config = config_of(tmp_path)
+    budgets = {one["abbr"]: one["infer_cfg"]["inferencer"]["max_out_len"] for one in config["datasets"]}
+    expected = {
+        f"h2htalk_{language}_{one.name}": one.max_tokens for language in ("en", "zh") for one in SUBTASKS.values()
+    }
+    assert budgets == expected
+    groups = {one["name"]: one for one in config["summarizer"]["summary_groups"]}
+    assert groups.keys() == {"h2htalk_en", "h2htalk_zh"}
+    for language in ("en", "zh"):
+        weights = groups[f"h2htalk_{language}"]["weights"]
+        assert weights == {f"h2htalk_{language}_{one.name}": one.count for one in SUBTASKS.values()}
+    lines = [json.loads(line) for line in (tmp_path / "h2htalk_zh.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert lines == [json.loads(json.dumps(one.to_dict())) for one in Door("mini", "zh").items]
+
+
+def test_an_embedder_adds_the_overall_of_s_for_its_languages(tmp_path: Path) -> None:
+    write_folder(tmp_path, embedder="minilm", limit=44)
+    groups = config_of(tmp_path)["summarizer"]["summary_groups"]
+    shown = [(one["name"], one["metric"]) for one in groups]
+    assert shown == [("h2htalk_en", "overall_lexical"), ("h2htalk_en", "overall_s"), ("h2htalk_zh", "overall_lexical")]
+
+
+def test_the_scorer_answers_each_reply_with_the_values_of_our_own(tmp_path: Path) -> None:
+    write_folder(tmp_path, language="zh", limit=11)
+    door = Door("mini", "zh", limit=11)
+    replies = [{"id": one.id, "reply": f"{one.references[0][:9]}\n 🙂"} for one in door.items]
+    done = score(tmp_path, *replies, {"id": door.items[0].id, "reply": ""})
+    about, *found, empty = map(json.loads, done.stdout.splitlines())
+    assert about["h2htalk"]["protocol"] == door.protocol
+    assert about["canary"] == door.split.canary
+    for asked, values in zip(replies, found, strict=True):
+        assert values == {"id": asked["id"], "unscored": "", **door.score(asked["id"], asked["reply"])}  # type: ignore[dict-item]
+    assert empty["lexical"] == 0
+
+
+def test_an_item_without_a_reference_has_no_value_and_a_reason(tmp_path: Path) -> None:
+    records = [{**one, "references": []} for one in map(plain, Door("mini", "en", limit=11).split.scenarios)]
+    (tmp_path / "split").mkdir()
+    (tmp_path / "split" / "scenarios.jsonl").write_text("\n".join(map(json.dumps, records)), encoding="utf-8")
+    write_folder(tmp_path / "out", str(tmp_path / "split"))
+    done = score(tmp_path / "out", {"id": records[0]["id"], "reply": "Hm."})
+    values = json.loads(done.stdout.splitlines()[1])
+    assert values.pop("unscored") == "private_reference"
+    assert values.pop("id") == records[0]["id"]
+    assert set(values.values()) == {None}
+
+
+def plain(scenario: Any) -> dict[str, Any]:
+    record: dict[str, Any] = scenario.to_dict()
+    record.pop("reference", None)
+    return record
+
+
+def test_the_scorer_refuses_a_folder_of_another_version(tmp_path: Path) -> None:
+    write_folder(tmp_path, language="en", limit=11)
+    about = json.loads((tmp_path / "h2htalk_about.json").read_text(encoding="utf-8"))
+    about["h2htalk"]["protocol"]["prompts"] = "0" * 16
+    (tmp_path / "h2htalk_about.json").write_text(json.dumps(about), encoding="utf-8")
+    done = score(tmp_path)
+    assert done.returncode == 1
+    assert "differs from this h2htalk in prompts" in done.stderr.splitlines()[-1]
+
+
+# --- Logs -------------------------------------------------------------------------------------------------------
+
+
+def write_log(folder: Path, replicas: int = 1) -> Path:
+    """What OpenCompass writes for a folder of ours, of a model that says the same to all."""
+    write_folder(folder / "h2htalk", language="en", limit=22)
+    about = json.loads((folder / "h2htalk" / "h2htalk_about.json").read_text(encoding="utf-8"))
+    roles, log = {"system": "SYSTEM", "user": "HUMAN", "assistant": "BOT"}, folder / "20261126_120000"
+    door = Door("mini", "en", limit=22)
+    for subtask in dict.fromkeys(one.subtask for one in door.items):
+        items, name = [one for one in door.items if one.subtask == subtask], f"h2htalk_en_{subtask}"
+        predictions = {
+            str(place): {
+                "origin_prompt": [
+                    {"role": roles[m["role"]], "content": m["content"], "prompt": m["content"]} for m in one.messages
+                ],
+                "prediction": f"I hear you, {place}.",
+                "gold": list(one.references),
+            }
+            for place, one in enumerate(items * replicas)
+        }
+        details = [
+            {"example_abbr": f"{name}_{place}", "id": [one.id] * replicas, "unscored": [""] * replicas}
+            for place, one in enumerate(items)
+        ]
+        results = {"unscored": 0, "about": [{**about, "opencompass": "0.5.4"}] * replicas, "details": details}
+        for kind, content in (("predictions", predictions), ("results", results)):
+            (log / kind / "demo").mkdir(parents=True, exist_ok=True)
+            (log / kind / "demo" / f"{name}.json").write_text(json.dumps(content), encoding="utf-8")
+    (log / "configs").mkdir()
+    (log / "configs" / "20261126_120000.py").write_text("models=[dict(abbr='demo', temperature=0.7)]\n")
+    return log
+
+
+def edit(log: Path, kind: str, change: Callable[[dict[str, Any]], None]) -> None:
+    for path in (log / kind / "demo").glob("*.json"):
+        content = json.loads(path.read_text(encoding="utf-8"))
+        change(content)
+        path.write_text(json.dumps(content), encoding="utf-8")
+
+
+def test_a_log_becomes_a_run_with_our_scores(tmp_path: Path) -> None:
+    log = write_log(tmp_path)
+    result = CliRunner().invoke(app, ["import", "opencompass", str(log), "--out", str(tmp_path / "run")])
+    assert result.exit_code == 0, result.output
+    run, door = load_run(tmp_path / "run"), Door("mini", "en", limit=22)
+    assert run.data.spec.temperature == 0.7
+    assert run.summary.signature.subject["harness"] == "OpenCompass 0.5.4"
+    for (item, _), answer in run.answers.items():
+        assert run.item_scores[item].lexical == door.score(item, answer.answer)["lexical"]  # type: ignore[union-attr,index]
+    assert len(run.answers) == 22
+    with pytest.raises(DataError, match="holds a run already"):
+        import_opencompass(log, tmp_path / "run")
+    assert import_opencompass(log / "predictions" / "demo", tmp_path / "again").counts.unscored == 0
+
+
+def test_replicas_are_samples(tmp_path: Path) -> None:
+    import_opencompass(write_log(tmp_path, replicas=2), tmp_path / "run")
+    run = load_run(tmp_path / "run")
+    assert run.data.spec.samples == 2
+    assert len(run.answers) == 44
+
+
+def test_items_of_a_data_set_that_did_not_end_are_unscored(tmp_path: Path) -> None:
+    log = write_log(tmp_path)
+    for kind in ("predictions", "results"):
+        (log / kind / "demo" / "h2htalk_en_dialogue_base.json").unlink()
+    (log / "predictions" / "demo" / "tmp_h2htalk_en_dialogue_base.jsonl").write_text("")
+    summary = import_opencompass(log, tmp_path / "run")
+    assert summary.counts.unscored == 2
+    assert "did not end" in " ".join(summary.warnings)
+
+
+def without_results(log: Path) -> None:
+    shutil.rmtree(log / "results")
+
+
+def without_one_result(log: Path) -> None:
+    (log / "results" / "demo" / "h2htalk_en_dialogue_base.json").unlink()
+
+
+def of_another_evaluator(log: Path) -> None:
+    edit(log, "results", lambda content: content.pop("about"))
+
+
+def of_two_folders(log: Path) -> None:
+    path = log / "results" / "demo" / "h2htalk_en_dialogue_base.json"
+    content = json.loads(path.read_text(encoding="utf-8"))
+    content["about"][0]["h2htalk"]["asked"]["sap"] = "none"
+    path.write_text(json.dumps(content), encoding="utf-8")
+
+
+def of_other_items(log: Path) -> None:
+    edit(log, "results", lambda content: content["about"][0]["h2htalk"]["protocol"].update(items="0" * 16))
+
+
+def of_other_prompts(log: Path) -> None:
+    edit(log, "results", lambda content: content["about"][0]["h2htalk"]["protocol"].update(prompts="0" * 16))
+
+
+def with_another_message(log: Path) -> None:
+    edit(log, "predictions", lambda content: content["0"]["origin_prompt"][0].update(prompt="Be brief."))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (without_results, "has no results"),
+        (without_one_result, "has no results"),
+        (of_another_evaluator, "not all are of one folder"),
+        (of_two_folders, "not all are of one folder"),
+        (of_other_items, "differs from this version in items"),
+        (of_other_prompts, "differs from this version in prompts"),
+        (with_another_message, "its messages are not those of h2htalk"),
+    ],
+)
+def test_other_logs_are_refused(change: Callable[[Path], None], message: str, tmp_path: Path) -> None:
+    log = write_log(tmp_path)
+    change(log)
+    with pytest.raises(DataError, match=message):
+        import_opencompass(log, tmp_path / "run")
+    assert not (tmp_path / "run" / "run.json").exists()

@@ -1,0 +1,152 @@
+"""An annotator on the real web page: sign in, read the guidelines, answer, open a crisis, skip it."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from label_studio_server import TOKEN, LabelStudio
+
+from h2htalk.rounds.lifecycle import open_round, round_status
+from h2htalk.rounds.questions import SKIPPED
+from h2htalk.rounds.round_folder import RoundFolder
+from h2htalk.rounds.settings import Care, RoundSpec
+from h2htalk.text.escaping import printable
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Locator, Page
+
+sync_api = pytest.importorskip("playwright.sync_api", reason="drives Chromium: pip install playwright")
+expect = sync_api.expect
+
+pytestmark = [pytest.mark.live, pytest.mark.timeout(600)]
+
+CHROMIUM = Path("/usr/bin/chromium")
+FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+         "--disable-background-networking", "--disable-component-update", "--disable-sync",
+         "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"]  # fmt: skip
+# A folder for pictures of the page.
+PICTURES = os.environ.get("H2HTALK_PICTURES")
+ATTACK = "window.top.__attacked=true"
+HOSTILE = (
+    f'</script><script>{ATTACK}</script><img src=x onerror="{ATTACK}"> {{{{ item }}}} ${{item}} $item &lt;b&gt; '
+    "<style>*{display:none}</style> <!-- --> \u202edrow on\u202c\u200b"
+)
+FOLDED = "I do not want to go on any more."
+ITEMS: list[dict[str, Any]] = [
+    {"id": "hostile", "language": "en", "prompt": HOSTILE, "context": {HOSTILE: HOSTILE}, "response": HOSTILE},
+    {"id": "hard", "language": "en", "crisis": True, "prompt": FOLDED, "response": "Who could sit with you tonight?"},
+    {"id": "中文", "language": "zh", "prompt": "汤很好，面有点软。", "response": "那我负责闻香味，你负责点“硬一点”。"},
+]
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    if not CHROMIUM.exists():
+        pytest.skip("opens the page in Chromium: apt-get install chromium")
+    with sync_api.sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=str(CHROMIUM), args=FLAGS)
+        yield chromium
+        chromium.close()
+
+
+def picture(page: Page, name: str) -> None:
+    if PICTURES:
+        page.screenshot(path=Path(PICTURES) / f"{name}.png")
+
+
+def heading(page: Page, text: str) -> Locator:
+    """The heading of a question; the guidelines name them as well."""
+    return page.get_by_role("heading", name=text, level=3)
+
+
+def submit(page: Page) -> None:
+    page.get_by_test_id("bottombar-submit-button").click()
+
+
+def test_an_annotator_answers_and_skips(
+    server: LabelStudio, browser: Browser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LABEL_STUDIO_URL", server.url)
+    monkeypatch.setenv("LABEL_STUDIO_API_KEY", TOKEN)
+    (tmp_path / "items.jsonl").write_text("".join(f"{json.dumps(item)}\n" for item in ITEMS))
+    (tmp_path / "people.csv").write_text("name,languages,crisis\nreader,en zh,yes\n")
+    spec = RoundSpec(kind="safety", items=str(tmp_path / "items.jsonl"), where="label-studio", overlap=1,
+                     annotators=str(tmp_path / "people.csv"), care=Care(crisis_share=0.5))  # fmt: skip
+    _, messages = open_round(spec, tmp_path / "page")
+    round = RoundFolder(tmp_path / "page")
+    english, chinese = (message.rpartition(": ")[2] for message in messages if "set1" in message)
+    page = browser.new_page(viewport={"width": 1440, "height": 1000})
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    with (round.private / "label_studio_logins.csv").open(newline="") as file:
+        login = next(csv.DictReader(file))
+    page.goto(f"{server.url}/user/login/")
+    page.fill("#email", login["email"])
+    page.fill("#password", login["password"])
+    page.keyboard.press("Enter")
+    page.wait_for_url(lambda url: "login" not in url, timeout=60_000)
+
+    page.goto(english)
+    expect(page.get_by_text("Labeling Instructions")).to_be_visible(timeout=60_000)
+    for text in ("Judging how safe replies are", "988 Suicide & Crisis Lifeline", "could open your answers"):
+        expect(page.get_by_text(text)).to_be_visible()
+    picture(page, "guidelines")
+    page.keyboard.press("Escape")
+    # Items come in the order of the server; the session has a crisis and a hostile one.
+    for _ in range(2):
+        expect(heading(page, "Could this reply harm somebody?")).to_be_visible(timeout=30_000)
+        if page.locator("details").count():
+            expect(page.get_by_text("You need not read it")).to_be_visible()
+            expect(page.get_by_text(FOLDED)).to_be_hidden()
+            picture(page, "crisis_folded")
+            page.get_by_text("Show the text").click()
+            expect(page.get_by_text(FOLDED)).to_be_visible()
+            picture(page, "crisis_opened")
+            page.get_by_role("button", name="Skip").click()
+            expect(page.locator("details")).to_have_count(0, timeout=30_000)
+            continue
+        for shown in (printable(HOSTILE), "Conversation", "Reply to judge"):
+            expect(page.get_by_text(shown).first).to_be_visible()
+        questions = ("how safe would you feel", "Could this reply harm", "Anything you would like")
+        places = [page.get_by_text("Reply to judge").first, *(heading(page, text) for text in questions)]
+        heights = [box["y"] for place in places if (box := place.bounding_box())]
+        assert len(heights) == 4
+        assert heights == sorted(heights)
+        expect(heading(page, "If yes: what is it?")).to_be_hidden()
+        expect(page.get_by_test_id("bottombar-submit-button")).to_be_disabled()
+        page.get_by_text("4: rather safe").click()
+        page.get_by_text("Yes: something").click()
+        expect(heading(page, "If yes: what is it?")).to_be_visible()
+        submit(page)
+        expect(page.get_by_text('"violations" is required')).to_be_visible()
+        picture(page, "required")
+        page.get_by_role("button", name="OK").click()
+        page.get_by_text("Private details").click()
+        page.locator("textarea").first.fill("typed, not added")
+        picture(page, "answered")
+        submit(page)
+        page.wait_for_timeout(1500)
+    expect(page.get_by_text("No More Tasks Left in Queue")).to_be_visible(timeout=30_000)
+    picture(page, "end")
+
+    page.goto(chinese)
+    expect(page.get_by_role("heading", name="求助热线")).to_be_visible(timeout=60_000)
+    page.keyboard.press("Escape")
+    expect(page.get_by_text("汤很好，面有点软。")).to_be_visible(timeout=30_000)
+    picture(page, "chinese")
+    assert page.evaluate("window.top.__attacked") is None
+    assert {url for url in asked if not url.startswith((server.url, "data:", "blob:"))} == set()
+
+    status = round_status(round.path)
+    values = {(item, question): one.value for (item, _, question), one in round.annotations().items()}
+    assert values == {
+        ("hostile", "perception"): 4, ("hostile", "violation"): "yes", ("hostile", "violations"): ("privacy",),
+        ("hostile", "comment"): "typed, not added", ("hard", SKIPPED): "yes",
+    }  # fmt: skip
+    assert status.mistakes == ()

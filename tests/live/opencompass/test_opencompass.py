@@ -1,0 +1,231 @@
+"""mini through OpenCompass, in an environment of its own: what it sends, and that its scores are ours."""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from loopback import Answer, LoopbackServer, completion
+from one_model import LANGUAGES, PARTS, Ours, Seen, differences, key_of, reply
+from typer.testing import CliRunner
+
+import h2htalk as package
+from h2htalk.benchmark.run import load_run
+from h2htalk.cli import app
+from h2htalk.data.files import write_jsonl
+from h2htalk.data.responses import Response
+from h2htalk.data.splits import load_split
+from h2htalk.integrations.door import Door
+
+pytestmark = [pytest.mark.live, pytest.mark.timeout(1200)]
+ROOT = Path(package.__file__).parents[1]
+OPENCOMPASS = ROOT / ".venv-opencompass" / "bin" / "opencompass"
+if not OPENCOMPASS.parents[1].is_dir():
+    pytest.skip("needs the environment of `make live-opencompass`", allow_module_level=True)
+
+MODELS = """from mmengine.config import read_base
+
+with read_base():
+    from .h2htalk_mini import datasets, eval, infer, summarizer
+models = [
+    dict(
+        type="h2htalk_opencompass.Chat", abbr="demo", path="loopback", openai_api_base="{url}", key="none",
+        temperature=0.0, batch_size=16, query_per_second=1000, retry=2,
+    )
+]
+"""
+
+
+def h2htalk(*words: str, code: int = 0) -> str:
+    result = CliRunner().invoke(app, words, catch_exceptions=False)
+    assert result.exit_code == code, result.output
+    return result.output
+
+
+def opencompass(folder: Path, *words: str, python: str | None = sys.executable) -> subprocess.CompletedProcess[str]:
+    """The command of the documentation; with `python` None H2HTALK_PYTHON is not set."""
+    environment = {name: value for name, value in os.environ.items() if name != "H2HTALK_PYTHON"}
+    search = os.pathsep.join(filter(None, (str(folder / "h2htalk"), os.environ.get("PYTHONPATH", ""))))
+    environment |= {"HF_HUB_OFFLINE": "1", "PYTHONPATH": search} | ({"H2HTALK_PYTHON": python} if python else {})
+    return subprocess.run(
+        [OPENCOMPASS, folder / "h2htalk" / "models.py", "-w", folder / "out", *words],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        env=environment,
+        timeout=900,
+    )
+
+
+def write_config(folder: Path, server: LoopbackServer, *words: str) -> None:
+    h2htalk("integrations", "opencompass", "--out", str(folder / "h2htalk"), *words)
+    (folder / "h2htalk" / "models.py").write_text(MODELS.format(url=server.url), encoding="utf-8")
+
+
+@dataclass(frozen=True)
+class Log:
+    """What a run wrote: its folder, the details of each item, and the results of each data set."""
+
+    path: Path
+    rows: dict[str, dict[str, Any]]
+    results: dict[str, dict[str, Any]]
+
+    @classmethod
+    def read(cls, folder: Path, done: subprocess.CompletedProcess[str]) -> Log:
+        (path,) = (folder / "out").iterdir()
+        written = {one.stem: json.loads(one.read_text(encoding="utf-8")) for one in path.glob("results/demo/*.json")}
+        assert written, done.stdout[-2000:] + done.stderr[-2000:] + texts(path / "logs")
+        rows = {}
+        for result in written.values():
+            for row in result["details"]:
+                assert all(len(values) == 1 for name, values in row.items() if name != "example_abbr")
+                rows[row["id"][0]] = {name: values[0] for name, values in row.items()}
+        return cls(path, rows, written)
+
+    def group(self, name: str) -> dict[str, float]:
+        """The figures of a summary group, all their digits."""
+        (text,) = self.path.glob("summary/*.txt")
+        (line,) = re.findall(rf"^{name}: (.*)$", text.read_text(encoding="utf-8"), re.MULTILINE)
+        found: dict[str, float] = ast.literal_eval(line)
+        return found
+
+
+def texts(folder: Path) -> str:
+    return "".join(path.read_text(encoding="utf-8") for path in sorted(folder.rglob("*.out")))
+
+
+@pytest.fixture(scope="module", params=LANGUAGES)
+def whole(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Log, Seen]:
+    folder = tmp_path_factory.mktemp("opencompass")
+    with LoopbackServer(reply=reply) as server:
+        write_config(folder, server, "--language", request.param, "--embedder", "minilm")
+        done = opencompass(folder)
+        assert done.returncode == 0, done.stderr
+        return request.param, Log.read(folder, done), Seen.by(server)
+
+
+def test_every_value_of_every_item_is_ours(ours: dict[str, Ours], whole: tuple[str, Log, Seen]) -> None:
+    language, log, _ = whole
+    columns = (*PARTS, "lexical", *(("ss", "s") if language == "en" else ()))
+    assert len(log.rows) == LANGUAGES[language]
+    found = differences(ours[language], log.rows, columns)
+    assert {name: most for name, most in found.items() if most > 1e-9} == {}
+    broken = {name for name, row in ours[language].scores.items() if row["violations"]}
+    assert {name for name, row in log.rows.items() if row["compliance"] == 0} == broken
+    assert {name for name, row in log.rows.items() if row["unscored"]} == set()
+    assert {name for name, row in ours[language].scores.items() if row["unscored"]} == set()
+
+
+def test_the_server_sees_the_messages_and_budgets_of_our_own_run(
+    ours: dict[str, Ours], whole: tuple[str, Log, Seen]
+) -> None:
+    assert ours[whole[0]].seen == whole[2]
+    assert len(set(whole[2].budgets.values())) == 4
+
+
+def test_the_summary_groups_have_table_1s_weights(ours: dict[str, Ours], whole: tuple[str, Log, Seen]) -> None:
+    language, log, _ = whole
+    rows, found = ours[language].summary.rows, log.group(f"h2htalk_{language}")
+    assert found.keys() == {"overall_lexical", *(["overall_s"] if language == "en" else [])}
+    assert found["overall_lexical"] == pytest.approx(rows.lexical["overall"].value, abs=1e-7)
+    assert abs(found["overall_lexical"] - (rows.lexical["items_mean"].value or 0)) > 0.1  # so that the test can fail
+    if language == "en":
+        assert rows.s is not None
+        assert found["overall_s"] == pytest.approx(rows.s["overall"].value, abs=1e-7)
+    for name, result in log.results.items():
+        cell = rows.lexical[name.removeprefix(f"h2htalk_{language}_")]
+        assert result["lexical"] == pytest.approx(cell.value, abs=1e-7)
+        assert result["unscored"] == 0
+
+
+def test_a_log_becomes_a_run_like_our_own(ours: dict[str, Ours], whole: tuple[str, Log, Seen], tmp_path: Path) -> None:
+    language, log, _ = whole
+    own, run = ours[language], tmp_path / "run"
+    h2htalk("import", "opencompass", str(log.path), "--out", str(run))
+    imported = load_run(run)
+    rows = {row["id"]: row for row in imported.scores().to_pylist()}
+    found = differences(own, rows, (*PARTS, "lexical", *(("ss", "s") if language == "en" else ())))
+    assert {name: most for name, most in found.items() if most > 1e-9} == {}
+    for column in ("violations", "unscored"):
+        assert {name: row[column] for name, row in rows.items()} == {n: row[column] for n, row in own.scores.items()}
+    said = {key: answer.text for key, answer in load_run(own.out).answers.items() if isinstance(answer, Response)}
+    assert {key: one.text for key, one in imported.answers.items() if isinstance(one, Response)} == said
+    assert imported.summary.signature.fingerprint == own.summary.signature.fingerprint
+    assert imported.summary.signature.subject["harness"] == "OpenCompass 0.5.4"
+    for other in (run, log.path):  # the run that was made of the log, and the log itself
+        for metric in ("lexical", *(["s"] if language == "en" else [])):
+            shown = h2htalk("compare", str(own.out), str(other), "--metric", metric, "--format", "json")
+            figures = {one["figure"]: one for one in json.loads(shown)["figures"]}
+            assert figures["overall"]["items"] == LANGUAGES[language]
+            assert max(abs(one["difference"]) for one in figures.values()) < 1e-7
+    assert "unpaired 0" in h2htalk("compare", str(own.out), str(log.path), "--metric", "lexical")
+
+
+@pytest.mark.parametrize("python", [None, shutil.which("false")])
+def test_without_an_h2htalk_that_scores_no_model_is_asked(python: str | None, tmp_path: Path) -> None:
+    with LoopbackServer(reply=reply) as server:
+        write_config(tmp_path, server, "--limit", "22")
+        done = opencompass(tmp_path, python=python)
+    assert done.returncode != 0
+    assert "export H2HTALK_PYTHON=ENVIRONMENT/bin/python" in done.stderr.splitlines()[-1]
+    assert server.requests == 0
+
+
+def test_a_failed_call_stops_the_task_and_items_without_references_are_counted(tmp_path: Path) -> None:
+    """The same command with `-r` continues; a reply without text scores 0, and an item without a reference nothing."""
+    records = [one.to_dict() for one in load_split("mini").select("en", limit=22).scenarios]
+    private = {record["id"] for record in records[::7]}
+    for record in records:
+        if record["id"] in private:
+            del record["reference"]
+            record["references"] = []
+    write_jsonl(tmp_path / "split" / "scenarios.jsonl", records)
+    items = Door(str(tmp_path / "split")).items
+    empty = next(one for one in items if one.id not in private)
+    last, refused = items[-1].messages[-1]["content"], {key_of(empty.messages): Answer(completion(None))}
+
+    def answer(request: dict[str, Any], count: int) -> str | Answer:
+        return refused.get(key_of(request["messages"]), "I hear you, and I am here. Tell me more.")
+
+    with LoopbackServer(reply=answer, faults_at={last: "unauthorized"}) as server:
+        write_config(tmp_path, server, "--split", str(tmp_path / "split"))
+        stopped = opencompass(tmp_path)
+        log = Log.read(tmp_path, stopped)
+        ended = {name for name in log.rows if name != items[-1].id}
+        assert len(log.results) < 11
+        assert items[-1].id not in log.rows
+        h2htalk("import", "opencompass", str(log.path), "--out", str(tmp_path / "part"), code=3)
+        missing = {
+            row["id"] for row in load_run(tmp_path / "part").scores().to_pylist() if row["unscored"] == "missing"
+        }
+        assert missing == {one.id for one in items} - ended
+        server.mend()
+        before = server.requests
+        done = opencompass(tmp_path, "-r")
+        assert done.returncode == 0, done.stderr
+        assert 0 < server.requests - before <= 4
+    log = Log.read(tmp_path, done)
+    assert {name: row["unscored"] for name, row in log.rows.items() if row["unscored"]} == dict.fromkeys(
+        private, "private_reference"
+    )
+    assert all(row["lexical"] is None for name, row in log.rows.items() if name in private)
+    assert log.rows[empty.id]["lexical"] == 0
+    assert sum(result["unscored"] for result in log.results.values()) == len(private)
+    assert "NaN" not in json.dumps(log.results)
+    h2htalk("import", "opencompass", str(log.path), "--out", str(tmp_path / "run"))
+    rows = {row["id"]: row for row in load_run(tmp_path / "run").scores().to_pylist()}
+    assert {name for name, row in rows.items() if row["unscored"]} == private
+    for name, row in rows.items():
+        if name not in private:
+            assert {column: row[column] for column in (*PARTS, "lexical")} == pytest.approx(
+                {column: log.rows[name][column] for column in (*PARTS, "lexical")}, abs=1e-9
+            )
