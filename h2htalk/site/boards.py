@@ -14,21 +14,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
+from h2htalk.benchmark import statistics
 from h2htalk.benchmark.judge.judgements import judged_value
 from h2htalk.benchmark.report.leaderboard import PLACES, by_protocol
 from h2htalk.benchmark.report.table2 import TableRow, table_row
-from h2htalk.benchmark.statistics import (
-    DRAWS,
-    EXACT,
-    FEW,
-    FLIPS,
-    SIGNS_AT_ONCE,
-    Values,
-    clusters_of,
-    figure_weights,
-    holm,
-    sign_flip_p,
-)
+from h2htalk.benchmark.statistics import Values, clusters_of, figure_weights, holm, sign_flip_p
 from h2htalk.benchmark.summary import Summary
 from h2htalk.data.subtasks import SUBTASKS
 from h2htalk.distributions import CONFIDENCE, UPPER
@@ -110,7 +100,7 @@ def contest(values: Values, subtasks: Sequence[str], clusters: Sequence[str]) ->
     for share, at, sums, sizes in strata:
         totals[at] += share / sizes.sum() * sums
     plain = Contest(figure, len(known), number, totals.sum(axis=0), _adjusted_p(totals))
-    return plain if number < FEW else _with_bootstrap(plain, strata)
+    return plain if number < statistics.FEW else _with_bootstrap(plain, strata)
 
 
 def _places(names: Sequence[str]) -> npt.NDArray[np.intp]:
@@ -124,11 +114,11 @@ def _adjusted_p(totals: Values) -> Values:
     a, b = np.triu_indices(runs, 1)
     differences = totals[:, a] - totals[:, b]
     differences[np.abs(differences) < _SAME / len(totals)] = 0.0
-    p = [sign_flip_p(own) if np.count_nonzero(own) <= EXACT else math.nan for own in differences.T]
+    p = [sign_flip_p(own) if np.count_nonzero(own) <= statistics.EXACT else math.nan for own in differences.T]
     if left := [k for k, one in enumerate(p) if math.isnan(one)]:
-        rng, flips = np.random.default_rng(0), max(FLIPS, FLIPS_A_PAIR * len(p))
+        rng, flips = np.random.default_rng(0), max(statistics.FLIPS, FLIPS_A_PAIR * len(p))
         least, reached = np.abs(differences[:, left].sum(axis=0)) - _SAME, np.zeros(len(left), dtype=int)
-        rows = max(1, SIGNS_AT_ONCE // len(totals))
+        rows = max(1, statistics.SIGNS_AT_ONCE // len(totals))
         for start in range(0, flips, rows):
             bits = rng.integers(0, 2, size=(min(rows, flips - start), len(totals)), dtype=np.int8)
             sums = (2.0 * bits - 1) @ totals
@@ -143,8 +133,8 @@ def _adjusted_p(totals: Values) -> Values:
 def _with_bootstrap(plain: Contest, strata: Sequence[_Stratum]) -> Contest:
     """Add the figures that need draws of clusters: seeded, and the same clusters for all runs."""
     runs, n = len(plain.means), plain.clusters
-    drawn = np.random.default_rng(0).multinomial(n, np.full(n, 1 / n), DRAWS).astype(np.float64)
-    sums, mass = np.zeros((DRAWS, runs)), np.zeros((DRAWS, 1))
+    drawn = np.random.default_rng(0).multinomial(n, np.full(n, 1 / n), statistics.DRAWS).astype(np.float64)
+    sums, mass = np.zeros((statistics.DRAWS, runs)), np.zeros((statistics.DRAWS, 1))
     for share, at, of_run, sizes in strata:
         items = (drawn[:, at] @ sizes)[:, None]
         there = items > 0  # a small subtask may be in no draw: the others then stand for it, in all runs alike
