@@ -40,7 +40,7 @@ class Mark:
     def figures(self) -> tuple[str, str]:
         """The value and the interval, as the tables write them."""
         ends = "" if self.low is None or self.high is None else f"{self.low:.2f} – {self.high:.2f}"
-        return "–" if self.value is None else f"{self.value:.2f}", ends
+        return "-" if self.value is None else f"{self.value:.2f}", ends
 
 
 def clipped(name: str, longest: int = 40) -> str:
@@ -60,7 +60,8 @@ def _titled(inner: Sequence[str], title: str) -> str:
 def _range(marks: Sequence[Mark]) -> tuple[float, float, list[float]]:
     """The least and the most of an axis, and three to eight round numbers between."""
     ends = [end for one in marks for end in (one.low, one.value, one.high) if end is not None] or [0.0, 100.0]
-    pad = max(0.05 * (max(ends) - min(ends)), 0.5)
+    pad = max(0.05 * (span := max(ends) - min(ends)), 0.5)
+    ends += [tick for one in marks for tick in one.ticks if min(ends) - span < tick < max(ends) + span]
     least, most = min(ends) - pad, max(ends) + pad
     rough = (most - least) / 6
     step = next(k for k in (f * 10 ** math.floor(math.log10(rough)) for f in (1, 2, 5, 10)) if k >= rough)
@@ -72,8 +73,8 @@ def _scale(least: float, most: float, start: float, end: float) -> Callable[[flo
 
 
 def interval_plot(title: str, description: str, axis: str, marks: Sequence[Mark]) -> str:
-    """Draw a row for each mark; a bar beside rows of one group, baselines as grey ticks, at the edge where outside."""
-    lead = max((_columns(one.group) for one in marks), default=0.0) + 16
+    """Draw a row for each mark; a bar beside rows of one group, near baselines as grey ticks."""
+    lead = 1.12 * max((_columns(one.group) for one in marks), default=0.0) + 16
     left = lead + max((_columns(clipped(one.label)) for one in marks), default=0.0) + 14
     (least, most, steps), y, parts, right = _range(marks), 8.0, list[str](), _WIDTH - 170
     at = _scale(least, most, left, right)
@@ -81,7 +82,11 @@ def interval_plot(title: str, description: str, axis: str, marks: Sequence[Mark]
         rows, start = [*own], y
         for one in rows:
             middle, (value, ends) = y + _ROW / 2, one.figures
-            shapes = [line([(at(v), middle - 6), (at(v), middle + 6)], "#8a949c", _BAR) for v in one.ticks]
+            shapes = [
+                line([(at(v), middle - 6), (at(v), middle + 6)], "#8a949c", _BAR)
+                for v in one.ticks
+                if least <= v <= most
+            ]
             if one.low is not None and one.high is not None:
                 shapes.append(line([(at(one.low), middle), (at(one.high), middle)], COLOURS[0], _WHISKER))
             if one.value is not None:
@@ -124,7 +129,7 @@ def heat_map(
             dark = sum(w * (c / 255) ** 2.2 for w, c in zip(_WEIGHTS, mixed, strict=True)) < 0.19
             spot = f'x="{x + 1:.1f}" y="{y + 1}" width="{wide - 2:.1f}" height="{_ROW - 2}" rx="2"'
             cell = f'<rect {spot} fill="#{mixed[0]:02x}{mixed[1]:02x}{mixed[2]:02x}"/>'
-            ink, figure = f' fill="{"#ffffff" if dark else "#111111"}"', "–" if value is None else f"{value:.2f}"
+            ink, figure = f' fill="{"#ffffff" if dark else "#111111"}"', "-" if value is None else f"{value:.2f}"
             figures = cell, text(x + wide / 2, y + 16, figure, more=ink)
             parts.append(_titled(figures, f"{clipped(name, 200)}, {' '.join(columns[k])}: {figure}"))
     return svg(parts, title, description, (_WIDTH, 48 + _ROW * len(rows)))
@@ -140,6 +145,9 @@ def scatter(title: str, description: str, axes: tuple[str, str], marks: Sequence
     for size in (f * 10.0**k for k in range(-3, 5) for f in (1, 2, 5)):
         if min(sizes) - 0.15 < math.log10(size) < max(sizes) + 0.25:
             parts.append(text(across(math.log10(size)), floor + 18, f"{size:g}", more=_TICK))
+    taken += [
+        (across(math.log10(m.x)) - 7, across(math.log10(m.x)) + 7, up(m.value or 0.0)) for m in marks if not m.other
+    ]
     for one in sorted(marks, key=lambda one: not one.other):
         x, y, name = across(math.log10(one.x)), up(one.value or 0.0), clipped(one.label, 32)
         kind = f'class="ring" fill="none" stroke="{COLOURS[1]}"' if one.other else f'class="dot" fill="{COLOURS[0]}"'

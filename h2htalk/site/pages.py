@@ -23,9 +23,9 @@ from h2htalk.site.context import Context
 from h2htalk.text.contracts.violations import RULES
 from h2htalk.text.tables import Table
 
-NONE, _LONG, _NAMED = "–", 120, 2
+NONE, _LONG, _NAMED = "-", 120, 2
 Words = Mapping[str, Any]
-_ENDS, _CELL = Markup('<span class="ends">{}</span>'), Markup('{} <span class="ends">{}</span>')
+_ENDS, _CELL = Markup('<span class="ends">{}</span>'), Markup('{} <span class="ends below">{}</span>')
 _REFERENCE, _MEAN = Markup('<span class="reference"></span>{}'), Markup('<span class="mean">{}</span>')
 
 
@@ -93,7 +93,19 @@ def _sentences(board: Board, reference: Board, w: Words) -> Iterable[str]:
 
 def board_table(board: Board, w: Words) -> Table:
     """The runs and their baselines with all figures as texts."""
-    heads = ("model", "rank", board.figure, "interval", "chance", "tied", "contract", "scored", "cost", "size")
+    heads = (
+        "model",
+        "rank",
+        board.figure,
+        "interval",
+        "chance",
+        "contract",
+        "scored",
+        "cost",
+        "size",
+        "size_class",
+        "tied",
+    )
     rows = list[Sequence[str]]()
     for one in board.entries:
         summary, chance = one.source.run.summary, NONE if one.first is None else f"{100 * one.first:.0f} %"
@@ -105,17 +117,17 @@ def board_table(board: Board, w: Words) -> Table:
             cost_text(summary.costs, w),
             size,
         ]
-        figures = [*_texts(one.row.cells.get(board.figure)), chance, tied, *more, size_class(one.size) or NONE]
+        figures = [*_texts(one.row.cells.get(board.figure)), chance, *more, size_class(one.size) or NONE, tied]
         rows.append([clipped(one.source.label, _LONG), str(one.rank or NONE), *figures])
     for row in board.baselines:
-        own = [f"{row.model} ({w['baseline']})", NONE, *_texts(row.cells.get(board.figure)), *[NONE] * 3]
-        rows.append([*own, items_text(row.cells.get("items_mean")), *[NONE] * 3])
+        own = [f"{row.model} ({w['baseline']})", NONE, *_texts(row.cells.get(board.figure)), *[NONE] * 2]
+        rows.append([*own, items_text(row.cells.get("items_mean")), *[NONE] * 4])
     title = w["heading"].format(number=board.number, split=clipped(board.summary.split, _LONG))
-    return Table(title, [*(w[name] for name in heads), w["size_class"]], rows)
+    return Table(title, [w[name] for name in heads], rows)
 
 
 def cost_text(costs: Mapping[str, Totals], w: Words) -> str:
-    """What all stages cost, with what they may have cost besides; `–` where no call had a price."""
+    """What all stages cost, with what they may have cost besides; `-` where no call had a price."""
     totals = sum_totals(costs.values())
     if not costs or totals.usd_paid is None:
         return str(w["unknown"]) if costs else NONE
@@ -127,17 +139,22 @@ def cost_text(costs: Mapping[str, Totals], w: Words) -> str:
 def _linked(board: Board, w: Words) -> Table:
     """The table of a board for its page: the rank stands before the name, which leads to the run's page."""
     table, rows, last = board_table(board, w), list[Sequence[Any]](), ""
-    link = Markup('<span class="rank{}">{}</span><a href="models/{}.html">{}</a>{}')
+    link = Markup(
+        '<span class="place"><span class="rank{}">{}</span><span><a href="models/{}.html">{}</a>{}</span></span>'
+    )
     for line, entry in zip(table.rows, [*board.entries, *[None] * len(board.baselines)], strict=True):
-        name, rank, value, ends, chance, tied, *more = line
-        first, names = Markup('<span class="rank reference"></span>{}').format(name), tied.split("; ")
+        name, rank, value, ends, *more, tied = line
+        first, names = (
+            Markup('<span class="place"><span class="rank reference">&nbsp;</span>{}</span>').format(name),
+            tied.split("; "),
+        )
         if entry is not None:
             first = link.format(" begins" * (rank != last), rank, entry.source.key, name, _states(entry.row, w))
             if len(entry.tied) > _NAMED:
                 tied = w["more"].format(names=", ".join(names[:_NAMED]), count=len(names) - _NAMED)
-        rows.append([first, value, _ENDS.format(ends), chance, tied.replace("; ", ", "), *more])
+        rows.append([first, value, _ENDS.format(ends), *more, tied.replace("; ", ", ")])
         last = rank
-    head = Markup('<span class="rank">{}</span>{}').format(w["rank"], w["model"])
+    head = Markup('<span class="place"><span class="rank">{}</span>{}</span>').format(w["rank"], w["model"])
     return replace(table, header=[head, *table.header[2:]], rows=rows)
 
 
@@ -248,7 +265,7 @@ def _pairs(entry: Entry, board: Board, w: Words) -> Table:
             continue
         mean, ends = float(found.means[at] - found.means[to]), ""
         if found.low is not None and found.high is not None:
-            ends = f"{found.low[at, to]:+.2f} – {found.high[at, to]:+.2f}"
+            ends = w["range"].format(low=found.low[at, to], high=found.high[at, to])
         said = w["same" if not found.apart[at, to] else "better" if mean > 0 else "worse"]
         link = Markup('<a href="{}.html">{}</a>').format(other.source.key, clipped(other.source.label, _LONG))
         rows.append([link, f"{mean:+.2f}", _ENDS.format(ends), p_text(float(found.p[at, to])), said])
