@@ -27,6 +27,7 @@ NONE, _LONG, _NAMED = "-", 120, 2
 Words = Mapping[str, Any]
 _ENDS, _CELL = Markup('<span class="ends">{}</span>'), Markup('{} <span class="ends below">{}</span>')
 _REFERENCE, _MEAN = Markup('<span class="reference"></span>{}'), Markup('<span class="mean">{}</span>')
+_PLACE = Markup('<span class="place"><span class="rank{}">{}</span><span>{}</span></span>')
 
 
 def write_boards(context: Context, paper: bool = True) -> dict[str, str]:
@@ -93,37 +94,28 @@ def _sentences(board: Board, reference: Board, w: Words) -> Iterable[str]:
 
 def board_table(board: Board, w: Words) -> Table:
     """The runs and their baselines with all figures as texts."""
-    heads = (
-        "model",
-        "rank",
-        board.figure,
-        "interval",
-        "chance",
-        "contract",
-        "scored",
-        "cost",
-        "size",
-        "size_class",
-        "tied",
-    )
-    rows = list[Sequence[str]]()
+    figure, rows = board.figure, list[Sequence[str]]()
     for one in board.entries:
         summary, chance = one.source.run.summary, NONE if one.first is None else f"{100 * one.first:.0f} %"
-        tied = "; ".join(clipped(name) for name in one.tied) or (w["nobody"] if one.rank else NONE)
-        kept, size = summary.rows.compliance.get("items_mean"), f"{one.size:g}" if one.size else w["unknown"]
-        more = [
-            percent_text(kept, NONE),
-            items_text(one.row.cells.get("items_mean")),
-            cost_text(summary.costs, w),
-            size,
-        ]
-        figures = [*_texts(one.row.cells.get(board.figure)), chance, *more, size_class(one.size) or NONE, tied]
-        rows.append([clipped(one.source.label, _LONG), str(one.rank or NONE), *figures])
+        kept, items = (row.get("items_mean") for row in (summary.rows.compliance, one.row.cells))
+        name, sizes = clipped(one.source.label, _LONG), (_size(one.size, w), size_class(one.size) or NONE)
+        answers = (percent_text(kept, NONE), items_text(items), cost_text(summary.costs, w))
+        tied = "; ".join(clipped(other) for other in one.tied) or (w["nobody"] if one.rank else NONE)
+        rows.append([name, str(one.rank or NONE), *_texts(one.row.cells.get(figure)), chance, *answers, *sizes, tied])
     for row in board.baselines:
-        own = [f"{row.model} ({w['baseline']})", NONE, *_texts(row.cells.get(board.figure)), *[NONE] * 2]
-        rows.append([*own, items_text(row.cells.get("items_mean")), *[NONE] * 4])
+        begin = (f"{row.model} ({w['baseline']})", NONE, *_texts(row.cells.get(figure)), NONE, NONE)
+        rows.append([*begin, items_text(row.cells.get("items_mean")), *[NONE] * 4])
+    heads = f"model rank {figure} interval chance contract scored cost size size_class tied"
     title = w["heading"].format(number=board.number, split=clipped(board.summary.split, _LONG))
-    return Table(title, [w[name] for name in heads], rows)
+    return replace(_table(w, heads, rows), title=title)
+
+
+def _table(w: Words, heads: str, rows: Sequence[Sequence[Any]], *first: str) -> Table:
+    return Table("", [*first, *(w[name] for name in heads.split())], rows)
+
+
+def _size(size: float | None, w: Words) -> str:
+    return f"{size:g}" if size else str(w["unknown"])
 
 
 def cost_text(costs: Mapping[str, Totals], w: Words) -> str:
@@ -139,23 +131,17 @@ def cost_text(costs: Mapping[str, Totals], w: Words) -> str:
 def _linked(board: Board, w: Words) -> Table:
     """The table of a board for its page: the rank stands before the name, which leads to the run's page."""
     table, rows, last = board_table(board, w), list[Sequence[Any]](), ""
-    link = Markup(
-        '<span class="place"><span class="rank{}">{}</span><span><a href="models/{}.html">{}</a>{}</span></span>'
-    )
     for line, entry in zip(table.rows, [*board.entries, *[None] * len(board.baselines)], strict=True):
         name, rank, value, ends, *more, tied = line
-        first, names = (
-            Markup('<span class="place"><span class="rank reference">&nbsp;</span>{}</span>').format(name),
-            tied.split("; "),
-        )
+        first = _PLACE.format(" reference", "\N{NO-BREAK SPACE}", name)
         if entry is not None:
-            first = link.format(" begins" * (rank != last), rank, entry.source.key, name, _states(entry.row, w))
-            if len(entry.tied) > _NAMED:
-                tied = w["more"].format(names=", ".join(names[:_NAMED]), count=len(names) - _NAMED)
-        rows.append([first, value, _ENDS.format(ends), *more, tied.replace("; ", ", ")])
+            link = Markup('<a href="models/{}.html">{}</a>{}').format(entry.source.key, name, _states(entry.row, w))
+            first, names = _PLACE.format(" begins" * (rank != last), rank, link), [*map(clipped, entry.tied)]
+            more_than = w["more"].format(names=", ".join(names[:_NAMED]), count=len(names) - _NAMED)
+            tied = more_than if len(names) > _NAMED else ", ".join(names) or tied
+        rows.append([first, value, _ENDS.format(ends), *more, tied])
         last = rank
-    head = Markup('<span class="place"><span class="rank">{}</span>{}</span>').format(w["rank"], w["model"])
-    return replace(table, header=[head, *table.header[2:]], rows=rows)
+    return replace(table, header=[_PLACE.format("", w["rank"], w["model"]), *table.header[2:]], rows=rows)
 
 
 def _states(row: TableRow, w: Words) -> Markup:
@@ -244,10 +230,6 @@ def _model_view(entry: Entry, board: Board, words: Words) -> dict[str, Any]:
         "tables": tables,
         "says": {**says, "signature": w["signature_says"].format(version=summary.package_version)},
     }
-
-
-def _table(w: Words, heads: str, rows: Sequence[Sequence[Any]], *first: str) -> Table:
-    return Table("", [*first, *(w[name] for name in heads.split())], rows)
 
 
 def _metrics(summary: Summary, w: Words) -> Table:
