@@ -33,11 +33,11 @@ _SAME = 1e-9  # figures of 0 to 100 that differ by less are equal
 class Contest:
     """Runs compared on the items that all of them have a value for.
 
-    `figure` is `overall` where all subtasks are there, else `items_mean`; `means` of each run, 0 to 100; `p` run x run,
-    two-sided, adjusted by Holm over all pairs; `low` and `high` run x run, the 95 % interval of the row's mean minus the
-    column's by the bootstrap of clusters; `first` of each run, the probability to be among the first three by the same
-    draws (runs that share the last place share what is left of it), None where no more than three compete. The last
-    three are None with fewer than ten clusters.
+    `figure`: `overall` where all subtasks are there, else `items_mean`; `means`: of each run, 0 to 100. By run and run:
+    `p`, two-sided, adjusted by Holm over all pairs, and `low` and `high`, the 95 % interval of the row's mean minus the
+    column's by the bootstrap of clusters. `first`: the probability of each run to be among the first three by the same
+    draws; runs that share the last place share what is left of it; None where no more than three compete. There is no
+    bootstrap with fewer than ten clusters.
     """
 
     figure: str

@@ -81,18 +81,14 @@ def interval_plot(title: str, description: str, axis: str, marks: Sequence[Mark]
     for name, own in groupby(marks, key=lambda one: one.group):
         rows, start = [*own], y
         for one in rows:
-            middle, (value, ends) = y + _ROW / 2, one.figures
-            shapes = [
-                line([(at(v), middle - 6), (at(v), middle + 6)], "#8a949c", _BAR)
-                for v in one.ticks
-                if least <= v <= most
-            ]
+            middle, (value, ends), near = y + _ROW / 2, one.figures, [v for v in one.ticks if least <= v <= most]
+            shapes = [line([(at(v), middle - 6), (at(v), middle + 6)], "#8a949c", _BAR) for v in near]
             if one.low is not None and one.high is not None:
                 shapes.append(line([(at(one.low), middle), (at(one.high), middle)], COLOURS[0], _WHISKER))
             if one.value is not None:
                 spot = f'cx="{at(one.value):.1f}" cy="{middle:.1f}" r="4.5"'
                 shapes.append(f'<circle class="dot" {spot} fill="{COLOURS[0]}"/>')
-            shapes += [text(lead, middle + 4, clipped(one.label), "start")]
+            shapes.append(text(lead, middle + 4, clipped(one.label), "start"))
             shapes += [text(right + 56, middle + 4, value, "end", _BOLD), text(_WIDTH, middle + 4, ends, "end", _QUIET)]
             parts.append(_titled(shapes, f"{clipped(one.label, 200)}: {value} {ends}"))
             y += _ROW
@@ -126,10 +122,10 @@ def heat_map(
             x, share = left + wide * k, 0.0 if value is None or not most else abs(value - means[k]) / most
             end = _ABOVE if value is not None and value > means[k] else _BELOW
             mixed = [round(m + (e - m) * share) for m, e in zip(_MIDDLE, end, strict=True)]
-            dark = sum(w * (c / 255) ** 2.2 for w, c in zip(_WEIGHTS, mixed, strict=True)) < 0.19
+            dark = sum(w * (c / 255) ** 2.2 for w, c in zip(_WEIGHTS, mixed, strict=True)) < 0.179
             spot = f'x="{x + 1:.1f}" y="{y + 1}" width="{wide - 2:.1f}" height="{_ROW - 2}" rx="2"'
             cell = f'<rect {spot} fill="#{mixed[0]:02x}{mixed[1]:02x}{mixed[2]:02x}"/>'
-            ink, figure = f' fill="{"#ffffff" if dark else "#111111"}"', "-" if value is None else f"{value:.2f}"
+            ink, figure = f' fill="{"#ffffff" if dark else "#000000"}"', "-" if value is None else f"{value:.2f}"
             figures = cell, text(x + wide / 2, y + 16, figure, more=ink)
             parts.append(_titled(figures, f"{clipped(name, 200)}, {' '.join(columns[k])}: {figure}"))
     return svg(parts, title, description, (_WIDTH, 48 + _ROW * len(rows)))
@@ -138,16 +134,15 @@ def heat_map(
 def scatter(title: str, description: str, axes: tuple[str, str], marks: Sequence[Mark]) -> str:
     """Draw values against `x` on a logarithmic axis; names stand where they hide no other."""
     (least, most, steps), sizes = _range(marks), [math.log10(one.x) for one in marks]
-    left, right, floor, taken = 40, _WIDTH - 12, 340, list[tuple[float, float, float]]()
+    left, right, floor = 40, _WIDTH - 12, 340
     across, up = _scale(min(sizes) - 0.15, max(sizes) + 0.25, left, right), _scale(least, most, floor, 24)
     parts = [line([(left, up(one)), (right, up(one))], "#dddddd", ' class="grid"') for one in steps]
     parts += [text(left - 8, up(one) + 4, f"{one:g}", "end", _TICK) for one in steps]
     for size in (f * 10.0**k for k in range(-3, 5) for f in (1, 2, 5)):
         if min(sizes) - 0.15 < math.log10(size) < max(sizes) + 0.25:
             parts.append(text(across(math.log10(size)), floor + 18, f"{size:g}", more=_TICK))
-    taken += [
-        (across(math.log10(m.x)) - 7, across(math.log10(m.x)) + 7, up(m.value or 0.0)) for m in marks if not m.other
-    ]
+    dots = [(across(math.log10(one.x)), up(one.value or 0.0)) for one in marks if not one.other]
+    taken = [(x - 7, x + 7, y) for x, y in dots]
     for one in sorted(marks, key=lambda one: not one.other):
         x, y, name = across(math.log10(one.x)), up(one.value or 0.0), clipped(one.label, 32)
         kind = f'class="ring" fill="none" stroke="{COLOURS[1]}"' if one.other else f'class="dot" fill="{COLOURS[0]}"'

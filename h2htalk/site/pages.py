@@ -38,13 +38,9 @@ def write_boards(context: Context, paper: bool = True) -> dict[str, str]:
         table, links = board_table(board, w), [f"tables/board-{board.number}.{kind}" for kind in ("csv", "tex")]
         files |= dict(zip(links, (table.to_csv(), table.to_latex()), strict=True))
         charts, says = _board_charts(board, rows, w), [*_sentences(board, boards[0], w)]
-        parts = {
-            "heading": table.title,
-            "measure": w[f"measure_{'judged' if board.summary.judged else board.summary.measure}"],
-        }
-        views.append(
-            {**parts, "board": board, "says": says, "charts": charts, "table": _linked(board, w), "links": links}
-        )
+        measure = w[f"measure_{'judged' if board.summary.judged else board.summary.measure}"]
+        parts = {"board": board, "heading": table.title, "measure": measure, "says": says, "links": links}
+        views.append({**parts, "charts": charts, "table": _linked(board, w)})
         for entry in board.entries:
             view, runs = _model_view(entry, board, context.words), runs + 1
             models.add(entry.source.run.summary.model)
