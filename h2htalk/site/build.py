@@ -1,7 +1,8 @@
 """Write a site: every page and data file into a folder that is replaced as a whole, or not at all.
 
 index.html             the leaderboards, one for each protocol, and the paper's rows
-models/KEY.html        a run: subtasks, slices, contracts, judge, costs, signature
+models/KEY.html        a run: subtasks, the other runs, slices, contracts, judge, costs, signature
+tables/, figures/      each board as CSV and LaTeX, each chart as SVG
 studies/KEY.html       a study: its tables, charts and the replies to read first
 items.html             the item browser; it loads data/items-*.js, a chunk for the items and one for each run
 data.parquet           every score, a row for each run and item

@@ -74,7 +74,7 @@ def _scale(least: float, most: float, start: float, end: float) -> Callable[[flo
 
 def interval_plot(title: str, description: str, axis: str, marks: Sequence[Mark]) -> str:
     """Draw a row for each mark; a bar beside rows of one group, near baselines as grey ticks."""
-    lead = 1.12 * max((_columns(one.group) for one in marks), default=0.0) + 16
+    lead = 1.12 * max((_columns(one.group) for one in marks), default=0.0) + 20
     left = lead + max((_columns(clipped(one.label)) for one in marks), default=0.0) + 14
     (least, most, steps), y, parts, right = _range(marks), 8.0, list[str](), _WIDTH - 170
     at = _scale(least, most, left, right)

@@ -151,7 +151,7 @@ def _board_charts(board: Board, paper: Sequence[TableRow], w: Words) -> list[dic
     path, figure, title = f"board-{board.number}-", board.figure, board_table(replace(board, entries=()), w).title
     ticks = tuple(value for row in board.baselines if (value := row.value(figure)) is not None)
     own = [(one, clipped(one.source.label, _LONG), one.row.cells.get(figure)) for one in board.entries]
-    marks = [_mark(name, cell, group=str(one.rank or NONE), ticks=ticks) for one, name, cell in own]
+    marks = [_mark(name, cell, group=str(one.rank or ""), ticks=ticks) for one, name, cell in own]
     says = w["plot_says"].format(baselines=", ".join(row.model for row in board.baselines) or w["no_baselines"])
     charts = [_chart(f"{path}scores", interval_plot(f"{title}. {w['plot']}", says, w[figure], marks), says, None)]
     asked = [c for c in COLUMNS if c.key in SUBTASKS and any(c.key in one.row.cells for one in board.entries)]
@@ -190,7 +190,11 @@ def _model_view(entry: Entry, board: Board, words: Words) -> dict[str, Any]:
     ranked = sum(one.rank is not None for one in board.entries)
     tiles = [
         (w[board.figure], value_text(cell, NONE), interval_text(cell)),
-        (w["rank"], str(entry.rank or NONE), w["rank_note"].format(ranked=ranked, tied=len(entry.tied))),
+        (
+            w["rank"],
+            str(entry.rank or NONE),
+            w["rank_note"].format(ranked=ranked, tied=len(entry.tied)) * bool(entry.rank),
+        ),
         (w["contract"], percent_text(kept, NONE), ""),
         (w["scored"], f"{counts.scored:,}", w["items_note"].format(total=f"{counts.items:,}")),
         (w["cost"], cost_text(summary.costs, w), ""),
