@@ -114,7 +114,7 @@ def _adjusted_p(totals: Values) -> Values:
     if left := [k for k, one in enumerate(p) if math.isnan(one)]:
         rng, flips = np.random.default_rng(0), max(statistics.FLIPS, FLIPS_A_PAIR * len(p))
         least, reached = np.abs(differences[:, left].sum(axis=0)) - _SAME, np.zeros(len(left), dtype=int)
-        rows = max(1, statistics.SIGNS_AT_ONCE // len(totals))
+        rows = max(1, statistics.SIGNS_AT_ONCE // max(len(totals), len(left)))
         for start in range(0, flips, rows):
             bits = rng.integers(0, 2, size=(min(rows, flips - start), len(totals)), dtype=np.int8)
             sums = (2.0 * bits - 1) @ totals

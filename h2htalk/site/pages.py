@@ -32,8 +32,8 @@ _PLACE = Markup('<span class="place"><span class="rank{}">{}</span><span>{}</spa
 
 def write_boards(context: Context, paper: bool = True) -> dict[str, str]:
     """Return the index, a page for each run, and their tables and figures: path in the site -> text."""
-    boards, files, w, runs = boards_of(context.sources.runs), dict[str, str](), context.words["board"], 0
-    rows, views, models = paper_rows() if paper else [], [], set[str]()
+    runs, files, w, views = context.sources.runs, dict[str, str](), context.words["board"], []
+    boards, rows = boards_of(runs), paper_rows() if paper else []
     for board in boards:
         table, links = board_table(board, w), [f"tables/board-{board.number}.{kind}" for kind in ("csv", "tex")]
         files |= dict(zip(links, (table.to_csv(), table.to_latex()), strict=True))
@@ -42,12 +42,12 @@ def write_boards(context: Context, paper: bool = True) -> dict[str, str]:
         parts = {"board": board, "heading": table.title, "measure": measure, "says": says, "links": links}
         views.append({**parts, "charts": charts, "table": _linked(board, w)})
         for entry in board.entries:
-            view, runs = _model_view(entry, board, context.words), runs + 1
-            models.add(entry.source.run.summary.model)
+            view = _model_view(entry, board, context.words)
             charts = [*charts, *view["charts"]]
             files[f"models/{entry.source.key}.html"] = context.page("model.html", view, depth=1)
         files |= {one["path"]: str(one["svg"]) for one in charts}
-    under = w["under"].format(runs=runs, models=len(models), boards=len(boards))
+    models = len({one.run.summary.model for one in runs})
+    under = w["under"].format(runs=len(runs), models=models, boards=len(boards))
     says = w["paper_says"].format(unreadable=", ".join(unreadable_rows()))
     view = {"heading": w["title"], "under": under, "boards": views, "paper": _paper(rows, w), "paper_says": says}
     return {"index.html": context.page("index.html", view), **files}
@@ -94,7 +94,10 @@ def board_table(board: Board, w: Words) -> Table:
     for one in board.entries:
         summary, chance = one.source.run.summary, NONE if one.first is None else f"{100 * one.first:.0f} %"
         kept, items = (row.get("items_mean") for row in (summary.rows.compliance, one.row.cells))
-        name, sizes = clipped(one.source.label, _LONG), (_size(one.size, w), size_class(one.size) or NONE)
+        name, sizes = (
+            clipped(one.source.label, _LONG),
+            (f"{one.size:g}" if one.size else w["unknown"], size_class(one.size) or NONE),
+        )
         answers = (percent_text(kept, NONE), items_text(items), cost_text(summary.costs, w))
         tied = "; ".join(clipped(other) for other in one.tied) or (w["nobody"] if one.rank else NONE)
         rows.append([name, str(one.rank or NONE), *_texts(one.row.cells.get(figure)), chance, *answers, *sizes, tied])
@@ -108,10 +111,6 @@ def board_table(board: Board, w: Words) -> Table:
 
 def _table(w: Words, heads: str, rows: Sequence[Sequence[Any]], *first: str) -> Table:
     return Table("", [*first, *(w[name] for name in heads.split())], rows)
-
-
-def _size(size: float | None, w: Words) -> str:
-    return f"{size:g}" if size else str(w["unknown"])
 
 
 def cost_text(costs: Mapping[str, Totals], w: Words) -> str:

@@ -278,6 +278,13 @@ def test_a_site_of_real_runs_does_not_depend_on_the_order_of_the_folders(folders
     assert all(f'href="../items.html#run={key}"' in made[0][f"models/{key}.html"] for key in keys)
 
 
+def test_a_site_without_runs_has_the_papers_rows_alone() -> None:
+    made = site_of([])
+    assert list(made) == ["index.html"]
+    assert "Llama-3.3-70B-Instruct" in made["index.html"]
+    assert "items.html" not in made["index.html"]
+
+
 def test_one_run_alone_is_shown_and_not_ranked(folders: list[Path]) -> None:
     made = write_boards(Context(read_sources(folders[:1]), read_words("zh"), "zh", "H2HTalk"))
     assert "无从排名" in made["index.html"]
