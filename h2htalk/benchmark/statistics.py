@@ -335,8 +335,8 @@ def null_class(pairs: Iterable[tuple[float, bool]], total: int) -> NullClass:
 
 Name = TypeVar("Name")
 FLIPS = 10_000
-_EXACT = 12  # clusters up to which all sign flips are tried
-_SIGNS_AT_ONCE = 1 << 21  # signs drawn at once
+EXACT = 12  # clusters up to which all sign flips are tried
+SIGNS_AT_ONCE = 1 << 21  # signs drawn at once
 POWER = 0.8
 
 
@@ -441,11 +441,11 @@ def sign_flip_p(totals: npt.NDArray[np.float64]) -> float:
     if not len(totals):
         return 1.0
     least = abs(math.fsum(totals)) * (1 - 1e-12)
-    if len(totals) <= _EXACT:
+    if len(totals) <= EXACT:
         signs = np.array(list(product((-1.0, 1.0), repeat=len(totals) - 1)))
         sums = np.abs(signs @ totals[1:] + totals[0])  # the other half has the same values
         return float((sums >= least).mean())
-    rng, reached, rows = np.random.default_rng(0), 0, max(1, _SIGNS_AT_ONCE // len(totals))
+    rng, reached, rows = np.random.default_rng(0), 0, max(1, SIGNS_AT_ONCE // len(totals))
     for start in range(0, FLIPS, rows):
         bits = rng.integers(0, 2, size=(min(rows, FLIPS - start), len(totals)), dtype=np.int8)
         reached += int((np.abs((2 * bits - 1) @ totals) >= least).sum())

@@ -22,7 +22,12 @@ from h2htalk.data.files import read_json_object, write_json, write_text, writing
 from h2htalk.data.languages import Language
 from h2htalk.data.links import add_link
 from h2htalk.errors import DataError, H2HTalkError, counted
-from h2htalk.site.sources import Context, read_sources, read_words
+from h2htalk.site.context import Context, read_words
+from h2htalk.site.items import write_items
+from h2htalk.site.leaks import check_leaks
+from h2htalk.site.pages import write_boards
+from h2htalk.site.sources import read_sources
+from h2htalk.version import __version__
 
 KIND, MARKER = "site", "site.json"
 

@@ -1,15 +1,12 @@
-"""What a site shows: runs and studies, each with a key that names it in files and addresses; what all pages share."""
+"""What a site shows: runs and studies, each with a key that names it in files and addresses."""
 
 from __future__ import annotations
 
 import hashlib
-import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from importlib.resources import files
 from operator import attrgetter
 from pathlib import Path
-from typing import Any
 
 from h2htalk.benchmark.report.leaderboard import labels_of
 from h2htalk.benchmark.run import Run, load_run
@@ -17,14 +14,8 @@ from h2htalk.benchmark.studies.report import StudyResult
 from h2htalk.benchmark.studies.run_study import load_study
 from h2htalk.data.erasure.folder_kinds import kind_of, require_erased
 from h2htalk.data.files import sha256_of
-from h2htalk.data.languages import Language
 from h2htalk.data.run_folder import RunFolder
-from h2htalk.data.splits import Split
 from h2htalk.errors import ConfigError
-from h2htalk.text.html_pages import render_page
-from h2htalk.version import __version__
-
-_SITE = files("h2htalk.site")
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,54 +70,3 @@ def _key(folder: RunFolder) -> str:
     """What was asked of whom and what came of it; a run that is scored again alike keeps its key."""
     content = [folder.signature().human, sha256_of(folder.calls_file)]
     return hashlib.sha256(repr(content).encode()).hexdigest()[:8]
-
-
-@dataclass(frozen=True, slots=True)
-class Context:
-    """What all pages share: the sources, the words of the site's language, and its title."""
-
-    sources: Sources
-    words: Mapping[str, Any]  # of words/LANGUAGE.toml
-    language: Language
-    title: str
-
-    @property
-    def folders(self) -> list[Path]:
-        """The folders of all sources."""
-        own = [one.run.data.folder.path for one in self.sources.runs]
-        return [*own, *(one.result.study.path for one in self.sources.studies)]
-
-    @property
-    def splits(self) -> list[Split]:
-        """The splits of all sources."""
-        own = [one.run.data.split for one in self.sources.runs]
-        return [*own, *(one.result.study.split for one in self.sources.studies)]
-
-    @property
-    def items(self) -> list[str]:
-        """The ids of all items and cases that are shown."""
-        return sorted({item.id for split in self.splits for item in split.items})
-
-    @property
-    def canaries(self) -> tuple[str, ...]:
-        """The canary strings of all splits that are shown."""
-        return tuple(sorted({split.canary for split in self.splits if split.canary}))
-
-    def page(self, name: str, view: Mapping[str, Any], depth: int = 0, scripts: Sequence[str] = ()) -> str:
-        """Render a template of `pages/`; `depth`: folders between the page and the site's root."""
-        shared = {
-            "language": self.language,
-            "canary": " ".join(self.canaries),
-            "words": self.words,
-            "site": self.title,
-            "root": "../" * depth,
-            "version": __version__,
-            "has_items": bool(self.sources.runs),
-            "tiles": (),
-        }
-        return render_page(_SITE / "pages", {**shared, **view}, scripts, page=name, beside=bool(scripts))
-
-
-def read_words(language: Language) -> Mapping[str, Any]:
-    """The words of the site in a language."""
-    return tomllib.loads((_SITE / "words" / f"{language}.toml").read_text(encoding="utf-8"))

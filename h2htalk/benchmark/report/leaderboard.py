@@ -103,23 +103,26 @@ def rank_runs(runs: Sequence[Summary], paper: bool = False, metric: str | None =
     return Leaderboard(groups, papers, tuple(unreadable_rows()) if paper else (), dropped)
 
 
+def by_protocol(runs: Sequence[Summary]) -> list[list[Summary]]:
+    """Group runs whose protocols agree, in the order of the first of each; people's replies join the models' group."""
+    groups: dict[str, list[Summary]] = {}
+    for run in sorted(runs, key=lambda run: run.signature.human):
+        same = (key for key, members in groups.items() if not members[0].signature.differing(run.signature))
+        groups.setdefault(next(same, run.signature.fingerprint), []).append(run)
+    return [*groups.values()]
+
+
 def _run_groups(runs: Sequence[Summary]) -> tuple[Group, ...]:
-    by_protocol: dict[str, list[Summary]] = {}
-    runs = sorted(runs, key=lambda run: run.signature.human)  # people's replies join the models' group
-    for run in runs:
-        same = (key for key, members in by_protocol.items() if not members[0].signature.differing(run.signature))
-        by_protocol.setdefault(next(same, run.signature.fingerprint), []).append(run)
-    groups = []
-    for fingerprint, members in by_protocol.items():
-        note, first = "", members[0]
-        if different := runs[0].signature.differing(first.signature):
+    groups, of_protocol = list[Group](), by_protocol(runs)
+    for members in of_protocol:
+        note, first, reference = "", members[0], of_protocol[0][0]
+        if different := reference.signature.differing(first.signature):
             note = f"not comparable with the first group: differs in {', '.join(different)}"
-            judges = all(key.startswith("judge ") for key in different)
-            note += "; --metric s compares them without a judge" * judges
-            note += f"; on {first.split}, not on {runs[0].split}" * (first.split != runs[0].split)
+            note += "; --metric s compares them without a judge" * all(one.startswith("judge ") for one in different)
+            note += f"; on {first.split}, not on {reference.split}" * (first.split != reference.split)
         labelled = [replace(run, model=label) for run, label in zip(members, labels_of(members), strict=True)]
         rows = [row for own in sorted(map(model_rows, labelled), key=_place) for row in own]
-        groups.append(Group(f"protocol {fingerprint}", _ranked(rows), note))
+        groups.append(Group(f"protocol {first.signature.fingerprint}", _ranked(rows), note))
     return tuple(groups)
 
 

@@ -31,21 +31,21 @@ def line_chart(
         return _LEFT + 14 + across * (right - _LEFT - 28) + aside, floor - up * (floor - _TOP)
 
     turned = f' transform="rotate(-90 16 {(_TOP + floor) / 2:.1f})"'
-    parts = [_text((_LEFT + right) / 2, _HEIGHT - 8, "turn"), _text(16, (_TOP + floor) / 2, label, more=turned)]
+    parts = [text((_LEFT + right) / 2, _HEIGHT - 8, "turn"), text(16, (_TOP + floor) / 2, label, more=turned)]
     for value in (least + k * (most - least) / 4 for k in range(5)):
         _, height = at(numbers[0], value)
-        parts += [_line([(_LEFT, height), (right, height)]), _text(_LEFT - 8, height + 4, f"{times * value:g}", "end")]
-    parts += [_text(at(number, least)[0], floor + 18, str(number)) for number in numbers]
+        parts += [line([(_LEFT, height), (right, height)]), text(_LEFT - 8, height + 4, f"{times * value:g}", "end")]
+    parts += [text(at(number, least)[0], floor + 18, str(number)) for number in numbers]
     for k, points in enumerate(series.values()):
         colour, aside = COLOURS[k % len(COLOURS)], 5 * (k - (len(series) - 1) / 2)
         known = [(number, one, one.value) for number, one in sorted(points.items()) if one.value is not None]
         for number, one, value in known:
             ends = [at(number, value if end is None else end, aside) for end in (one.low, one.high)]
-            parts.append(_line(ends, colour, ' stroke-opacity=".45" stroke-width="1.5"'))
+            parts.append(line(ends, colour, ' stroke-opacity=".45" stroke-width="1.5"'))
             across, up = at(number, value, aside)
             parts.append(f'<circle cx="{across:.1f}" cy="{up:.1f}" r="3.5" fill="{colour}"/>')
         parts.append(_series([at(number, value, aside) for number, _, value in known], k))
-    return _svg(parts, f"{label} by turn", list(series), note)
+    return _named(parts, f"{label} by turn", list(series), note)
 
 
 def radar(series: Sequence[tuple[str, Mapping[str, float | None]]], note: str = "") -> str:
@@ -57,45 +57,52 @@ def radar(series: Sequence[tuple[str, Mapping[str, float | None]]], note: str = 
         angle = 2 * math.pi * k / len(axes) - math.pi / 2
         return centre + radius * value * math.cos(angle), middle + radius * value * math.sin(angle)
 
-    parts = [_text(_LEFT, 16, RADAR, "start")]
+    parts = [text(_LEFT, 16, RADAR, "start")]
     for value in (0.25, 0.5, 0.75, 1.0):
-        parts.append(_line([at(k, value) for k in range(len(axes) + 1)]))
-        parts.append(_text(centre + 4, middle - radius * value - 2, f"{100 * value:g}", "start"))
+        parts.append(line([at(k, value) for k in range(len(axes) + 1)]))
+        parts.append(text(centre + 4, middle - radius * value - 2, f"{100 * value:g}", "start"))
     for k, name in enumerate(axes):
         x, y = at(k, 1.14)
         anchor = "middle" if abs(x - centre) < 20 else "start" if x > centre else "end"
-        parts += [_line([(centre, middle), at(k, 1.0)]), _text(x, y + (12 if y > middle + 20 else 0), name, anchor)]
+        parts += [line([(centre, middle), at(k, 1.0)]), text(x, y + (12 if y > middle + 20 else 0), name, anchor)]
     for k, (name, values) in enumerate(series):
         known = [at(place, value) for place, value in enumerate(values.values()) if value is not None]
         whole = len(known) == len(axes)
         parts += [_series([*known, known[0]], k)] if whole else []
         names.append(name if whole else f"{name} (not drawn: an axis has no value)")
-    return _svg(parts, RADAR, names, note)
+    return _named(parts, RADAR, names, note)
 
 
-def _line(places: Iterable[tuple[float, float]], colour: str = "#cccccc", more: str = "") -> str:
+def line(places: Iterable[tuple[float, float]], colour: str = "#cccccc", more: str = "") -> str:
+    """A line through places."""
     points = " ".join(f"{x:.1f},{y:.1f}" for x, y in places)
     return f'<polyline points="{points}" fill="none" stroke="{colour}"{more}/>'
 
 
 def _series(places: Iterable[tuple[float, float]], k: int) -> str:
     more = f' stroke-width="2" stroke-dasharray="{_DASHES[k % len(_DASHES)]}"'
-    return _line(places, COLOURS[k % len(COLOURS)], more)
+    return line(places, COLOURS[k % len(COLOURS)], more)
 
 
-def _text(x: float, y: float, text: str, anchor: str = "middle", more: str = "") -> str:
-    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}"{more}>{escape(printable(text))}</text>'
+def text(x: float, y: float, words: str, anchor: str = "middle", more: str = "") -> str:
+    """A line of text; control characters are shown."""
+    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}"{more}>{escape(printable(words))}</text>'
 
 
-def _svg(parts: list[str], title: str, names: Sequence[str], note: str) -> str:
+def _named(parts: list[str], title: str, names: Sequence[str], note: str) -> str:
     """A chart with its names below, where long ones have room, and a note."""
     for k, name in enumerate(names):
         y = _HEIGHT + 14 + _LINE * k
-        parts += [_series([(_LEFT, y - 4), (_LEFT + 30, y - 4)], k), _text(_LEFT + 38, y, name, "start")]
+        parts += [_series([(_LEFT, y - 4), (_LEFT + 30, y - 4)], k), text(_LEFT + 38, y, name, "start")]
     height = _HEIGHT + 10 + _LINE * (len(names) + bool(note))
-    parts += [_text(_LEFT, height - 6, note, "start")] if note else []
+    return svg(parts + [text(_LEFT, height - 6, note, "start")] * bool(note), title, note, (_WIDTH, height))
+
+
+def svg(parts: Iterable[str], title: str, description: str, size: tuple[int, int]) -> str:
+    """A chart of parts on a white ground; `description` says what it shows, `size` is width and height."""
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {height}" width="{_WIDTH}" height="{height}" '
-        f'role="img" font-family="sans-serif" font-size="12" fill="#222222"><title>{escape(printable(title))}</title>'
-        f'<rect width="{_WIDTH}" height="{height}" fill="#ffffff"/>{"".join(parts)}</svg>\n'
+        f'<svg xmlns="http://www.w3.org/2000/svg" class="chart" viewBox="0 0 {size[0]} {size[1]}" width="{size[0]}" '
+        f'height="{size[1]}" role="img" font-family="sans-serif" font-size="12" fill="#222222">'
+        f"<title>{escape(printable(title))}</title><desc>{escape(printable(description))}</desc>"
+        f'<rect class="ground" width="{size[0]}" height="{size[1]}" fill="#ffffff"/>{"".join(parts)}</svg>\n'
     )

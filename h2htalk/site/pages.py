@@ -1,0 +1,279 @@
+"""The pages of boards and of models, and the files beside them: tables as CSV and LaTeX, charts as SVG."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from markupsafe import Markup
+
+from h2htalk.benchmark.metrics.composite import all_columns
+from h2htalk.benchmark.observations import p_text
+from h2htalk.benchmark.report import notes, table2
+from h2htalk.benchmark.report.leaderboard import paper_rows, unreadable_rows
+from h2htalk.benchmark.report.table2 import COLUMNS, TableRow, interval_text, items_text, percent_text, value_text
+from h2htalk.benchmark.statistics import Cell
+from h2htalk.benchmark.summary import Summary
+from h2htalk.chat.prices import Totals, add, dollars_text, sum_totals
+from h2htalk.data.subtasks import SUBTASKS
+from h2htalk.site.boards import Board, Entry, boards_of, size_class, size_of
+from h2htalk.site.charts import Mark, clipped, heat_map, interval_plot, scatter
+from h2htalk.site.context import Context
+from h2htalk.text.contracts.violations import RULES
+from h2htalk.text.tables import Table
+
+NONE, _LONG, _NAMED = "-", 120, 2
+Words = Mapping[str, Any]
+_ENDS, _CELL = Markup('<span class="ends">{}</span>'), Markup('{} <span class="ends below">{}</span>')
+_REFERENCE, _MEAN = Markup('<span class="reference"></span>{}'), Markup('<span class="mean">{}</span>')
+_PLACE = Markup('<span class="place"><span class="rank{}">{}</span><span>{}</span></span>')
+
+
+def write_boards(context: Context, paper: bool = True) -> dict[str, str]:
+    """Return the index, a page for each run, and their tables and figures: path in the site -> text."""
+    runs, files, w, views = context.sources.runs, dict[str, str](), context.words["board"], []
+    boards, rows = boards_of(runs), paper_rows() if paper else []
+    for board in boards:
+        table, links = board_table(board, w), [f"tables/board-{board.number}.{kind}" for kind in ("csv", "tex")]
+        files |= dict(zip(links, (table.to_csv(), table.to_latex()), strict=True))
+        charts, says = _board_charts(board, rows, w), [*_sentences(board, boards[0], w)]
+        measure = w[f"measure_{'judged' if board.summary.judged else board.summary.measure}"]
+        parts = {"board": board, "heading": table.title, "measure": measure, "says": says, "links": links}
+        views.append({**parts, "charts": charts, "table": _linked(board, w)})
+        for entry in board.entries:
+            view = _model_view(entry, board, context.words)
+            charts = [*charts, *view["charts"]]
+            files[f"models/{entry.source.key}.html"] = context.page("model.html", view, depth=1)
+        files |= {one["path"]: str(one["svg"]) for one in charts}
+    models = len({one.run.summary.model for one in runs})
+    under = w["under"].format(runs=len(runs), models=models, boards=len(boards))
+    says = w["paper_says"].format(unreadable=", ".join(unreadable_rows()))
+    view = {"heading": w["title"], "under": under, "boards": views, "paper": _paper(rows, w), "paper_says": says}
+    return {"index.html": context.page("index.html", view), **files}
+
+
+def _chart(path: str, svg: str, says: str, table: Table | None, heading: str = "") -> dict[str, Any]:
+    return {"path": f"figures/{path}.svg", "svg": Markup(svg), "says": says, "table": table, "heading": heading}
+
+
+def _texts(cell: Cell | None) -> list[str]:
+    return [value_text(cell, NONE), interval_text(cell)]
+
+
+def _columns(cell: Cell | None) -> list[str]:
+    return [value_text(cell, NONE), _ENDS.format(interval_text(cell))]
+
+
+def _mark(label: str, cell: Cell | None, **more: Any) -> Mark:
+    return Mark(label, *((cell.value, cell.low, cell.high) if cell else (None, None, None)), **more)
+
+
+# --- Boards ------------------------------------------------------------------------------------------------------
+
+
+def _sentences(board: Board, reference: Board, w: Words) -> Iterable[str]:
+    """Say what the board shows, and what it does not, by its figures."""
+    ranks = [one.rank for one in board.entries if one.rank]
+    if (found := board.contest) is not None:
+        model, tied = clipped(board.entries[0].source.label, _LONG), ranks.count(1)
+        yield w["first" if tied == 1 else "shared"].format(model=model, tied=tied, ranked=len(ranks))
+        apart, pairs = found.pairs
+        numbers = {"items": found.items, "clusters": found.clusters, "apart": apart, "pairs": pairs}
+        yield w["test"].format(**{name: f"{number:,}" for name, number in numbers.items()})
+        if left := len(board.entries) - len(ranks):
+            yield w["incomplete"].format(count=left)
+    yield from (*([] if found else [w["unranked"]]), w[f"{board.figure}_says"], w["overlap"], w["references"])
+    if different := reference.summary.signature.differing(board.summary.signature):
+        yield w["differing"].format(keys=clipped(", ".join(different), 4 * _LONG))
+
+
+def board_table(board: Board, w: Words) -> Table:
+    """The runs and their baselines with all figures as texts."""
+    figure, rows = board.figure, list[Sequence[str]]()
+    for one in board.entries:
+        summary, chance = one.source.run.summary, NONE if one.first is None else f"{100 * one.first:.0f} %"
+        kept, items = (row.get("items_mean") for row in (summary.rows.compliance, one.row.cells))
+        name, sizes = (
+            clipped(one.source.label, _LONG),
+            (f"{one.size:g}" if one.size else w["unknown"], size_class(one.size) or NONE),
+        )
+        answers = (percent_text(kept, NONE), items_text(items), cost_text(summary.costs, w))
+        tied = "; ".join(clipped(other) for other in one.tied) or (w["nobody"] if one.rank else NONE)
+        rows.append([name, str(one.rank or NONE), *_texts(one.row.cells.get(figure)), chance, *answers, *sizes, tied])
+    for row in board.baselines:
+        begin = (f"{row.model} ({w['baseline']})", NONE, *_texts(row.cells.get(figure)), NONE, NONE)
+        rows.append([*begin, items_text(row.cells.get("items_mean")), *[NONE] * 4])
+    heads = f"model rank {figure} interval chance contract scored cost size size_class tied"
+    title = w["heading"].format(number=board.number, split=clipped(board.summary.split, _LONG))
+    return replace(_table(w, heads, rows), title=title)
+
+
+def _table(w: Words, heads: str, rows: Sequence[Sequence[Any]], *first: str) -> Table:
+    return Table("", [*first, *(w[name] for name in heads.split())], rows)
+
+
+def cost_text(costs: Mapping[str, Totals], w: Words) -> str:
+    """What all stages cost, with what they may have cost besides; `-` where no call had a price."""
+    totals = sum_totals(costs.values())
+    if not costs or totals.usd_paid is None:
+        return str(w["unknown"]) if costs else NONE
+    most, paid = add(totals.usd_possible, totals.usd_open), dollars_text(totals.usd_paid).replace("less than", "<")
+    told = "" if most == 0 else "unknown_more" if most is None else "at_most"
+    return str(w[told].format(paid=paid, most=dollars_text(most, True))) if told else paid
+
+
+def _linked(board: Board, w: Words) -> Table:
+    """The table of a board for its page: the rank stands before the name, which leads to the run's page."""
+    table, rows, last = board_table(board, w), list[Sequence[Any]](), ""
+    for line, entry in zip(table.rows, [*board.entries, *[None] * len(board.baselines)], strict=True):
+        name, rank, value, ends, *more, tied = line
+        first = _PLACE.format(" reference", "\N{NO-BREAK SPACE}", name)
+        if entry is not None:
+            link = Markup('<a href="models/{}.html">{}</a>{}').format(entry.source.key, name, _states(entry.row, w))
+            first, names = _PLACE.format(" begins" * (rank != last), rank, link), [*map(clipped, entry.tied)]
+            more_than = w["more"].format(names=", ".join(names[:_NAMED]), count=len(names) - _NAMED)
+            tied = more_than if len(names) > _NAMED else ", ".join(names) or tied
+        rows.append([first, value, _ENDS.format(ends), *more, tied])
+        last = rank
+    return replace(table, header=[_PLACE.format("", w["rank"], w["model"]), *table.header[2:]], rows=rows)
+
+
+def _states(row: TableRow, w: Words) -> Markup:
+    found = ["people"] * (row.source == "human") + ["incomparable"] * (row.measure == "s" and not row.comparable)
+    found += [] if row.complete else ["not_scored" if row.private else "state_incomplete"]
+    return Markup().join(Markup(' <span class="state">{}</span>').format(w[name]) for name in found)
+
+
+def _board_charts(board: Board, paper: Sequence[TableRow], w: Words) -> list[dict[str, Any]]:
+    """The intervals, the heat map of subtasks, and where a name states a size the scatter."""
+    path, figure, title = f"board-{board.number}-", board.figure, board_table(replace(board, entries=()), w).title
+    ticks = tuple(value for row in board.baselines if (value := row.value(figure)) is not None)
+    own = [(one, clipped(one.source.label, _LONG), one.row.cells.get(figure)) for one in board.entries]
+    marks = [_mark(name, cell, group=str(one.rank or ""), ticks=ticks) for one, name, cell in own]
+    says = w["plot_says"].format(baselines=", ".join(row.model for row in board.baselines) or w["no_baselines"])
+    charts = [_chart(f"{path}scores", interval_plot(f"{title}. {w['plot']}", says, w[figure], marks), says, None)]
+    asked = [c for c in COLUMNS if c.key in SUBTASKS and any(c.key in one.row.cells for one in board.entries)]
+    heads = [(w[f"{SUBTASKS[c.key].dimension}_avg"], c.heading) for c in asked]
+    values = [(name, [one.row.value(c.key) for c in asked]) for one, name, _ in own]
+    lines = [[name, *(_CELL.format(*_texts(one.row.cells.get(c.key))) for c in asked)] for one, name, _ in own]
+    table = Table("", [w["model"], *(SUBTASKS[c.key].title for c in asked)], lines)
+    drawn = heat_map(f"{title}. {w['heat']}", w["heat_says"], heads, values)
+    charts.append(_chart(f"{path}subtasks", drawn, w["heat_says"], table, w["heat"]))
+    sized = [_mark(name, cell, x=one.size) for one, name, cell in own if one.size and cell and cell.value is not None]
+    others = paper if figure == "overall" and board.summary.measure == "s" else []
+    rings = [_mark(r.model, r.cells["overall"], x=size, other=True) for r in others if (size := size_of(r.model))]
+    if sized:
+        says = w["scatter_says"].format(count=len(own) - len(sized))
+        drawn = scatter(f"{title}. {w['scatter']}", says, (w["scatter_x"], w[figure]), [*sized, *rings])
+        rows = [[m.label, f"{m.x:g}", size_class(m.x), *m.figures, w["paper_mark"] * m.other] for m in [*sized, *rings]]
+        table = Table("", [*(w[k] for k in ("model", "size", "size_class", figure, "interval")), ""], rows)
+        charts.append(_chart(f"{path}size", drawn, says, table, w["scatter"]))
+    return charts
+
+
+def _paper(rows: Sequence[TableRow], w: Words) -> Table:
+    keys = ("overall", *(c.key for c in COLUMNS if c.key.endswith("_avg")))
+    lines = [[_REFERENCE.format(r.model), r.group, w["paper_mark"], *(r.text(key) for key in keys)] for r in rows]
+    return Table(w["paper"], [w["model"], w["size_class"], "", *(w[key] for key in keys)], lines)
+
+
+# --- Models ------------------------------------------------------------------------------------------------------
+
+
+def _model_view(entry: Entry, board: Board, words: Words) -> dict[str, Any]:
+    """What model.html shows of a run; its notes are those of the run's own page."""
+    summary, facts = entry.source.run.summary, words["facts"]
+    w = {**words["board"], **words["model"]}
+    cell, kept, counts = entry.row.cells.get(board.figure), summary.rows.compliance.get("items_mean"), summary.counts
+    ranked = sum(one.rank is not None for one in board.entries)
+    tiles = [
+        (w[board.figure], value_text(cell, NONE), interval_text(cell)),
+        (
+            w["rank"],
+            str(entry.rank or NONE),
+            w["rank_note"].format(ranked=ranked, tied=len(entry.tied)) * bool(entry.rank),
+        ),
+        (w["contract"], percent_text(kept, NONE), ""),
+        (w["scored"], f"{counts.scored:,}", w["items_note"].format(total=f"{counts.items:,}")),
+        (w["cost"], cost_text(summary.costs, w), ""),
+    ]
+    tables = {"pairs": [_pairs(entry, board, w)], "metrics": [_metrics(summary, w)], "slices": list[Table]()}
+    for tag, own in table2.ordered_slices(summary).items():
+        rows = [[value, items_text(one), *_columns(one)] for value, one in own.items()]
+        table = _table(w, "scored score interval", rows, words["tags"].get(tag, tag))
+        tables["slices"] += [table] * (len(own) > 1)
+    share = 100 / max(1, counts.samples)
+    broken = [(k, n, f"{share * n:.1f}", RULES.get(k, "")) for k, n in table2.most_first(summary.violations)]
+    failures = _table(w, "unscored replies", table2.most_first(counts.failures))
+    tables["contracts"] = [_table(w, "rule replies share meaning", broken), failures]
+    for name, pairs in (("judge", notes.judge_facts(summary)), ("answering", summary.answering.facts())):
+        tables[name] = [_table(w, "fact value", [(facts.get(fact, fact), text) for fact, text in pairs])]
+    stages = {**summary.costs, w["total"]: sum_totals(summary.costs.values())} if summary.costs else {}
+    costs = [[k, t.calls, t.input_tokens, t.output_tokens, cost_text({k: t}, w)] for k, t in stages.items()]
+    tables["costs"] = [_table(w, "stage calls tokens_in tokens_out cost", costs)]
+    parts = summary.signature.to_dict().items()
+    tables["signature"] = [_table(w, "value", [*own.items()], w[f"part_{part}"]) for part, own in parts]
+    answers = {name: f"{getattr(counts, name):,}" for name in ("samples", "empty", "truncated", "refused")}
+    says = {"contracts": w["contracts_says"].format(**answers), "pairs": w["pairs_says"]}
+    more = [(text, False) for text in (*notes.spread_lines(summary), *summary.warnings)]
+    return {
+        "heading": clipped(entry.source.label, _LONG),
+        "under": w["under"].format(split=clipped(summary.split, _LONG)),
+        "entry": entry,
+        "board": board,
+        "states": _states(entry.row, w),
+        "notes": [*notes.notes(summary), *more],
+        "tiles": [dict(zip(("label", "value", "note"), tile, strict=True)) for tile in tiles],
+        "charts": [_subtask_chart(entry, w)],
+        "tables": tables,
+        "says": {**says, "signature": w["signature_says"].format(version=summary.package_version)},
+    }
+
+
+def _metrics(summary: Summary, w: Words) -> Table:
+    names, rows = all_columns(summary.metrics.values()), list[Sequence[Any]]()
+    for subtask, own in summary.metrics.items():
+        rows.append([SUBTASKS[subtask].title, *(_CELL.format(*_texts(own.get(name))) for name in names)])
+    return Table("", [w["subtask"], *(name.upper().replace("_", "-") for name in names)], rows)
+
+
+def _pairs(entry: Entry, board: Board, w: Words) -> Table:
+    """What the paired test says of a run and each other one of its board."""
+    found, at, rows = board.contest, entry.place, list[Sequence[Any]]()
+    for other in board.entries:
+        if found is None or at is None or (to := other.place) is None or to == at:
+            continue
+        mean, ends = float(found.means[at] - found.means[to]), ""
+        if found.low is not None and found.high is not None:
+            ends = w["range"].format(low=found.low[at, to], high=found.high[at, to])
+        said = w["same" if not found.apart[at, to] else "better" if mean > 0 else "worse"]
+        link = Markup('<a href="{}.html">{}</a>').format(other.source.key, clipped(other.source.label, _LONG))
+        rows.append([link, f"{mean:+.2f}", _ENDS.format(ends), p_text(float(found.p[at, to])), said])
+    return _table(w, "other difference interval p verdict", rows)
+
+
+def _subtask_chart(entry: Entry, w: Words) -> dict[str, Any]:
+    """The intervals of the subtasks with the baselines, and a table that has the averages as well."""
+    summary, marks, rows, cells = entry.source.run.summary, [], list[Sequence[Any]](), entry.row.cells
+    baselines = {name: table2.table_row(summary, name) for name in summary.baselines}
+    columns = {"S": summary.rows.s} if summary.judged else {}
+    columns |= {w["lexical"]: summary.rows.lexical} if summary.measure == "s" else {}
+    for column in table2.ALL_COLUMNS[:-1]:
+        if (cell := cells.get(key := column.key)) is None:
+            continue
+        others = {name: value for name, row in baselines.items() if (value := row.value(key)) is not None}
+        title: str = _MEAN.format(w.get(key, ""))
+        if key in SUBTASKS:
+            title, group = SUBTASKS[key].title, w[f"{SUBTASKS[key].dimension}_avg"]
+            marks.append(_mark(title, cell, group=group, ticks=tuple(others.values())))
+        texts = [value_text((row or {}).get(key), NONE) for row in columns.values()]
+        texts.append(percent_text(summary.rows.compliance.get(key), NONE))
+        for name in baselines:
+            mark = "!" * (key in summary.reached.get(name, ()))
+            texts.append(f"{others[name]:.2f}{mark}" if name in others else NONE)
+        rows.append([title, items_text(cell), *_columns(cell), *texts])
+    says, drawn = w["subtasks_says"], f"{clipped(entry.source.label, _LONG)}. {w['subtasks']}"
+    heads = [*(w[name] for name in ("subtask", "scored", "score", "interval")), *columns, w["contract"], *baselines]
+    plot = interval_plot(drawn, says, w["score"], marks)
+    return _chart(f"{entry.source.key}-subtasks", plot, says, Table("", heads, rows), w["subtasks"])
