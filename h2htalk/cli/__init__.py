@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import gc
 import os
-from typing import Annotated
+import re
+from typing import Annotated, Any
 from urllib.parse import urlsplit
 
 import typer
+from typer.core import TyperGroup
 
 from h2htalk.cli import benchmark, curation, integrations
 from h2htalk.cli.options import one_line_errors
@@ -34,8 +36,20 @@ GROUPS = {
     "launch": (benchmark, "Run a suite on many machines: submit, follow, stop."),
     "integrations": (integrations, "H2HTalk in other evaluation harnesses."),
 }
+
+
+class Commands(TyperGroup):
+    """A group that lists the first sentence of each command's help, whole: click cuts it, and at `(Eq.` too."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        found = ((name, self.get_command(ctx, name)) for name in self.list_commands(ctx))
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, re.split(r"(?<=\.)\s(?=[A-Z])", one.help or "")[0]) for name, one in found if one])
+
+
 app = typer.Typer(
     name="h2htalk",
+    cls=Commands,
     help="Score language models that act as emotional companions.",
     no_args_is_help=True,
     add_completion=False,
@@ -47,7 +61,7 @@ for name in ("evaluate", "merge", "score", "report", "costs", "leaderboard", "co
 app.command()(benchmark.analyze)
 app.command()(curation.show)
 for group, (module, text) in GROUPS.items():
-    commands = typer.Typer(help=text, no_args_is_help=True)
+    commands = typer.Typer(help=text, cls=Commands, no_args_is_help=True)
     for name, command in vars(module).items():
         if name.startswith(f"{group}_") and callable(command):
             commands.command(name.removeprefix(f"{group}_").replace("_", "-"))(command)

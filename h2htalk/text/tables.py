@@ -195,6 +195,8 @@ def _folded(text: str, width: int, indent: str, breaks: re.Pattern[str] = _BREAK
 
 
 def _width(text: str) -> int:
+    if text.isascii():
+        return len(text)
     marks = sum(unicodedata.combining(letter) > 0 for letter in text)
     return len(text) - marks + sum(unicodedata.east_asian_width(letter) in "WF" for letter in text)
 
