@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 import typer
 from typer.core import TyperGroup
 
-from h2htalk.cli import benchmark, curation, integrations
+from h2htalk.cli import benchmark, curation, integrations, site
 from h2htalk.cli.options import one_line_errors
 from h2htalk.errors import ConfigError
 from h2htalk.version import __version__
@@ -42,9 +42,10 @@ class Commands(TyperGroup):
     """A group that lists the first sentence of each command's help, whole: click cuts it, and at `(Eq.` too."""
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        found = ((name, self.get_command(ctx, name)) for name in self.list_commands(ctx))
+        found = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
+        texts = [(name, one.help or "") for name, one in found if one is not None]
         with formatter.section("Commands"):
-            formatter.write_dl([(name, re.split(r"(?<=\.)\s(?=[A-Z])", one.help or "")[0]) for name, one in found if one])
+            formatter.write_dl([(name, re.split(r"(?<=\.)\s(?=[A-Z])", text)[0]) for name, text in texts])
 
 
 app = typer.Typer(
@@ -59,7 +60,8 @@ app = typer.Typer(
 for name in ("evaluate", "merge", "score", "report", "costs", "leaderboard", "compare", "correlate", "plan", "gate"):
     app.command()(getattr(benchmark, name))
 app.command()(benchmark.analyze)
-app.command()(curation.show)
+for command in (curation.show, site.watch, site.runs):
+    app.command()(command)
 for group, (module, text) in GROUPS.items():
     commands = typer.Typer(help=text, cls=Commands, no_args_is_help=True)
     for name, command in vars(module).items():

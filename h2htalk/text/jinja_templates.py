@@ -86,8 +86,8 @@ class Templates:
 
 
 def read_templates(folder: Path) -> dict[str, tuple[Path, str]]:
-    """Read the `.j2` files of a folder: name (`en/dialogue_base.j2`) -> path and text. Raises ConfigError where there is
-    no such folder, or a file is not UTF-8."""
+    """Read the `.j2` files of a folder: name (`en/dialogue_base.j2`) -> path and text. Raises ConfigError for a folder
+    that is not there, or a file that is not UTF-8."""
     if not folder.is_dir():
         raise ConfigError(f"{folder}: no such prompts folder")
     templates = {}

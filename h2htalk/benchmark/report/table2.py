@@ -300,7 +300,8 @@ def most_first(counts: Mapping[str, int]) -> list[tuple[str, int]]:
 def subtask_table(summary: Summary, wide: bool = True) -> Table:
     """Return the figures by subtask with those of the baselines; a row of a dimension's title has no figures.
 
-    Narrow tables have half of each interval or, where it is skewed, its ends. A baseline ends with `!` where the model is not above it.
+    Narrow tables have half of each interval or, where it is skewed, its ends. A baseline ends with `!` where the model
+    is not above it.
     """
     measures = [measure_name(summary), *["S"] * (summary.rows.judged is not None)]
     lexical = ["Lexical" if wide else "Lex."] * (summary.measure == "s")
