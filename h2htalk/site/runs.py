@@ -54,11 +54,11 @@ def list_runs(folder: Path) -> Table:
 
 
 def _found(folder: Path, depth: int) -> Iterator[tuple[Path, str]]:
-    """Yield each folder of a kind; what lies inside one is a part of it."""
+    """Yield each folder of a kind; what lies inside one is a part of it, but for rounds inside a workspace."""
     kind = next((kind for kind, marker in _MARKERS.items() if os.path.isfile(folder / marker)), None)
     if kind is not None:
         yield folder, kind
-    elif depth and os.access(folder, os.R_OK | os.X_OK):
+    if depth and kind in (None, "curation") and os.access(folder, os.R_OK | os.X_OK):
         for path in sorted(one.path for one in os.scandir(folder) if one.is_dir(follow_symlinks=False)):
             yield from _found(Path(path), depth - 1)
 

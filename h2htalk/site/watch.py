@@ -98,7 +98,7 @@ class Follower:
             return
         stage.failed.pop(key, None)
         stage.answered.add(key)
-        self.last = f"{name}, {one.id}: {one.answer}"
+        self.last = f"last, {name} {one.id}: {one.answer}"
         if self.run and name == GENERATE and one.id in self._scenarios:
             alone, metrics = (
                 replace(self.run.split, scenarios=(self._scenarios[one.id],)),
@@ -140,7 +140,7 @@ class Follower:
             return f"finished: {self.folder.page}"
         if time.time() - self.changed < patience * (20 if None in held else 1):
             return ""
-        return f"its writer is gone: nothing came for {time.time() - self.changed:.0f} s; the same command continues it"
+        return f"its writer is gone: nothing came for {time.time() - self.changed:.0f} s; start the same command again to continue it"
 
 
 def is_written(calls: Path) -> bool | None:

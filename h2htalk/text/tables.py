@@ -19,7 +19,7 @@ NONE = "-"
 Value = str | int | float | bool | None
 _TEXT = 20  # columns that are left to a text before other columns go to a further block
 # After white space, a slash, a Chinese character, and a hyphen in a word.
-_BREAKS = re.compile(r"(?<=[\s/\u2e80-\uffef])(?=[^\s。，、；：？！）」』”])|(?<=\w[-_])(?=\w)")
+_BREAKS = re.compile(r"(?<=[\s/\u2e80-\uffef])(?=[^\s%。，、；：？！）」』”])|(?<=\w[-_])(?=\w)")
 _PARTS = re.compile("(?<=, )")  # of a figure: its interval, its p or count
 _BEGINS_A_FIGURE = re.compile(r"(?:at most |p )?[-+±<$]?[\[(]?[-+]?\.?\d")
 
