@@ -46,9 +46,10 @@ def list_runs(folder: Path) -> Table:
         try:
             facts["when"] = str(datetime.fromtimestamp((path / _MARKERS[kind]).stat().st_mtime, UTC).date())
             facts |= {"state": "erasing"} if os.path.lexists(path / MARK) else _READERS[kind](path)
-        except (H2HTalkError, OSError, LookupError, TypeError, ValueError) as error:  # shown in the notes
+        except Exception as error:  # noqa: BLE001 - the files may hold anything; whoever reads the notes sees it
             facts["state"] = "damaged"
-            notes.append(f"{facts['folder']}: {error}")
+            what = error if isinstance(error, H2HTalkError) else f"not as it was written: {error!r}"
+            notes.append(f"{facts['folder']}: {what}")
         rows.append(tuple(facts.get(name) for name in COLUMN_NAMES))
     return Table("", COLUMN_NAMES, rows, notes if rows else ["nothing found"], "runs")
 
@@ -109,9 +110,9 @@ def _study(path: Path) -> Facts:
 
 
 def _round(path: Path) -> Facts:
-    status = next(list_rounds(path))
-    if not status.kind:
-        raise DataError("; ".join(status.notes))
+    status = next(list_rounds(path), None)
+    if status is None or not status.kind:
+        raise DataError("; ".join(status.notes if status else ["was never opened"]))
     return {"split": status.kind, "state": status.state, "scored": f"{status.items_done:,} of {status.items:,}"}
 
 

@@ -138,9 +138,9 @@ class Follower:
         last = max((path.stat().st_mtime_ns for path in self.files if path.exists()), default=0)
         if self.folder.summary.exists() and self.folder.summary.stat().st_mtime_ns >= last:
             return f"finished: {self.folder.page}"
-        if time.time() - self.changed < patience * (20 if None in held else 1):
+        if (silent := time.time() - self.changed) < patience * (20 if None in held else 1):
             return ""
-        return f"its writer is gone: nothing came for {time.time() - self.changed:.0f} s; start the same command again to continue it"
+        return f"its writer is gone, and nothing came for {silent:.0f} s; its own command continues it"
 
 
 def is_written(calls: Path) -> bool | None:

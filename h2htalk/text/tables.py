@@ -18,8 +18,8 @@ from h2htalk.text.escaping import csv_text, escape_markdown, is_figure, latex_es
 NONE = "-"
 Value = str | int | float | bool | None
 _TEXT = 20  # columns that are left to a text before other columns go to a further block
-# After white space, a slash, a Chinese character, and a hyphen in a word.
-_BREAKS = re.compile(r"(?<=[\s/\u2e80-\uffef])(?=[^\s%。，、；：？！）」』”])|(?<=\w[-_])(?=\w)")
+# After white space, a slash, a Chinese character, and a hyphen in a word, and before a capital in it.
+_BREAKS = re.compile(r"(?<=[\s/\u2e80-\uffef])(?=[^\s%。，、；：？！）」』”])|(?<=\w[-_])(?=\w)|(?<=[a-z])(?=[A-Z])")
 _PARTS = re.compile("(?<=, )")  # of a figure: its interval, its p or count
 _BEGINS_A_FIGURE = re.compile(r"(?:at most |p )?[-+±<$]?[\[(]?[-+]?\.?\d")
 
@@ -72,8 +72,10 @@ class Table:
             columns.append(_Column(right, widest, min(widest, max(kept, words), (width - gap) // 2)))
         for k in range(1, len(columns)):
             if sum(columns[own].least + gap for own in blocks[-1]) + columns[k].least > width:
-                # Of two columns with one heading, such as `by`, each stays with the column before it.
-                blocks.append([0, *([blocks[-1].pop()] if k > 1 and self.header.count(self.header[k]) > 1 else [])])
+                # Of two columns with one heading, such as `by`, each stays with the column before it if there is room.
+                room = sum(columns[own].least + gap for own in (0, k - 1)) + columns[k].least <= width
+                joined = room and len(blocks[-1]) > 2 and self.header.count(self.header[k]) > 1
+                blocks.append([0, blocks[-1].pop()] if joined else [0])
             blocks[-1].append(k)
         shown = (_block(lines, {k: columns[k] for k in block}, gap, width) for block in blocks)
         title, *notes = ("\n".join(_folded(printable(text), width, "  ")) for text in (self.title, *self.notes))
@@ -159,8 +161,7 @@ class _Column(NamedTuple):
 def _block(lines: Sequence[Sequence[str]], columns: Mapping[int, _Column], gap: int, width: int) -> str:
     """Format some columns of a table. The widest of those that may be folded are, until all fit."""
     tried = ([min(one.widest, max(one.least, most)) for one in columns.values()] for most in range(width, -1, -1))
-    room = width - gap * (len(columns) - 1)
-    widths = next((own for own in tried if sum(own) <= room), [max(2, room // len(columns))] * len(columns))
+    widths = next(own for own in tried if sum(own) + gap * (len(own) - 1) <= width)
     shown = list[str]()
     for n, line in enumerate(lines):
         cells = [
