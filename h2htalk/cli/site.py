@@ -14,15 +14,15 @@ with options.lazy_imports():
     from h2htalk.site import runs as listing
     from h2htalk.site import watch as following
 
-Followed = Annotated[Path, Argument(help="The folder of a run or study.")]
-Folder = Annotated[Path, Argument(help="Folder to search, with its subfolders.")]
 
-
-def watch(run: Followed) -> None:
+def watch(run: Annotated[Path, Argument(help="The folder of a run or study.")]) -> None:
     """Follow a run or study that another process makes: answers, failures, cost and first figures."""
     say(following.watch(run, options.console()))
 
 
-def runs(folder: Folder = Path("."), format: options.DataFormat = "terminal") -> None:
+def runs(
+    folder: Annotated[Path, Argument(help="Folder to search, with its subfolders.")] = Path("."),
+    format: options.DataFormat = "terminal",
+) -> None:
     """List the runs, studies, rounds, releases and curations in a folder, with their state and headline figure."""
     say(listing.list_runs(folder).to(format).rstrip("\n"))

@@ -43,14 +43,11 @@ def half_width(cell: Cell | None) -> float | None:
     return None if cell is None or cell.low is None or cell.high is None else (cell.high - cell.low) / 2
 
 
-SKEWED = 1.2  # one side of an interval to the other, from which on its ends are shown instead of half its width
+SKEWED = 1.2  # the longer side of an interval to the other, beyond which (and a unit of the last digit) ends are shown
 
 
 def half_width_text(cell: Cell | None) -> str:
-    """Format `±1.0`, or of a skewed interval `(3.1 to 9.0)`, without decimals from ±10 on; empty without an interval.
-
-    Skewed: one side is more than 20 % longer than the other, as rounded ends show them.
-    """
+    """Format `±1.0`, of a skewed interval `(3.1 to 9.0)`, without decimals from ±10 on; empty without an interval."""
     if cell is None or cell.value is None or cell.low is None or cell.high is None:
         return ""
     below, above, half = cell.value - cell.low, cell.high - cell.value, (cell.high - cell.low) / 2
@@ -329,12 +326,10 @@ def notebook_table(summary: Summary) -> Table:
 def _line(summary: Summary, key: str, label: str, wide: bool) -> list[str]:
     rows, cell = summary.rows, main_row(summary).get(key)
     # As wide for each, so that values align.
-    if wide:
-        ends = "" if cell is None or cell.low is None else f"[{cell.low:5.2f}, {cell.high:5.2f}]"
-        value = f"{value_text(cell)} {ends:<15}"
-    else:
-        halves = {own: half_width_text(one).replace(" to ", "–") for own, one in main_row(summary).items()}
-        value = f"{value_text(cell)} {halves.get(key, ''):<{max(map(len, halves.values()))}}"
+    ends = "" if cell is None or cell.low is None else f"[{cell.low:5.2f}, {cell.high:5.2f}]"
+    short = {own: half_width_text(one).replace(" to ", "–") for own, one in main_row(summary).items()}
+    most = max(map(len, short.values()))
+    value = f"{value_text(cell)} {ends:<15}" if wide else f"{value_text(cell)} {short.get(key, ''):<{most}}"
     unjudged = [value_text((rows.s or {}).get(key))] * (rows.judged is not None)
     lexical = [value_text(rows.lexical.get(key))] * (summary.measure == "s")
     kept = percent_text(rows.compliance.get(key))
