@@ -23,6 +23,7 @@ from h2htalk.text.tables import Table
 
 UNJUDGED = "Unjudged: Itinerary Basic, Middle and Advanced (levels I-III) include no judge's rating."
 NOT_SCORED = "not scored: references are private"
+SKEWED = 1.2  # the longer side of an interval to the other, beyond which (and a unit of the last digit) ends are shown
 
 
 # --- Cells as text -----------------------------------------------------------------------------------------------
@@ -41,9 +42,6 @@ def percent_text(cell: Cell | None, none: str = "-") -> str:
 def half_width(cell: Cell | None) -> float | None:
     """Return half the width of the 95 % interval; None where there is no interval."""
     return None if cell is None or cell.low is None or cell.high is None else (cell.high - cell.low) / 2
-
-
-SKEWED = 1.2  # the longer side of an interval to the other, beyond which (and a unit of the last digit) ends are shown
 
 
 def half_width_text(cell: Cell | None) -> str:
