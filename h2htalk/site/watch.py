@@ -68,6 +68,7 @@ class Follower:
         self.stages, self.last, self.changed = {GENERATE: _Stage()}, "", time.time()
         self._lexical = defaultdict[str, dict[int, float | None]](dict)  # of a run: item -> sample -> mean
         self._open, self._met = dict[str, OpenReply](), dict[str, list[bool]]()  # of a study, by judged reply
+        self._opened = -1  # the number of its replies when `_open` was made
         self._scenarios = {one.id: one for one in self.run.split.scenarios} if self.run else {}
         self.stages[GENERATE].asked = len(self._scenarios) * (self.run.spec.samples if self.run else 0)
 
@@ -100,14 +101,14 @@ class Follower:
         stage.answered.add(key)
         self.last = f"last, {name} {one.id}: {one.answer}"
         if self.run and name == GENERATE and one.id in self._scenarios:
-            alone, metrics = (
-                replace(self.run.split, scenarios=(self._scenarios[one.id],)),
-                Metrics(None, self.run.spec.rouge, False),
-            )
+            alone = replace(self.run.split, scenarios=(self._scenarios[one.id],))
+            metrics = Metrics(None, self.run.spec.rouge, contracts=False)
             scores = score_answers(alone, {(one.id, 0): replace(one, sample=0)}, 1, metrics)
             self._lexical[one.id][one.sample] = scores[one.id].lexical
         elif self.study and name != GENERATE:
-            if one.id not in self._open:  # the judge begins when the model has answered
+            replies = len(self.stages[GENERATE].answered)  # the judge begins when the model has answered
+            if one.id not in self._open and replies != self._opened:
+                self._opened = replies
                 self._open = {own.reply.id: own for own in open_replies(stored_replies(self.study), self.study.cases)}
                 stage.asked = len(self._open)
             if (own := self._open.get(one.id)) and (reply := outcome_of(one)):
@@ -162,8 +163,9 @@ def watch(path: Path, console: Console, every: float = 0.0, patience: float = PA
     with live if console.is_terminal else nullcontext():
         try:
             while True:
+                end = follower.end(patience)  # before the last lines are read
                 follower.read()
-                end, lines = follower.end(patience), follower.lines()
+                lines = follower.lines()
                 if console.is_terminal:
                     last = shorten(" ".join(follower.last.split()), 3 * console.width)
                     live.update(Group(*(say.safe(say.half_width(one)) for one in (*lines, last))), refresh=True)
