@@ -53,8 +53,8 @@ class Progress:
         rate = self._done / seconds
         # One item says little about the others: no rate and no time left before some are done.
         known = seconds >= _ETA_AFTER and self._done >= min(_ETA_ITEMS, self._total / _ETA_ITEMS)
-        left = f"  {_clock((self._total - self._done) / rate)} left" if known and rate and not last else ""
-        speed = f"  {_rate(rate)}" if known or (last and self._done) else ""
+        left = f"  {clock_text((self._total - self._done) / rate)} left" if known and rate and not last else ""
+        speed = f"  {rate_text(rate)}" if known or (last and self._done) else ""
         failed = f"  {self._failed:,} failed" if self._failed else ""
         share = self._done / self._total if self._total else 1.0
         spent = self._money() if self._money is not None else ""
@@ -87,7 +87,7 @@ def one_row(text: str, stream: TextIO) -> str:
     return text if len(text) < columns else f"{text[: columns - 2]}…"
 
 
-def _rate(per_second: float) -> str:
+def rate_text(per_second: float) -> str:
     """Items a second, or a minute or an hour where these are few."""
     for seconds, unit in ((1, "s"), (60, "min")):
         if per_second * seconds >= 1:
@@ -95,7 +95,7 @@ def _rate(per_second: float) -> str:
     return f"{per_second * 3600:,.1f}/h"
 
 
-def _clock(seconds: float) -> str:
+def clock_text(seconds: float) -> str:
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import gc
 import os
-from typing import Annotated
+import re
+from typing import Annotated, Any
 from urllib.parse import urlsplit
 
 import typer
+from typer.core import TyperGroup
 
-from h2htalk.cli import benchmark, curation, integrations
+from h2htalk.cli import benchmark, curation, integrations, site
 from h2htalk.cli.options import one_line_errors
 from h2htalk.errors import ConfigError
 from h2htalk.version import __version__
@@ -34,8 +36,21 @@ GROUPS = {
     "launch": (benchmark, "Run a suite on many machines: submit, follow, stop."),
     "integrations": (integrations, "H2HTalk in other evaluation harnesses."),
 }
+
+
+class Commands(TyperGroup):
+    """A group that lists the first sentence of each command's help, whole: click cuts it, and at `(Eq.` too."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        found = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
+        texts = [(name, one.help or "") for name, one in found if one is not None]
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, re.split(r"(?<=\.)\s(?=[A-Z])", text)[0]) for name, text in texts])
+
+
 app = typer.Typer(
     name="h2htalk",
+    cls=Commands,
     help="Score language models that act as emotional companions.",
     no_args_is_help=True,
     add_completion=False,
@@ -45,9 +60,10 @@ app = typer.Typer(
 for name in ("evaluate", "merge", "score", "report", "costs", "leaderboard", "compare", "correlate", "plan", "gate"):
     app.command()(getattr(benchmark, name))
 app.command()(benchmark.analyze)
-app.command()(curation.show)
+for command in (curation.show, site.watch, site.runs):
+    app.command()(command)
 for group, (module, text) in GROUPS.items():
-    commands = typer.Typer(help=text, no_args_is_help=True)
+    commands = typer.Typer(help=text, cls=Commands, no_args_is_help=True)
     for name, command in vars(module).items():
         if name.startswith(f"{group}_") and callable(command):
             commands.command(name.removeprefix(f"{group}_").replace("_", "-"))(command)

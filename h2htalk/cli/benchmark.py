@@ -87,6 +87,7 @@ def evaluate(
     elif shard:
         say(shards.evaluate_shard(parsed, shards.Shard.parse(shard)))
     else:
+        options.hint_watch(parsed.out_path)
         options.finish(h2htalk.evaluate(parsed), parsed.out_path, verbose)
 
 
@@ -312,6 +313,7 @@ def judge_run(
     if dry_run:
         say(judging.estimate_judging(spec))
     else:
+        options.hint_watch(run)
         options.finish(h2htalk.judge_run(spec), run, verbose)
 
 
@@ -513,6 +515,7 @@ def _run(study: str, file: Path | None, dry_run: bool, asked: Mapping[str, Any],
         say(run_study.estimate_study(spec))
     else:
         say(*run_study.open_points(run_study.plan_study(spec)))
+        options.hint_watch(spec.ask.out_path)
         _finish(h2htalk.run_study(spec))
 
 

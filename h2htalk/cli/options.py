@@ -101,6 +101,12 @@ def print_status(
     say(*(status.mistakes if each_mistake else statuses.grouped(status.mistakes)), err=True)
 
 
+def hint_watch(folder: Path) -> None:
+    """Name the command that follows a run or study, on a terminal."""
+    if sys.stderr.isatty():
+        say(f"to follow it, in a second terminal: h2htalk watch {folder}", err=True)
+
+
 def console() -> Any:
     from rich.console import Console
 

@@ -34,8 +34,7 @@ def render_page(
         pictures: the page holds pictures, as data addresses.
         beside: the page may load scripts that lie beside it, from a disk or a host.
 
-    Raises:
-        jinja2.UndefinedError: the template names a value that the view lacks.
+    Raises jinja2.UndefinedError where the template names a value that the view lacks.
     """
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
     from markupsafe import Markup

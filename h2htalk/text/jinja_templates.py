@@ -21,16 +21,8 @@ from h2htalk.errors import ConfigError
 
 # Errors that a template can cause while it is compiled or renders, beside Jinja's own.
 FAULTS = (
-    jinja2.TemplateError,
-    ArithmeticError,
-    AssertionError,
-    AttributeError,
-    LookupError,
-    MemoryError,
-    RecursionError,
-    SyntaxError,
-    TypeError,
-    ValueError,
+    *(jinja2.TemplateError, ArithmeticError, AssertionError, AttributeError, LookupError, MemoryError),
+    *(RecursionError, SyntaxError, TypeError, ValueError),
 )
 _MAX_SIZE = 1_000_000  # of a product: characters or elements; of a power: bits
 TemplateFiles = Mapping[str, tuple[Path, str]]  # name -> path and text
@@ -55,11 +47,8 @@ class Templates:
         return cls(sources, origins, open_environment(sources, origins))
 
     def render(self, name: str, values: Mapping[str, object]) -> str:
-        """Render one template, without outer white space.
-
-        Raises:
-            ConfigError: the template fails (an undefined variable, for example); names its file and line.
-        """
+        """Render one template, without outer white space. Raises ConfigError, which names file and line, where it fails
+        (an undefined variable, for example)."""
         try:
             text = ""
             for part in self._environment.get_template(name).generate(values):
@@ -97,11 +86,8 @@ class Templates:
 
 
 def read_templates(folder: Path) -> dict[str, tuple[Path, str]]:
-    """Read the `.j2` files of a folder: name (`en/dialogue_base.j2`) -> path and text.
-
-    Raises:
-        ConfigError: no such folder, or a file that is not UTF-8.
-    """
+    """Read the `.j2` files of a folder: name (`en/dialogue_base.j2`) -> path and text. Raises ConfigError for a folder
+    that is not there, or a file that is not UTF-8."""
     if not folder.is_dir():
         raise ConfigError(f"{folder}: no such prompts folder")
     templates = {}

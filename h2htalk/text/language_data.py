@@ -33,11 +33,8 @@ def read_lines(path: Path) -> list[str]:
 
 @cache
 def language_data(name: str, language: Language) -> Mapping[str, Any]:
-    """Read `h2htalk/NAME_LANGUAGE.toml`, such as `curation/dedup/lengths_en.toml`, once a process.
-
-    Raises:
-        ConfigError: the language is unknown, or it has no such file.
-    """
+    """Read `h2htalk/NAME_LANGUAGE.toml`, such as `curation/dedup/lengths_en.toml`, once a process. Raises ConfigError
+    where the language is unknown, or has no such file."""
     find_language(language)
     path = PACKAGE / f"{name}_{language}.toml"
     try:

@@ -53,13 +53,8 @@ MINILM_TOKENIZER = PackagedFile(
 def find_packaged(file: PackagedFile, feature: str) -> Path:
     """Find a packaged file and check its content (98 MB take about 0.1 s).
 
-    Args:
-        file: which file of which package.
-        feature: what needs it, for the error message: `the embedded model`.
-
-    Raises:
-        MissingExtraError: the package is not installed; the message holds the command that installs it.
-        ConfigError: the file is not the published one.
+    `feature`: what needs it, for the error message: `the embedded model`. Raises MissingExtraError, with the command
+    that installs the package, where it is not installed, and ConfigError where the file is not the published one.
     """
     try:
         path = Path(str(distribution(file.distribution).locate_file(file.path)))
@@ -86,10 +81,7 @@ def import_openvino(name: Literal["openvino", "openvino_genai"], feature: str) -
 
     `import openvino` sends an event to an analytics service and leaves a client id in the user's home, unless the
     package `openvino_telemetry` is missing. Here it is hidden meanwhile: an evaluation of private conversations
-    contacts only what the user named.
-
-    Raises:
-        MissingExtraError: OpenVINO is not installed.
+    contacts only what the user named. Raises MissingExtraError where OpenVINO is not installed.
     """
     hidden = _TELEMETRY not in sys.modules
     if hidden:

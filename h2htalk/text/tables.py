@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Any
+from shutil import get_terminal_size
+from typing import Any, NamedTuple
 
 from markupsafe import Markup
 
@@ -16,6 +17,10 @@ from h2htalk.text.escaping import csv_text, escape_markdown, is_figure, latex_es
 
 NONE = "-"
 Value = str | int | float | bool | None
+_TEXT = 20  # columns that are left to a text before other columns go to a further block
+# After white space, a slash, a Chinese character, and a hyphen in a word, and before a capital in it.
+_BREAKS = re.compile(r"(?<=[\s/\u2e80-\uffef])(?=[^\s%。，、；：？！）」』”])|(?<=\w[-_])(?=\w)|(?<=[a-z])(?=[A-Z])")
+_PARTS = re.compile("(?<=, )")  # of a figure: its interval, its p or count
 _BEGINS_A_FIGURE = re.compile(r"(?:at most |p )?[-+±<$]?[\[(]?[-+]?\.?\d")
 
 
@@ -50,16 +55,31 @@ class Table:
     def _texts(self, escaped: Callable[[str], str]) -> list[list[str]]:
         return [[one if isinstance(one, Markup) else escaped(value_text(one)) for one in row] for row in self.rows]
 
-    def to_terminal(self, gap: int = 2) -> str:
-        """Return lines without control characters, with a gap between columns; wide letters count twice."""
-        heads = [head.split("\n") for head in self.header]
-        above = [[head[k] if k >= -len(head) else "" for head in heads] for k in range(-max(map(len, heads)), 0)]
-        lines = [*([*map(printable, line)] for line in above), *self._texts(printable)]
-        widths = [max(map(_width, column)) for column in zip(*filter(None, lines), strict=True)]
-        columns = list(zip(widths, self.figures(), strict=True))
-        padded = (map(_pad, line, *zip(*columns, strict=True)) if line else () for line in lines)
-        shown = [(" " * gap).join(line).rstrip() for line in padded]
-        return "\n".join([*filter(None, [printable(self.title)]), *shown, *map(printable, self.notes)])
+    def to_terminal(self, gap: int = 2, width: int = 0) -> str:
+        """Return lines without control characters, with a gap between columns; wide letters count twice.
+
+        What is wider than `width` (0: than the terminal; 80 without one) is folded at words: headings, texts, notes.
+        Columns that still find no room follow in blocks that repeat the first column. Nothing is cut.
+        """
+        width = width or get_terminal_size().columns
+        heads = ["\n".join(map(printable, head.split("\n"))) for head in self.header]
+        lines, columns, blocks = [heads, *self._texts(printable)], list[_Column](), [[0]]
+        for (head, *texts), right in zip(zip(*filter(None, lines), strict=True), self.figures(), strict=True):
+            widest = max(_width(line) for text in (head, *texts) for line in text.split("\n"))
+            kept = max((_width(part.rstrip()) for one in texts for part in _PARTS.split(one)), default=0)
+            kept = kept if right else _TEXT
+            words = max(_width(word.rstrip()) for word in _BREAKS.split(head))
+            columns.append(_Column(right, widest, min(widest, max(kept, words), (width - gap) // 2)))
+        for k in range(1, len(columns)):
+            if sum(columns[own].least + gap for own in blocks[-1]) + columns[k].least > width:
+                # Of two columns with one heading, such as `by`, each stays with the column before it if there is room.
+                room = sum(columns[own].least + gap for own in (0, k - 1)) + columns[k].least <= width
+                joined = room and len(blocks[-1]) > 2 and self.header.count(self.header[k]) > 1
+                blocks.append([0, blocks[-1].pop()] if joined else [0])
+            blocks[-1].append(k)
+        shown = (_block(lines, {k: columns[k] for k in block}, gap, width) for block in blocks)
+        title, *notes = ("\n".join(_folded(printable(text), width, "  ")) for text in (self.title, *self.notes))
+        return "\n".join([*filter(None, [title]), "\n\n".join(shown), *notes])
 
     def to_csv(self) -> str:
         """Return the header and the rows as `csv_text` does; no text is a formula to a spreadsheet."""
@@ -132,14 +152,54 @@ def _holds_figures(values: list[Value], first: bool) -> bool:
     return 2 * sum(bool(_BEGINS_A_FIGURE.match(value_text(value))) for value in said) > len(said)
 
 
+class _Column(NamedTuple):
+    right: bool
+    widest: int
+    least: int  # to which it may be folded
+
+
+def _block(lines: Sequence[Sequence[str]], columns: Mapping[int, _Column], gap: int, width: int) -> str:
+    """Format some columns of a table. The widest of those that may be folded are, until all fit."""
+    tried = ([min(one.widest, max(one.least, most)) for one in columns.values()] for most in range(width, -1, -1))
+    widths = next(own for own in tried if sum(own) + gap * (len(own) - 1) <= width)
+    shown = list[str]()
+    for n, line in enumerate(lines):
+        cells = [
+            _folded(line[k], own, "  " * (k == 0 < n), _PARTS if one.right and n else _BREAKS)
+            for (k, one), own in zip(columns.items(), widths, strict=True)
+            if line
+        ]
+        height = max(map(len, cells), default=1)
+        padded = [[""] * (height - len(one)) + one if n == 0 else one + [""] * (height - len(one)) for one in cells]
+        for row in zip(*padded, strict=True) if line else [()]:
+            texts = (
+                " " * (own - _width(text)) + text if one.right else text + " " * (own - _width(text))
+                for text, own, one in zip(row, widths, columns.values(), strict=False)
+            )
+            shown.append((" " * gap).join(texts).rstrip())
+    return "\n".join(shown)
+
+
+def _folded(text: str, width: int, indent: str, breaks: re.Pattern[str] = _BREAKS) -> list[str]:
+    """Break a text at its words into lines of a width, and longer words anywhere; `indent`: of all but the first."""
+    if "\n" not in text and _width(text) <= width:
+        return [text]
+    lines = list[str]()
+    for part in text.split("\n"):
+        lines.append("")
+        for word in breaks.split(part):
+            for piece in [word] if _width(word.rstrip()) <= width - len(indent) else word:
+                if _width((lines[-1] + piece).rstrip()) > width:
+                    lines.append(indent)
+                lines[-1] += piece
+    return [line.rstrip() for line in lines]
+
+
 def _width(text: str) -> int:
+    if text.isascii():
+        return len(text)
     marks = sum(unicodedata.combining(letter) > 0 for letter in text)
     return len(text) - marks + sum(unicodedata.east_asian_width(letter) in "WF" for letter in text)
-
-
-def _pad(text: str, width: int, right: bool) -> str:
-    space = " " * (width - _width(text))
-    return space + text if right else text + space
 
 
 def _markdown(text: str) -> str:

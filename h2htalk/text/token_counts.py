@@ -30,10 +30,7 @@ class NamedCounter:
         """Count the tokens of each text, without special ones.
 
         Nothing is truncated, whatever length the tokenizer's file sets. A special token's name within a text is plain
-        text; half of a surrogate pair counts as a question mark.
-
-        Raises:
-            ConfigError: a text holds something that the tokenizer has no token for.
+        text; half of a surrogate pair counts as a question mark. Raises ConfigError for what has no token.
         """
         counts: list[int] = []
         for start in range(0, len(texts), BATCH):
@@ -47,12 +44,8 @@ class NamedCounter:
 
 
 def open_token_counter(name: str) -> NamedCounter:
-    """Open the counter of a tokenizer: a `tokenizer.json` file, or a folder that holds one.
-
-    Raises:
-        MissingExtraError: `tokenizers` is not installed.
-        ConfigError: the file does not exist, or is not a tokenizer.
-    """
+    """Open the counter of a tokenizer: a `tokenizer.json` file, or a folder that holds one. Raises ConfigError where
+    it does not exist or is not a tokenizer, and MissingExtraError where `tokenizers` is not installed."""
     shown, path = quoted(name), Path(os.path.expanduser(name))
     try:
         if path.is_dir():

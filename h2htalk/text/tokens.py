@@ -19,10 +19,7 @@ from h2htalk.data.languages import RECORDS, find_language
 
 def cache_folder() -> Path:
     """Return `H2HTALK_CACHE` (a leading `~` is the home folder), else `h2htalk/` in the user's cache folder (XDG).
-
-    Raises:
-        RuntimeError: the user has no home folder.
-    """
+    Raises RuntimeError where the user has no home folder."""
     if own := os.environ.get("H2HTALK_CACHE"):
         return Path(own).expanduser()
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "h2htalk"
@@ -41,9 +38,7 @@ def tokenize(text: str, language: str) -> list[str]:
     jieba's list is unchanged: punctuation and white space are tokens, as in the authors' code. Only a run
     of more than 2,000 Han characters without anything between them, which no person writes, is cut after every
     2,000 before jieba reads it: jieba's time grows with the square of such a run (200,000 characters: a minute).
-
-    Raises:
-        ConfigError: an unknown language.
+    Raises ConfigError for an unknown language.
     """
     return tokenizer(language)(text)
 

@@ -42,7 +42,7 @@ def test_the_cells_that_a_correction_moves_are_named(tmp_path: Path, old: Split)
     assert moved.rows == [("DialogueBase", 1, 0, 0), ("ItineraryMiddle", 2, 1, 1)]
     assert moved.notes == ("and the averages: dialogue, itinerary, overall",)
     _, (moved,) = diff_splits(str(tmp_path / "old"), str(tmp_path / "old"), [tmp_path / "run"])
-    assert moved.to_terminal().strip() == f"{tmp_path / 'run'}: no cell moves"
+    assert moved.to_terminal(width=200).strip() == f"{tmp_path / 'run'}: no cell moves"
     # A run of the corrected split has nothing to move, and one of another split cannot be compared.
     assert not diff_splits(str(tmp_path / "new"), str(tmp_path / "old"), [tmp_path / "run"])[1][0].rows
     with pytest.raises(DataError, match="is no run of arcs"):

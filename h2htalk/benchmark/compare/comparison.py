@@ -340,8 +340,7 @@ def to_text(comparison: Comparison, format: str) -> str:
         parts = [f"A: {comparison.a.label} on {comparison.a.split}; {comparison.metric}, times 100"]
         for table, pair in zip(tables, comparison.pairs, strict=True):
             moved = [(f"{m.difference():+.2f}", f"{m.a.value:.2f}", f"{m.b.value:.2f}", m.id) for m in pair.moved[:5]]
-            shown = replace(table, title=f"B: {pair.b.label} on {pair.b.split}", notes=())
-            parts += [shown.to_terminal(), "\n".join(map(printable, table.notes))]
+            parts.append(replace(table, title=f"B: {pair.b.label} on {pair.b.split}").to_terminal())
             parts.append(Table("", ("moved most", "A", "B", "item"), moved).to_terminal())
         parts += [f"{name}: {note}" for name, note in _spreads(comparison)]
         return "\n\n".join([printable(parts[0]), *parts[1:]]) + "\n"

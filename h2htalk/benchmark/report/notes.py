@@ -148,7 +148,9 @@ def costs_text(run: Path, calls: bool = False, format: str = "terminal") -> str:
     if not costs:
         return "No call has a recorded price."
     lines = (f"{stage}: {totals_text(totals)}" for stage, totals in _rows(costs).items())
-    return "\n".join([*([listed.to_terminal(), ""] if listed else []), *lines])
+    rows = [(f"{stage} {call}", *rest) for stage, call, *rest in listed.rows] if listed else []
+    shown = [Table("", ("call", *_CALL_FIELDS[2:]), rows).to_terminal(), ""] if listed else []
+    return "\n".join([*shown, *lines])
 
 
 def cost_lines(costs: Mapping[str, Totals]) -> list[str]:

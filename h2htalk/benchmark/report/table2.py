@@ -23,6 +23,7 @@ from h2htalk.text.tables import Table
 
 UNJUDGED = "Unjudged: Itinerary Basic, Middle and Advanced (levels I-III) include no judge's rating."
 NOT_SCORED = "not scored: references are private"
+SKEWED = 1.2  # the longer side of an interval to the other, beyond which (and a unit of the last digit) ends are shown
 
 
 # --- Cells as text -----------------------------------------------------------------------------------------------
@@ -42,14 +43,18 @@ def half_width(cell: Cell | None) -> float | None:
 
 
 def half_width_text(cell: Cell | None) -> str:
-    """Format `±1.0`, at most five characters (no decimals from ±10 on); empty where there is no interval."""
-    if (half := half_width(cell)) is None:
+    """Format `±1.0`, of a skewed interval `(3.1 to 9.0)`, without decimals from ±10 on; empty without an interval."""
+    if cell is None or cell.value is None or cell.low is None or cell.high is None:
         return ""
-    return f"±{half:.1f}" if half < 9.95 else f"±{half:.0f}"
+    below, above, half = cell.value - cell.low, cell.high - cell.value, (cell.high - cell.low) / 2
+    digits = 1 if half < 9.95 else 0
+    if max(below, above) > SKEWED * min(below, above) + 10**-digits:
+        return f"({cell.low:.{digits}f} to {cell.high:.{digits}f})"
+    return f"±{half:.{digits}f}"
 
 
 def with_half_width(cell: Cell | None) -> str:
-    """Format `40.00 ±1.0`, or the value alone."""
+    """Format `40.00 ±1.0`, `4.28 (3.1 to 9.0)`, or the value alone."""
     return f"{value_text(cell)} {half_width_text(cell)}".rstrip()
 
 
@@ -224,7 +229,7 @@ def rows_table(
     notes = ["Scores in percent. Overall: weighted with Table 1's counts, needs all subtasks."]
     if own:
         notes.append("Items: mean of the scored items. Cells: plain mean of the cells.")
-        notes.append("±: half the 95 % interval (Wilson's, with effective n and t).")
+        notes.append("±: half the 95 % interval (Wilson's, with effective n and t); its ends where it is skewed.")
         notes += [UNJUDGED] * any(not row.judged for row in rows)
     if any(row.marks for row in rows):
         notes.append(f"{' '.join(SIGNS[1:])} first, second and third of a group.")
@@ -283,7 +288,8 @@ def most_first(counts: Mapping[str, int]) -> list[tuple[str, int]]:
 def subtask_table(summary: Summary, wide: bool = True) -> Table:
     """Return the figures by subtask with those of the baselines; a row of a dimension's title has no figures.
 
-    Narrow tables have half of each interval, others its ends. A baseline ends with `!` where the model is not above it.
+    Narrow tables have half of each interval or, where it is skewed, its ends. A baseline ends with `!` where the model
+    is not above it.
     """
     measures = [measure_name(summary), *["S"] * (summary.rows.judged is not None)]
     lexical = ["Lexical" if wide else "Lex."] * (summary.measure == "s")
@@ -312,7 +318,9 @@ def _line(summary: Summary, key: str, label: str, wide: bool) -> list[str]:
     rows, cell = summary.rows, main_row(summary).get(key)
     # As wide for each, so that values align.
     ends = "" if cell is None or cell.low is None else f"[{cell.low:5.2f}, {cell.high:5.2f}]"
-    value = f"{value_text(cell)} {ends:<15}" if wide else f"{value_text(cell)}{half_width_text(cell):>5}"
+    short = {own: half_width_text(one).replace(" to ", "–") for own, one in main_row(summary).items()}
+    most = max(map(len, short.values()))
+    value = f"{value_text(cell)} {ends:<15}" if wide else f"{value_text(cell)} {short.get(key, ''):<{most}}"
     unjudged = [value_text((rows.s or {}).get(key))] * (rows.judged is not None)
     lexical = [value_text(rows.lexical.get(key))] * (summary.measure == "s")
     kept = value_text(rows.compliance.get(key), form=PERCENT)

@@ -23,7 +23,7 @@ from h2htalk.text.escaping import printable
 from h2htalk.text.tables import Table
 
 WIDE = 118  # from this width on intervals are written as [low, high] and headings in full; below it 80 are enough
-_ASCII = str.maketrans({"±": "+-", "¹": "*", "²": "+", "³": "-"})
+_ASCII = str.maketrans({"±": "+-", "–": "-", "¹": "*", "²": "+", "³": "-"})
 
 
 def print_summary(
@@ -91,9 +91,9 @@ class PlainConsole:
 
     def table(self, table: Table, gap: int = 2) -> None:
         """Print a table; lines that are too long for the terminal are not cut."""
-        for line in table.to_terminal(gap).splitlines():
+        for line in table.to_terminal(gap, self.console.width).splitlines():
             self.console.print(self.safe(self.half_width(line)), soft_wrap=True)
 
     def half_width(self, text: str) -> str:
-        """Replace `±` and signs of places where this terminal cannot show them."""
+        """Replace `±`, dashes and signs of places where this terminal cannot show them."""
         return text.translate(_ASCII) if self.ascii else text

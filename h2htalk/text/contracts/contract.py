@@ -58,8 +58,7 @@ def check(
         prompt: the instructions that were sent; None checks marker phrases only.
         inputs_text: what an answer may repeat from the prompt: the scenario's material and the persona.
 
-    Raises:
-        DataError: unknown subtask or language.
+    Raises DataError for an unknown subtask or language.
     """
     contract = contract_of(subtask, risk)
     if language not in LANGUAGES:

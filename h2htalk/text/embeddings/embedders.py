@@ -58,9 +58,8 @@ def open_embedder(name: str) -> Embedder:
             `minilm` (the packaged all-MiniLM-L6-v2, English), or the name or folder of a sentence-transformers
             model on this machine, which is assumed to be made for all languages.
 
-    Raises:
-        ConfigError: no such model, or one that cannot be loaded; the message lists the choices.
-        MissingExtraError: a package that it needs is not installed.
+    Raises ConfigError, with the choices, for no such model or one that cannot be loaded, and MissingExtraError where a
+    package that it needs is not installed.
     """
     if name == "minilm":
         from h2htalk.text.embeddings.minilm import MiniLM
@@ -169,11 +168,8 @@ def _find_sentence_model(name: str) -> Path:
 
 
 def find_local_model(name: str) -> Path | None:
-    """Find a model: a folder, else a repository in the Hugging Face cache; None if neither exists.
-
-    Raises:
-        ConfigError: it has no weights (a download that stopped, or another kind of folder).
-    """
+    """Find a model: a folder, else a repository in the Hugging Face cache; None if neither exists. Raises ConfigError
+    where it has no weights (a download that stopped, or another kind of folder)."""
     # os.path returns False where pathlib raises: a name too long for a path, `~nobody`.
     folder = Path(os.path.expanduser(name))
     if not os.path.isdir(folder):

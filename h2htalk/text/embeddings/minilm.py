@@ -30,9 +30,8 @@ class MiniLM:
 
     `threads`: how many OpenVINO may use (None: it decides); the vectors do not depend on it.
 
-    Raises:
-        MissingExtraError: OpenVINO, tokenizers, safetensors or the package of the weights is not installed.
-        ConfigError: the weights were changed.
+    Raises MissingExtraError where OpenVINO, tokenizers, safetensors or the package of the weights is not installed, and
+    ConfigError where the weights were changed.
     """
 
     name = "minilm"

@@ -23,30 +23,17 @@ class Embedder(Protocol):
     comparable: bool  # whether its similarities are those of the paper's embedder
 
     def encode(self, texts: Sequence[str]) -> Vectors:
-        """Embed n texts, any text, the empty one included.
+        """Embed n texts, any text, the empty one included: float32 (n, d), rows of length 1, in the order of `texts`.
 
-        Returns:
-            float32 (n, d), rows of length 1, in the order of `texts`; identical texts are computed once.
-
-        Raises:
-            ModelCallError: the model gave a vector that is zero or not finite.
+        Identical texts are computed once. Raises ModelCallError where a vector is zero or not finite.
         """
         ...
 
 
 def encode_distinct(texts: Sequence[str], encode: Callable[[list[str]], Vectors], width: int) -> Vectors:
-    """Embed each distinct text once and give every text its row.
+    """Embed each distinct text once and give every text its row: float32 (n, width), rows of length 1.
 
-    Args:
-        texts: n texts; a lone surrogate is read as `?`.
-        encode: distinct texts -> (m, width).
-        width: d, used when there is no text.
-
-    Returns:
-        float32 (n, d), rows of length 1.
-
-    Raises:
-        ModelCallError: a vector is zero or not finite.
+    `texts`: a lone surrogate is read as `?`. `encode`: distinct texts -> (m, width). Raises as `unit_rows`.
     """
     if not texts:
         return np.zeros((0, width), np.float32)
@@ -56,11 +43,7 @@ def encode_distinct(texts: Sequence[str], encode: Callable[[list[str]], Vectors]
 
 
 def unit_rows(vectors: Vectors) -> Vectors:
-    """Scale each row of (n, d) to length 1.
-
-    Raises:
-        ModelCallError: a row is zero or not finite.
-    """
+    """Scale each row of (n, d) to length 1. Raises ModelCallError where one is zero or not finite."""
     lengths = np.linalg.norm(vectors.astype(np.float64), axis=1, keepdims=True)
     if not (np.isfinite(lengths) & (lengths > 0)).all():
         raise ModelCallError(

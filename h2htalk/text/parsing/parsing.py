@@ -101,8 +101,7 @@ def names(texts: Iterable[str], language: str, model: str) -> Iterator[list[Name
         model: a package or folder, as in `load_parser`. GPE and FAC count as LOC, PER as PERSON; other labels are left
             out.
 
-    Raises:
-        MissingExtraError, ConfigError: as `load_parser`, at once.
+    Raises at once, as `load_parser`.
     """
     return _named_texts(load_names(language, model), texts)
 

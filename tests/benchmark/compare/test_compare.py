@@ -317,7 +317,7 @@ def test_a_log_beside_our_run_has_its_subtasks_and_both_counts(answered: tuple[P
     # An empty reply has a value in ours, and is unscored in the log.
     assert list(ours.values())[:5] == [5, 4, 1, 0, 1]
     assert list(log.values()) == [5, 4, 1, 1, 0, {"error": 1, "no_response": 1}]
-    text = to_text(comparison, "terminal")
+    text = " ".join(to_text(comparison, "terminal").split())
     assert "asked 5, answered 4, failed 1, unscored 1, unpaired 0 (error 1, no_response 1)" in text
     assert "no signature" in text
     assert json.loads(to_text(comparison, "json"))["pairs"][0]["counts"]["a"]["asked"] == 5

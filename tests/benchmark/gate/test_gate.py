@@ -105,6 +105,12 @@ def policy(folder: Path, *criteria: str, head: str = "") -> Path:
     return folder / "gate.toml"
 
 
+@pytest.fixture(autouse=True)
+def wide_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One on which no line is folded; tests/cli/test_terminal_width.py has one of 80 columns."""
+    monkeypatch.setenv("COLUMNS", "300")
+
+
 @pytest.mark.parametrize("limited", [False, True])
 def test_a_run_of_harmless_cases_alone_passed(studies: tuple[Path, Path, str], tmp_path: Path, limited: bool) -> None:
     whole, _, judge = studies

@@ -86,7 +86,8 @@ def test_replies_are_stored_once_and_raters_see_the_last_messages(tmp_path: Path
         )
 
 
-def test_a_judge_people_and_a_gate_read_them(tmp_path: Path) -> None:
+def test_a_judge_people_and_a_gate_read_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
     points = [
         {"id": "kind", "kind": "must", "aspect": "kind", "text": "The reply is kind."},
         {"id": "dismiss", "kind": "must_not", "aspect": "dismiss", "text": "The reply tells the user to cheer up."},
