@@ -8,9 +8,11 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from statistics import fmean
 
+from h2htalk.benchmark.calibration.corrected_mean import design_effect
 from h2htalk.benchmark.statistics import (
     ClusteredResult,
     Difference,
+    Mean,
     clustered_slope,
     mean_of,
     paired_result,
@@ -74,6 +76,7 @@ def read_observations(path: Path) -> list[Observation]:
 
 # The lowest and highest value of figures that are no rates or scores in [0, 1].
 SCALES = {"perception": (1.0, 5.0)}
+LOGGED = ("chat", "possible_crisis", "rejected", "unchecked")  # kinds of chats that an application had
 HINT = 2  # the lowest degree that is a hint
 COUNTS = ("tokens",)  # figures without an upper end
 RATES = ("violation", "over_refusal", "need_met", "type_named", "refused", "cut")  # of 0 and 1, as is every point
@@ -107,21 +110,26 @@ def figure_of(rows: Sequence[Observation]) -> Figure:
     known = scored(rows)
     values, raters = [row.value or 0.0 for row in known], sorted(Counter(row.by for row in known).items())
     by = ", ".join(f"{name} {number:,}" if len(raters) > 1 else name for name, number in raters)
+    # Replies of one chat that was had are alike; turns of a script are asked on purpose.
+    effect = design_effect(values, [row.cluster for row in known]) if values and rows[0].kind in LOGGED else 1.0
     if not values or is_rate(rows[0].figure):
-        return rate_of(values, len(rows), by)
+        return rate_of(values, len(rows), by, effect)
     least, most = SCALES.get(rows[0].figure, (0.0, 1.0))
     low = high = None
     scaled = mean_of([(one - least) / (most - least) for one in values])
-    if scaled is not None and rows[0].figure not in COUNTS:
+    if scaled is not None and effect > 1:
+        scaled = Mean(scaled.value, effect * scaled.variance, len({row.cluster for row in known}) - 1, scaled.n)
+    if scaled is not None and scaled.df > 0 and rows[0].figure not in COUNTS:
         low, high = (least + end * (most - least) for end in scaled.interval())
     return Figure(fmean(values), low, high, None, len(values), len(rows), by)
 
 
-def rate_of(values: Sequence[float], total: int, by: str = "") -> Figure:
-    """A rate of 0 and 1, with Wilson's interval; without values an empty figure."""
+def rate_of(values: Sequence[float], total: int, by: str = "", effect: float = 1.0) -> Figure:
+    """A rate of 0 and 1, with Wilson's interval of n divided by a design effect; without values an empty figure."""
     if not values:
         return Figure(None, None, None, None, 0, total)
-    return Figure(fmean(values), *rate_interval(sum(values), len(values)), int(sum(values)), len(values), total, by)
+    hits, n = sum(values), len(values)
+    return Figure(hits / n, *rate_interval(hits / effect, n / effect), int(hits), n, total, by)
 
 
 def shifts(a: Sequence[Observation], b: Sequence[Observation]) -> list[tuple[str, float]]:

@@ -475,7 +475,7 @@ def study_app(
     out: Folder = None,
     spec: StudyFile = None,
     try_: Annotated[bool, Option("--try", help="Send one message, show the reply, and write nothing.")] = False,
-    study: Annotated[str, Option(help="sap, instructions or memory.")] = "sap",
+    study: Annotated[str, Option(help="sap (when left out), instructions or memory.")] = "",
     split: Cases = None,
     concurrency: Annotated[int | None, Option(help="Users at once.  [default: 4]")] = None,
     dry_run: options.DryRun = False,
@@ -508,8 +508,6 @@ def study_score(study: options.Run, embedder: Embedder = None) -> None:
 
 def _run(study: str, file: Path | None, dry_run: bool, asked: Mapping[str, Any], **given: Any) -> None:
     given = {key: value for key, value in given.items() if value is not None}
-    if isinstance(arms := given.get("arms"), str):
-        given["arms"] = _words(arms)
     spec = read_study_spec(study, {**asked, **given}, file)
     if dry_run:
         say(run_study.estimate_study(spec))

@@ -1,18 +1,35 @@
-"""Commands on what is there: watch, runs."""
+"""Commands on what is there: site, watch, runs."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Annotated
 
-from typer import Argument
+from typer import Argument, Option
 
 from h2htalk.cli import options
 from h2htalk.cli.options import say
+from h2htalk.data.languages import Language
 
 with options.lazy_imports():
+    from h2htalk.benchmark import watch as following
+    from h2htalk.site import build
     from h2htalk.site import runs as listing
-    from h2htalk.site import watch as following
+
+
+def site(
+    sources: Annotated[list[Path], Argument(help="Folders of scored runs and of studies.", metavar="RUN...")],
+    out: Annotated[Path, Option(help="The folder to write; with --share the HTML file.")],
+    language: Annotated[Language, Option(help="Of the pages: en or zh.")] = "en",
+    title: Annotated[str, Option(help="What the site is called.")] = "H2HTalk",
+    leave_out: Annotated[list[str] | None, Option(help="An item that is not shown; may be repeated.")] = None,
+    share: Annotated[str, Option(help="Write the transcript of this item alone.")] = "",
+) -> None:
+    """Write a static site of runs and studies: leaderboard, models, studies, every item."""
+    if share:
+        say(build.share(sources, share, out, language, title))
+    else:
+        say(build.build_site(sources, out, language, title, leave_out or ()))
 
 
 def watch(run: Annotated[Path, Argument(help="The folder of a run or study.")]) -> None:

@@ -12,7 +12,7 @@ from h2htalk.benchmark.metrics.composite import all_columns
 from h2htalk.benchmark.observations import p_text
 from h2htalk.benchmark.report import notes, table2
 from h2htalk.benchmark.report.leaderboard import paper_rows, unreadable_rows
-from h2htalk.benchmark.report.table2 import COLUMNS, TableRow, interval_text, items_text, percent_text, value_text
+from h2htalk.benchmark.report.table2 import COLUMNS, PERCENT, TableRow, interval_text, items_text, value_text
 from h2htalk.benchmark.statistics import Cell
 from h2htalk.benchmark.summary import Summary
 from h2htalk.chat.prices import Totals, add, dollars_text, sum_totals
@@ -98,7 +98,7 @@ def board_table(board: Board, w: Words) -> Table:
             clipped(one.source.label, _LONG),
             (f"{one.size:g}" if one.size else w["unknown"], size_class(one.size) or NONE),
         )
-        answers = (percent_text(kept, NONE), items_text(items), cost_text(summary.costs, w))
+        answers = (value_text(kept, NONE, PERCENT), items_text(items), cost_text(summary.costs, w))
         tied = "; ".join(clipped(other) for other in one.tied) or (w["nobody"] if one.rank else NONE)
         rows.append([name, str(one.rank or NONE), *_texts(one.row.cells.get(figure)), chance, *answers, *sizes, tied])
     for row in board.baselines:
@@ -194,7 +194,7 @@ def _model_view(entry: Entry, board: Board, words: Words) -> dict[str, Any]:
             str(entry.rank or NONE),
             w["rank_note"].format(ranked=ranked, tied=len(entry.tied)) * bool(entry.rank),
         ),
-        (w["contract"], percent_text(kept, NONE), ""),
+        (w["contract"], value_text(kept, NONE, PERCENT), ""),
         (w["scored"], f"{counts.scored:,}", w["items_note"].format(total=f"{counts.items:,}")),
         (w["cost"], cost_text(summary.costs, w), ""),
     ]
@@ -268,7 +268,7 @@ def _subtask_chart(entry: Entry, w: Words) -> dict[str, Any]:
             title, group = SUBTASKS[key].title, w[f"{SUBTASKS[key].dimension}_avg"]
             marks.append(_mark(title, cell, group=group, ticks=tuple(others.values())))
         texts = [value_text((row or {}).get(key), NONE) for row in columns.values()]
-        texts.append(percent_text(summary.rows.compliance.get(key), NONE))
+        texts.append(value_text(summary.rows.compliance.get(key), NONE, PERCENT))
         for name in baselines:
             mark = "!" * (key in summary.reached.get(name, ()))
             texts.append(f"{others[name]:.2f}{mark}" if name in others else NONE)

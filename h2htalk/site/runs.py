@@ -12,6 +12,7 @@ from h2htalk.benchmark.report.table2 import main_row, measure_name, with_half_wi
 from h2htalk.benchmark.studies.report import COLUMNS, name_of, title_of
 from h2htalk.benchmark.studies.run_study import read_study
 from h2htalk.benchmark.summary import read_summary
+from h2htalk.benchmark.watch import is_written
 from h2htalk.chat.engines import model_name
 from h2htalk.chat.prices import dollars_text, sum_totals
 from h2htalk.chat.store.call_store import read_costs
@@ -24,7 +25,6 @@ from h2htalk.data.responses import CALLS
 from h2htalk.data.run_folder import RunFolder
 from h2htalk.errors import ConfigError, DataError, H2HTalkError
 from h2htalk.rounds.status import list_rounds
-from h2htalk.site.watch import is_written
 from h2htalk.text.tables import Table
 
 DEPTH = 6  # of subfolders that are searched

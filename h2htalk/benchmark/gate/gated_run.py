@@ -34,6 +34,7 @@ MEASURES = {COST: "US dollars", "latency_median": "seconds", "latency_95": "seco
 LOWER = ("violation", "over_refusal", "tokens", "refused", "cut", *MEASURES)
 DEFAULTS: Mapping[str, tuple[str, ...]] = {
     "sap": ("violation", "perception", "must_not.invent_help_line", "over_refusal"),
+    "logs": ("violation", "perception"),
     "instructions": ("points", "need_met"),
     "memory": ("must.callback", "must_not.invented", "must_not.corrected", "must_not.forgotten"),
 }

@@ -8,13 +8,13 @@ a last message without a reply is left out, and so is a chat in which nobody was
 from __future__ import annotations
 
 import hashlib
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
-from itertools import chain, groupby
+from itertools import groupby
 from operator import attrgetter
 from pathlib import Path
+from typing import Any
 
 from h2htalk.benchmark.studies.conversations import EMPTY, LIVE, StudyReply
 from h2htalk.benchmark.studies.settings import APP, StudySpec
@@ -22,13 +22,14 @@ from h2htalk.chat.store.call_store import CallStore
 from h2htalk.data.case import Case, CaseTurn, Point, Session, script
 from h2htalk.data.files import read_jsonl, read_toml
 from h2htalk.data.languages import LANGUAGES
-from h2htalk.data.records import read_record
+from h2htalk.data.records import as_json, read_record
 from h2htalk.data.responses import Answers, Response
 from h2htalk.data.scenario import Dialogue, Persona, Turn, notes_crisis
 from h2htalk.data.splits import Header, Split, split_of
 from h2htalk.errors import DataError, counted
 
 RAW = "not_anonymized"  # the tag of a chat that does not say that it was anonymised
+ORDINARY = "chat"  # the kind of a chat in which the curation noted nothing; `observations.LOGGED` lists all kinds
 _BUNDLED = Path(str(files("h2htalk.benchmark.studies") / "logged"))
 
 
@@ -39,16 +40,18 @@ class Logs:
     split: Split
     replies: Mapping[str, Sequence[Response]]
 
-    @property
-    def fingerprint(self) -> str:
-        """16 hexadecimal digits of all replies."""
-        texts = json.dumps([[one.id, one.text] for own in self.replies.values() for one in own])
-        return hashlib.sha256(texts.encode()).hexdigest()[:16]
-
     def store(self, cases: Sequence[Case], stored: Answers, calls: CallStore) -> None:
-        """Put the replies of cases that are not stored yet where an application's would be."""
-        new = ((case.id, one) for case in cases for one in self.replies[case.id] if (one.id, 0) not in stored)
-        calls.append(*({**one.to_dict(), "stage": APP, "item": case} for case, one in new))
+        """Put the replies of cases that are not stored yet where an application's would be.
+
+        Raises DataError for a chat with another reply than is stored.
+        """
+        for case in cases:
+            found = {one.id: one for one in self.replies.get(case.id, ())}
+            old = {name: one.text for name in found if isinstance(one := stored.get((name, 0)), Response)}
+            if any(found[name].text != text for name, text in old.items()):
+                raise DataError(f"{case.id}: has another reply than the study holds; choose another --out")
+            new = (one for name, one in found.items() if name not in old)
+            calls.append(*({**one.to_dict(), "stage": APP, "item": case.id} for one in new))
 
 
 def read_logs(spec: StudySpec) -> Logs:
@@ -56,12 +59,13 @@ def read_logs(spec: StudySpec) -> Logs:
     path, described = Path(spec.ask.split), Path(spec.persona or _BUNDLED / "companion.toml")
     cases, replies, unanswered = dict[str, Case](), dict[str, list[Response]](), 0
     persona = Persona.from_dict(read_toml(described, error=DataError), str(described))
-    points = {name: _read_points(Path(spec.points or _BUNDLED / f"points_{name}.jsonl")) for name in LANGUAGES}
-    parts = sorted((path / "kept").glob("part-*.jsonl")) if (path / "stage.json").is_file() else [path]
-    for where, record in chain.from_iterable(read_jsonl(part, unique_keys=True) for part in parts):
+    points = {name: _read_points(Path(spec.points or _BUNDLED / f"points_{name}.jsonl"), persona) for name in LANGUAGES}
+    for where, record, kind in _dialogues(path):
         dialogue = Dialogue.from_dict(record, where)
         if dialogue.id in cases:
             raise DataError(f"{where}: duplicate id {dialogue.id}")
+        if spec.ask.language not in (None, dialogue.language):
+            continue
         if dialogue.language not in persona.names:
             raise DataError(f"{where}: persona {persona.id} has no {dialogue.language} description; add it")
         sides = groupby(dialogue.messages, attrgetter("role"))
@@ -72,10 +76,12 @@ def read_logs(spec: StudySpec) -> Logs:
             unanswered += 1
             continue
         asked = points[dialogue.language]
+        if not kind:
+            kind = "unchecked" if "safety" not in dialogue.metadata else ORDINARY
+            kind = "possible_crisis" if notes_crisis(dialogue.metadata) else kind
         turns = tuple(CaseTurn(user.content, points=tuple(one.id for one in asked)) for user, _ in pairs)
         family = "chat-" + hashlib.sha256(dialogue.id.encode()).hexdigest()[:12]
-        kind = "possible_crisis" if notes_crisis(dialogue.metadata) else "chat"
-        case = Case(
+        cases[dialogue.id] = case = Case(
             *(dialogue.id, "high_risk", kind, family, dialogue.language, persona.id, (Session(turns),)),
             history=history,
             points=asked,
@@ -83,7 +89,6 @@ def read_logs(spec: StudySpec) -> Logs:
             provenance=dialogue.provenance,
             licence=dialogue.licence,
         )
-        cases[case.id] = case
         names = [StudyReply(APP, case.id, place, LIVE).key for place, *_ in script(case)]
         replies[case.id] = [Response(name, 0, one.content, "stop") for name, (_, one) in zip(names, pairs, strict=True)]
     if not cases:
@@ -92,5 +97,23 @@ def read_logs(spec: StudySpec) -> Logs:
     return Logs(split_of([*cases.values()], {persona.id: persona}, Header(path.stem, description=left_out)), replies)
 
 
-def _read_points(path: Path) -> tuple[Point, ...]:
-    return tuple(read_record(Point, record, where) for where, record in read_jsonl(path, unique_keys=True))
+def _dialogues(path: Path) -> Iterator[tuple[str, dict[str, Any], str]]:
+    """Yield the records of a file, or of a stage; those that the stage rejected are of the kind `rejected`."""
+    if not (path / "stage.json").is_file():
+        yield from ((where, record, "") for where, record in read_jsonl(path, unique_keys=True))
+        return
+    for part in sorted((path / "kept").glob("part-*.jsonl")):
+        yield from ((where, record, "") for where, record in read_jsonl(part, unique_keys=True))
+    for part in sorted((path / "rejected").glob("part-*.jsonl")):
+        yield from ((where, line["record"], "rejected") for where, line in read_jsonl(part, unique_keys=True))
+
+
+def _read_points(path: Path, persona: Persona) -> tuple[Point, ...]:
+    """Read a file of points. Raises DataError, naming it, also for an id that occurs twice or a check of a fact."""
+    points = [read_record(Point, record, where) for where, record in read_jsonl(path, unique_keys=True)]
+    if not points:
+        raise DataError(f"{path}: holds no point")
+    sessions = [{"turns": [{"user": "-", "points": [one.id for one in points]}]}]
+    plain = {"points": [as_json(one) for one in points], "sessions": sessions, "persona": persona.id, "language": "en"}
+    about = {"id": "points", "study": "high_risk", "kind": ORDINARY, "family": "points"}
+    return Case.from_dict({**about, **plain}, f"{path} (persona {persona.id})").points

@@ -303,7 +303,7 @@ def sap_tables(rows: Rows, arms: Sequence[str]) -> Iterator[Table]:
             yield table_of(f"turns_{figure}", title, "arm", by_arm(own, arms), turns, [note], tests)
 
 
-def _safety_by(rows: Rows, arms: Sequence[str], field: str) -> Iterator[Table]:
+def _safety_by(rows: Rows, arms: Sequence[str], field: str, columns: Columns = _SAFETY) -> Iterator[Table]:
     """Yield the safety of each value of a field of observations, where there are several."""
     if len(values := sorted({str(getattr(row, field)) for row in rows})) > 1:
         groups = {
@@ -311,7 +311,7 @@ def _safety_by(rows: Rows, arms: Sequence[str], field: str) -> Iterator[Table]:
             for arm, own in by_arm(rows, arms).items()
             for value in values
         }
-        yield table_of(f"{field}s", f"Safety by {field}", f"arm and {field}", groups, _SAFETY)
+        yield table_of(f"{field}s", f"Safety by {field}", f"arm and {field}", groups, columns)
 
 
 def log_tables(rows: Rows, arms: Sequence[str]) -> Iterator[Table]:
@@ -319,8 +319,8 @@ def log_tables(rows: Rows, arms: Sequence[str]) -> Iterator[Table]:
     columns = [one for one in _SAFETY if one[0] != "over-refusal"]  # no chat is known to be harmless
     yield table_of("logs", TITLES["logs"], "chats", by_arm(rows, arms), columns, _TABLE3[1:2])
     yield point_table(rows, arms, "high_risk", "points", "Points of the chats")
-    yield from _safety_by(rows, arms, "kind")
-    yield from _safety_by(rows, arms, "language")
+    yield from _safety_by(rows, arms, "kind", columns)
+    yield from _safety_by(rows, arms, "language", columns)
 
 
 # The points of `arcs`.

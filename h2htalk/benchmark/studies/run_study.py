@@ -46,7 +46,7 @@ from h2htalk.benchmark.studies.conversations import (
     conversations_of,
     run_together,
 )
-from h2htalk.benchmark.studies.logs import RAW, read_logs
+from h2htalk.benchmark.studies.logs import ORDINARY, RAW, read_logs
 from h2htalk.benchmark.studies.point_answers import (
     PERCEIVED,
     PERCEPTION,
@@ -217,7 +217,8 @@ def estimate_study(spec: StudySpec) -> str:
 def open_points(study: Study) -> Iterator[str]:
     """Say how many points nobody answers, before a study without a judge begins."""
     points = [point for case in study.cases for turn in case.turns() for point in case.points_of(turn)]
-    if not study.spec.judge and (found := sum(decided("", point.check) is None for point in points)):
+    open_ = [point for point in points if decided("-", point.check) is None]
+    if not study.spec.judge and (found := len(open_)):
         yield (
             f"{found:,} of {len(points):,} points stay unscored until a --judge or people (h2htalk study open-round) "
             "answer them: code cannot"
@@ -248,8 +249,6 @@ def plan_study(spec: StudySpec) -> Study:
     model = {"engine": engine, "model": name if spec.is_app else model_identity(spec.ask.model)}
     if spec.ask.function is not None:
         model |= function_keys(spec.ask.function)
-    if logs:
-        model["replies"] = logs.fingerprint
     if spec.app is not None:
         read_adapter(spec.app)
         model["adapter"] = sha256_of(Path(spec.app))[:16]
@@ -263,7 +262,9 @@ def open_study(study: Study) -> tuple[Study, RunWriter]:
     Erased cases are not asked again. Raises ConfigError, naming the differing keys, for the folder of another study.
     """
     folder, signed = study.folder, study.signature
-    if folder.manifest.exists() and folder.signature().protocol.get("items") == signed.protocol["items"]:
+    if folder.manifest.exists() and folder.signature().protocol.get("items") == folder.signed_items(
+        signed.protocol["items"], folder.signature().protocol.get("items", "")
+    ):
         study = replace(study, split=folder.split())
         signed = replace(signed, protocol={**signed.protocol, "items": study.split.fingerprint})
     return study, RunWriter(folder, study.spec.to_dict(), signed, study.split, {})
@@ -295,7 +296,9 @@ def select_cases(split: Split, spec: StudySpec) -> Split:
         if spec.ask.language in (None, case.language):
             families.setdefault((case.study, case.language, case.kind, case.family), []).append(case.id)
     order = sorted(families, key=lambda one: hashlib.sha256(one[3].encode()).digest())
-    for length in (3, 2):  # families of one kind take turns with those of another, then studies and languages
+    # Families of one kind take turns with those of another, then studies and languages; chats that were had are a
+    # simple random sample, whose rates are those of all.
+    for length in () if spec.is_logged else (3, 2):
         seen, turn = Counter[tuple[str, ...]](), {}
         for one in order:
             turn[one] = seen[one[:length]]
@@ -397,7 +400,8 @@ def open_study_round(
     open_ = {one.answer for one in pooled(list_people_ratings(folder.folder)) if one.rating == TIE}
     items: list[tuple[Item, Case]] = []
     for one in open_replies(replies, folder.cases, perception=not points):
-        reply, case, crisis = one.reply, one.case, one.case.study in PERCEIVED
+        reply, case = one.reply, one.case
+        crisis = case.study in PERCEIVED and case.kind != ORDINARY
         text = response_text(reply.text or "", case.language)
         item = Item(reply.id, case.language, shown(reply), response=text, crisis=crisis)
         for at, point in enumerate(one.points if points else ()):

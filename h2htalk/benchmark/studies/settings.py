@@ -64,6 +64,8 @@ class StudySpec:
             raise ConfigError("--points and --persona go with chats that were had: h2htalk study logs CHATS.jsonl")
         if len(set(self.arms)) < len(self.arms):
             raise ConfigError("--arms: one arm is named twice")
+        if self.is_app and self.ask.engine_options:
+            raise ConfigError("--engine-option is for models that are asked, and here none is; leave it out")
         if self.ask.samples > 1 or self.ask.subtasks:
             raise ConfigError("a study has one conversation a case and arm: leave out --samples and --subtask")
         if self.judge:
@@ -111,17 +113,19 @@ class StudySpec:
 def read_study_spec(study: str, given: Mapping[str, Any], path: Path | None = None) -> StudySpec:
     """Make the specification of a study of its settings and those of how the model is asked, in one table.
 
-    `path`: a TOML file of such a table, which `given` overrides. Cases are the study's own where none are named, and
-    there is no embedder. Raises ConfigError.
+    `path`: a TOML file of such a table, which `given` overrides; paths in it are as on the command line. Cases are the
+    study's own where none are named, and there is no embedder. Raises ConfigError.
     """
-    defaults = {"split": CASES.get(study, (study,))[0], "embedder": "none"} | (
-        {"concurrency": 4} if "app" in given else {}
-    )
-    table = {**defaults, **(read_toml(path) if path else {}), **given}
+    file = read_toml(path) if path else {}
+    study = study or str(file.get("study", "sap"))  # of an application the file may say which
+    table: dict[str, Any] = {"split": CASES.get(study, (study,))[0], "embedder": "none"}
+    table |= ({"concurrency": 4} if "app" in given else {}) | file | given
     if table.pop("study", study) != study:
         raise ConfigError(f"{path}: is of another study than {study}: leave `study` out, or call that command")
+    if isinstance(arms := table.get("arms"), str):
+        table["arms"] = tuple(filter(None, map(str.strip, arms.split(","))))
     known = {**StudySpec.__dataclass_fields__, **EvaluateSpec.__dataclass_fields__}
     for key in sorted(table.keys() - known):
-        raise ConfigError(f"{path}: unknown key {key}; {suggest(key, known)}see h2htalk study {study} --help")
+        raise ConfigError(f"{path}: unknown key {key}; {suggest(key, known)}choose from {', '.join(sorted(known))}")
     own = {key: table.pop(key) for key in [*table] if key in StudySpec.__dataclass_fields__}
     return StudySpec.from_dict({"study": study, "ask": table, **own}, str(path or ""))

@@ -13,11 +13,19 @@ from studies_made import spec, write_script
 
 from h2htalk.benchmark.observations import figure_of, select
 from h2htalk.benchmark.studies.logs import RAW, read_logs
-from h2htalk.benchmark.studies.run_study import close_study_round, load_study, open_study_round, plan_study, run_study
+from h2htalk.benchmark.studies.run_study import (
+    close_study_round,
+    load_study,
+    open_points,
+    open_study_round,
+    plan_study,
+    run_study,
+)
 from h2htalk.benchmark.studies.settings import StudySpec, read_study_spec
 from h2htalk.data.erasure.folder_kinds import ErasedIds, erase
 from h2htalk.data.files import write_jsonl
 from h2htalk.errors import ConfigError, DataError
+from h2htalk.rounds.round_folder import RoundFolder
 
 U, C = "user", "companion"
 
@@ -44,7 +52,16 @@ CHATS = [
     ),
     chat("two", (U, "你好"), (C, "你好呀"), language="zh"),
     chat("three", (U, "anyone?")),
-    chat("four", (U, "one"), (C, "a"), (U, "two"), (C, "b"), (U, "three"), (C, "c")),
+    chat(
+        "four",
+        (U, "one"),
+        (C, "a"),
+        (U, "two"),
+        (C, "b"),
+        (U, "three"),
+        (C, "c"),
+        metadata={"safety": {"risk": "none"}},
+    ),
 ]
 
 
@@ -60,7 +77,7 @@ def test_chats_become_cases_with_their_replies(tmp_path: Path) -> None:
     assert [turn.user for turn in first.turns()] == ["hi\nbad day", "I want it all to stop"]
     assert [one.text for one in logs.replies[first.id]] == ["What happened?", "Cheer up!\nCall 0800 999 1234."]
     assert (first.kind, first.tags, first.licence) == ("possible_crisis", (), "private")
-    assert (second.kind, second.tags) == ("chat", (RAW,))
+    assert (second.kind, second.tags, fourth.kind) == ("unchecked", (RAW,), "chat")
     assert first.provenance == {"source": "app"}
     assert {turn.points for turn in first.turns()} == {tuple(one.id for one in first.points)}
     assert [one.id for one in first.points] == [one.id for one in second.points]  # both languages ask the same
@@ -80,7 +97,7 @@ def test_replies_are_stored_once_and_raters_see_the_last_messages(tmp_path: Path
     assert (last.text, result.incomplete) == ("c", False)
     with pytest.raises(ConfigError, match="window"):
         run_study(logged(tmp_path, window=4))
-    with pytest.raises(ConfigError, match="replies"):  # the same users, other replies
+    with pytest.raises(DataError, match="two: has another reply than the study holds"):
         run_study(
             logged(tmp_path, [*CHATS[:1], chat("two", (U, "你好"), (C, "走开"), language="zh"), *CHATS[2:]], window=2)
         )
@@ -121,6 +138,108 @@ def test_a_judge_people_and_a_gate_read_them(tmp_path: Path, monkeypatch: pytest
     after, _ = close_study_round(tmp_path / "study", tmp_path / "round")
     violations = figure_of(select(after.observations, "violation"))
     assert (violations.hits, violations.n, violations.by) == (0, 6, "people")  # people outrank the judge
+
+
+def test_a_sample_of_chats_is_drawn_without_regard_to_kind_or_language(tmp_path: Path) -> None:
+    """Crises and rare languages came first, so that 5 of 100 violations were shown as 30."""
+    crisis = {"safety": {"possible_crisis": True}}
+    many = [chat(f"c{k}", (U, "hi"), (C, "yes"), metadata=crisis if k % 20 == 0 else {}) for k in range(400)]
+    kinds = [case.kind for case in plan_study(logged(tmp_path, many, limit=200)).cases]
+    assert len(kinds) == 200
+    assert kinds.count("possible_crisis") <= 20
+    assert len(plan_study(logged(tmp_path, many, limit=7)).cases) == 7
+
+
+def test_intervals_know_that_replies_of_one_chat_are_alike(tmp_path: Path) -> None:
+    """Two of eight chats are wrong throughout: 25 % of 480 replies had an interval of four points."""
+    texts = {k: "yes" if k < 2 else "no" for k in range(8)}
+    chats = [chat(f"c{k}", *[(U, "hi"), (C, text)] * 60) for k, text in texts.items()]
+    write_jsonl(
+        tmp_path / "points.jsonl",
+        [{"id": "p", "kind": "must_not", "aspect": "yes", "text": 'The reply is "yes".', "check": "exact:yes"}],
+    )
+    rows = run_study(logged(tmp_path, chats, points=tmp_path / "points.jsonl")).observations
+    found = figure_of(select(rows, "violation"))
+    assert (found.hits, found.n) == (120, 480)
+    assert found.low is not None
+    assert found.high is not None
+    assert found.low < 0.1
+    assert found.high > 0.5
+    (tmp_path / "other").mkdir()
+    none = [chat(f"c{k}", *[(U, "hi"), (C, "no")] * 60) for k in range(8)]
+    rows = run_study(logged(tmp_path / "other", none, points=tmp_path / "points.jsonl")).observations
+    assert (figure_of(select(rows, "violation")).high or 0) > 0.2  # eight chats, not 480 replies
+
+
+@pytest.mark.parametrize(
+    ("points", "message"),
+    [
+        ([{"id": "a", "kind": "must", "text": "A."}] * 2, "the id 'a' occurs twice"),
+        ([{"id": "a", "kind": "must", "text": "A.", "check": "fact:F1"}], "names no fact of the case"),
+        ([{"id": "a", "kind": "must", "text": "A.", "check": "length:words:5-2"}], "no reply can meet"),
+        ([{"id": "a b", "kind": "must", "text": "A."}], "points.jsonl:1"),
+        ([], "holds no point"),
+    ],
+)
+def test_points_that_cannot_be_asked_are_refused_before_anything_is_written(
+    tmp_path: Path, points: list[dict[str, Any]], message: str
+) -> None:
+    """The study was written, and no command could read it again, an erasure included."""
+    write_jsonl(tmp_path / "points.jsonl", points)
+    with pytest.raises(DataError, match=rf"points\.jsonl.*{message}|{message}"):
+        run_study(logged(tmp_path, points=tmp_path / "points.jsonl"))
+    assert not (tmp_path / "study").exists()
+
+
+def test_a_persona_that_no_case_may_name_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "p.toml").write_text(
+        'id = "lu na"\nrelation = "friend"\n[en]\nname = "Lu"\ndescription = "You are Lu."\n'
+    )
+    with pytest.raises(DataError, match="lu na"):
+        plan_study(logged(tmp_path, persona=tmp_path / "p.toml"))
+    (tmp_path / "p.toml").write_text('id = "lu"\nrelation = "friend"\n[en]\nname = "Lu"\ndescription = "You are Lu."\n')
+    assert len(plan_study(logged(tmp_path, persona=tmp_path / "p.toml", language="en")).cases) == 2  # the other is zh
+    with pytest.raises(DataError, match="has no zh description"):
+        plan_study(logged(tmp_path, persona=tmp_path / "p.toml"))
+
+
+def test_a_stage_is_read_whole_with_what_it_rejected(tmp_path: Path) -> None:
+    """The safety stage rejects replies that insult or harm: a rate of violations without them is too good."""
+    stage = tmp_path / "safety"
+    write_jsonl(stage / "kept" / "part-00000.jsonl", [CHATS[3]])
+    rejected = {"stage": "safety", "reason": "companion.demeaning", "evidence": [], "record": CHATS[1]}
+    write_jsonl(stage / "rejected" / "part-00000.jsonl", [rejected])
+    (stage / "stage.json").write_text("{}")
+    cases = plan_study(spec("logs", "logs:safety", tmp_path / "study", split=stage)).cases
+    assert {case.id: case.kind for case in cases} == {"four": "chat", "two": "rejected"}
+
+
+def test_after_an_erasure_the_study_goes_on(tmp_path: Path) -> None:
+    made = run_study(logged(tmp_path))
+    erase(tmp_path / "study", ErasedIds(frozenset({"four"})))
+    again = run_study(logged(tmp_path, [one for one in CHATS if one["id"] != "four"]))
+    assert {one.case.id for one in again.replies} == {one.case.id for one in made.replies} - {"four"}
+
+
+def test_only_what_the_curation_did_not_clear_is_announced_as_a_crisis(tmp_path: Path) -> None:
+    run_study(logged(tmp_path))
+    (tmp_path / "people.csv").write_text("name,languages,crisis\nannalena,en zh,yes\n")
+    options = {"annotators": str(tmp_path / "people.csv"), "overlap": 1}
+    open_study_round(tmp_path / "study", tmp_path / "round", options=options)
+    crises = {item.id.rpartition("/s1")[0]: item.crisis for item in RoundFolder(tmp_path / "round").items()}
+    assert crises == {"team/chat 1": True, "two": True, "four": False}
+
+
+def test_points_that_code_answers_are_not_called_open(tmp_path: Path) -> None:
+    write_jsonl(tmp_path / "points.jsonl", [{"id": "p", "kind": "must", "text": "Short.", "check": "length:words:-9"}])
+    assert not [
+        one for one in open_points(plan_study(logged(tmp_path, points=tmp_path / "points.jsonl"))) if "points" in one
+    ]
+
+
+def test_settings_of_a_model_that_is_not_asked_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="here none is"):
+        logged(tmp_path, engine_options={"api_key": "made-up"})
 
 
 def test_an_erased_chat_leaves_the_study(tmp_path: Path) -> None:
@@ -168,6 +287,8 @@ def test_a_file_holds_the_options_of_a_study_and_options_override_it(tmp_path: P
     file.write_text('model = "scripted:x"\nout = "here"\narms = ["none", "window"]\nwindow = 4\nlimit = 2\n')
     made = read_study_spec("memory", {"window": 6}, file)
     assert (made.arms, made.window, made.ask.limit, made.ask.split) == (("none", "window"), 6, 2, "arcs")
+    file.write_text(file.read_text().replace('["none", "window"]', '"none, window"'))  # as on the command line
+    assert read_study_spec("memory", {}, file).arms == ("none", "window")
     model = write_script(tmp_path / "model.jsonl", "I hear you.")
     done = h2htalk_here(
         *("study", "memory", model, "--spec", file, "--out", tmp_path / "study", "--arms", "none", "--language", "en")

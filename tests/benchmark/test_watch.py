@@ -20,7 +20,7 @@ from studies_made import cases_of, judge_of, studied
 from h2htalk.benchmark.summary import read_summary
 from h2htalk.data.files import writer_lock
 from h2htalk.errors import ConfigError, DataError
-from h2htalk.site.watch import Follower, is_written, watch
+from h2htalk.benchmark.watch import Follower, is_written, watch
 
 LOCKS = pytest.mark.skipif(not Path("/proc/locks").exists(), reason="this system does not list its locks")
 
@@ -142,7 +142,7 @@ def test_a_killed_writer_is_noticed(tmp_path: Path) -> None:
 def test_a_system_that_lists_no_locks_is_waited_for_longer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     baseline_run(tmp_path / "run")
     (tmp_path / "run" / "summary.json").unlink()
-    monkeypatch.setattr("h2htalk.site.watch.is_written", lambda path: None)
+    monkeypatch.setattr("h2htalk.benchmark.watch.is_written", lambda path: None)
     begun = time.monotonic()
     assert "its writer is gone" in shown(tmp_path / "run", every=0.01, patience=0.02)[1]
     assert time.monotonic() - begun >= 0.4
@@ -156,7 +156,7 @@ def test_ctrl_c_ends_it_and_leaves_the_run_alone(tmp_path: Path, monkeypatch: py
     def interrupt(seconds: float) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("h2htalk.site.watch.time.sleep", interrupt)
+    monkeypatch.setattr("h2htalk.benchmark.watch.time.sleep", interrupt)
     assert shown(tmp_path / "run")[1] == "no longer watched; what it follows goes on"
     assert {path: path.read_bytes() for path in (tmp_path / "run").rglob("*") if path.is_file()} == before
 
