@@ -20,11 +20,11 @@ from h2htalk.benchmark.studies.report import study_view
 from h2htalk.data.erasure.folder_kinds import ErasableFolder, Record
 from h2htalk.data.files import read_json_object, write_json, write_text, writing
 from h2htalk.data.languages import Language
-from h2htalk.data.links import add_link
+from h2htalk.data.links import add_link, link_copies
 from h2htalk.errors import DataError, H2HTalkError, counted
 from h2htalk.site.context import Context, read_words
-from h2htalk.site.items import write_items
-from h2htalk.site.leaks import check_leaks
+from h2htalk.site.items import share_item, write_items
+from h2htalk.site.leaks import LeakCheck
 from h2htalk.site.pages import write_boards
 from h2htalk.site.sources import read_sources
 from h2htalk.version import __version__
@@ -32,8 +32,16 @@ from h2htalk.version import __version__
 KIND, MARKER = "site", "site.json"
 
 
-def build_site(paths: Sequence[Path], out: Path, language: Language = "en", title: str = "H2HTalk") -> str:
-    """Write the site of runs and studies into a folder; return what it shows.
+def build_site(
+    paths: Sequence[Path],
+    out: Path,
+    language: Language = "en",
+    title: str = "H2HTalk",
+    leave_out: Sequence[str] = (),
+) -> str:
+    """Write the site of runs and studies into a folder, which it replaces as a whole; return what it shows.
+
+    `leave_out`: ids of items and cases that the browser and the pages of studies do not show; figures count them.
 
     Raises:
         ConfigError: a folder is no scored run and no study, or something in it must not be published (`leaks`).
@@ -47,15 +55,24 @@ def build_site(paths: Sequence[Path], out: Path, language: Language = "en", titl
     part = out.with_name(f".{out.name}.part")
     shutil.rmtree(part, ignore_errors=True)  # of a killed command
     try:
-        write_site(context, part)
+        write_site(context, part, leave_out)
         shutil.rmtree(out, ignore_errors=True)
         part.rename(out)
     finally:
         shutil.rmtree(part, ignore_errors=True)
     names = [os.path.relpath(os.path.realpath(path), os.path.realpath(out.parent)) for path in paths]
-    write_json(sources_file(out), {"sources": names, "language": language, "title": title})
+    asked = {"sources": names, "language": language, "title": title, "leave_out": [*leave_out]}
+    write_json(sources_file(out), asked)
     shown = context.sources
     return f"{out / 'index.html'}: {counted(len(shown.runs), 'run')}, {counted(len(shown.studies), 'study', 'studies')}"
+
+
+def share(paths: Sequence[Path], item: str, out: Path, language: Language = "en", title: str = "H2HTalk") -> str:
+    """Write the transcript of one item alone as a page that needs no other file. Raises as `build_site`."""
+    context = read_context(paths, language, title)
+    link_copies(context.folders, out)
+    write_text(out, share_item(context, item))
+    return f"{out}: {item}"
 
 
 def read_context(paths: Sequence[Path], language: Language, title: str) -> Context:
@@ -63,25 +80,31 @@ def read_context(paths: Sequence[Path], language: Language, title: str) -> Conte
     return Context(read_sources(paths), read_words(language), language, title)
 
 
-def write_site(context: Context, folder: Path) -> None:
-    """Write all files, the marker last. Raises ConfigError for what must not be published, before anything is there."""
-    pages = dict(chain(write_boards(context).items(), study_pages(context)))
-    check_leaks(context, pages)
-    for name, content in chain(((name, text.encode()) for name, text in pages.items()), write_items(context)):
+def write_site(context: Context, folder: Path, leave_out: Sequence[str] = ()) -> None:
+    """Write all files, the marker last. Raises ConfigError, before the marker, for what must not be published."""
+    check, pages = LeakCheck(context.sources), chain(write_boards(context).items(), study_pages(context, leave_out))
+
+    def searched(name: str, text: str) -> tuple[str, bytes]:
+        check.check_page(name, text)
+        return name, text.encode()
+
+    for name, content in chain((searched(*page) for page in pages), write_items(context, check, leave_out)):
         with writing(folder / name):
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             (folder / name).write_bytes(content)
+    check.require_none()
     shown = {"version": __version__, "language": context.language, "title": context.title, "items": context.items}
     write_text(folder / "robots.txt", "User-agent: *\nDisallow: /\n")
     write_json(folder / MARKER, shown)
 
 
-def study_pages(context: Context) -> Iterator[tuple[str, str]]:
+def study_pages(context: Context, leave_out: Sequence[str] = ()) -> Iterator[tuple[str, str]]:
     """Yield the page of each study, with its charts as files."""
     for source in context.sources.studies:
         view = study_view(source.result)
         lines = source.result.study.prompts.prompts.help_lines.rows(context.language, "")
-        shown = {**view, "heading": source.label, "help_lines": lines}
+        replies = [one for one in view["replies"] if one["case"] not in leave_out]
+        shown = {**view, "heading": source.label, "help_lines": lines, "replies": replies}
         yield f"studies/{source.key}.html", context.page("study.html", shown, depth=1)
         for name, chart in view["charts"].items():
             yield f"studies/{source.key}-{name}.svg", str(chart)
@@ -97,7 +120,8 @@ class ErasableSite(ErasableFolder):
         asked = read_json_object(sources_file(self.path), missing_ok=True)
         paths = [self.path.parent / name for name in asked.get("sources", ())]
         try:
-            write_site(read_context(paths, asked["language"], asked["title"]), self.path)
+            context = read_context(paths, asked["language"], asked["title"])
+            write_site(context, self.path, asked["leave_out"])
         except (H2HTalkError, KeyError) as error:
             yield f"its pages are deleted, and cannot be made again: {error}; run `h2htalk site` again"
         yield "the folder is made again without them: publish it in place of the one that is out"
