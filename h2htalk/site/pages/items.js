@@ -1,0 +1,228 @@
+// The list of items, its filters, and the address that names what is shown.
+
+const PAGE_SIZE = 50;
+const MEASURES = new Map([["s", 100], ["lexical", 100], ["ss", 100], ["rating", 1], ["j", 1]]); // and their scales
+const DIFFER = new Map([["rating", 5000], ["j", 5000]]); // a tenth of the scale; 1,000 for the others
+const BITS = new Map([["failed", 1], ["empty", 2], ["cut", 4], ["people", 8], ["unjudged", 16]]);
+const STATES = ["scored", "unscored", "kept", "broken", ...BITS.keys(), "crisis"];
+const TAGS = ["emotion", "complexity", "interaction", "risk"];
+const RUNS = ["run1", "run2", "run3"];
+const CHOICES = ["split", "by", "subtask", "lang", "state", "rule", "tag"];
+const splits = new Map(page.splits.map(([key, label, runs]) => [key, { key, label, runs: runs.map(([run, name, version]) => ({ key: run, label: name, version })) }]));
+const splitOf = new Map([...splits.values()].flatMap((one) => one.runs.map((run) => [run.key, one])));
+const at = (id) => document.getElementById(id);
+const control = (name) => at("choose-" + name);
+const table = at("item-table");
+let state = null; // what the address says
+let split = null; // its data
+let found = []; // places of the items that pass, in their order
+let turn = 0; // of drawings: one that had to wait may be out of date
+let opened = null; // the item whose note on a crisis was opened
+
+// --- The address ---
+
+function read(hash) {
+  const given = new URLSearchParams(hash.replace(/^#/, ""));
+  const text = (name, known) => { const value = given.get(name) || ""; return !known || known.has(value) ? value : ""; };
+  const named = [...new Set(text("run").split(","))].filter((key) => splitOf.has(key));
+  const of = splits.get(text("split")) || splitOf.get(named[0]) || splits.values().next().value;
+  const own = named.map((key) => of.runs.find((run) => run.key === key)).filter(Boolean).slice(0, 3);
+  const runs = own.length ? own : of.runs.slice(0, 2);
+  const sort = text("sort").replace(/^-/, "");
+  return {
+    split: of, runs, q: text("q"), subtask: text("subtask"), lang: text("lang"), tag: text("tag"), rule: text("rule", rules), by: text("by", MEASURES),
+    state: text("state", new Set(STATES)), differ: runs.length > 1 && text("differ") === "1", descending: text("sort").startsWith("-"), item: given.get("item"),
+    sort: ["id", "difference", ...runs.map((run) => run.key)].includes(sort) ? sort : "", page: Math.max(1, Number.parseInt(text("page"), 10) || 1),
+  };
+}
+
+function address(changes) {
+  const to = { ...state, ...changes };
+  const values = { run: to.runs.map((run) => run.key).join(","), split: splits.size > 1 ? to.split.key : "", q: to.q, subtask: to.subtask, lang: to.lang, state: to.state, rule: to.rule,
+    tag: to.tag, differ: to.differ ? "1" : "", by: to.by, sort: to.sort && (to.descending ? "-" : "") + to.sort, page: to.page > 1 ? String(to.page) : "", item: to.item };
+  return "#" + new URLSearchParams(Object.entries(values).filter(([, value]) => value !== null && value !== "")).toString().replaceAll("%2C", ",");
+}
+
+function go(changes, replace = false) {
+  history[replace ? "replaceState" : "pushState"](null, "", address(changes));
+  return show();
+}
+
+// --- What passes ---
+
+const scoresOf = () => state.runs.map((run) => split.scores.get(run.key));
+const measure = () => state.by || [...MEASURES.keys()].find((name) => scoresOf().some((one) => one.numbers.get(name).some((value) => value !== null))) || "s";
+
+function spread(values) {
+  const known = values.filter((value) => value !== null);
+  return known.length > 1 ? Math.max(...known) - Math.min(...known) : null;
+}
+
+function stateTest(name, scores) {
+  if (name === "crisis") return (n) => split.crisis[n] === 1;
+  if (BITS.has(name)) return (n) => scores.some((one) => (one.flags[n] & BITS.get(name)) !== 0);
+  if (name === "scored") return (n) => scores.every((one) => one.flags[n] !== null && one.unscored[n] === null);
+  if (name === "unscored") return (n) => scores.some((one) => one.unscored[n] !== null);
+  return (n) => scores.some((one) => one.compliance[n] !== null && (one.compliance[n] === 10000) === (name === "kept"));
+}
+
+function differTest(scores, columns) {
+  const kinds = (n) => new Set(scores.map((one) => (one.unscored[n] || "") + "|" + one.violations[n].join(" ")));
+  return (n) => kinds(n).size > 1 || spread(columns.map((column) => column[n])) >= (DIFFER.get(measure()) || 1000);
+}
+
+async function textTest(query) {
+  const [prompts, ...texts] = await Promise.all([loadPrompts(split.key), ...state.runs.map((run) => loadTexts(run.key))]);
+  prompts.lower ||= prompts.paragraphs.map((text) => text.toLowerCase());
+  for (const one of texts) one.lower ||= one.items.map((own) => (own || []).map((sample) => sample.answer || "").join("\n").toLowerCase());
+  const hits = prompts.lower.map((text) => text.includes(query));
+  const prompted = (messages) => messages && messages.some((message) => message[1].some((n) => hits[n]));
+  return (n) => split.ids[n].toLowerCase().includes(query) || texts.some((one) => one.lower[n].includes(query))
+    || prompts.references[n].some((text) => text.toLowerCase().includes(query)) || state.runs.some((run) => prompted(prompts.versions[run.version][n]));
+}
+
+async function choose() {
+  const scores = scoresOf();
+  const columns = scores.map((one) => one.numbers.get(measure()));
+  const tests = [(n) => scores.some((one) => one.flags[n] !== null)];
+  if (state.subtask) tests.push((n) => split.subtask[n] === state.subtask);
+  if (state.lang) tests.push((n) => split.language[n] === state.lang);
+  if (state.tag) tests.push((n) => split.tags.some((column, k) => TAGS[k] + ":" + column[n] === state.tag));
+  if (state.state) tests.push(stateTest(state.state, scores));
+  if (state.rule) tests.push((n) => scores.some((one) => one.violations[n].includes(state.rule)));
+  if (state.differ) tests.push(differTest(scores, columns));
+  if (state.q.trim()) tests.push(await textTest(state.q.trim().toLowerCase()));
+  const passing = split.ids.map((_, n) => n).filter((n) => tests.every((test) => test(n)));
+  return state.sort ? sorted(passing, columns) : passing;
+}
+
+// Items without a value come last in either direction; equal ones keep the order of the split.
+function sorted(passing, columns) {
+  const run = columns[state.runs.findIndex((one) => one.key === state.sort)];
+  const keys = split.ids.map((id, n) => (run ? run[n] : state.sort === "id" ? id : spread(columns.map((column) => column[n]))));
+  const order = (x, y) => (x === y ? 0 : x === null ? 1 : y === null ? -1 : (x < y) === state.descending ? 1 : -1);
+  return passing.sort((a, b) => order(keys[a], keys[b]) || a - b);
+}
+
+// --- The list ---
+
+function drawHead() {
+  const columns = [["id", words.id], ["", words.subtask], ["", words.lang], ...state.runs.map((run) => [run.key, run.label]),
+    ...(state.runs.length > 1 ? [["difference", words.difference]] : []), ["", words.contract], ["", words.gist]];
+  return element("tr", {}, columns.map(([key, title]) => {
+    if (!key) return element("th", { scope: "col" }, title);
+    const own = state.sort === key;
+    const sort = () => go({ sort: key, descending: own ? !state.descending : key === "difference", page: 1 });
+    const button = element("button", { type: "button", "data-sort": key, onclick: sort }, element("bdi", {}, shown(title)));
+    return element("th", { scope: "col", class: key === "id" ? null : "num", "aria-sort": own ? (state.descending ? "descending" : "ascending") : "none" }, button);
+  }));
+}
+
+function drawRow(n) {
+  const [scores, scale] = [scoresOf(), MEASURES.get(measure())];
+  const values = scores.map((one) => one.numbers.get(measure())[n]);
+  const broken = [...new Set(scores.flatMap((one) => one.violations[n]))];
+  const kept = scores.some((one) => one.compliance[n] !== null) ? words.kept : "–";
+  const cells = scores.map((one, k) => element("td", { class: "num" }, one.unscored[n] ? element("span", { class: "bad" }, shown(word(words.reasons, one.unscored[n]))) : number(values[k], scale),
+    one.flags[n] & BITS.get("people") ? element("abbr", { title: words.states.people }, "*") : null));
+  return element("tr", {}, element("th", { scope: "row" }, element("a", { href: address({ item: split.ids[n] }) }, element("bdi", {}, shown(split.ids[n])))),
+    element("td", {}, split.subtask[n]), element("td", {}, split.language[n]), cells,
+    scores.length > 1 ? element("td", { class: "num" }, number(spread(values), scale)) : null,
+    element("td", { class: "contract" }, broken.length ? element("span", { class: "bad" }, shown(broken.join(", "))) : kept),
+    element("td", { class: "gist" }, split.crisis[n] ? element("em", {}, words.states.crisis) : element("bdi", { lang: split.language[n] }, shown(split.gists[n]))));
+}
+
+function drawList() {
+  const pages = Math.max(1, Math.ceil(found.length / PAGE_SIZE));
+  state.page = Math.min(state.page, pages);
+  const focused = document.activeElement.dataset.sort;
+  table.tHead.replaceChildren(drawHead());
+  table.tBodies[0].replaceChildren(...found.slice((state.page - 1) * PAGE_SIZE, state.page * PAGE_SIZE).map(drawRow));
+  [...table.querySelectorAll("[data-sort]")].find((button) => button.dataset.sort === focused)?.focus();
+  at("count").textContent = filled(words.count, count(found.length), count(split.ids.length)) + (pages > 1 ? " · " + filled(words.page, count(state.page), count(pages)) : "");
+  const move = (title, to) => element("button", { type: "button", ...(to < 1 || to > pages ? { disabled: "" } : {}), onclick: () => { go({ page: to }); at("count").scrollIntoView(); } }, title);
+  at("pager").replaceChildren(...(pages > 1 ? [move(words.previous_page, state.page - 1), move(words.next_page, state.page + 1)] : []));
+}
+
+function drawChoices() {
+  const fill = (name, pairs, value) => {
+    control(name).replaceChildren(...pairs.map(([key, label]) => element("option", { value: key }, shown(label).textContent)));
+    control(name).value = pairs.some(([key]) => key === value) ? value : "";
+  };
+  const choices = (name, values, label) => fill(name, [["", words.all], ...values.map((value) => [value, label ? label(value) : value])], state[name]);
+  const runs = state.split.runs.map((run) => [run.key, run.label]);
+  RUNS.forEach((name, k) => fill(name, k ? [["", words.none], ...runs] : runs, state.runs[k] ? state.runs[k].key : ""));
+  fill("split", [...splits.values()].map((one) => [one.key, one.label]), state.split.key);
+  fill("by", [...MEASURES.keys()].map((name) => [name, word(words.measures, name)]), measure());
+  choices("subtask", split.choices[0]);
+  choices("lang", split.choices[1]);
+  choices("state", STATES, (name) => words.states[name]);
+  choices("rule", [...rules.keys()]);
+  choices("tag", split.choices.slice(3).flatMap((values, k) => values.map((value) => TAGS[k] + ":" + value)), (tag) => words.tags[TAGS.indexOf(tag.split(":")[0])] + ": " + tag.split(":")[1]);
+  if (document.activeElement !== control("q")) control("q").value = state.q;
+  control("differ").checked = state.differ;
+  control("differ").disabled = state.runs.length < 2;
+}
+
+// --- One item ---
+
+async function drawOpened(index, own) {
+  const [id, place] = [split.ids[index], found.indexOf(index)];
+  const link = (title, n) => element("a", { class: "button", ...(n === undefined ? { role: "link", "aria-disabled": "true" } : { href: address({ item: n === null ? null : split.ids[n] }) }) }, title);
+  const said = element("span", { role: "status" });
+  const copy = () => navigator.clipboard.writeText(location.href).then(() => { said.textContent = words.copied; }, () => { said.textContent = location.href; });
+  const head = element("h2", { tabindex: "-1" }, element("bdi", {}, shown(id)));
+  const facts = [split.subtask[index], split.language[index], split.persona[index], ...split.tags.map((column, k) => words.tags[k] + ": " + column[index])];
+  const steps = [link(words.back, null), link(words.previous, found[place - 1]), link(words.next, place < 0 ? undefined : found[place + 1]), element("button", { type: "button", onclick: copy }, words.copy), said];
+  const body = element("div", {}, quiet(words.loading));
+  at("item").replaceChildren(head, quiet(shown(facts.join(" · "))), element("p", { class: "steps" }, steps), body);
+  head.focus({ preventScroll: true });
+  if (split.crisis[index] && opened !== id) return body.replaceChildren(drawNote(split.language[index], () => { opened = id; show(); }));
+  const [prompts, ...texts] = await Promise.all([loadPrompts(split.key), ...state.runs.map((run) => loadTexts(run.key))]);
+  return own === turn ? body.replaceChildren(...drawItem(split, prompts, texts, index, state.runs)) : undefined;
+}
+
+// --- Start ---
+
+async function draw(own) {
+  const left = state ? state.item : null;
+  state = read(location.hash);
+  keepTexts(state.runs);
+  const data = split && split.key === state.split.key ? split : await loadSplit(state.split.key);
+  if (own !== turn) return;
+  split = data;
+  drawChoices();
+  if (state.q.trim()) at("count").textContent = words.loading;
+  const passing = await choose();
+  if (own !== turn) return;
+  found = passing;
+  const index = split.places.get(state.item);
+  drawList();
+  [at("items").hidden, at("item").hidden] = [index !== undefined, index === undefined];
+  if (index !== undefined) return window.scrollTo(0, 0) || drawOpened(index, own);
+  opened = null;
+  at("item").replaceChildren();
+  const back = left === null ? undefined : [...table.querySelectorAll("tbody a")].find((link) => link.hash === address({ item: left }));
+  if (back) back.focus();
+}
+
+function show() {
+  const own = ++turn;
+  return draw(own).catch((error) => { if (own === turn) at("count").textContent = error.message; at("items").hidden = false; });
+}
+
+function change() {
+  const of = splits.get(control("split").value);
+  const keys = [...new Set(RUNS.map((name) => control(name).value))].filter(Boolean);
+  const runs = of === state.split ? keys.map((key) => of.runs.find((run) => run.key === key)) : of.runs.slice(0, 2);
+  const values = Object.fromEntries(CHOICES.map((name) => [name, control(name).value]));
+  return go({ ...values, split: of, runs, differ: control("differ").checked, page: 1 });
+}
+
+let typing = 0;
+control("q").addEventListener("input", () => { clearTimeout(typing); typing = setTimeout(() => go({ q: control("q").value, page: 1 }, true), 150); });
+for (const name of ["differ", ...RUNS, ...CHOICES]) control(name).addEventListener("change", change);
+at("filters").addEventListener("submit", (event) => event.preventDefault());
+at("clear").addEventListener("click", () => go({ q: "", subtask: "", lang: "", state: "", rule: "", tag: "", differ: false, by: "", sort: "", page: 1 }).then(() => { control("q").value = ""; }));
+window.addEventListener("popstate", show);
+show();
