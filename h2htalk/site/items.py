@@ -1,4 +1,4 @@
-"""The item browser: its page, the data that the page loads as scripts, and `data.parquet`.
+"""The item browser: its page, the data that the page loads as scripts, and `data.parquet`; one transcript alone.
 
 data/items-SPLIT.js    ids, tags and first words of a split's items, as columns
 data/prompts-SPLIT.js  prompts as they were sent, whose paragraphs are stored once, and references that are public
@@ -32,6 +32,7 @@ from h2htalk.data.languages import Language
 from h2htalk.data.responses import FailedResponse, Response, split_thinking
 from h2htalk.data.scenario import Scenario, notes_crisis
 from h2htalk.data.subtasks import SUBTASKS
+from h2htalk.errors import ConfigError, quoted, suggest
 from h2htalk.rounds.item_sources import input_text
 from h2htalk.site.build import Context
 from h2htalk.site.leaks import LeakCheck
@@ -40,25 +41,9 @@ from h2htalk.text.contracts.violations import RULES
 from h2htalk.text.help_lines import describe, read_help_lines
 
 PARTS = (*QUALITIES, *PLAN_QUALITIES, *(point for points in POINTS.values() for point in points))  # of a rubric
-TAGS = ("emotion", "complexity", "interaction", "risk")
+_TAGS = ("emotion", "complexity", "interaction", "risk")
 _SCORES = ("s", "lexical", "ss", "compliance", "rating", "j")
 _GIST = 100  # characters of an item in the list
-# The fields of a packed sample.
-_SAMPLE = [
-    "answer",
-    "thinking",
-    "finish",
-    "failure",
-    "values",
-    "s",
-    "rating",
-    "j",
-    "violations",
-    "unscored",
-    "unjudged",
-    "people",
-    "judges",
-]
 
 
 @dataclass(slots=True)
@@ -75,6 +60,10 @@ class ItemSet:
     def key(self) -> str:
         return hashlib.sha256(repr([self.label, *self.scenarios]).encode()).hexdigest()[:8]
 
+    def fits(self, items: Sequence[Scenario], signed: str) -> bool:
+        """Whether no other item lies here under the id of one of these."""
+        return signed in self.signed or all(self.scenarios.get(one.id, one) == one for one in items)
+
 
 def item_sets(runs: Sequence[RunSource], leave_out: Collection[str] = ()) -> list[ItemSet]:
     """Sort runs by the splits that they answered; runs of a part of a split lie with those of the whole."""
@@ -82,21 +71,13 @@ def item_sets(runs: Sequence[RunSource], leave_out: Collection[str] = ()) -> lis
     for source in runs:
         split, signed = source.run.data.split, source.run.summary.signature.protocol.get("items", "")
         label, items = f"{split.name} {split.version}", [one for one in split.scenarios if one.id not in leave_out]
-        own = next(
-            (
-                one
-                for one in sets
-                if one.label == label
-                if signed in one.signed or all(one.scenarios.get(item.id, item) == item for item in items)
-            ),
-            None,
-        )
+        own = next((one for one in sets if one.label == label and one.fits(items, signed)), None)
         if own is None:
             sets.append(own := ItemSet(label))
-        own.scenarios |= {item.id: item for item in items}
+        own.scenarios |= {one.id: one for one in items}
         own.runs.append(source)
         own.signed.add(signed)
-        own.prompts += [version for version in [_prompt_version(source.run)] if version not in own.prompts]
+        own.prompts = list(dict.fromkeys([*own.prompts, _prompt_version(source.run)]))
     return sets
 
 
@@ -107,46 +88,84 @@ def write_items(
 
     `leaks` is given every text; without it, an own check raises ConfigError at the end.
     """
-    check, sets = leaks or LeakCheck(context.sources), item_sets(context.sources.runs, leave_out)
-    words, columns = context.words["items"], [_item_columns(one.scenarios) for one in sets]
-    data = {
-        "words": words,
-        "rules": [[code, words["rules"][code]] for code in RULES],
-        "help": [[name, help_lines_of(name)] for name in sorted({name for of in columns for name in of["language"]})],
-        "splits": [
-            [
-                *(one.key, one.label),
-                [[source.key, source.label, one.prompts.index(_prompt_version(source.run))] for source in one.runs],
-            ]
-            for one in sets
-        ],
-    }
-    check.check("items.html", [("", "", json.dumps(data, ensure_ascii=False))])
-    view = {"heading": context.words["nav"]["items"], "data": Markup(script_json(data))}
-    page = context.page("items.html", view, scripts=("chunks.js", "item.js", "items.js"))
-    yield "items.html", page.encode("utf-8", "replace")
-    tables = list[Any]()
-    for one, own in zip(sets, columns, strict=True):
-        prompts, scores = _packed_prompts(one), [_score_columns(source.run, one.scenarios) for source in one.runs]
-        check.check(one.label, _item_texts(one, prompts))
-        yield _chunk(f"items-{one.key}", _packed_items(one, own))
-        yield _chunk(f"prompts-{one.key}", prompts)
-        yield _chunk(f"scores-{one.key}", list(map(_packed_scores, one.runs, scores)))
-        tables += map(_table, one.runs, scores, [{"split": [one.label] * len(one.scenarios), **own}] * len(scores))
-        for source in one.runs:
-            texts = pack_texts(source.run, one.scenarios)
-            check.check(f"run {source.label}", _answer_texts(texts, one.scenarios))
-            yield _chunk(f"texts-{source.key}", texts)
+    check, tables = leaks or LeakCheck(context.sources), list[Any]()
+    sets = item_sets(context.sources.runs, leave_out)
+    yield "items.html", _page(context, sets, check, context.words["nav"]["items"]).encode("utf-8", "replace")
+    for name, data in (chunk for one in sets for chunk in _chunks(one, check, tables)):
+        text = b'h2htalk_chunk("%s", "%s");\n' % (name.encode(), base64.b64encode(gzip.compress(_json(data), mtime=0)))
+        yield f"data/{name}.js", text
     yield "data.parquet", _parquet(tables)
     if leaks is None:
         check.require_none()
 
 
-def _chunk(name: str, data: Any) -> tuple[str, bytes]:
+def share_item(context: Context, item: str, runs: Collection[str] = (), leaks: LeakCheck | None = None) -> str:
+    """Render one item and the answers of runs, by key or label, or of all, as a page that needs no other file.
+
+    Raises:
+        ConfigError: none of the runs was asked this item, or the page would show what must not be published.
+    """
+    check = leaks or LeakCheck(context.sources)
+    asked = [one for one in context.sources.runs if item in one.run.item_scores]
+    chosen = [one for one in asked if not runs or not {one.key, one.label}.isdisjoint(runs)]
+    if not chosen:
+        known = [name for one in context.sources.runs for name in (one.run.item_scores if not asked else [one.label])]
+        wanted = item if not asked else ", ".join(runs)
+        raise ConfigError(f"no run that was asked an item {quoted(wanted)}; {suggest(wanted, known)}name one that was")
+    alone = item_sets(chosen)[0]
+    alone.scenarios = {item: alone.scenarios[item]}
+    chunks = [[name, _json(data).decode()] for name, data in _chunks(alone, check, [])]
+    page = _page(context, [alone], check, item, alone=item, chunks=chunks)
+    if leaks is None:
+        check.require_none()
+    return page
+
+
+def _page(context: Context, sets: Sequence[ItemSet], check: LeakCheck, heading: str, **more: Any) -> str:
+    """The page, with words, and which splits and runs there are; `more`: the chunks of one item."""
+    words, items = context.words["items"], [item for one in sets for item in one.scenarios.values()]
+    splits = [
+        [one.key, one.label, [[own.key, own.label, one.prompts.index(_prompt_version(own.run))] for own in one.runs]]
+        for one in sets
+    ]
+    check.check("items.html", "label", [""], [splits])
+    data = {
+        "words": words,
+        "rules": [[code, words["rules"][code]] for code in RULES],
+        "help": [[name, help_lines_of(name)] for name in sorted({one.language for one in items})],
+        "splits": splits,
+        **more,
+    }
+    view = {"heading": heading, "data": Markup(script_json(data)), "alone": bool(more)}
+    return context.page("items.html", view, scripts=("chunks.js", "item.js", "items.js"))
+
+
+def _json(data: Any) -> bytes:
     text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    # Half a character, which a model may write, becomes its escape.
-    packed = base64.b64encode(gzip.compress(text.encode("utf-8", "backslashreplace"), mtime=0))
-    return f"data/{name}.js", b'h2htalk_chunk("%s", "%s");\n' % (name.encode(), packed)
+    return text.encode("utf-8", "backslashreplace")  # half a character, which a model may write, becomes its escape
+
+
+def _chunks(one: ItemSet, check: LeakCheck, tables: list[Any]) -> Iterator[tuple[str, Any]]:
+    """Yield name and data of the chunks of a split, and add a table of each run's scores."""
+    items, ids = list(one.scenarios.values()), list(one.scenarios)
+    columns = {name: [getattr(item, name) for item in items] for name in ("subtask", "language", "persona")}
+    columns |= {name: [getattr(item.tags, name) for item in items] for name in _TAGS}
+    crisis = [int(is_crisis(item)) for item in items]
+    gists = ["" if hidden else _gist(item) for item, hidden in zip(items, crisis, strict=True)]
+    titles = [SUBTASKS[name].title for name in columns["subtask"]]
+    check.check(one.label, "item", ids, list(zip(ids, gists, *columns.values(), strict=True)))
+    coded = [_coded(values) for name, values in columns.items() if name != "subtask"]
+    yield f"items-{one.key}", [ids, crisis, gists, _coded(titles), *coded]
+    yield f"prompts-{one.key}", _packed_prompts(one, check)
+    scores = [_score_columns(source.run, ids) for source in one.runs]
+    yield f"scores-{one.key}", [_packed_scores(*pair) for pair in zip(one.runs, scores, strict=True)]
+    for source, own in zip(one.runs, scores, strict=True):
+        texts = pack_texts(source.run, one.scenarios)
+        check.check(f"run {source.label}", "judges", [""], [texts[1]])
+        check.check(f"run {source.label}", "answer or judgement", ids, texts[-1])
+        yield f"texts-{source.key}", texts
+        about = {"run": source.key, "model": source.label, "split": one.label}
+        tables.append({name: [text] * len(ids) for name, text in about.items()} | {"id": ids} | columns | own)
 
 
 def _coded(values: Sequence[Any]) -> list[list[Any]]:
@@ -182,21 +201,6 @@ def is_crisis(scenario: Scenario) -> bool:
     return scenario.tags.risk != "none" or notes_crisis(scenario.metadata)
 
 
-def _item_columns(scenarios: Mapping[str, Scenario]) -> dict[str, list[Any]]:
-    items = scenarios.values()
-    own = {name: [getattr(one, name) for one in items] for name in ("id", "subtask", "language", "persona")}
-    return own | {name: [getattr(one.tags, name) for one in items] for name in TAGS}
-
-
-def _packed_items(one: ItemSet, columns: Mapping[str, list[Any]]) -> list[Any]:
-    """Ids, whether an item is about a crisis, its first words otherwise, and every other column coded."""
-    ids, _, *others = columns.values()
-    crisis = [int(is_crisis(item)) for item in one.scenarios.values()]
-    gists = ["" if hidden else _gist(item) for item, hidden in zip(one.scenarios.values(), crisis, strict=True)]
-    titles = [SUBTASKS[name].title for name in columns["subtask"]]
-    return [ids, crisis, gists, *map(_coded, (titles, *others))]
-
-
 def _gist(scenario: Scenario) -> str:
     text = scenario.turns[-1].content if scenario.turns else input_text([*scenario.inputs.values()][-1])
     return " ".join(text[: 4 * _GIST].split())[:_GIST]
@@ -209,57 +213,45 @@ def _prompt_version(run: Run) -> str:
     return json_line([*own, *(personas[name].to_dict() for name in sorted(personas))])
 
 
-def prompt_texts(run: Run, scenario: Scenario) -> list[tuple[str, str]]:
+def _prompt_texts(run: Run, scenario: Scenario) -> list[tuple[str, str]]:
     """Role and text of each message of a prompt; of imported answers, whose prompt is unknown, the item's inputs."""
     if run.data.prompt_of is None:
         return [(name, input_text(value)) for name, value in scenario.inputs.items()]
     return [(message.role, message.content) for message in run.data.prompt_of(scenario)]
 
 
-def public_references(scenario: Scenario, runs: Sequence[RunSource]) -> tuple[str, ...]:
-    """The references of an item; none where the split of a run has private ones."""
-    return () if any(one.run.data.split.references_sha256 for one in runs) else scenario.references
-
-
-def _packed_prompts(one: ItemSet) -> list[Any]:
-    """Paragraphs, each version's prompts (null where no run of it asked an item), and references."""
-    paragraphs: dict[str, int] = {}
+def _packed_prompts(one: ItemSet, check: LeakCheck) -> list[Any]:
+    """Paragraphs, each version's prompts (null where no run of it asked an item), and references that are public."""
+    paragraphs: dict[str, tuple[int, str]] = {}  # each with its place, and the first item that has it
     versions: list[dict[str, Any]] = [{} for _ in one.prompts]
     for run in (source.run for source in one.runs):
         made = versions[one.prompts.index(_prompt_version(run))]
-        for item in run.data.split.scenarios:
-            if item.id in one.scenarios and item.id not in made:
-                texts = [(role, text.split("\n\n")) for role, text in prompt_texts(run, item)]
-                made[item.id] = [
-                    [role, [paragraphs.setdefault(p, len(paragraphs)) for p in own]] for role, own in texts
-                ]
-    references = [public_references(item, one.runs) for item in one.scenarios.values()]
+        for item in (item for item in run.data.split.scenarios if item.id in one.scenarios and item.id not in made):
+            made[item.id] = [
+                [role, [paragraphs.setdefault(part, (len(paragraphs), item.id))[0] for part in text.split("\n\n")]]
+                for role, text in _prompt_texts(run, item)
+            ]
+    private = any(source.run.data.split.references_sha256 for source in one.runs)
+    references = [() if private else item.references for item in one.scenarios.values()]
+    check.check(one.label, "reference", list(one.scenarios), references)
+    check.check(one.label, "prompt", [name for _, name in paragraphs.values()], list(paragraphs))
     return [list(paragraphs), [[made.get(name) for name in one.scenarios] for made in versions], references]
-
-
-def _item_texts(one: ItemSet, prompts: Sequence[Any]) -> Iterator[tuple[str, str, str]]:
-    paragraphs, versions, references = prompts
-    for at, (name, item) in enumerate(one.scenarios.items()):
-        yield from ((name, "item", text) for text in (name, item.persona, item.tags.emotion, _gist(item)))
-        yield from ((name, "reference", text) for text in references[at])
-        parts = (part for version in versions for _, own in version[at] or () for part in own)
-        yield from ((name, "prompt", paragraphs[part]) for part in parts)
 
 
 # --- Runs -------------------------------------------------------------------------------------------------------------
 
 
-def _score_columns(run: Run, names: Mapping[str, Scenario]) -> dict[str, list[Any]]:
+def _score_columns(run: Run, ids: Sequence[str]) -> dict[str, list[Any]]:
     """Scores of all items; None in every column for one that the run was not asked."""
-    scores = [run.item_scores.get(name) for name in names]
+    scores = [run.item_scores.get(name) for name in ids]
 
     def column(value: Callable[[ItemScore], Any]) -> list[Any]:
         return [None if item is None else value(item) for item in scores]
 
-    own = {name: column(lambda item, name=name: getattr(item, name)) for name in _SCORES}  # type: ignore[misc]
+    columns = {name: [getattr(item, name, None) for item in scores] for name in _SCORES}
     broken = column(lambda item: " ".join(sorted({rule for one in item.samples for rule in one.violations or ()})))
-    flags = column(lambda item: _flags(run, item))
-    return own | {"unscored": column(lambda item: _reason(item.unscored)), "violations": broken, "flags": flags}
+    reasons = column(lambda item: _reason(item.unscored))
+    return columns | {"unscored": reasons, "violations": broken, "flags": column(lambda item: _flags(run, item))}
 
 
 def _flags(run: Run, item: ItemScore) -> int:
@@ -276,26 +268,16 @@ def _packed_scores(source: RunSource, columns: Mapping[str, list[Any]]) -> list[
     return [source.key, *numbers, *(_coded(columns[name]) for name in ("unscored", "violations")), columns["flags"]]
 
 
-def _table(source: RunSource, scores: Mapping[str, list[Any]], items: Mapping[str, list[Any]]) -> Any:
-    """One row for each item that a run was asked."""
+def _parquet(tables: Sequence[dict[str, list[Any]]]) -> bytes:
+    """One row for each run and item that it was asked, a group for each run."""
     import pyarrow as pa
-
-    texts = {"run": [source.key], "model": [source.label]}
-    columns = {name: values * len(items["id"]) for name, values in texts.items()} | dict(items) | dict(scores)
-    flags = columns.pop("flags")
-    table = pa.table(
-        {name: pa.array(v, pa.float64() if name in _SCORES else pa.string()) for name, v in columns.items()}
-    )
-    return table.filter([flag is not None for flag in flags])
-
-
-def _parquet(tables: Sequence[Any]) -> bytes:
     import pyarrow.parquet as pq
 
-    target = io.BytesIO()
-    with pq.ParquetWriter(target, tables[0].schema, compression="zstd") as writer:
-        for table in tables:
-            writer.write_table(table)
+    target, kinds = io.BytesIO(), dict.fromkeys(_SCORES, pa.float64()) | {"flags": pa.int8()}
+    schema = pa.schema([(name, kinds.get(name, pa.string())) for name in tables[0]])
+    with pq.ParquetWriter(target, schema, compression="zstd") as writer:
+        for one in tables:
+            writer.write_table(pa.table(one, schema).filter([flag is not None for flag in one["flags"]]))
     return target.getvalue()
 
 
@@ -305,46 +287,35 @@ def pack_texts(run: Run, scenarios: Mapping[str, Scenario]) -> list[Any]:
     judging = judgements.read_judging(folder)
     judges = [judgements.read_judge(folder.path, name) for name in judging.judges] if judging else []
     panel = [judgements.Judgements(folder.path, one) for one in judges]
-    judged = {one.id for one in judging.judged(scenarios.values())} if judging else set()
+    judged = {one.id: judging.judgements for one in judging.judged(scenarios.values())} if judging else {}
     people = {one.answer: one for one in judgements.list_people_ratings(folder)}
 
     def pack(score: SampleScore) -> list[Any]:
-        answer, texts, by = run.answers.get((score.id, score.sample)), list[Any](), None
-        verdicts: list[Any] = []
+        answer, by, verdicts = run.answers.get((score.id, score.sample)), None, list[Any]()
         if isinstance(answer, Response):
             thinking = answer.thinking or split_thinking(answer.text)[1]
-            texts, by = [answer.answer, thinking, answer.finish_reason, None], people.get(judgements.answer_id(answer))
-            for number, judge in enumerate(panel if judging and score.id in judged else ()):
-                for one in judge.of(answer, scenarios[score.id].subtask, judging.judgements if judging else 0):
+            texts = [answer.answer, thinking, answer.finish_reason, None]
+            by = people.get(judgements.answer_id(answer)) if score.people else None
+            for number, judge in enumerate(panel if score.id in judged else ()):
+                for one in judge.of(answer, scenarios[score.id].subtask, judged[score.id]):
                     said = {**one.scores, **one.points}
                     parts = [[PARTS.index(name), int(said[name]), text] for name, text in one.evidence.items()]
                     verdicts.append([number, _reason(one.unscored), parts])
         else:
             texts = [None, None, None, answer.failure.reason if isinstance(answer, FailedResponse) else "missing"]
-        values = [_whole(value) for value in (*map(score.values.get, metrics), score.s, score.rating, score.j)]
+        numbers = [_whole(value) for value in (score.s, score.rating, score.j)]
         broken = None if score.violations is None else " ".join(score.violations)
-        decided = [by.annotators, by.round] if by and score.people else None
-        ends = (broken, _reason(score.unscored), _reason(score.unjudged), decided, verdicts)
-        return [*texts, values[:-3], *values[-3:], *ends]
+        why = (_reason(score.unscored), _reason(score.unjudged))
+        return [
+            *texts,
+            [_whole(score.values.get(name)) for name in metrics],
+            *numbers,
+            broken,
+            *why,
+            by and [by.annotators, by.round],
+            verdicts,
+        ]
 
     scores = map(run.item_scores.get, scenarios)
     samples = [None if item is None else list(map(pack, item.samples)) for item in scores]
     return [metrics, [one.label for one in judges], PARTS, samples]
-
-
-def _answer_texts(texts: Sequence[Any], scenarios: Mapping[str, Scenario]) -> Iterator[tuple[str, str, str]]:
-    _, judges, _, packed = texts
-    yield from (("", "judge", label) for label in judges)
-    for name, samples in zip(scenarios, packed, strict=True):
-        for place, value in (
-            (place, value) for one in samples or () for place, value in zip(_SAMPLE, one, strict=True)
-        ):
-            yield from ((name, place, text) for text in _strings(value))
-
-
-def _strings(value: Any) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, list):
-        for one in value:
-            yield from _strings(one)

@@ -5,6 +5,7 @@ const page = JSON.parse(document.getElementById("data").textContent);
 const words = page.words;
 const [rules, helpLines] = [new Map(page.rules), new Map(page.help)];
 const arriving = new Map(); // name -> function that takes the chunk's text
+const inlined = new Map(page.chunks || []); // of the page of one item
 const chunks = new Map(); // name -> promise of its data
 
 function h2htalk_chunk(name, text) {
@@ -18,16 +19,18 @@ async function unpacked(text) {
   return JSON.parse(await new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).text());
 }
 
+function loadScript(name) {
+  return new Promise((resolve, reject) => {
+    const script = element("script", { src: "data/" + name + ".js" });
+    arriving.set(name, resolve);
+    script.addEventListener("error", () => { chunks.delete(name); reject(new Error(words.missing + " " + name + ".js")); });
+    script.addEventListener("load", () => { script.remove(); arriving.delete(name); });
+    document.head.append(script);
+  }).then(unpacked);
+}
+
 function load(name, unpack) {
-  if (!chunks.has(name)) {
-    chunks.set(name, new Promise((resolve, reject) => {
-      const script = element("script", { src: "data/" + name + ".js" });
-      arriving.set(name, resolve);
-      script.addEventListener("error", () => { chunks.delete(name); reject(new Error(words.missing + " " + name + ".js")); });
-      script.addEventListener("load", () => { script.remove(); arriving.delete(name); });
-      document.head.append(script);
-    }).then(unpacked).then(unpack));
-  }
+  if (!chunks.has(name)) chunks.set(name, (inlined.has(name) ? Promise.resolve(JSON.parse(inlined.get(name))) : loadScript(name)).then(unpack));
   return chunks.get(name);
 }
 
@@ -52,7 +55,7 @@ function loadPrompts(key) {
 
 function loadTexts(run) {
   const sample = ([answer, thinking, finish, failure, values, s, rating, j, broken, unscored, unjudged, people, verdicts]) => (
-    { answer, thinking, finish, failure, values, s, rating, j, violations: broken && broken.split(" "), kept: broken === "", unscored, unjudged, people, verdicts });
+    { answer, thinking, finish, failure, values, s, rating, j, violations: broken === null ? null : broken.split(" "), kept: broken === "", unscored, unjudged, people, verdicts });
   return load("texts-" + run, ([metrics, judges, parts, samples]) => ({ metrics, judges, parts, lower: null, items: samples.map((own) => own && own.map(sample)) }));
 }
 

@@ -27,11 +27,11 @@ function read(hash) {
   const named = [...new Set(text("run").split(","))].filter((key) => splitOf.has(key));
   const of = splits.get(text("split")) || splitOf.get(named[0]) || splits.values().next().value;
   const own = named.map((key) => of.runs.find((run) => run.key === key)).filter(Boolean).slice(0, 3);
-  const runs = own.length ? own : of.runs.slice(0, 2);
+  const runs = own.length ? own : of.runs.slice(0, page.alone ? 3 : 2);
   const sort = text("sort").replace(/^-/, "");
   return {
     split: of, runs, q: text("q"), subtask: text("subtask"), lang: text("lang"), tag: text("tag"), rule: text("rule", rules), by: text("by", MEASURES),
-    state: text("state", new Set(STATES)), differ: runs.length > 1 && text("differ") === "1", descending: text("sort").startsWith("-"), item: given.get("item"),
+    state: text("state", new Set(STATES)), differ: runs.length > 1 && text("differ") === "1", descending: text("sort").startsWith("-"), item: page.alone || given.get("item"),
     sort: ["id", "difference", ...runs.map((run) => run.key)].includes(sort) ? sort : "", page: Math.max(1, Number.parseInt(text("page"), 10) || 1),
   };
 }
@@ -175,7 +175,7 @@ async function drawOpened(index, own) {
   const facts = [split.subtask[index], split.language[index], split.persona[index], ...split.tags.map((column, k) => words.tags[k] + ": " + column[index])];
   const steps = [link(words.back, null), link(words.previous, found[place - 1]), link(words.next, place < 0 ? undefined : found[place + 1]), element("button", { type: "button", onclick: copy }, words.copy), said];
   const body = element("div", {}, quiet(words.loading));
-  at("item").replaceChildren(head, quiet(shown(facts.join(" · "))), element("p", { class: "steps" }, steps), body);
+  at("item").replaceChildren(head, quiet(shown(facts.join(" · "))), page.alone ? "" : element("p", { class: "steps" }, steps), body);
   head.focus({ preventScroll: true });
   if (split.crisis[index] && opened !== id) return body.replaceChildren(drawNote(split.language[index], () => { opened = id; show(); }));
   const [prompts, ...texts] = await Promise.all([loadPrompts(split.key), ...state.runs.map((run) => loadTexts(run.key))]);
@@ -199,7 +199,10 @@ async function draw(own) {
   const index = split.places.get(state.item);
   drawList();
   [at("items").hidden, at("item").hidden] = [index !== undefined, index === undefined];
-  if (index !== undefined) return window.scrollTo(0, 0) || drawOpened(index, own);
+  if (index !== undefined) {
+    window.scrollTo(0, 0);
+    return drawOpened(index, own);
+  }
   opened = null;
   at("item").replaceChildren();
   const back = left === null ? undefined : [...table.querySelectorAll("tbody a")].find((link) => link.hash === address({ item: left }));
