@@ -115,7 +115,7 @@ def share_item(context: Context, item: str, runs: Collection[str] = (), leaks: L
     alone = item_sets(chosen)[0]
     alone.scenarios = {item: alone.scenarios[item]}
     chunks = [[name, _json(data).decode()] for name, data in _chunks(alone, check, [])]
-    page = _page(context, [alone], check, item, alone=item, chunks=chunks)
+    page = _page(context, [alone], check, alone.label, alone=item, chunks=chunks)
     if leaks is None:
         check.require_none()
     return page

@@ -54,7 +54,11 @@ _FORMS = [
         *("address", ".internal .local .lan .intranet .corp"),
         r"(?<![\w.-])(?:[A-Za-z0-9-]+\.)+(?:internal|local|lan|intranet|corp)(?![\w-]|\.\w)",
     ),
-    ("path", "/home/ /Users/ /root/ \\Users\\", r"(?<![\w.])/(?:home|Users|root)/[\w.-]+|[A-Za-z]:\\+Users\\+[\w.-]+"),
+    (
+        "path",
+        "/home/ /Users/ /root/ \\Users\\",
+        r"(?<![\w./])(?:file://)?/(?:home|Users|root)/[\w.-]+|[A-Za-z]:\\+Users\\+[\w.-]+",
+    ),
 ]
 _SEARCHED = [(kind, marks.split(), re.compile(form, re.ASCII)) for kind, marks, form in _FORMS]
 
@@ -81,15 +85,16 @@ class LeakCheck:
         studies = [one.result.study for one in sources.studies]
         splits = [*(one.run.data.split for one in sources.runs), *(one.split for one in studies)]
         # Companions, whom every prompt names, may be namesakes of people.
-        companions = {name for split in splits for one in split.personas.values() for name in one.names.values()}
+        named = [name for split in splits for one in split.personas.values() for name in one.names.values()]
+        companions = {word for name in named for word in (name, *name.split())}
         found = [("environment", value, False) for value in _secret_values(environ)]
         found += [("path", home, True) for home in [str(Path.home())] if len(home) > 1]
         for folder in [*(one.run.data.folder for one in sources.runs), *(one.folder for one in studies)]:
             found += [("path", str(folder.path.resolve()), True)]
             found += [("erased", name, True) for name in read_erased(folder.path / ERASED)]
             found += [("address", host, True) for host in _private_hosts(folder.manifest.read_text(encoding="utf-8"))]
-            named = (name for name in _annotators(folder.path) if name not in companions)
-            found += [("annotator", name, name.isascii()) for name in named]
+            people = (name for name in _annotators(folder.path) if name not in companions)
+            found += [("annotator", name, name.isascii()) for name in people]
         # With the first word: the set of a text's words excludes most of them faster than a search.
         first = {text: word[0] if (word := _WORD.search(text)) else "" for _, text, _ in found}
         self._literals = [(*one, first[one[1]] if one[2] else "") for one in dict.fromkeys(found)]
@@ -123,8 +128,8 @@ class LeakCheck:
         for kind, value, whole, first in self._literals:
             at = -1 if first and first not in words else text.find(value)
             while at >= 0:
-                end = at + len(value)
-                if not whole or not (_goes_on(text[at - 1 : at]) or _goes_on(text[end : end + 1])):
+                before, end = text[at - 1 : at], at + len(value)
+                if not whole or not (_goes_on(before) or _goes_on(text[end : end + 1]) or before == value[0] == "/"):
                     yield kind, at, value
                 at = text.find(value, end)
         for kind, marks, form in _SEARCHED:
