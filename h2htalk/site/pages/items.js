@@ -74,11 +74,12 @@ function differTest(scores, columns) {
 async function textTest(query) {
   const [prompts, ...texts] = await Promise.all([loadPrompts(split.key), ...state.runs.map((run) => loadTexts(run.key))]);
   prompts.lower ||= prompts.paragraphs.map((text) => text.toLowerCase());
+  prompts.own ||= prompts.references.map((own, n) => [split.ids[n], ...own].join("\n").toLowerCase());
   for (const one of texts) one.lower ||= one.items.map((own) => (own || []).map((sample) => sample.answer || "").join("\n").toLowerCase());
   const hits = prompts.lower.map((text) => text.includes(query));
   const prompted = (messages) => messages && messages.some((message) => message[1].some((n) => hits[n]));
-  return (n) => split.ids[n].toLowerCase().includes(query) || texts.some((one) => one.lower[n].includes(query))
-    || prompts.references[n].some((text) => text.toLowerCase().includes(query)) || state.runs.some((run) => prompted(prompts.versions[run.version][n]));
+  const versions = [...new Set(state.runs.map((run) => prompts.versions[run.version]))];
+  return (n) => prompts.own[n].includes(query) || texts.some((one) => one.lower[n].includes(query)) || versions.some((one) => prompted(one[n]));
 }
 
 async function choose() {
