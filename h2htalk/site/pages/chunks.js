@@ -4,13 +4,10 @@
 const page = JSON.parse(document.getElementById("data").textContent);
 const words = page.words;
 const [rules, helpLines] = [new Map(page.rules), new Map(page.help)];
-const arriving = new Map(); // name -> function that takes the chunk's text
 const inlined = new Map(page.chunks || []); // of the page of one item
 const chunks = new Map(); // name -> promise of its data
-
-function h2htalk_chunk(name, text) {
-  if (arriving.has(name)) arriving.get(name)(text);
-}
+const arriving = new Map(); // name -> function that takes the chunk's text
+const h2htalk_chunk = (name, text) => arriving.get(name)?.(text);
 
 async function unpacked(text) {
   const characters = atob(text);
@@ -40,31 +37,21 @@ const decoded = ([values, places]) => places.map((place) => values[place]);
 async function loadSplit(key) {
   const [[ids, crisis, gists, ...coded], scores] = await Promise.all(["items-", "scores-"].map((kind) => load(kind + key, (data) => data)));
   const [subtask, language, persona, ...tags] = coded.map(decoded);
-  const choices = coded.map(([values]) => values);
   const byRun = scores.map(([run, s, lexical, ss, compliance, rating, j, unscored, violations, flags]) => {
     const broken = violations[0].map((codes) => (codes || "").split(" ").filter(Boolean));
     return [run, { numbers: new Map(Object.entries({ s, lexical, ss, rating, j })), compliance, unscored: decoded(unscored), violations: decoded([broken, violations[1]]), flags }];
   });
-  return { key, ids, crisis, gists, subtask, language, persona, tags, choices, places: new Map(ids.map((id, n) => [id, n])), scores: new Map(byRun) };
+  return { key, ids, crisis, gists, subtask, language, persona, tags, choices: coded.map(([values]) => values), places: new Map(ids.map((id, n) => [id, n])), scores: new Map(byRun) };
 }
 
-function loadPrompts(key) {
-  const text = (paragraphs) => (message) => message[1].map((n) => paragraphs[n]).join("\n\n");
-  return load("prompts-" + key, ([paragraphs, versions, references]) => ({ paragraphs, versions, references, lower: null, text: text(paragraphs) }));
-}
+const loadPrompts = (key) => load("prompts-" + key, ([paragraphs, versions, references]) => (
+  { paragraphs, versions, references, text: (message) => message[1].map((n) => paragraphs[n]).join("\n\n") }));
 
 function loadTexts(run) {
   const sample = ([answer, thinking, finish, failure, values, s, rating, j, broken, unscored, unjudged, people, verdicts]) => (
     { answer, thinking, finish, failure, values, s, rating, j, violations: broken === null ? null : broken.split(" "), kept: broken === "", unscored, unjudged, people, verdicts });
   return load("texts-" + run, ([metrics, judges, parts, samples]) => ({ metrics, judges, parts, lower: null, items: samples.map((own) => own && own.map(sample)) }));
 }
-
-// Texts of runs that are no longer chosen go: fifty of them would fill the memory.
-function keepTexts(runs) {
-  for (const name of chunks.keys()) if (name.startsWith("texts-") && !runs.some((run) => name === "texts-" + run.key)) chunks.delete(name);
-}
-
-// --- Elements ---
 
 function element(name, attributes, ...children) {
   const made = document.createElement(name);
@@ -82,8 +69,8 @@ const ACTING = /([\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200
 function shown(text) {
   const pieces = document.createDocumentFragment();
   String(text).split(ACTING).forEach((piece, number) => {
-    const code = number % 2 && "U+" + piece.codePointAt(0).toString(16).toUpperCase().padStart(4, "0");
-    pieces.append(code ? element("span", { class: "acting" }, code) : piece);
+    const code = () => "U+" + piece.codePointAt(0).toString(16).toUpperCase().padStart(4, "0");
+    pieces.append(number % 2 ? element("span", { class: "acting" }, code()) : piece);
   });
   return pieces;
 }

@@ -1,7 +1,6 @@
 // One item: the answers of up to three runs side by side, what is said of them, references and the prompt.
 
-const SHOWN = 4000; // characters of a text before a button shows the rest
-const COMPARED = 1500; // words of an answer that are compared
+const [SHOWN, COMPARED] = [4000, 1500]; // characters of a text before a button shows the rest, words that are compared
 const PIECES = /(?:\p{Script=Han}|[\p{L}\p{N}\p{M}'’]+|[^\s])\s*/gu; // words and signs, with the space after them
 
 // The pieces of `text`, joined to runs that are or are not in a longest common sequence with `other`; null for long texts.
@@ -11,16 +10,14 @@ function differences(text, other) {
   const width = b.length + 1;
   const longest = new Uint16Array((a.length + 1) * width);
   for (let i = a.length - 1; i >= 0; i--) {
-    for (let k = b.length - 1; k >= 0; k--) {
-      longest[i * width + k] = a[i] === b[k] ? longest[(i + 1) * width + k + 1] + 1 : Math.max(longest[(i + 1) * width + k], longest[i * width + k + 1]);
-    }
+    for (let at = i * width + b.length - 1, k = b.length - 1; k >= 0; k--, at--) longest[at] = a[i] === b[k] ? longest[at + width + 1] + 1 : Math.max(longest[at + width], longest[at + 1]);
   }
   const runs = [];
   for (let i = 0, k = 0; i < a.length; i++) {
     while (k < b.length && a[i] !== b[k] && longest[i * width + k + 1] > longest[(i + 1) * width + k]) k++;
     const differs = a[i] !== b[k];
-    if (!differs) k++;
-    if (runs.length && runs.at(-1)[1] === differs) runs.at(-1)[0] += pieces[i];
+    k += differs ? 0 : 1;
+    if (runs.at(-1)?.[1] === differs) runs.at(-1)[0] += pieces[i];
     else runs.push([pieces[i], differs]);
   }
   return runs;
@@ -34,15 +31,11 @@ function block(text, language, other = null) {
   else {
     const end = /[\ud800-\udbff]/.test(text[SHOWN - 1]) ? SHOWN + 1 : SHOWN;
     box.append(shown(text.slice(0, end)));
-    if (text.length > end) {
-      const more = element("button", { type: "button", class: "rest", onclick: () => more.replaceWith(shown(text.slice(end))) }, filled(words.rest, count(text.length - end)));
-      box.append(more);
-    }
+    const more = element("button", { type: "button", class: "rest", onclick: () => more.replaceWith(shown(text.slice(end))) }, filled(words.rest, count(text.length - end)));
+    if (text.length > end) box.append(more);
   }
   return box;
 }
-
-// --- An answer and what is said of it ---
 
 function drawSample(sample, data, language, other) {
   const answered = sample.answer !== null;
@@ -57,9 +50,9 @@ function drawSample(sample, data, language, other) {
 }
 
 function drawContract(sample) {
-  if (sample.kept) return quiet(words.contract + ": ", words.kept);
   const broken = sample.violations.map((rule) => element("li", {}, element("code", {}, shown(rule)), " ", shown(rules.get(rule) || "")));
-  return element("div", {}, quiet(words.contract + ": ", element("span", { class: "bad" }, words.broken)), element("ul", { class: "violations" }, broken));
+  const said = quiet(words.contract + ": ", sample.kept ? words.kept : element("span", { class: "bad" }, words.broken));
+  return sample.kept ? said : [said, element("ul", { class: "violations" }, broken)];
 }
 
 function tableOf(rows, caption, heads) {
@@ -85,30 +78,24 @@ function drawJudge([judge, unscored, parts], data) {
   if (unscored) return quiet(shown(name), ": ", shown(word(words.reasons, unscored)));
   const rows = parts.map(([part, value, evidence]) => {
     const isPoint = Object.hasOwn(words.points, data.parts[part]);
-    const said = isPoint ? [words.no, words.yes][value] : String(value);
-    return [word(isPoint ? words.points : words.qualities, data.parts[part]), said, element("bdi", {}, shown(evidence))];
+    return [word(isPoint ? words.points : words.qualities, data.parts[part]), isPoint ? [words.no, words.yes][value] : String(value), element("bdi", {}, shown(evidence))];
   });
   return fold(name, tableOf(rows, words.judge_caption, [words.part, words.score, words.evidence]));
 }
-
-// --- The item ---
 
 function drawPrompts(prompts, index, language, runs) {
   return [...new Set(runs.map((run) => run.version))].map((version) => {
     const messages = prompts.versions[version][index];
     if (!messages) return null;
-    const texts = messages.map((message) => prompts.text(message));
-    const to = runs.filter((run) => run.version === version).map((run) => run.label).join(", ");
+    const [texts, to] = [messages.map(prompts.text), runs.filter((run) => run.version === version).map((run) => run.label).join(", ")];
     const drawn = messages.map(([role], n) => [element("h4", {}, shown(word(words.roles, role))), block(texts[n], language)]);
     return fold(filled(words.prompt, to, count(texts.join("").length)), drawn);
   });
 }
 
 function drawAnswers(run, own, beside, data, language) {
-  const drawn = own && own.map((sample, n) => [
-    own.length > 1 ? element("h4", {}, filled(words.answer, n + 1, own.length)) : null,
-    drawSample(sample, data, language, beside && beside[n] ? beside[n].answer : null),
-  ]);
+  const head = (n) => (own.length > 1 ? element("h4", {}, filled(words.answer, n + 1, own.length)) : null);
+  const drawn = own && own.map((sample, n) => [head(n), drawSample(sample, data, language, beside?.[n]?.answer ?? null)]);
   return element("article", {}, element("h3", {}, element("bdi", {}, shown(run.label))), drawn || quiet(words.not_asked));
 }
 

@@ -2,32 +2,25 @@
 
 const PAGE_SIZE = 50;
 const MEASURES = new Map([["s", 100], ["lexical", 100], ["ss", 100], ["rating", 1], ["j", 1]]); // and their scales
-const DIFFER = new Map([["rating", 5000], ["j", 5000]]); // a tenth of the scale; 1,000 for the others
 const BITS = new Map([["failed", 1], ["empty", 2], ["cut", 4], ["people", 8], ["unjudged", 16]]);
 const STATES = ["scored", "unscored", "kept", "broken", ...BITS.keys(), "crisis"];
 const TAGS = ["emotion", "complexity", "interaction", "risk"];
-const RUNS = ["run1", "run2", "run3"];
-const CHOICES = ["split", "by", "subtask", "lang", "state", "rule", "tag"];
+const [RUNS, CHOICES] = [["run1", "run2", "run3"], ["split", "by", "subtask", "lang", "state", "rule", "tag"]];
 const splits = new Map(page.splits.map(([key, label, runs]) => [key, { key, label, runs: runs.map(([run, name, version]) => ({ key: run, label: name, version })) }]));
 const splitOf = new Map([...splits.values()].flatMap((one) => one.runs.map((run) => [run.key, one])));
-const at = (id) => document.getElementById(id);
-const control = (name) => at("choose-" + name);
+const [at, control] = ["", "choose-"].map((start) => (name) => document.getElementById(start + name));
 const table = at("item-table");
-let state = null; // what the address says
-let split = null; // its data
-let found = []; // places of the items that pass, in their order
+// What the address says, the data of its split, the places of the items that pass, and whose note on a crisis was opened.
+let [state, split, found, opened] = [null, null, [], null];
 let turn = 0; // of drawings: one that had to wait may be out of date
-let opened = null; // the item whose note on a crisis was opened
-
-// --- The address ---
 
 function read(hash) {
   const given = new URLSearchParams(hash.replace(/^#/, ""));
-  const text = (name, known) => { const value = given.get(name) || ""; return !known || known.has(value) ? value : ""; };
+  const text = (name, allowed) => (allowed && !allowed.has(given.get(name)) ? "" : given.get(name) || "");
   const named = [...new Set(text("run").split(","))].filter((key) => splitOf.has(key));
   const of = splits.get(text("split")) || splitOf.get(named[0]) || splits.values().next().value;
-  const own = named.map((key) => of.runs.find((run) => run.key === key)).filter(Boolean).slice(0, 3);
-  const runs = own.length ? own : of.runs.slice(0, page.alone ? 3 : 2);
+  const own = named.map((key) => of.runs.find((run) => run.key === key)).filter(Boolean);
+  const runs = own.length ? own.slice(0, 3) : of.runs.slice(0, page.alone ? 3 : 2);
   const sort = text("sort").replace(/^-/, "");
   return {
     split: of, runs, q: text("q"), subtask: text("subtask"), lang: text("lang"), tag: text("tag"), rule: text("rule", rules), by: text("by", MEASURES),
@@ -43,20 +36,15 @@ function address(changes) {
   return "#" + new URLSearchParams(Object.entries(values).filter(([, value]) => value !== null && value !== "")).toString().replaceAll("%2C", ",");
 }
 
-function go(changes, replace = false) {
-  history[replace ? "replaceState" : "pushState"](null, "", address(changes));
+function go(changes, how = "pushState") {
+  history[how](null, "", address(changes));
   return show();
 }
 
-// --- What passes ---
-
 const scoresOf = () => state.runs.map((run) => split.scores.get(run.key));
 const measure = () => state.by || [...MEASURES.keys()].find((name) => scoresOf().some((one) => one.numbers.get(name).some((value) => value !== null))) || "s";
-
-function spread(values) {
-  const known = values.filter((value) => value !== null);
-  return known.length > 1 ? Math.max(...known) - Math.min(...known) : null;
-}
+const known = (values) => values.filter((value) => value !== null);
+const spread = (values) => (known(values).length > 1 ? Math.max(...known(values)) - Math.min(...known(values)) : null);
 
 function stateTest(name, scores) {
   if (name === "crisis") return (n) => split.crisis[n] === 1;
@@ -64,11 +52,6 @@ function stateTest(name, scores) {
   if (name === "scored") return (n) => scores.every((one) => one.flags[n] !== null && one.unscored[n] === null);
   if (name === "unscored") return (n) => scores.some((one) => one.unscored[n] !== null);
   return (n) => scores.some((one) => one.compliance[n] !== null && (one.compliance[n] === 10000) === (name === "kept"));
-}
-
-function differTest(scores, columns) {
-  const kinds = (n) => new Set(scores.map((one) => (one.unscored[n] || "") + "|" + one.violations[n].join(" ")));
-  return (n) => kinds(n).size > 1 || spread(columns.map((column) => column[n])) >= (DIFFER.get(measure()) || 1000);
 }
 
 async function textTest(query) {
@@ -91,7 +74,8 @@ async function choose() {
   if (state.tag) tests.push((n) => split.tags.some((column, k) => TAGS[k] + ":" + column[n] === state.tag));
   if (state.state) tests.push(stateTest(state.state, scores));
   if (state.rule) tests.push((n) => scores.some((one) => one.violations[n].includes(state.rule)));
-  if (state.differ) tests.push(differTest(scores, columns));
+  const kinds = (n) => new Set(scores.map((one) => (one.unscored[n] || "") + "|" + one.violations[n].join(" "))).size;
+  if (state.differ) tests.push((n) => kinds(n) > 1 || spread(columns.map((column) => column[n])) >= (MEASURES.get(measure()) === 1 ? 5000 : 1000)); // a tenth of the scale
   if (state.q.trim()) tests.push(await textTest(state.q.trim().toLowerCase()));
   const passing = split.ids.map((_, n) => n).filter((n) => tests.every((test) => test(n)));
   return state.sort ? sorted(passing, columns) : passing;
@@ -105,24 +89,20 @@ function sorted(passing, columns) {
   return passing.sort((a, b) => order(keys[a], keys[b]) || a - b);
 }
 
-// --- The list ---
-
 function drawHead() {
   const columns = [["id", words.id], ["", words.subtask], ["", words.lang], ...state.runs.map((run) => [run.key, run.label]),
     ...(state.runs.length > 1 ? [["difference", words.difference]] : []), ["", words.contract], ["", words.gist]];
   return element("tr", {}, columns.map(([key, title]) => {
-    if (!key) return element("th", { scope: "col" }, title);
     const own = state.sort === key;
     const sort = () => go({ sort: key, descending: own ? !state.descending : key === "difference", page: 1 });
     const button = element("button", { type: "button", "data-sort": key, onclick: sort }, element("bdi", {}, shown(title)));
-    return element("th", { scope: "col", class: key === "id" ? null : "num", "aria-sort": own ? (state.descending ? "descending" : "ascending") : "none" }, button);
+    return !key ? element("th", { scope: "col" }, title) : element("th", { scope: "col", class: key === "id" ? null : "num", "aria-sort": own ? (state.descending ? "descending" : "ascending") : "none" }, button);
   }));
 }
 
 function drawRow(n) {
   const [scores, scale] = [scoresOf(), MEASURES.get(measure())];
-  const values = scores.map((one) => one.numbers.get(measure())[n]);
-  const broken = [...new Set(scores.flatMap((one) => one.violations[n]))];
+  const [values, broken] = [scores.map((one) => one.numbers.get(measure())[n]), [...new Set(scores.flatMap((one) => one.violations[n]))]];
   const kept = scores.some((one) => one.compliance[n] !== null) ? words.kept : "–";
   const cells = scores.map((one, k) => element("td", { class: "num" }, one.unscored[n] ? element("span", { class: "bad" }, shown(word(words.reasons, one.unscored[n]))) : number(values[k], scale),
     one.flags[n] & BITS.get("people") ? element("abbr", { title: words.states.people }, "*") : null));
@@ -161,34 +141,30 @@ function drawChoices() {
   choices("rule", [...rules.keys()]);
   choices("tag", split.choices.slice(3).flatMap((values, k) => values.map((value) => TAGS[k] + ":" + value)), (tag) => words.tags[TAGS.indexOf(tag.split(":")[0])] + ": " + tag.split(":")[1]);
   if (document.activeElement !== control("q")) control("q").value = state.q;
-  control("differ").checked = state.differ;
-  control("differ").disabled = state.runs.length < 2;
+  [control("differ").checked, control("differ").disabled] = [state.differ, state.runs.length < 2];
 }
-
-// --- One item ---
 
 async function drawOpened(index, own) {
   const [id, place] = [split.ids[index], found.indexOf(index)];
   const link = (title, n) => element("a", { class: "button", ...(n === undefined ? { role: "link", "aria-disabled": "true" } : { href: address({ item: n === null ? null : split.ids[n] }) }) }, title);
-  const said = element("span", { role: "status" });
+  const [said, head] = [element("span", { role: "status" }), element("h2", { tabindex: "-1" }, element("bdi", {}, shown(id)))];
   const copy = () => navigator.clipboard.writeText(location.href).then(() => { said.textContent = words.copied; }, () => { said.textContent = location.href; });
-  const head = element("h2", { tabindex: "-1" }, element("bdi", {}, shown(id)));
   const facts = [split.subtask[index], split.language[index], split.persona[index], ...split.tags.map((column, k) => words.tags[k] + ": " + column[index])];
   const steps = [link(words.back, null), link(words.previous, found[place - 1]), link(words.next, place < 0 ? undefined : found[place + 1]), element("button", { type: "button", onclick: copy }, words.copy), said];
   const body = element("div", {}, quiet(words.loading));
   at("item").replaceChildren(head, quiet(shown(facts.join(" · "))), page.alone ? "" : element("p", { class: "steps" }, steps), body);
+  window.scrollTo(0, 0);
   head.focus({ preventScroll: true });
   if (split.crisis[index] && opened !== id) return body.replaceChildren(drawNote(split.language[index], () => { opened = id; show(); }));
   const [prompts, ...texts] = await Promise.all([loadPrompts(split.key), ...state.runs.map((run) => loadTexts(run.key))]);
   return own === turn ? body.replaceChildren(...drawItem(split, prompts, texts, index, state.runs)) : undefined;
 }
 
-// --- Start ---
-
 async function draw(own) {
   const left = state ? state.item : null;
   state = read(location.hash);
-  keepTexts(state.runs);
+  const kept = state.runs.map((run) => "texts-" + run.key); // the texts of fifty runs would fill the memory
+  for (const name of chunks.keys()) if (name.startsWith("texts-") && !kept.includes(name)) chunks.delete(name);
   const data = split && split.key === state.split.key ? split : await loadSplit(state.split.key);
   if (own !== turn) return;
   split = data;
@@ -200,31 +176,25 @@ async function draw(own) {
   const index = split.places.get(state.item);
   drawList();
   [at("items").hidden, at("item").hidden] = [index !== undefined, index === undefined];
-  if (index !== undefined) {
-    window.scrollTo(0, 0);
-    return drawOpened(index, own);
-  }
-  opened = null;
-  at("item").replaceChildren();
-  const back = left === null ? undefined : [...table.querySelectorAll("tbody a")].find((link) => link.hash === address({ item: left }));
-  if (back) back.focus();
+  if (index !== undefined) return drawOpened(index, own);
+  opened = at("item").replaceChildren() || null;
+  if (left !== null) [...table.querySelectorAll("tbody a")].find((link) => link.hash === address({ item: left }))?.focus();
 }
 
 function show() {
   const own = ++turn;
-  return draw(own).catch((error) => { if (own === turn) at("count").textContent = error.message; at("items").hidden = false; });
+  return draw(own).catch((error) => { if (own === turn) [at("count").textContent, at("items").hidden] = [error.message, false]; });
 }
 
 function change() {
-  const of = splits.get(control("split").value);
-  const keys = [...new Set(RUNS.map((name) => control(name).value))].filter(Boolean);
+  const [of, keys] = [splits.get(control("split").value), [...new Set(RUNS.map((name) => control(name).value))].filter(Boolean)];
   const runs = of === state.split ? keys.map((key) => of.runs.find((run) => run.key === key)) : of.runs.slice(0, 2);
   const values = Object.fromEntries(CHOICES.map((name) => [name, control(name).value]));
   return go({ ...values, split: of, runs, differ: control("differ").checked, page: 1 });
 }
 
 let typing = 0;
-control("q").addEventListener("input", () => { clearTimeout(typing); typing = setTimeout(() => go({ q: control("q").value, page: 1 }, true), 150); });
+control("q").addEventListener("input", () => { clearTimeout(typing); typing = setTimeout(() => go({ q: control("q").value, page: 1 }, "replaceState"), 150); });
 for (const name of ["differ", ...RUNS, ...CHOICES]) control(name).addEventListener("change", change);
 at("filters").addEventListener("submit", (event) => event.preventDefault());
 at("clear").addEventListener("click", () => go({ q: "", subtask: "", lang: "", state: "", rule: "", tag: "", differ: false, by: "", sort: "", page: 1 }).then(() => { control("q").value = ""; }));
