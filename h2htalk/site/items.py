@@ -43,7 +43,6 @@ from h2htalk.text.help_lines import describe, read_help_lines
 PARTS = (*QUALITIES, *PLAN_QUALITIES, *(point for points in POINTS.values() for point in points))  # of a rubric
 _TAGS = ("emotion", "complexity", "interaction", "risk")
 _SCORES = ("s", "lexical", "ss", "compliance", "rating", "j")
-_GIST = 100  # characters of an item in the list
 
 
 @dataclass(slots=True)
@@ -60,10 +59,6 @@ class ItemSet:
     def key(self) -> str:
         return hashlib.sha256(repr([self.label, *self.scenarios]).encode()).hexdigest()[:8]
 
-    def fits(self, items: Sequence[Scenario], signed: str) -> bool:
-        """Whether no other item lies here under the id of one of these."""
-        return signed in self.signed or all(self.scenarios.get(one.id, one) == one for one in items)
-
 
 def item_sets(runs: Sequence[RunSource], leave_out: Collection[str] = ()) -> list[ItemSet]:
     """Sort runs by the splits that they answered; runs of a part of a split lie with those of the whole."""
@@ -71,7 +66,8 @@ def item_sets(runs: Sequence[RunSource], leave_out: Collection[str] = ()) -> lis
     for source in runs:
         split, signed = source.run.data.split, source.run.summary.signature.protocol.get("items", "")
         label, items = f"{split.name} {split.version}", [one for one in split.scenarios if one.id not in leave_out]
-        own = next((one for one in sets if one.label == label and one.fits(items, signed)), None)
+        fitting = (of for of in sets if signed in of.signed or all(of.scenarios.get(s.id, s) == s for s in items))
+        own = next((of for of in fitting if of.label == label), None)
         if own is None:
             sets.append(own := ItemSet(label))
         own.scenarios |= {one.id: one for one in items}
@@ -89,7 +85,8 @@ def write_items(
     `leaks` is given every text; without it, an own check raises ConfigError at the end.
     """
     check, tables = leaks or LeakCheck(context.sources), list[Any]()
-    sets = item_sets(context.sources.runs, leave_out)
+    if not (sets := item_sets(context.sources.runs, leave_out)):
+        return
     yield "items.html", _page(context, sets, check, context.words["nav"]["items"]).encode("utf-8", "replace")
     for name, data in (chunk for one in sets for chunk in _chunks(one, check, tables)):
         text = b'h2htalk_chunk("%s", "%s");\n' % (name.encode(), base64.b64encode(gzip.compress(_json(data), mtime=0)))
@@ -109,9 +106,8 @@ def share_item(context: Context, item: str, runs: Collection[str] = (), leaks: L
     asked = [one for one in context.sources.runs if item in one.run.item_scores]
     chosen = [one for one in asked if not runs or not {one.key, one.label}.isdisjoint(runs)]
     if not chosen:
-        known = [name for one in context.sources.runs for name in (one.run.item_scores if not asked else [one.label])]
-        wanted = item if not asked else ", ".join(runs)
-        raise ConfigError(f"no run that was asked an item {quoted(wanted)}; {suggest(wanted, known)}name one that was")
+        meant = "" if asked else suggest(item, [name for one in context.sources.runs for name in one.run.item_scores])
+        raise ConfigError(f"no run {', '.join(runs)} of this site was asked {quoted(item)}; {meant}name one that was")
     alone = item_sets(chosen)[0]
     alone.scenarios = {item: alone.scenarios[item]}
     chunks = [[name, _json(data).decode()] for name, data in _chunks(alone, check, [])]
@@ -123,20 +119,18 @@ def share_item(context: Context, item: str, runs: Collection[str] = (), leaks: L
 
 def _page(context: Context, sets: Sequence[ItemSet], check: LeakCheck, heading: str, **more: Any) -> str:
     """The page, with words, and which splits and runs there are; `more`: the chunks of one item."""
-    words, items = context.words["items"], [item for one in sets for item in one.scenarios.values()]
+    words, shown = context.words["items"], sorted({item.language for one in sets for item in one.scenarios.values()})
     splits = [
         [one.key, one.label, [[own.key, own.label, one.prompts.index(_prompt_version(own.run))] for own in one.runs]]
         for one in sets
     ]
     check.check("items.html", "label", [""], [splits])
-    data = {
-        "words": words,
-        "rules": [[code, words["rules"][code]] for code in RULES],
-        "help": [[name, help_lines_of(name)] for name in sorted({one.language for one in items})],
-        "splits": splits,
-        **more,
-    }
-    view = {"heading": heading, "data": Markup(script_json(data)), "alone": bool(more)}
+    help_lines, rules = (
+        [[name, help_lines_of(name)] for name in shown],
+        [[code, words["rules"][code]] for code in RULES],
+    )
+    data = script_json({"words": words, "rules": rules, "help": help_lines, "splits": splits, **more})
+    view = {"heading": heading, "data": Markup(data), "alone": bool(more)}
     return context.page("items.html", view, scripts=("chunks.js", "item.js", "items.js"))
 
 
@@ -150,7 +144,8 @@ def _chunks(one: ItemSet, check: LeakCheck, tables: list[Any]) -> Iterator[tuple
     items, ids = list(one.scenarios.values()), list(one.scenarios)
     columns = {name: [getattr(item, name) for item in items] for name in ("subtask", "language", "persona")}
     columns |= {name: [getattr(item.tags, name) for item in items] for name in _TAGS}
-    crisis = [int(is_crisis(item)) for item in items]
+    # What is about a crisis opens behind a note, and does not begin in the list.
+    crisis = [int(item.tags.risk != "none" or notes_crisis(item.metadata)) for item in items]
     gists = ["" if hidden else _gist(item) for item, hidden in zip(items, crisis, strict=True)]
     titles = [SUBTASKS[name].title for name in columns["subtask"]]
     check.check(one.label, "item", ids, list(zip(ids, gists, *columns.values(), strict=True)))
@@ -183,9 +178,6 @@ def _reason(text: str | None) -> str | None:
     return text and text.partition(":")[0]
 
 
-# --- Items ------------------------------------------------------------------------------------------------------------
-
-
 def help_lines_of(language: Language) -> list[tuple[str, str, str]]:
     """List the help lines for readers of a language: the row, the page that it is from, and when that was read."""
     book, rows = read_help_lines(), list[tuple[str, str, str]]()
@@ -196,14 +188,9 @@ def help_lines_of(language: Language) -> list[tuple[str, str, str]]:
     return rows
 
 
-def is_crisis(scenario: Scenario) -> bool:
-    """Whether an item is about a crisis, so that it opens behind a note."""
-    return scenario.tags.risk != "none" or notes_crisis(scenario.metadata)
-
-
 def _gist(scenario: Scenario) -> str:
     text = scenario.turns[-1].content if scenario.turns else input_text([*scenario.inputs.values()][-1])
-    return " ".join(text[: 4 * _GIST].split())[:_GIST]
+    return " ".join(text[:400].split())[:100]
 
 
 def _prompt_version(run: Run) -> str:
@@ -213,32 +200,30 @@ def _prompt_version(run: Run) -> str:
     return json_line([*own, *(personas[name].to_dict() for name in sorted(personas))])
 
 
-def _prompt_texts(run: Run, scenario: Scenario) -> list[tuple[str, str]]:
-    """Role and text of each message of a prompt; of imported answers, whose prompt is unknown, the item's inputs."""
-    if run.data.prompt_of is None:
-        return [(name, input_text(value)) for name, value in scenario.inputs.items()]
-    return [(message.role, message.content) for message in run.data.prompt_of(scenario)]
-
-
 def _packed_prompts(one: ItemSet, check: LeakCheck) -> list[Any]:
-    """Paragraphs, each version's prompts (null where no run of it asked an item), and references that are public."""
+    """Paragraphs, each version's prompts (null where no run of it asked an item), and references that are public.
+
+    The prompts of imported answers are unknown: the item's inputs stand for them.
+    """
     paragraphs: dict[str, tuple[int, str]] = {}  # each with its place, and the first item that has it
     versions: list[dict[str, Any]] = [{} for _ in one.prompts]
     for run in (source.run for source in one.runs):
         made = versions[one.prompts.index(_prompt_version(run))]
         for item in (item for item in run.data.split.scenarios if item.id in one.scenarios and item.id not in made):
+            sent = (
+                [(message.role, message.content) for message in run.data.prompt_of(item)]
+                if run.data.prompt_of
+                else ([(name, input_text(value)) for name, value in item.inputs.items()])
+            )
             made[item.id] = [
                 [role, [paragraphs.setdefault(part, (len(paragraphs), item.id))[0] for part in text.split("\n\n")]]
-                for role, text in _prompt_texts(run, item)
+                for role, text in sent
             ]
     private = any(source.run.data.split.references_sha256 for source in one.runs)
     references = [() if private else item.references for item in one.scenarios.values()]
     check.check(one.label, "reference", list(one.scenarios), references)
     check.check(one.label, "prompt", [name for _, name in paragraphs.values()], list(paragraphs))
     return [list(paragraphs), [[made.get(name) for name in one.scenarios] for made in versions], references]
-
-
-# --- Runs -------------------------------------------------------------------------------------------------------------
 
 
 def _score_columns(run: Run, ids: Sequence[str]) -> dict[str, list[Any]]:
@@ -303,18 +288,10 @@ def pack_texts(run: Run, scenarios: Mapping[str, Scenario]) -> list[Any]:
                     verdicts.append([number, _reason(one.unscored), parts])
         else:
             texts = [None, None, None, answer.failure.reason if isinstance(answer, FailedResponse) else "missing"]
-        numbers = [_whole(value) for value in (score.s, score.rating, score.j)]
+        values = [[_whole(score.values.get(name)) for name in metrics], *map(_whole, (score.s, score.rating, score.j))]
         broken = None if score.violations is None else " ".join(score.violations)
-        why = (_reason(score.unscored), _reason(score.unjudged))
-        return [
-            *texts,
-            [_whole(score.values.get(name)) for name in metrics],
-            *numbers,
-            broken,
-            *why,
-            by and [by.annotators, by.round],
-            verdicts,
-        ]
+        decided = by and [by.annotators, by.round]
+        return [*texts, *values, broken, _reason(score.unscored), _reason(score.unjudged), decided, verdicts]
 
     scores = map(run.item_scores.get, scenarios)
     samples = [None if item is None else list(map(pack, item.samples)) for item in scores]

@@ -218,7 +218,7 @@ def test_one_transcript_alone_needs_no_other_file_and_names_what_is_unknown(tmp_
     assert split.scenarios[0].id not in page
     with pytest.raises(ConfigError, match="did you mean 'mini-en-dialogue-base-0"):
         share_item(context, "mini-en-dialogue-base-0")
-    with pytest.raises(ConfigError, match="no run that was asked"):
+    with pytest.raises(ConfigError, match="no run server:m7 of this site was asked"):
         share_item(context, crisis.id, ["server:m7"])
 
 
