@@ -190,7 +190,8 @@ def help_lines_of(language: Language) -> list[tuple[str, str, str]]:
 
 def _gist(scenario: Scenario) -> str:
     text = scenario.turns[-1].content if scenario.turns else input_text([*scenario.inputs.values()][-1])
-    return " ".join(text[:400].split())[:100]
+    line = " ".join(text[:400].split())
+    return line if len(line) <= 100 else f"{line[:100].rstrip()}…"
 
 
 def _prompt_version(run: Run) -> str:

@@ -31,7 +31,7 @@ function load(name, unpack) {
   return chunks.get(name);
 }
 
-// A column as two lists: its different values, and the place of each item's value among them.
+// A column as two lists: its different values, and each item's place among them.
 const decoded = ([values, places]) => places.map((place) => values[place]);
 
 async function loadSplit(key) {
@@ -69,8 +69,7 @@ const ACTING = /([\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200
 function shown(text) {
   const pieces = document.createDocumentFragment();
   String(text).split(ACTING).forEach((piece, number) => {
-    const code = () => "U+" + piece.codePointAt(0).toString(16).toUpperCase().padStart(4, "0");
-    pieces.append(number % 2 ? element("span", { class: "acting" }, code()) : piece);
+    pieces.append(number % 2 ? element("span", { class: "acting" }, "U+" + piece.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")) : piece);
   });
   return pieces;
 }

@@ -1,6 +1,6 @@
 // One item: the answers of up to three runs side by side, what is said of them, references and the prompt.
 
-const [SHOWN, COMPARED] = [4000, 1500]; // characters of a text before a button shows the rest, words that are compared
+const [SHOWN, COMPARED] = [10000, 1500]; // characters of a text before a button shows the rest, words that are compared
 const PIECES = /(?:\p{Script=Han}|[\p{L}\p{N}\p{M}'’]+|[^\s])\s*/gu; // words and signs, with the space after them
 
 // The pieces of `text`, joined to runs that are or are not in a longest common sequence with `other`; null for long texts.
@@ -45,7 +45,7 @@ function drawSample(sample, data, language, other) {
     sample.thinking ? fold(filled(words.thinking, count(sample.thinking.length)), block(sample.thinking, language)) : null,
     answered && sample.unscored ? failed(words.unscored + ": ", shown(word(words.reasons, sample.unscored))) : null,
     answered && sample.violations ? drawContract(sample) : null,
-    drawScores(sample, data.metrics), drawRating(sample), sample.verdicts.map((verdict) => drawJudge(verdict, data)),
+    drawRating(sample), drawScores(sample, data.metrics), sample.verdicts.map((verdict) => drawJudge(verdict, data)),
   ];
 }
 
@@ -100,8 +100,7 @@ function drawAnswers(run, own, beside, data, language) {
 }
 
 function drawItem(split, prompts, texts, index, runs) {
-  const [language, references] = [split.language[index], prompts.references[index]];
-  const own = texts.map((data) => data.items[index]);
+  const [language, references, own] = [split.language[index], prompts.references[index], texts.map((data) => data.items[index])];
   const columns = runs.map((run, place) => drawAnswers(run, own[place], own[place ? 0 : 1], texts[place], language));
   return [
     element("div", { class: "answers" }, columns), runs.length > 1 ? quiet(words.marked) : null,

@@ -90,7 +90,7 @@ function sorted(passing, columns) {
 }
 
 function drawHead() {
-  const columns = [["id", words.id], ["", words.subtask], ["", words.lang], ...state.runs.map((run) => [run.key, run.label]),
+  const columns = [["id", words.id], ...state.runs.map((run) => [run.key, run.label]),
     ...(state.runs.length > 1 ? [["difference", words.difference]] : []), ["", words.contract], ["", words.gist]];
   return element("tr", {}, columns.map(([key, title]) => {
     const own = state.sort === key;
@@ -103,13 +103,11 @@ function drawHead() {
 function drawRow(n) {
   const [scores, scale] = [scoresOf(), MEASURES.get(measure())];
   const [values, broken] = [scores.map((one) => one.numbers.get(measure())[n]), [...new Set(scores.flatMap((one) => one.violations[n]))]];
-  const kept = scores.some((one) => one.compliance[n] !== null) ? words.kept : "–";
   const cells = scores.map((one, k) => element("td", { class: "num" }, one.unscored[n] ? element("span", { class: "bad" }, shown(word(words.reasons, one.unscored[n]))) : number(values[k], scale),
     one.flags[n] & BITS.get("people") ? element("abbr", { title: words.states.people }, "*") : null));
-  return element("tr", {}, element("th", { scope: "row" }, element("a", { href: address({ item: split.ids[n] }) }, element("bdi", {}, shown(split.ids[n])))),
-    element("td", {}, split.subtask[n]), element("td", {}, split.language[n]), cells,
+  return element("tr", {}, element("th", { scope: "row" }, element("a", { href: address({ item: split.ids[n] }) }, element("bdi", {}, shown(split.ids[n]))), element("small", {}, split.subtask[n] + " · " + split.language[n])), cells,
     scores.length > 1 ? element("td", { class: "num" }, number(spread(values), scale)) : null,
-    element("td", { class: "contract" }, broken.length ? element("span", { class: "bad" }, shown(broken.join(", "))) : kept),
+    element("td", { class: "contract" }, broken.length ? element("span", { class: "bad" }, shown(broken.join(", "))) : scores.some((one) => one.compliance[n] !== null) ? words.kept : "–"),
     element("td", { class: "gist" }, split.crisis[n] ? element("em", {}, words.states.crisis) : element("bdi", { lang: split.language[n] }, shown(split.gists[n]))));
 }
 
@@ -165,11 +163,11 @@ async function draw(own) {
   state = read(location.hash);
   const kept = state.runs.map((run) => "texts-" + run.key); // the texts of fifty runs would fill the memory
   for (const name of chunks.keys()) if (name.startsWith("texts-") && !kept.includes(name)) chunks.delete(name);
-  const data = split && split.key === state.split.key ? split : await loadSplit(state.split.key);
+  const data = split?.key === state.split.key ? split : await loadSplit(state.split.key);
   if (own !== turn) return;
   split = data;
   drawChoices();
-  if (state.q.trim()) at("count").textContent = words.loading;
+  at("count").textContent = state.q.trim() ? words.loading : at("count").textContent;
   const passing = await choose();
   if (own !== turn) return;
   found = passing;
@@ -177,7 +175,8 @@ async function draw(own) {
   drawList();
   [at("items").hidden, at("item").hidden] = [index !== undefined, index === undefined];
   if (index !== undefined) return drawOpened(index, own);
-  opened = at("item").replaceChildren() || null;
+  opened = null;
+  at("item").replaceChildren();
   if (left !== null) [...table.querySelectorAll("tbody a")].find((link) => link.hash === address({ item: left }))?.focus();
 }
 
