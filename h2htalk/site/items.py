@@ -42,6 +42,7 @@ from h2htalk.text.help_lines import describe, read_help_lines
 
 PARTS = (*QUALITIES, *PLAN_QUALITIES, *(point for points in POINTS.values() for point in points))  # of a rubric
 _TAGS = ("emotion", "complexity", "interaction", "risk")
+_CODED = ("unscored", "violations")
 _SCORES = ("s", "lexical", "ss", "compliance", "rating", "j")
 
 
@@ -153,7 +154,8 @@ def _chunks(one: ItemSet, check: LeakCheck, tables: list[Any]) -> Iterator[tuple
     yield f"items-{one.key}", [ids, crisis, gists, _coded(titles), *coded]
     yield f"prompts-{one.key}", _packed_prompts(one, check)
     scores = [_score_columns(source.run, ids) for source in one.runs]
-    yield f"scores-{one.key}", [_packed_scores(*pair) for pair in zip(one.runs, scores, strict=True)]
+    packed = [[[*map(_whole, own[n])] for n in _SCORES] + [_coded(own[n]) for n in _CODED] for own in scores]
+    yield f"scores-{one.key}", [[r.key, *p, own["flags"]] for r, p, own in zip(one.runs, packed, scores, strict=True)]
     for source, own in zip(one.runs, scores, strict=True):
         texts = pack_texts(source.run, one.scenarios)
         check.check(f"run {source.label}", "judges", [""], [texts[1]])
@@ -247,11 +249,6 @@ def _flags(run: Run, item: ItemScore) -> int:
     empty, cut = any(not one.answer.strip() for one in given), any(one.finish_reason == "length" for one in given)
     people, unjudged = any(one.people for one in item.samples), any(one.unjudged for one in item.samples)
     return sum(flag << bit for bit, flag in enumerate((len(given) < len(answers), empty, cut, people, unjudged)))
-
-
-def _packed_scores(source: RunSource, columns: Mapping[str, list[Any]]) -> list[Any]:
-    numbers = [list(map(_whole, columns[name])) for name in _SCORES]
-    return [source.key, *numbers, *(_coded(columns[name]) for name in ("unscored", "violations")), columns["flags"]]
 
 
 def _parquet(tables: Sequence[dict[str, list[Any]]]) -> bytes:

@@ -28,9 +28,11 @@ _BETWEEN = "\n\x00\n"  # texts that are searched as one; no form goes across it
 _SECRET = re.compile(r"KEYS?$|KEY_|TOKEN|SECRET|PASSW|PASSPHRASE|CREDENTIAL|(?:^|_)(?:PASS|PAT|AUTH)(?:_|$)")
 _PUBLIC_HOSTS = ("openai.com", "anthropic.com", "huggingface.co")  # of hosted engines and splits
 _WORD = re.compile("[A-Za-z0-9]+")
-_START = r"(?<![A-Za-z0-9])"
+_KEY_MARKS = (
+    "sk- pk- sess- hf_ ghp_ gho_ ghu_ ghs_ ghr_ github_pat_ gsk_ npm_ glpat- nvapi- pypi- xox AKIA ASIA AIza eyJ"
+)
 _KEYS = (
-    rf"{_START}(?:(?:sk|pk|sess)-(?=[\w-]*\d)[\w-]{{16,}}|(?:hf|gh[pousr]|gsk|npm)_[A-Za-z0-9]{{16,}}|AIza[\w-]{{30,}}"
+    r"(?<![A-Za-z\d])(?:(?:sk|pk|sess)-(?=[\w-]*\d)[\w-]{16,}|(?:hf|gh[pousr]|gsk|npm)_[A-Za-z\d]{16,}|AIza[\w-]{30,}"
     r"|(?:github_pat_|glpat-|nvapi-|pypi-|xox[abprs]-)[\w-]{12,}|A[KS]IA[0-9A-Z]{16}|eyJ[\w-]{8,}\.eyJ[\w-]{8,})"
 )
 _PRIVATE = r"(?<![\d.])(?:(?:10|127)\.\d{1,3}|192\.168|169\.254|172\.(?:1[6-9]|2\d|3[01]))(?:\.\d{1,3}){2}(?!\.?\d)"
@@ -39,11 +41,7 @@ _NAMED = r"(?<![\w.-])(?:[A-Za-z0-9-]+\.)+(?:internal|local|lan|intranet|corp)(?
 _HOME = r"(?<![\w./])(?:file://)?/(?:home|Users|root)/[\w.-]+|[A-Za-z]:\\+Users\\+[\w.-]+"
 # By kind: texts of which each match holds one, which are searched first because that is fast, and the form.
 _FORMS = [
-    (
-        "key",
-        "sk- pk- sess- hf_ ghp_ gho_ ghu_ ghs_ ghr_ github_pat_ gsk_ npm_ glpat- nvapi- pypi- xox AKIA ASIA AIza eyJ",
-        _KEYS,
-    ),
+    ("key", _KEY_MARKS, _KEYS),
     ("key", "earer", r"(?<![A-Za-z])[Bb]earer\s+(?=[\w.~+/=-]*\d)[\w.~+/=-]{12,}"),
     ("key", "PRIVATE", r"-----BEGIN [A-Z ]*PRIVATE KEY"),
     ("key", "://", r"[a-z][a-z0-9+.-]{1,12}://[^\s/:@]+:[^\s/@]+@[\w.-]+"),

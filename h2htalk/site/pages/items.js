@@ -191,7 +191,6 @@ function change() {
   const values = Object.fromEntries(CHOICES.map((name) => [name, control(name).value]));
   return go({ ...values, split: of, runs, differ: control("differ").checked, page: 1 });
 }
-
 let typing = 0;
 control("q").addEventListener("input", () => { clearTimeout(typing); typing = setTimeout(() => go({ q: control("q").value, page: 1 }, "replaceState"), 150); });
 for (const name of ["differ", ...RUNS, ...CHOICES]) control(name).addEventListener("change", change);
