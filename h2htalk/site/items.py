@@ -1,9 +1,10 @@
-"""The item browser: its page, the data that the page loads as scripts, and `data.parquet`; one transcript alone.
+"""The item browser: its page, the data that the page loads as scripts, a table; and one transcript alone.
 
 data/items-SPLIT.js    ids, tags and first words of a split's items, as columns
 data/prompts-SPLIT.js  prompts as they were sent, whose paragraphs are stored once, and references that are public
 data/scores-SPLIT.js   scores of its runs, as columns in the order of the items
 data/texts-RUN.js      answers with their metrics, and what judges and people said of them
+data.parquet           a row for each run and item: tags, scores, broken rules, and the bits of `_flags`
 
 A chunk is `h2htalk_chunk("NAME", "...")` with JSON as gzip in base64: a page on a disk may load scripts and nothing
 else. Ids and other names of the data are values in it, never keys. `pages/chunks.js` unpacks what is packed here.
@@ -38,7 +39,7 @@ from h2htalk.site.build import Context
 from h2htalk.site.leaks import LeakCheck
 from h2htalk.site.sources import RunSource
 from h2htalk.text.contracts.violations import RULES
-from h2htalk.text.help_lines import describe, read_help_lines
+from h2htalk.text.help_lines import read_help_lines
 
 PARTS = (*QUALITIES, *PLAN_QUALITIES, *(point for points in POINTS.values() for point in points))  # of a rubric
 _TAGS = ("emotion", "complexity", "interaction", "risk")
@@ -182,12 +183,8 @@ def _reason(text: str | None) -> str | None:
 
 def help_lines_of(language: Language) -> list[tuple[str, str, str]]:
     """List the help lines for readers of a language: the row, the page that it is from, and when that was read."""
-    book, rows = read_help_lines(), list[tuple[str, str, str]]()
-    for row in book.overview(language):
-        crisis = (one for one in book.services if one.topic == "crisis" and describe(one, language, short=True) in row)
-        of = next((one for one in crisis if row.startswith(book.by_code[one.country].names[language])), None)
-        rows.append((row, of.url if of else "", of.date.isoformat() if of else ""))
-    return rows
+    rows = read_help_lines().overview_services(language)
+    return [(row, one.url if one else "", one.date.isoformat() if one else "") for row, one in rows]
 
 
 def _gist(scenario: Scenario) -> str:

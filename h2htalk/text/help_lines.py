@@ -113,13 +113,18 @@ class HelpLines:
 
     def overview(self, language: Language) -> tuple[str, ...]:
         """List one row a country where many readers of the bundled languages live, then one for all other countries."""
-        wording, rows = _wording(language), list[str]()
+        return tuple(row for row, _ in self.overview_services(language))
+
+    def overview_services(self, language: Language) -> tuple[tuple[str, HelpService | None], ...]:
+        """As `overview`, each row with the service that it names, if it names one."""
+        wording, rows = _wording(language), list[tuple[str, HelpService | None]]()
         for code in read_data(_TOML)["overview"]:
             place = self.by_code[code]
-            crisis = [one for one in self._ranked(code, language) if one.topic == "crisis"]
-            named = describe(crisis[0], language, short=True) if crisis else ""
-            rows.append(wording["row"].format(country=place.names[language], lines=named, numbers=place.text(language)))
-        return (*rows, wording["others"].format(url=read_data(_TOML)["directory"]["url"]))
+            crisis = next((one for one in self._ranked(code, language) if one.topic == "crisis"), None)
+            named = describe(crisis, language, short=True) if crisis else ""
+            row = wording["row"].format(country=place.names[language], lines=named, numbers=place.text(language))
+            rows.append((row, crisis))
+        return (*rows, (wording["others"].format(url=read_data(_TOML)["directory"]["url"]), None))
 
     def to_dict(self) -> dict[str, Any]:
         return as_json(self)
