@@ -183,7 +183,7 @@ def _reason(text: str | None) -> str | None:
 
 def help_lines_of(language: Language) -> list[tuple[str, str, str]]:
     """List the help lines for readers of a language: the row, the page that it is from, and when that was read."""
-    rows = read_help_lines().overview_services(language)
+    rows = read_help_lines().overview(language)
     return [(row, one.url if one else "", one.date.isoformat() if one else "") for row, one in rows]
 
 

@@ -138,6 +138,7 @@ def test_models_side_by_side_with_the_words_marked_that_differ(opened: Watched) 
     page, scenario = opened.page, mini(*range(60)).scenarios[2]
     page.select_option("#choose-run3", label="server:gamma")
     page.get_by_role("link", name=scenario.id).click()
+    page.wait_for_selector("#item article")
     assert page.locator("#item article h3").all_inner_texts() == ["server:alpha", "server:beta", "server:gamma"]
     assert page.locator("#item article").nth(0).locator(".text").first.inner_text() == f"{scenario.references[0]} Oh."
     marked = " ".join(page.locator("#item article").nth(1).locator("mark").all_inner_texts())
