@@ -66,7 +66,7 @@ def item_sets(runs: Sequence[RunSource], leave_out: Collection[str] = ()) -> lis
     """Sort runs by the splits that they answered; runs of a part of a split lie with those of the whole."""
     sets: list[ItemSet] = []
     for source in runs:
-        split, signed = source.run.data.split, source.run.summary.signature.protocol.get("items", "")
+        split, signed = source.run.data.split, source.run.summary.signature.protocol["items"]
         label, items = f"{split.name} {split.version}", [one for one in split.scenarios if one.id not in leave_out]
         fitting = (of for of in sets if signed in of.signed or all(of.scenarios.get(s.id, s) == s for s in items))
         own = next((of for of in fitting if of.label == label), None)
@@ -99,7 +99,7 @@ def write_items(
 
 
 def share_item(context: Context, item: str, runs: Collection[str] = (), leaks: LeakCheck | None = None) -> str:
-    """Render one item and the answers of runs, by key or label, or of all, as a page that needs no other file.
+    """Render one item and the answers of up to three runs, by key or label, as a page that needs no other file.
 
     Raises:
         ConfigError: none of the runs was asked this item, or the page would show what must not be published.
@@ -110,7 +110,7 @@ def share_item(context: Context, item: str, runs: Collection[str] = (), leaks: L
     if not chosen:
         meant = "" if asked else suggest(item, [name for one in context.sources.runs for name in one.run.item_scores])
         raise ConfigError(f"no run {', '.join(runs)} of this site was asked {quoted(item)}; {meant}name one that was")
-    alone = item_sets(chosen)[0]
+    alone = item_sets(chosen[:3])[0]
     alone.scenarios = {item: alone.scenarios[item]}
     chunks = [[name, _json(data).decode()] for name, data in _chunks(alone, check, [])]
     page = _page(context, [alone], check, alone.label, alone=item, chunks=chunks)
@@ -127,10 +127,8 @@ def _page(context: Context, sets: Sequence[ItemSet], check: LeakCheck, heading: 
         for one in sets
     ]
     check.check("items.html", "label", [""], [splits])
-    help_lines, rules = (
-        [[name, help_lines_of(name)] for name in shown],
-        [[code, words["rules"][code]] for code in RULES],
-    )
+    help_lines = [[name, help_lines_of(name)] for name in shown]
+    rules = [[code, words["rules"][code]] for code in RULES]
     data = script_json({"words": words, "rules": rules, "help": help_lines, "splits": splits, **more})
     view = {"heading": heading, "data": Markup(data), "alone": bool(more)}
     return context.page("items.html", view, scripts=("chunks.js", "item.js", "items.js"))
