@@ -111,15 +111,16 @@ class HelpLines:
         ]
         return (first, *services[:SERVICES_SHOWN], *[wording["directory"].format(url=url)] * (not services))
 
-    def overview(self, language: Language) -> tuple[str, ...]:
-        """List one row a country where many readers of the bundled languages live, then one for all other countries."""
-        wording, rows = _wording(language), list[str]()
-        for code in read_data(_TOML)["overview"]:
-            place = self.by_code[code]
-            crisis = [one for one in self._ranked(code, language) if one.topic == "crisis"]
-            named = describe(crisis[0], language, short=True) if crisis else ""
-            rows.append(wording["row"].format(country=place.names[language], lines=named, numbers=place.text(language)))
-        return (*rows, wording["others"].format(url=read_data(_TOML)["directory"]["url"]))
+    def overview(self, language: Language) -> tuple[tuple[str, HelpService | None], ...]:
+        """List one row a country where many readers of the bundled languages live, then one for all other countries;
+        each with the service that it names, or None."""
+        wording, rows = _wording(language), list[tuple[str, HelpService | None]]()
+        for code, place in ((code, self.by_code[code]) for code in read_data(_TOML)["overview"]):
+            crisis = next((one for one in self._ranked(code, language) if one.topic == "crisis"), None)
+            shown = {"lines": describe(crisis, language, short=True) if crisis else ""}
+            shown |= {"country": place.names[language], "numbers": place.text(language)}
+            rows.append((wording["row"].format(**shown), crisis))
+        return (*rows, (wording["others"].format(url=read_data(_TOML)["directory"]["url"]), None))
 
     def to_dict(self) -> dict[str, Any]:
         return as_json(self)
@@ -180,7 +181,7 @@ def read_help_lines() -> HelpLines:
 
 def help_rows(language: Language) -> tuple[str, ...]:
     """List the overview of the bundled directory, for readers of a language."""
-    return read_help_lines().overview(language)
+    return tuple(row for row, _ in read_help_lines().overview(language))
 
 
 def stale_entries() -> list[str]:

@@ -23,7 +23,7 @@ from h2htalk.data.splits import Split, load_split
 from h2htalk.data.subtasks import MEMORY_CATEGORIES, SUBTASKS
 from h2htalk.errors import ConfigError, quoted, suggest
 from h2htalk.text.escaping import printable
-from h2htalk.text.help_lines import HelpLines, read_help_lines
+from h2htalk.text.help_lines import HelpLines, help_rows, read_help_lines
 from h2htalk.text.jinja_templates import TemplateFiles, Templates, read_templates
 
 
@@ -188,7 +188,7 @@ def country_of(scenario: Scenario) -> str:
 def repeatable(description: str, language: Language, country: str) -> str:
     """Return the parts of the system text that an answer may repeat: the persona's description, and real help."""
     book = read_help_lines()
-    return "\n".join((description, *book.rows(language, country), *book.overview(language)))
+    return "\n".join((description, *book.rows(language, country), *help_rows(language)))
 
 
 def prompt_lines(scenario_id: str | None, split_name: str, sap: str, folder: Path | None = None) -> Iterator[str]:

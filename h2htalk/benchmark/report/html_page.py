@@ -131,14 +131,15 @@ def _data(items: Iterable[ItemView]) -> Iterator[str]:
     """Yield the items as JSON. Paragraphs of prompts are stored once, because personas and instructions repeat."""
     paragraphs: dict[str, int] = {}
     subtasks = [[s.name, s.title] for s in SUBTASKS.values()]
-    head = _script_json({"subtasks": subtasks, "metrics": list(METRIC_COLUMNS), "rules": RULES})
+    head = script_json({"subtasks": subtasks, "metrics": list(METRIC_COLUMNS), "rules": RULES})
     yield head[:-1] + ',"items":['
     for number, item in enumerate(items):
-        yield ("," if number else "") + _script_json(_packed(item, paragraphs))
-    yield '],"paragraphs":' + _script_json(list(paragraphs)) + "}"
+        yield ("," if number else "") + script_json(_packed(item, paragraphs))
+    yield '],"paragraphs":' + script_json(list(paragraphs)) + "}"
 
 
-def _script_json(value: Any) -> str:
+def script_json(value: Any) -> str:
+    """JSON for a script block of a page, which no text in it can end."""
     text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     return _ACTING.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 

@@ -1,0 +1,248 @@
+"""What the item browser is given: chunks that unpack to what was asked and answered, and nothing that is private."""
+
+from __future__ import annotations
+
+import io
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+from judged_made import answered_run, command, scripted_judge, verdict
+from sites_made import CHUNK, chunks_of, made_context, made_run, mini
+
+from h2htalk.benchmark.judge.judgements import PeopleRating, answer_id, write_people_ratings
+from h2htalk.benchmark.judge.rubric import QUALITIES
+from h2htalk.benchmark.run import Run, load_run
+from h2htalk.benchmark.score_run import judge_again
+from h2htalk.data.responses import Failure, Response
+from h2htalk.data.scenario import Tags
+from h2htalk.data.splits import Split
+from h2htalk.errors import ConfigError
+from h2htalk.site.build import Context, read_words
+from h2htalk.site.items import PARTS, help_lines_of, share_item, write_items
+from h2htalk.site.sources import RunSource, Sources
+from h2htalk.text.contracts.violations import RULES
+from h2htalk.text.help_lines import help_rows, read_help_lines
+
+HOSTILE = ["__proto__", "constructor", "</script><img onerror=alert(1)>", "a\u202eb", "x/../../y", "\x1b[31m"]
+
+
+def two_runs(folder: Path, split: Split) -> list[Run]:
+    texts = [{s.id: f"{who} {n}" for n, s in enumerate(split.scenarios)} for who in ("first", "second")]
+    return [made_run(folder / f"r{n}", split, own, f"server:m{n}") for n, own in enumerate(texts)]
+
+
+def hostile_split() -> Split:
+    split = mini(*range(len(HOSTILE)))
+    scenarios = [replace(s, id=text, references=(text,)) for s, text in zip(split.scenarios, HOSTILE, strict=True)]
+    return replace(split, scenarios=tuple(scenarios))
+
+
+def labels_page(context: Context) -> dict[str, Any]:
+    """The data in the page itself."""
+    page = dict(write_items(context))["items.html"].decode()
+    block = page.split('<script type="application/json" id="data">')[1].split("</script>")[0]
+    found: dict[str, Any] = json.loads(block)
+    return found
+
+
+def test_chunks_hold_what_was_asked_and_answered(tmp_path: Path) -> None:
+    split = mini()
+    chunks = chunks_of(made_context(two_runs(tmp_path, split)))
+    ids, _, gists, subtasks, languages, *_ = chunks["items"]
+    assert ids == [s.id for s in split.scenarios]
+    assert [languages[0][n] for n in languages[1]] == [s.language for s in split.scenarios]
+    assert [subtasks[0][n] for n in subtasks[1]] == ["DialogueBase"] * 7 + ["DialogueEmotion"]
+    assert gists[0].startswith(" ".join(split.scenarios[0].turns[-1].content.split())[:60])
+    paragraphs, (version,), references = chunks["prompts"]
+    assert references == [list(s.references) for s in split.scenarios]
+    runs = two_runs(tmp_path / "again", split)
+    for n, scenario in enumerate(split.scenarios):
+        sent = [[role, "\n\n".join(paragraphs[p] for p in parts)] for role, parts in version[n]]
+        assert runs[0].data.prompt_of is not None
+        assert sent == [[m.role, m.content] for m in runs[0].data.prompt_of(scenario)]
+        assert chunks["0000000a"][3][n][0][:4] == [f"first {n}", None, "stop", None]
+        assert chunks["0000000b"][3][n][0][0] == f"second {n}"
+    key, s, lexical, *_ = chunks["scores"][1]
+    assert key == "0000000b"
+    assert s == [None] * 8  # without an embedder
+    mean = runs[1].item_scores[ids[3]].lexical
+    assert mean is not None
+    assert lexical[3] == round(10_000 * mean)
+
+
+def test_an_item_about_a_crisis_has_no_first_words_in_the_list(tmp_path: Path) -> None:
+    split = mini()
+    risks = [s.tags.risk != "none" for s in split.scenarios]
+    assert any(risks)
+    noted = replace(split.scenarios[0], metadata={"safety": {"possible_crisis": True}})
+    split = replace(split, scenarios=(noted, *split.scenarios[1:]))
+    _, crisis, gists, *_ = chunks_of(made_context(two_runs(tmp_path, split)))["items"]
+    assert crisis == [1, *map(int, risks[1:])]
+    assert [not gist for gist in gists] == [True, *risks[1:]]
+
+
+def test_private_references_are_in_no_file(tmp_path: Path) -> None:
+    split = mini(references_sha256="0" * 64)
+    secret = [s.references[0] for s in split.scenarios]
+    context = made_context(two_runs(tmp_path, split))
+    assert chunks_of(context)["prompts"][2] == [[]] * 8
+    files = dict(write_items(context))
+    everything = json.dumps(chunks_of(context), ensure_ascii=False) + "".join(
+        content.decode("utf-8", "replace") for name, content in files.items() if not name.startswith("data/")
+    )
+    assert not any(text in everything or json.dumps(text)[1:-1] in everything for text in secret)
+    shared = share_item(context, split.scenarios[0].id)
+    assert secret[0] not in shared
+    assert json.dumps(secret[0])[1:-1] not in shared
+
+
+def test_hostile_ids_and_texts_come_through_and_close_no_block(tmp_path: Path) -> None:
+    split = hostile_split()
+    run = made_run(tmp_path / "r", split, {s.id: s.id + "\ud800" for s in split.scenarios}, "__proto__")
+    context = made_context([run])
+    chunks = chunks_of(context)
+    assert chunks["items"][0] == HOSTILE
+    assert [own[0][0] for own in chunks["0000000a"][3]] == [text + "\ud800" for text in HOSTILE]
+    files = dict(write_items(context))
+    assert files["items.html"].count(b"</script>") == 2
+    assert b"<img" not in files["items.html"]
+    assert all(CHUNK.fullmatch(files[name]) for name in files if name.startswith("data/"))
+    assert labels_page(context)["splits"][0][2] == [["0000000a", "__proto__", 0]]
+    assert share_item(context, "</script><img onerror=alert(1)>").count("</script>") == 2
+
+
+def test_a_failure_and_an_error_are_named_without_their_message(tmp_path: Path) -> None:
+    split = mini(0, 1)
+    first, second = (s.id for s in split.scenarios)
+    run = made_run(tmp_path / "r", split, {first: Failure("http_500", "at http://10.0.0.5:8000/v1", 2), second: "yes"})
+    score = run.item_scores[second]
+    broken = replace(score.samples[0], unscored="embedder: OSError: /home/eva/model")
+    scores = {**run.item_scores, second: replace(score, unscored=broken.unscored, samples=(broken,))}
+    chunks = chunks_of(made_context([replace(run, item_scores=scores)]))
+    (failed,), (unscored,) = chunks["0000000a"][3]
+    assert failed[:4] == [None, None, None, "http_500"]
+    assert unscored[9] == "embedder"
+    *_, (reasons, places), _, flags = chunks["scores"][0]
+    assert [reasons[n] for n in places] == ["http_500", "embedder"]
+    assert flags == [1, 0]
+
+
+def test_runs_of_a_part_of_a_split_lie_with_those_of_the_whole_and_others_apart(tmp_path: Path) -> None:
+    whole, part = mini(), mini(2, 3)
+    changed = replace(part, scenarios=(replace(part.scenarios[0], references=("another",)), part.scenarios[1]))
+    runs = [
+        made_run(tmp_path / str(n), split, {s.id: "yes" for s in split.scenarios})
+        for n, split in enumerate((part, whole, changed))
+    ]
+    splits = labels_page(made_context(runs))["splits"]
+    assert [[key for key, *_ in own] for *_, own in splits] == [["0000000a", "0000000b"], ["0000000c"]]
+    files = dict(write_items(made_context(runs)))
+    assert sum(name.startswith("data/items-") for name in files) == 2
+    asked = chunks_of(made_context(runs[:2]))["0000000a"][3]
+    assert [own is not None for own in asked] == [True, True, *[False] * 6]
+
+
+def test_left_out_items_are_in_no_chunk(tmp_path: Path) -> None:
+    split = mini()
+    gone = split.scenarios[2].id
+    files = dict(write_items(made_context(two_runs(tmp_path, split)), leave_out={gone}))
+    rows = pq.read_table(io.BytesIO(files["data.parquet"])).to_pylist()
+    assert len(rows) == 14
+    assert gone not in {row["id"] for row in rows}
+
+
+def test_the_table_holds_a_row_for_each_run_and_item(tmp_path: Path) -> None:
+    split = mini()
+    runs = two_runs(tmp_path, split)
+    rows = pq.read_table(io.BytesIO(dict(write_items(made_context(runs)))["data.parquet"])).to_pylist()
+    assert [(row["model"], row["id"]) for row in rows] == [
+        (f"server:m{n}", s.id) for n in range(2) for s in split.scenarios
+    ]
+    assert [row["lexical"] for row in rows[8:]] == [runs[1].item_scores[s.id].lexical for s in split.scenarios]
+
+
+def test_two_sites_of_the_same_runs_are_equal_byte_for_byte(tmp_path: Path) -> None:
+    context = made_context(two_runs(tmp_path, mini()))
+    assert dict(write_items(context)) == dict(write_items(context))
+    item = mini().scenarios[0].id
+    assert share_item(context, item) == share_item(context, item)
+
+
+@pytest.fixture
+def judged(tmp_path: Path) -> Run:
+    """Three answers of level I, judged, of which people rated the first."""
+    run = answered_run(tmp_path, ["one", "two", "three"], ("itinerary_basic",))
+    replies = {"*": verdict(2, "itinerary_basic", points=True, contextual_awareness=4)}
+    command("judge", "run", run, "--judge", scripted_judge(tmp_path / "judge.jsonl", replies))
+    loaded = load_run(run)
+    first = next(one for one in loaded.answers.values() if isinstance(one, Response))
+    write_people_ratings(loaded.data.folder, [PeopleRating(answer_id(first), 4.5, 2, "low")])
+    judge_again(run)
+    return load_run(run)
+
+
+def test_judges_evidence_and_who_decided_are_beside_each_answer(judged: Run) -> None:
+    context = Context(Sources((RunSource("0000000a", "m", judged),)), read_words("en"), "en", "H2HTalk")
+    _, judges, parts, samples = chunks_of(context)["0000000a"]
+    assert len(judges) == 1
+    assert tuple(parts) == PARTS
+    by_people, by_judges = samples[0][0], samples[1][0]
+    assert by_people[6] == 45_000
+    assert by_people[11] == [2, "low"]
+    assert by_judges[11] is None
+    ((judge, unscored, said),) = by_judges[12]
+    assert (judge, unscored) == (0, None)
+    named = {parts[at]: (value, evidence) for at, value, evidence in said}
+    assert named["contextual_awareness"] == (4, "...")
+    assert named["planning_fragmentation"] == (1, "...")
+    assert by_judges[6] == round(10_000 * (2 * 5 + 4) / 6)
+    assert chunks_of(context)["scores"][0][-1] == [8, 0, 0]  # rated by people
+    page = share_item(context, next(iter(judged.item_scores)))
+    assert "planning_fragmentation" in page
+
+
+def test_one_transcript_alone_needs_no_other_file_and_names_what_is_unknown(tmp_path: Path) -> None:
+    split = mini()
+    context = made_context(two_runs(tmp_path, split))
+    crisis = next(s for s in split.scenarios if s.tags.risk != "none")
+    page = share_item(context, crisis.id, ["server:m1"])
+    assert '<meta name="robots" content="noindex">' in page
+    assert split.canary in page
+    assert "988 Suicide" in page
+    assert "second 5" in page
+    assert "first 5" not in page
+    assert split.scenarios[0].id not in page
+    with pytest.raises(ConfigError, match="did you mean 'mini-en-dialogue-base-0"):
+        share_item(context, "mini-en-dialogue-base-0")
+    with pytest.raises(ConfigError, match="no run server:m7 of this site was asked"):
+        share_item(context, crisis.id, ["server:m7"])
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_help_lines_have_their_numbers_source_and_date(language: Any) -> None:
+    rows = help_lines_of(language)
+    assert [row for row, *_ in rows] == list(help_rows(language))
+    for row, url, date in rows[:-1]:
+        service = next(one for one in read_help_lines().services if one.url == url and one.number in row)
+        assert date == service.date.isoformat()
+        assert url.startswith("https://")
+
+
+def test_words_are_there_in_both_languages() -> None:
+    def keys(table: Any, at: str = "") -> set[str]:
+        return (
+            {at}
+            | {key for name, value in table.items() if isinstance(value, dict) for key in keys(value, name)}
+            | {f"{at}.{name}" for name in table}
+        )
+
+    english, chinese = (read_words(language)["items"] for language in ("en", "zh"))
+    assert keys(english) == keys(chinese)
+    assert english["rules"] == RULES
+    assert set(english["qualities"]) >= set(QUALITIES)
+    assert {*english["qualities"], *english["points"]} == {*PARTS}
+    assert Tags.__annotations__.keys() == set(english["tags"])
