@@ -23,7 +23,7 @@ from h2htalk.data.languages import Language
 from h2htalk.data.links import add_link, link_copies
 from h2htalk.errors import DataError, H2HTalkError, counted
 from h2htalk.site.context import Context, read_words
-from h2htalk.site.items import share_item, write_items
+from h2htalk.site.items import help_lines_of, share_item, write_items
 from h2htalk.site.leaks import LeakCheck
 from h2htalk.site.pages import write_boards
 from h2htalk.site.sources import read_sources
@@ -102,9 +102,8 @@ def study_pages(context: Context, leave_out: Sequence[str] = ()) -> Iterator[tup
     """Yield the page of each study, with its charts as files."""
     for source in context.sources.studies:
         view = study_view(source.result)
-        lines = source.result.study.prompts.prompts.help_lines.rows(context.language, "")
         replies = [one for one in view["replies"] if one["case"] not in leave_out]
-        shown = {**view, "heading": source.label, "help_lines": lines, "replies": replies}
+        shown = {**view, "heading": source.label, "help_lines": help_lines_of(context.language), "replies": replies}
         yield f"studies/{source.key}.html", context.page("study.html", shown, depth=1)
         for name, chart in view["charts"].items():
             yield f"studies/{source.key}-{name}.svg", str(chart)

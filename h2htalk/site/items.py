@@ -35,7 +35,7 @@ from h2htalk.data.scenario import Scenario, notes_crisis
 from h2htalk.data.subtasks import SUBTASKS
 from h2htalk.errors import ConfigError, quoted, suggest
 from h2htalk.rounds.item_sources import input_text
-from h2htalk.site.build import Context
+from h2htalk.site.context import Context
 from h2htalk.site.leaks import LeakCheck
 from h2htalk.site.sources import RunSource
 from h2htalk.text.contracts.violations import RULES
@@ -255,7 +255,7 @@ def _parquet(tables: Sequence[dict[str, list[Any]]]) -> bytes:
     schema = pa.schema([(name, kinds.get(name, pa.string())) for name in tables[0]])
     with pq.ParquetWriter(target, schema, compression="zstd") as writer:
         for one in tables:
-            writer.write_table(pa.table(one, schema).filter([flag is not None for flag in one["flags"]]))
+            writer.write_table(pa.table(one, schema).filter(pa.array([flag is not None for flag in one["flags"]], pa.bool_())))
     return target.getvalue()
 
 

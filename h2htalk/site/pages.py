@@ -9,18 +9,21 @@ from typing import Any
 from markupsafe import Markup
 
 from h2htalk.benchmark.metrics.composite import all_columns
-from h2htalk.benchmark.observations import p_text
+from h2htalk.benchmark.observations import p_text, percent
 from h2htalk.benchmark.report import notes, table2
 from h2htalk.benchmark.report.leaderboard import paper_rows, unreadable_rows
-from h2htalk.benchmark.report.table2 import COLUMNS, PERCENT, TableRow, interval_text, items_text, value_text
+from h2htalk.benchmark.report.table2 import COLUMNS, PERCENT, TableRow, items_text, value_text
 from h2htalk.benchmark.statistics import Cell
+from h2htalk.benchmark.studies.report import TITLES
 from h2htalk.benchmark.summary import Summary
 from h2htalk.chat.prices import Totals, add, dollars_text, sum_totals
 from h2htalk.data.subtasks import SUBTASKS
 from h2htalk.site.boards import Board, Entry, boards_of, size_class, size_of
 from h2htalk.site.charts import Mark, clipped, heat_map, interval_plot, scatter
 from h2htalk.site.context import Context
+from h2htalk.site.runs import headline
 from h2htalk.text.contracts.violations import RULES
+from h2htalk.text.escaping import printable
 from h2htalk.text.tables import Table
 
 NONE, _LONG, _NAMED = "-", 120, 2
@@ -50,19 +53,45 @@ def write_boards(context: Context, paper: bool = True) -> dict[str, str]:
     under = w["under"].format(runs=len(runs), models=models, boards=len(boards))
     says = w["paper_says"].format(unreadable=", ".join(unreadable_rows()))
     view = {"heading": w["title"], "under": under, "boards": views, "paper": _paper(rows, w), "paper_says": says}
+    view["studies"] = _studies(context) if context.sources.studies else None
     return {"index.html": context.page("index.html", view), **files}
+
+
+def _studies(context: Context) -> Table:
+    """The studies with the figure that each is named by, linked."""
+    w, lines = context.words["studies"], []
+    for one in context.sources.studies:
+        study, (what, figure) = one.result.study, headline(one.result.study, one.result.observations)
+        title = Markup('<a href="studies/{}.html">{}</a>').format(one.key, printable(one.label))
+        cells = (
+            TITLES[study.spec.study],
+            printable(one.result.cases),
+            what,
+            percent(figure),
+            f"{figure.n:,}/{figure.total:,}",
+        )
+        lines.append((title, *cells, figure.by or NONE))
+    return Table(
+        context.words["nav"]["studies"],
+        [w[name] for name in ("model", "study", "cases", "figure", "value", "scored", "by")],
+        lines,
+    )
 
 
 def _chart(path: str, svg: str, says: str, table: Table | None, heading: str = "") -> dict[str, Any]:
     return {"path": f"figures/{path}.svg", "svg": Markup(svg), "says": says, "table": table, "heading": heading}
 
 
+def _interval(cell: Cell | None) -> str:
+    return "" if cell is None or cell.low is None else f"{cell.low:.2f} – {cell.high:.2f}"
+
+
 def _texts(cell: Cell | None) -> list[str]:
-    return [value_text(cell, NONE), interval_text(cell)]
+    return [value_text(cell, NONE), _interval(cell)]
 
 
 def _columns(cell: Cell | None) -> list[str]:
-    return [value_text(cell, NONE), _ENDS.format(interval_text(cell))]
+    return [value_text(cell, NONE), _ENDS.format(_interval(cell))]
 
 
 def _mark(label: str, cell: Cell | None, **more: Any) -> Mark:
@@ -188,7 +217,7 @@ def _model_view(entry: Entry, board: Board, words: Words) -> dict[str, Any]:
     cell, kept, counts = entry.row.cells.get(board.figure), summary.rows.compliance.get("items_mean"), summary.counts
     ranked = sum(one.rank is not None for one in board.entries)
     tiles = [
-        (w[board.figure], value_text(cell, NONE), interval_text(cell)),
+        (w[board.figure], value_text(cell, NONE), _interval(cell)),
         (
             w["rank"],
             str(entry.rank or NONE),

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from h2htalk.benchmark.observations import figure_of, percent, read_observations, select
+from h2htalk.benchmark.observations import Figure, Observation, figure_of, percent, read_observations, select
 from h2htalk.benchmark.report.table2 import main_row, measure_name, with_half_width
+from h2htalk.benchmark.studies.conversations import Study
 from h2htalk.benchmark.studies.report import COLUMNS, name_of, title_of
 from h2htalk.benchmark.studies.run_study import read_study
 from h2htalk.benchmark.summary import read_summary
@@ -96,17 +97,22 @@ def _attempt(path: Path) -> Facts:
 
 def _study(path: Path) -> Facts:
     study = read_study(path)
-    name, arm = HEADLINES[study.spec.study], study.spec.arms[0]
 
     def scored() -> Facts:
         failed = study.folder.read_summary()["failed"]
-        figure = figure_of(select(read_observations(study.folder.scores(study.signature)), name, arm))
-        text = f"{COLUMNS.get(name, name_of(name))}, {title_of(arm, study.spec.study)}: {percent(figure)}"
-        shown = f"{figure.n:,} of {figure.total:,}"
-        return {"state": "incomplete" if failed else "complete", "scored": shown, "figure": text}
+        what, figure = headline(study, read_observations(study.folder.scores(study.signature)))
+        shown = {"scored": f"{figure.n:,} of {figure.total:,}", "figure": f"{what}: {percent(figure)}"}
+        return {"state": "incomplete" if failed else "complete", **shown}
 
     split = f"{study.spec.study}: {study.split.name} {study.split.version}"
     return _facts(study.folder, study.spec.ask.model, split, scored)
+
+
+def headline(study: Study, rows: Sequence[Observation]) -> tuple[str, Figure]:
+    """The figure that a study is named by, of its first arm, and what it is."""
+    name, arm = HEADLINES[study.spec.study], study.spec.arms[0]
+    what = f"{COLUMNS.get(name, name_of(name))}, {title_of(arm, study.spec.study)}"
+    return what, figure_of(select(rows, name, arm))
 
 
 def _round(path: Path) -> Facts:

@@ -18,9 +18,9 @@ from runs_made import baseline_run
 from studies_made import cases_of, judge_of, studied
 
 from h2htalk.benchmark.summary import read_summary
+from h2htalk.benchmark.watch import Follower, is_written, watch
 from h2htalk.data.files import writer_lock
 from h2htalk.errors import ConfigError, DataError
-from h2htalk.benchmark.watch import Follower, is_written, watch
 
 LOCKS = pytest.mark.skipif(not Path("/proc/locks").exists(), reason="this system does not list its locks")
 

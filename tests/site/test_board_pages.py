@@ -191,7 +191,7 @@ def words_of(language: str) -> dict[str, Any]:
 def flat(words: dict[str, Any], at: str = "") -> dict[str, str]:
     found = dict[str, str]()
     for key, value in words.items():
-        found |= flat(value, f"{at}{key}.") if isinstance(value, dict) else {f"{at}{key}": value}
+        found |= flat(value, f"{at}{key}.") if isinstance(value, dict) else {f"{at}{key}": str(value)}
     return found
 
 

@@ -116,10 +116,10 @@ def read_study_spec(study: str, given: Mapping[str, Any], path: Path | None = No
     `path`: a TOML file of such a table, which `given` overrides; paths in it are as on the command line. Cases are the
     study's own where none are named, and there is no embedder. Raises ConfigError.
     """
-    file = read_toml(path) if path else {}
+    file: dict[str, Any] = read_toml(path) if path else {}
     study = study or str(file.get("study", "sap"))  # of an application the file may say which
     table: dict[str, Any] = {"split": CASES.get(study, (study,))[0], "embedder": "none"}
-    table |= ({"concurrency": 4} if "app" in given else {}) | file | given
+    table |= {**({"concurrency": 4} if "app" in given else {}), **file, **given}
     if table.pop("study", study) != study:
         raise ConfigError(f"{path}: is of another study than {study}: leave `study` out, or call that command")
     if isinstance(arms := table.get("arms"), str):

@@ -1,0 +1,136 @@
+"""A whole site: what it holds, that nothing leaks, that it is replaced whole, and that an erasure makes it again."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+
+import pytest
+from byte_search import files_with
+from command_line import h2htalk_here
+from studies_made import cases_of, judge_of, spec, write_script
+
+import h2htalk
+from h2htalk.benchmark.studies.run_study import run_study
+from h2htalk.data.erasure.folder_kinds import ErasedIds, erase
+from h2htalk.data.links import read_links
+from h2htalk.data.splits import load_split
+from h2htalk.errors import ConfigError, DataError
+from h2htalk.site.build import build_site, share, sources_file
+
+WORDS = "the copper kettle"
+
+
+def answered(folder: Path, name: str, text: str, out: str = "") -> Path:
+    """A run of a model that says one thing."""
+
+    def model(_: object) -> str:
+        return text
+
+    spec = h2htalk.EvaluateSpec(
+        model=model, name=name, split="mini", language="en", limit=22, embedder="none", out=str(folder / (out or name))
+    )
+    h2htalk.evaluate(spec)
+    return folder / (out or name)
+
+
+@pytest.fixture
+def sources(tmp_path: Path) -> list[Path]:
+    cases = [case for case in cases_of("high_risk", "en") if case.study == "high_risk"][:2]
+    judge = write_script(tmp_path / "judge.jsonl", judge_of(cases))
+    model = write_script(tmp_path / "model.jsonl", "It will pass.")
+    study = run_study(spec("sap", model, tmp_path / "study", judge=judge, arms=("sap",), language="en", limit=2))
+    runs = [answered(tmp_path, "nova-7B", f"I put {WORDS} on."), answered(tmp_path, "lumen", "I am here.")]
+    return [*runs, study.study.path]
+
+
+def hashes(folder: Path) -> dict[str, str]:
+    paths = (path for path in folder.rglob("*") if path.is_file())
+    return {str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest() for path in paths}
+
+
+def test_two_sites_of_the_same_runs_are_equal_whatever_the_order(tmp_path: Path, sources: list[Path]) -> None:
+    text = build_site(sources, tmp_path / "a", title="Our lab")
+    build_site(sources[::-1], tmp_path / "b", title="Our lab")
+    assert hashes(tmp_path / "a") == hashes(tmp_path / "b")
+    assert text == f"{tmp_path / 'a' / 'index.html'}: 2 runs, 1 study"
+    index = (tmp_path / "a" / "index.html").read_text()
+    study = next((tmp_path / "a" / "studies").glob("*.html"))
+    assert f'href="studies/{study.name}"' in index
+    canaries = {load_split(name).canary for name in ("mini", "high_risk")}
+    for page in (tmp_path / "a").rglob("*.html"):
+        head = page.read_text().partition("<style>")[0]
+        assert 'name="robots" content="noindex"' in head
+        assert all(one in head for one in canaries)
+    assert not files_with(tmp_path / "a", str(tmp_path))  # no path of this machine
+    assert "Disallow: /" in (tmp_path / "a" / "robots.txt").read_text()
+
+
+def test_a_site_is_replaced_whole_and_nothing_else_is(tmp_path: Path, sources: list[Path]) -> None:
+    build_site(sources, tmp_path / "site")
+    before = hashes(tmp_path / "site")
+    build_site(sources[:1], tmp_path / "site")
+    assert hashes(tmp_path / "site").keys() < before.keys()
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "mine.txt").write_text("mine")
+    with pytest.raises(DataError, match="holds something else than a site"):
+        build_site(sources, tmp_path / "other")
+    with pytest.raises(ConfigError, match="is no scored run and no study"):
+        build_site([tmp_path / "other"], tmp_path / "new")
+    assert not (tmp_path / "new").exists()
+
+
+def test_a_leak_stops_the_site_and_leaving_the_item_out_lets_it_go(tmp_path: Path, sources: list[Path]) -> None:
+    leaking = answered(tmp_path, "leaky", "my key is sk-abcdefghij0123456789KLMN", "leaky")
+    build_site(sources, tmp_path / "site")
+    before = hashes(tmp_path / "site")
+    with pytest.raises(ConfigError, match="must not be published") as raised:
+        build_site([*sources, leaking], tmp_path / "site")
+    assert "sk-abcdefghij" not in str(raised.value)
+    assert hashes(tmp_path / "site") == before  # the old one is still whole
+    assert not list(tmp_path.glob(".site.part"))
+    everything = [one.id for one in h2htalk.load_run(leaking).data.split.scenarios]
+    build_site([*sources, leaking], tmp_path / "site", leave_out=everything)
+
+
+def test_one_transcript_alone(tmp_path: Path, sources: list[Path]) -> None:
+    item = h2htalk.load_run(sources[0]).data.split.scenarios[0].id
+    assert share(sources, item, tmp_path / "one.html") == f"{tmp_path / 'one.html'}: {item}"
+    assert 'content="noindex"' in (tmp_path / "one.html").read_text()
+    assert [link.kind for link in read_links(sources[0])] == ["copy"]
+    with pytest.raises(ConfigError, match="was asked"):
+        share(sources, "nothing", tmp_path / "two.html")
+
+
+@pytest.mark.parametrize("moved", [False, True])
+def test_an_erasure_reaches_the_site_after_all_its_sources(tmp_path: Path, sources: list[Path], moved: bool) -> None:
+    site = tmp_path / "site"
+    build_site(sources, site)
+    assert {link.kind for source in sources for link in read_links(source)} == {"site"}
+    item = h2htalk.load_run(sources[0]).data.split.scenarios[0].id
+    gone = ErasedIds(frozenset({item}))
+    for source in sources:
+        erase(source, gone)
+    if moved:
+        sources_file(site).unlink()
+    done = erase(site, gone)
+    assert item in done.items
+
+    if moved:
+        assert "cannot be made again" in done.messages[0]
+        assert not (site / "index.html").exists()
+    else:
+        assert item not in json.loads((site / "site.json").read_text())["items"]
+        again = tmp_path / "again"
+        build_site(sources, again)
+        kept = {name: one for name, one in hashes(site).items() if not name.startswith((".", "erased"))}
+        assert kept == hashes(again)
+
+
+def test_the_command_line(tmp_path: Path, sources: list[Path]) -> None:
+    done = h2htalk_here("site", *sources, "--out", tmp_path / "site", "--language", "zh", "--title", "实验室")
+    assert done.returncode == 0, done.stderr
+    assert '<html lang="zh">' in (tmp_path / "site" / "index.html").read_text()
+    done = h2htalk_here("site", tmp_path, "--out", tmp_path / "new")
+    assert (done.returncode, "is no scored run" in done.stderr) == (2, True)
