@@ -50,8 +50,8 @@ def build_site(
     context = read_context(paths, language, title)
     if out.is_dir() and any(out.iterdir()) and not (out / MARKER).is_file():
         raise DataError(f"{out}: holds something else than a site; name a new folder with --out")
-    for folder in context.folders:  # before the site holds their items: an erasure finds it even if this is cut
-        add_link(folder, KIND, out)
+    for folder in context.sources.folders:  # before the site holds their items: an erasure finds it even if this is cut
+        add_link(folder.path, KIND, out)
     part = out.with_name(f".{out.name}.part")
     shutil.rmtree(part, ignore_errors=True)  # of a killed command
     try:
@@ -70,7 +70,7 @@ def build_site(
 def share(paths: Sequence[Path], item: str, out: Path, language: Language = "en", title: str = "H2HTalk") -> str:
     """Write the transcript of one item alone as a page that needs no other file. Raises as `build_site`."""
     context = read_context(paths, language, title)
-    link_copies(context.folders, out)
+    link_copies([folder.path for folder in context.sources.folders], out)
     write_text(out, share_item(context, item))
     return f"{out}: {item}"
 
@@ -82,31 +82,29 @@ def read_context(paths: Sequence[Path], language: Language, title: str) -> Conte
 
 def write_site(context: Context, folder: Path, leave_out: Sequence[str] = ()) -> None:
     """Write all files, the marker last. Raises ConfigError, before the marker, for what must not be published."""
-    check, pages = LeakCheck(context.sources), chain(write_boards(context).items(), study_pages(context, leave_out))
-
-    def searched(name: str, text: str) -> tuple[str, bytes]:
-        check.check_page(name, text)
-        return name, text.encode()
-
-    for name, content in chain((searched(*page) for page in pages), write_items(context, check, leave_out)):
+    check, shown = LeakCheck(context.sources), {item.id for split in context.sources.splits for item in split.items}
+    pages, items = write_boards(context).items(), write_items(context, check, leave_out)
+    for name, content in chain[tuple[str, str | bytes]](pages, study_pages(context, leave_out), items):
+        if isinstance(content, str):
+            check.check_page(name, content)
         with writing(folder / name):
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
-            (folder / name).write_bytes(content)
+            (folder / name).write_bytes(content.encode() if isinstance(content, str) else content)
     check.require_none()
-    shown = {"version": __version__, "language": context.language, "title": context.title, "items": context.items}
     write_text(folder / "robots.txt", "User-agent: *\nDisallow: /\n")
-    write_json(folder / MARKER, shown)
+    about = {"version": __version__, "language": context.language, "title": context.title, "items": sorted(shown)}
+    write_json(folder / MARKER, about)
 
 
 def study_pages(context: Context, leave_out: Sequence[str] = ()) -> Iterator[tuple[str, str]]:
     """Yield the page of each study, with its charts as files."""
-    for source in context.sources.studies:
-        view = study_view(source.result)
+    for key, result in context.sources.studies:
+        view = study_view(result)
         replies = [one for one in view["replies"] if one["case"] not in leave_out]
-        shown = {**view, "heading": source.label, "help_lines": help_lines_of(context.language), "replies": replies}
-        yield f"studies/{source.key}.html", context.page("study.html", shown, depth=1)
+        shown = {**view, "heading": result.model, "help_lines": help_lines_of(context.language), "replies": replies}
+        yield f"studies/{key}.html", context.page("study.html", shown, depth=1)
         for name, chart in view["charts"].items():
-            yield f"studies/{source.key}-{name}.svg", str(chart)
+            yield f"studies/{key}-{name}.svg", str(chart)
 
 
 class ErasableSite(ErasableFolder):

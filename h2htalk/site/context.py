@@ -6,11 +6,9 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
-from pathlib import Path
 from typing import Any
 
 from h2htalk.data.languages import Language
-from h2htalk.data.splits import Split
 from h2htalk.site.sources import Sources
 from h2htalk.text.html_pages import render_page
 from h2htalk.version import __version__
@@ -27,33 +25,11 @@ class Context:
     language: Language
     title: str
 
-    @property
-    def folders(self) -> list[Path]:
-        """The folders of all sources."""
-        own = [one.run.data.folder.path for one in self.sources.runs]
-        return [*own, *(one.result.study.path for one in self.sources.studies)]
-
-    @property
-    def splits(self) -> list[Split]:
-        """The splits of all sources."""
-        own = [one.run.data.split for one in self.sources.runs]
-        return [*own, *(one.result.study.split for one in self.sources.studies)]
-
-    @property
-    def items(self) -> list[str]:
-        """The ids of all items and cases that are shown."""
-        return sorted({item.id for split in self.splits for item in split.items})
-
-    @property
-    def canaries(self) -> tuple[str, ...]:
-        """The canary strings of all splits that are shown."""
-        return tuple(sorted({split.canary for split in self.splits if split.canary}))
-
     def page(self, name: str, view: Mapping[str, Any], depth: int = 0, scripts: Sequence[str] = ()) -> str:
         """Render a template of `pages/`; `depth`: folders between the page and the site's root."""
         shared = {
             "language": self.language,
-            "canary": " ".join(self.canaries),
+            "canary": " ".join(sorted({split.canary for split in self.sources.splits if split.canary})),
             "words": self.words,
             "site": self.title,
             "root": "../" * depth,

@@ -72,14 +72,12 @@ class LeakCheck:
     def __init__(self, sources: Sources, environ: Mapping[str, str] = os.environ, allowed: Iterable[str] = ()) -> None:
         """Collect what is secret in the environment and the sources; findings of `allowed` kinds do not count."""
         self.findings, self._allowed = dict[Finding, None](), frozenset(allowed)
-        studies = [one.result.study for one in sources.studies]
-        splits = [*(one.run.data.split for one in sources.runs), *(one.split for one in studies)]
         # Companions, whom every prompt names, may be namesakes of people.
-        named = [name for split in splits for one in split.personas.values() for name in one.names.values()]
+        named = [name for split in sources.splits for one in split.personas.values() for name in one.names.values()]
         companions = {word for name in named for word in (name, *name.split())}
         found = [("environment", value, False) for value in _secret_values(environ)]
         found += [("path", home, True) for home in [str(Path.home())] if len(home) > 1]
-        for folder in [*(one.run.data.folder for one in sources.runs), *(one.folder for one in studies)]:
+        for folder in sources.folders:
             found += [("path", str(folder.path.resolve()), True)]
             found += [("erased", name, True) for name in read_erased(folder.path / ERASED)]
             found += [("address", host, True) for host in _private_hosts(folder.manifest.read_text(encoding="utf-8"))]

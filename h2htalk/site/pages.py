@@ -59,23 +59,13 @@ def write_boards(context: Context, paper: bool = True) -> dict[str, str]:
 
 def _studies(context: Context) -> Table:
     """The studies with the figure that each is named by, linked."""
-    w, lines = context.words["studies"], []
-    for one in context.sources.studies:
-        study, (what, figure) = one.result.study, headline(one.result.study, one.result.observations)
-        title = Markup('<a href="studies/{}.html">{}</a>').format(one.key, printable(one.label))
-        cells = (
-            TITLES[study.spec.study],
-            printable(one.result.cases),
-            what,
-            percent(figure),
-            f"{figure.n:,}/{figure.total:,}",
-        )
-        lines.append((title, *cells, figure.by or NONE))
-    return Table(
-        context.words["nav"]["studies"],
-        [w[name] for name in ("model", "study", "cases", "figure", "value", "scored", "by")],
-        lines,
-    )
+    lines = list[Sequence[str]]()
+    for key, one in context.sources.studies:
+        what, figure = headline(one.study, one.observations)
+        link = Markup('<a href="studies/{}.html">{}</a>').format(key, printable(one.model))
+        scored, by = f"{figure.n:,}/{figure.total:,}", figure.by or NONE
+        lines.append((link, TITLES[one.study.spec.study], printable(one.cases), what, percent(figure), scored, by))
+    return _table(context.words["studies"], "model study cases figure value scored by", lines)
 
 
 def _chart(path: str, svg: str, says: str, table: Table | None, heading: str = "") -> dict[str, Any]:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from operator import attrgetter
+from dataclasses import dataclass
 from pathlib import Path
 
 from h2htalk.benchmark.report.leaderboard import labels_of
@@ -15,6 +14,7 @@ from h2htalk.benchmark.studies.run_study import load_study
 from h2htalk.data.erasure.folder_kinds import kind_of, require_erased
 from h2htalk.data.files import sha256_of
 from h2htalk.data.run_folder import RunFolder
+from h2htalk.data.splits import Split
 from h2htalk.errors import ConfigError
 
 
@@ -28,45 +28,48 @@ class RunSource:
 
 
 @dataclass(frozen=True, slots=True)
-class StudySource:
-    """A scored study; `key` as of a run."""
-
-    key: str
-    label: str
-    result: StudyResult
-
-
-@dataclass(frozen=True, slots=True)
 class Sources:
-    """Everything that a site shows, in an order that does not depend on the command line."""
+    """Everything that a site shows, in an order that does not depend on the command line; studies with their keys."""
 
     runs: tuple[RunSource, ...] = ()
-    studies: tuple[StudySource, ...] = ()
+    studies: tuple[tuple[str, StudyResult], ...] = ()
+
+    @property
+    def folders(self) -> list[RunFolder]:
+        return [*(one.run.data.folder for one in self.runs), *(one.study.folder for _, one in self.studies)]
+
+    @property
+    def splits(self) -> list[Split]:
+        return [*(one.run.data.split for one in self.runs), *(one.study.split for _, one in self.studies)]
 
 
 def read_sources(paths: Sequence[Path]) -> Sources:
     """Open scored runs and studies. Raises ConfigError for a folder of another kind, DataError for an edited one."""
-    runs, studies = dict[str, RunSource](), dict[str, StudySource]()
+    runs, studies = dict[str, Run](), dict[str, StudyResult]()
     for path in dict.fromkeys(path.resolve() for path in paths):
         require_erased(path)
-        kind = kind_of(path)
-        if kind is not None and kind.name == "run":
+        kind = found.name if (found := kind_of(path)) else ""
+        if kind == "run":
             run = load_run(path)
-            runs.setdefault(key := _key(run.data.folder), RunSource(key, run.summary.model, run))
-        elif kind is not None and kind.name == "study":
+            runs.setdefault(_key(run.data.folder), run)
+        elif kind == "study":
             result = load_study(path)
-            studies.setdefault(key := _key(result.study.folder), StudySource(key, result.model, result))
+            studies.setdefault(_key(result.study.folder), result)
         else:
             raise ConfigError(f"{path}: is no scored run and no study; a site shows those")
     if not runs and not studies:
         raise ConfigError("a site needs a scored run or a study")
-    labels = labels_of([one.run.summary for one in runs.values()])
-    labelled = [replace(one, label=label) for one, label in zip(runs.values(), labels, strict=True)]
-    by_name = attrgetter("label", "key")
-    return Sources(tuple(sorted(labelled, key=by_name)), tuple(sorted(studies.values(), key=by_name)))
+    labels = labels_of([run.summary for run in runs.values()])
+    labelled = [RunSource(key, label, run) for (key, run), label in zip(runs.items(), labels, strict=True)]
+    by_label = sorted(labelled, key=lambda one: (one.label, one.key))
+    return Sources(tuple(by_label), tuple(sorted(studies.items(), key=lambda pair: (pair[1].model, pair[0]))))
 
 
 def _key(folder: RunFolder) -> str:
     """What was asked of whom and what came of it; a run that is scored again alike keeps its key."""
-    content = [folder.signature().human, sha256_of(folder.calls_file)]
+    return digits_of([folder.signature().human, sha256_of(folder.calls_file)])
+
+
+def digits_of(content: object) -> str:
+    """Eight hexadecimal digits that name something by its content."""
     return hashlib.sha256(repr(content).encode()).hexdigest()[:8]
