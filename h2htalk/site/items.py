@@ -14,10 +14,8 @@ from __future__ import annotations
 
 import base64
 import gzip
-import hashlib
 import io
-import json
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -37,7 +35,7 @@ from h2htalk.errors import ConfigError, quoted, suggest
 from h2htalk.rounds.item_sources import input_text
 from h2htalk.site.context import Context
 from h2htalk.site.leaks import LeakCheck
-from h2htalk.site.sources import RunSource
+from h2htalk.site.sources import RunSource, digits_of
 from h2htalk.text.contracts.violations import RULES
 from h2htalk.text.help_lines import read_help_lines
 
@@ -59,7 +57,7 @@ class ItemSet:
 
     @property
     def key(self) -> str:
-        return hashlib.sha256(repr([self.label, *self.scenarios]).encode()).hexdigest()[:8]
+        return digits_of([self.label, *self.scenarios])
 
 
 def item_sets(runs: Sequence[RunSource], leave_out: Collection[str] = ()) -> list[ItemSet]:
@@ -68,9 +66,9 @@ def item_sets(runs: Sequence[RunSource], leave_out: Collection[str] = ()) -> lis
     for source in runs:
         split, signed = source.run.data.split, source.run.summary.signature.protocol["items"]
         label, items = f"{split.name} {split.version}", [one for one in split.scenarios if one.id not in leave_out]
-        fitting = (of for of in sets if signed in of.signed or all(of.scenarios.get(s.id, s) == s for s in items))
-        own = next((of for of in fitting if of.label == label), None)
-        if own is None:
+        named = (of for of in sets if of.label == label)
+        fitting = (of for of in named if signed in of.signed or all(of.scenarios.get(s.id, s) == s for s in items))
+        if (own := next(fitting, None)) is None:
             sets.append(own := ItemSet(label))
         own.scenarios |= {one.id: one for one in items}
         own.runs.append(source)
@@ -91,20 +89,20 @@ def write_items(
         return
     yield "items.html", _page(context, sets, check, context.words["nav"]["items"]).encode("utf-8", "replace")
     for name, data in (chunk for one in sets for chunk in _chunks(one, check, tables)):
-        text = b'h2htalk_chunk("%s", "%s");\n' % (name.encode(), base64.b64encode(gzip.compress(_json(data), mtime=0)))
-        yield f"data/{name}.js", text
+        packed = base64.b64encode(gzip.compress(json_line(data).strip().encode(), mtime=0))
+        yield f"data/{name}.js", b'h2htalk_chunk("%s", "%s");\n' % (name.encode(), packed)
     yield "data.parquet", _parquet(tables)
     if leaks is None:
         check.require_none()
 
 
-def share_item(context: Context, item: str, runs: Collection[str] = (), leaks: LeakCheck | None = None) -> str:
+def share_item(context: Context, item: str, runs: Collection[str] = ()) -> str:
     """Render one item and the answers of up to three runs, by key or label, as a page that needs no other file.
 
     Raises:
         ConfigError: none of the runs was asked this item, or the page would show what must not be published.
     """
-    check = leaks or LeakCheck(context.sources)
+    check = LeakCheck(context.sources)
     asked = [one for one in context.sources.runs if item in one.run.item_scores]
     chosen = [one for one in asked if not runs or not {one.key, one.label}.isdisjoint(runs)]
     if not chosen:
@@ -112,10 +110,9 @@ def share_item(context: Context, item: str, runs: Collection[str] = (), leaks: L
         raise ConfigError(f"no run {', '.join(runs)} of this site was asked {quoted(item)}; {meant}name one that was")
     alone = item_sets(chosen[:3])[0]
     alone.scenarios = {item: alone.scenarios[item]}
-    chunks = [[name, _json(data).decode()] for name, data in _chunks(alone, check, [])]
+    chunks = [[name, json_line(data).strip()] for name, data in _chunks(alone, check, [])]
     page = _page(context, [alone], check, alone.label, alone=item, chunks=chunks)
-    if leaks is None:
-        check.require_none()
+    check.require_none()
     return page
 
 
@@ -132,11 +129,6 @@ def _page(context: Context, sets: Sequence[ItemSet], check: LeakCheck, heading: 
     data = script_json({"words": words, "rules": rules, "help": help_lines, "splits": splits, **more})
     view = {"heading": heading, "data": Markup(data), "alone": bool(more)}
     return context.page("items.html", view, scripts=("chunks.js", "item.js", "items.js"))
-
-
-def _json(data: Any) -> bytes:
-    text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    return text.encode("utf-8", "backslashreplace")  # half a character, which a model may write, becomes its escape
 
 
 def _chunks(one: ItemSet, check: LeakCheck, tables: list[Any]) -> Iterator[tuple[str, Any]]:
@@ -208,11 +200,9 @@ def _packed_prompts(one: ItemSet, check: LeakCheck) -> list[Any]:
     for run in (source.run for source in one.runs):
         made = versions[one.prompts.index(_prompt_version(run))]
         for item in (item for item in run.data.split.scenarios if item.id in one.scenarios and item.id not in made):
-            sent = (
-                [(message.role, message.content) for message in run.data.prompt_of(item)]
-                if run.data.prompt_of
-                else ([(name, input_text(value)) for name, value in item.inputs.items()])
-            )
+            sent = [(name, input_text(value)) for name, value in item.inputs.items()]
+            if run.data.prompt_of is not None:
+                sent = [(message.role, message.content) for message in run.data.prompt_of(item)]
             made[item.id] = [
                 [role, [paragraphs.setdefault(part, (len(paragraphs), item.id))[0] for part in text.split("\n\n")]]
                 for role, text in sent
@@ -226,24 +216,21 @@ def _packed_prompts(one: ItemSet, check: LeakCheck) -> list[Any]:
 
 def _score_columns(run: Run, ids: Sequence[str]) -> dict[str, list[Any]]:
     """Scores of all items; None in every column for one that the run was not asked."""
-    scores = [run.item_scores.get(name) for name in ids]
-
-    def column(value: Callable[[ItemScore], Any]) -> list[Any]:
-        return [None if item is None else value(item) for item in scores]
-
-    columns = {name: [getattr(item, name, None) for item in scores] for name in _SCORES}
-    broken = column(lambda item: " ".join(sorted({rule for one in item.samples for rule in one.violations or ()})))
-    reasons = column(lambda item: _reason(item.unscored))
-    return columns | {"unscored": reasons, "violations": broken, "flags": column(lambda item: _flags(run, item))}
+    rows = [_scores_of(run, run.item_scores[name]) if name in run.item_scores else {} for name in ids]
+    return {name: [row.get(name) for row in rows] for name in (*_SCORES, *_CODED, "flags")}
 
 
-def _flags(run: Run, item: ItemScore) -> int:
-    """Bits: a failed call, an empty answer, one that was cut, ratings of people, an answer that was not judged."""
+def _scores_of(run: Run, item: ItemScore) -> dict[str, Any]:
+    """Scores of an item with `flags`, bits: a failed call, an empty answer, one that was cut, ratings of people, an
+    answer that was not judged."""
     answers = [run.answers.get((item.id, one.sample)) for one in item.samples]
     given = [one for one in answers if isinstance(one, Response)]
     empty, cut = any(not one.answer.strip() for one in given), any(one.finish_reason == "length" for one in given)
     people, unjudged = any(one.people for one in item.samples), any(one.unjudged for one in item.samples)
-    return sum(flag << bit for bit, flag in enumerate((len(given) < len(answers), empty, cut, people, unjudged)))
+    flags = sum(flag << bit for bit, flag in enumerate((len(given) < len(answers), empty, cut, people, unjudged)))
+    broken = " ".join(sorted({rule for one in item.samples for rule in one.violations or ()}))
+    found = {"unscored": _reason(item.unscored), "violations": broken, "flags": flags}
+    return {name: getattr(item, name) for name in _SCORES} | found
 
 
 def _parquet(tables: Sequence[dict[str, list[Any]]]) -> bytes:
@@ -254,8 +241,8 @@ def _parquet(tables: Sequence[dict[str, list[Any]]]) -> bytes:
     target, kinds = io.BytesIO(), dict.fromkeys(_SCORES, pa.float64()) | {"flags": pa.int8()}
     schema = pa.schema([(name, kinds.get(name, pa.string())) for name in tables[0]])
     with pq.ParquetWriter(target, schema, compression="zstd") as writer:
-        for one in tables:
-            writer.write_table(pa.table(one, schema).filter(pa.array([flag is not None for flag in one["flags"]], pa.bool_())))
+        for table in (pa.table(one, schema) for one in tables):
+            writer.write_table(table.filter(table["flags"].is_valid()))
     return target.getvalue()
 
 
