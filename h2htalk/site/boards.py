@@ -67,10 +67,6 @@ class Contest:
         return int(self.apart.sum()) // 2, runs * (runs - 1) // 2
 
 
-# A subtask: its weight in the figure, the places of its clusters, their sums by run and their numbers of items.
-_Stratum = tuple[float, npt.NDArray[np.intp], Values, Values]
-
-
 def contest(values: Values, subtasks: Sequence[str], clusters: Sequence[str]) -> Contest | None:
     """Compare runs by pairs; None for fewer than two, or where they have no item in common.
 
@@ -80,28 +76,20 @@ def contest(values: Values, subtasks: Sequence[str], clusters: Sequence[str]) ->
     known = [int(at) for at in np.flatnonzero(~np.isnan(values).any(axis=1))]
     if values.shape[1] < 2 or not len(known):
         return None
-    values = 100 * values[known]
-    names, of_cluster = [subtasks[k] for k in known], _places([clusters[k] for k in known])
+    names = [subtasks[k] for k in known]
     counts = {name: names.count(name) for name in SUBTASKS if name in names}
     figure = "overall" if len(counts) == len(SUBTASKS) else "items_mean"
-    weights, number, of_subtask = figure_weights(counts)[figure], int(of_cluster.max()) + 1, np.array(names)
-    strata = []
-    for name in counts:
-        own = np.flatnonzero(of_subtask == name)
-        sums, sizes = np.zeros((number, values.shape[1])), np.bincount(of_cluster[own], minlength=number)
-        np.add.at(sums, of_cluster[own], values[own])
-        at = np.flatnonzero(sizes)
-        strata.append((weights[name] / math.fsum(weights.values()), at, sums[at], sizes[at].astype(float)))
-    totals = np.zeros((number, values.shape[1]))
-    for share, at, sums, sizes in strata:
-        totals[at] += share / sizes.sum() * sums
-    plain = Contest(figure, len(known), number, totals.sum(axis=0), _adjusted_p(totals))
-    return plain if number < statistics.FEW else _with_bootstrap(plain, strata)
-
-
-def _places(names: Sequence[str]) -> npt.NDArray[np.intp]:
-    place = {name: at for at, name in enumerate(sorted(set(names)))}
-    return np.array([place[name] for name in names], dtype=np.intp)
+    weights, place = figure_weights(counts)[figure], {name: at for at, name in enumerate(counts)}
+    found, of_cluster = np.unique(np.array([clusters[k] for k in known], object), return_inverse=True)
+    at = np.array([place[name] for name in names]), of_cluster
+    # By subtask and cluster: the sums of each run, and the number of items.
+    sums, sizes = np.zeros((len(counts), len(found), values.shape[1])), np.zeros((len(counts), len(found)))
+    np.add.at(sums, at, 100 * values[known])
+    np.add.at(sizes, at, 1)
+    shares = np.array([weights[name] for name in counts]) / math.fsum(weights.values())
+    totals = ((shares / sizes.sum(axis=1))[:, None, None] * sums).sum(axis=0)
+    drawn = (None, None, None) if len(found) < statistics.FEW else _bootstrap(sums, sizes, shares)
+    return Contest(figure, len(known), len(found), totals.sum(axis=0), _adjusted_p(totals), *drawn)
 
 
 def _adjusted_p(totals: Values) -> Values:
@@ -126,24 +114,22 @@ def _adjusted_p(totals: Values) -> Values:
     return found
 
 
-def _with_bootstrap(plain: Contest, strata: Sequence[_Stratum]) -> Contest:
-    """Add the figures that need draws of clusters: seeded, and the same clusters for all runs."""
-    runs, n = len(plain.means), plain.clusters
+def _bootstrap(sums: Values, sizes: Values, shares: Values) -> tuple[Values, Values, Values | None]:
+    """Return `low`, `high` and `first` by draws of clusters: seeded, and the same clusters for all runs."""
+    _, n, runs = sums.shape
     drawn = np.random.default_rng(0).multinomial(n, np.full(n, 1 / n), statistics.DRAWS).astype(np.float64)
-    sums, mass = np.zeros((statistics.DRAWS, runs)), np.zeros((statistics.DRAWS, 1))
-    for share, at, of_run, sizes in strata:
-        items = (drawn[:, at] @ sizes)[:, None]
-        there = items > 0  # a small subtask may be in no draw: the others then stand for it, in all runs alike
-        sums += np.where(there, share * (drawn[:, at] @ of_run) / np.where(there, items, 1), 0)
-        mass += share * there
-    figures = np.round(sums / mass, 9)
-    ends = [np.quantile(figures[:, [k]] - figures, (1 - UPPER, UPPER), axis=0) for k in range(runs)]
-    low, high = np.stack(ends, axis=1)
+    items = drawn @ sizes.T
+    weights = shares * (items > 0)  # a small subtask may be in no draw: the others then stand for it, in all runs alike
+    parts = np.tensordot(drawn, sums, (1, 1)) * (weights / np.maximum(items, 1))[:, :, None]
+    figures = np.round(parts.sum(axis=1) / weights.sum(axis=1, keepdims=True), 9)
+    low, high = np.stack(
+        [np.quantile(figures[:, [k]] - figures, (1 - UPPER, UPPER), axis=0) for k in range(runs)], axis=1
+    )
     if runs <= PLACES:
-        return replace(plain, low=low, high=high)
+        return low, high, None
     above = np.stack([(figures > figures[:, [k]]).sum(axis=1) for k in range(runs)], axis=1)
     level = np.stack([(figures == figures[:, [k]]).sum(axis=1) for k in range(runs)], axis=1)
-    return replace(plain, low=low, high=high, first=np.clip((PLACES - above) / level, 0, 1).mean(axis=0))
+    return low, high, np.clip((PLACES - above) / level, 0, 1).mean(axis=0)
 
 
 # --- Sizes -------------------------------------------------------------------------------------------------------
@@ -213,23 +199,17 @@ def _board(number: int, members: Sequence[RunSource]) -> Board:
     found = contest(*_matrix(competing)) if len(competing) > 1 else None
     values = [row.value("overall") for row in rows.values() if row.complete]
     figure = found.figure if found else "overall" if values and None not in values else "items_mean"
-    places = {one.key: at for at, one in enumerate(competing)} if found else {}
-    entries = []
-    for one in members:
-        entry = Entry(one, rows[one.key], size_of(one.run.summary.model))
-        if found and (place := places.get(one.key)) is not None:
-            others = [own.label for at, own in enumerate(competing) if at != place and not found.apart[place, at]]
+    entries = {one.key: Entry(one, rows[one.key], size_of(one.run.summary.model)) for one in members}
+    if found is not None:
+        for place, one in enumerate(competing):
+            tied = tuple(own.label for at, own in enumerate(competing) if at != place and not found.apart[place, at])
             first = None if found.first is None else float(found.first[place])
-            entry = replace(entry, rank=found.ranks[place], first=first, tied=tuple(others), place=place)
-        entries.append(entry)
-    baselines = dict[tuple[object, ...], TableRow]()
-    for one in members:
-        for name in one.run.summary.baselines:
-            row = table_row(one.run.summary, name)
-            baselines.setdefault((name, row.cells.get(figure)), row)
-    best = sorted(baselines.values(), key=lambda row: (-(row.value(figure) or 0.0), row.model))
-    entries.sort(key=lambda one: (one.rank or math.inf, not one.row.complete, -(one.row.value(figure) or 0.0)))
-    return Board(number, members[0].run.summary, figure, tuple(entries), tuple(best), found)
+            entries[one.key] = replace(entries[one.key], rank=found.ranks[place], first=first, tied=tied, place=place)
+    best = sorted(entries.values(), key=lambda e: (e.rank or math.inf, not e.row.complete, -(e.row.value(figure) or 0)))
+    baselines = [table_row(one.run.summary, name) for one in members for name in one.run.summary.baselines]
+    different = {(row.model, row.cells.get(figure)): row for row in reversed(baselines)}.values()
+    below = sorted(different, key=lambda row: (-(row.value(figure) or 0.0), row.model))
+    return Board(number, members[0].run.summary, figure, tuple(best), tuple(below), found)
 
 
 def _matrix(members: Sequence[RunSource]) -> tuple[Values, list[str], list[str]]:

@@ -12,6 +12,7 @@ import re
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import accumulate
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
@@ -50,7 +51,6 @@ _FORMS = [
     ("address", ".internal .local .lan .intranet .corp", _NAMED),
     ("path", "/home/ /Users/ /root/ \\Users\\", _HOME),
 ]
-_SEARCHED = [(kind, marks.split(), re.compile(form, re.ASCII)) for kind, marks, form in _FORMS]
 
 
 class Finding(NamedTuple):
@@ -90,10 +90,7 @@ class LeakCheck:
     def check(self, where: str, place: str, items: Sequence[str], values: Sequence[Any]) -> None:
         """Search the texts in nested values, one value for each of the items. `where` is a split, a run or a page."""
         texts = [(item, text) for item, value in zip(items, values, strict=True) for text in _texts(value)]
-        starts, at = [], 0
-        for _, text in texts:
-            starts.append(at)
-            at += len(text) + len(_BETWEEN)
+        starts = [*accumulate((len(text) + len(_BETWEEN) for _, text in texts), initial=0)]
         for kind, start, value in self._search(_BETWEEN.join(text for _, text in texts)):
             masked = f"{value[: 3 if len(value) > 8 else 1]}… ({len(value)} characters)"
             if kind not in self._allowed:
@@ -120,9 +117,9 @@ class LeakCheck:
                 if not whole or not (_goes_on(before) or _goes_on(text[end : end + 1]) or before == value[0] == "/"):
                     yield kind, at, value
                 at = text.find(value, end)
-        for kind, marks, form in _SEARCHED:
-            if any(mark in text for mark in marks):
-                yield from ((kind, found.start(), found[0]) for found in form.finditer(text))
+        for kind, marks, form in _FORMS:
+            if any(mark in text for mark in marks.split()):
+                yield from ((kind, found.start(), found[0]) for found in re.finditer(form, text, re.ASCII))
 
 
 def _goes_on(sign: str) -> bool:
