@@ -98,19 +98,16 @@ def _adjusted_p(totals: Values) -> Values:
     a, b = np.triu_indices(runs, 1)
     differences = totals[:, a] - totals[:, b]
     differences[np.abs(differences) < _SAME / len(totals)] = 0.0
-    p = [sign_flip_p(own) if np.count_nonzero(own) <= statistics.EXACT else math.nan for own in differences.T]
-    if left := [k for k, one in enumerate(p) if math.isnan(one)]:
-        rng, flips = np.random.default_rng(0), max(statistics.FLIPS, FLIPS_A_PAIR * len(p))
-        least, reached = np.abs(differences[:, left].sum(axis=0)) - _SAME, np.zeros(len(left), dtype=int)
-        rows = max(1, statistics.SIGNS_AT_ONCE // max(len(totals), len(left)))
-        for start in range(0, flips, rows):
-            bits = rng.integers(0, 2, size=(min(rows, flips - start), len(totals)), dtype=np.int8)
-            sums = (2.0 * bits - 1) @ totals
-            reached += (np.abs(sums[:, a[left]] - sums[:, b[left]]) >= least).sum(axis=0)
-        for k, number in zip(left, reached, strict=True):
-            p[k] = (int(number) + 1) / (flips + 1)
-    adjusted, found = holm(dict(enumerate(p))), np.ones((runs, runs))
-    found[a, b] = found[b, a] = [adjusted[k] for k in range(len(p))]
+    rng, flips = np.random.default_rng(0), max(statistics.FLIPS, FLIPS_A_PAIR * len(a))
+    least, reached = np.abs(differences.sum(axis=0)) - _SAME, np.ones(len(a))
+    rows = max(1, statistics.SIGNS_AT_ONCE // max(len(totals), len(a)))
+    for start in range(0, flips, rows):
+        bits = rng.integers(0, 2, size=(min(rows, flips - start), len(totals)), dtype=np.int8)
+        sums = (2.0 * bits - 1) @ totals
+        reached += (np.abs(sums[:, a] - sums[:, b]) >= least).sum(axis=0)
+    exact = {k: sign_flip_p(own) for k, own in enumerate(differences.T) if np.count_nonzero(own) <= statistics.EXACT}
+    adjusted, found = holm(dict(enumerate((reached / (flips + 1)).tolist())) | exact), np.ones((runs, runs))
+    found[a, b] = found[b, a] = [adjusted[k] for k in range(len(a))]
     return found
 
 
@@ -122,13 +119,11 @@ def _bootstrap(sums: Values, sizes: Values, shares: Values) -> tuple[Values, Val
     weights = shares * (items > 0)  # a small subtask may be in no draw: the others then stand for it, in all runs alike
     parts = np.tensordot(drawn, sums, (1, 1)) * (weights / np.maximum(items, 1))[:, :, None]
     figures = np.round(parts.sum(axis=1) / weights.sum(axis=1, keepdims=True), 9)
-    low, high = np.stack(
-        [np.quantile(figures[:, [k]] - figures, (1 - UPPER, UPPER), axis=0) for k in range(runs)], axis=1
-    )
+    own, others = figures[:, :, None], figures[:, None, :]
+    low, high = np.quantile(own - others, (1 - UPPER, UPPER), axis=0)
     if runs <= PLACES:
         return low, high, None
-    above = np.stack([(figures > figures[:, [k]]).sum(axis=1) for k in range(runs)], axis=1)
-    level = np.stack([(figures == figures[:, [k]]).sum(axis=1) for k in range(runs)], axis=1)
+    above, level = (others > own).sum(axis=2), (others == own).sum(axis=2)
     return low, high, np.clip((PLACES - above) / level, 0, 1).mean(axis=0)
 
 

@@ -53,7 +53,7 @@ class ItemSet:
     scenarios: dict[str, Scenario] = field(default_factory=dict)
     runs: list[RunSource] = field(default_factory=list)
     signed: set[str] = field(default_factory=set)  # fingerprints of their items
-    prompts: list[str] = field(default_factory=list)  # what decides the prompts, a text for each version
+    prompts: dict[str, int] = field(default_factory=dict)  # versions of the prompts, and their places
 
     @property
     def key(self) -> str:
@@ -73,7 +73,7 @@ def item_sets(runs: Sequence[RunSource], leave_out: Collection[str] = ()) -> lis
         own.scenarios |= {one.id: one for one in items}
         own.runs.append(source)
         own.signed.add(signed)
-        own.prompts = list(dict.fromkeys([*own.prompts, _prompt_version(source.run)]))
+        own.prompts.setdefault(_prompt_version(source.run), len(own.prompts))
     return sets
 
 
@@ -120,7 +120,7 @@ def _page(context: Context, sets: Sequence[ItemSet], check: LeakCheck, heading: 
     """The page, with words, and which splits and runs there are; `more`: the chunks of one item."""
     words, shown = context.words["items"], sorted({item.language for one in sets for item in one.scenarios.values()})
     splits = [
-        [one.key, one.label, [[own.key, own.label, one.prompts.index(_prompt_version(own.run))] for own in one.runs]]
+        [one.key, one.label, [[own.key, own.label, one.prompts[_prompt_version(own.run)]] for own in one.runs]]
         for one in sets
     ]
     check.check("items.html", "label", [""], [splits])
@@ -141,8 +141,7 @@ def _chunks(one: ItemSet, check: LeakCheck, tables: list[Any]) -> Iterator[tuple
     gists = ["" if hidden else _gist(item) for item, hidden in zip(items, crisis, strict=True)]
     titles = [SUBTASKS[name].title for name in columns["subtask"]]
     check.check(one.label, "item", ids, list(zip(ids, gists, *columns.values(), strict=True)))
-    coded = [_coded(values) for name, values in columns.items() if name != "subtask"]
-    yield f"items-{one.key}", [ids, crisis, gists, _coded(titles), *coded]
+    yield f"items-{one.key}", [ids, crisis, gists, *map(_coded, (columns | {"subtask": titles}).values())]
     yield f"prompts-{one.key}", _packed_prompts(one, check)
     scores = [_score_columns(source.run, ids) for source in one.runs]
     packed = [[[*map(_whole, own[n])] for n in _SCORES] + [_coded(own[n]) for n in _CODED] for own in scores]
@@ -198,7 +197,7 @@ def _packed_prompts(one: ItemSet, check: LeakCheck) -> list[Any]:
     paragraphs: dict[str, tuple[int, str]] = {}  # each with its place, and the first item that has it
     versions: list[dict[str, Any]] = [{} for _ in one.prompts]
     for run in (source.run for source in one.runs):
-        made = versions[one.prompts.index(_prompt_version(run))]
+        made = versions[one.prompts[_prompt_version(run)]]
         for item in (item for item in run.data.split.scenarios if item.id in one.scenarios and item.id not in made):
             sent = [(name, input_text(value)) for name, value in item.inputs.items()]
             if run.data.prompt_of is not None:
@@ -273,6 +272,5 @@ def pack_texts(run: Run, scenarios: Mapping[str, Scenario]) -> list[Any]:
         decided = by and [by.annotators, by.round]
         return [*texts, *values, broken, _reason(score.unscored), _reason(score.unjudged), decided, verdicts]
 
-    scores = map(run.item_scores.get, scenarios)
-    samples = [None if item is None else list(map(pack, item.samples)) for item in scores]
+    samples = [item and [*map(pack, item.samples)] for item in map(run.item_scores.get, scenarios)]
     return [metrics, [one.label for one in judges], PARTS, samples]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from markupsafe import Markup
@@ -24,9 +23,9 @@ from h2htalk.site.context import Context
 from h2htalk.site.runs import headline
 from h2htalk.text.contracts.violations import RULES
 from h2htalk.text.escaping import printable
-from h2htalk.text.tables import Table
+from h2htalk.text.tables import NONE, Table
 
-NONE, _LONG, _NAMED = "-", 120, 2
+_LONG, _NAMED = 120, 2
 Words = Mapping[str, Any]
 _ENDS, _CELL = Markup('<span class="ends">{}</span>'), Markup('{} <span class="ends below">{}</span>')
 _REFERENCE, _MEAN = Markup('<span class="reference"></span>{}'), Markup('<span class="mean">{}</span>')
@@ -38,12 +37,13 @@ def write_boards(context: Context, paper: bool = True) -> dict[str, str]:
     runs, files, w, views = context.sources.runs, dict[str, str](), context.words["board"], []
     boards, rows = boards_of(runs), paper_rows() if paper else []
     for board in boards:
-        table, links = board_table(board, w), [f"tables/board-{board.number}.{kind}" for kind in ("csv", "tex")]
+        table, linked = _board_tables(board, w)
+        links = [f"tables/board-{board.number}.{kind}" for kind in ("csv", "tex")]
         files |= dict(zip(links, (table.to_csv(), table.to_latex()), strict=True))
-        charts, says = _board_charts(board, rows, w), [*_sentences(board, boards[0], w)]
+        charts, says = _board_charts(board, table.title, rows, w), [*_sentences(board, boards[0], w)]
         measure = w[f"measure_{'judged' if board.summary.judged else board.summary.measure}"]
         parts = {"board": board, "heading": table.title, "measure": measure, "says": says, "links": links}
-        views.append({**parts, "charts": charts, "table": _linked(board, w)})
+        views.append({**parts, "charts": charts, "table": linked})
         for entry in board.entries:
             view = _model_view(entry, board, context.words)
             charts = [*charts, *view["charts"]]
@@ -72,16 +72,14 @@ def _chart(path: str, svg: str, says: str, table: Table | None, heading: str = "
     return {"path": f"figures/{path}.svg", "svg": Markup(svg), "says": says, "table": table, "heading": heading}
 
 
-def _interval(cell: Cell | None) -> str:
-    return "" if cell is None or cell.low is None else f"{cell.low:.2f} – {cell.high:.2f}"
+def _texts(cell: Cell | None) -> tuple[str, str]:
+    """The value, and its interval."""
+    return _mark("", cell).figures
 
 
-def _texts(cell: Cell | None) -> list[str]:
-    return [value_text(cell, NONE), _interval(cell)]
-
-
-def _columns(cell: Cell | None) -> list[str]:
-    return [value_text(cell, NONE), _ENDS.format(_interval(cell))]
+def _columns(cell: Cell | None) -> tuple[str, str]:
+    value, ends = _texts(cell)
+    return value, _ENDS.format(ends)
 
 
 def _mark(label: str, cell: Cell | None, **more: Any) -> Mark:
@@ -107,25 +105,33 @@ def _sentences(board: Board, reference: Board, w: Words) -> Iterable[str]:
         yield w["differing"].format(keys=clipped(", ".join(different), 4 * _LONG))
 
 
-def board_table(board: Board, w: Words) -> Table:
-    """The runs and their baselines with all figures as texts."""
-    figure, rows = board.figure, list[Sequence[str]]()
+def _board_tables(board: Board, w: Words) -> tuple[Table, Table]:
+    """The runs and their baselines with all figures: as texts, for files, and with links, for the page, where the rank
+    stands before the name."""
+    figure, plain, linked, last = board.figure, list[Sequence[str]](), list[Sequence[str]](), ""
     for one in board.entries:
         summary, chance = one.source.run.summary, NONE if one.first is None else f"{100 * one.first:.0f} %"
         kept, items = (row.get("items_mean") for row in (summary.rows.compliance, one.row.cells))
-        name, sizes = (
-            clipped(one.source.label, _LONG),
-            (f"{one.size:g}" if one.size else w["unknown"], size_class(one.size) or NONE),
-        )
-        answers = (value_text(kept, NONE, PERCENT), items_text(items), cost_text(summary.costs, w))
-        tied = "; ".join(clipped(other) for other in one.tied) or (w["nobody"] if one.rank else NONE)
-        rows.append([name, str(one.rank or NONE), *_texts(one.row.cells.get(figure)), chance, *answers, *sizes, tied])
+        name, rank = clipped(one.source.label, _LONG), str(one.rank or NONE)
+        size = (f"{one.size:g}" if one.size else w["unknown"], size_class(one.size) or NONE)
+        rest = [chance, value_text(kept, form=PERCENT), items_text(items), cost_text(summary.costs, w), *size]
+        tied, none = [*map(clipped, one.tied)], w["nobody"] if one.rank else NONE
+        plain.append([name, rank, *_texts(one.row.cells.get(figure)), *rest, "; ".join(tied) or none])
+        link = Markup('<a href="models/{}.html">{}</a>{}').format(one.source.key, name, _states(one.row, w))
+        more = w["more"].format(names=", ".join(tied[:_NAMED]), count=len(tied) - _NAMED)
+        first, shown = _PLACE.format(" begins" * (rank != last), rank, link), more if tied[_NAMED:] else ", ".join(tied)
+        linked.append([first, *_columns(one.row.cells.get(figure)), *rest, shown or none])
+        last = rank
     for row in board.baselines:
-        begin = (f"{row.model} ({w['baseline']})", NONE, *_texts(row.cells.get(figure)), NONE, NONE)
-        rows.append([*begin, items_text(row.cells.get("items_mean")), *[NONE] * 4])
-    heads = f"model rank {figure} interval chance contract scored cost size size_class tied"
+        name, rest = f"{row.model} ({w['baseline']})", [NONE] * 7
+        rest[2] = items_text(row.cells.get("items_mean"))
+        plain.append([name, NONE, *_texts(row.cells.get(figure)), *rest])
+        first = _PLACE.format(" reference", "\N{NO-BREAK SPACE}", name)
+        linked.append([first, *_columns(row.cells.get(figure)), *rest])
     title = w["heading"].format(number=board.number, split=clipped(board.summary.split, _LONG))
-    return replace(_table(w, heads, rows), title=title)
+    header = _table(w, f"model rank {figure} interval chance contract scored cost size size_class tied", ()).header
+    page = [_PLACE.format("", w["rank"], w["model"]), *header[2:]]
+    return Table(title, header, plain), Table(title, page, linked)
 
 
 def _table(w: Words, heads: str, rows: Sequence[Sequence[Any]], *first: str) -> Table:
@@ -142,31 +148,15 @@ def cost_text(costs: Mapping[str, Totals], w: Words) -> str:
     return str(w[told].format(paid=paid, most=dollars_text(most, True))) if told else paid
 
 
-def _linked(board: Board, w: Words) -> Table:
-    """The table of a board for its page: the rank stands before the name, which leads to the run's page."""
-    table, rows, last = board_table(board, w), list[Sequence[Any]](), ""
-    for line, entry in zip(table.rows, [*board.entries, *[None] * len(board.baselines)], strict=True):
-        name, rank, value, ends, *more, tied = line
-        first = _PLACE.format(" reference", "\N{NO-BREAK SPACE}", name)
-        if entry is not None:
-            link = Markup('<a href="models/{}.html">{}</a>{}').format(entry.source.key, name, _states(entry.row, w))
-            first, names = _PLACE.format(" begins" * (rank != last), rank, link), [*map(clipped, entry.tied)]
-            more_than = w["more"].format(names=", ".join(names[:_NAMED]), count=len(names) - _NAMED)
-            tied = more_than if len(names) > _NAMED else ", ".join(names) or tied
-        rows.append([first, value, _ENDS.format(ends), *more, tied])
-        last = rank
-    return replace(table, header=[_PLACE.format("", w["rank"], w["model"]), *table.header[2:]], rows=rows)
-
-
 def _states(row: TableRow, w: Words) -> Markup:
     found = ["people"] * (row.source == "human") + ["incomparable"] * (row.measure == "s" and not row.comparable)
     found += [] if row.complete else ["not_scored" if row.private else "state_incomplete"]
     return Markup().join(Markup(' <span class="state">{}</span>').format(w[name]) for name in found)
 
 
-def _board_charts(board: Board, paper: Sequence[TableRow], w: Words) -> list[dict[str, Any]]:
+def _board_charts(board: Board, title: str, paper: Sequence[TableRow], w: Words) -> list[dict[str, Any]]:
     """The intervals, the heat map of subtasks, and where a name states a size the scatter."""
-    path, figure, title = f"board-{board.number}-", board.figure, board_table(replace(board, entries=()), w).title
+    path, figure = f"board-{board.number}-", board.figure
     ticks = tuple(value for row in board.baselines if (value := row.value(figure)) is not None)
     own = [(one, clipped(one.source.label, _LONG), one.row.cells.get(figure)) for one in board.entries]
     marks = [_mark(name, cell, group=str(one.rank or ""), ticks=ticks) for one, name, cell in own]
@@ -206,14 +196,11 @@ def _model_view(entry: Entry, board: Board, words: Words) -> dict[str, Any]:
     w = {**words["board"], **words["model"]}
     cell, kept, counts = entry.row.cells.get(board.figure), summary.rows.compliance.get("items_mean"), summary.counts
     ranked = sum(one.rank is not None for one in board.entries)
+    place = w["rank_note"].format(ranked=ranked, tied=len(entry.tied)) if entry.rank else ""
     tiles = [
-        (w[board.figure], value_text(cell, NONE), _interval(cell)),
-        (
-            w["rank"],
-            str(entry.rank or NONE),
-            w["rank_note"].format(ranked=ranked, tied=len(entry.tied)) * bool(entry.rank),
-        ),
-        (w["contract"], value_text(kept, NONE, PERCENT), ""),
+        (w[board.figure], *_texts(cell)),
+        (w["rank"], str(entry.rank or NONE), place),
+        (w["contract"], value_text(kept, form=PERCENT), ""),
         (w["scored"], f"{counts.scored:,}", w["items_note"].format(total=f"{counts.items:,}")),
         (w["cost"], cost_text(summary.costs, w), ""),
     ]
@@ -276,21 +263,20 @@ def _subtask_chart(entry: Entry, w: Words) -> dict[str, Any]:
     """The intervals of the subtasks with the baselines, and a table that has the averages as well."""
     summary, marks, rows, cells = entry.source.run.summary, [], list[Sequence[Any]](), entry.row.cells
     baselines = {name: table2.table_row(summary, name) for name in summary.baselines}
-    columns = {"S": summary.rows.s} if summary.judged else {}
+    columns = {"S": summary.rows.s or {}} if summary.judged else {}
     columns |= {w["lexical"]: summary.rows.lexical} if summary.measure == "s" else {}
     for column in table2.ALL_COLUMNS[:-1]:
         if (cell := cells.get(key := column.key)) is None:
             continue
-        others = {name: value for name, row in baselines.items() if (value := row.value(key)) is not None}
         title: str = _MEAN.format(w.get(key, ""))
         if key in SUBTASKS:
             title, group = SUBTASKS[key].title, w[f"{SUBTASKS[key].dimension}_avg"]
-            marks.append(_mark(title, cell, group=group, ticks=tuple(others.values())))
-        texts = [value_text((row or {}).get(key), NONE) for row in columns.values()]
-        texts.append(value_text(summary.rows.compliance.get(key), NONE, PERCENT))
-        for name in baselines:
-            mark = "!" * (key in summary.reached.get(name, ()))
-            texts.append(f"{others[name]:.2f}{mark}" if name in others else NONE)
+            ticks = tuple(value for row in baselines.values() if (value := row.value(key)) is not None)
+            marks.append(_mark(title, cell, group=group, ticks=ticks))
+        texts = [value_text(row.get(key)) for row in columns.values()]
+        texts.append(value_text(summary.rows.compliance.get(key), form=PERCENT))
+        for name, row in baselines.items():
+            texts.append(value_text(row.cells.get(key)) + "!" * (key in summary.reached[name]))
         rows.append([title, items_text(cell), *_columns(cell), *texts])
     says, drawn = w["subtasks_says"], f"{clipped(entry.source.label, _LONG)}. {w['subtasks']}"
     heads = [*(w[name] for name in ("subtask", "scored", "score", "interval")), *columns, w["contract"], *baselines]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -65,26 +65,25 @@ def _found(folder: Path, depth: int) -> Iterator[tuple[Path, str]]:
             yield from _found(Path(path), depth - 1)
 
 
-def _facts(folder: RunFolder, model: str, split: str, scored: Callable[[], Facts]) -> Facts:
-    """Return what a run and a study have in common; `scored` is called where there are figures."""
-    costs, facts = read_costs(folder.path), {"model": model_name(model), "split": split, "state": "unscored"}
-    facts["protocol"] = folder.signature().fingerprint[:8]
+def _facts(folder: RunFolder, model: str, split: str) -> Facts:
+    """Return what a run and a study have in common; its figures count where the state is `complete`."""
+    costs, state = read_costs(folder.path), "complete" if folder.summary.exists() else "unscored"
+    facts = {"model": model_name(model), "split": split, "protocol": folder.signature().fingerprint[:8]}
     facts |= {"US $": dollars_text(sum_totals(costs.values()).usd_paid)} if costs else {}
-    if is_written(folder.calls_file):
-        return facts | {"state": "running"}
-    return facts | (scored() if folder.summary.exists() else {})
+    return facts | {"state": "running" if is_written(folder.calls_file) else state}
 
 
 def _run(path: Path) -> Facts:
-    def scored() -> Facts:
+    spec = RunFolder(path).read_run()["spec"]
+    facts = _facts(RunFolder(path), str(spec["model"]), str(spec["split"]))
+    if facts["state"] == "complete":
         summary = read_summary(path / "summary.json")
         row, shown = main_row(summary), f"{summary.counts.scored:,} of {summary.counts.items:,}"
         cell = row["items_mean" if row["overall"].value is None else "overall"]
-        facts = {"state": "incomplete" if summary.incomplete else "complete", "scored": shown, "model": summary.model}
-        return facts | {"figure": f"{measure_name(summary)} {with_half_width(cell)}", "split": summary.split}
-
-    spec = RunFolder(path).read_run()["spec"]
-    return _facts(RunFolder(path), str(spec["model"]), str(spec["split"]), scored)
+        facts |= {"scored": shown, "figure": f"{measure_name(summary)} {with_half_width(cell)}"}
+        state = "incomplete" if summary.incomplete else "complete"
+        facts |= {"model": summary.model, "split": summary.split, "state": state}
+    return facts
 
 
 def _attempt(path: Path) -> Facts:
@@ -97,15 +96,12 @@ def _attempt(path: Path) -> Facts:
 
 def _study(path: Path) -> Facts:
     study = read_study(path)
-
-    def scored() -> Facts:
-        failed = study.folder.read_summary()["failed"]
+    facts = _facts(study.folder, study.spec.ask.model, f"{study.spec.study}: {study.split.name} {study.split.version}")
+    if facts["state"] == "complete":
         what, figure = headline(study, read_observations(study.folder.scores(study.signature)))
-        shown = {"scored": f"{figure.n:,} of {figure.total:,}", "figure": f"{what}: {percent(figure)}"}
-        return {"state": "incomplete" if failed else "complete", **shown}
-
-    split = f"{study.spec.study}: {study.split.name} {study.split.version}"
-    return _facts(study.folder, study.spec.ask.model, split, scored)
+        facts |= {"scored": f"{figure.n:,} of {figure.total:,}", "figure": f"{what}: {percent(figure)}"}
+        facts["state"] = "incomplete" if study.folder.read_summary()["failed"] else "complete"
+    return facts
 
 
 def headline(study: Study, rows: Sequence[Observation]) -> tuple[str, Figure]:
