@@ -8,16 +8,9 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from statistics import fmean
 
+from h2htalk.benchmark import statistics
 from h2htalk.benchmark.calibration.corrected_mean import design_effect
-from h2htalk.benchmark.statistics import (
-    ClusteredResult,
-    Difference,
-    Mean,
-    clustered_slope,
-    mean_of,
-    paired_result,
-    rate_interval,
-)
+from h2htalk.benchmark.statistics import ClusteredResult, Mean
 from h2htalk.data.responses import read_parquet, write_parquet
 from h2htalk.errors import DataError
 from h2htalk.text.tables import NONE
@@ -116,7 +109,7 @@ def figure_of(rows: Sequence[Observation]) -> Figure:
         return rate_of(values, len(rows), by, effect)
     least, most = SCALES.get(rows[0].figure, (0.0, 1.0))
     low = high = None
-    scaled = mean_of([(one - least) / (most - least) for one in values])
+    scaled = statistics.mean_of([(one - least) / (most - least) for one in values])
     if scaled is not None and effect > 1:
         scaled = Mean(scaled.value, effect * scaled.variance, len({row.cluster for row in known}) - 1, scaled.n)
     if scaled is not None and scaled.df > 0 and rows[0].figure not in COUNTS:
@@ -129,7 +122,7 @@ def rate_of(values: Sequence[float], total: int, by: str = "", effect: float = 1
     if not values:
         return Figure(None, None, None, None, 0, total)
     hits, n = sum(values), len(values)
-    return Figure(hits / n, *rate_interval(hits / effect, n / effect), int(hits), n, total, by)
+    return Figure(hits / n, *statistics.rate_interval(hits / effect, n / effect), int(hits), n, total, by)
 
 
 def shifts(a: Sequence[Observation], b: Sequence[Observation]) -> list[tuple[str, float]]:
@@ -142,7 +135,7 @@ def difference(a: Sequence[Observation], b: Sequence[Observation]) -> ClusteredR
     """The mean of b minus a at the places that both have, tested as `compare` tests runs; None where there is none."""
     if not (found := shifts(a, b)):
         return None
-    one = paired_result([Difference("", cluster, value) for cluster, value in found])
+    one = statistics.paired_result([statistics.Difference("", cluster, value) for cluster, value in found])
     return ClusteredResult(one.mean, one.low, one.high, one.p(), one.items, one.clusters)
 
 
@@ -150,7 +143,7 @@ def trend(rows: Sequence[Observation], by: str = "turn") -> ClusteredResult | No
     """The change of a figure from turn to turn within a case (or by another number, within a cluster)."""
     own = scored(rows)
     x = [float(getattr(row, by)) for row in own]
-    return clustered_slope([row.cluster for row in own], x, [row.value or 0.0 for row in own])
+    return statistics.clustered_slope([row.cluster for row in own], x, [row.value or 0.0 for row in own])
 
 
 def by_turn(rows: Sequence[Observation]) -> dict[int, Figure]:

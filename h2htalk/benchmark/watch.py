@@ -14,7 +14,7 @@ from rich.console import Console, Group
 from rich.live import Live
 
 from h2htalk.benchmark.evaluate import GENERATE
-from h2htalk.benchmark.judge.judgements import judgements_folder, outcome_of
+from h2htalk.benchmark.judge.judgements import JUDGEMENTS, outcome_of
 from h2htalk.benchmark.metrics.composite import Metrics, score_answers, whole_mean
 from h2htalk.benchmark.observations import percent, rate_of
 from h2htalk.benchmark.report.notes import cost_lines
@@ -64,7 +64,7 @@ class Follower:
         self.study = read_study(path) if kind.name == "study" else None
         self.run = None if self.study else read_run_data(path)
         self.folder = self.study.folder if self.study else self.run.folder  # type: ignore[union-attr]
-        self.files = {one: (0, 0, CallStore()) for one in (self.folder.calls_file, judgements_folder(path) / CALLS)}
+        self.files = {one: (0, 0, CallStore()) for one in (self.folder.calls_file, path / JUDGEMENTS / CALLS)}
         self.stages, self.last, self.changed = {GENERATE: _Stage()}, "", time.time()
         self._lexical = defaultdict[str, dict[int, float | None]](dict)  # of a run: item -> sample -> mean
         self._open, self._met = dict[str, OpenReply](), dict[str, list[bool]]()  # of a study, by judged reply

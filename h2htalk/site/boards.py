@@ -178,12 +178,10 @@ class Board:
 
 def boards_of(sources: Sequence[RunSource]) -> list[Board]:
     """Group runs by protocol and rank each group; the largest group is the first board."""
-    known = dict[int, RunSource]()
-    for one in sources:  # J needs S
-        summary = one.run.summary if one.run.summary.measure == "s" else one.run.summary.without_judgements()
-        known[id(summary)] = replace(one, run=replace(one.run, summary=summary))
-    groups = by_protocol([one.run.summary for one in known.values()])
-    groups.sort(key=lambda members: (-len(members), members[0].signature.fingerprint))
+    summaries = [one.run.summary for one in sources]
+    shown = [one if one.measure == "s" else one.without_judgements() for one in summaries]  # J needs S
+    known = {id(own): replace(one, run=replace(one.run, summary=own)) for one, own in zip(sources, shown, strict=True)}
+    groups = sorted(by_protocol(shown), key=lambda members: (-len(members), members[0].signature.fingerprint))
     return [_board(at, [known[id(own)] for own in members]) for at, members in enumerate(groups, 1)]
 
 
@@ -212,11 +210,10 @@ def _matrix(members: Sequence[RunSource]) -> tuple[Values, list[str], list[str]]
     scenarios = {one.id: one for member in members for one in member.run.data.split.scenarios}
     items = [scenarios[name] for name in sorted(scenarios)]
     values = np.full((len(items), len(members)), math.nan)
-    for column, member in enumerate(members):
-        scores, summary = member.run.item_scores, member.run.summary
+    for column, run in enumerate(member.run for member in members):
         for row, item in enumerate(items):
-            if (score := scores.get(item.id)) is not None:
-                value = judged_value(item, score) if summary.judged else getattr(score, summary.measure)
+            if (score := run.item_scores.get(item.id)) is not None:
+                value = judged_value(item, score) if run.summary.judged else getattr(score, run.summary.measure)
                 values[row, column] = math.nan if value is None else value
     clusters = clusters_of(items)
     return values, [item.subtask for item in items], [clusters[item.id] for item in items]

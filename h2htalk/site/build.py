@@ -117,8 +117,7 @@ class ErasableSite(ErasableFolder):
         asked = read_json_object(sources_file(self.path), missing_ok=True)
         paths = [self.path.parent / name for name in asked.get("sources", ())]
         try:
-            context = read_context(paths, asked["language"], asked["title"])
-            write_site(context, self.path, asked["leave_out"])
+            write_site(read_context(paths, asked["language"], asked["title"]), self.path, asked["leave_out"])
         except (H2HTalkError, KeyError) as error:
             yield f"its pages are deleted, and cannot be made again: {error}; run `h2htalk site` again"
         yield "the folder is made again without them: publish it in place of the one that is out"

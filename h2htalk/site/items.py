@@ -269,8 +269,8 @@ def pack_texts(run: Run, scenarios: Mapping[str, Scenario]) -> list[Any]:
             texts = [None, None, None, answer.failure.reason if isinstance(answer, FailedResponse) else "missing"]
         values = [[_whole(score.values.get(name)) for name in metrics], *map(_whole, (score.s, score.rating, score.j))]
         broken = None if score.violations is None else " ".join(score.violations)
-        decided = by and [by.annotators, by.round]
-        return [*texts, *values, broken, _reason(score.unscored), _reason(score.unjudged), decided, verdicts]
+        why = _reason(score.unscored), _reason(score.unjudged)
+        return [*texts, *values, broken, *why, by and [by.annotators, by.round], verdicts]
 
     samples = [item and [*map(pack, item.samples)] for item in map(run.item_scores.get, scenarios)]
     return [metrics, [one.label for one in judges], PARTS, samples]

@@ -81,8 +81,7 @@ class LeakCheck:
             found += [("path", str(folder.path.resolve()), True)]
             found += [("erased", name, True) for name in read_erased(folder.path / ERASED)]
             found += [("address", host, True) for host in _private_hosts(folder.manifest.read_text(encoding="utf-8"))]
-            people = (name for name in _annotators(folder.path) if name not in companions)
-            found += [("annotator", name, name.isascii()) for name in people]
+            found += [("annotator", one, one.isascii()) for one in _annotators(folder.path) if one not in companions]
         # With the first word: the set of a text's words excludes most of them faster than a search.
         first = {text: word[0] if (word := _WORD.search(text)) else "" for _, text, _ in found}
         self._literals = [(*one, first[one[1]] if one[2] else "") for one in dict.fromkeys(found)]
@@ -130,9 +129,8 @@ def _goes_on(sign: str) -> bool:
 def _texts(value: Any) -> Iterator[str]:
     if isinstance(value, str):
         yield value
-    elif isinstance(value, list | tuple):
-        for one in value:
-            yield from _texts(one)
+    for one in value if isinstance(value, list | tuple) else ():
+        yield from _texts(one)
 
 
 def _secret_values(environ: Mapping[str, str]) -> Iterator[str]:

@@ -49,8 +49,7 @@ def write_boards(context: Context, paper: bool = True) -> dict[str, str]:
             charts = [*charts, *view["charts"]]
             files[f"models/{entry.source.key}.html"] = context.page("model.html", view, depth=1)
         files |= {one["path"]: str(one["svg"]) for one in charts}
-    models = len({one.run.summary.model for one in runs})
-    under = w["under"].format(runs=len(runs), models=models, boards=len(boards))
+    under = w["under"].format(runs=len(runs), models=len({one.run.summary.model for one in runs}), boards=len(boards))
     says = w["paper_says"].format(unreadable=", ".join(unreadable_rows()))
     view = {"heading": w["title"], "under": under, "boards": views, "paper": _paper(rows, w), "paper_says": says}
     view["studies"] = _studies(context) if context.sources.studies else None
@@ -96,8 +95,8 @@ def _sentences(board: Board, reference: Board, w: Words) -> Iterable[str]:
         model, tied = clipped(board.entries[0].source.label, _LONG), ranks.count(1)
         yield w["first" if tied == 1 else "shared"].format(model=model, tied=tied, ranked=len(ranks))
         apart, pairs = found.pairs
-        numbers = {"items": found.items, "clusters": found.clusters, "apart": apart, "pairs": pairs}
-        yield w["test"].format(**{name: f"{number:,}" for name, number in numbers.items()})
+        items, clusters = f"{found.items:,}", f"{found.clusters:,}"
+        yield w["test"].format(items=items, clusters=clusters, apart=f"{apart:,}", pairs=f"{pairs:,}")
         if left := len(board.entries) - len(ranks):
             yield w["incomplete"].format(count=left)
     yield from (*([] if found else [w["unranked"]]), w[f"{board.figure}_says"], w["overlap"], w["references"])
@@ -262,23 +261,18 @@ def _pairs(entry: Entry, board: Board, w: Words) -> Table:
 def _subtask_chart(entry: Entry, w: Words) -> dict[str, Any]:
     """The intervals of the subtasks with the baselines, and a table that has the averages as well."""
     summary, marks, rows, cells = entry.source.run.summary, [], list[Sequence[Any]](), entry.row.cells
-    baselines = {name: table2.table_row(summary, name) for name in summary.baselines}
-    columns = {"S": summary.rows.s or {}} if summary.judged else {}
-    columns |= {w["lexical"]: summary.rows.lexical} if summary.measure == "s" else {}
+    baselines = [table2.table_row(summary, name) for name in summary.baselines]
     for column in table2.ALL_COLUMNS[:-1]:
         if (cell := cells.get(key := column.key)) is None:
             continue
         title: str = _MEAN.format(w.get(key, ""))
         if key in SUBTASKS:
             title, group = SUBTASKS[key].title, w[f"{SUBTASKS[key].dimension}_avg"]
-            ticks = tuple(value for row in baselines.values() if (value := row.value(key)) is not None)
+            ticks = tuple(value for row in baselines if (value := row.value(key)) is not None)
             marks.append(_mark(title, cell, group=group, ticks=ticks))
-        texts = [value_text(row.get(key)) for row in columns.values()]
-        texts.append(value_text(summary.rows.compliance.get(key), form=PERCENT))
-        for name, row in baselines.items():
-            texts.append(value_text(row.cells.get(key)) + "!" * (key in summary.reached[name]))
-        rows.append([title, items_text(cell), *_columns(cell), *texts])
+        rows.append([title, items_text(cell), *_columns(cell), *map(str.strip, table2.beside(summary, key))])
     says, drawn = w["subtasks_says"], f"{clipped(entry.source.label, _LONG)}. {w['subtasks']}"
-    heads = [*(w[name] for name in ("subtask", "scored", "score", "interval")), *columns, w["contract"], *baselines]
+    heads = [*(w[name] for name in ("subtask", "scored", "score", "interval")), *["S"] * summary.judged]
+    heads += [*[w["lexical"]] * (summary.measure == "s"), w["contract"], *summary.baselines]
     plot = interval_plot(drawn, says, w["score"], marks)
     return _chart(f"{entry.source.key}-subtasks", plot, says, Table("", heads, rows), w["subtasks"])

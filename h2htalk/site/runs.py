@@ -88,9 +88,8 @@ def _run(path: Path) -> Facts:
 
 def _attempt(path: Path) -> Facts:
     raw = read_json_object(path / "attempt.json")
-    state = "complete" if (path / "shard.json").exists() else "incomplete"
+    state = "running" if is_written(path / CALLS) else "complete" if (path / "shard.json").exists() else "incomplete"
     split = f"{raw['spec']['split']}, shard {raw['shard']['shard']} of {raw['shard']['of']}"
-    state = "running" if is_written(path / CALLS) else state
     return {"model": model_name(str(raw["spec"]["model"])), "split": split, "state": state}
 
 

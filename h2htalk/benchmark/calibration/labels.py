@@ -17,10 +17,10 @@ from h2htalk.benchmark.adjudicate import open_rating_round, read_round_ratings
 from h2htalk.benchmark.calibration.corrected_mean import JudgedItem, draw_labels, strata_of
 from h2htalk.benchmark.judge.judgements import (
     ALL_LEVELS,
+    JUDGEMENTS,
     AnswerRating,
     Judging,
     answer_id,
-    judgements_folder,
     rate_answers,
     require_judging,
 )
@@ -151,7 +151,7 @@ class LabelPlan:
 
 def read_plan(run: Path) -> LabelPlan | None:
     """Read the plan of a run, None where there is none. Raises DataError where it was edited."""
-    path, advice = judgements_folder(run) / PLAN, "restore it"
+    path, advice = run / JUDGEMENTS / PLAN, "restore it"
     try:
         return read_record(LabelPlan, read_sealed(path, advice), str(path), advice=f"; {advice}")
     except FileNotFoundError:
@@ -216,7 +216,7 @@ def plan_labels(
     drawn, strata, serves = draw_by_level(items, labels, seed)
     answers = [one for item in drawn if isinstance(one := judged.run.answers[item.id, 0], Response)]
     plan = LabelPlan(seed, judged.judging.judges, tuple(map(answer_id, answers)), strata, serves)
-    file = judgements_folder(path) / PLAN
+    file = path / JUDGEMENTS / PLAN
     if read_plan(path) not in (None, plan):
         raise ConfigError(f"{file}: the run has another plan; remove it, and its labels count as not drawn")
     if out is not None:

@@ -24,7 +24,6 @@ from h2htalk.benchmark.compare.scored_items import (
     read_log_items,
 )
 from h2htalk.benchmark.observations import p_text
-from h2htalk.benchmark.report.table2 import half_width
 from h2htalk.benchmark.statistics import (
     Difference,
     PairedResult,
@@ -217,8 +216,9 @@ def _pair(a: ScoredItems, b: ScoredItems) -> Pair:
     if len(same) > len(moved):
         low, high = (fmean(one.difference(end) for one in same) for end in (0.0, 100.0))
         notes.append(f"with the unscored at 0 or 100, the mean of {len(same):,} items is {low:+.2f} to {high:+.2f}")
-    halves = half_width(a.corrected), half_width(b.corrected)
-    if a.corrected and b.corrected and halves[0] is not None and halves[1] is not None:
+    ends = [(one.low, one.high) for one in (a.corrected, b.corrected) if one is not None]
+    halves = [(high - low) / 2 for low, high in ends if low is not None and high is not None]
+    if a.corrected and b.corrected and len(halves) == 2:
         # Judges may err otherwise on one model than on the other. Labels of the two are taken as independent.
         own, other, half = a.corrected.value or 0.0, b.corrected.value or 0.0, math.hypot(halves[0], halves[1])
         notes.append(

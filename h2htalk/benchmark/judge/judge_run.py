@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass
 from itertools import islice
 
 from h2htalk.benchmark.judge.judgements import (
+    JUDGEMENTS,
     JUDGING,
     LONGEST,
     Judge,
@@ -18,7 +19,6 @@ from h2htalk.benchmark.judge.judgements import (
     Judging,
     answer_id,
     fence_secret,
-    judgements_folder,
     write_judge,
 )
 from h2htalk.benchmark.judge.rubric import load_prompts, prompt_writer, rubric_of, schema_of
@@ -77,7 +77,7 @@ class JudgeCalls:
 
         Raises IncompleteError where every call failed, so that the judge has rated nothing; else as `ModelCalls`.
         """
-        folder, number = judgements_folder(self.spec.path), self.spec.judgements
+        folder, number = self.spec.path / JUDGEMENTS, self.spec.judgements
         requests, again, failures, replies = self.requests(answers, fence_secret(folder)), set[SampleKey](), [], 0
         if self.spec.repeat_unscored:
             stored = Judgements(self.spec.path, self.judge)

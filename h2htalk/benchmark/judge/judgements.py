@@ -42,6 +42,7 @@ from h2htalk.data.scenario import Scenario
 from h2htalk.data.subtasks import SUBTASKS
 from h2htalk.errors import ConfigError, DataError, counted
 
+JUDGEMENTS = "judgements"  # the folder of a run's or study's judgements
 _MISSING = Failure("not judged", "no judgement is stored", 0)
 
 
@@ -77,19 +78,14 @@ class Judge:
         return f"judge-{self.fingerprint}"
 
 
-def judgements_folder(run: Path) -> Path:
-    """Return the folder of a run's judgements."""
-    return run / "judgements"
-
-
 def write_judge(run: Path, judge: Judge) -> None:
     """Write down what a judge is, before it is asked."""
-    write_json(judgements_folder(run) / f"{judge.fingerprint}.json", asdict(judge))
+    write_json(run / JUDGEMENTS / f"{judge.fingerprint}.json", asdict(judge))
 
 
 def read_judge(run: Path, fingerprint: str) -> Judge:
     """Read a judge of a run. Raises DataError where there is none of that fingerprint, or the file was edited."""
-    path = judgements_folder(run) / f"{fingerprint}.json"
+    path = run / JUDGEMENTS / f"{fingerprint}.json"
     try:
         judge = read_record(Judge, read_json_object(path), str(path), advice="; restore it")
     except FileNotFoundError:
@@ -115,7 +111,7 @@ class Judgements:
     def __init__(self, run: Path, judge: Judge) -> None:
         """Read them. Raises DataError for a line that is no reply; names file and line."""
         self._judge = judge
-        self._replies = read_answers(judgements_folder(run) / CALLS, judge.stage)
+        self._replies = read_answers(run / JUDGEMENTS / CALLS, judge.stage)
 
     def of(self, answer: Response, subtask: str, number: int) -> list[Judgement]:
         """Return the first `number` judgements of an answer; those that are not stored are unscored."""
@@ -259,7 +255,7 @@ def rate_answers(
 
 
 ALL_LEVELS = "levels"  # beside the names of the subtasks
-CORRECTED = Path("judgements") / "calibration.json"  # of a run
+CORRECTED = Path(JUDGEMENTS) / "calibration.json"  # of a run
 _AGAIN = "run `h2htalk judge calibrate` again"
 
 

@@ -18,21 +18,8 @@ from typing import Any, NamedTuple
 from markupsafe import Markup
 
 from h2htalk.benchmark.metrics.composite import METRIC_COLUMNS, ItemScore, SampleScore, all_columns
-from h2htalk.benchmark.report.notes import cost_table, judge_facts, notes, spread_lines
-from h2htalk.benchmark.report.table2 import (
-    NOT_SCORED,
-    PERCENT,
-    answer_tables,
-    items_text,
-    main_row,
-    null_class_table,
-    rows_table,
-    slice_tables,
-    subtask_table,
-    table_rows,
-    value_text,
-    with_half_width,
-)
+from h2htalk.benchmark.report import notes, table2
+from h2htalk.benchmark.report.table2 import PERCENT, items_text, value_text, with_half_width
 from h2htalk.benchmark.summary import Summary
 from h2htalk.chat.protocol import Message
 from h2htalk.data.files import write_text
@@ -49,16 +36,16 @@ NONE = "–"
 
 def page_view(summary: Summary) -> dict[str, Any]:
     """Return everything that page.html needs except the items; control characters are escaped."""
-    all_notes, signature, counts = [*notes(summary)], summary.signature, summary.counts
+    all_notes, signature, counts = [*notes.notes(summary)], summary.signature, summary.counts
     parts = {"Protocol": {**signature.protocol, "fingerprint": signature.fingerprint}}
     parts |= {"Subject": dict(signature.subject), "Answers": dict(summary.answering.facts())}
     # The labels under the title: a kind and a text.
-    bad = [("bad", "incomplete")] * summary.incomplete + [("bad", NOT_SCORED)] * bool(counts.private)
+    bad = [("bad", "incomplete")] * summary.incomplete + [("bad", table2.NOT_SCORED)] * bool(counts.private)
     measure = ("good", "comparable S") if summary.s_comparable else ("bad", "S not comparable")
     measure = ("plain", "lexical only") if summary.measure == "lexical" else measure
     judged = ("good", "judged") if summary.judged else ("plain", "unjudged")
     # The overall figures, the share of kept contracts and the number of items.
-    row, kept = main_row(summary), summary.rows.compliance["items_mean"]
+    row, kept = table2.main_row(summary), summary.rows.compliance["items_mean"]
     head = ("overall", "Overall") if row["overall"].value is not None else ("items_mean", "Mean of items")
     shown = [(label, row.get(key)) for key, label in [head, *((f"{d}_avg", d.title()) for d in DIMENSIONS)]]
     ends = {label: f"{cell.low:.2f} – {cell.high:.2f}" for label, cell in shown if cell and cell.low is not None}
@@ -73,27 +60,27 @@ def page_view(summary: Summary) -> dict[str, Any]:
         (SUBTASKS[subtask].title, items_text(cells.get(names[0])), *(with_half_width(cells.get(n)) for n in names))
         for subtask, cells in summary.metrics.items()
     ]
-    subtasks, title = subtask_table(summary), Markup('<b class="group">{}</b>')
+    subtasks, title = table2.subtask_table(summary), Markup('<b class="group">{}</b>')
     lines = [line if any(line[1:]) else [title.format(line[0]), *line[1:]] for line in subtasks.rows]
-    table2 = rows_table(rows := table_rows(summary))
-    _, *columns = zip(table2.header, *table2.rows, strict=True)  # a column a row, so that it fits a screen
+    paper = table2.rows_table(rows := table2.table_rows(summary))
+    _, *columns = zip(paper.header, *paper.rows, strict=True)  # a column a row, so that it fits a screen
     return {
         "model": printable(summary.model),
         "split": printable(summary.split),
         "states": [*(bad or [("good", "complete")]), measure, judged],
         "loud": [printable(note) for note, loud in all_notes if loud],
-        "quiet": [*(printable(note) for note, loud in all_notes if not loud), *spread_lines(summary)],
+        "quiet": [*(printable(note) for note, loud in all_notes if not loud), *notes.spread_lines(summary)],
         "warnings": [printable(warning) for warning in summary.warnings],
         "tiles": [dict(zip(("label", "value", "note"), tile, strict=True)) for tile in tiles],
         "has_baselines": bool(summary.baselines),
         "subtasks": replace(subtasks, rows=lines),
         "metrics": Table("", ("Subtask", "Items", *(name.upper().replace("_", "-") for name in names)), metrics),
-        "slices": slice_tables(summary),
-        "table2": replace(table2, header=["", *(row.name for row in rows)], rows=columns),  # cautions: at the head
-        "answers": answer_tables(summary),
-        "judge": Table("", ("judges", ""), list(judge_facts(summary))),
-        "costs": cost_table(summary.costs) if summary.costs else None,
-        "null_class": null_class_table(summary),
+        "slices": table2.slice_tables(summary),
+        "table2": replace(paper, header=["", *(row.name for row in rows)], rows=columns),  # cautions: at the head
+        "answers": table2.answer_tables(summary),
+        "judge": Table("", ("judges", ""), list(notes.judge_facts(summary))),
+        "costs": notes.cost_table(summary.costs) if summary.costs else None,
+        "null_class": table2.null_class_table(summary),
         "signature": [Table("", (title, ""), list(part.items())) for title, part in parts.items()],
         "version": printable(summary.package_version),
     }

@@ -37,11 +37,6 @@ def value_text(cell: Cell | None, none: str = "-", form: str = "{:.2f}") -> str:
     return none if cell is None or cell.value is None else form.format(cell.value)
 
 
-def half_width(cell: Cell | None) -> float | None:
-    """Return half the width of the 95 % interval; None where there is no interval."""
-    return None if cell is None or cell.low is None or cell.high is None else (cell.high - cell.low) / 2
-
-
 def half_width_text(cell: Cell | None) -> str:
     """Format `±1.0`, of a skewed interval `(3.1 to 9.0)`, without decimals from ±10 on; empty without an interval."""
     if cell is None or cell.value is None or cell.low is None or cell.high is None:
@@ -314,21 +309,24 @@ def notebook_table(summary: Summary) -> Table:
     return replace(subtask_table(summary), notes=[*notes, *[UNJUDGED] * (not row.judged), *summary.warnings])
 
 
+def beside(summary: Summary, key: str) -> list[str]:
+    """Return what stands beside a figure: S of a judged run, the lexical mean of S, kept contracts, baselines."""
+    rows = summary.rows
+    unjudged = [value_text((rows.s or {}).get(key))] * (rows.judged is not None)
+    lexical = [value_text(rows.lexical.get(key))] * (summary.measure == "s")
+    texts = {name: value_text(main_row(summary, own).get(key)) for name, own in summary.baselines.items()}
+    baselines = [text + "! "[key not in summary.reached[name]] for name, text in texts.items()]
+    return [*unjudged, *lexical, value_text(rows.compliance.get(key), form=PERCENT), *baselines]
+
+
 def _line(summary: Summary, key: str, label: str, wide: bool) -> list[str]:
-    rows, cell = summary.rows, main_row(summary).get(key)
+    cell = main_row(summary).get(key)
     # As wide for each, so that values align.
     ends = "" if cell is None or cell.low is None else f"[{cell.low:5.2f}, {cell.high:5.2f}]"
     short = {own: half_width_text(one).replace(" to ", "–") for own, one in main_row(summary).items()}
     most = max(map(len, short.values()))
     value = f"{value_text(cell)} {ends:<15}" if wide else f"{value_text(cell)} {short.get(key, ''):<{most}}"
-    unjudged = [value_text((rows.s or {}).get(key))] * (rows.judged is not None)
-    lexical = [value_text(rows.lexical.get(key))] * (summary.measure == "s")
-    kept = value_text(rows.compliance.get(key), form=PERCENT)
-    baselines = [
-        value_text(main_row(summary, own).get(key)) + "! "[key not in summary.reached[name]]
-        for name, own in summary.baselines.items()
-    ]
-    return [f" {label}", items_text(cell), value, *unjudged, *lexical, kept, *baselines]
+    return [f" {label}", items_text(cell), value, *beside(summary, key)]
 
 
 def null_class_table(summary: Summary) -> Table:

@@ -8,15 +8,8 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
+from h2htalk.benchmark.report import table2
 from h2htalk.benchmark.report.notes import cost_lines, judge_facts, limit_lines, notes, spread_lines
-from h2htalk.benchmark.report.table2 import (
-    NOT_SCORED,
-    answer_tables,
-    most_first,
-    null_class_table,
-    slice_tables,
-    subtask_table,
-)
 from h2htalk.benchmark.summary import Summary
 from h2htalk.errors import counted
 from h2htalk.text.escaping import printable
@@ -40,20 +33,20 @@ def print_summary(
     heading.append_text(Text(say.safe(rest).plain, "not bold"))
     state, style = ("INCOMPLETE", "bold red") if summary.incomplete else ("complete", "not bold green")
     if counts.private and not summary.incomplete:
-        state, style = NOT_SCORED, "bold yellow"
+        state, style = table2.NOT_SCORED, "bold yellow"
     console.print(heading.append(state, style))
-    say.table(subtask_table(summary, wide), 2 if wide else 1)
+    say.table(table2.subtask_table(summary, wide), 2 if wide else 1)
     if any(summary.reached.values()):
         say.line("! these answers are not shown to be above this baseline (paired 95 % interval)", "yellow")
     for note, loud in notes(summary):
         if loud or verbose:
             say.line(note, "bold red" if loud else "")
-    for reason, n in most_first(counts.failures):
+    for reason, n in table2.most_first(counts.failures):
         first = counts.failure_messages.get(reason, "no details are stored")
         say.line(f"{counted(n, 'sample')} unscored ({reason}): {first}", "yellow")
     if verbose:
         say.line("Intervals and n of every figure: tables/metrics.csv and the page.", "dim")
-        for table in (null_class_table(summary), *answer_tables(summary), *slice_tables(summary)):
+        for table in (table2.null_class_table(summary), *table2.answer_tables(summary), *table2.slice_tables(summary)):
             if table.rows:
                 say.table(table)
     for name, fact in judge_facts(summary):

@@ -21,10 +21,10 @@ from h2htalk.benchmark.adjudicate import open_own_round, require_own_round, resp
 from h2htalk.benchmark.answering import recorded_session
 from h2htalk.benchmark.evaluate import GENERATE, call_settings, subject_of
 from h2htalk.benchmark.judge.judgements import (
+    JUDGEMENTS,
     Judgements,
     PeopleRating,
     fence_secret,
-    judgements_folder,
     list_people_ratings,
     outcome_of,
     write_judge,
@@ -126,7 +126,7 @@ def run_study(spec: StudySpec) -> StudyResult:
                 with ModelCalls(call_settings(spec.ask), writer.calls, GENERATE, once=True) as calls:
                     _ask(study, calls.outcomes)
             if spec.judge:
-                judge, folder = judge_of(study), judgements_folder(study.path)
+                judge, folder = judge_of(study), study.path / JUDGEMENTS
                 write_judge(study.path, judge)
                 requests = list(judge_requests(study, stored_replies(study), fence_secret(folder)))
                 with ModelCalls(_judge_settings(spec), folder, judge.stage) as calls:
@@ -329,7 +329,7 @@ def stored_replies(study: Study) -> list[StudyReply]:
 
 
 def _ask(study: Study, ask: Ask, secret: bytes | None = None) -> list[StudyReply]:
-    secret = fence_secret(judgements_folder(study.path)) if secret is None else secret
+    secret = fence_secret(study.path / JUDGEMENTS) if secret is None else secret
     askers = (Asker(study, arm, secret) for arm in study.spec.arms)
     return [one for asker in askers for one in run_together(conversations_of(asker, study.cases), ask)]
 
