@@ -94,9 +94,8 @@ def _sentences(board: Board, reference: Board, w: Words) -> Iterable[str]:
     if (found := board.contest) is not None:
         model, tied = clipped(board.entries[0].source.label, _LONG), ranks.count(1)
         yield w["first" if tied == 1 else "shared"].format(model=model, tied=tied, ranked=len(ranks))
-        apart, pairs = found.pairs
-        items, clusters = f"{found.items:,}", f"{found.clusters:,}"
-        yield w["test"].format(items=items, clusters=clusters, apart=f"{apart:,}", pairs=f"{pairs:,}")
+        items, clusters, apart, pairs = (f"{n:,}" for n in (found.items, found.clusters, *found.pairs))
+        yield w["test"].format(items=items, clusters=clusters, apart=apart, pairs=pairs)
         if left := len(board.entries) - len(ranks):
             yield w["incomplete"].format(count=left)
     yield from (*([] if found else [w["unranked"]]), w[f"{board.figure}_says"], w["overlap"], w["references"])
