@@ -1,6 +1,6 @@
 """Logs of other harnesses as runs: what our tasks say there of their split; their replies, scored anew.
 
-Raises DataError for a log of another task, of other items or prompts than here, a damaged or an invalidated one.
+Raises DataError for a log of another task, of other items, messages or settings, a damaged or an invalidated one.
 """
 
 from __future__ import annotations

@@ -47,9 +47,9 @@ def chat_messages(messages: Iterable[Message]) -> list[model.ChatMessage]:
 
 
 def reply_of(output: model.ModelOutput) -> Outcome:
-    """What a model answered, or that its call failed."""
-    end, counted = output.stop_reason, output.usage is not None  # without usage the text is the provider's message
-    if not output.choices or (end == "model_length" and not counted):
+    """What a model answered, or that its call failed; without usage a text can be the provider's message."""
+    end, counted = output.stop_reason if output.choices else "", output.usage is not None
+    if not end or (end == "model_length" and not counted):
         return Failure("failed_call")
     return Reply(output.completion if counted or end != "content_filter" else "", FINISH.get(end, end))
 
