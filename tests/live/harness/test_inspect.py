@@ -291,7 +291,7 @@ def test_a_judged_run_opens_in_inspect_and_comes_back(both: Any, server: Loopbac
     row = h2htalk.load_run(folder / "run").summary.rows.s if embedder == "minilm" else None
     if row is not None:
         assert 100 * metrics_of(log)[f"overall_{name}"] == pytest.approx(row["overall"].value)
-    again = folder / "scored.eval"  # Inspect knows no provider of our models' names
+    again = folder / "rescored.eval"  # Inspect knows no provider of our models' names
     scorer = ("--scorer", "h2htalk/companion", "-S", f"embedder={embedder}", "--action", "overwrite")
     run_inspect(server, folder, "score", str(file), *scorer, "--model", "none", "--output-file", str(again))
     scores = {one.id: one.scores["companion"] for one in read_eval_log(str(again)).samples}
