@@ -84,8 +84,8 @@ def _write(
     """Make a run of replies to the split that `own` names, or to those of its items whose `ids` are given."""
     with reading_log(log.path):
         asked, signed = {**own["asked"]}, {key: own["protocol"].get(key) for key in ("items", "prompts")}
-    asked |= {name: value for name, value in given.items() if value}
-    asked |= {"model": f"imported:{log.model}", "temperature": asked.get("temperature") or float(asked["samples"] > 1)}
+        asked |= {name: value for name, value in given.items() if value} | {"model": f"imported:{log.model}"}
+        asked["temperature"] = asked.get("temperature") or float(asked["samples"] > 1)
     spec = EvaluateSpec.from_dict(asked, str(log.path))
     if (spec.out_path / "run.json").exists():
         raise DataError(f"{spec.out}: holds a run already; name a new folder with --out")
@@ -94,7 +94,7 @@ def _write(
     if different := ", ".join(differing_keys(found, signed)):
         raise DataError(f"{log.path}: differs from this version in {different}; use h2htalk {own.get('version')}")
     _require_asked(log.path, plan, replies, sampling)
-    split = replace(plan.split, scenarios=tuple(s for s in plan.split.scenarios if not ids or s.id in ids))
+    split = replace(plan.split, scenarios=tuple(s for s in plan.split.scenarios if s.id in ids) or plan.split.scenarios)
     plan, metrics = replace(plan, spec=spec, split=split), open_metrics(spec.embedder, spec.rouge)
     sha256 = sha256_of(log.path) if log.path.is_file() else hash_files(log.path.glob("*.json"))
     subject = {"engine": "imported", "model": log.model, "harness": log.harness, "file": sha256[:16]}

@@ -208,6 +208,10 @@ def without_epoch(log: dict[str, Any]) -> None:
     del log["samples"][0]["epoch"]
 
 
+def with_epochs_as_text(log: dict[str, Any]) -> None:
+    log["eval"]["config"]["epochs"] = "garbage"
+
+
 def without_what_was_asked(log: dict[str, Any]) -> None:
     del log["eval"]["metadata"]["h2htalk"]["asked"]
 
@@ -219,6 +223,7 @@ def without_what_was_asked(log: dict[str, Any]) -> None:
         (with_usage_as_text, "AttributeError"),
         (with_usage_without_tokens, "without 'input_tokens'"),
         (without_epoch, "without 'epoch'"),
+        (with_epochs_as_text, "TypeError"),
         (without_what_was_asked, "without 'asked'"),
     ],
 )
@@ -232,9 +237,10 @@ def test_an_edited_log_is_named_and_leaves_no_folder(
     assert not (tmp_path / "run").exists()
 
 
-def test_a_log_without_ids_of_its_items_has_those_of_its_settings(tmp_path: Path) -> None:
+@pytest.mark.parametrize("ids", [None, [], [1]])
+def test_a_log_without_ids_of_its_items_has_those_of_its_settings(tmp_path: Path, ids: Any) -> None:
     log = log_of()
-    log["eval"]["dataset"]["sample_ids"] = None
+    log["eval"]["dataset"]["sample_ids"] = ids
     assert import_inspect(write(tmp_path, log), tmp_path / "run").counts.scored == 11
 
 
