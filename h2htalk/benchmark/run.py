@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from h2htalk.benchmark.metrics.composite import ItemScore, answer_hash, read_scores
+from h2htalk.benchmark.metrics.composite import METRIC_COLUMNS, ItemScore, all_columns, answer_hash, read_scores
 from h2htalk.benchmark.prompts.prompt_set import PromptOf, PromptSet
 from h2htalk.benchmark.prompts.sap import Sap
 from h2htalk.benchmark.settings import EvaluateSpec
@@ -97,7 +97,7 @@ class RunWriter:
         """Close, and remove what this writer created if nothing is lost with it."""
         self.close()
         if self._new and self.calls.worthless():
-            for made in (self.folder.inputs, self.folder.path / "judgements"):  # of a study: the key of its fences
+            for made in (self.folder.inputs, self.folder.baselines, self.folder.path / "judgements"):  # a study's key
                 shutil.rmtree(made, ignore_errors=True)
             for name in (self.folder.manifest.name, CALLS, "calls.lock"):
                 remove_file(self.folder.path / name)
@@ -171,7 +171,7 @@ class Run:
         return pa.Table.from_pylist(rows, schema)
 
     def items(self) -> Any:
-        """Return the items as a `pyarrow.Table`, one row a scenario, with its answers and the means of its samples."""
+        """Return the items as a `pyarrow.Table`, one row a scenario: its answers, and the means of its samples."""
         import pyarrow as pa
 
         rows, samples = [(s, self.item_scores[s.id]) for s in self.data.split.scenarios], range(self.data.spec.samples)
@@ -179,6 +179,7 @@ class Run:
         answers = [[one.answer if isinstance(one, Response) else None for one in own] for own in found]
         tags = ("emotion", "complexity", "interaction", "risk")
         means = ("lexical", "ss", "s", "compliance")
+        own = all_columns(i.metrics for _, i in rows)[len(METRIC_COLUMNS) :]
         return pa.table(
             {
                 **{name: [getattr(s, name) for s, _ in rows] for name in ("id", "subtask", "language")},
@@ -187,6 +188,7 @@ class Run:
                 "references": pa.array([list(s.references) for s, _ in rows], pa.list_(pa.string())),
                 "answers": pa.array(answers, pa.list_(pa.string())),
                 **{name: pa.array([getattr(i, name) for _, i in rows], pa.float64()) for name in means},
+                **{name: pa.array([i.metrics.get(name) for _, i in rows], pa.float64()) for name in own},
                 "unscored": pa.array([i.unscored for _, i in rows], pa.string()),
             }
         )

@@ -66,9 +66,11 @@ class PythonChat:
             if inspect.isawaitable(given):
                 async with asyncio.timeout(self._timeout):
                     given = await given
-        except Exception as error:  # noqa: BLE001 - the user's own, seen as the failure of this item
+        except (Exception, asyncio.CancelledError) as error:
+            if (task := asyncio.current_task()) and task.cancelling():  # the run ends
+                raise
             given = error
-        if isinstance(given, Exception):
+        if isinstance(given, Exception | asyncio.CancelledError):
             reason = "timeout" if isinstance(given, TimeoutError) else "exception"
             return Failure(reason, shorten(f"{type(given).__name__}: {given}".removesuffix(": "), 300))
         if not isinstance(given, str):
@@ -79,5 +81,5 @@ class PythonChat:
         """What the function returns or raises: a future that raises StopIteration would never end."""
         try:
             return self._function(messages)
-        except Exception as error:  # noqa: BLE001 - as above
+        except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 - as above
             return error

@@ -16,6 +16,7 @@ from pydantic import Field
 from h2htalk.data.case import Case, turn_scenarios
 from h2htalk.data.erasure.folder_kinds import read_erased
 from h2htalk.data.files import json_line, read_bounded, read_json_object, read_jsonl, read_toml, reading, sha256_of
+from h2htalk.data.languages import find_language
 from h2htalk.data.records import Id, Text, read_record, strict_record
 from h2htalk.data.releases import release_folder as releases
 from h2htalk.data.responses import read_parquet
@@ -70,11 +71,13 @@ class Split(Header):
         """Select the scenarios, or user turns of cases, of one language and of some subtasks; of those a sample.
 
         No language, no subtasks and no limit mean all. `limit` is spread over subtasks (kinds of cases) and languages;
-        which ones are chosen depends on the ids alone. Raises ConfigError where nothing is left, and for subtasks of
-        cases.
+        which ones are chosen depends on the ids alone. Raises ConfigError for an unknown language, for
+        subtasks of cases, and where nothing is left.
         """
         if self.cases and subtasks:
             raise ConfigError(f"split {self.name}: cases of a study have no subtasks; leave out --subtask")
+        if language is not None:
+            find_language(language)
         wanted = {find_subtask(name, "--subtask").name for name in subtasks} or set(SUBTASKS)
         kept = [s for s in self.scenarios if s.subtask in wanted and language in (None, s.language)]
         if limit is not None:

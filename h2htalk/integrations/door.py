@@ -8,6 +8,7 @@ door.figures({item.id: 0.05, ...})     {"overall": ..., "items_mean": ..., "dial
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -22,6 +23,8 @@ from h2htalk.data.scenario import Scenario
 from h2htalk.data.splits import load_split
 from h2htalk.data.subtasks import SUBTASKS
 
+SETTINGS = ("split", "language", "subtasks", "limit", "sap", "embedder")  # of `Door`
+
 
 @dataclass(frozen=True, slots=True)
 class DoorItem:
@@ -34,10 +37,11 @@ class DoorItem:
     references: tuple[str, ...]
     max_tokens: int
     tags: Mapping[str, str]
+    canary: str
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for a row of a harness's data set; `reference` is the first one, or empty where private."""
-        plain = {name: getattr(self, name) for name in ("id", "subtask", "language", "max_tokens")}
+        plain = {name: getattr(self, name) for name in ("id", "subtask", "language", "max_tokens", "canary")}
         listed = {"messages": list(self.messages), "references": list(self.references), "tags": dict(self.tags)}
         return plain | listed | {"reference": next(iter(self.references), "")}
 
@@ -79,11 +83,18 @@ class Door:
         whole = all(self.metrics.asks_s(one.language) for one in self.split.scenarios)
         self.measure = "s" if whole else "lexical"
 
+    @classmethod
+    def of(cls, settings: Mapping[str, Any]) -> Door:
+        """Open a door as a harness's settings say, texts or lists; H2HTALK_EMBEDDER names an embedder they lack."""
+        given = {name: settings[name] for name in SETTINGS if settings.get(name) is not None}
+        given |= {"subtasks": given["subtasks"].split(",")} if isinstance(given.get("subtasks"), str) else {}
+        return cls(**{"embedder": os.environ.get("H2HTALK_EMBEDDER") or "none", **given})
+
     def _item(self, one: Scenario) -> DoorItem:
         messages = tuple({"role": each.role, "content": each.content} for each in self._prompt_of(one))
         tags = {name: str(getattr(one.tags, name)) for name in ("emotion", "complexity", "interaction", "risk")}
         budget = SUBTASKS[one.subtask].max_tokens
-        return DoorItem(one.id, one.subtask, one.language, messages, one.references, budget, tags)
+        return DoorItem(one.id, one.subtask, one.language, messages, one.references, budget, tags, self.split.canary)
 
     def score(self, item: str, reply: str) -> dict[str, float] | str:
         """The values of a reply to an item by `columns`, or why it has none (private references, an embedder that

@@ -26,9 +26,8 @@ from evalscope.metrics.semantics.entry import MetricEntry
 from evalscope.run import run_task
 
 from h2htalk.errors import H2HTalkError
-from h2htalk.integrations.door import Door
+from h2htalk.integrations.door import SETTINGS, Door
 
-SETTINGS = ("split", "language", "subtasks", "limit", "sap", "embedder")  # of `Door`
 OVERALL = {"lexical": "weighted_lexical", "s": "weighted_s"}  # EvalScope allows no metric named `overall`
 COLUMNS = ("rouge_1", "lexical", "s", "ss", "compliance")  # the others are in its catalogue
 for _name in (*COLUMNS, *OVERALL.values()):
@@ -55,26 +54,23 @@ class H2HTalkAdapter(DefaultDataAdapter):
 
     def load(self) -> tuple[Any, None]:
         """Open the split as the subset `default`."""
-        settings = {name: value for name, value in self.extra_params.items() if value is not None}
-        settings.setdefault("embedder", os.environ.get("H2HTALK_EMBEDDER") or "none")
-        self.door, self._scoring = Door(**settings), Lock()
+        self.door, self._scoring = Door.of(self.extra_params), Lock()
         self.benchmark_meta.primary_metric = MetricSelector(name=self.door.measure, aggregation="mean")
         samples = [
             Sample(
                 id=place,
                 group_id=place,
-                input=[dict_to_chat_message(message) for message in item.messages],
-                target=item.to_dict()["reference"],
-                metadata={"id": item.id, "subtask": item.subtask, "max_tokens": item.max_tokens, **item.tags},
+                input=[dict_to_chat_message(message) for message in row["messages"]],
+                target=row["reference"],
+                metadata={name: row[name] for name in ("id", "subtask", "max_tokens", "canary")} | row["tags"],
             )
-            for place, item in enumerate(self.door.items)
+            for place, row in enumerate(item.to_dict() for item in self.door.items)
         ]
         return DatasetDict({"default": MemoryDataset(samples, name=self.door.split.name)}), None
 
     def _on_inference(self, model: Any, sample: Sample) -> Any:
-        if model.config.max_tokens is None:
-            return model.generate(input=sample.input, config=GenerateConfig(max_tokens=sample.metadata["max_tokens"]))
-        return model.generate(input=sample.input)
+        config = GenerateConfig(max_tokens=model.config.max_tokens or sample.metadata["max_tokens"])
+        return model.generate(input=sample.input, config=config)
 
     def match_score(self, original_prediction: str, filtered_prediction: str, reference: str, task_state: Any) -> Score:
         """The values of a reply by `Door.columns`; excluded, with the reason, where it has none."""
@@ -113,20 +109,10 @@ def run(model: str, api_url: str, out: str, *, api_key: str = "EMPTY", concurren
 
     A failed call leaves its item out; the report's `execution_summary` counts it.
     """
-    task = TaskConfig(
-        model=model,
-        api_url=api_url,
-        api_key=api_key,
-        eval_type="openai_api",
-        datasets=["h2htalk"],
-        dataset_args={"h2htalk": {"extra_params": settings}},
-        generation_config={"temperature": 0.0},
-        eval_batch_size=concurrency,
-        ignore_errors=True,
-        work_dir=out,
-        no_timestamp=True,
-    )
-    return run_task(task)
+    where = {"model": model, "api_url": api_url, "api_key": api_key, "eval_type": "openai_api", "work_dir": out}
+    how = {"generation_config": {"temperature": 0.0}, "eval_batch_size": concurrency, "ignore_errors": True}
+    own = {"datasets": ["h2htalk"], "dataset_args": {"h2htalk": {"extra_params": settings}}, "no_timestamp": True}
+    return run_task(TaskConfig(**where, **how, **own))
 
 
 def main() -> None:

@@ -117,7 +117,7 @@ class Table:
         kinds = [Markup(' class="num"') if right else Markup() for right in self.figures()]
         heads = _each('<th scope="col"{}>{}</th>', kinds, self.header)
         body = Markup('<tbody lang="{}">').format(language) if language else Markup("<tbody>")
-        lines = [Markup('<div class="wide"><table>\n<thead><tr>{}</tr></thead>\n').format(heads) + body]
+        lines = [Markup('<div class="wide" tabindex="0"><table>\n<thead><tr>{}</tr></thead>\n').format(heads) + body]
         for name, *texts in filter(None, self._texts(printable)):
             first = _each('<th scope="row"{}><bdi>{}</bdi></th>', kinds, [name])
             lines.append(Markup("<tr>{}{}</tr>").format(first, _each("<td{}>{}</td>", kinds[1:], texts)))

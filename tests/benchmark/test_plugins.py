@@ -42,6 +42,20 @@ def not_numbers(pairs, metrics):
 
 def texts(pairs, metrics):
     return ["good" for pair in pairs]
+
+def clearing(pairs, metrics):
+    pairs.clear()
+    return []
+
+def shortening(pairs, metrics):
+    pairs.pop()
+    return [0.5] * len(pairs)
+
+def leaving(pairs, metrics):
+    raise SystemExit("\x1b[31mgone")
+
+def telling(pairs, metrics):
+    return [float(pairs[0].response * 9)]
 """
 
 
@@ -111,6 +125,9 @@ def test_compare_and_other_harnesses_have_its_column(tmp_path: Path, install: In
     assert figures.pairs[0].counts[0]["unscored"] == 0
     with pytest.raises(ConfigError, match=r"did you mean 'warmth'\? choose from .*compliance, warmth"):
         h2htalk.compare(tmp_path / "a", tmp_path / "b", metric="warmt")
+    items = load_run(tmp_path / "a").items()
+    assert items.column_names[-2:] == ["warmth", "unscored"]
+    assert {row["warmth"] is None for row in items.to_pylist() if row["language"] == "en"} == {False}
     door = Door("mini", limit=22)
     assert door.columns[-1] == "warmth"
     found = [door.score(item.id, "I hear you.") for item in door.items]
@@ -149,11 +166,15 @@ def test_installed_later_it_is_added_by_score_and_a_run_that_has_it_is_read_with
 @pytest.mark.parametrize(
     ("function", "message"),
     [
-        ("broken", "ZeroDivisionError: division by zero"),
-        ("too_few", "ValueError: it gave not a number from 0 to 1, or None, for each of 22 pairs"),
-        ("too_large", "ValueError: it gave not a number from 0 to 1"),
-        ("not_numbers", "ValueError: it gave not a number from 0 to 1"),
+        ("broken", "ZeroDivisionError: 'division by zero'"),
+        ("too_few", "ValueError: 'it gave not a number from 0 to 1, or None, for each of 22 pairs"),
+        ("too_large", "ValueError: 'it gave not a number from 0 to 1"),
+        ("not_numbers", "ValueError: 'it gave not a number from 0 to 1"),
         ("texts", "TypeError: "),
+        ("clearing", "ValueError: 'it gave not a number from 0 to 1, or None, for each of 22 pairs'"),
+        ("shortening", "ValueError: 'it gave not a number from 0 to 1, or None, for each of 22 pairs'"),
+        ("leaving", r"SystemExit: '\x1b[31mgone'"),
+        ("telling", "ValueError: 'could not convert string to float: "),
     ],
 )
 def test_one_that_fails_names_itself_and_the_answers_are_kept(
@@ -164,12 +185,17 @@ def test_one_that_fails_names_itself_and_the_answers_are_kept(
         evaluate(tmp_path / "run")
     assert str(raised.value).startswith(f"metric 'broken' of warm-words 0.3.1 failed: {message}")
     assert str(raised.value).endswith("mend it or uninstall its distribution, and start the same command again")
+    assert len(str(raised.value)) < 260  # a message may quote a reply
     assert len((tmp_path / "run" / "calls.jsonl").read_text().splitlines()) == 22
     install(broken="warm_words:warmth")
     assert evaluate(tmp_path / "run").counts.scored == 22
 
 
-@pytest.mark.parametrize("name", ["s", "bleu_1", "ss", "lexical", "semantic", "rating", "Warmth", "two words", "id"])
+TAKEN = """s bleu_1 ss lexical semantic rating id compliance overall items_mean plain_mean subtask language r j contract
+dialogue_avg recollection itinerary_basic unscored judged answers reference risk weighted_s overall_s"""
+
+
+@pytest.mark.parametrize("name", [*TAKEN.split(), "Warmth", "two words"])
 def test_a_name_that_is_taken_or_no_name_of_a_column_is_refused(tmp_path: Path, install: Install, name: str) -> None:
     install(**{name: "warm_words:warmth"})
     with pytest.raises(ConfigError, match=r"of warm-words 0\.3\.1: a column must have a name of its own"):

@@ -86,6 +86,8 @@ def test_a_function_gets_messages_as_chat_apis_take_them_and_may_change_them() -
         (TimeoutError("slow"), Failure("timeout", "TimeoutError: slow")),
         # A future that raises it never ended.
         (StopIteration("end"), Failure("exception", "StopIteration: end")),
+        # It ended the worker, and the items that it had not asked yet were a KeyError.
+        (asyncio.CancelledError("gone"), Failure("exception", "CancelledError: gone")),
         (None, Failure("not_text", "the function returned NoneType, not text")),
         (b"bytes", Failure("not_text", "the function returned bytes, not text")),
         ({"content": "secret"}, Failure("not_text", "the function returned dict, not text")),
@@ -95,7 +97,7 @@ def test_an_exception_or_what_is_not_text_is_the_failure_of_one_item(given: Any,
     def function(messages: list[dict[str, str]]) -> Any:
         if messages[-1]["content"] != "bad":
             return "fine"
-        if isinstance(given, Exception):
+        if isinstance(given, BaseException):
             raise given
         return given
 

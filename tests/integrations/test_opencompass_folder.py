@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 
 from h2htalk.benchmark.run import load_run
 from h2htalk.cli import app
+from h2htalk.data.splits import load_split
 from h2htalk.data.subtasks import SUBTASKS
 from h2htalk.errors import DataError
 from h2htalk.integrations.door import Door
@@ -51,6 +52,7 @@ def test_the_command_writes_a_data_set_for_each_language_and_subtask(tmp_path: P
         assert weights == {f"h2htalk_{language}_{one.name}": one.count for one in SUBTASKS.values()}
     lines = [json.loads(line) for line in (tmp_path / "h2htalk_zh.jsonl").read_text(encoding="utf-8").splitlines()]
     assert lines == [json.loads(json.dumps(one.to_dict())) for one in Door("mini", "zh").items]
+    assert {line["canary"] for line in lines} == {load_split("mini").canary}
 
 
 def test_an_embedder_adds_the_overall_of_s_for_its_languages(tmp_path: Path) -> None:

@@ -50,7 +50,7 @@ arm & change & items & by \\
 \caption{By arm. 100 \% \& more.}
 \end{table}
 """,
-    "to_html": """<div class="wide"><table>
+    "to_html": """<div class="wide" tabindex="0"><table>
 <thead><tr><th scope="col">arm</th><th scope="col" class="num">change</th><th scope="col" class="num">items</th>\
 <th scope="col">by</th></tr></thead>
 <tbody>

@@ -23,13 +23,14 @@ from h2htalk.data.responses import Answers, FailedResponse, Response, read_parqu
 from h2htalk.data.run_folder import SCORE_AGAIN
 from h2htalk.data.scenario import Scenario
 from h2htalk.data.splits import Split
+from h2htalk.data.subtasks import DIMENSIONS, FIGURES
 from h2htalk.errors import ConfigError, DataError, H2HTalkError, quoted
 from h2htalk.text.contracts.contract import check_scenario
 from h2htalk.text.embeddings.vectors import Embedder
 
 ALPHA = 0.6  # the weight of S in J (section 4.1)
 THRESHOLD = 3.5  # tau of Eq. 4: what is below goes to people
-_MEND = "mend it or uninstall its distribution, and start the same command again"
+_MEND = "; mend it or uninstall its distribution, and start the same command again"
 PRIVATE_REFERENCE = "private_reference"  # why an answer is unscored that nobody here has a reference for
 
 
@@ -81,11 +82,11 @@ class Metric:
         if not self.who:
             return function(pairs, metrics)
         try:
-            found = [one[0] if isinstance(one, tuple) else one for one in function(pairs, metrics)]
+            found = [one[0] if isinstance(one, tuple) else one for one in function(list(pairs), metrics)]
             if len(found) != len(pairs) or not all(one is None or 0 <= one <= 1 for one in found):
                 raise ValueError(f"it gave not a number from 0 to 1, or None, for each of {len(pairs):,} pairs")
-        except Exception as error:
-            raise ConfigError(f"{self.who} failed: {type(error).__name__}: {error}; {_MEND}") from error
+        except (Exception, SystemExit) as error:  # its text may hold a reply
+            raise ConfigError(f"{self.who} failed: {type(error).__name__}: {quoted(str(error))}{_MEND}") from error
         return [None if one is None else (float(one),) for one in found]
 
 
@@ -103,6 +104,9 @@ METRIC_COLUMNS = tuple(column for metric in METRICS.values() for column in metri
 COMPOSITE_COLUMNS = tuple(column for metric in METRICS.values() if metric.in_composite for column in metric.columns)
 # Of a file of scores; every other column is that of a metric of another distribution.
 _OTHERS = ("id", "sample", "violations", "unscored", "answer", "rating", "people", "unjudged", "lexical", "s", "j")
+_TABLES = """answers compliance complexity contract emotion interaction items_mean judged language metric model of
+overall_s plain_mean r reference references risk share source subtask text value weighted_lexical weighted_s"""
+_TAKEN = {*METRICS, *METRIC_COLUMNS, *_OTHERS, *FIGURES, *(f"{one}_avg" for one in DIMENSIONS), *_TABLES.split()}
 
 
 def installed_metrics() -> tuple[Metric, ...]:
@@ -111,12 +115,12 @@ def installed_metrics() -> tuple[Metric, ...]:
     for one in sorted(entry_points(group="h2htalk.metrics"), key=lambda one: one.name):
         name, version = (one.dist.name, one.dist.version) if one.dist else ("an unknown distribution", "0")
         who = f"metric {quoted(one.name)} of {name} {version}"
-        if not re.fullmatch("[a-z][a-z0-9_]*", one.name) or one.name in {*METRICS, *METRIC_COLUMNS, *_OTHERS, *found}:
+        if not re.fullmatch("[a-z][a-z0-9_]*", one.name) or one.name in {*_TAKEN, *found}:
             raise ConfigError(f"{who}: a column must have a name of its own, in lower case; rename its entry point")
         try:
             one.load()
-        except Exception as error:
-            raise ConfigError(f"{who} cannot be loaded: {type(error).__name__}: {error}; {_MEND}") from error
+        except (Exception, SystemExit) as error:
+            raise ConfigError(f"{who} cannot be loaded: {type(error).__name__}: {quoted(str(error))}{_MEND}") from error
         path = f"{one.module}:{one.attr}"
         found[one.name] = Metric(name=one.name, version=version, path=path, columns=(one.name,), who=who)
     return tuple(found.values())

@@ -19,8 +19,8 @@ import zipfile
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -107,13 +107,11 @@ def _plain(text: str) -> str:
 
 def read_inspect(path: Path) -> HarnessLog:
     """Read a log; items that a run did not come to, because it was killed or cancelled, are failures."""
-    members = read_members(path, inspect_members) if path.suffix == ".eval" else ()
-    parts = (parse_object(text, where, nan=True) for where, text in members)
-    header = next(parts, None) or _read_object(path)
+    header = next(parts := inspect_parts(path))
     if header.get("invalidated"):
         raise DataError(f"{path}: the log is marked as invalid")
     records, edited, about = [], 0, header["eval"]
-    for sample in chain(parts, header.get("samples") or ()):  # one at a time: each holds everything that happened
+    for sample in parts:
         records.append(_inspect_record(sample))
         edited += sum(bool(score.get("history")) for score in (sample.get("scores") or {}).values())
     held, ids = Counter(record.item for record in records), about["dataset"].get("sample_ids") or []
@@ -131,7 +129,16 @@ def read_inspect(path: Path) -> HarnessLog:
     return HarnessLog(path, harness, str(about["model"]), str(about["task"]), records, tuple(notes))
 
 
-def inspect_members(names: list[str]) -> list[str]:
+def inspect_parts(path: Path) -> Iterator[dict[str, Any]]:
+    """Yield the header of a log, then its samples, one at a time: each holds everything that happened."""
+    if path.suffix == ".eval":
+        yield from (parse_object(text, where, nan=True) for where, text in read_members(path, _inspect_members))
+    else:
+        yield (header := _read_object(path))
+        yield from header.get("samples") or ()
+
+
+def _inspect_members(names: list[str]) -> list[str]:
     header = "header.json" if "header.json" in names else "_journal/start.json"
     return [header, *(name for name in names if name.startswith("samples/"))]
 
@@ -148,14 +155,14 @@ def _inspect_record(sample: Mapping[str, Any]) -> LogRecord:
         item=str(sample["id"]),
         own_id=isinstance(sample["id"], str),  # without ids Inspect numbers from 1
         epoch=int(sample["epoch"]),
-        input=ItemInput.of([(m["role"], _text(m["content"])) for m in asked], sample.get("target")),
+        input=ItemInput.of([(m["role"], content_text(m["content"])) for m in asked], sample.get("target")),
         answer=str((sample.get("output") or {}).get("completion", "")),
         values=values,
         failure="invalidated" if sample.get("invalidation") else "error" if sample.get("error") else None,
     )
 
 
-def _text(content: str | list[Mapping[str, Any]]) -> str:
+def content_text(content: str | list[Mapping[str, Any]]) -> str:
     return content if isinstance(content, str) else "\n".join(part.get("text", "") for part in content)
 
 
@@ -272,14 +279,22 @@ def read_rows(path: Path) -> Iterator[tuple[str, dict[str, str]]]:
         yield where, dict(zip(lines[0][1], row, strict=True))
 
 
-def read_harness_log(path: Path) -> HarnessLog:
-    """Read a log. Raises DataError: it has none of the forms, is damaged, or holds an answer twice."""
+@contextmanager
+def reading_log(path: Path) -> Iterator[None]:
+    """Raise DataError where a log cannot be read, or lacks what its form has."""
     with reading(path):
         try:
-            log = _reader(path)(path)
+            yield
         except (LookupError, TypeError, AttributeError, ValueError, ArithmeticError) as error:
-            problem = f"{type(error).__name__}: {quoted(str(error))}"
+            missing = isinstance(error, KeyError)
+            problem = f"without {quoted(error.args[0])}" if missing else f"{type(error).__name__}: {quoted(str(error))}"
             raise DataError(f"{path}: is not in the form that its name promises ({problem})") from error
+
+
+def read_harness_log(path: Path) -> HarnessLog:
+    """Read a log. Raises DataError: it has none of the forms, is damaged, or holds an answer twice."""
+    with reading_log(path):
+        log = _reader(path)(path)
     records: dict[tuple[str, int], LogRecord] = {}
     for record in log.records:  # some harnesses write a line for each metric of an answer
         first = records.setdefault((record.item, record.epoch), record)

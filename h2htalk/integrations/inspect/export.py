@@ -11,7 +11,7 @@ from typing import Any
 
 from h2htalk.benchmark.answering import read_sessions
 from h2htalk.benchmark.judge.judgements import Judgements, read_judge, read_judging
-from h2htalk.benchmark.metrics.composite import METRIC_COLUMNS
+from h2htalk.benchmark.metrics.composite import all_columns
 from h2htalk.benchmark.results_export.export import without_folders
 from h2htalk.benchmark.run import Run, load_run
 from h2htalk.benchmark.studies.conversations import StudyFolder
@@ -34,7 +34,7 @@ except ImportError:
     raise MissingExtraError("--to inspect", "pip install 'h2htalk[inspect]'") from None
 from h2htalk.integrations.inspect.scorers import case_score, chat_messages
 
-_STOPS = {"stop": "stop", "content_filter": "content_filter", **{ours: theirs for theirs, ours in FINISH.items()}}
+_STOPS = {"stop": "stop", **{ours: theirs for theirs, ours in FINISH.items()}}
 _MEANS = [{"*": [{"name": "mean"}, {"name": "stderr"}]}]
 _METRICS = {"companion": [{"name": "h2htalk/overall"}, *_MEANS], "judge": _MEANS}
 
@@ -55,6 +55,7 @@ def export_log(path: Path, out: Path) -> list[Path]:
     asked = {name: getattr(ask, name) for name in ("language", "sap", "embedder", "limit", "split", "subtasks")}
     if ask.split not in list_splits() and not str(ask.split).startswith(HUB):
         asked["split"] = split.name  # not a folder of this machine
+    drawn = () if ask.sampling_temperature is None else ("temperature", "top_p", "seed")
     log = logs.EvalLog(
         status="success",
         eval=logs.EvalSpec(
@@ -63,7 +64,7 @@ def export_log(path: Path, out: Path) -> list[Path]:
             task_version=split.version,
             dataset=logs.EvalDataset(name=split.name, sample_ids=list(dict.fromkeys(one.id for one in samples))),
             model=f"{subject['engine']}/{subject['model'].removeprefix(subject['engine'] + ':')}",
-            model_generate_config=GenerateConfig(temperature=ask.sampling_temperature, max_tokens=ask.max_tokens),
+            model_generate_config=GenerateConfig(**{name: getattr(ask, name) for name in (*drawn, "max_tokens")}),
             config=logs.EvalConfig(epochs=ask.samples),
             packages={"h2htalk": __version__},
             metadata=about_split(split, without_folders(signature.protocol), asked),
@@ -84,6 +85,7 @@ def _run_samples(run: Run) -> Iterator[Any]:
     data, judging = run.data, read_judging(run.data.folder)
     panel = [read_judge(data.folder.path, name) for name in judging.judges] if judging else []
     judges = [(one.label, Judgements(data.folder.path, one)) for one in panel]
+    columns = all_columns(one.values for item in run.item_scores.values() for one in item.samples)
     for scenario in data.split.scenarios:
         asked = data.prompt_of(scenario) if data.prompt_of else [Message("user", str(scenario.to_dict()["inputs"]))]
         about = {"subtask": scenario.subtask, "language": scenario.language}
@@ -91,7 +93,7 @@ def _run_samples(run: Run) -> Iterator[Any]:
             key, answer = (scenario.id, score.sample), run.answers.get((scenario.id, score.sample))
             kept = None if score.violations is None else float(not score.violations)
             values = {**score.to_dict(), "compliance": kept}
-            value = {name: _number(values[name]) for name in (*METRIC_COLUMNS, "lexical", "s", "compliance")}
+            value = {name: _number(values.get(name)) for name in (*columns, "lexical", "s", "compliance")}
             item, broken = about | {"item": scenario.id}, ", ".join(score.violations or ())
             text = answer.answer if isinstance(answer, Response) else None
             found = Score(value=value, answer=text, explanation=f"contract: {broken or 'kept'}", metadata=item)
@@ -125,17 +127,18 @@ def _study_samples(result: StudyResult) -> Iterator[Any]:
 
 
 def _sample(key: SampleKey, asked: Iterable[Message], answer: Any, target: list[str], about: Any, scores: Any) -> Any:
-    there = {"input": chat_messages(asked), "target": target or "", "metadata": about, "scores": scores}
+    first = chat_messages(asked)
+    there = {"input": first, "messages": first, "target": target or "", "metadata": about, "scores": scores}
     if isinstance(answer, Response):
         said = ChatMessageAssistant(content=answer.text)
         choice = ChatCompletionChoice(message=said, stop_reason=_STOPS.get(answer.finish_reason, "unknown"))
         sent, back = answer.usage.input_tokens or 0, answer.usage.output_tokens or 0
         usage = ModelUsage(input_tokens=sent, output_tokens=back, total_tokens=sent + back)
         output = ModelOutput(model=answer.model or "", choices=[choice], usage=usage, time=answer.seconds)
-        there |= {"messages": [*there["input"], said], "output": output}
+        there |= {"messages": [*first, said], "output": output}
     else:  # without its message, which may name a server
         reason = "missing" if answer is None else answer.failure.reason
         there["error"] = logs.EvalError(message=reason, traceback="", traceback_ansi="")
     if "arm" in about:  # of a conversation the beginning
-        there["input"] = there["input"][:1]
+        there["input"] = first[:1]
     return logs.EvalSample(id=key[0], epoch=key[1] + 1, **there)

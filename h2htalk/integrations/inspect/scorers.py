@@ -12,18 +12,10 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import lru_cache
+from statistics import fmean
 from typing import Any
 
-from inspect_ai.model import (
-    ChatMessage,
-    ChatMessageAssistant,
-    ChatMessageSystem,
-    ChatMessageUser,
-    GenerateConfig,
-    ModelOutput,
-    get_model,
-    model_roles,
-)
+from inspect_ai import model
 from inspect_ai.scorer import Metric, SampleScore, Score, Scorer, Target, Value, mean, metric, scorer, stderr
 from inspect_ai.solver import TaskState
 
@@ -40,25 +32,26 @@ from h2htalk.data.imports.harness_log import ItemInput
 from h2htalk.data.responses import Failure
 from h2htalk.data.splits import load_split
 from h2htalk.integrations.door import Door
-from h2htalk.integrations.import_log import ERRORS, FINISH
+from h2htalk.integrations.import_log import FINISH
 
 REPLIES = "h2htalk_replies"  # in the store of a sample of a case: text and end of each reply
 # In place of a judge's name: prompts do not depend on it, and the model is that of the role `grader`.
 _ANY_JUDGE = "server:grader@http://127.0.0.1"
-_KINDS: dict[str, Any] = {"system": ChatMessageSystem, "user": ChatMessageUser, "assistant": ChatMessageAssistant}
+_KIND: Any = {"system": model.ChatMessageSystem, "user": model.ChatMessageUser, "assistant": model.ChatMessageAssistant}
 open_door = lru_cache(maxsize=8)(Door)  # once for all samples
 
 
-def chat_messages(messages: Iterable[Message]) -> list[ChatMessage]:
+def chat_messages(messages: Iterable[Message]) -> list[model.ChatMessage]:
     """The messages of a prompt as Inspect's."""
-    return [_KINDS[one.role](content=one.content) for one in messages]
+    return [_KIND[one.role](content=one.content) for one in messages]
 
 
-def reply_of(output: ModelOutput) -> Outcome:
-    """What a model answered, or that its call failed."""
-    if not output.choices or (output.stop_reason in ERRORS and output.usage is None):
+def reply_of(output: model.ModelOutput) -> Outcome:
+    """What a model answered, or that its call failed; without usage a text can be the provider's message."""
+    end, counted = output.stop_reason if output.choices else "", output.usage is not None
+    if not end or (end == "model_length" and not counted):
         return Failure("failed_call")
-    return Reply(output.completion, FINISH.get(output.stop_reason, output.stop_reason))
+    return Reply(output.completion if counted or end != "content_filter" else "", FINISH.get(end, end))
 
 
 @metric
@@ -68,18 +61,17 @@ def overall() -> Metric:
     def compute(scores: list[SampleScore]) -> Value:
         found: dict[str, float] = {}
         for name in ("s", "lexical", "compliance"):
-            values = [(one.score.metadata or {}, _part(one.score.value, name)) for one in scores]
-            row = aggregate(ItemValue(about["item"], about["subtask"], value) for about, value in values)
+            values: dict[tuple[str, str], list[float]] = {}
+            for one in scores:  # several samples can be one item
+                about, parts = one.score.metadata or {}, one.score.value
+                part = parts.get(name, math.nan) if isinstance(parts, Mapping) else math.nan
+                values.setdefault((about["item"], about["subtask"]), []).extend([] if math.isnan(part) else [part])
+            row = aggregate(ItemValue(*key, fmean(own) if own else None) for key, own in values.items())
             cells = {f"{figure}_{name}": row.get(figure) for figure in ("overall", "items_mean")}
             found |= {key: cell.value / 100 for key, cell in cells.items() if cell and cell.value is not None}
         return found or math.nan
 
     return compute
-
-
-def _part(value: Any, name: str) -> float | None:
-    found = value.get(name, math.nan) if isinstance(value, Mapping) else math.nan
-    return None if math.isnan(found) else found
 
 
 @scorer(metrics=[overall(), {"*": [mean(), stderr()]}])
@@ -97,7 +89,8 @@ def companion(split: str = "mini", sap: str = "full", embedder: str = "none") ->
     by_input = {key: ids[name] for name, one in inputs.items() for key in (one.messages, one.turns) if keys[key] == 1}
 
     async def score(state: TaskState, target: Target) -> Score:
-        sent = [("user", state.input)] if isinstance(state.input, str) else [(m.role, m.text) for m in state.input]
+        sent = [(one.role, one.text) for one in state.messages]
+        sent = sent[: -1 if sent and sent[-1][0] == "assistant" else None]  # without the reply
         asked, outcome = ItemInput.of(sent, None), reply_of(state.output)
         item = ids.get(str(state.sample_id)) or by_input.get(asked.messages) or by_input.get(asked.turns)
         about = {"item": item.id if item else str(state.sample_id), "subtask": item.subtask if item else ""}
@@ -175,10 +168,10 @@ def points(kind: str, split: str, arm: str) -> Scorer:
             return {(one.id, one.sample): Reply(*two) if two else Failure("failed_call") for one, two in left}
 
         replies, judged = run_together([asker.live(case)], outcomes), {}
-        asked = judge_requests(asker.study, replies, secret) if "grader" in model_roles() else ()
+        asked = judge_requests(asker.study, replies, secret) if "grader" in model.model_roles() else ()
         for one, request in zip(open_replies(replies, [case]), asked, strict=False):
-            how = GenerateConfig(temperature=0.0, max_tokens=request.sampling.max_tokens)
-            output = await get_model(role="grader").generate(chat_messages(request.messages), config=how)
+            how = model.GenerateConfig(temperature=0.0, max_tokens=request.sampling.max_tokens)
+            output = await model.get_model(role="grader").generate(chat_messages(request.messages), config=how)
             judged[one.reply.id] = one.rubric.read(reply_of(output))
         answered = [answer_points(one, case, judged.get(one.id), {}) for one in replies if one.part == LIVE]
         return case_score(list(observe(asker.study, [], answered, Metrics())), answered)

@@ -17,16 +17,7 @@ from h2htalk.benchmark.statistics import clusters_of
 from h2htalk.chat.protocol import Message, Reply
 from h2htalk.data.splits import Split
 from h2htalk.integrations.import_log import about_split
-from h2htalk.integrations.inspect.scorers import (
-    REPLIES,
-    chat_messages,
-    companion,
-    open_cases,
-    open_door,
-    overall,
-    points,
-    reply_of,
-)
+from h2htalk.integrations.inspect import scorers
 
 
 @task
@@ -34,18 +25,18 @@ def mini(
     language: str | None = None, sap: str = "full", embedder: str = "none", limit: int = 0, split: str = "mini"
 ) -> Task:
     """The items of a split as `h2htalk evaluate` asks them; arguments as of `h2htalk.EvaluateSpec`."""
-    door, samples, about = open_door(split, language, limit=limit or None, sap=sap), [], dict[str, Any]()
+    door, samples = scorers.open_door(split, language, limit=limit or None, sap=sap), []
     clusters = clusters_of(door.split.scenarios)
     for item in door.items:
-        about = {name: getattr(item, name) for name in ("subtask", "language", "max_tokens")} | {**item.tags}
-        messages = chat_messages(Message(**one) for one in item.messages)  # type: ignore[arg-type]
-        about["cluster"] = clusters[item.id]
+        about = {name: getattr(item, name) for name in ("subtask", "language", "max_tokens")}
+        about |= {**item.tags, "cluster": clusters[item.id]}
+        messages = scorers.chat_messages(Message(**one) for one in item.messages)  # type: ignore[arg-type]
         samples.append(Sample(id=item.id, input=messages, target=list(item.references) or "", metadata=about))
     asked = {"language": language, "sap": sap, "embedder": embedder, "limit": limit or None, "split": split}
     return Task(
         solver=reply(),
-        scorer=companion(split=split, sap=sap, embedder=embedder),
-        metrics=[overall(), {"*": [mean(), stderr(cluster="cluster")]}],
+        scorer=scorers.companion(split=split, sap=sap, embedder=embedder),
+        metrics=[scorers.overall(), {"*": [mean(), stderr(cluster="cluster")]}],
         **_shared(samples, door.split, door.protocol, asked),
     )
 
@@ -75,17 +66,17 @@ def arcs(memory: str = "whole", language: str | None = None, limit: int = 0) -> 
 
 
 def _case_task(kind: str, split: str, arm: str, language: str | None, limit: int) -> Task:
-    asker, asked = open_cases(kind, split, arm, language, limit), {"kind": kind, "split": split, "arm": arm}
+    asker, asked = scorers.open_cases(kind, split, arm, language, limit), {"kind": kind, "split": split, "arm": arm}
     study, samples = asker.study, []
     for case in study.cases:
         about = {name: getattr(case, name) for name in ("kind", "family", "degree", "language")}
         about["user_turns"] = [turn.user for turn in case.turns()]
-        first = chat_messages(next(asker.live(case)).messages)
+        first = scorers.chat_messages(next(asker.live(case)).messages)
         good = [turn.reference for turn in case.turns() if turn.reference]
         samples.append(Sample(id=case.id, input=first, target=good or "", metadata=about))
     protocol = {**study.signature.protocol, "items": study.split.fingerprint}
-    own = asked | {"language": language, "limit": limit or None}
-    return Task(solver=scripted_user(**asked), scorer=points(**asked), **_shared(samples, study.split, protocol, own))
+    own = _shared(samples, study.split, protocol, asked | {"language": language, "limit": limit or None})
+    return Task(solver=scripted_user(**asked), scorer=scorers.points(**asked), **own)
 
 
 def _shared(samples: list[Sample], split: Split, protocol: Any, asked: dict[str, Any]) -> dict[str, Any]:
@@ -108,7 +99,7 @@ def reply() -> Solver:
 @solver
 def scripted_user(kind: str, split: str, arm: str) -> Solver:
     """The user turns of a case one after the other, the model's own replies between them."""
-    asker = open_cases(kind, split, arm)
+    asker = scorers.open_cases(kind, split, arm)
     cases = {case.id: case for case in asker.study.cases}
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:
@@ -119,12 +110,12 @@ def scripted_user(kind: str, split: str, arm: str) -> Solver:
                 there, asked = state.messages, request.messages
                 same = [(a.role, a.text) == (b.role, b.content) for a, b in zip(there, asked, strict=False)]
                 new = [*same, False].index(False)  # the messages before it stay, so that transcripts show what is new
-                state.messages = [*there[:new], *chat_messages(asked[new:])]
+                state.messages = [*there[:new], *scorers.chat_messages(asked[new:])]
                 budget = get_model().config.max_tokens or request.sampling.max_tokens
                 state = await generate(state, tool_calls="none", max_tokens=budget)
-                outcome = reply_of(state.output)
+                outcome = scorers.reply_of(state.output)
                 stored += [(outcome.text, outcome.finish_reason)] if isinstance(outcome, Reply) else []
-                state.store.set(REPLIES, [*stored])
+                state.store.set(scorers.REPLIES, [*stored])
                 request = conversation.send(outcome)
         except StopIteration:
             return state

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -10,11 +9,11 @@ from datasets import Dataset
 from lm_eval.api.metrics import mean
 from lm_eval.api.task import ConfigurableTask
 
+from h2htalk.data.languages import LANGUAGES
 from h2htalk.errors import ConfigError
 from h2htalk.integrations.door import Door
 from h2htalk.version import __version__
 
-SETTINGS = ("split", "language", "subtasks", "limit", "sap", "embedder")  # of `Door`, read from `metadata`
 OVERALL = {"lexical": "overall", "s": "overall_s"}  # the columns that get a figure with Table 1's weights
 
 
@@ -30,24 +29,20 @@ class H2HTalkTask(ConfigurableTask):
 
     def __init__(self, config: Mapping[str, Any] | None = None) -> None:
         given = {name: value for name, value in (config or {}).items() if name != "class"}
-        fixed = {
+        fixed: Any = {
             "output_type": "generate_until",
-            "test_split": "test",
-            "doc_to_text": "id",
-            "doc_to_target": "reference",
             "generation_kwargs": {"until": [], "temperature": 0.0},
-            "metric_list": [],  # `aggregation` names them; without a list the harness would add its own
         }
+        fixed |= {"test_split": "test", "doc_to_text": "id", "doc_to_target": "reference"}
+        fixed["metric_list"] = []  # `aggregation` names them; without a list the harness would add its own
         super().__init__(config=fixed | given)
 
     def download(self, *_: object, **__: object) -> None:
         """Open the split; nothing is fetched from the Hub."""
         metadata = self.config.metadata or {}
-        chosen = {name: metadata[name] for name in SETTINGS if name in metadata}
-        if isinstance(subtasks := chosen.get("subtasks"), str):
-            chosen["subtasks"] = subtasks.split(",")
-        chosen.setdefault("embedder", os.environ.get("H2HTALK_EMBEDDER") or "none")
-        self.door = Door(**chosen)
+        self.door, own = Door.of(metadata), str(self.config.task).rpartition("_")[2]
+        if own in LANGUAGES and any(item.language != own for item in self.door.items):
+            raise ConfigError(f"task {self.config.task} is for {own}; choose the task of the other language")
         about = {"h2htalk": __version__, "protocol": self.door.protocol, "canary": self.door.split.canary}
         self.config.metadata = {**metadata, **about}
         self.dataset = {"test": Dataset.from_list([item.to_dict() for item in self.door.items])}

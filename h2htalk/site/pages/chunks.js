@@ -10,9 +10,7 @@ const arriving = new Map(); // name -> function that takes the chunk's text
 const h2htalk_chunk = (name, text) => arriving.get(name)?.(text);
 
 async function unpacked(text) {
-  const characters = atob(text);
-  const bytes = new Uint8Array(characters.length);
-  for (let n = 0; n < characters.length; n++) bytes[n] = characters.charCodeAt(n);
+  const bytes = Uint8Array.from(atob(text), (sign) => sign.charCodeAt(0));
   return JSON.parse(await new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).text());
 }
 
@@ -74,8 +72,7 @@ function shown(text) {
   return pieces;
 }
 
-const quiet = (...children) => element("p", { class: "facts" }, ...children);
-const failed = (...children) => element("p", { class: "failure" }, ...children);
+const [quiet, failed] = ["facts", "failure"].map((kind) => (...children) => element("p", { class: kind }, ...children));
 const fold = (summary, ...children) => element("details", { class: "fold" }, element("summary", {}, shown(summary)), ...children);
 const filled = (text, ...values) => values.reduce((done, value) => done.replace("{}", () => value), text);
 const number = (value, scale) => (value === null ? "–" : ((scale * value) / 10000).toFixed(2));

@@ -102,7 +102,9 @@ function drawAnswers(run, own, beside, data, language) {
 function drawItem(split, prompts, texts, index, runs) {
   const [language, references, own] = [split.language[index], prompts.references[index], texts.map((data) => data.items[index])];
   const columns = runs.map((run, place) => drawAnswers(run, own[place], own[place ? 0 : 1], texts[place], language));
+  const asked = prompts.versions[runs[0].version][index]?.findLast(([role]) => role === "user");
   return [
+    ...(asked ? [element("h3", {}, words.asked), block(prompts.text(asked), language)] : []),
     element("div", { class: "answers" }, columns), runs.length > 1 ? quiet(words.marked) : null,
     element("h3", {}, words.references), references.length ? references.map((text) => block(text, language)) : quiet(words.private),
     element("h3", {}, words.prompts), drawPrompts(prompts, index, language, runs),
@@ -112,6 +114,7 @@ function drawItem(split, prompts, texts, index, runs) {
 function drawNote(language, open) {
   const source = (url, date) => [" (", element("a", { href: url, rel: "noreferrer noopener" }, new URL(url).hostname), ", " + date + ")"];
   const rows = (helpLines.get(language) || []).map(([row, url, date]) => element("li", {}, row, url ? source(url, date) : null));
+  if (!open) return [failed(words.crisis_scores), fold(words.crisis_lines, element("ul", { lang: language }, rows))];
   return element("div", { class: "crisis", role: "note" }, element("h3", {}, words.crisis), element("p", {}, words.crisis_note),
-    element("ul", { lang: language }, rows), element("button", { type: "button", onclick: open }, words.crisis_open));
+    element("button", { type: "button", onclick: open }, words.crisis_open), element("ul", { lang: language }, rows));
 }

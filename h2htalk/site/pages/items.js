@@ -60,7 +60,7 @@ async function textTest(query) {
   prompts.own ||= prompts.references.map((own, n) => [split.ids[n], ...own].join("\n").toLowerCase());
   for (const one of texts) one.lower ||= one.items.map((own) => (own || []).map((sample) => sample.answer || "").join("\n").toLowerCase());
   const hits = prompts.lower.map((text) => text.includes(query));
-  const prompted = (messages) => messages && messages.some((message) => message[1].some((n) => hits[n]));
+  const prompted = (messages) => messages && messages.some(([role, own]) => role !== "system" && own.some((n) => hits[n]));
   const versions = [...new Set(state.runs.map((run) => prompts.versions[run.version]))];
   return (n) => prompts.own[n].includes(query) || texts.some((one) => one.lower[n].includes(query)) || versions.some((one) => prompted(one[n]));
 }
@@ -155,7 +155,7 @@ async function drawOpened(index, own) {
   head.focus({ preventScroll: true });
   if (split.crisis[index] && opened !== id) return body.replaceChildren(drawNote(split.language[index], () => { opened = id; show(); }));
   const [prompts, ...texts] = await Promise.all([loadPrompts(split.key), ...state.runs.map((run) => loadTexts(run.key))]);
-  return own === turn ? body.replaceChildren(...drawItem(split, prompts, texts, index, state.runs)) : undefined;
+  return own === turn ? body.replaceChildren(...(split.crisis[index] ? drawNote(split.language[index]) : []), ...drawItem(split, prompts, texts, index, state.runs)) : undefined;
 }
 
 async function draw(own) {

@@ -147,7 +147,7 @@ def text(content: str) -> Callable[[Path], None]:
     [
         ("bomb.eval", bomb, "larger than 64 MiB"),
         ("lying.eval", lambda path: bomb(path, 100), "is not what the archive says"),
-        ("other.json", text('{"a": 1}'), "not in the form that its name promises .KeyError: .*eval"),
+        ("other.json", text('{"a": 1}'), "not in the form that its name promises .without 'eval'"),
         ("other.jsonl", text('{"a": 1}\n'), "neither a run folder nor an Inspect log"),
         ("wrong.jsonl", text('{"doc_id": 0, "metrics": 5}\n'), "not in the form that its name promises"),
         ("twice.csv", text("id,score\na,1\na,2\n"), "'a' has two answers with the number 0"),

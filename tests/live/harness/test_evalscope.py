@@ -163,6 +163,23 @@ def test_another_sap_reaches_the_model(tmp_path: Path) -> None:
     assert sorted(one[1:] for one in asked["full"]) == sorted(one[1:] for one in asked["none"])
 
 
+def test_rows_have_the_canary_and_a_second_run_is_added_to_the_replies(tmp_path: Path) -> None:
+    """As the page says: reviews and reports are of the last run, predictions of all."""
+    for limit in ("11", "22"):
+        with LoopbackServer(reply=reply) as server:
+            done = evalscope(server, tmp_path, "--language", "en", "--limit", limit)
+            assert done.returncode == 0, done.stderr
+    rows = {
+        name: (tmp_path / name / "loopback" / "h2htalk_default.jsonl").read_text(encoding="utf-8").splitlines()
+        for name in ("predictions", "reviews")
+    }
+    assert {name: len(found) for name, found in rows.items()} == {"predictions": 33, "reviews": 22}
+    canary = load_split("mini").canary
+    assert all(canary in row for found in rows.values() for row in found)
+    assert (tmp_path / "reports" / "report.html").is_file()
+    assert (tmp_path / "reports" / "loopback" / "h2htalk.json").is_file()
+
+
 def test_an_unknown_split_is_one_line(tmp_path: Path) -> None:
     with LoopbackServer(reply=reply) as server:
         done = evalscope(server, tmp_path, "--split", "minni")

@@ -197,7 +197,8 @@ def test_a_log_of_others_is_matched_by_what_it_asked(both: Any, server: Loopback
     values = {number: sample.scores["companion"] for number, sample in enumerate(theirs.samples, 1)}
     for number, sample in enumerate(theirs.samples, 1):
         sample.id, sample.metadata, sample.scores = number, {}, {}
-    theirs.samples[3].input[-1].content = "Something else"
+    for messages in (theirs.samples[3].input, theirs.samples[3].messages[: len(theirs.samples[3].input)]):
+        messages[-1].content = "Something else"
     theirs.eval.dataset.sample_ids, theirs.eval.metadata, theirs.results = [*known], None, None
     theirs.eval.scorers = theirs.eval.metrics = None
     write_eval_log(theirs, str(folder / "theirs.eval"))
@@ -290,8 +291,18 @@ def test_a_judged_run_opens_in_inspect_and_comes_back(both: Any, server: Loopbac
     row = h2htalk.load_run(folder / "run").summary.rows.s if embedder == "minilm" else None
     if row is not None:
         assert 100 * metrics_of(log)[f"overall_{name}"] == pytest.approx(row["overall"].value)
+    again = folder / "rescored.eval"  # Inspect knows no provider of our models' names
+    scorer = ("--scorer", "h2htalk/companion", "-S", f"embedder={embedder}", "--action", "overwrite")
+    run_inspect(server, folder, "score", str(file), *scorer, "--model", "none", "--output-file", str(again))
+    scores = {one.id: one.scores["companion"] for one in read_eval_log(str(again)).samples}
+    assert {one.reason for one in scores.values()} <= {None, "failed_call", "cut_at_max_tokens"}
+    for sample in log.samples:
+        if scores[sample.id].reason is None:
+            assert scores[sample.id].value["lexical"] == pytest.approx(sample.scores["companion"].value["lexical"])
     done = subprocess.run([BIN / "h2htalk", "import", "inspect", str(file), "--out", str(folder / "back")])
     assert done.returncode == 3
+    subjects = [h2htalk.load_run(folder / name).summary.signature.subject for name in ("run", "back")]
+    assert {len({one[name] for one in subjects}) for name in ("temperature", "top_p", "seed", "max_tokens")} == {1}
     ours, theirs = rows_of(folder / "run"), rows_of(folder / "back")
     values = [*LEXICAL, "ss", "s", "violations"]
     assert {name: [row[key] for key in values] for name, row in ours.items()} == {
@@ -301,3 +312,120 @@ def test_a_judged_run_opens_in_inspect_and_comes_back(both: Any, server: Loopbac
         server, folder, "view", "bundle", "--log-dir", str(folder / "logs"), "--output-dir", str(folder / "site")
     )
     assert (folder / "site" / "index.html").is_file()
+
+
+CHEAT = """
+from inspect_ai.solver import solver
+
+@solver
+def cheat(tokens=None):
+    async def solve(state, generate):
+        if tokens is None:
+            state.messages[-1].content = "Say hello."
+        return await generate(state, max_tokens=tokens or state.metadata["max_tokens"])
+    return solve
+"""
+SMALL = ("-T", "language=en", "-T", "limit=11")
+
+
+def import_log(log: Any, out: Path) -> subprocess.CompletedProcess[str]:
+    command = [BIN / "h2htalk", "import", "inspect", log.location.removeprefix("file://"), "--out", str(out)]
+    return subprocess.run(command, capture_output=True, text=True)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--solver", "cheat.py"), "its messages are not those of h2htalk"),
+        (("--solver", "cheat.py", "-S", "tokens=4000"), "was asked with max_tokens 4000"),
+        (("--system-message", "You are a parrot."), "its messages are not those of h2htalk"),
+    ],
+)
+def test_a_log_that_asked_something_else_is_refused(
+    options: tuple[str, ...], message: str, server: LoopbackServer, tmp_path: Path
+) -> None:
+    from inspect_ai.log import read_eval_log
+
+    (tmp_path / "cheat.py").write_text(CHEAT)
+    log = evaluate_in_inspect(server, tmp_path, "h2htalk/mini", *SMALL, *options)
+    done = import_log(log, tmp_path / "run")
+    assert done.returncode == 2
+    assert message in " ".join(done.stderr.split())
+    assert not (tmp_path / "run").exists()
+    if options == ("--solver", "cheat.py"):
+        assert {one.scores["companion"].reason for one in log.samples} == {"changed_item"}
+        scorer = ("--scorer", "h2htalk/companion", "--action", "overwrite", "--output-file", str(tmp_path / "s.eval"))
+        run_inspect(server, tmp_path, "score", log.location.removeprefix("file://"), *scorer)
+        again = read_eval_log(str(tmp_path / "s.eval")).samples
+        assert {one.scores["companion"].reason for one in again} == {"changed_item"}
+
+
+def test_the_signature_of_an_import_has_what_was_sent(server: LoopbackServer, tmp_path: Path) -> None:
+    options = ("--top-p", "0.1", "--seed", "9", "--stop-seqs", "I", "--frequency-penalty", "1", "--max-tokens", "500")
+    subjects = []
+    for name, more in (("plain", ()), ("sampled", options)):
+        log = evaluate_in_inspect(server, tmp_path, "h2htalk/mini", *SMALL, "--max-retries", "0", *more)
+        assert import_log(log, tmp_path / name).returncode in (0, 3)
+        subjects.append(h2htalk.load_run(tmp_path / name).summary.signature.subject)
+    plain, sampled = subjects
+    assert (plain["temperature"], plain["top_p"], plain["seed"]) == ("0", "model's own", "model's own")
+    assert {"stop_seqs", "max_retries"}.isdisjoint(plain)
+    names = ("temperature", "top_p", "seed", "stop_seqs", "frequency_penalty", "max_tokens")
+    assert [sampled[name] for name in names] == ["0", "0.1", "9", "['I']", "1", "500"]
+
+
+def test_a_filtered_prompt_is_an_empty_reply_as_in_our_own_run(tmp_path: Path) -> None:
+    filtered = Door("mini", "en", limit=11).items[3]
+    asked = filtered.messages[-1]["content"]
+
+    def answer(request: dict[str, Any], count: int) -> str | Answer:
+        error = {"error": {"message": "The prompt was filtered.", "code": "content_filter"}}
+        return Answer(error, 400) if request["messages"][-1]["content"] == asked else "I hear you."
+
+    with LoopbackServer(reply=answer) as server:
+        log = evaluate_in_inspect(server, tmp_path, "h2htalk/mini", *SMALL, "--max-retries", "0")
+        spec: dict[str, Any] = {"language": "en", "limit": 11, "embedder": "none"}
+        h2htalk.evaluate(h2htalk.EvaluateSpec(model=server.spec, split="mini", out=tmp_path / "run", **spec))
+    assert import_log(log, tmp_path / "imported").returncode == 0
+    score = next(one for one in log.samples if one.id == filtered.id).scores["companion"]
+    assert score.reason is None
+    lexical = [rows_of(tmp_path / name)[filtered.id]["lexical"] for name in ("run", "imported")]
+    assert [score.value["lexical"], *lexical] == [0.0, 0.0, 0.0]
+
+
+def test_samples_that_are_one_item_count_once() -> None:
+    from inspect_ai.scorer import SampleScore, Score
+
+    from h2htalk.integrations.inspect.scorers import overall
+
+    def score(item: str, value: float) -> SampleScore:
+        about = {"item": item, "subtask": "dialogue_base"}
+        return SampleScore(score=Score(value={"lexical": value}, metadata=about), sample_id=f"{item}-{value}")
+
+    found: Any = overall()([score("a", 0.2), score("a", 0.4), score("b", 0.9)])  # type: ignore[call-arg,arg-type]
+    assert found["items_mean_lexical"] == pytest.approx(0.6)
+
+
+def test_an_export_has_the_columns_of_metrics_of_other_distributions(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from inspect_ai.log import read_eval_log
+
+    from h2htalk.integrations.inspect.export import export_log
+
+    info = tmp_path / "site" / "warm_words-0.dist-info"
+    info.mkdir(parents=True)
+    (info.parent / "warm_words.py").write_text("def warmth(pairs, metrics):\n    return [0.5 for _ in pairs]\n")
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: warm-words\nVersion: 0.3.1\n")
+    (info / "entry_points.txt").write_text("[h2htalk.metrics]\nwarmth = warm_words:warmth\n")
+    monkeypatch.syspath_prepend(str(info.parent))
+    how: dict[str, Any] = {"limit": 11, "embedder": "none"}
+    h2htalk.evaluate(h2htalk.EvaluateSpec(model="baseline:constant", split="mini", out=tmp_path / "run", **how))
+    export_log(tmp_path / "run", tmp_path / "run.eval")
+    samples = read_eval_log(str(tmp_path / "run.eval")).samples or []
+    assert {one.scores["companion"].value["warmth"] for one in samples if one.scores} == {0.5}  # type: ignore[index,call-overload]
+
+
+def test_an_unknown_language_is_named(server: LoopbackServer, tmp_path: Path) -> None:
+    with pytest.raises(AssertionError, match=r"no language 'fr'; choose from en, zh"):
+        evaluate_in_inspect(server, tmp_path, "h2htalk/mini", "-T", "language=fr")

@@ -140,7 +140,9 @@ def test_the_group_is_the_mean_of_both_languages_and_the_log_names_the_protocol(
     assert log.results["h2htalk_mini"]["overall,none"] == pytest.approx(sum(both) / 2, abs=1e-12)
     protocol = Door("mini", "en", embedder="minilm").protocol
     assert log.configs["h2htalk_mini_en"]["metadata"]["protocol"] == protocol
-    assert log.configs["h2htalk_mini_en"]["metadata"]["canary"] == load_split("mini").canary
+    canary = load_split("mini").canary
+    assert log.configs["h2htalk_mini_en"]["metadata"]["canary"] == canary
+    assert {row["doc"]["canary"] for rows in log.rows.values() for row in rows.values()} == {canary}
 
 
 def test_compare_reads_the_log_beside_a_run(ours: dict[str, Ours], whole: tuple[Log, Seen]) -> None:
@@ -170,6 +172,14 @@ def test_options_that_would_change_the_prompts_are_refused(tmp_path: Path, words
         done = lm_eval(server, tmp_path, "--apply_chat_template", "--limit", "2", *words)
     assert done.returncode != 0
     assert "h2htalk's prompts are whole" in done.stderr
+    assert server.requests == 0
+
+
+def test_a_task_asks_no_other_language_than_its_name_says(tmp_path: Path) -> None:
+    with LoopbackServer(reply=reply) as server:
+        done = lm_eval(server, tmp_path, "--apply_chat_template", "--metadata", '{"language": "zh"}')
+    assert done.returncode != 0
+    assert "task h2htalk_mini_en is for en" in done.stderr
     assert server.requests == 0
 
 

@@ -285,7 +285,7 @@ def test_hostile_content_is_shown_and_does_nothing_in_any_view(browser: Browser,
         assert page.locator("main img, main iframe, main svg, main script:not(#data)").count() == 0
         assert page.locator("main a[href^='javascript']").count() == 0
         if number == 4:
-            shown = page.locator("#item .text").first.inner_text()
+            shown = page.locator("#item article .text").first.inner_text()
             assert shown.startswith("nulU+0000 escapeU+001B[31m bellU+0007 half U+D800")
         if number == len(HOSTILE):
             text = page.locator("#item article .text").first

@@ -1,0 +1,28 @@
+"""The door that adapters of other harnesses share."""
+
+from __future__ import annotations
+
+import pytest
+
+from h2htalk.errors import ConfigError
+from h2htalk.integrations.door import Door
+
+
+def test_every_row_has_the_canary() -> None:
+    door = Door("mini", limit=11)
+    assert {item.to_dict()["canary"] for item in door.items} == {door.split.canary}
+    assert door.split.canary.startswith("mini")
+
+
+def test_an_unknown_language_is_named() -> None:
+    with pytest.raises(ConfigError, match=r"no language 'fr'; choose from en, zh"):
+        Door("mini", "fr")
+
+
+def test_settings_may_be_texts_and_an_embedder_may_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    settings = {"language": "en", "subtasks": "dialogue_base,itinerary_basic", "limit": None, "version": 1}
+    assert {item.subtask for item in Door.of(settings).items} == {"dialogue_base", "itinerary_basic"}
+    monkeypatch.setenv("H2HTALK_EMBEDDER", "nomic")
+    with pytest.raises(ConfigError, match="nomic"):
+        Door.of(settings)
+    assert Door.of({**settings, "embedder": "none"}).protocol["embedder"] == "none"
