@@ -9,16 +9,7 @@ from pathlib import Path
 from statistics import stdev
 
 from h2htalk.benchmark.metrics.composite import THRESHOLD
-from h2htalk.benchmark.report.table2 import (
-    NOT_SCORED,
-    UNJUDGED,
-    half_width_text,
-    has_levels,
-    items_text,
-    main_row,
-    most_first,
-    with_half_width,
-)
+from h2htalk.benchmark.report import table2
 from h2htalk.benchmark.statistics import Cell
 from h2htalk.benchmark.summary import Summary
 from h2htalk.chat.prices import Totals, dollars_text, money_text, sum_totals
@@ -46,7 +37,7 @@ def notes(summary: Summary) -> Iterator[tuple[str, bool]]:
         yield f"INCOMPLETE: {_incomplete(summary)}", True
     if counts.private:
         whoever = "Whoever has them scores the stored answers with `h2htalk score RUN --references FILE`."
-        yield f"{NOT_SCORED.capitalize()} ({counted(counts.private, 'item')}). {whoever}", True
+        yield f"{table2.NOT_SCORED.capitalize()} ({counted(counts.private, 'item')}). {whoever}", True
     if counts.erased:
         yield f"{counted(counts.erased, 'item')} erased since: the figures leave them out.", True
     if summary.measure == "lexical":
@@ -54,9 +45,9 @@ def notes(summary: Summary) -> Iterator[tuple[str, bool]]:
     elif not summary.s_comparable:
         embedder = summary.signature.protocol.get("embedder", "another embedder")
         yield f"S is not comparable with the paper's: its SS comes from {embedder}, not from BGE-M3.", True
-    if has_levels(summary.rows.lexical):
-        yield JUDGED if summary.judged else UNJUDGED, False
-    if missing := [SUBTASKS[name].title for name in SUBTASKS if name not in main_row(summary)]:
+    if table2.has_levels(summary.rows.lexical):
+        yield JUDGED if summary.judged else table2.UNJUDGED, False
+    if missing := [SUBTASKS[name].title for name in SUBTASKS if name not in table2.main_row(summary)]:
         are = "is" if len(missing) == 1 else "are"
         yield f"No overall: it needs all subtasks, and {listed(missing, len(SUBTASKS))} {are} missing.", False
 
@@ -82,7 +73,7 @@ def spread_lines(summary: Summary) -> list[str]:
     """Return a line on how much the headline figure differs between the answers to the same items, if any has two."""
     if not (figures := summary.by_sample):
         return []
-    name = "Mean of items" if main_row(summary)["overall"].value is None else "Overall"
+    name = "Mean of items" if table2.main_row(summary)["overall"].value is None else "Overall"
     shown = ", ".join(f"{figure:.2f}" for figure in figures)
     return [f"{name} by sample: {shown} (standard deviation {stdev(figures):.2f})"]
 
@@ -94,29 +85,29 @@ def judge_facts(summary: Summary) -> Iterator[tuple[str, str]]:
     each = counted(judging.judgements, "judgement")
     yield "judges", f"{', '.join(judging.judges)}; {each} of an answer by each; scope {judging.scope}"
     people = f", {judging.people:,} of them by people" if judging.people else ""
-    reasons = ", ".join(f"{number:,} {reason}" for reason, number in most_first(judging.unscored))
+    reasons = ", ".join(f"{number:,} {reason}" for reason, number in table2.most_first(judging.unscored))
     unscored = f"; unscored: {reasons}" if reasons else ""
     yield "rated", f"{judging.scored:,} of {counted(judging.total, 'answer')}{people}{unscored}"
-    cells = [(name, cell) for name, cell in judging.ratings.items() if name in SUBTASKS]
-    yield "20 R", ", ".join(f"{SUBTASKS[name].title} {with_half_width(cell)}{_part(cell)}" for name, cell in cells)
+    cells = [(SUBTASKS[name].title, cell) for name, cell in judging.ratings.items() if name in SUBTASKS]
+    yield "20 R", ", ".join(f"{title} {table2.with_half_width(cell)}{_part(cell)}" for title, cell in cells)
     if judging.items:
         sent, by_judge = judging.queue["J"], judging.queue["judge"]
         by_j = f"by the judge's R, Eq. 4 (J < {THRESHOLD}) sends {sent:,} of {counted(judging.items, 'item')}"
         yield "to people", f"{by_j}, --human-trigger judge (R < {THRESHOLD}) {by_judge:,}"
     if judging.correction:
         names = {name: SUBTASKS[name].title if name in SUBTASKS else "levels I to III" for name in judging.corrected}
-        means = ", ".join(f"{names[name]} {with_half_width(cell)}" for name, cell in judging.corrected.items())
+        means = ", ".join(f"{names[name]} {table2.with_half_width(cell)}" for name, cell in judging.corrected.items())
         yield "20 J corrected by people's labels", f"{means}; {judging.correction}" if means else judging.correction
     if judging.disagreement is not None:
         yield "disagreement of judges", f"{judging.disagreement:.2f} of 5 on average, highest minus lowest"
     for point, cell in judging.points.items():
-        share = "none" if cell.value is None else f"{cell.value:.1f} % {half_width_text(cell)}".rstrip()
+        share = "none" if cell.value is None else f"{cell.value:.1f} % {table2.half_width_text(cell)}".rstrip()
         yield point, f"{share} of {counted(cell.n, 'item')}{_part(cell)}, by the judge"
 
 
 def _part(cell: Cell) -> str:
     """Say how many items a figure rests on, where it is not all."""
-    return "" if cell.n == cell.total else f" ({items_text(cell)} items)"
+    return "" if cell.n == cell.total else f" ({table2.items_text(cell)} items)"
 
 
 # --- Costs ---------------------------------------------------------------------------------------------------
