@@ -8,7 +8,7 @@ from typing import Any
 from markupsafe import Markup
 
 from h2htalk.benchmark.metrics.composite import all_columns
-from h2htalk.benchmark.observations import p_text, percent
+from h2htalk.benchmark.observations import figure_of, p_text, percent
 from h2htalk.benchmark.report import notes, table2
 from h2htalk.benchmark.report.leaderboard import paper_rows, unreadable_rows
 from h2htalk.benchmark.report.table2 import COLUMNS, PERCENT, TableRow, items_text, value_text
@@ -16,8 +16,8 @@ from h2htalk.benchmark.statistics import Cell
 from h2htalk.benchmark.studies.report import TITLES
 from h2htalk.benchmark.summary import Summary
 from h2htalk.chat.prices import Totals, add, dollars_text, sum_totals
-from h2htalk.data.subtasks import SUBTASKS
-from h2htalk.site.boards import Board, Entry, boards_of, size_class, size_of
+from h2htalk.data.subtasks import SUBTASKS, TOTAL_COUNT
+from h2htalk.site.boards import Board, Entry, boards_of, size_class
 from h2htalk.site.charts import Mark, clipped, heat_map, interval_plot, scatter
 from h2htalk.site.context import Context
 from h2htalk.site.runs import headline
@@ -40,7 +40,7 @@ def write_boards(context: Context, paper: bool = True) -> dict[str, str]:
         table, linked = _board_tables(board, w)
         links = [f"tables/board-{board.number}.{kind}" for kind in ("csv", "tex")]
         files |= dict(zip(links, (table.to_csv(), table.to_latex()), strict=True))
-        charts, says = _board_charts(board, table.title, rows, w), [*_sentences(board, boards[0], w)]
+        charts, says = _board_charts(board, table.title, w), [*_sentences(board, boards[0], w)]
         measure = w[f"measure_{'judged' if board.summary.judged else board.summary.measure}"]
         parts = {"board": board, "heading": table.title, "measure": measure, "says": says, "links": links}
         views.append({**parts, "charts": charts, "table": linked})
@@ -63,8 +63,11 @@ def _studies(context: Context) -> Table:
         what, figure = headline(one.study, one.observations)
         link = Markup('<a href="studies/{}.html">{}</a>').format(key, printable(one.model))
         scored, by = f"{figure.n:,}/{figure.total:,}", figure.by or NONE
-        lines.append((link, TITLES[one.study.spec.study], printable(one.cases), what, percent(figure), scored, by))
-    return _table(context.words["studies"], "model study cases figure value scored by", lines)
+        arm = one.study.spec.arms[0]
+        done = [row for row in one.observations if row.arm == arm and row.figure.startswith("must.")]
+        figures = (what, percent(figure, count=True), percent(figure_of(done), count=True))
+        lines.append((link, TITLES[one.study.spec.study], printable(one.cases), *figures, scored, by))
+    return _table(context.words["studies"], "model study cases figure value done scored by", lines)
 
 
 def _chart(path: str, svg: str, says: str, table: Table | None, heading: str = "") -> dict[str, Any]:
@@ -85,6 +88,12 @@ def _mark(label: str, cell: Cell | None, **more: Any) -> Mark:
     return Mark(label, *((cell.value, cell.low, cell.high) if cell else (None, None, None)), **more)
 
 
+def _weights() -> str:
+    """The subtasks' shares of the overall, the largest first."""
+    shares = sorted(((one.count / TOTAL_COUNT, one.column) for one in SUBTASKS.values()), reverse=True)
+    return ", ".join(f"{name} {share:.0%}" for share, name in shares)
+
+
 # --- Boards ------------------------------------------------------------------------------------------------------
 
 
@@ -98,7 +107,12 @@ def _sentences(board: Board, reference: Board, w: Words) -> Iterable[str]:
         yield w["test"].format(items=items, clusters=clusters, apart=apart, pairs=pairs)
         if left := len(board.entries) - len(ranks):
             yield w["incomplete"].format(count=left)
-    yield from (*([] if found else [w["unranked"]]), w[f"{board.figure}_says"], w["overlap"], w["references"])
+    yield from (
+        *([] if found else [w["unranked"]]),
+        w[f"{board.figure}_says"].format(weights=_weights()),
+        w["overlap"],
+        w["references"],
+    )
     if different := reference.summary.signature.differing(board.summary.signature):
         yield w["differing"].format(keys=clipped(", ".join(different), 4 * _LONG))
 
@@ -152,7 +166,7 @@ def _states(row: TableRow, w: Words) -> Markup:
     return Markup().join(Markup(' <span class="state">{}</span>').format(w[name]) for name in found)
 
 
-def _board_charts(board: Board, title: str, paper: Sequence[TableRow], w: Words) -> list[dict[str, Any]]:
+def _board_charts(board: Board, title: str, w: Words) -> list[dict[str, Any]]:
     """The intervals, the heat map of subtasks, and where a name states a size the scatter."""
     path, figure = f"board-{board.number}-", board.figure
     ticks = tuple(value for row in board.baselines if (value := row.value(figure)) is not None)
@@ -168,13 +182,11 @@ def _board_charts(board: Board, title: str, paper: Sequence[TableRow], w: Words)
     drawn = heat_map(f"{title}. {w['heat']}", w["heat_says"], heads, values)
     charts.append(_chart(f"{path}subtasks", drawn, w["heat_says"], table, w["heat"]))
     sized = [_mark(name, cell, x=one.size) for one, name, cell in own if one.size and cell and cell.value is not None]
-    others = paper if figure == "overall" and board.summary.measure == "s" else []
-    rings = [_mark(r.model, r.cells["overall"], x=size, other=True) for r in others if (size := size_of(r.model))]
     if sized:
         says = w["scatter_says"].format(count=len(own) - len(sized))
-        drawn = scatter(f"{title}. {w['scatter']}", says, (w["scatter_x"], w[figure]), [*sized, *rings])
-        rows = [[m.label, f"{m.x:g}", size_class(m.x), *m.figures, w["paper_mark"] * m.other] for m in [*sized, *rings]]
-        table = Table("", [*(w[k] for k in ("model", "size", "size_class", figure, "interval")), ""], rows)
+        drawn = scatter(f"{title}. {w['scatter']}", says, (w["scatter_x"], w[figure]), sized)
+        rows = [[m.label, f"{m.x:g}", size_class(m.x), *m.figures] for m in sized]
+        table = Table("", [w[k] for k in ("model", "size", "size_class", figure, "interval")], rows)
         charts.append(_chart(f"{path}size", drawn, says, table, w["scatter"]))
     return charts
 
