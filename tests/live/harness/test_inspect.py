@@ -406,22 +406,20 @@ def test_samples_that_are_one_item_count_once() -> None:
     assert found["items_mean_lexical"] == pytest.approx(0.6)
 
 
-def test_an_export_has_the_columns_of_metrics_of_other_distributions(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_export_has_the_columns_of_metrics_of_other_distributions(tmp_path: Path) -> None:
+    """In a folder of its own, as `run_inspect` runs: a folder with our sources would hide the installed package."""
     from inspect_ai.log import read_eval_log
-
-    from h2htalk.integrations.inspect.export import export_log
 
     info = tmp_path / "site" / "warm_words-0.dist-info"
     info.mkdir(parents=True)
     (info.parent / "warm_words.py").write_text("def warmth(pairs, metrics):\n    return [0.5 for _ in pairs]\n")
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: warm-words\nVersion: 0.3.1\n")
     (info / "entry_points.txt").write_text("[h2htalk.metrics]\nwarmth = warm_words:warmth\n")
-    monkeypatch.syspath_prepend(str(info.parent))
-    how: dict[str, Any] = {"limit": 11, "embedder": "none"}
-    h2htalk.evaluate(h2htalk.EvaluateSpec(model="baseline:constant", split="mini", out=tmp_path / "run", **how))
-    export_log(tmp_path / "run", tmp_path / "run.eval")
+    asked = ["evaluate", "baseline:constant", "--split", "mini", "--limit", "11", "--embedder", "none", "--out", "run"]
+    for words in (asked, ["results", "export", "run", "--to", "inspect", "--out", "run.eval"]):
+        environment = {**os.environ, "PYTHONPATH": str(info.parent)}
+        done = subprocess.run([BIN / "h2htalk", *words], cwd=tmp_path, env=environment, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
     samples = read_eval_log(str(tmp_path / "run.eval")).samples or []
     assert {one.scores["companion"].value["warmth"] for one in samples if one.scores} == {0.5}  # type: ignore[index,call-overload]
 
