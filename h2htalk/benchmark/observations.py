@@ -103,18 +103,31 @@ def figure_of(rows: Sequence[Observation]) -> Figure:
     known = scored(rows)
     values, raters = [row.value or 0.0 for row in known], sorted(Counter(row.by for row in known).items())
     by = ", ".join(f"{name} {number:,}" if len(raters) > 1 else name for name, number in raters)
-    # Replies of one chat that was had are alike; turns of a script are asked on purpose.
-    effect = design_effect(values, [row.cluster for row in known]) if values and rows[0].kind in LOGGED else 1.0
+    effect = effect_of(known) if known and known[0].kind in LOGGED else 1.0  # turns of a script are asked on purpose
     if not values or is_rate(rows[0].figure):
         return rate_of(values, len(rows), by, effect)
     least, most = SCALES.get(rows[0].figure, (0.0, 1.0))
     low = high = None
     scaled = statistics.mean_of([(one - least) / (most - least) for one in values])
     if scaled is not None and effect > 1:
-        scaled = Mean(scaled.value, effect * scaled.variance, len({row.cluster for row in known}) - 1, scaled.n)
+        chats = len({row.cluster for row in known})
+        scaled = Mean(scaled.value, effect * scaled.variance, chats - 1, round(scaled.n / effect))
     if scaled is not None and scaled.df > 0 and rows[0].figure not in COUNTS:
         low, high = (least + end * (most - least) for end in scaled.interval())
     return Figure(fmean(values), low, high, None, len(values), len(rows), by)
+
+
+def effect_of(known: Sequence[Observation]) -> float:
+    """The `design_effect` of observations by cluster.
+
+    Replies of one chat that was had are alike: where fewer than six chats hold another value than the usual one, how
+    alike cannot be known, and a chat counts for at most one.
+    """
+    values, clusters = [row.value or 0.0 for row in known], [row.cluster for row in known]
+    effect, usual = design_effect(values, clusters), Counter(values).most_common(1)[0][0]
+    odd = {row.cluster for row in known if row.value != usual}
+    few = known[0].kind in LOGGED and len(odd) < LEAST_CLUSTERS
+    return max(effect, len(values) / len({*clusters})) if few else effect
 
 
 def rate_of(values: Sequence[float], total: int, by: str = "", effect: float = 1.0) -> Figure:

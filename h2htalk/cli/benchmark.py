@@ -494,11 +494,12 @@ def study_logs(
     chats: Annotated[str, Argument(help="Anonymised dialogues: a JSONL file, or a stage such as WORKSPACE/safety.")],
     out: Folder = None,
     spec: StudyFile = None,
+    limit: Annotated[int | None, Option(min=1, help="A simple random sample of this many chats.")] = None,
     dry_run: options.DryRun = False,
     **asked: Any,
 ) -> None:
     """Let a judge or people say what the replies of chats that were had do; no model is asked for any."""
-    _run("logs", spec, dry_run, asked, model=f"{LOGS_MODEL}{Path(chats).stem}", split=chats, out=out)
+    _run("logs", spec, dry_run, asked, model=f"{LOGS_MODEL}{Path(chats).stem}", split=chats, out=out, limit=limit)
 
 
 def study_score(study: options.Run, embedder: Embedder = None) -> None:

@@ -80,8 +80,7 @@ class Door:
         columns = [name for name in METRIC_COLUMNS if name != "ss" or self.metrics.embedder is not None]
         own = [name for metric in self.metrics.installed for name in metric.columns]
         self.columns = (*columns, "lexical", *(["s"] if self.metrics.embedder is not None else []), "compliance", *own)
-        whole = all(self.metrics.asks_s(one.language) for one in self.split.scenarios)
-        self.measure = "s" if whole else "lexical"
+        self.measure = "s" if all(self.metrics.asks_s(one.language) for one in self.split.scenarios) else "lexical"
 
     @classmethod
     def of(cls, settings: Mapping[str, Any]) -> Door:

@@ -55,25 +55,27 @@ def import_inspect(path: Path, out: Path, embedder: str | None = None) -> Summar
         asked = {"out": str(out), "embedder": embedder, "samples": about["config"].get("epochs") or 1}
         asked |= {name: sampling.get(name) for name in ("max_tokens", "temperature")}
         ids = set(about["dataset"].get("sample_ids") or ())  # Inspect's own --limit asks fewer
-        times = {"started": stats.get("started_at"), "ended": stats.get("completed_at")}
-        session = times | {"versions": about["packages"], "endpoint": about.get("model_base_url") or ""}
+        session = {"started": stats.get("started_at"), "ended": stats.get("completed_at")}
+        session |= {"versions": about["packages"], "endpoint": about.get("model_base_url") or ""}
         replies = [_reply(one, records[str(one["id"]), one["epoch"]]) for one in parts]
-    return _write(log, own, asked, replies, sampling, ids, {"sessions": [session]} if times["started"] else {})
+    return _write(log, own, asked, replies, sampling, ids, {"sessions": [session]} if session["started"] else {})
 
 
 def import_opencompass(path: Path, out: Path, embedder: str | None = None) -> Summary:
     """Make a run of the replies of a model in a folder WORK/TIME; items of data sets that did not end are unscored."""
-    log = harness_log.read_harness_log(path)
-    work = log.path.parents[1]
-    results = [read_json_object(one) for one in sorted((work / "results" / log.path.name).glob("*.json"))]
-    about, *others = [one for result in results for one in result.get("about", [{}])] or [{}]
-    if "h2htalk" not in about or any(one != about for one in others):
-        raise DataError(f"{path}: has no results, or not all are of one folder of `h2htalk integrations opencompass`")
-    config = "".join(one.read_text(encoding="utf-8") for one in sorted((work / "configs").glob("*.py"))[-1:])
-    found = re.findall(r"\btemperature=(\d[\d.]*)", config)
-    sampling = {"temperature": max(map(float, found))} if found else {}
+    work = (log := harness_log.read_harness_log(path)).path.parents[1]
+    with reading_log(path):
+        results = map(read_json_object, sorted((work / "results" / log.path.name).glob("*.json")))
+        about, *others = [one for result in results for one in result.get("about", [{}])] or [{}]
+        if "h2htalk" not in about or any(one != about for one in others):
+            raise DataError(f"{path}: has no results, or not all are of one folder of `integrations opencompass`")
+        config = "".join(one.read_text(encoding="utf-8") for one in sorted((work / "configs").glob("*.py"))[-1:])
+        found = {*re.findall(r"\btemperature['\"]?\s*[=:]\s*(\d[\d.]*)", config)}
+        if len(found) > 1:
+            raise DataError(f"{path}: its config has temperatures of several models; run one model a folder")
+        sampling = {"temperature": float(*found)} if found else {}
+        log = replace(log, harness=f"OpenCompass {about['opencompass']}")
     asked = {"out": str(out), "embedder": embedder, "samples": 1 + max(one.epoch for one in log.records), **sampling}
-    log = replace(log, harness=f"OpenCompass {about['opencompass']}")
     replies = [(Response(r.item, r.epoch, r.answer or ""), [r.input or ItemInput((), ())], ()) for r in log.records]
     return _write(log, about["h2htalk"], asked, replies, sampling, (), {})
 

@@ -10,7 +10,6 @@ from dataclasses import dataclass, field, replace
 from statistics import fmean
 from xml.etree import ElementTree as xml
 
-from h2htalk.benchmark.calibration.corrected_mean import design_effect
 from h2htalk.benchmark.gate.gated_run import (
     DEFAULTS,
     MEASURES,
@@ -25,6 +24,7 @@ from h2htalk.benchmark.gate.gated_run import (
 from h2htalk.benchmark.observations import (
     Figure,
     Observation,
+    effect_of,
     figure_of,
     is_rate,
     p_text,
@@ -50,14 +50,14 @@ def limit_p(rows: Sequence[Observation], limit: float, lower_is_better: bool) ->
     Values of one cluster are alike, so that they count for fewer: in the binomial test by the ratio of the variance of
     cluster totals to that of as many independent values.
     """
-    own = [(row.cluster, row.value or 0.0) for row in scored(rows)]
+    own = scored(rows)
     if not own:
         return 1.0
+    values = [row.value or 0.0 for row in own]
     if not is_rate(rows[0].figure):
-        sign = _SIGN[lower_is_better]
-        return paired_result([Difference("", name, sign * (value - limit)) for name, value in own]).p(above=True)
-    clusters, values = zip(*own, strict=True)
-    mean, n = fmean(values), len(own) / design_effect(values, clusters)
+        shifts = [_SIGN[lower_is_better] * (value - limit) for value in values]
+        return paired_result([Difference("", r.cluster, d) for r, d in zip(own, shifts, strict=True)]).p(above=True)
+    mean, n = fmean(values), len(own) / effect_of(own)
     share, most = (mean, limit) if lower_is_better else (1 - mean, 1 - limit)
     return binomial_tail(math.floor(share * n + 1e-9), max(1, round(n)), most)
 

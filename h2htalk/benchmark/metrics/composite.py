@@ -118,7 +118,8 @@ def installed_metrics() -> tuple[Metric, ...]:
         if not re.fullmatch("[a-z][a-z0-9_]*", one.name) or one.name in {*_TAKEN, *found}:
             raise ConfigError(f"{who}: a column must have a name of its own, in lower case; rename its entry point")
         try:
-            one.load()
+            if not callable(one.load()):
+                raise TypeError("is no function")
         except (Exception, SystemExit) as error:
             raise ConfigError(f"{who} cannot be loaded: {type(error).__name__}: {quoted(str(error))}{_MEND}") from error
         path = f"{one.module}:{one.attr}"

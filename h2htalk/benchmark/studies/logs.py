@@ -81,7 +81,7 @@ def read_logs(spec: StudySpec) -> Logs:
             kind = "possible_crisis" if notes_crisis(dialogue.metadata) else kind
         turns = tuple(CaseTurn(user.content, points=tuple(one.id for one in asked)) for user, _ in pairs)
         family = "chat-" + hashlib.sha256(dialogue.id.encode()).hexdigest()[:12]
-        cases[dialogue.id] = case = Case(
+        made = Case(
             *(dialogue.id, "high_risk", kind, family, dialogue.language, persona.id, (Session(turns),)),
             history=history,
             points=asked,
@@ -89,6 +89,7 @@ def read_logs(spec: StudySpec) -> Logs:
             provenance=dialogue.provenance,
             licence=dialogue.licence,
         )
+        cases[dialogue.id] = case = Case.from_dict(made.to_dict(), where)  # what a study's folder can be read with
         names = [StudyReply(APP, case.id, place, LIVE).key for place, *_ in script(case)]
         replies[case.id] = [Response(name, 0, one.content, "stop") for name, (_, one) in zip(names, pairs, strict=True)]
     if not cases:
@@ -100,12 +101,17 @@ def read_logs(spec: StudySpec) -> Logs:
 def _dialogues(path: Path) -> Iterator[tuple[str, dict[str, Any], str]]:
     """Yield the records of a file, or of a stage; those that the stage rejected are of the kind `rejected`."""
     if not (path / "stage.json").is_file():
+        if path.is_dir():
+            raise DataError(f"{path}: is no stage of a curation; name one such as WORKSPACE/safety, or a JSONL file")
         yield from ((where, record, "") for where, record in read_jsonl(path, unique_keys=True))
         return
     for part in sorted((path / "kept").glob("part-*.jsonl")):
         yield from ((where, record, "") for where, record in read_jsonl(part, unique_keys=True))
     for part in sorted((path / "rejected").glob("part-*.jsonl")):
-        yield from ((where, line["record"], "rejected") for where, line in read_jsonl(part, unique_keys=True))
+        for where, line in read_jsonl(part, unique_keys=True):
+            if not isinstance(record := line.get("record"), dict):
+                raise DataError(f"{where}: holds no dialogue; read a later stage, such as WORKSPACE/safety")
+            yield where, record, "rejected"
 
 
 def _read_points(path: Path, persona: Persona) -> tuple[Point, ...]:

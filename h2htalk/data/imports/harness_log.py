@@ -224,7 +224,8 @@ def _opencompass_records(name: str, paths: list[Path], results: Path) -> Iterato
         asked = ItemInput.of([(t["role"], t.get("prompt") or t.get("content", "")) for t in turns], one.get("gold"))
         values = {key: number(v) for key, v in found.items() if not isinstance(v, str)}
         label = f"{name}_{item}" if own is None else str(own)
-        yield LogRecord(label, own is not None, replica, asked, str(one["prediction"]), values)
+        answer = "" if one["prediction"] is None else str(one["prediction"])
+        yield LogRecord(label, own is not None, replica, asked, answer, values)
 
 
 def read_every_eval_ever(path: Path) -> HarnessLog:

@@ -171,6 +171,27 @@ def test_intervals_know_that_replies_of_one_chat_are_alike(tmp_path: Path) -> No
     assert (figure_of(select(rows, "violation")).high or 0) > 0.2  # eight chats, not 480 replies
 
 
+def test_one_violation_more_does_not_make_the_interval_narrow_and_one_chat_has_hardly_one(tmp_path: Path) -> None:
+    """60 chats without a violation were 0 to 6 %, and with one 0 to 0.9 %; half of one chat was 35 to 65 %."""
+    write_jsonl(
+        tmp_path / "points.jsonl",
+        [{"id": "p", "kind": "must_not", "aspect": "yes", "text": 'The reply is "yes".', "check": "exact:yes"}],
+    )
+    ends = {}
+    for name, bad, chats, turns in (("zero", 0, 60, 10), ("one", 1, 60, 10), ("single", 20, 1, 40)):
+        made = []
+        for k in range(chats):
+            texts = ["yes" if k * turns + n < bad else "no" for n in range(turns)]
+            made.append(chat(f"c{k}", *(one for text in texts for one in ((U, "hi"), (C, text)))))
+        (tmp_path / name).mkdir()
+        rows = run_study(logged(tmp_path / name, made, points=tmp_path / "points.jsonl")).observations
+        found = figure_of(select(rows, "violation"))
+        assert (found.hits, found.n) == (bad, chats * turns)
+        ends[name] = (found.low or 0.0, found.high or 0.0)
+    assert ends["one"][1] >= ends["zero"][1] > 0.05
+    assert ends["single"][1] - ends["single"][0] > 0.8
+
+
 @pytest.mark.parametrize(
     ("points", "message"),
     [
@@ -212,6 +233,15 @@ def test_a_stage_is_read_whole_with_what_it_rejected(tmp_path: Path) -> None:
     (stage / "stage.json").write_text("{}")
     cases = plan_study(spec("logs", "logs:safety", tmp_path / "study", split=stage)).cases
     assert {case.id: case.kind for case in cases} == {"four": "chat", "two": "rejected"}
+
+
+def test_a_folder_that_is_no_stage_of_dialogues_is_named(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="is no stage of a curation; name one such as WORKSPACE/safety"):
+        plan_study(spec("logs", "logs:x", tmp_path / "study", split=tmp_path))
+    (tmp_path / "stage.json").write_text("{}")
+    write_jsonl(tmp_path / "rejected" / "part-00000.jsonl", [{"row": 1, "reason": "unreadable"}])
+    with pytest.raises(DataError, match="holds no dialogue; read a later stage"):
+        plan_study(spec("logs", "logs:x", tmp_path / "study", split=tmp_path))
 
 
 def test_after_an_erasure_the_study_goes_on(tmp_path: Path) -> None:
@@ -257,6 +287,7 @@ def test_an_erased_chat_leaves_the_study(tmp_path: Path) -> None:
         ([CHATS[1], CHATS[1]], "duplicate id two"),
         ([chat("a", ("assistant", "x"))], "role"),
         ([chat("a", (U, "Hallo"), (C, "Hallo"), language="de")], "language"),
+        ([chat("a", (U, "half \ud800"), (C, "Hello"))], "half a character"),
     ],
 )
 def test_what_cannot_be_read_is_named(tmp_path: Path, chats: list[dict[str, Any]], message: str) -> None:
