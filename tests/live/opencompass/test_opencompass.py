@@ -229,3 +229,29 @@ def test_a_failed_call_stops_the_task_and_items_without_references_are_counted(t
             assert {column: row[column] for column in (*PARTS, "lexical")} == pytest.approx(
                 {column: log.rows[name][column] for column in (*PARTS, "lexical")}, abs=1e-9
             )
+
+
+def test_the_first_block_of_the_page_ends_with_a_score(ours: dict[str, Ours], tmp_path: Path) -> None:
+    """Only what the reader fills in is replaced; the environments are there, so that none is made."""
+    page = (ROOT / "docs/integrations/opencompass.md").read_text(encoding="utf-8")
+    found = re.search(r"^```bash\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
+    assert found is not None
+    lines = [line for line in found[1].splitlines() if not line.startswith("python -m venv")]
+    assert len(lines) <= 12
+    (tmp_path / "h2htalk-env").symlink_to(Path(sys.executable).parents[1])
+    (tmp_path / "opencompass-env").symlink_to(OPENCOMPASS.parents[1])
+    (tmp_path / "runs").mkdir()
+    (tmp_path / "runs/other").symlink_to(ours["en"].out)
+    with LoopbackServer(reply=reply) as server:
+        block = "\n".join(lines).replace("http://127.0.0.1:8000/v1", server.url).replace("MODEL", "loopback")
+        done = subprocess.run(
+            ["bash", "-euo", "pipefail", "-c", block],
+            cwd=tmp_path,
+            env={**os.environ, "HF_HUB_OFFLINE": "1"},
+            capture_output=True,
+            text=True,
+            timeout=900,
+        )
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
+    assert "Overall" in done.stdout
+    assert server.requests == LANGUAGES["en"]
