@@ -11,9 +11,8 @@ import typer
 from typer import Argument, Exit, Option
 
 import h2htalk
-from h2htalk.benchmark.prompts.sap import PRINCIPLES
 from h2htalk.benchmark.settings import EvaluateSpec, JudgeSpec, read_spec
-from h2htalk.benchmark.studies.settings import APP_MODEL, LOGS_MODEL, SAP_ARMS, StudySpec, read_study_spec
+from h2htalk.benchmark.studies.settings import APP_MODEL, LOGS_MODEL, StudySpec, read_study_spec
 from h2htalk.cli import options
 from h2htalk.cli.options import say
 from h2htalk.data.files import write_output, write_text
@@ -433,10 +432,7 @@ def study_sap(
     **asked: Any,
 ) -> None:
     """Safety with and without SAP, with two control arms (Table 3). The same command again resumes."""
-    if each_principle:
-        chosen = _words(arms or ",".join(SAP_ARMS))
-        left_out = (f"no-{one.replace('_', '-')}" for one in PRINCIPLES)
-        arms = ",".join([*chosen, *(name for name in left_out if name not in chosen)])
+    asked |= {"each_principle": True} if each_principle else {}
     _run("sap", spec, dry_run, asked, model=model, out=out, arms=arms, split=split, embedder=embedder)
 
 

@@ -114,7 +114,8 @@ def read_study_spec(study: str, given: Mapping[str, Any], path: Path | None = No
     """Make the specification of a study of its settings and those of how the model is asked, in one table.
 
     `path`: a TOML file of such a table, which `given` overrides; paths in it are as on the command line. Cases are the
-    study's own where none are named, and there is no embedder. Raises ConfigError.
+    study's own where none are named, and there is no embedder. `each_principle` adds an arm without each one of SAP's.
+    Raises ConfigError.
     """
     file: dict[str, Any] = read_toml(path) if path else {}
     study = study or str(file.get("study", "sap"))  # of an application the file may say which
@@ -124,6 +125,9 @@ def read_study_spec(study: str, given: Mapping[str, Any], path: Path | None = No
         raise ConfigError(f"{path}: is of another study than {study}: leave `study` out, or call that command")
     if isinstance(arms := table.get("arms"), str):
         table["arms"] = tuple(filter(None, map(str.strip, arms.split(","))))
+    if table.pop("each_principle", False):  # as arms of their own beside those that are named
+        without = [f"no-{name.replace('_', '-')}" for name in PRINCIPLES]
+        table["arms"] = [*dict.fromkeys([*(table.get("arms") or SAP_ARMS), *without])]
     known = {**StudySpec.__dataclass_fields__, **EvaluateSpec.__dataclass_fields__}
     for key in sorted(table.keys() - known):
         raise ConfigError(f"{path}: unknown key {key}; {suggest(key, known)}choose from {', '.join(sorted(known))}")

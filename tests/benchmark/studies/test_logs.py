@@ -329,6 +329,16 @@ def test_a_file_holds_the_options_of_a_study_and_options_override_it(tmp_path: P
     assert (stored.arms, stored.window, stored.ask.limit, stored.ask.model) == (("none",), 4, 2, model)
 
 
+def test_each_principle_is_removed_beside_the_arms_of_a_file(tmp_path: Path) -> None:
+    """The arms of the file were forgotten."""
+    file = tmp_path / "study.toml"
+    file.write_text('model = "scripted:x"\nout = "here"\narms = ["rules", "no-secure-base"]\n')
+    arms = read_study_spec("sap", {"each_principle": True}, file).arms
+    assert arms[:2] == ("rules", "no-secure-base")
+    assert (len(arms), len(set(arms))) == (9, 9)
+    assert len(read_study_spec("sap", {"model": "scripted:x", "out": "y", "each_principle": True}).arms) == 12
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
