@@ -17,10 +17,10 @@ from itertools import chain
 from pathlib import Path
 
 from h2htalk.benchmark.studies.report import study_view
-from h2htalk.data.erasure.folder_kinds import ErasableFolder, Record
+from h2htalk.data.erasure.folder_kinds import FOLDER_KINDS, ErasableFolder, Record, remove_for_good
 from h2htalk.data.files import read_json_object, write_json, write_text, writing
 from h2htalk.data.languages import Language
-from h2htalk.data.links import add_link, link_copies
+from h2htalk.data.links import add_link, link_copies, remove_link
 from h2htalk.errors import DataError, H2HTalkError, counted
 from h2htalk.site.context import Context, read_words
 from h2htalk.site.items import help_lines_of, share_item, write_items
@@ -33,11 +33,7 @@ KIND, MARKER = "site", "site.json"
 
 
 def build_site(
-    paths: Sequence[Path],
-    out: Path,
-    language: Language = "en",
-    title: str = "H2HTalk",
-    leave_out: Sequence[str] = (),
+    paths: Sequence[Path], out: Path, language: Language = "en", title: str = "H2HTalk", leave_out: Sequence[str] = ()
 ) -> str:
     """Write the site of runs and studies into a folder, which it replaces as a whole; return what it shows.
 
@@ -54,15 +50,17 @@ def build_site(
         add_link(folder.path, KIND, out)
     part = out.with_name(f".{out.name}.part")
     shutil.rmtree(part, ignore_errors=True)  # of a killed command
+    names = [os.path.relpath(os.path.realpath(path), os.path.realpath(out.parent)) for path in paths]
+    asked = {"sources": names, "language": language, "title": title, "leave_out": [*leave_out]}
     try:
         write_site(context, part, leave_out)
+        write_json(sources_file(out), asked)
         shutil.rmtree(out, ignore_errors=True)
         part.rename(out)
     finally:
         shutil.rmtree(part, ignore_errors=True)
-    names = [os.path.relpath(os.path.realpath(path), os.path.realpath(out.parent)) for path in paths]
-    asked = {"sources": names, "language": language, "title": title, "leave_out": [*leave_out]}
-    write_json(sources_file(out), asked)
+        for folder in () if out.exists() else context.sources.folders:
+            remove_link(folder.path, out)
     shown = context.sources
     return f"{out / 'index.html'}: {counted(len(shown.runs), 'run')}, {counted(len(shown.studies), 'study', 'studies')}"
 
@@ -119,8 +117,11 @@ class ErasableSite(ErasableFolder):
         try:
             write_site(read_context(paths, asked["language"], asked["title"]), self.path, asked["leave_out"])
         except (H2HTalkError, KeyError) as error:
+            for name in FOLDER_KINDS[KIND].derived.split():  # half a site may be there
+                remove_for_good(self.path / name)
             yield f"its pages are deleted, and cannot be made again: {error}; run `h2htalk site` again"
-        yield "the folder is made again without them: publish it in place of the one that is out"
+        else:
+            yield "the folder is made again without them: publish it in place of the one that is out"
 
 
 def sources_file(site: Path) -> Path:

@@ -94,6 +94,27 @@ def test_a_leak_stops_the_site_and_leaving_the_item_out_lets_it_go(tmp_path: Pat
     build_site([*sources, leaking], tmp_path / "site", leave_out=everything)
 
 
+def test_a_site_that_was_never_made_leaves_no_link_and_an_erasure_that_leaks_no_page(
+    tmp_path: Path, sources: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site = tmp_path / "site"
+    with monkeypatch.context() as patch:
+        patch.setenv("LAB_SECRET", f"{WORDS} on")
+        with pytest.raises(ConfigError, match="must not be published"):
+            build_site(sources, site)
+        assert not [link for source in sources for link in read_links(source)]
+        assert not site.exists()
+    build_site(sources, site)
+    item = h2htalk.load_run(sources[0]).data.split.scenarios[0].id
+    for source in sources:
+        erase(source, ErasedIds(frozenset({item})))
+    monkeypatch.setenv("LAB_SECRET", f"{WORDS} on")
+    done = erase(site, ErasedIds(frozenset({item})))
+    assert "cannot be made again" in done.messages[0]
+    assert not list(site.rglob("*.html"))
+    assert not (site / "data").exists()
+
+
 def test_one_transcript_alone(tmp_path: Path, sources: list[Path]) -> None:
     item = h2htalk.load_run(sources[0]).data.split.scenarios[0].id
     assert share(sources, item, tmp_path / "one.html") == f"{tmp_path / 'one.html'}: {item}"
@@ -118,6 +139,7 @@ def test_an_erasure_reaches_the_site_after_all_its_sources(tmp_path: Path, sourc
     assert item in done.items
 
     if moved:
+        assert [message for message in done.messages if "made again" in message] == [done.messages[0]]
         assert "cannot be made again" in done.messages[0]
         assert not (site / "index.html").exists()
     else:

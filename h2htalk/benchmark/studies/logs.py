@@ -16,6 +16,7 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
+from h2htalk.benchmark.observations import LOGGED
 from h2htalk.benchmark.studies.conversations import EMPTY, LIVE, StudyReply
 from h2htalk.benchmark.studies.settings import APP, StudySpec
 from h2htalk.chat.store.call_store import CallStore
@@ -29,7 +30,7 @@ from h2htalk.data.splits import Header, Split, split_of
 from h2htalk.errors import DataError, counted
 
 RAW = "not_anonymized"  # the tag of a chat that does not say that it was anonymised
-ORDINARY = "chat"  # the kind of a chat in which the curation noted nothing; `observations.LOGGED` lists all kinds
+ORDINARY, CRISIS, REJECTED, UNCHECKED = LOGGED  # kinds: the curation noted nothing, a crisis, rejected it, never looked
 _BUNDLED = Path(str(files("h2htalk.benchmark.studies") / "logged"))
 
 
@@ -77,8 +78,9 @@ def read_logs(spec: StudySpec) -> Logs:
             continue
         asked = points[dialogue.language]
         if not kind:
-            kind = "unchecked" if "safety" not in dialogue.metadata else ORDINARY
-            kind = "possible_crisis" if notes_crisis(dialogue.metadata) else kind
+            kind = (
+                CRISIS if notes_crisis(dialogue.metadata) else ORDINARY if "safety" in dialogue.metadata else UNCHECKED
+            )
         turns = tuple(CaseTurn(user.content, points=tuple(one.id for one in asked)) for user, _ in pairs)
         family = "chat-" + hashlib.sha256(dialogue.id.encode()).hexdigest()[:12]
         made = Case(
@@ -111,7 +113,7 @@ def _dialogues(path: Path) -> Iterator[tuple[str, dict[str, Any], str]]:
         for where, line in read_jsonl(part, unique_keys=True):
             if not isinstance(record := line.get("record"), dict):
                 raise DataError(f"{where}: holds no dialogue; read a later stage, such as WORKSPACE/safety")
-            yield where, record, "rejected"
+            yield where, record, REJECTED
 
 
 def _read_points(path: Path, persona: Persona) -> tuple[Point, ...]:

@@ -207,7 +207,7 @@ def estimate_study(spec: StudySpec) -> str:
     if not spec.is_app:
         calls, _ = describe_calls(call_settings(spec.ask), list(sent.values()))
     if spec.is_logged:
-        calls = f"{counted(len(replies), 'reply', 'replies')} that were given"
+        calls = f"{counted(len(replies), 'reply', 'replies')} in the chats"
     lines = [f"{counted(len(study.cases), 'case')}, arms {arms}", calls, *open_points(study)]
     if spec.judge:
         lines.append(describe_calls(_judge_settings(spec), list(judge_requests(study, replies, b"")))[0])
@@ -226,7 +226,7 @@ def open_points(study: Study) -> Iterator[str]:
     if study.spec.is_logged and study.split.description:
         yield study.split.description
     if raw := sum(RAW in case.tags for case in study.cases):
-        yield f"{raw:,} of {counted(len(study.cases), 'chat')} do not say that they were anonymised: raters read them"
+        yield f"chats without a mark of anonymisation, which raters read as they are: {raw:,} of {len(study.cases):,}"
 
 
 def plan_study(spec: StudySpec) -> Study:

@@ -300,9 +300,9 @@ def test_the_command_says_what_it_would_cost_and_what_nobody_answers(tmp_path: P
     words = ["study", "logs", tmp_path / "chats.jsonl", "--out", tmp_path / "study"]
     done = h2htalk_here(*words, "--judge", "scripted:judge.jsonl", "--dry-run")
     assert "3 cases" in done.stdout
-    assert "6 replies that were given" in done.stdout
+    assert "6 replies in the chats" in done.stdout
     assert "at most 6 calls" in done.stdout
-    assert "2 of 3 chats do not say that they were anonymised" in done.stdout
+    assert "without a mark of anonymisation, which raters read as they are: 2 of 3" in done.stdout
     assert not (tmp_path / "study").exists()
     done = h2htalk_here(*words)
     assert done.returncode == 0, done.stderr
