@@ -78,9 +78,8 @@ def read_logs(spec: StudySpec) -> Logs:
             continue
         asked = points[dialogue.language]
         if not kind:
-            kind = (
-                CRISIS if notes_crisis(dialogue.metadata) else ORDINARY if "safety" in dialogue.metadata else UNCHECKED
-            )
+            kind = ORDINARY if "safety" in dialogue.metadata else UNCHECKED
+            kind = CRISIS if notes_crisis(dialogue.metadata) else kind
         turns = tuple(CaseTurn(user.content, points=tuple(one.id for one in asked)) for user, _ in pairs)
         family = "chat-" + hashlib.sha256(dialogue.id.encode()).hexdigest()[:12]
         made = Case(

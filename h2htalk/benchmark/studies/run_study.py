@@ -296,8 +296,7 @@ def select_cases(split: Split, spec: StudySpec) -> Split:
         if spec.ask.language in (None, case.language):
             families.setdefault((case.study, case.language, case.kind, case.family), []).append(case.id)
     order = sorted(families, key=lambda one: hashlib.sha256(one[3].encode()).digest())
-    # Families of one kind take turns with those of another, then studies and languages; chats that were had are a
-    # simple random sample, whose rates are those of all.
+    # Families take turns by kind, then by study and language; chats that were had are a simple random sample.
     for length in () if spec.is_logged else (3, 2):
         seen, turn = Counter[tuple[str, ...]](), {}
         for one in order:
