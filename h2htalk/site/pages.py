@@ -10,6 +10,7 @@ from markupsafe import Markup
 from h2htalk.benchmark.metrics.composite import all_columns
 from h2htalk.benchmark.observations import figure_of, p_text, percent
 from h2htalk.benchmark.report import notes, table2
+from h2htalk.benchmark.report.charts import Mark, clipped, heat_map, interval_plot, scatter
 from h2htalk.benchmark.report.leaderboard import paper_rows, unreadable_rows
 from h2htalk.benchmark.report.table2 import COLUMNS, PERCENT, TableRow, items_text, value_text
 from h2htalk.benchmark.statistics import Cell
@@ -18,7 +19,6 @@ from h2htalk.benchmark.summary import Summary
 from h2htalk.chat.prices import Totals, add, dollars_text, sum_totals
 from h2htalk.data.subtasks import SUBTASKS, TOTAL_COUNT
 from h2htalk.site.boards import Board, Entry, boards_of, size_class
-from h2htalk.site.charts import Mark, clipped, heat_map, interval_plot, scatter
 from h2htalk.site.context import Context
 from h2htalk.site.runs import headline
 from h2htalk.text.contracts.violations import RULES

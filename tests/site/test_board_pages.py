@@ -18,12 +18,12 @@ import pytest
 from boards_made import made_runs, made_source, made_split, made_values, site_of
 
 from h2htalk.benchmark.evaluate import evaluate
+from h2htalk.benchmark.report.charts import Mark, clipped, heat_map, interval_plot, scatter
 from h2htalk.benchmark.report.leaderboard import paper_rows
 from h2htalk.benchmark.settings import EvaluateSpec
 from h2htalk.chat.prices import Totals
 from h2htalk.data.files import write_jsonl
 from h2htalk.data.subtasks import SUBTASKS
-from h2htalk.site.charts import Mark, clipped, heat_map, interval_plot, scatter
 from h2htalk.site.context import Context, read_words
 from h2htalk.site.pages import cost_text, write_boards
 from h2htalk.site.sources import RunSource, read_sources

@@ -7,13 +7,9 @@ its provisions are in `dossier/articles.toml`.
 from __future__ import annotations
 
 import os
-import shutil
-import signal
-import subprocess
 import tomllib
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from importlib.resources import files
@@ -22,6 +18,7 @@ from typing import Any
 
 from h2htalk.benchmark.answering import describe_answering, read_sessions
 from h2htalk.benchmark.judge.judgements import list_people_ratings
+from h2htalk.benchmark.report.pdf import print_pdf
 from h2htalk.benchmark.report.table2 import subtask_table
 from h2htalk.benchmark.run import load_run
 from h2htalk.benchmark.studies.conversations import StudyFolder
@@ -29,11 +26,11 @@ from h2htalk.benchmark.studies.point_answers import PERCEIVED, AnsweredReply
 from h2htalk.benchmark.studies.report import TITLES, replies_to_read
 from h2htalk.benchmark.studies.run_study import load_study
 from h2htalk.chat.store.call_store import read_costs
-from h2htalk.data.files import remove_file, replacing, write_jsonl, write_text
+from h2htalk.data.files import remove_file, write_jsonl, write_text
 from h2htalk.data.links import link_copies
 from h2htalk.data.records import as_path
 from h2htalk.data.signature import Signature
-from h2htalk.errors import ConfigError, DataError, counted, quoted, shorten
+from h2htalk.errors import ConfigError, DataError, counted, quoted
 from h2htalk.text.escaping import printable
 from h2htalk.text.html_pages import render_page
 from h2htalk.text.tables import NONE
@@ -108,10 +105,6 @@ def _unread(one: AnsweredReply) -> bool:
 
 _FOLDER = files("h2htalk.benchmark.studies") / "dossier"
 EXAMPLES = 8  # of each study
-_NONE = subprocess.DEVNULL
-SECONDS = 120.0  # for a PDF
-OPTIONS = ("--headless", "--no-sandbox", "--disable-gpu", "--no-pdf-header-footer")
-BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
 
 def write_dossier(runs: Sequence[Path], out: Path) -> Iterator[str]:
@@ -140,26 +133,8 @@ def write_dossier(runs: Sequence[Path], out: Path) -> Iterator[str]:
     write_text(page, render_page(_FOLDER / "page", view))
     yield f"{page}"
     remove_file(pdf)  # an older one shows something else
-    browser = next(filter(None, map(shutil.which, BROWSERS)), None)
-    why = f"none of {', '.join(BROWSERS)} is here"
-    if browser is not None:
-        try:
-            with replacing(pdf) as new:
-                command = [browser, *OPTIONS, f"--print-to-pdf={new.resolve()}", page.resolve().as_uri()]
-                # Without pipes, which its children would keep open, and in a group of its own, which ends with them.
-                with subprocess.Popen(command, stdin=_NONE, stdout=_NONE, stderr=_NONE, start_new_session=True) as run:
-                    try:
-                        code = run.wait(SECONDS)
-                    finally:
-                        with suppress(ProcessLookupError):
-                            os.killpg(run.pid, signal.SIGKILL)
-                if code:
-                    raise subprocess.CalledProcessError(code, browser)
-            yield f"{pdf}"
-            return
-        except (DataError, OSError, subprocess.SubprocessError) as error:
-            why = f"{browser} failed ({shorten(' '.join(str(error).split()), 200)})"
-    yield f"no PDF: {why}; print the page from a browser"
+    why = print_pdf(page, pdf)
+    yield f"no PDF: {why}; print the page from a browser" if why else f"{pdf}"
 
 
 def _study_part(path: Path) -> dict[str, Any]:

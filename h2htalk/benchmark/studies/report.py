@@ -39,8 +39,8 @@ from h2htalk.benchmark.observations import (
     write_observations,
 )
 from h2htalk.benchmark.prompts.sap import PRINCIPLES
+from h2htalk.benchmark.report.charts import line_chart, radar
 from h2htalk.benchmark.statistics import ClusteredResult, holm, rate_interval
-from h2htalk.benchmark.studies.charts import line_chart, radar
 from h2htalk.benchmark.studies.conversations import RECOLLECTION, Study
 from h2htalk.benchmark.studies.point_answers import LINGUISTIC, RECOLLECTION_FIGURES, TRIVIAL_ARMS, AnsweredReply
 from h2htalk.chat.engines import model_name

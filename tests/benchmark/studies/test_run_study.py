@@ -416,7 +416,7 @@ def test_a_browser_that_hangs_leaves_no_old_pdf(tmp_path: Path, monkeypatch: pyt
     browser.write_text('#!/bin/sh\nfor word; do case $word in --print-to-pdf=*) echo new > "${word#*=}";; esac; done\n')
     browser.chmod(0o755)
     monkeypatch.setattr("shutil.which", lambda name: str(browser))
-    monkeypatch.setattr("h2htalk.benchmark.studies.exports.SECONDS", 1.0)
+    monkeypatch.setattr("h2htalk.benchmark.report.pdf.SECONDS", 1.0)
     assert list(write_dossier([], out))[1] == f"{out / 'dossier.pdf'}"
     browser.write_text("#!/bin/sh\nsleep 60\n")
     assert list(write_dossier([], out))[1].startswith(f"no PDF: {browser} failed (")
