@@ -198,6 +198,7 @@ $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/embedded.stamp: $(VENV)/bin/python pyproject.toml constraints.txt
+	@echo "installing into $(VENV): 1.0 GB, one to several minutes"
 	$(PIP) --constraint constraints.txt --editable ".[embedded]"
 	$(BIN)/$(INSTALL_WEIGHTS)
 	touch $@

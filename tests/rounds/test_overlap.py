@@ -67,39 +67,22 @@ def test_an_item_for_nobody_is_refused(tmp_path: Path) -> None:
         with_crises(tmp_path / "r", 3, 3, overlap=2)
 
 
-PEOPLE = "name,languages,crisis\nannalena,en,yes\nbogumil,zh en,no\nchen_wei,zh,yes\ndaraigh,en,yes\n"
-
-
-def begin_pilot(folder: Path, count: int = 6, people: str = PEOPLE, **given: object) -> Path:
-    """A pilot of `count` items in each language, one of them about a crisis; no overlap is set."""
-    folder.mkdir(parents=True, exist_ok=True)
-    gold = {"keep": "keep"}
-    items = [item(n, spoken, gold=gold) for spoken in ("en", "zh") for n in range(count)]
-    items[0]["crisis"] = True
-    write_jsonl(folder / "gold.jsonl", items)
-    (folder / "people.csv").write_text(people, encoding="utf-8")
-    spec = make_spec("crowd", str(folder / "gold.jsonl"), {"annotators": str(folder / "people.csv"), **given})
-    open_round(spec, folder / "pilot")
-    return folder / "pilot"
-
-
-def answer_pilot(path: Path, wrong: tuple[str, ...] = (), skipped: tuple[str, ...] = ()) -> None:
-    """All annotators complete their items; those in `wrong` drop all, those in `skipped` skip crises."""
-    items = items_of(path)
-    for spreadsheet in spreadsheets(RoundFolder(path)):
-        name, file = spreadsheet.annotator.name, workbook_path(RoundFolder(path), spreadsheet.stem)
-        rows = rows_of(file)
-        for row, assignment in zip(rows, spreadsheet.assignments, strict=True):
-            if name in skipped and items[assignment.item].crisis:
-                row["skip"] = "yes"
-            else:
-                row |= {"subtask": "none", "quality": "3", "keep": "drop" if name in wrong else "keep"}
-        write_rows(file, rows)
+# With the columns of Prolific, by which participants are paid.
+PEOPLE = """name,languages,crisis,{}
+annalena,en,yes,5f0a,CODE1
+bogumil,zh en,no,6e1b,
+chen_wei,zh,yes,,
+"""
 
 
 def test_pilot_gives_all_items_to_all_and_lists_who_passed(tmp_path: Path) -> None:
     """With the default overlap, a pilot of few annotators was refused, or gave each only some items."""
-    path = begin_pilot(tmp_path)
+    items = [item(n, spoken, gold={"keep": "keep"}) for spoken in ("en", "zh") for n in range(6)]
+    write_jsonl(tmp_path / "gold.jsonl", [items[0] | {"crisis": True}, *items[1:]])
+    listed = tmp_path / "people.csv"
+    listed.write_text(PEOPLE.format("Participant id,Completion code") + "daraigh,en,yes,,\n", encoding="utf-8")
+    path = tmp_path / "pilot"
+    open_round(make_spec("crowd", str(tmp_path / "gold.jsonl"), {"annotators": str(listed), "hourly": 9.0}), path)
     assert not any("gold" in str(row) for one in (path / "spreadsheets").iterdir() for row in rows_of(one))
     assignments = {spreadsheet.stem: len(spreadsheet.assignments) for spreadsheet in spreadsheets(RoundFolder(path))}
     assert assignments == {"annalena": 6, "bogumil": 11, "chen_wei": 6, "daraigh": 6}
@@ -110,18 +93,8 @@ def test_pilot_gives_all_items_to_all_and_lists_who_passed(tmp_path: Path) -> No
     closed, _ = close_round(path)
     assert "3 of 4 annotators passed the gold items: " in closed.notes[0]
     passed = (path / "private" / "qualified.csv").read_text(encoding="utf-8")
-    assert passed == "name,languages,crisis\nannalena,en,yes\nbogumil,zh en,no\nchen_wei,zh,yes\n"
+    assert passed == PEOPLE.format("participant id,completion code")
     assert len(read_annotators(path / "private" / "qualified.csv", b"salt")) == 3
-
-
-def test_participants_of_prolific_are_paid_by_their_id(tmp_path: Path) -> None:
-    people = (
-        "name,languages,crisis,Participant id,Completion code\nannalena,en,yes,5f0a,CODE1\nbogumil,zh en,no,6e1b,\n"
-        "chen_wei,zh,yes,,\ndaraigh,en,yes,,\n"
-    )
-    path = begin_pilot(tmp_path, people=people, hourly=9.0)
-    answer_pilot(path, skipped=("annalena",))
-    close_round(path)
     payment = (path / "private" / "payment.csv").read_text().splitlines()
     assert payment[:2] == [
         "annotator,items completed,items skipped,minutes,participant id,completion code",
