@@ -162,7 +162,7 @@ def _range(marks: Sequence[Mark]) -> tuple[float, float, list[float]]:
     """The least and the most of an axis, and three to eight round numbers between."""
     ends = [end for one in marks for end in (one.low, one.value, one.high) if end is not None] or [0.0, 100.0]
     pad = max(0.05 * (span := max(ends) - min(ends)), 0.5)
-    ends += [tick for one in marks for tick in one.ticks if min(ends) - span < tick < max(ends) + span]
+    ends += [tick for one in marks for tick in one.ticks if tick > min(ends) - span]  # none above a run is left out
     least, most = min(ends) - pad, max(ends) + pad
     rough = (most - least) / 6
     step = next(k for k in (f * 10 ** math.floor(math.log10(rough)) for f in (1, 2, 5, 10)) if k >= rough)
