@@ -9,14 +9,15 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any, Self, TextIO
 
-_TERMINAL_EVERY = 0.2  # seconds between two drawings
-_LOG_EVERY = 15.0
+_TERMINAL_EVERY, _LOG_EVERY = 0.2, 15.0  # seconds between two drawings
 _ETA_AFTER, _ETA_ITEMS = 2.0, 10  # seconds, and items, before the time left is shown
 _COLUMNS = 80  # of a terminal whose width is unknown
 
 
 class Progress:
     """Count finished items; redraw one line on a terminal or in a notebook, or write a line every 15 s elsewhere."""
+
+    shown = True  # False where a view of what is written takes the place of the line
 
     def __init__(
         self,
@@ -37,7 +38,7 @@ class Progress:
         self._every = _TERMINAL_EVERY if self._terminal or self._show else _LOG_EVERY
         self._done = self._failed = 0
         self._start = self._drawn = time.monotonic()
-        self._speaks = self._start + silent
+        self._speaks = self._start + (silent if Progress.shown else float("inf"))
 
     def advance(self, failed: bool = False, count: int = 1) -> None:
         """Count finished items, and redraw when it is time."""
@@ -80,10 +81,9 @@ class Progress:
 def one_row(text: str, stream: TextIO) -> str:
     """Cut a text to one row of the stream's terminal: a longer line would wrap, and redrawing would leave its start."""
     try:
-        columns = os.get_terminal_size(stream.fileno()).columns
+        columns = os.get_terminal_size(stream.fileno()).columns or _COLUMNS
     except (OSError, ValueError):  # no terminal behind it
-        columns = 0
-    columns = columns or _COLUMNS
+        columns = _COLUMNS
     return text if len(text) < columns else f"{text[: columns - 2]}…"
 
 

@@ -1,14 +1,15 @@
-"""Follow a run or study that another process makes: answers as they come, failures, cost and first figures."""
+"""Follow a run or study that a process makes: answers as they come, failures, cost and first figures."""
 
 from __future__ import annotations
 
-import re
+import sys
 import time
 from collections import Counter, defaultdict, deque
 from collections.abc import Iterator
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from threading import Event, Thread
 
 from rich.console import Console, Group
 from rich.live import Live
@@ -16,7 +17,7 @@ from rich.live import Live
 from h2htalk.benchmark.evaluate import GENERATE
 from h2htalk.benchmark.judge.judgements import JUDGEMENTS, outcome_of
 from h2htalk.benchmark.metrics.composite import Metrics, score_answers, whole_mean
-from h2htalk.benchmark.observations import percent, rate_of
+from h2htalk.benchmark.observations import LOGGED, Observation, effect_of, percent, rate_of
 from h2htalk.benchmark.report.notes import cost_lines
 from h2htalk.benchmark.report.table2 import most_first, with_half_width
 from h2htalk.benchmark.report.terminal import PlainConsole
@@ -24,12 +25,13 @@ from h2htalk.benchmark.run import read_run_data
 from h2htalk.benchmark.statistics import ItemValue, aggregate
 from h2htalk.benchmark.studies.point_answers import OpenReply, open_replies
 from h2htalk.benchmark.studies.run_study import read_study, stored_replies
+from h2htalk.benchmark.studies.settings import APP
 from h2htalk.chat.store.call_store import CallStore
 from h2htalk.data.erasure.folder_kinds import kind_of
 from h2htalk.data.files import parse_object, reading
 from h2htalk.data.responses import CALLS, FailedResponse, Failure, Response, SampleKey, read_outcomes
-from h2htalk.errors import ConfigError, DataError, counted, shorten
-from h2htalk.progress import clock_text, rate_text
+from h2htalk.errors import ConfigError, DataError, H2HTalkError, counted, shorten
+from h2htalk.progress import Progress, clock_text, rate_text
 
 PATIENCE = 30.0  # seconds without a new line after which a run that no process of this machine writes is given up
 
@@ -65,29 +67,27 @@ class Follower:
         self.run = None if self.study else read_run_data(path)
         self.folder = self.study.folder if self.study else self.run.folder  # type: ignore[union-attr]
         self.files = {one: (0, 0, CallStore()) for one in (self.folder.calls_file, path / JUDGEMENTS / CALLS)}
-        self.stages, self.last, self.changed = {GENERATE: _Stage()}, "", time.time()
+        self.last, self.changed = "", time.time()
         self._lexical = defaultdict[str, dict[int, float | None]](dict)  # of a run: item -> sample -> mean
-        self._open, self._met = dict[str, OpenReply](), dict[str, list[bool]]()  # of a study, by judged reply
+        self._open, self._met = dict[str, OpenReply](), dict[str, list[Observation]]()  # of a study, by judged reply
         self._opened = -1  # the number of its replies when `_open` was made
         self._scenarios = {one.id: one for one in self.run.split.scenarios} if self.run else {}
-        self.stages[GENERATE].asked = len(self._scenarios) * (self.run.spec.samples if self.run else 0)
+        self.stages = {GENERATE: _Stage(len(self._scenarios) * (self.run.spec.samples if self.run else 0))}
 
     def read(self) -> None:
         """Take the new whole lines. Raises DataError for a damaged line, or a file that became shorter."""
-        for path, (at, number, store) in self.files.items():
-            if not path.exists():
-                continue
+        for path in filter(Path.exists, self.files):
+            at, lines, store = self.files[path]
             if path.stat().st_size < at:
                 raise DataError(f"{path}: became shorter: items were erased; start the same command again")
             with reading(path), path.open("rb") as file:
                 file.seek(at)
                 whole, _, _ = file.read().rpartition(b"\n")  # the rest is torn, or not written yet
-            for line in whole.split(b"\n") if whole else ():
-                number += 1
+            for number, line in enumerate(whole.split(b"\n") if whole else (), lines + 1):
                 record = parse_object(line, f"{path}:{number}")
                 store.take(record, f"{path}:{number}")
                 for one in read_outcomes(record, f"{path}:{number}"):
-                    self._take(one, str(record.get("stage") or GENERATE))
+                    self._take(one, GENERATE if record.get("stage") in (None, APP) else str(record["stage"]))
             if whole:
                 self.files[path], self.changed = (at + len(whole) + 1, number, store), time.time()
 
@@ -112,9 +112,10 @@ class Follower:
                 self._open = {own.reply.id: own for own in open_replies(stored_replies(self.study), self.study.cases)}
                 stage.asked = len(self._open)
             if (own := self._open.get(one.id)) and (reply := outcome_of(one)):
-                said = own.rubric.read(reply).points
-                named = [said.get(f"p{k}") == (point.kind == "must") for k, point in enumerate(own.points, 1)]
-                self._met[one.id] = named if said else []
+                said, kind = own.rubric.read(reply).points, own.case.kind
+                cluster = own.case.family if kind in LOGGED else one.id  # of what is alike, as in `figure_of`
+                met = (said.get(f"p{k}") == (point.kind == "must") for k, point in enumerate(own.points, 1) if said)
+                self._met[one.id] = [Observation("", "", one.id, cluster, float(value), kind=kind) for value in met]
 
     def figures(self) -> Iterator[str]:
         """Yield the first figures with their intervals, over what has come so far."""
@@ -122,8 +123,9 @@ class Follower:
             means = ((one, whole_mean([*self._lexical[one.id].values()])) for one in self._scenarios.values())
             cell = aggregate(ItemValue(one.id, one.subtask, mean) for one, mean in means)["items_mean"]
             yield f"lexical mean of the answers so far: {with_half_width(cell)}, n {cell.n:,} of {cell.total:,} items"
-        if points := [met for one in self._met.values() for met in one]:
-            yield f"judge's points met so far: {percent(rate_of(points, len(points)), count=True)}"
+        if points := [row for rows in self._met.values() for row in rows]:
+            met = rate_of([row.value or 0.0 for row in points], len(points), effect=effect_of(points))
+            yield f"judge's points met so far: {percent(met, count=True)}"
 
     def lines(self) -> list[str]:
         """Return everything but the last reply."""
@@ -134,12 +136,10 @@ class Follower:
     def end(self, patience: float) -> str:
         """Return how it ended; empty while it is written, or may be."""
         held = [is_written(path) for path in self.files]
-        if True in held:
-            return ""
         last = max((path.stat().st_mtime_ns for path in self.files if path.exists()), default=0)
-        if self.folder.summary.exists() and self.folder.summary.stat().st_mtime_ns >= last:
+        if True not in held and self.folder.summary.exists() and self.folder.summary.stat().st_mtime_ns >= last:
             return f"finished: {self.folder.page}"
-        if (silent := time.time() - self.changed) < patience * (20 if None in held else 1):
+        if (silent := time.time() - self.changed) < patience * (20 if None in held else 1) or True in held:
             return ""
         return f"its writer is gone, and nothing came for {silent:.0f} s; its own command continues it"
 
@@ -148,31 +148,51 @@ def is_written(calls: Path) -> bool | None:
     """Whether a process of this machine holds the lock of a `calls.jsonl`; None where the system does not say."""
     try:
         inode = calls.with_suffix(".lock").stat().st_ino
-        return re.search(rf":{inode} ", Path("/proc/locks").read_text(encoding="ascii")) is not None
+        return f":{inode} " in Path("/proc/locks").read_text(encoding="ascii")
     except OSError:
         return None if calls.with_suffix(".lock").exists() else False
 
 
-def watch(path: Path, console: Console, every: float = 0.0, patience: float = PATIENCE) -> str:
+def watch(path: Path, console: Console, pace: float = 0, patience: float = PATIENCE, over: Event | None = None) -> str:
     """Show a run or study until it is finished, nobody writes it any more, or Ctrl-C; return which.
 
-    On a terminal the lines are drawn anew every second, elsewhere written every 15 s (`every`). Raises ConfigError for
-    a folder of another kind, DataError for a damaged one.
+    On a terminal the lines are drawn anew every second, elsewhere written every 15 s (`pace`). `over`: is set when the
+    writer, a thread of this process, is done. Raises ConfigError for another folder, DataError for a damaged one.
     """
-    say, follower, live = PlainConsole(console), Follower(path), Live(console=console, auto_refresh=False)
-    with live if console.is_terminal else nullcontext():
-        try:
-            while True:
-                end = follower.end(patience)  # before the last lines are read
-                follower.read()
-                lines = follower.lines()
-                if console.is_terminal:
-                    last = shorten(" ".join(follower.last.split()), 3 * console.width)
-                    live.update(Group(*(say.safe(say.half_width(one)) for one in (*lines, last))), refresh=True)
-                else:
-                    console.print(say.safe(say.half_width("; ".join(map(str.strip, lines)))), soft_wrap=True)
-                if end:
-                    return end
-                time.sleep(every or (1.0 if console.is_terminal else 15.0))
-        except KeyboardInterrupt:
-            return "no longer watched; what it follows goes on"
+    say, follower, shown = PlainConsole(console), Follower(path), list[str]()
+    live = Live(console=console, auto_refresh=False, redirect_stdout=False) if console.is_interactive else None
+    with suppress(KeyboardInterrupt), live or nullcontext():
+        while True:
+            end = "ended" * over.is_set() if over else follower.end(patience)  # before the last lines are read
+            follower.read()
+            before, shown = shown, follower.lines()
+            if live:
+                last = shorten(" ".join(follower.last.split()), 3 * console.width)
+                live.update(Group(*(say.safe(say.half_width(one)) for one in (*shown, last))), refresh=True)
+            elif shown != before:
+                console.print(say.safe(say.half_width("; ".join(map(str.strip, shown)))), soft_wrap=True)
+            if end:
+                return end
+            (over.wait if over else time.sleep)(pace or (1.0 if live else 15.0))
+    return "no longer watched; what it follows goes on"
+
+
+@contextmanager
+def watching(path: Path) -> Iterator[None]:
+    """Show the same on standard error, in the place of progress lines, while the block writes a run or study."""
+    console, over = Console(stderr=True, force_terminal=sys.stderr.isatty()), Event()
+
+    def follow() -> None:
+        with suppress(H2HTalkError):  # the block meets it as well
+            while kind_of(path) is None and not over.wait(0.2):
+                pass
+            watch(path, console, over=over)
+
+    thread, Progress.shown = Thread(target=follow), False
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+        Progress.shown = True

@@ -59,8 +59,7 @@ app = typer.Typer(
 )
 for name in ("evaluate", "merge", "score", "report", "costs", "leaderboard", "compare", "correlate", "plan", "gate"):
     app.command()(getattr(benchmark, name))
-app.command()(benchmark.analyze)
-for command in (curation.show, site.site, site.watch, site.runs):
+for command in (benchmark.analyze, curation.show, site.site, site.watch, site.runs):
     app.command()(command)
 for group, (module, text) in GROUPS.items():
     commands = typer.Typer(help=text, cls=Commands, no_args_is_help=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -65,17 +65,18 @@ def evaluate(
     suite: Annotated[Path | None, Option(help="A TOML file of many runs, instead of a model and --split.")] = None,
     run: Annotated[list[str] | None, Option(help="Of a suite: only this run; may be repeated.")] = None,
     dry_run: options.DryRun = False,
+    watch: options.Watch = False,
     verbose: options.Verbose = False,
     **given: Any,
 ) -> None:
     """Score a model on a split: generate, score, report. The same command again resumes."""
     given |= {key: value for key, value in (("model", model), ("split", split), ("out", out)) if value is not None}
     if shard:
-        if dry_run:
-            raise ConfigError("--dry-run: leave --shard out: it tells of the whole run")
+        if dry_run or watch:
+            raise ConfigError("--shard: leave --dry-run and --watch out: they tell of the whole run")
         options.end_on_sigterm()
     if suite is not None:
-        if given or spec:
+        if given or spec or watch:
             raise ConfigError("--suite: the file holds all settings; leave the others out")
         raise Exit(scaling.run_suite(suite, run or (), shard, dry_run, say))
     if run:
@@ -86,8 +87,7 @@ def evaluate(
     elif shard:
         say(shards.evaluate_shard(parsed, shards.Shard.parse(shard)))
     else:
-        options.hint_watch(parsed.out_path)
-        options.finish(h2htalk.evaluate(parsed), parsed.out_path, verbose)
+        options.finish(options.watched(watch, parsed.out_path, h2htalk.evaluate, parsed), parsed.out_path, verbose)
 
 
 def merge(
@@ -304,6 +304,7 @@ def judge_run(
     run: options.Run,
     judge: Annotated[list[str], Option(help="ENGINE:NAME; repeat it for a panel.")],
     dry_run: options.DryRun = False,
+    watch: options.Watch = False,
     verbose: options.Verbose = False,
     **given: Any,
 ) -> None:
@@ -312,8 +313,7 @@ def judge_run(
     if dry_run:
         say(judging.estimate_judging(spec))
     else:
-        options.hint_watch(run)
-        options.finish(h2htalk.judge_run(spec), run, verbose)
+        options.finish(options.watched(watch, run, h2htalk.judge_run, spec), run, verbose)
 
 
 @options.with_options(JudgeSpec, "temperature", "batch", "max_cost", "prices")
@@ -409,13 +409,13 @@ StudyFile = Annotated[Path | None, Option(help="A TOML file with any of these se
 # Options of `evaluate` that a study which asks a model has, too.
 _MODEL = (
     *("temperature", "seed", "max_tokens", "thinking", "model_sampling", "prompts", "concurrency", "engine_options"),
-    *("download", "batch", "max_cost"),
+    *("download", "batch", "max_cost", "timeout"),
 )
 
 
 def _asking(own: Sequence[str] = (), *names: str) -> Callable[[options.Command], options.Command]:
     """Add options of a study, and some of `evaluate`, to a command."""
-    evaluation = options.with_options(EvaluateSpec, "language", "limit", "timeout", "prices", *names)
+    evaluation = options.with_options(EvaluateSpec, "language", "limit", "prices", *names)
     return lambda command: evaluation(options.with_options(StudySpec, "judge", "judge_max_cost", *own)(command))
 
 
@@ -429,11 +429,12 @@ def study_sap(
     split: Cases = None,
     embedder: Embedder = None,
     dry_run: options.DryRun = False,
+    watch: options.Watch = False,
     **asked: Any,
 ) -> None:
     """Safety with and without SAP, with two control arms (Table 3). The same command again resumes."""
     asked |= {"each_principle": True} if each_principle else {}
-    _run("sap", spec, dry_run, asked, model=model, out=out, arms=arms, split=split, embedder=embedder)
+    _run("sap", spec, dry_run, watch, asked, model=model, out=out, arms=arms, split=split, embedder=embedder)
 
 
 @_asking([], "sap", *_MODEL)
@@ -443,10 +444,11 @@ def study_instructions(
     spec: StudyFile = None,
     cases: Cases = None,
     dry_run: options.DryRun = False,
+    watch: options.Watch = False,
     **asked: Any,
 ) -> None:
     """Instruction following by degree of explicitness (figure 7 of the paper). The same command again resumes."""
-    _run("instructions", spec, dry_run, asked, model=model, out=out, split=cases)
+    _run("instructions", spec, dry_run, watch, asked, model=model, out=out, split=cases)
 
 
 @_asking(["window", "days"], "sap", *_MODEL)
@@ -458,13 +460,14 @@ def study_memory(
     split: Cases = None,
     embedder: Embedder = None,
     dry_run: options.DryRun = False,
+    watch: options.Watch = False,
     **asked: Any,
 ) -> None:
     """Memory over several sessions: none, a window, the model's own notes, the whole history."""
-    _run("memory", spec, dry_run, asked, model=model, out=out, arms=arms, split=split, embedder=embedder)
+    _run("memory", spec, dry_run, watch, asked, model=model, out=out, arms=arms, split=split, embedder=embedder)
 
 
-@_asking()
+@_asking([], "timeout")
 def study_app(
     url: Annotated[str, Argument(help="The application's address, such as http://127.0.0.1:8080.")],
     adapter: Annotated[str, Option(help="A TOML file that says how to talk to it.")],
@@ -475,6 +478,7 @@ def study_app(
     split: Cases = None,
     concurrency: Annotated[int | None, Option(help="Users at once.  [default: 4]")] = None,
     dry_run: options.DryRun = False,
+    watch: options.Watch = False,
     **asked: Any,
 ) -> None:
     """Run a study on a companion application with its own prompt and memory."""
@@ -482,7 +486,7 @@ def study_app(
     if try_:
         say(printable_lines(applications.try_app(read_study_spec(study, asked | {"out": out or "-"}, spec))))
     else:
-        _run(study, spec, dry_run, asked, out=out, split=split)
+        _run(study, spec, dry_run, watch, asked, out=out, split=split)
 
 
 @_asking(["points", "persona", "window"])
@@ -492,10 +496,11 @@ def study_logs(
     spec: StudyFile = None,
     limit: Annotated[int | None, Option(min=1, help="A simple random sample of this many chats.")] = None,
     dry_run: options.DryRun = False,
+    watch: options.Watch = False,
     **asked: Any,
 ) -> None:
     """Let a judge or people say what the replies of chats that were had do; no model is asked for any."""
-    _run("logs", spec, dry_run, asked, model=f"{LOGS_MODEL}{Path(chats).stem}", split=chats, out=out, limit=limit)
+    _run("logs", spec, dry_run, watch, asked, model=LOGS_MODEL + Path(chats).stem, split=chats, out=out, limit=limit)
 
 
 def study_score(study: options.Run, embedder: Embedder = None) -> None:
@@ -503,24 +508,18 @@ def study_score(study: options.Run, embedder: Embedder = None) -> None:
     _finish(h2htalk.score_study(study, embedder or ""))
 
 
-def _run(study: str, file: Path | None, dry_run: bool, asked: Mapping[str, Any], **given: Any) -> None:
-    given = {key: value for key, value in given.items() if value is not None}
-    spec = read_study_spec(study, {**asked, **given}, file)
+def _run(study: str, file: Path | None, dry_run: bool, watch: bool, asked: dict[str, Any], **given: Any) -> None:
+    spec = read_study_spec(study, asked | {key: value for key, value in given.items() if value is not None}, file)
     if dry_run:
         say(run_study.estimate_study(spec))
     else:
         say(*run_study.open_points(run_study.plan_study(spec)))
-        options.hint_watch(spec.ask.out_path)
-        _finish(h2htalk.run_study(spec))
+        _finish(options.watched(watch, spec.ask.out_path, h2htalk.run_study, spec))
 
 
 def _finish(result: Any) -> None:
     say(study_report.study_text(result), f"report: {(result.study.path / 'report.html').resolve()}")
     raise Exit(3 if result.incomplete else 0)
-
-
-def _words(text: str) -> tuple[str, ...]:
-    return tuple(filter(None, map(str.strip, text.split(","))))
 
 
 @options.round_options
@@ -535,7 +534,8 @@ def study_open_round(
     **given: Any,
 ) -> None:
     """Open a round in which people read a study's replies, blind to arm and model."""
-    options.print_status(*run_study.open_study_round(study, out, ask, _words(arms), budget, given, settings, tied))
+    names = tuple(filter(None, map(str.strip, arms.split(","))))
+    options.print_status(*run_study.open_study_round(study, out, ask, names, budget, given, settings, tied))
 
 
 def study_close_round(study: options.Run, round: options.Round) -> None:

@@ -242,8 +242,7 @@ def round_status(round: options.Round, each: EachItem = False, mistakes: Mistake
     """Collect new annotations, and show the progress by annotator and language."""
     status = lifecycle.round_status(round)
     options.print_status(status, table=True, each_mistake=mistakes)
-    for item, count in status.missing.items() if each else ():
-        say(f"{item}: {status.by_item[item]:,} completed, {count:,} missing")
+    say(*(f"{item}: {status.by_item[item]:,} completed, {n:,} missing" for item, n in status.missing.items() if each))
     raise Exit(2 if status.mistakes else 0)
 
 

@@ -50,6 +50,7 @@ def lazy_imports() -> Iterator[None]:
 
 with lazy_imports():
     from h2htalk.benchmark import summary as summaries
+    from h2htalk.benchmark import watch as following
     from h2htalk.benchmark.report import terminal as run_terminal
     from h2htalk.rounds import status as statuses
 
@@ -78,6 +79,7 @@ Examples = Annotated[str, Option(help="Language of the examples: en or zh.")]
 Settings = Annotated[Path | None, Option(help="TOML file with these and all other settings.")]
 References = Annotated[Path | None, Option(help="The split's private references (JSONL of id, references).")]
 DryRun = Annotated[bool, Option("--dry-run", help="Print what would be done and cost; send and write nothing.")]
+Watch = Annotated[bool, Option("--watch", help="Show replies, failures, cost and first figures as they come.")]
 Verbose = Annotated[bool, Option("--verbose", help="Print everything the page shows: notes, slices, signature.")]
 RayAddress = Annotated[str, Option(help="A running Ray cluster, HOST:PORT; default: one of its own on this machine.")]
 DataFormat = Annotated[Literal["terminal", "csv", "json"], Option(help="terminal, csv or json.")]
@@ -101,10 +103,12 @@ def print_status(
     say(*(status.mistakes if each_mistake else statuses.grouped(status.mistakes)), err=True)
 
 
-def hint_watch(folder: Path) -> None:
-    """Name the command that follows a run or study, on a terminal."""
-    if sys.stderr.isatty():
-        say(f"to follow it, in a second terminal: h2htalk watch {folder}", err=True)
+def watched(watch: bool, folder: Path, work: Callable[[Any], Any], spec: Any) -> Any:
+    """Do the work that a specification describes, and show the run or study meanwhile, or say on a terminal how to."""
+    if not watch and sys.stderr.isatty():
+        say(f"to follow it: --watch, or in a second terminal: h2htalk watch {folder}", err=True)
+    with following.watching(folder) if watch else contextlib.nullcontext():
+        return work(spec)
 
 
 def console() -> Any:

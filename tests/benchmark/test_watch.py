@@ -5,6 +5,8 @@ from __future__ import annotations
 import io
 import json
 import os
+import pty
+import signal
 import subprocess
 import sys
 import time
@@ -12,14 +14,17 @@ from pathlib import Path
 from threading import Event, Thread
 
 import pytest
-from command_line import h2htalk_here
+from command_line import h2htalk_here, scripted
+from kills import wait_until
+from loopback import LoopbackServer
 from rich.console import Console
 from runs_made import baseline_run
-from studies_made import cases_of, judge_of, studied
+from studies_made import cases_of, judge_of, spec, studied, write_script
 
+from h2htalk.benchmark.studies.run_study import run_study
 from h2htalk.benchmark.summary import read_summary
 from h2htalk.benchmark.watch import Follower, is_written, watch
-from h2htalk.data.files import writer_lock
+from h2htalk.data.files import write_jsonl, writer_lock
 from h2htalk.errors import ConfigError, DataError
 
 LOCKS = pytest.mark.skipif(not Path("/proc/locks").exists(), reason="this system does not list its locks")
@@ -114,7 +119,7 @@ def test_the_writer_s_lock_is_seen_and_not_taken(tmp_path: Path) -> None:
     ended = Event()
 
     def follow() -> None:
-        shown(tmp_path / "run", every=0.01)
+        shown(tmp_path / "run", pace=0.01)
         ended.set()
 
     with writer_lock(calls):
@@ -136,7 +141,7 @@ def test_a_killed_writer_is_noticed(tmp_path: Path) -> None:
         assert writer.stdout.readline()
         assert is_written(calls) is True
         writer.kill()
-    assert "its writer is gone" in shown(tmp_path / "run", every=0.01, patience=0.1)[1]
+    assert "its writer is gone" in shown(tmp_path / "run", pace=0.01, patience=0.1)[1]
 
 
 def test_a_system_that_lists_no_locks_is_waited_for_longer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -144,7 +149,7 @@ def test_a_system_that_lists_no_locks_is_waited_for_longer(tmp_path: Path, monke
     (tmp_path / "run" / "summary.json").unlink()
     monkeypatch.setattr("h2htalk.benchmark.watch.is_written", lambda path: None)
     begun = time.monotonic()
-    assert "its writer is gone" in shown(tmp_path / "run", every=0.01, patience=0.02)[1]
+    assert "its writer is gone" in shown(tmp_path / "run", pace=0.01, patience=0.02)[1]
     assert time.monotonic() - begun >= 0.4
 
 
@@ -167,6 +172,49 @@ def test_a_study_shows_the_points_that_its_judge_finds_met(tmp_path: Path) -> No
     assert "judge's points met so far: 100.0 %" in output
     assert "4/4 answered  100%" in output
     assert end.startswith("finished: ")
+
+
+def test_points_of_a_reply_and_replies_of_a_chat_are_no_independent_values(tmp_path: Path) -> None:
+    """The first figures looked more certain than those of the study."""
+    messages = [{"role": role, "content": "hi"} for _ in range(30) for role in ("user", "companion")]
+    write_jsonl(tmp_path / "chats.jsonl", [{"id": one, "language": "en", "messages": messages} for one in "ab"])
+    answers: dict[str, object] = {f"p{k}": {"evidence": "-", "answer": True} for k in range(1, 11)}
+    judge = write_script(tmp_path / "judge.jsonl", json.dumps(answers | {"perception": {"evidence": "-", "score": 3}}))
+    run_study(spec("logs", "logs:chats", tmp_path / "study", split=tmp_path / "chats.jsonl", judge=judge))
+    assert "so far: 10.0 % (0.5 to 72.1), 60 of 600" in shown(tmp_path / "study")[0]
+
+
+def test_a_watched_command_gives_the_same_without_control_sequences_in_a_pipe(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    run, seen = tmp_path / "run", []
+    words = ("evaluate", scripted(tmp_path), "--split", "mini", "--limit", 22, "--embedder", "none", "--out", run)
+    for more in ((), ("--watch",)):
+        done = h2htalk_here(*words, *more)
+        files = {one.name: one.read_bytes() if one.suffix == ".parquet" else b"" for one in run.rglob("*")}
+        seen.append((done.returncode, files, done.stdout.partition("started: ")[0]))
+        run.rename(tmp_path / f"run-{len(more)}")
+    assert seen[0] == seen[1]
+    assert "\ngenerate: 22/22 answered  100%; lexical mean of the answers" in f"\n{done.stderr}"
+    assert "generate  " not in done.stderr  # the progress line
+    assert "\x1b" not in done.stderr
+    assert h2htalk_here(*words, "--shard", "1/2", "--watch").stderr.startswith("error: --shard: leave --dry-run and")
+
+
+def test_ctrl_c_in_a_terminal_leaves_it_whole_and_a_run_to_resume(tmp_path: Path) -> None:
+    screen, (ours, theirs) = bytearray(), pty.openpty()
+    words = ("--split", "mini", "--embedder", "none", "--concurrency", "2", "--watch", "--out", str(tmp_path / "run"))
+    with LoopbackServer(latency=0.3) as server:
+        command = [sys.executable, "-m", "h2htalk", "evaluate", server.spec, *words]
+        with subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs) as process:
+            wait_until(lambda: screen.extend(os.read(ours, 65_536)) or b"last, generate" in screen)
+            process.send_signal(signal.SIGINT)
+            wait_until(lambda: screen.extend(os.read(ours, 65_536)) or b"stopped; what is finished" in screen)
+        assert process.returncode == 130
+    assert screen.rindex(b"\x1b[?25h") > screen.rindex(b"\x1b[?25l")  # the cursor is shown again
+    assert b"generate  " not in screen  # the progress line
+    assert len((tmp_path / "run" / "calls.jsonl").read_bytes().splitlines()) >= 1
 
 
 def test_what_cannot_be_followed_says_so(tmp_path: Path) -> None:
