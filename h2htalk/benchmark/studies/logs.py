@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from importlib.resources import files
 from itertools import groupby
 from operator import attrgetter
@@ -23,14 +23,15 @@ from h2htalk.chat.store.call_store import CallStore
 from h2htalk.data.case import Case, CaseTurn, Point, Session, script
 from h2htalk.data.files import read_jsonl, read_toml
 from h2htalk.data.languages import LANGUAGES
-from h2htalk.data.records import as_json, read_record
+from h2htalk.data.records import option_of, read_record
 from h2htalk.data.responses import Answers, Response
 from h2htalk.data.scenario import Dialogue, Persona, Turn, notes_crisis
 from h2htalk.data.splits import Header, Split, split_of
-from h2htalk.errors import DataError, counted
+from h2htalk.errors import ConfigError, DataError, counted
 
 RAW = "not_anonymized"  # the tag of a chat that does not say that it was anonymised
 ORDINARY, CRISIS, REJECTED, UNCHECKED = LOGGED  # kinds: the curation noted nothing, a crisis, rejected it, never looked
+_ASKING = ("sap", "temperature", "top_p", "model_sampling", "max_tokens", "thinking", "seed")
 _BUNDLED = Path(str(files("h2htalk.benchmark.studies") / "logged"))
 
 
@@ -56,11 +57,14 @@ class Logs:
 
 
 def read_logs(spec: StudySpec) -> Logs:
-    """Read the chats, points and persona of a study. Raises DataError: one of them is wrong, or no chat has a reply."""
+    """Read chats, points and persona. Raises DataError for wrong ones, ConfigError for a setting of a model."""
+    for one in fields(spec.ask):
+        if one.name in _ASKING and getattr(spec.ask, one.name) != one.default:
+            raise ConfigError(f"{option_of(one.name)} is for models that are asked, and here none is; leave it out")
     path, described = Path(spec.ask.split), Path(spec.persona or _BUNDLED / "companion.toml")
     cases, replies, unanswered = dict[str, Case](), dict[str, list[Response]](), 0
     persona = Persona.from_dict(read_toml(described, error=DataError), str(described))
-    points = {name: _read_points(Path(spec.points or _BUNDLED / f"points_{name}.jsonl"), persona) for name in LANGUAGES}
+    points = {name: _read_points(Path(spec.points or _BUNDLED / f"points_{name}.jsonl")) for name in LANGUAGES}
     for where, record, kind in _dialogues(path):
         dialogue = Dialogue.from_dict(record, where)
         if dialogue.id in cases:
@@ -77,19 +81,14 @@ def read_logs(spec: StudySpec) -> Logs:
             unanswered += 1
             continue
         asked = points[dialogue.language]
-        if not kind:
-            kind = ORDINARY if "safety" in dialogue.metadata else UNCHECKED
-            kind = CRISIS if notes_crisis(dialogue.metadata) else kind
+        seen = ORDINARY if "safety" in dialogue.metadata else UNCHECKED
+        kind = kind or (CRISIS if notes_crisis(dialogue.metadata) else seen)
         turns = tuple(CaseTurn(user.content, points=tuple(one.id for one in asked)) for user, _ in pairs)
         family = "chat-" + hashlib.sha256(dialogue.id.encode()).hexdigest()[:12]
-        made = Case(
-            *(dialogue.id, "high_risk", kind, family, dialogue.language, persona.id, (Session(turns),)),
-            history=history,
-            points=asked,
-            tags=() if "anonymized" in dialogue.metadata else (RAW,),
-            provenance=dialogue.provenance,
-            licence=dialogue.licence,
-        )
+        tags = () if "anonymized" in dialogue.metadata else (RAW,)
+        about: Any = {"tags": tags, "provenance": dialogue.provenance, "licence": dialogue.licence}
+        about |= {"history": history, "points": asked}
+        made = Case(dialogue.id, "high_risk", kind, family, dialogue.language, persona.id, (Session(turns),), **about)
         cases[dialogue.id] = case = Case.from_dict(made.to_dict(), where)  # what a study's folder can be read with
         names = [StudyReply(APP, case.id, place, LIVE).key for place, *_ in script(case)]
         replies[case.id] = [Response(name, 0, one.content, "stop") for name, (_, one) in zip(names, pairs, strict=True)]
@@ -101,12 +100,9 @@ def read_logs(spec: StudySpec) -> Logs:
 
 def _dialogues(path: Path) -> Iterator[tuple[str, dict[str, Any], str]]:
     """Yield the records of a file, or of a stage; those that the stage rejected are of the kind `rejected`."""
-    if not (path / "stage.json").is_file():
-        if path.is_dir():
-            raise DataError(f"{path}: is no stage of a curation; name one such as WORKSPACE/safety, or a JSONL file")
-        yield from ((where, record, "") for where, record in read_jsonl(path, unique_keys=True))
-        return
-    for part in sorted((path / "kept").glob("part-*.jsonl")):
+    if path.is_dir() and not (path / "stage.json").is_file():
+        raise DataError(f"{path}: is no stage of a curation; name one such as WORKSPACE/safety, or a JSONL file")
+    for part in sorted((path / "kept").glob("part-*.jsonl")) if path.is_dir() else (path,):
         yield from ((where, record, "") for where, record in read_jsonl(part, unique_keys=True))
     for part in sorted((path / "rejected").glob("part-*.jsonl")):
         for where, line in read_jsonl(part, unique_keys=True):
@@ -115,12 +111,11 @@ def _dialogues(path: Path) -> Iterator[tuple[str, dict[str, Any], str]]:
             yield where, record, REJECTED
 
 
-def _read_points(path: Path, persona: Persona) -> tuple[Point, ...]:
+def _read_points(path: Path) -> tuple[Point, ...]:
     """Read a file of points. Raises DataError, naming it, also for an id that occurs twice or a check of a fact."""
     points = [read_record(Point, record, where) for where, record in read_jsonl(path, unique_keys=True)]
     if not points:
         raise DataError(f"{path}: holds no point")
-    sessions = [{"turns": [{"user": "-", "points": [one.id for one in points]}]}]
-    plain = {"points": [as_json(one) for one in points], "sessions": sessions, "persona": persona.id, "language": "en"}
-    about = {"id": "points", "study": "high_risk", "kind": ORDINARY, "family": "points"}
-    return Case.from_dict({**about, **plain}, f"{path} (persona {persona.id})").points
+    session = Session((CaseTurn("-", points=tuple(one.id for one in points)),))
+    made = Case("points", "high_risk", ORDINARY, "points", "en", "companion", (session,), points=tuple(points))
+    return Case.from_dict(made.to_dict(), str(path)).points

@@ -216,12 +216,18 @@ def test_a_persona_that_no_case_may_name_is_refused(tmp_path: Path) -> None:
     (tmp_path / "p.toml").write_text(
         'id = "lu na"\nrelation = "friend"\n[en]\nname = "Lu"\ndescription = "You are Lu."\n'
     )
-    with pytest.raises(DataError, match="lu na"):
+    with pytest.raises(DataError, match=r"chats\.jsonl:1: .*lu na"):  # it named the file of points
         plan_study(logged(tmp_path, persona=tmp_path / "p.toml"))
     (tmp_path / "p.toml").write_text('id = "lu"\nrelation = "friend"\n[en]\nname = "Lu"\ndescription = "You are Lu."\n')
     assert len(plan_study(logged(tmp_path, persona=tmp_path / "p.toml", language="en")).cases) == 2  # the other is zh
     with pytest.raises(DataError, match="has no zh description"):
         plan_study(logged(tmp_path, persona=tmp_path / "p.toml"))
+
+
+@pytest.mark.parametrize("setting", [{"temperature": 0.5}, {"seed": 3}, {"max_tokens": 9}, {"sap": "none"}])
+def test_settings_of_a_model_are_refused(tmp_path: Path, setting: dict[str, Any]) -> None:
+    with pytest.raises(ConfigError, match=f"--{min(setting).replace('_', '-')} is for models that are asked"):
+        plan_study(logged(tmp_path, **setting))
 
 
 def test_a_stage_is_read_whole_with_what_it_rejected(tmp_path: Path) -> None:
