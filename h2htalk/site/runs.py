@@ -67,6 +67,8 @@ def _found(folder: Path, depth: int) -> Iterator[tuple[Path, str]]:
 
 def _facts(folder: RunFolder, model: str, split: str) -> Facts:
     """Return what a run and a study have in common; its figures count where the state is `complete`."""
+    if folder.summary.exists() and not folder.calls_file.exists():
+        raise DataError(f"{folder.calls_file}: missing: the figures are of its replies; restore it")
     costs, state = read_costs(folder.path), "complete" if folder.summary.exists() else "unscored"
     facts = {"model": model_name(model), "split": split, "protocol": folder.signature().fingerprint[:8]}
     facts |= {"US $": dollars_text(sum_totals(costs.values()).usd_paid)} if costs else {}

@@ -70,6 +70,12 @@ def test_damaged_folders_are_listed_with_what_is_wrong(tmp_path: Path) -> None:
     assert all(any(note.startswith(f"{name}: ") for note in table.notes) for name in found)
 
 
+def test_figures_whose_replies_are_gone_are_not_complete(tmp_path: Path) -> None:
+    (studied(tmp_path, "instructions", limit=4).study.path / "calls.jsonl").unlink()
+    (baseline_run(tmp_path / "run") / "calls.jsonl").unlink()
+    assert states(tmp_path) == {"run": "damaged", "study": "damaged"}
+
+
 def test_a_summary_of_another_version_is_damaged_and_the_others_are_shown(tmp_path: Path) -> None:
     baseline_run(tmp_path / "whole")
     summary = baseline_run(tmp_path / "edited") / "summary.json"
