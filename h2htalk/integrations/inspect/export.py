@@ -22,7 +22,7 @@ from h2htalk.data.links import link_copies
 from h2htalk.data.releases.release_folder import HUB
 from h2htalk.data.responses import Response, SampleKey
 from h2htalk.data.splits import list_splits
-from h2htalk.errors import MissingExtraError
+from h2htalk.errors import ConfigError, MissingExtraError
 from h2htalk.integrations.import_log import FINISH, about_split
 from h2htalk.version import __version__
 
@@ -76,7 +76,10 @@ def export_log(path: Path, out: Path) -> list[Path]:
         stats=logs.EvalStats(started_at=began.isoformat(), completed_at=ended.isoformat()),
         samples=samples,
     )
-    logs.recompute_metrics(log)
+    try:
+        logs.recompute_metrics(log)
+    except LookupError:  # a checkout's .egg-info, before the installation on sys.path, hides it from Inspect
+        raise ConfigError("Inspect sees no h2htalk: install it, and call `h2htalk`, not `python -m h2htalk`") from None
     logs.write_eval_log(log, str(out))
     return [out]
 
@@ -91,14 +94,12 @@ def _run_samples(run: Run) -> Iterator[Any]:
         about = {"subtask": scenario.subtask, "language": scenario.language}
         for score in run.item_scores[scenario.id].samples:
             key, answer = (scenario.id, score.sample), run.answers.get((scenario.id, score.sample))
-            kept = None if score.violations is None else float(not score.violations)
-            values = {**score.to_dict(), "compliance": kept}
-            value = {name: _number(values.get(name)) for name in (*columns, "lexical", "s", "compliance")}
+            own = {**score.to_dict(), "compliance": None if score.violations is None else float(not score.violations)}
+            value = {name: _number(own.get(name)) for name in (*columns, "lexical", "s", "compliance")}
             item, broken = about | {"item": scenario.id}, ", ".join(score.violations or ())
             text = answer.answer if isinstance(answer, Response) else None
             found = Score(value=value, answer=text, explanation=f"contract: {broken or 'kept'}", metadata=item)
-            unscored = Score.unscored(reason=score.unscored, metadata=item) if score.unscored else None
-            scores = {"companion": unscored or found}
+            scores = {"companion": Score.unscored(reason=score.unscored, metadata=item) if score.unscored else found}
             if judging and isinstance(answer, Response) and judging.judged([scenario]):
                 lines = [
                     f"{name}, {part}: {one.scores.get(part, one.points.get(part))}. {evidence}"
@@ -128,7 +129,8 @@ def _study_samples(result: StudyResult) -> Iterator[Any]:
 
 def _sample(key: SampleKey, asked: Iterable[Message], answer: Any, target: list[str], about: Any, scores: Any) -> Any:
     first = chat_messages(asked)
-    there = {"input": first, "messages": first, "target": target or "", "metadata": about, "scores": scores}
+    begin = first[:1] if "arm" in about else first  # of a conversation the beginning
+    there = {"input": begin, "messages": first, "target": target or "", "metadata": about, "scores": scores}
     if isinstance(answer, Response):
         said = ChatMessageAssistant(content=answer.text)
         choice = ChatCompletionChoice(message=said, stop_reason=_STOPS.get(answer.finish_reason, "unknown"))
@@ -139,6 +141,4 @@ def _sample(key: SampleKey, asked: Iterable[Message], answer: Any, target: list[
     else:  # without its message, which may name a server
         reason = "missing" if answer is None else answer.failure.reason
         there["error"] = logs.EvalError(message=reason, traceback="", traceback_ansi="")
-    if "arm" in about:  # of a conversation the beginning
-        there["input"] = first[:1]
     return logs.EvalSample(id=key[0], epoch=key[1] + 1, **there)
