@@ -16,7 +16,6 @@ from h2htalk.benchmark.metrics.composite import METRICS, PRIVATE_REFERENCE, Item
 from h2htalk.benchmark.statistics import (
     Cell,
     Difference,
-    ItemValue,
     NullClass,
     Row,
     aggregate,
@@ -414,7 +413,7 @@ def by_sample(scenarios: Sequence[Scenario], scores: Mapping[str, ItemScore], va
     values = {s.id: [value_of(s, sample) for sample in scores[s.id].samples] for s in scenarios}
     whole = [s for s in scenarios if None not in values[s.id]]
     for number in range(samples):
-        row = aggregate(ItemValue(s.id, s.subtask, values[s.id][number]) for s in whole)
+        row = aggregate((s.subtask, values[s.id][number]) for s in whole)
         figure = row["items_mean" if row["overall"].value is None else "overall"].value
         if figure is not None:
             yield figure
@@ -424,7 +423,7 @@ def score_rows(scenarios: Sequence[Scenario], with_s: Sequence[Scenario], scored
     """Aggregate the scores of items into rows; those with S are asked for it."""
 
     def row(name: str, items: Sequence[Scenario] = scenarios) -> Row:
-        return aggregate([ItemValue(s.id, s.subtask, getattr(scored.scores[s.id], name)) for s in items])
+        return aggregate((s.subtask, getattr(scored.scores[s.id], name)) for s in items)
 
     synthesis = sum(SUBTASKS[s.subtask].has_null_line for s in scenarios)
     return ScoreRows(
@@ -440,8 +439,8 @@ def slices_of(
 ) -> dict[str, dict[str, Cell]]:
     """A cell for each value of each tag."""
     values = [(s, value_of(s, scores[s.id])) for s in scenarios]
-    by_tag = {tag: [ItemValue(s.id, str(getattr(s.tags, tag)), value) for s, value in values] for tag in _TAGS}
-    by_tag["language"] = [ItemValue(s.id, s.language, value) for s, value in values]
+    by_tag = {tag: [(str(getattr(s.tags, tag)), value) for s, value in values] for tag in _TAGS}
+    by_tag["language"] = [(s.language, value) for s, value in values]
     return {tag: aggregate_slices(listed) for tag, listed in by_tag.items()}
 
 
@@ -452,8 +451,8 @@ def metric_means(
     rows: dict[str, dict[str, Cell]] = {}
     for name in all_columns(scores[s.id].metrics for s in scenarios):
         own = with_s if name in METRICS["semantic"].columns else scenarios
-        values = [ItemValue(s.id, s.subtask, scores[s.id].metrics.get(name)) for s in own]
-        if name not in METRICS["lexical"].columns and all(value.value is None for value in values):
+        values = [(s.subtask, scores[s.id].metrics.get(name)) for s in own]
+        if name not in METRICS["lexical"].columns and all(value is None for _, value in values):
             continue
         for subtask, cell in aggregate_slices(values).items():
             rows.setdefault(subtask, {})[name] = cell

@@ -31,7 +31,7 @@ from h2htalk.benchmark.metrics.composite import (
     judged_score,
     whole_mean,
 )
-from h2htalk.benchmark.statistics import Cell, ItemValue, aggregate, aggregate_slices
+from h2htalk.benchmark.statistics import Cell, aggregate, aggregate_slices
 from h2htalk.benchmark.summary import JUDGE_WARNING, JudgeFigures, Summary, by_sample, slices_of
 from h2htalk.chat.protocol import Outcome, Reply
 from h2htalk.data.files import json_line, read_json_object, read_jsonl, read_sealed, replacing, write_json, write_jsonl
@@ -320,7 +320,7 @@ def with_judgements(
     if summary.measure != "s":
         return summary, scores
     with_s = [s for s in scenarios if s.language in summary.s_languages]
-    row = aggregate(ItemValue(s.id, s.subtask, judged_value(s, scores[s.id])) for s in with_s)
+    row = aggregate((s.subtask, judged_value(s, scores[s.id])) for s in with_s)
     slices, samples = slices_of(with_s, scores, judged_value), tuple(by_sample(with_s, scores, judged_value))
     rows = replace(summary.rows, judged=row)
     return replace(summary, judged=True, rows=rows, slices=slices, by_sample=samples), scores
@@ -356,7 +356,7 @@ def _figures(
         for name in points_of(subtasks[item]):  # an item with an unscored judgement has no value
             said[name, item].append(rating.points.get(name))
     spreads = [max(one.known) - min(one.known) for one in every if len(one.known) > 1]
-    values = [ItemValue(s.id, s.subtask, None if (of := scores[s.id].rating) is None else of / 5) for s in scenarios]
+    values = [(s.subtask, None if (of := scores[s.id].rating) is None else of / 5) for s in scenarios]
     return JudgeFigures(
         judges=tuple(read_judge(folder.path, name).label for name in judging.judges),
         judgements=judging.judgements,
@@ -368,7 +368,7 @@ def _figures(
         unscored=dict(sorted(Counter(one.unjudged for one in every if one.unjudged).items())),
         unread={one.unjudged: one.unread for one in reversed(every) if one.unjudged and one.unread},
         ratings=aggregate(values),
-        points=aggregate_slices(ItemValue(item, name, whole_mean(yes)) for (name, item), yes in said.items()),
+        points=aggregate_slices((name, whole_mean(yes)) for (name, _), yes in said.items()),
         queue={"J": sum(one < THRESHOLD for one in j.values()), "judge": sum(r[item] < THRESHOLD for item in j)},
         items=len(j),
         disagreement=fmean(spreads) if spreads else None,

@@ -29,7 +29,7 @@ from h2htalk.benchmark.prompts.prompt_set import PromptSet
 from h2htalk.benchmark.prompts.sap import Sap
 from h2htalk.benchmark.run import Run, load_run
 from h2htalk.benchmark.score_run import REFERENCES_LENGTH, REVISION_LENGTH, metric_keys, open_metrics
-from h2htalk.benchmark.statistics import RULE, Cell, ItemValue, aggregate
+from h2htalk.benchmark.statistics import RULE, Cell, aggregate
 from h2htalk.benchmark.summary import Measure
 from h2htalk.chat.protocol import Message
 from h2htalk.data.files import (
@@ -115,7 +115,7 @@ def figures_of(scenarios: Sequence[Scenario], scores: Mapping[str, ItemScore]) -
     for language in LANGUAGES:
         own = [s for s in scenarios if s.language == language]
         measure: Measure = "s" if any(scores[s.id].s is not None for s in own) else "lexical"
-        row = aggregate(ItemValue(s.id, s.subtask, getattr(scores[s.id], measure)) for s in own)
+        row = aggregate((s.subtask, getattr(scores[s.id], measure)) for s in own)
         for name in FIGURES:
             cell = row.get(f"{name}_avg" if name in DIMENSIONS else name)
             if cell is not None and cell.value is not None:
