@@ -14,7 +14,7 @@ import numpy as np
 
 from h2htalk.benchmark.calibration.labels import read_number
 from h2htalk.benchmark.compare.comparison import title_of
-from h2htalk.benchmark.metrics.composite import COMPOSITE_COLUMNS, item_score
+from h2htalk.benchmark.metrics.composite import METRIC_COLUMNS, item_score
 from h2htalk.benchmark.report.table2 import main_row
 from h2htalk.benchmark.run import Run, load_run
 from h2htalk.benchmark.statistics import FEW, LEAST, clusters_of, rank_correlation
@@ -68,7 +68,7 @@ def _run_named(name: str, runs: Sequence[Run], where: str) -> int | None:
 
 
 HUMAN = "human_rating"
-_METRICS = ("s", "lexical", *COMPOSITE_COLUMNS)
+_METRICS = ("s", "lexical", *METRIC_COLUMNS)
 _DIMENSIONS = tuple(f"{name}_avg" for name in DIMENSIONS)
 _FIGURES = ("overall", *_DIMENSIONS, *SUBTASKS)
 _WITHIN = (*combinations(_DIMENSIONS, 2), *combinations(SUBTASKS, 2))
@@ -97,6 +97,20 @@ class Correlations(NamedTuple):
 
     pairs: tuple[Pair, ...]
     notes: tuple[str, ...]
+
+    def to(self, format: str) -> str:
+        """Return every pair in full as `csv` or `json`; for the `terminal` those of two subtasks are left out."""
+        if format != "terminal":
+            return Table("", Pair._fields, self.pairs, self.notes).to(format)
+        rows = []
+        for one in self.pairs:
+            if not {one.a, one.b} <= SUBTASKS.keys():
+                ends = "" if one.low is None or one.high is None else f"{one.low:+.2f} to {one.high:+.2f}"
+                rho = None if one.value is None else f"{one.value:+.2f}"
+                rows.append((f"{one.level}s", TITLES.get(one.a, one.a), TITLES.get(one.b, one.b), rho, ends, one.n))
+        method = "rho: Spearman. Over items and dialogues: within each run, mean over runs; bootstrap by cluster."
+        table = Table("", ("over", "", "", "rho", "95 % interval", "n"), rows, (*self.notes, method))
+        return table.to_terminal() + "\n"
 
 
 def correlate(
@@ -196,20 +210,3 @@ def _pairs(level: str, wanted: Iterable[tuple[str, str]], runs: Sequence[Sequenc
             n, clusters = sum(map(len, both)), len({cluster for units in both for cluster, _ in units})
             found = rank_correlation([([c for c, _ in units], np.array([v for _, v in units]).T) for units in both])
             yield Pair(level, a, b, *found, n, clusters)
-
-
-def pairs_table(found: Correlations) -> Table:
-    """Every pair in full, and the notes."""
-    return Table("", Pair._fields, found.pairs, found.notes)
-
-
-def terminal_table(found: Correlations) -> Table:
-    """The pairs for the terminal, those of two subtasks left out."""
-    rows = []
-    for one in found.pairs:
-        if not {one.a, one.b} <= SUBTASKS.keys():
-            ends = "" if one.low is None or one.high is None else f"{one.low:+.2f} to {one.high:+.2f}"
-            rho = None if one.value is None else f"{one.value:+.2f}"
-            rows.append((f"{one.level}s", TITLES.get(one.a, one.a), TITLES.get(one.b, one.b), rho, ends, one.n))
-    method = "rho: Spearman. Over items and dialogues: within each run, mean over runs; bootstrap by cluster."
-    return Table("", ("over", "", "", "rho", "95 % interval", "n"), rows, (*found.notes, method))
