@@ -46,12 +46,11 @@ class Group:
 class Leaderboard:
     """Runs by protocol and, where asked for, the paper's rows by size class.
 
-    `unreadable` are the paper's models whose figures cannot be read, `dropped` the models of runs given more than once.
+    `dropped` are the models of runs given more than once.
     """
 
     runs: tuple[Group, ...]
     paper: tuple[Group, ...] = ()
-    unreadable: tuple[str, ...] = ()
     dropped: tuple[str, ...] = ()
 
     @property
@@ -100,7 +99,7 @@ def rank_runs(runs: Sequence[Summary], paper: bool = False, metric: str | None =
     classes = groupby(paper_rows() if paper else (), key=lambda row: row.group)
     papers = tuple(Group(name, _ranked([*rows])) for name, rows in classes)
     dropped = tuple(run.model for run, again in given if again)
-    return Leaderboard(groups, papers, tuple(unreadable_rows()) if paper else (), dropped)
+    return Leaderboard(groups, papers, dropped)
 
 
 def by_protocol(runs: Sequence[Summary]) -> list[list[Summary]]:
@@ -238,7 +237,7 @@ def print_leaderboard(board: Leaderboard, console: Console) -> None:
         say.line(f"{model}: given more than once, shown once.", "yellow")
     notes["Only complete runs of the same protocol are ranked. The intervals of each cell: --format csv."] = None
     if board.paper:
-        notes[f"Left out, as their figures cannot be read: {', '.join(board.unreadable)}."] = None
+        notes[f"Left out, as their figures cannot be read: {', '.join(unreadable_rows())}."] = None
     for note in notes:
         say.line(say.half_width(note))
 
