@@ -32,16 +32,7 @@ from h2htalk.benchmark.score_run import REFERENCES_LENGTH, REVISION_LENGTH, metr
 from h2htalk.benchmark.statistics import RULE, Cell, aggregate
 from h2htalk.benchmark.summary import Measure
 from h2htalk.chat.protocol import Message
-from h2htalk.data.files import (
-    json_line,
-    parse_object,
-    read_bounded,
-    replacing,
-    sha256_of,
-    write_json,
-    write_jsonl,
-    write_text,
-)
+from h2htalk.data import files
 from h2htalk.data.imports.harness_log import read_members
 from h2htalk.data.languages import LANGUAGES, Language
 from h2htalk.data.links import link_copies
@@ -174,7 +165,7 @@ def write_bundle(run: Run, out: Path) -> list[Path]:
     if os.path.lexists(out) and (not out.is_dir() or any(out.iterdir())):
         raise DataError(f"{out}: is there already; name a new folder or file with --out")
     split, summary = run.data.split, run.summary
-    samples = "".join(json_line(_sample(run, one)) for item in run.item_scores.values() for one in item.samples)
+    samples = "".join(files.json_line(_sample(run, one)) for item in run.item_scores.values() for one in item.samples)
     head = BundleHead(
         "h2htalk results 2",
         summary.model,
@@ -189,9 +180,9 @@ def write_bundle(run: Run, out: Path) -> list[Path]:
     texts = {HEAD: json.dumps(asdict(head), ensure_ascii=False, indent=2) + "\n", SAMPLES: samples}
     if out.suffix != ".zip":
         for name, text in texts.items():
-            write_text(out / name, text)
+            files.write_text(out / name, text)
         return [out / name for name in texts]
-    with replacing(out) as temporary, zipfile.ZipFile(temporary, "w", zipfile.ZIP_DEFLATED) as file:
+    with files.replacing(out) as temporary, zipfile.ZipFile(temporary, "w", zipfile.ZIP_DEFLATED) as file:
         for name, text in texts.items():
             file.writestr(zipfile.ZipInfo(name), text)  # without a date: the same run gives the same bytes
     return [out]
@@ -224,10 +215,10 @@ def write_every_eval_ever(
     signature, time = run.summary.signature, str(int(_answered_at(run).timestamp()))
     head = {"schema_version": "0.3.0", "evaluation_id": f"{NAME}/{model.replace('/', '_')}/{time}"}
     # The store wants random UUIDs: this one has their form, and is the same whenever the run is exported.
-    identity = uuid5(NAMESPACE_URL, f"{signature}\n{model}\n{sha256_of(run.data.folder.calls_file)}")
+    identity = uuid5(NAMESPACE_URL, f"{signature}\n{model}\n{files.sha256_of(run.data.folder.calls_file)}")
     name = f"data/{NAME}/{model}/{UUID(bytes=identity.bytes, version=4)}"
     samples = out / f"{name}_samples.jsonl"
-    rows = write_jsonl(samples, (head | {"model_id": model} | row for row in _rows(run)))
+    rows = files.write_jsonl(samples, (head | {"model_id": model} | row for row in _rows(run)))
     found = {"format": "jsonl", "file_path": f"{name}_samples.jsonl", "hash_algorithm": "sha256"}
     who = {"source_organization_name": organization, "evaluator_relationship": relationship}
     library = {"name": NAME, "version": run.summary.package_version}
@@ -244,9 +235,9 @@ def write_every_eval_ever(
             "additional_details": {"deployment_type": "unknown", "model_availability": "unknown"},
         },
         "evaluation_results": [_result(run, task, figure) for task, figure in figures.items()],
-        "detailed_evaluation_results": found | {"checksum": sha256_of(samples), "total_rows": rows},
+        "detailed_evaluation_results": found | {"checksum": files.sha256_of(samples), "total_rows": rows},
     }
-    write_json(out / f"{name}.json", aggregate)
+    files.write_json(out / f"{name}.json", aggregate)
     return [out / f"{name}.json", samples]
 
 
@@ -348,7 +339,7 @@ def write_eval_results(
         for task, one in figures.items()
     ]
     path = out / ".eval_results" / f"{repo.replace('/', '--')}.yaml"
-    write_text(path, yaml_dump(eval_result_entries_to_yaml(entries), sort_keys=False))
+    files.write_text(path, yaml_dump(eval_result_entries_to_yaml(entries), sort_keys=False))
     return path
 
 
@@ -462,7 +453,7 @@ def verify_results(
 def _read(path: Path, name: str, most: int) -> str:
     try:
         if path.is_dir():
-            return read_bounded(path / name, most).decode()
+            return files.read_bounded(path / name, most).decode()
         return next(content for _, content in read_members(path, lambda _: [name], most)).decode()
     except (OSError, ValueError, DataError) as error:
         raise DataError(f"{path}: not a bundle: {name} cannot be read: {error}") from error
@@ -473,7 +464,7 @@ def _read_rows(text: str, samples: int) -> dict[SampleKey, dict[str, Any]]:
     rows: dict[SampleKey, dict[str, Any]] = {}
     for number, line in enumerate(io.StringIO(text), 1):
         where = f"{SAMPLES}:{number}"
-        record = parse_object(line.encode(), where, unique_keys=True)
+        record = files.parse_object(line.encode(), where, unique_keys=True)
         answer = read_response({key: record[key] for key in record.keys() & {"id", "sample", *_ANSWER}}, where)
         key = answer.id, answer.sample
         if answer.sample >= samples:
