@@ -328,10 +328,8 @@ def with_judgements(
 
 def with_ratings(score: ItemScore, ratings: Mapping[SampleKey, AnswerRating]) -> ItemScore:
     """Put the ratings of an item's answers into its score."""
-    found = [(one, ratings.get((one.id, one.sample), AnswerRating(None))) for one in score.samples]
-    return item_score(
-        score.id, [replace(one, rating=r.rating, people=r.people, unjudged=r.unjudged) for one, r in found]
-    )
+    found = [(s, ratings.get((s.id, s.sample), AnswerRating(None))) for s in score.samples]
+    return item_score(score.id, [replace(s, rating=r.rating, people=r.people, unjudged=r.unjudged) for s, r in found])
 
 
 def judged_value(scenario: Scenario, score: ItemScore | SampleScore) -> float | None:

@@ -446,9 +446,5 @@ def slices_table(summary: Summary) -> Table:
     """Return the slices of the run's measure: tag, its value, languages, measure, marks, then the cell."""
     head = table_row(summary)
     begin = [head.languages, head.measure, *(str(getattr(head, mark)) for mark in _MARKS)]
-    rows = [
-        [tag, of, *begin, *astuple(cell)]
-        for tag, cells in ordered_slices(summary).items()
-        for of, cell in cells.items()
-    ]
+    rows = [[tag, of, *begin, *astuple(one)] for tag, own in ordered_slices(summary).items() for of, one in own.items()]
     return Table("", ["tag", "of", "languages", "measure", *_MARKS, *FIGURES], rows)
