@@ -267,9 +267,6 @@ def subject_of(spec: EvaluateSpec, model: Mapping[str, str], budgets: str, sap: 
     }
 
 
-# --- What it would cost -----------------------------------------------------------------------------------------
-
-
 def estimate(spec: EvaluateSpec) -> str:
     """Describe in a few sentences what the evaluation would ask and cost.
 

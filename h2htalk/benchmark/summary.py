@@ -120,9 +120,6 @@ def read_baselines(folder: RunFolder) -> dict[str, Answers]:
     return {name: read_answers(path) for name, path in paths.items() if path.exists()}
 
 
-# --- What a summary holds ---------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True, slots=True)
 class RunCounts:
     """How many items and samples were scored.
@@ -289,8 +286,6 @@ def read_summary(path: Path) -> Summary:
     raw |= {"answering": folder.read_run().get("answering", {})}
     return read_record(Summary, raw, f"{path}: not a summary of this version", advice=f"; {SCORE_AGAIN}")
 
-
-# --- Made of scores ---------------------------------------------------------------------------------------------
 
 _TAGS = ("emotion", "complexity", "interaction", "risk")
 ValueOf = Callable[[Scenario, ItemScore | SampleScore], float | None]  # what it counts in a figure, 0 to 1

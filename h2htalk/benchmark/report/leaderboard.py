@@ -158,8 +158,6 @@ def _ranked(rows: Sequence[TableRow]) -> tuple[TableRow, ...]:
     return tuple(replace(row, marks=marks[id(row)]) for row in rows)
 
 
-# --- The paper's rows --------------------------------------------------------------------------------------------
-
 # Rows whose recomputed overall differs by more are listed: 2 of the 37 readable rows.
 CHECK_TOLERANCE = 0.15
 
@@ -211,9 +209,6 @@ def check_paper() -> list[dict[str, Any]]:
         made = {"model": record["model"], "printed": printed["overall"], "recomputed": overall, "off": off}
         rows.append({**made, "averages_off": averages, "agrees": agrees})
     return rows
-
-
-# --- On the terminal --------------------------------------------------------------------------------------------
 
 
 def print_leaderboard(board: Leaderboard, console: Console) -> None:

@@ -26,9 +26,6 @@ NOT_SCORED = "not scored: references are private"
 SKEWED = 1.2  # the longer side of an interval to the other, beyond which (and a unit of the last digit) ends are shown
 
 
-# --- Cells as text -----------------------------------------------------------------------------------------------
-
-
 PERCENT = "{:.0f} %"
 
 
@@ -56,9 +53,6 @@ def with_half_width(cell: Cell | None) -> str:
 def items_text(cell: Cell | None) -> str:
     """Format the items scored and the items in all: `1,880/1,882`."""
     return "-" if cell is None else f"{cell.n:,}/{cell.total:,}"
-
-
-# --- Columns and rows --------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -373,8 +367,6 @@ def slice_tables(summary: Summary) -> list[Table]:
             tables.append(Table("", (tag, "items", measure_name(summary)), rows))
     return tables
 
-
-# --- Files -------------------------------------------------------------------------------------------------------
 
 ITEMS = "items.csv"
 TABLES = ("table2.csv", "table2.json", "table2.tex", "metrics.csv", "slices.csv", ITEMS)  # of every run

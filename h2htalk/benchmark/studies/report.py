@@ -52,8 +52,6 @@ from h2htalk.text.escaping import printable, printable_lines
 from h2htalk.text.html_pages import render_page
 from h2htalk.text.tables import NONE, Table
 
-# --- Tables ---------------------------------------------------------------------------------------------------
-
 ARM_TITLES = {
     "sap": "with SAP",
     "full": "with SAP",
@@ -401,8 +399,6 @@ def _corrected(verdicts: Sequence[float], labels: Mapping[int, float], effect: f
     value, low, high = (100 * min(1.0, max(0.0, one)) for one in (rate.value, rate.low, rate.high))
     return f"{value:.1f} % ({low:.1f} to {high:.1f})"
 
-
-# --- The report ---------------------------------------------------------------------------------------------------
 
 _PAGE = files("h2htalk.benchmark.studies") / "page"
 TITLES = {
