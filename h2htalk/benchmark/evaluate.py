@@ -17,6 +17,7 @@ from h2htalk.benchmark.answering import read_sessions, recorded_session
 from h2htalk.benchmark.metrics.composite import Metrics
 from h2htalk.benchmark.prompts.prompt_set import PromptOf, PromptSet
 from h2htalk.benchmark.prompts.sap import Sap
+from h2htalk.benchmark.report.notes import totals_text
 from h2htalk.benchmark.run import RunData, RunWriter, read_run_data, require_unedited
 from h2htalk.benchmark.score_run import metric_keys, open_metrics, score_run_data, stored_summary
 from h2htalk.benchmark.settings import EvaluateSpec
@@ -330,10 +331,7 @@ def _price(spec: EvaluateSpec, usages: Sequence[Usage], bounds: Sequence[Bound],
     """Describe what the calls would cost, beside what is paid, and whether `--max-cost` may stop the run."""
     stage = call_settings(spec).stage_calls(CallStore(None), GENERATE)
     before = read_costs(spec.out_path).get(GENERATE, Totals())
-    possible = f", at most {dollars_text(before.usd_possible, True)} more" if before.usd_possible != 0 else ""
-    at_most = "unknown" if before.usd_open is None else f"at most {dollars_text(before.usd_open, True)}"
-    running = f"; reserved for {before.open:,} calls still open: {at_most}" if before.open else ""
-    paid = f" Paid already: {dollars_text(before.usd_paid)} US dollars{possible}{running}." if before.calls else ""
+    paid = f" Paid already: {totals_text(before)}." if before.calls else ""
     if not usages:
         return f"Price: nothing more.{paid}"
     if (price := stage.price) is None:

@@ -173,15 +173,10 @@ def write_report(data: RunData, summary: Summary, answers: Answers, scores: Mapp
     folder = data.folder
     write_tables(summary, data.split, scores, folder.tables)
     write_facts(summary, folder.tables)
-    samples = range(data.spec.samples)
+    found = {s.id: [answers.get((s.id, k)) for k in range(data.spec.samples)] for s in data.split.scenarios}
     views = (
-        ItemView(
-            scenario=scenario,
-            messages=data.prompt_of(scenario) if data.prompt_of else (),
-            responses=tuple(one for k in samples if (one := answers.get((scenario.id, k))) is not None),
-            score=scores[scenario.id],
-        )
-        for scenario in data.split.scenarios
+        ItemView(s, data.prompt_of(s) if data.prompt_of else (), tuple(filter(None, found[s.id])), scores[s.id])
+        for s in data.split.scenarios
     )
     write_page(folder.page, summary, views)
 

@@ -192,8 +192,7 @@ def _spearman(x: Values, y: Values, weights: Values) -> Values:
     """Spearman's rho of two sides of units, by row of weights that say how often each unit was drawn."""
     a, b = (_mid_ranks(side, weights) for side in (x, y))
     a, b = (side - (side * weights).sum(1, keepdims=True) / weights.sum(1, keepdims=True) for side in (a, b))
-    found: Values = (weights * a * b).sum(1) / np.sqrt((weights * a * a).sum(1) * (weights * b * b).sum(1))
-    return found
+    return np.asarray((weights * a * b).sum(1) / np.sqrt((weights * a * a).sum(1) * (weights * b * b).sum(1)))
 
 
 def _mid_ranks(values: Values, weights: Values) -> Values:
@@ -202,8 +201,7 @@ def _mid_ranks(values: Values, weights: Values) -> Values:
     counts = np.zeros((group.max() + 2, len(weights)))
     np.add.at(counts, group + 1, weights.T)
     upto = counts.cumsum(0)
-    ranks: Values = ((upto[:-1] + upto[1:] + 1) / 2)[group].T
-    return ranks
+    return np.asarray(((upto[:-1] + upto[1:] + 1) / 2)[group].T)
 
 
 @dataclass(frozen=True, slots=True)

@@ -402,10 +402,9 @@ def _observe_texts(
 
     Without an embedder SS and S have no observations.
     """
-    figures = [name for name in figures if metrics.embedder is not None or name not in EMBEDDED]
-    other = (
-        "" if metrics.embedder is None or metrics.embedder.comparable else f"{metrics.embedder.name}, not comparable"
-    )
+    embedder = metrics.embedder
+    figures = [name for name in figures if embedder is not None or name not in EMBEDDED]
+    other = "" if embedder is None or embedder.comparable else f"{embedder.name}, not comparable"
     scenarios = {scenario.id: scenario for scenario in split.scenarios}
     for arm in dict.fromkeys(reply.arm for reply in replies):
         own = {f"{reply.case}/{reply.place}".rstrip("/"): reply for reply in replies if reply.arm == arm}
