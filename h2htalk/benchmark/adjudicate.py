@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -31,7 +30,7 @@ from h2htalk.benchmark.summary import Summary
 from h2htalk.data.files import WAIT, read_jsonl, remove_file, write_jsonl, writer_lock
 from h2htalk.data.languages import Language
 from h2htalk.data.links import read_links
-from h2htalk.data.records import as_path, typed
+from h2htalk.data.records import AnyPath, as_path, typed
 from h2htalk.data.responses import Response, SampleKey
 from h2htalk.data.run_folder import RunFolder
 from h2htalk.data.subtasks import SUBTASKS
@@ -139,8 +138,8 @@ def read_round_ratings(run: Run, path: Path) -> dict[SampleKey, dict[str, int]]:
 
 
 def open_adjudication(
-    run: str | os.PathLike[str],
-    out: str | os.PathLike[str],
+    run: AnyPath,
+    out: AnyPath,
     *,
     human_trigger: str = "J",
     budget: int | None = None,
@@ -212,7 +211,7 @@ def open_adjudication(
     return status, [*messages, *more]
 
 
-def close_adjudication(run: str | os.PathLike[str], round: str | os.PathLike[str]) -> tuple[Summary, list[str]]:
+def close_adjudication(run: AnyPath, round: AnyPath) -> tuple[Summary, list[str]]:
     """Put the ratings of an adjudication round into its run, and write scores, tables and page with them.
 
     The mean of an answer's ratings replaces R. A complete round that is still open is closed. Ratings of other rounds

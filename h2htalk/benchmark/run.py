@@ -21,7 +21,7 @@ from h2htalk.benchmark.summary import Summary, read_summary
 from h2htalk.chat.store.call_store import CallStore
 from h2htalk.data.files import remove_file, write_json, write_text
 from h2htalk.data.links import add_link, link_folder
-from h2htalk.data.records import as_path
+from h2htalk.data.records import AnyPath, as_path
 from h2htalk.data.responses import CALLS, Answers, FailedResponse, Response, fold_answer
 from h2htalk.data.run_folder import HALF_WRITTEN, SOURCE, RunFolder, require_asked
 from h2htalk.data.signature import Signature
@@ -194,7 +194,7 @@ class Run:
         )
 
 
-def load_run(path: str | os.PathLike[str]) -> Run:
+def load_run(path: AnyPath) -> Run:
     """Load a scored run.
 
     Examples:

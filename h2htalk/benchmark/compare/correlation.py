@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, combinations, product
@@ -19,7 +18,7 @@ from h2htalk.benchmark.report.table2 import main_row
 from h2htalk.benchmark.run import Run, load_run
 from h2htalk.benchmark.statistics import FEW, LEAST, clusters_of, rank_correlation
 from h2htalk.data.imports.harness_log import read_rows
-from h2htalk.data.records import as_path
+from h2htalk.data.records import AnyPath, as_path
 from h2htalk.data.subtasks import DIMENSIONS, SUBTASKS
 from h2htalk.errors import ConfigError, DataError, counted, listed, quoted
 from h2htalk.text.tables import Table
@@ -114,10 +113,7 @@ class Correlations(NamedTuple):
 
 
 def correlate(
-    runs: Sequence[str | os.PathLike[str]],
-    *,
-    ratings: str | os.PathLike[str] | None = None,
-    scores: str | os.PathLike[str] | None = None,
+    runs: Sequence[AnyPath], *, ratings: AnyPath | None = None, scores: AnyPath | None = None
 ) -> Correlations:
     """Correlate the figures of scored runs by rank: over items and dialogues within each run, over models.
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import csv
 import math
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.resources import files
@@ -22,7 +21,7 @@ from h2htalk.benchmark.report.terminal import PlainConsole
 from h2htalk.benchmark.run import load_run
 from h2htalk.benchmark.statistics import Cell, figure_weights
 from h2htalk.benchmark.summary import Summary
-from h2htalk.data.records import as_path
+from h2htalk.data.records import AnyPath, as_path
 from h2htalk.data.subtasks import DIMENSIONS, SUBTASKS
 from h2htalk.errors import ConfigError, listed, quoted
 from h2htalk.text.tables import Table
@@ -64,9 +63,7 @@ class Leaderboard:
         ]
 
 
-def leaderboard(
-    runs: Sequence[str | os.PathLike[str]] = (), *, paper: bool = False, metric: str | None = None
-) -> Leaderboard:
+def leaderboard(runs: Sequence[AnyPath] = (), *, paper: bool = False, metric: str | None = None) -> Leaderboard:
     """Rank scored runs among each other.
 
     Args:

@@ -36,7 +36,7 @@ from h2htalk.data import files
 from h2htalk.data.imports.harness_log import read_members
 from h2htalk.data.languages import LANGUAGES, Language
 from h2htalk.data.links import link_copies
-from h2htalk.data.records import as_path, read_record
+from h2htalk.data.records import AnyPath, as_path, read_record
 from h2htalk.data.responses import Response, SampleKey, read_response
 from h2htalk.data.scenario import Scenario
 from h2htalk.data.splits import Split, list_splits, load_split, with_references
@@ -48,9 +48,9 @@ FORMATS = ("eval-results", "every-eval-ever", "bundle")
 
 
 def export_results(
-    run: str | os.PathLike[str],
+    run: AnyPath,
     to: str,
-    out: str | os.PathLike[str],
+    out: AnyPath,
     *,
     dataset: str | None = None,
     revision: str | None = None,
@@ -394,9 +394,7 @@ def _distance(ours: Any, theirs: Any) -> float:
         return math.inf
 
 
-def verify_results(
-    bundle: str | os.PathLike[str], split: str | None = None, references: str | os.PathLike[str] | None = None
-) -> Verification:
+def verify_results(bundle: AnyPath, split: str | None = None, references: AnyPath | None = None) -> Verification:
     """Compute the scores of a bundle, a folder or .zip of `export_results`, again from its responses, and compare them.
 
     Args:
