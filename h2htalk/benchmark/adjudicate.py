@@ -12,8 +12,8 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from h2htalk.benchmark.judge.judgements import (
-    AnswerRating,
     PeopleRating,
+    Ratings,
     answer_id,
     item_of,
     list_people_ratings,
@@ -270,7 +270,7 @@ def close_adjudication(run: AnyPath, round: AnyPath) -> tuple[Summary, list[str]
     return summary, [*messages, f"people's ratings in place of the judge's turn {turned}"]
 
 
-def _judged(run: Run) -> Mapping[SampleKey, AnswerRating]:
+def _judged(run: Run) -> Ratings:
     """The rating of every answer that was to be judged, with that of each judge. Raises ConfigError without any."""
     return rate_answers(run.data.folder, require_judging(run.data.folder), run.answers, run.data.split.scenarios)
 
@@ -280,7 +280,7 @@ def _lowest(values: Mapping[str, float | None]) -> list[str]:
     return [item for _, item in sorted((v, item) for item, v in values.items() if v is not None and v < THRESHOLD)]
 
 
-def _disputed(judged: Mapping[SampleKey, AnswerRating], difference: float) -> list[str]:
+def _disputed(judged: Ratings, difference: float) -> list[str]:
     """The items on an answer of which judges differ by so much, the most disputed first."""
     if not any(len(one.judges) > 1 for one in judged.values()):
         raise ConfigError("--disagreement compares the judges of a panel; name several in `h2htalk judge run`")

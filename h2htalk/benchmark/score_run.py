@@ -12,7 +12,7 @@ from typing import Any
 from h2htalk.benchmark.answering import answer_warnings, describe_answering, read_sessions
 from h2htalk.benchmark.judge.judgements import with_judgements
 from h2htalk.benchmark.metrics import composite
-from h2htalk.benchmark.metrics.composite import METRICS, ItemScore, Metrics, score_answers, write_scores
+from h2htalk.benchmark.metrics.composite import METRICS, ItemScore, Metrics, Scores, score_answers, write_scores
 from h2htalk.benchmark.metrics.lexical import ROUGE_KINDS
 from h2htalk.benchmark.report.html_page import ItemView, write_page
 from h2htalk.benchmark.report.notes import write_facts
@@ -168,7 +168,7 @@ def report(path: Path) -> Summary:
     return run.summary
 
 
-def write_report(data: RunData, summary: Summary, answers: Answers, scores: Mapping[str, ItemScore]) -> None:
+def write_report(data: RunData, summary: Summary, answers: Answers, scores: Scores) -> None:
     """Write the tables and the page of a run."""
     folder = data.folder
     write_tables(summary, data.split, scores, folder.tables)
@@ -189,7 +189,7 @@ def judge_again(path: Path, locked: bool = False) -> Summary:
         return _write(run.data, unjudged, run.answers, run.item_scores)
 
 
-def _write(data: RunData, summary: Summary, answers: Answers, scores: Mapping[str, ItemScore]) -> Summary:
+def _write(data: RunData, summary: Summary, answers: Answers, scores: Scores) -> Summary:
     """Add the judgements to the summary of S, and write scores, tables, page and summary."""
     folder = data.folder
     summary, scores = with_judgements(folder, data.split.scenarios, summary, answers, scores)

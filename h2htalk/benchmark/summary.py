@@ -12,7 +12,7 @@ from pkgutil import resolve_name
 from typing import Any, Literal, NamedTuple
 
 from h2htalk.benchmark.answering import Answering
-from h2htalk.benchmark.metrics.composite import METRICS, PRIVATE_REFERENCE, ItemScore, SampleScore, all_columns
+from h2htalk.benchmark.metrics.composite import METRICS, PRIVATE_REFERENCE, ItemScore, SampleScore, Scores, all_columns
 from h2htalk.benchmark.statistics import (
     Cell,
     Difference,
@@ -294,7 +294,7 @@ ValueOf = Callable[[Scenario, ItemScore | SampleScore], float | None]  # what it
 class Scored(NamedTuple):
     """The scores of the model or of a baseline by id; `nulls` are those of `answering.null_shares`."""
 
-    scores: Mapping[str, ItemScore]
+    scores: Scores
     nulls: Sequence[tuple[float, bool]] = ()
 
 
@@ -358,9 +358,7 @@ def summarize(
     )
 
 
-def count_outcomes(
-    scenarios: Sequence[Scenario], answers: Answers, scores: Mapping[str, ItemScore], erased: int = 0
-) -> RunCounts:
+def count_outcomes(scenarios: Sequence[Scenario], answers: Answers, scores: Scores, erased: int = 0) -> RunCounts:
     """Count scored items, replies of each kind and failures."""
     replies = [answer for answer in answers.values() if isinstance(answer, Response)]
     failures, messages = Counter[str](), dict[str, str]()
@@ -386,9 +384,7 @@ def count_outcomes(
     )
 
 
-def null_shares(
-    scenarios: Sequence[Scenario], answers: Answers, scores: Mapping[str, ItemScore]
-) -> list[tuple[float, bool]]:
+def null_shares(scenarios: Sequence[Scenario], answers: Answers, scores: Scores) -> list[tuple[float, bool]]:
     """For each scored item of a subtask with a null line: the share of its answers that are null; is the reference."""
     pairs = []
     for scenario in scenarios:
@@ -400,7 +396,7 @@ def null_shares(
     return pairs
 
 
-def by_sample(scenarios: Sequence[Scenario], scores: Mapping[str, ItemScore], value_of: ValueOf) -> Iterator[float]:
+def by_sample(scenarios: Sequence[Scenario], scores: Scores, value_of: ValueOf) -> Iterator[float]:
     """The headline figure of each sample, over the items of which every sample is scored."""
     samples = min((len(scores[s.id].samples) for s in scenarios), default=0)
     if samples < 2:
@@ -429,9 +425,7 @@ def score_rows(scenarios: Sequence[Scenario], with_s: Sequence[Scenario], scored
     )
 
 
-def slices_of(
-    scenarios: Sequence[Scenario], scores: Mapping[str, ItemScore], value_of: ValueOf
-) -> dict[str, dict[str, Cell]]:
+def slices_of(scenarios: Sequence[Scenario], scores: Scores, value_of: ValueOf) -> dict[str, dict[str, Cell]]:
     """A cell for each value of each tag."""
     values = [(s, value_of(s, scores[s.id])) for s in scenarios]
     by_tag = {tag: [(str(getattr(s.tags, tag)), value) for s, value in values] for tag in _TAGS}
@@ -440,7 +434,7 @@ def slices_of(
 
 
 def metric_means(
-    scenarios: Sequence[Scenario], with_s: Sequence[Scenario], scores: Mapping[str, ItemScore]
+    scenarios: Sequence[Scenario], with_s: Sequence[Scenario], scores: Scores
 ) -> dict[str, dict[str, Cell]]:
     """A cell for each metric of each subtask, SS of the items with S alone; not lexical ones only with values."""
     rows: dict[str, dict[str, Cell]] = {}

@@ -26,6 +26,7 @@ from h2htalk.benchmark.metrics.composite import (
     THRESHOLD,
     ItemScore,
     SampleScore,
+    Scores,
     answer_hash,
     item_score,
     judged_score,
@@ -226,9 +227,7 @@ def list_people_ratings(folder: RunFolder) -> list[PeopleRating]:
     return [read_record(PeopleRating, record, where) for where, record in lines]
 
 
-def rate_answers(
-    folder: RunFolder, judging: Judging, answers: Answers, scenarios: Iterable[Scenario]
-) -> dict[SampleKey, AnswerRating]:
+def rate_answers(folder: RunFolder, judging: Judging, answers: Answers, scenarios: Iterable[Scenario]) -> Ratings:
     """Rate the answers of a run to those of its scenarios that are in the scope of the judging."""
     people = {one.answer: one for one in list_people_ratings(folder)}
     subtasks = {s.id: s.subtask for s in judging.judged(scenarios)}
@@ -254,6 +253,7 @@ def rate_answers(
     return ratings
 
 
+Ratings = Mapping[SampleKey, AnswerRating]
 ALL_LEVELS = "levels"  # beside the names of the subtasks
 CORRECTED = Path(JUDGEMENTS) / "calibration.json"  # of a run
 _AGAIN = "run `h2htalk judge calibrate` again"
@@ -271,13 +271,13 @@ class CorrectedCells:
     cells: Mapping[str, Cell] = field(default_factory=dict)
 
 
-def hash_of(judging: Judging, ratings: Mapping[SampleKey, AnswerRating]) -> str:
+def hash_of(judging: Judging, ratings: Ratings) -> str:
     """The hash of judges and their ratings of a run, people's ratings left out."""
     listed = [[*key, *one.judges] for key, one in sorted(ratings.items(), key=lambda pair: pair[0])]
     return hashlib.sha256(json_line([judging.judges, judging.judgements, listed]).encode()).hexdigest()
 
 
-def read_corrected_cells(run: Path, judging: Judging, ratings: Mapping[SampleKey, AnswerRating]) -> CorrectedCells:
+def read_corrected_cells(run: Path, judging: Judging, ratings: Ratings) -> CorrectedCells:
     """Read the corrected cells of a run; of a run without them, or with others' ratings by now, there are none."""
     path = run / CORRECTED
     try:
@@ -288,12 +288,8 @@ def read_corrected_cells(run: Path, judging: Judging, ratings: Mapping[SampleKey
 
 
 def with_judgements(
-    folder: RunFolder,
-    scenarios: Sequence[Scenario],
-    summary: Summary,
-    answers: Answers,
-    scores: Mapping[str, ItemScore],
-) -> tuple[Summary, Mapping[str, ItemScore]]:
+    folder: RunFolder, scenarios: Sequence[Scenario], summary: Summary, answers: Answers, scores: Scores
+) -> tuple[Summary, Scores]:
     """Add ratings to the scores of a run, and J to its summary; both unchanged where it was never judged."""
     judging = read_judging(folder)
     if judging is None:
@@ -326,7 +322,7 @@ def with_judgements(
     return replace(summary, judged=True, rows=rows, slices=slices, by_sample=samples), scores
 
 
-def with_ratings(score: ItemScore, ratings: Mapping[SampleKey, AnswerRating]) -> ItemScore:
+def with_ratings(score: ItemScore, ratings: Ratings) -> ItemScore:
     """Put the ratings of an item's answers into its score."""
     found = [(s, ratings.get((s.id, s.sample), AnswerRating(None))) for s in score.samples]
     return item_score(score.id, [replace(s, rating=r.rating, people=r.people, unjudged=r.unjudged) for s, r in found])
@@ -343,8 +339,8 @@ def _figures(
     folder: RunFolder,
     judging: Judging,
     scenarios: Sequence[Scenario],
-    ratings: Mapping[SampleKey, AnswerRating],
-    scores: Mapping[str, ItemScore],
+    ratings: Ratings,
+    scores: Scores,
     r: Mapping[str, float],
     j: Mapping[str, float],
 ) -> JudgeFigures:

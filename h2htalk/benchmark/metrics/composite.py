@@ -316,6 +316,7 @@ def answer_hash(answer: Response) -> str:
     return hashlib.sha256(json_line(timeless.to_dict()).encode()).hexdigest()[:16]
 
 
+Scores = Mapping[str, ItemScore]  # by the item's id
 PairScore = tuple[dict[str, float], str | None]  # the values of a pair by column, and why one of the metrics failed
 
 
@@ -366,7 +367,7 @@ def _contract_violations(text: str, scenario: Scenario, split: Split, prompt_of:
     return tuple(sorted({violation.rule for violation in found}))
 
 
-def write_scores(path: Path, scores: Mapping[str, ItemScore]) -> None:
+def write_scores(path: Path, scores: Scores) -> None:
     """One Parquet row a sample: `SampleScore.to_dict`."""
     import pyarrow as pa
 

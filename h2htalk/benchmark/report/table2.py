@@ -9,7 +9,7 @@ from itertools import chain, groupby
 from pathlib import Path
 from typing import Literal
 
-from h2htalk.benchmark.metrics.composite import ItemScore, all_columns
+from h2htalk.benchmark.metrics.composite import Scores, all_columns
 from h2htalk.benchmark.statistics import Cell, Row
 from h2htalk.benchmark.summary import ScoreRows, Summary
 from h2htalk.data.files import write_text
@@ -372,7 +372,7 @@ ITEMS = "items.csv"
 TABLES = ("table2.csv", "table2.json", "table2.tex", "metrics.csv", "slices.csv", ITEMS)  # of every run
 
 
-def write_tables(summary: Summary, split: Split, scores: Mapping[str, ItemScore], folder: Path) -> None:
+def write_tables(summary: Summary, split: Split, scores: Scores, folder: Path) -> None:
     """Write a run's figures.
 
     `table2.csv`, `table2.json` and `table2.tex` have the model and its baselines; `metrics.csv` every figure of every
@@ -384,7 +384,7 @@ def write_tables(summary: Summary, split: Split, scores: Mapping[str, ItemScore]
         write_text(folder / name, text)
 
 
-def items_table(split: Split, scores: Mapping[str, ItemScore]) -> Table:
+def items_table(split: Split, scores: Scores) -> Table:
     """Return every item: id, subtask, language, why it is unscored, then its means, times 100 as in the tables.
 
     `contract` is the share of its answers that break no rule; `rating` (R) and `j` (of levels I to III) are 0 to 5.

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 from uuid import NAMESPACE_URL, UUID, uuid5
 
-from h2htalk.benchmark.metrics.composite import ItemScore, Metrics, SampleScore, score_answers
+from h2htalk.benchmark.metrics.composite import Metrics, SampleScore, Scores, score_answers
 from h2htalk.benchmark.prompts.prompt_set import PromptSet
 from h2htalk.benchmark.prompts.sap import Sap
 from h2htalk.benchmark.run import Run, load_run
@@ -100,7 +100,7 @@ class Figure(NamedTuple):
     cell: Cell
 
 
-def figures_of(scenarios: Sequence[Scenario], scores: Mapping[str, ItemScore]) -> dict[str, Figure]:
+def figures_of(scenarios: Sequence[Scenario], scores: Scores) -> dict[str, Figure]:
     """Return `subtasks.FIGURES` of each language, by `task_id`."""
     figures: dict[str, Figure] = {}
     for language in LANGUAGES:
