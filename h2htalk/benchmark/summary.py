@@ -83,11 +83,7 @@ def random_reference(scenarios: Sequence[Scenario], pool: Sequence[Scenario]) ->
     return [answer(scenario) for scenario in scenarios]
 
 
-BASELINES: dict[str, Baseline] = {
-    "constant": constant,
-    "copy-last-turn": copy_last_turn,
-    "random-reference": random_reference,
-}
+BASELINES = {"constant": constant, "copy-last-turn": copy_last_turn, "random-reference": random_reference}
 NEEDS_REFERENCES = ("random-reference",)  # which a split with private references does not have
 
 

@@ -193,9 +193,6 @@ def table_row(summary: Summary, baseline: str | None = None) -> TableRow:
     )
 
 
-# --- Table 2 in each format --------------------------------------------------------------------------------------
-
-
 def rows_table(
     rows: Sequence[TableRow], title: str = "", columns: Sequence[Column] = (), decimals: int = 2, half: str = "beside"
 ) -> Table:

@@ -266,9 +266,6 @@ def judge_requests(study: Study, replies: Sequence[StudyReply], secret: bytes) -
         yield Request(name, messages, sampling, response_schema=schema, item=one.case.id)
 
 
-# --- What is known of a reply -----------------------------------------------------------------------------------
-
-
 def answer_points(
     reply: StudyReply, case: Case, judgement: Judgement | None, people: Mapping[str, PeopleRating]
 ) -> AnsweredReply:
@@ -318,9 +315,6 @@ def trivial_answers(cases: Sequence[Case]) -> Iterator[AnsweredReply]:
                 rated = [PointAnswer(one, arm in (one.true_of or ()), BUNDLED) for one in case.points_of(turn)]
                 text = turn.reference if arm == REFERENCE else arm
                 yield AnsweredReply(StudyReply(arm, case.id, place, LIVE, text, ""), case, tuple(rated))
-
-
-# --- As observations -----------------------------------------------------------------------------------------------
 
 
 def observe(
