@@ -15,7 +15,6 @@ from h2htalk.benchmark.report.html_page import ItemView
 from h2htalk.benchmark.statistics import (
     Cell,
     Difference,
-    ItemValue,
     NullClass,
     aggregate,
     aggregate_slices,
@@ -55,7 +54,7 @@ def same_values(value: float, subtasks: Sequence[str] = tuple(SUBTASKS)) -> dict
 
 
 def score_rows_of_values(values: Values, measure: Measure = "s", null: NullClass | None = None) -> ScoreRows:
-    row = aggregate(ItemValue(f"{name}-{i}", name, v) for name, vs in values.items() for i, v in enumerate(vs))
+    row = aggregate((name, v) for name, vs in values.items() for v in vs)
     return ScoreRows(row if measure == "s" else None, row, row, null)
 
 
@@ -80,7 +79,7 @@ def made_summary(
     """A summary whose main row comes from `values`, each in [0, 1]; the first item is the only one with a high risk."""
     values, baselines = same_values(0.4) if values is None else values, baselines or {}
     flat = [v for vs in values.values() for v in vs]
-    risks = aggregate_slices(ItemValue(str(i), "none" if i else "high", v) for i, v in enumerate(flat))
+    risks = aggregate_slices(("none" if i else "high", v) for i, v in enumerate(flat))
     both = {name: len(vs) for name, vs in values.items()}
     metrics = {name: {m: Cell(x, x - 1, x + 1, n, n) for m, x in METRICS.items()} for name, n in both.items()}
     fields: dict[str, Any] = {

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from h2htalk.benchmark.studies.hints import numbers
+from h2htalk.benchmark.studies.point_answers import numbers
 from h2htalk.data.case import TRIVIAL_ANSWERS, Case
 from h2htalk.data.scenario import Scenario, ScheduleEntry
 from h2htalk.data.split_output import export_split

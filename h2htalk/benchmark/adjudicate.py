@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -13,8 +12,8 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from h2htalk.benchmark.judge.judgements import (
-    AnswerRating,
     PeopleRating,
+    Ratings,
     answer_id,
     item_of,
     list_people_ratings,
@@ -31,7 +30,7 @@ from h2htalk.benchmark.summary import Summary
 from h2htalk.data.files import WAIT, read_jsonl, remove_file, write_jsonl, writer_lock
 from h2htalk.data.languages import Language
 from h2htalk.data.links import read_links
-from h2htalk.data.records import as_path, typed
+from h2htalk.data.records import AnyPath, as_path, typed
 from h2htalk.data.responses import Response, SampleKey
 from h2htalk.data.run_folder import RunFolder
 from h2htalk.data.subtasks import SUBTASKS
@@ -139,8 +138,8 @@ def read_round_ratings(run: Run, path: Path) -> dict[SampleKey, dict[str, int]]:
 
 
 def open_adjudication(
-    run: str | os.PathLike[str],
-    out: str | os.PathLike[str],
+    run: AnyPath,
+    out: AnyPath,
     *,
     human_trigger: str = "J",
     budget: int | None = None,
@@ -212,7 +211,7 @@ def open_adjudication(
     return status, [*messages, *more]
 
 
-def close_adjudication(run: str | os.PathLike[str], round: str | os.PathLike[str]) -> tuple[Summary, list[str]]:
+def close_adjudication(run: AnyPath, round: AnyPath) -> tuple[Summary, list[str]]:
     """Put the ratings of an adjudication round into its run, and write scores, tables and page with them.
 
     The mean of an answer's ratings replaces R. A complete round that is still open is closed. Ratings of other rounds
@@ -271,7 +270,7 @@ def close_adjudication(run: str | os.PathLike[str], round: str | os.PathLike[str
     return summary, [*messages, f"people's ratings in place of the judge's turn {turned}"]
 
 
-def _judged(run: Run) -> Mapping[SampleKey, AnswerRating]:
+def _judged(run: Run) -> Ratings:
     """The rating of every answer that was to be judged, with that of each judge. Raises ConfigError without any."""
     return rate_answers(run.data.folder, require_judging(run.data.folder), run.answers, run.data.split.scenarios)
 
@@ -281,7 +280,7 @@ def _lowest(values: Mapping[str, float | None]) -> list[str]:
     return [item for _, item in sorted((v, item) for item, v in values.items() if v is not None and v < THRESHOLD)]
 
 
-def _disputed(judged: Mapping[SampleKey, AnswerRating], difference: float) -> list[str]:
+def _disputed(judged: Ratings, difference: float) -> list[str]:
     """The items on an answer of which judges differ by so much, the most disputed first."""
     if not any(len(one.judges) > 1 for one in judged.values()):
         raise ConfigError("--disagreement compares the judges of a panel; name several in `h2htalk judge run`")

@@ -8,7 +8,6 @@ writes is held against the true second half and, as control, against that of ano
 from __future__ import annotations
 
 import hashlib
-import os
 from collections.abc import Iterator
 from difflib import SequenceMatcher
 from statistics import fmean
@@ -20,7 +19,7 @@ from h2htalk.benchmark.statistics import Difference, paired_result, rate_interva
 from h2htalk.chat.protocol import Message, Request, Sampling, request_seed
 from h2htalk.chat.store.model_calls import ModelCalls, check_model
 from h2htalk.data.languages import Language
-from h2htalk.data.records import as_path
+from h2htalk.data.records import AnyPath, as_path
 from h2htalk.data.scenario import Scenario
 from h2htalk.data.splits import Split, load_split
 from h2htalk.errors import ConfigError
@@ -37,7 +36,7 @@ _TASK: dict[Language, str] = {
 }
 
 
-def check_contamination(model: str, split: str, out: str | os.PathLike[str], prices: str = "") -> tuple[Table, bool]:
+def check_contamination(model: str, split: str, out: AnyPath, prices: str = "") -> tuple[Table, bool]:
     """Ask a model to continue a split's canary and 50 halves of its references; return the table, and whether it
     continues them better than the control. The same call again asks only for what is missing.
 

@@ -17,6 +17,7 @@ from h2htalk.benchmark.answering import read_sessions, recorded_session
 from h2htalk.benchmark.metrics.composite import Metrics
 from h2htalk.benchmark.prompts.prompt_set import PromptOf, PromptSet
 from h2htalk.benchmark.prompts.sap import Sap
+from h2htalk.benchmark.report.notes import totals_text
 from h2htalk.benchmark.run import RunData, RunWriter, read_run_data, require_unedited
 from h2htalk.benchmark.score_run import metric_keys, open_metrics, score_run_data, stored_summary
 from h2htalk.benchmark.settings import EvaluateSpec
@@ -244,13 +245,9 @@ def generate(chat: Chat, requests: MissingRequests, calls: StageCalls, spec: Eva
 
 def make_signature(plan: EvaluationPlan, model: Mapping[str, str], metrics: Metrics) -> Signature:
     """Return the signature of the run."""
-    spec = plan.spec
-    protocol = {
-        "items": plan.split.fingerprint,
-        "prompts": plan.prompts.fingerprint,
-        **metric_keys(metrics, plan.split),
-    }
-    names = in_table_order(s.subtask for s in plan.split.scenarios)
+    spec, split = plan.spec, plan.split
+    protocol = {"items": split.fingerprint, "prompts": plan.prompts.fingerprint, **metric_keys(metrics, split)}
+    names = in_table_order(s.subtask for s in split.scenarios)
     listed = ",".join(f"{name}={SUBTASKS[name].max_tokens}" for name in names)
     budgets = f"by-subtask@{hashlib.sha256(listed.encode()).hexdigest()[:8]}"
     return Signature(protocol, subject_of(spec, model, budgets, str(plan.sap)))
@@ -271,9 +268,6 @@ def subject_of(spec: EvaluateSpec, model: Mapping[str, str], budgets: str, sap: 
     }
 
 
-# --- What it would cost -----------------------------------------------------------------------------------------
-
-
 def estimate(spec: EvaluateSpec) -> str:
     """Describe in a few sentences what the evaluation would ask and cost.
 
@@ -284,25 +278,24 @@ def estimate(spec: EvaluateSpec) -> str:
         engine.check_options(spec.engine_options)
     plan = make_plan(spec)
     check_embedder(spec.embedder)
-    folder = RunFolder(spec.out_path)
+    folder, scenarios = RunFolder(spec.out_path), plan.split.scenarios
     # Neither the model nor the embedder is opened: what their weights decide is not compared.
     made = make_signature(plan, {"engine": spec.engine}, open_metrics("none", spec.rouge, spec.contracts))
     folder.require_usable(replace(made, protocol={**made.protocol, "embedder": spec.embedder}), partial=True)
-    begin = f"{spec.model} on {len(plan.split.scenarios):,} items of {plan.split.name} {plan.split.version}"
+    begin = f"{spec.model} on {len(scenarios):,} items of {plan.split.name} {plan.split.version}"
     if engine is None:
         return f"{begin}: no calls; into {spec.out}."
     requests = missing_requests(plan, folder.answers() if folder.path.is_dir() else {})
-    done = len(plan.split.scenarios) * spec.samples - len(requests)
-    calls, price = len(requests), f"Price: {'nothing but time' if engine.local else 'unknown'}."
-    sent = sum(map(prompt_tokens, requests))
-    budget = sum(request.sampling.budget for request in requests)
-    if engine.hosted:
-        bounds, usages = _hosted_calls(spec, requests, plan.split.scenarios)
-        calls, sent = len(bounds), sum(usage.input_tokens or 0 for usage in usages)
-        budget = sum(bound.output_tokens for bound in bounds)
-        replies = "as long as the references" if all(s.references for s in plan.split.scenarios) else "of full length"
-        price = _price(spec, usages, bounds, replies)
+    done = len(scenarios) * spec.samples - len(requests)
     answered = f" ({done:,} answered already)" if done else ""
+    if engine.hosted:
+        bounds, usages = _hosted_calls(spec, requests, scenarios)
+        calls, sent = len(bounds), sum(usage.input_tokens or 0 for usage in usages)
+        budget, price = sum(bound.output_tokens for bound in bounds), _price(spec, usages, bounds, scenarios)
+    else:
+        calls, sent = len(requests), sum(map(prompt_tokens, requests))
+        budget = sum(request.sampling.budget for request in requests)
+        price = f"Price: {'nothing but time' if engine.local else 'unknown'}."
     asked = f"{calls:,} calls{answered}, about {sent:,} tokens sent, at most {budget:,} tokens back"
     return f"{begin}: {asked}; into {spec.out}. {price}"
 
@@ -334,14 +327,11 @@ def _hosted_calls(
     return [api.bound(call) for call in calls], usages
 
 
-def _price(spec: EvaluateSpec, usages: Sequence[Usage], bounds: Sequence[Bound], replies: str) -> str:
+def _price(spec: EvaluateSpec, usages: Sequence[Usage], bounds: Sequence[Bound], scenarios: Sequence[Scenario]) -> str:
     """Describe what the calls would cost, beside what is paid, and whether `--max-cost` may stop the run."""
     stage = call_settings(spec).stage_calls(CallStore(None), GENERATE)
     before = read_costs(spec.out_path).get(GENERATE, Totals())
-    possible = f", at most {dollars_text(before.usd_possible, True)} more" if before.usd_possible != 0 else ""
-    at_most = "unknown" if before.usd_open is None else f"at most {dollars_text(before.usd_open, True)}"
-    running = f"; reserved for {before.open:,} calls still open: {at_most}" if before.open else ""
-    paid = f" Paid already: {dollars_text(before.usd_paid)} US dollars{possible}{running}." if before.calls else ""
+    paid = f" Paid already: {totals_text(before)}." if before.calls else ""
     if not usages:
         return f"Price: nothing more.{paid}"
     if (price := stage.price) is None:
@@ -354,6 +344,7 @@ def _price(spec: EvaluateSpec, usages: Sequence[Usage], bounds: Sequence[Bound],
         refused = "" if spec.max_cost is None else " --max-cost refuses what may cost an unknown amount."
         return f"Price: unknown {why}under the prices of {price.date}: name it in a file with --prices.{paid}{refused}"
     about, most = dollars_text(expected), dollars_text(greatest, at_most=True)
+    replies = "as long as the references" if all(s.references for s in scenarios) else "of full length"
     share = f", in a batch at {float(price.batch or 0) * 100:g} % of them" if spec.batch else ""
     stops, committed = "", before.usd_committed
     if stage.limit is not None and committed is not None and committed + greatest > stage.limit:

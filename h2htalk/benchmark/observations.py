@@ -183,9 +183,6 @@ def select(rows: Iterable[Observation], figure: str, arm: str | None = None) -> 
     return [row for row in rows if row.figure == figure and arm in (None, row.arm)]
 
 
-# --- As tables show them ----------------------------------------------------------------------------------------
-
-
 def score(figure: Figure, times: float = 1.0, digits: int = 1, unit: str = "") -> str:
     """`32.7 (30.1 to 35.2)`."""
     return NONE if figure.value is None else f"{times * figure.value:.{digits}f}{unit}{_ends(figure, times, digits)}"

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from h2htalk.benchmark.metrics.composite import METRIC_COLUMNS, ItemScore, all_columns, answer_hash, read_scores
+from h2htalk.benchmark.metrics.composite import METRIC_COLUMNS, Scores, all_columns, answer_hash, read_scores
 from h2htalk.benchmark.prompts.prompt_set import PromptOf, PromptSet
 from h2htalk.benchmark.prompts.sap import Sap
 from h2htalk.benchmark.settings import EvaluateSpec
@@ -21,7 +21,7 @@ from h2htalk.benchmark.summary import Summary, read_summary
 from h2htalk.chat.store.call_store import CallStore
 from h2htalk.data.files import remove_file, write_json, write_text
 from h2htalk.data.links import add_link, link_folder
-from h2htalk.data.records import as_path
+from h2htalk.data.records import AnyPath, as_path
 from h2htalk.data.responses import CALLS, Answers, FailedResponse, Response, fold_answer
 from h2htalk.data.run_folder import HALF_WRITTEN, SOURCE, RunFolder, require_asked
 from h2htalk.data.signature import Signature
@@ -147,7 +147,7 @@ class Run:
     data: RunData
     summary: Summary
     answers: Answers
-    item_scores: Mapping[str, ItemScore]
+    item_scores: Scores
 
     def scores(self) -> Any:
         """Return the scores as a `pyarrow.Table`, one row a sample: `id`, `sample`, each metric (`bleu_1`, ...,
@@ -194,7 +194,7 @@ class Run:
         )
 
 
-def load_run(path: str | os.PathLike[str]) -> Run:
+def load_run(path: AnyPath) -> Run:
     """Load a scored run.
 
     Examples:
@@ -231,7 +231,7 @@ def require_unedited(folder: RunFolder) -> None:
     require_scored(folder.path, folder.answers(), scores, resumed=True)
 
 
-def require_scored(folder: Path, answers: Answers, scores: Mapping[str, ItemScore], resumed: bool = False) -> None:
+def require_scored(folder: Path, answers: Answers, scores: Scores, resumed: bool = False) -> None:
     """Raise DataError unless the answers are those that were scored; `resumed`: others may have come since."""
     found = {key: answer_hash(answer) for key, answer in answers.items() if isinstance(answer, Response)}
     scored = {(s.id, s.sample): s.answer for item in scores.values() for s in item.samples if s.answer is not None}

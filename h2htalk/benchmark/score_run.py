@@ -12,7 +12,7 @@ from typing import Any
 from h2htalk.benchmark.answering import answer_warnings, describe_answering, read_sessions
 from h2htalk.benchmark.judge.judgements import with_judgements
 from h2htalk.benchmark.metrics import composite
-from h2htalk.benchmark.metrics.composite import METRICS, ItemScore, Metrics, score_answers, write_scores
+from h2htalk.benchmark.metrics.composite import METRICS, ItemScore, Metrics, Scores, score_answers, write_scores
 from h2htalk.benchmark.metrics.lexical import ROUGE_KINDS
 from h2htalk.benchmark.report.html_page import ItemView, write_page
 from h2htalk.benchmark.report.notes import write_facts
@@ -168,20 +168,15 @@ def report(path: Path) -> Summary:
     return run.summary
 
 
-def write_report(data: RunData, summary: Summary, answers: Answers, scores: Mapping[str, ItemScore]) -> None:
+def write_report(data: RunData, summary: Summary, answers: Answers, scores: Scores) -> None:
     """Write the tables and the page of a run."""
     folder = data.folder
     write_tables(summary, data.split, scores, folder.tables)
     write_facts(summary, folder.tables)
-    samples = range(data.spec.samples)
+    found = {s.id: [answers.get((s.id, k)) for k in range(data.spec.samples)] for s in data.split.scenarios}
     views = (
-        ItemView(
-            scenario=scenario,
-            messages=data.prompt_of(scenario) if data.prompt_of else (),
-            responses=tuple(one for k in samples if (one := answers.get((scenario.id, k))) is not None),
-            score=scores[scenario.id],
-        )
-        for scenario in data.split.scenarios
+        ItemView(s, data.prompt_of(s) if data.prompt_of else (), tuple(filter(None, found[s.id])), scores[s.id])
+        for s in data.split.scenarios
     )
     write_page(folder.page, summary, views)
 
@@ -194,7 +189,7 @@ def judge_again(path: Path, locked: bool = False) -> Summary:
         return _write(run.data, unjudged, run.answers, run.item_scores)
 
 
-def _write(data: RunData, summary: Summary, answers: Answers, scores: Mapping[str, ItemScore]) -> Summary:
+def _write(data: RunData, summary: Summary, answers: Answers, scores: Scores) -> Summary:
     """Add the judgements to the summary of S, and write scores, tables, page and summary."""
     folder = data.folder
     summary, scores = with_judgements(folder, data.split.scenarios, summary, answers, scores)

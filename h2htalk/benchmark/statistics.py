@@ -192,8 +192,7 @@ def _spearman(x: Values, y: Values, weights: Values) -> Values:
     """Spearman's rho of two sides of units, by row of weights that say how often each unit was drawn."""
     a, b = (_mid_ranks(side, weights) for side in (x, y))
     a, b = (side - (side * weights).sum(1, keepdims=True) / weights.sum(1, keepdims=True) for side in (a, b))
-    found: Values = (weights * a * b).sum(1) / np.sqrt((weights * a * a).sum(1) * (weights * b * b).sum(1))
-    return found
+    return np.asarray((weights * a * b).sum(1) / np.sqrt((weights * a * a).sum(1) * (weights * b * b).sum(1)))
 
 
 def _mid_ranks(values: Values, weights: Values) -> Values:
@@ -202,8 +201,7 @@ def _mid_ranks(values: Values, weights: Values) -> Values:
     counts = np.zeros((group.max() + 2, len(weights)))
     np.add.at(counts, group + 1, weights.T)
     upto = counts.cumsum(0)
-    ranks: Values = ((upto[:-1] + upto[1:] + 1) / 2)[group].T
-    return ranks
+    return np.asarray(((upto[:-1] + upto[1:] + 1) / 2)[group].T)
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,13 +221,7 @@ class Cell:
 Row = Mapping[str, Cell]  # of Table 2, by the figures of `figure_weights`
 
 
-@dataclass(frozen=True, slots=True)
-class ItemValue:
-    """One item: its id, its group (a subtask or a tag), its value in [0, 1] or None."""
-
-    id: str
-    group: str
-    value: float | None
+Value = tuple[str, float | None]  # of an item: its group (a subtask or a tag), and a value in [0, 1] or None
 
 
 def figure_weights(items: Mapping[str, int]) -> dict[str, dict[str, float]]:
@@ -251,31 +243,31 @@ def figure_weights(items: Mapping[str, int]) -> dict[str, dict[str, float]]:
     return figures
 
 
-def aggregate(values: Iterable[ItemValue]) -> Row:
-    """Average the values of one measure to a row of Table 2; `group` is the subtask. Row order never matters."""
-    cells, means = _cells(values, SUBTASKS)
+def aggregate(values: Iterable[Value]) -> Row:
+    """Average the values of one measure by subtask to a row of Table 2. Row order never matters."""
+    found, means = _cells(values)
+    cells = {name: found[name] for name in SUBTASKS if name in found}
     figures = figure_weights({name: cell.n for name, cell in cells.items()})
     return cells | {key: _average(weights, cells, means) for key, weights in figures.items() if key not in cells}
 
 
-def aggregate_slices(values: Iterable[ItemValue]) -> dict[str, Cell]:
+def aggregate_slices(values: Iterable[Value]) -> dict[str, Cell]:
     """Average the values of each group (an emotion, a complexity, an interaction), in alphabetical order."""
-    listed = list(values)
-    return _cells(listed, sorted({v.group for v in listed}))[0]
+    return dict(sorted(_cells(values)[0].items()))
 
 
-def _cells(values: Iterable[ItemValue], order: Iterable[str]) -> tuple[dict[str, Cell], dict[str, Mean]]:
+def _cells(values: Iterable[Value]) -> tuple[dict[str, Cell], dict[str, Mean]]:
     """The cell of each group, and the mean behind it where at least two items are scored."""
     groups, cells, means = defaultdict[str, list[float | None]](list), {}, {}
-    for value in values:
-        groups[value.group].append(value.value)
-    for name in filter(groups.__contains__, order):
-        scored = [value for value in groups[name] if value is not None]
+    for group, value in values:
+        groups[group].append(value)
+    for name, own in groups.items():
+        scored = [value for value in own if value is not None]
         if (mean := mean_of(scored)) is not None:
             means[name] = mean
-            cells[name] = _cell(mean, len(scored), len(groups[name]))
+            cells[name] = _cell(mean, len(scored), len(own))
         else:
-            cells[name] = Cell(100 * scored[0] if scored else None, None, None, len(scored), len(groups[name]))
+            cells[name] = Cell(100 * scored[0] if scored else None, None, None, len(scored), len(own))
     return cells, means
 
 

@@ -12,11 +12,10 @@ from pkgutil import resolve_name
 from typing import Any, Literal, NamedTuple
 
 from h2htalk.benchmark.answering import Answering
-from h2htalk.benchmark.metrics.composite import METRICS, PRIVATE_REFERENCE, ItemScore, SampleScore, all_columns
+from h2htalk.benchmark.metrics.composite import METRICS, PRIVATE_REFERENCE, ItemScore, SampleScore, Scores, all_columns
 from h2htalk.benchmark.statistics import (
     Cell,
     Difference,
-    ItemValue,
     NullClass,
     Row,
     aggregate,
@@ -84,11 +83,7 @@ def random_reference(scenarios: Sequence[Scenario], pool: Sequence[Scenario]) ->
     return [answer(scenario) for scenario in scenarios]
 
 
-BASELINES: dict[str, Baseline] = {
-    "constant": constant,
-    "copy-last-turn": copy_last_turn,
-    "random-reference": random_reference,
-}
+BASELINES = {"constant": constant, "copy-last-turn": copy_last_turn, "random-reference": random_reference}
 NEEDS_REFERENCES = ("random-reference",)  # which a split with private references does not have
 
 
@@ -119,9 +114,6 @@ def read_baselines(folder: RunFolder) -> dict[str, Answers]:
     """Read the stored answers of each baseline, by name; empty where the run has none."""
     paths = {name: folder.baselines / f"{name}.jsonl" for name in BASELINES}
     return {name: read_answers(path) for name, path in paths.items() if path.exists()}
-
-
-# --- What a summary holds ---------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -291,8 +283,6 @@ def read_summary(path: Path) -> Summary:
     return read_record(Summary, raw, f"{path}: not a summary of this version", advice=f"; {SCORE_AGAIN}")
 
 
-# --- Made of scores ---------------------------------------------------------------------------------------------
-
 _TAGS = ("emotion", "complexity", "interaction", "risk")
 ValueOf = Callable[[Scenario, ItemScore | SampleScore], float | None]  # what it counts in a figure, 0 to 1
 
@@ -300,7 +290,7 @@ ValueOf = Callable[[Scenario, ItemScore | SampleScore], float | None]  # what it
 class Scored(NamedTuple):
     """The scores of the model or of a baseline by id; `nulls` are those of `answering.null_shares`."""
 
-    scores: Mapping[str, ItemScore]
+    scores: Scores
     nulls: Sequence[tuple[float, bool]] = ()
 
 
@@ -364,9 +354,7 @@ def summarize(
     )
 
 
-def count_outcomes(
-    scenarios: Sequence[Scenario], answers: Answers, scores: Mapping[str, ItemScore], erased: int = 0
-) -> RunCounts:
+def count_outcomes(scenarios: Sequence[Scenario], answers: Answers, scores: Scores, erased: int = 0) -> RunCounts:
     """Count scored items, replies of each kind and failures."""
     replies = [answer for answer in answers.values() if isinstance(answer, Response)]
     failures, messages = Counter[str](), dict[str, str]()
@@ -392,9 +380,7 @@ def count_outcomes(
     )
 
 
-def null_shares(
-    scenarios: Sequence[Scenario], answers: Answers, scores: Mapping[str, ItemScore]
-) -> list[tuple[float, bool]]:
+def null_shares(scenarios: Sequence[Scenario], answers: Answers, scores: Scores) -> list[tuple[float, bool]]:
     """For each scored item of a subtask with a null line: the share of its answers that are null; is the reference."""
     pairs = []
     for scenario in scenarios:
@@ -406,7 +392,7 @@ def null_shares(
     return pairs
 
 
-def by_sample(scenarios: Sequence[Scenario], scores: Mapping[str, ItemScore], value_of: ValueOf) -> Iterator[float]:
+def by_sample(scenarios: Sequence[Scenario], scores: Scores, value_of: ValueOf) -> Iterator[float]:
     """The headline figure of each sample, over the items of which every sample is scored."""
     samples = min((len(scores[s.id].samples) for s in scenarios), default=0)
     if samples < 2:
@@ -414,7 +400,7 @@ def by_sample(scenarios: Sequence[Scenario], scores: Mapping[str, ItemScore], va
     values = {s.id: [value_of(s, sample) for sample in scores[s.id].samples] for s in scenarios}
     whole = [s for s in scenarios if None not in values[s.id]]
     for number in range(samples):
-        row = aggregate(ItemValue(s.id, s.subtask, values[s.id][number]) for s in whole)
+        row = aggregate((s.subtask, values[s.id][number]) for s in whole)
         figure = row["items_mean" if row["overall"].value is None else "overall"].value
         if figure is not None:
             yield figure
@@ -424,7 +410,7 @@ def score_rows(scenarios: Sequence[Scenario], with_s: Sequence[Scenario], scored
     """Aggregate the scores of items into rows; those with S are asked for it."""
 
     def row(name: str, items: Sequence[Scenario] = scenarios) -> Row:
-        return aggregate([ItemValue(s.id, s.subtask, getattr(scored.scores[s.id], name)) for s in items])
+        return aggregate((s.subtask, getattr(scored.scores[s.id], name)) for s in items)
 
     synthesis = sum(SUBTASKS[s.subtask].has_null_line for s in scenarios)
     return ScoreRows(
@@ -435,25 +421,23 @@ def score_rows(scenarios: Sequence[Scenario], with_s: Sequence[Scenario], scored
     )
 
 
-def slices_of(
-    scenarios: Sequence[Scenario], scores: Mapping[str, ItemScore], value_of: ValueOf
-) -> dict[str, dict[str, Cell]]:
+def slices_of(scenarios: Sequence[Scenario], scores: Scores, value_of: ValueOf) -> dict[str, dict[str, Cell]]:
     """A cell for each value of each tag."""
     values = [(s, value_of(s, scores[s.id])) for s in scenarios]
-    by_tag = {tag: [ItemValue(s.id, str(getattr(s.tags, tag)), value) for s, value in values] for tag in _TAGS}
-    by_tag["language"] = [ItemValue(s.id, s.language, value) for s, value in values]
+    by_tag = {tag: [(str(getattr(s.tags, tag)), value) for s, value in values] for tag in _TAGS}
+    by_tag["language"] = [(s.language, value) for s, value in values]
     return {tag: aggregate_slices(listed) for tag, listed in by_tag.items()}
 
 
 def metric_means(
-    scenarios: Sequence[Scenario], with_s: Sequence[Scenario], scores: Mapping[str, ItemScore]
+    scenarios: Sequence[Scenario], with_s: Sequence[Scenario], scores: Scores
 ) -> dict[str, dict[str, Cell]]:
     """A cell for each metric of each subtask, SS of the items with S alone; not lexical ones only with values."""
     rows: dict[str, dict[str, Cell]] = {}
     for name in all_columns(scores[s.id].metrics for s in scenarios):
         own = with_s if name in METRICS["semantic"].columns else scenarios
-        values = [ItemValue(s.id, s.subtask, scores[s.id].metrics.get(name)) for s in own]
-        if name not in METRICS["lexical"].columns and all(value.value is None for value in values):
+        values = [(s.subtask, scores[s.id].metrics.get(name)) for s in own]
+        if name not in METRICS["lexical"].columns and all(value is None for _, value in values):
             continue
         for subtask, cell in aggregate_slices(values).items():
             rows.setdefault(subtask, {})[name] = cell

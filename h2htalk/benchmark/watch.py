@@ -22,7 +22,7 @@ from h2htalk.benchmark.report.notes import cost_lines
 from h2htalk.benchmark.report.table2 import most_first, with_half_width
 from h2htalk.benchmark.report.terminal import PlainConsole
 from h2htalk.benchmark.run import read_run_data
-from h2htalk.benchmark.statistics import ItemValue, aggregate
+from h2htalk.benchmark.statistics import aggregate
 from h2htalk.benchmark.studies.point_answers import OpenReply, open_replies
 from h2htalk.benchmark.studies.run_study import read_study, stored_replies
 from h2htalk.benchmark.studies.settings import APP
@@ -121,7 +121,7 @@ class Follower:
         """Yield the first figures with their intervals, over what has come so far."""
         if self._lexical:
             means = ((one, whole_mean([*self._lexical[one.id].values()])) for one in self._scenarios.values())
-            cell = aggregate(ItemValue(one.id, one.subtask, mean) for one, mean in means)["items_mean"]
+            cell = aggregate((one.subtask, mean) for one, mean in means)["items_mean"]
             yield f"lexical mean of the answers so far: {with_half_width(cell)}, n {cell.n:,} of {cell.total:,} items"
         if points := [row for rows in self._met.values() for row in rows]:
             met = rate_of([row.value or 0.0 for row in points], len(points), effect=effect_of(points))

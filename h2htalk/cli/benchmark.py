@@ -201,7 +201,7 @@ def correlate(
 ) -> None:
     """Correlate metrics with people's ratings, and dimensions with each other and with other benchmarks."""
     found, titles = h2htalk.correlate(runs, ratings=ratings, scores=scores), correlation.TITLES
-    texts = {kind: correlation.pairs_table(found).to(kind) for kind in ("csv", "json")}
+    texts = {kind: found.to(kind) for kind in ("csv", "json")}
     if out is not None:
         for kind, text in texts.items():
             write_text(out / f"correlate.{kind}", text)
@@ -209,7 +209,7 @@ def correlate(
             own = [pair for pair in found.pairs if pair.level == level]
             cells = {(titles.get(one.a, one.a), titles.get(one.b, one.b)): one[3:6] for one in own}
             style.save_figure(charts.draw_correlations(cells, f"over {level}s"), out, f"correlate-{level}s")
-    typer.echo(texts.get(format) or correlation.terminal_table(found).to_terminal() + "\n", nl=False)
+    typer.echo(texts.get(format) or found.to(format), nl=False)
 
 
 def plan(

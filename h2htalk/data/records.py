@@ -196,11 +196,11 @@ def _outside_json(value: object, place: str = "", depth: int = 0) -> Iterator[st
         yield f"{place}: holds a {type(value).__name__}, which JSON cannot; write text instead"
 
 
-# A field that takes a path, or the name of a split, as text or `Path`, and keeps it as text.
-PathText = Annotated[str | Path, AfterValidator(str)]
+AnyPath = str | os.PathLike[str]  # an argument that takes a path
+PathText = Annotated[str | Path, AfterValidator(str)]  # a field that takes a path, or a split's name, and keeps text
 
 
-def as_path(value: str | os.PathLike[str], name: str) -> Path:
+def as_path(value: AnyPath, name: str) -> Path:
     """Return an argument as a path; raise ConfigError, with the argument's name, for what is none."""
     text = os.fspath(value) if isinstance(value, str | os.PathLike) else None
     if not isinstance(text, str) or not text.strip() or "\0" in text:

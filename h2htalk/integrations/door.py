@@ -17,7 +17,7 @@ from h2htalk.benchmark.metrics.composite import METRIC_COLUMNS, score_answers
 from h2htalk.benchmark.prompts.prompt_set import PromptSet
 from h2htalk.benchmark.prompts.sap import Sap
 from h2htalk.benchmark.score_run import metric_keys, open_metrics
-from h2htalk.benchmark.statistics import ItemValue, aggregate
+from h2htalk.benchmark.statistics import aggregate
 from h2htalk.data.responses import Answers, Response
 from h2htalk.data.scenario import Scenario
 from h2htalk.data.splits import load_split
@@ -109,5 +109,5 @@ class Door:
     def figures(self, values: Mapping[str, float]) -> dict[str, float]:
         """The means of values by item: `overall` with Table 1's weights where every subtask has some, `items_mean`, the
         dimensions and the subtasks; in [0, 1] where the values are. Items without a value are left out."""
-        row = aggregate(ItemValue(one.id, one.subtask, values.get(one.id)) for one in self.items)
+        row = aggregate((one.subtask, values.get(one.id)) for one in self.items)
         return {name: cell.value / 100 for name, cell in row.items() if cell.value is not None}

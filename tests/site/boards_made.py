@@ -16,7 +16,7 @@ from splits_made import scenario_records
 from summaries_made import SIGNATURE, FirstLetters
 
 from h2htalk.benchmark.answering import Answering
-from h2htalk.benchmark.metrics.composite import COMPOSITE_COLUMNS, ItemScore, SampleScore, item_score
+from h2htalk.benchmark.metrics.composite import METRIC_COLUMNS, ItemScore, SampleScore, item_score
 from h2htalk.benchmark.report.leaderboard import labels_of
 from h2htalk.benchmark.run import Run, RunData
 from h2htalk.benchmark.statistics import Values, clusters_of
@@ -52,7 +52,7 @@ def scores_of(split: Split, values: Sequence[float | None], broken: Sequence[boo
     scores = {}
     for number, (scenario, value) in enumerate(zip(split.scenarios, values, strict=True)):
         rules = ("too_long",) if broken and broken[number] else ()
-        parts = {} if value is None else dict.fromkeys((*COMPOSITE_COLUMNS, "ss"), float(value))
+        parts = {} if value is None else dict.fromkeys((*METRIC_COLUMNS, "ss"), float(value))
         sample = SampleScore(scenario.id, 0, parts, rules, unscored="timeout" if value is None else None)
         scores[scenario.id] = item_score(scenario.id, [sample])
     return scores

@@ -18,8 +18,8 @@ from h2htalk.benchmark.calibration.corrected_mean import JudgedItem, draw_labels
 from h2htalk.benchmark.judge.judgements import (
     ALL_LEVELS,
     JUDGEMENTS,
-    AnswerRating,
     Judging,
+    Ratings,
     answer_id,
     rate_answers,
     require_judging,
@@ -91,7 +91,7 @@ class JudgedRun:
 
     run: Run
     judging: Judging
-    ratings: Mapping[SampleKey, AnswerRating]
+    ratings: Ratings
     items: Mapping[str, JudgedItem]
 
     def labelled(self, labels: Labels) -> list[JudgedItem]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -36,7 +35,7 @@ from h2htalk.benchmark.statistics import (
 )
 from h2htalk.data.files import write_text
 from h2htalk.data.imports.harness_log import is_opencompass
-from h2htalk.data.records import as_path
+from h2htalk.data.records import AnyPath, as_path
 from h2htalk.data.signature import differing_keys
 from h2htalk.data.subtasks import SUBTASKS
 from h2htalk.errors import ConfigError, counted, listed
@@ -117,10 +116,7 @@ class Comparison:
 
 
 def compare(
-    reference: str | os.PathLike[str],
-    *others: str | os.PathLike[str],
-    metric: str | Sequence[str] | None = None,
-    scale: str | Sequence[str] = "0-1",
+    reference: AnyPath, *others: AnyPath, metric: str | Sequence[str] | None = None, scale: str | Sequence[str] = "0-1"
 ) -> Comparison:
     """Compare runs with a reference run, on the items that both have a value for.
 
@@ -404,10 +400,7 @@ class Plan:
 
 
 def plan(
-    difference: float,
-    runs: Sequence[str | os.PathLike[str]] = (),
-    limits: Sequence[int] = LIMITS,
-    metric: str | None = None,
+    difference: float, runs: Sequence[AnyPath] = (), limits: Sequence[int] = LIMITS, metric: str | None = None
 ) -> Plan:
     """Say how many items find a difference, in points (0-100), four times in five.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, combinations, product
@@ -14,12 +13,12 @@ import numpy as np
 
 from h2htalk.benchmark.calibration.labels import read_number
 from h2htalk.benchmark.compare.comparison import title_of
-from h2htalk.benchmark.metrics.composite import COMPOSITE_COLUMNS, item_score
+from h2htalk.benchmark.metrics.composite import METRIC_COLUMNS, item_score
 from h2htalk.benchmark.report.table2 import main_row
 from h2htalk.benchmark.run import Run, load_run
 from h2htalk.benchmark.statistics import FEW, LEAST, clusters_of, rank_correlation
 from h2htalk.data.imports.harness_log import read_rows
-from h2htalk.data.records import as_path
+from h2htalk.data.records import AnyPath, as_path
 from h2htalk.data.subtasks import DIMENSIONS, SUBTASKS
 from h2htalk.errors import ConfigError, DataError, counted, listed, quoted
 from h2htalk.text.tables import Table
@@ -68,7 +67,7 @@ def _run_named(name: str, runs: Sequence[Run], where: str) -> int | None:
 
 
 HUMAN = "human_rating"
-_METRICS = ("s", "lexical", *COMPOSITE_COLUMNS)
+_METRICS = ("s", "lexical", *METRIC_COLUMNS)
 _DIMENSIONS = tuple(f"{name}_avg" for name in DIMENSIONS)
 _FIGURES = ("overall", *_DIMENSIONS, *SUBTASKS)
 _WITHIN = (*combinations(_DIMENSIONS, 2), *combinations(SUBTASKS, 2))
@@ -98,12 +97,23 @@ class Correlations(NamedTuple):
     pairs: tuple[Pair, ...]
     notes: tuple[str, ...]
 
+    def to(self, format: str) -> str:
+        """Return every pair in full as `csv` or `json`; for the `terminal` those of two subtasks are left out."""
+        if format != "terminal":
+            return Table("", Pair._fields, self.pairs, self.notes).to(format)
+        rows = []
+        for one in self.pairs:
+            if not {one.a, one.b} <= SUBTASKS.keys():
+                ends = "" if one.low is None or one.high is None else f"{one.low:+.2f} to {one.high:+.2f}"
+                rho = None if one.value is None else f"{one.value:+.2f}"
+                rows.append((f"{one.level}s", TITLES.get(one.a, one.a), TITLES.get(one.b, one.b), rho, ends, one.n))
+        method = "rho: Spearman. Over items and dialogues: within each run, mean over runs; bootstrap by cluster."
+        table = Table("", ("over", "", "", "rho", "95 % interval", "n"), rows, (*self.notes, method))
+        return table.to_terminal() + "\n"
+
 
 def correlate(
-    runs: Sequence[str | os.PathLike[str]],
-    *,
-    ratings: str | os.PathLike[str] | None = None,
-    scores: str | os.PathLike[str] | None = None,
+    runs: Sequence[AnyPath], *, ratings: AnyPath | None = None, scores: AnyPath | None = None
 ) -> Correlations:
     """Correlate the figures of scored runs by rank: over items and dialogues within each run, over models.
 
@@ -196,20 +206,3 @@ def _pairs(level: str, wanted: Iterable[tuple[str, str]], runs: Sequence[Sequenc
             n, clusters = sum(map(len, both)), len({cluster for units in both for cluster, _ in units})
             found = rank_correlation([([c for c, _ in units], np.array([v for _, v in units]).T) for units in both])
             yield Pair(level, a, b, *found, n, clusters)
-
-
-def pairs_table(found: Correlations) -> Table:
-    """Every pair in full, and the notes."""
-    return Table("", Pair._fields, found.pairs, found.notes)
-
-
-def terminal_table(found: Correlations) -> Table:
-    """The pairs for the terminal, those of two subtasks left out."""
-    rows = []
-    for one in found.pairs:
-        if not {one.a, one.b} <= SUBTASKS.keys():
-            ends = "" if one.low is None or one.high is None else f"{one.low:+.2f} to {one.high:+.2f}"
-            rho = None if one.value is None else f"{one.value:+.2f}"
-            rows.append((f"{one.level}s", TITLES.get(one.a, one.a), TITLES.get(one.b, one.b), rho, ends, one.n))
-    method = "rho: Spearman. Over items and dialogues: within each run, mean over runs; bootstrap by cluster."
-    return Table("", ("over", "", "", "rho", "95 % interval", "n"), rows, (*found.notes, method))

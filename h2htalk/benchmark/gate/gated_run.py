@@ -152,9 +152,9 @@ def _read_study(path: Path, arm: str) -> GatedRun:
         lines = [conversation_text(one.reply.said), labelled("reply", one.reply.text or ""), *one.lines()]
         return f"{row.item}, {row.place}", "\n".join(lines)
 
-    held = _held(study, study.signature, rows, study.answers_of(chosen), not spec.is_app)
-    label, judge = f"{model_name(spec.ask.model)}, {chosen}", result.judge
-    return GatedRun(label=label, show=show, study=spec.study, arm=chosen, judge=judge, failed=result.failed, **held)
+    own = {"label": f"{model_name(spec.ask.model)}, {chosen}", "study": spec.study, "arm": chosen, "show": show}
+    own |= {"judge": result.judge, "failed": result.failed}
+    return _gated_run(study, study.signature, rows, study.answers_of(chosen), not spec.is_app, **own)
 
 
 def _read_evaluation(path: Path) -> GatedRun:
@@ -179,16 +179,15 @@ def _read_evaluation(path: Path) -> GatedRun:
         lines = [conversation_text(one.turns), labelled("reply", reply), *references]
         return f"{row.item}: {row.value:.3f}", "\n".join(lines)
 
-    summary = run.summary
-    failed, judge = summary.counts.unscored if summary.incomplete else 0, summary.signature.protocol.get("judge", "")
-    held = _held(run.data, summary.signature, rows, run.answers.values())
-    return GatedRun(label=summary.model, show=show, judge=judge, failed=failed, **held)
+    summary, failed = run.summary, run.summary.counts.unscored if run.summary.incomplete else 0
+    own = {"label": summary.model, "judge": summary.signature.protocol.get("judge", ""), "failed": failed}
+    return _gated_run(run.data, summary.signature, rows, run.answers.values(), True, show=show, **own)
 
 
-def _held(
-    data: RunData | Study, signature: Signature, rows: Iterable[Observation], answers: Replies, priced: bool = True
-) -> dict[str, Any]:
-    """What a gate holds of studies and evaluations alike; `priced`: what the calls cost is known."""
+def _gated_run(
+    data: RunData | Study, signature: Signature, rows: Iterable[Observation], answers: Replies, priced: bool, **own: Any
+) -> GatedRun:
+    """What studies and evaluations have alike, beside their `own` fields; `priced`: what the calls cost is known."""
     folder, values = data.folder, dict[str, list[Observation]]()
     for row in rows:
         values.setdefault(row.figure, []).append(row)
@@ -198,14 +197,10 @@ def _held(
     paid = sum_totals(logs).usd_committed if (logs := read_store(folder.calls_file).totals().values()) else free
     median, most = latency(one for one in answers if isinstance(one, Response)) or (None, None)
     cost = float(paid) if priced and paid is not None else None
-    return {
-        "path": folder.path,
-        "signature": signature,
-        "values": values,
-        "erased": len(folder.erased()),
-        "items": {item.id: fingerprint_of([item], data.split.personas) for item in data.split.items},
-        "measures": {COST: cost, "latency_median": median, "latency_95": most},
-    }
+    measures, erased = {COST: cost, "latency_median": median, "latency_95": most}, len(folder.erased())
+    items = {item.id: fingerprint_of([item], data.split.personas) for item in data.split.items}
+    own |= {"items": items, "measures": measures, "erased": erased}
+    return GatedRun(path=folder.path, signature=signature, values=values, **own)
 
 
 def require_comparable(run: GatedRun, base: GatedRun) -> None:

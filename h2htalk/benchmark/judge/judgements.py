@@ -26,12 +26,13 @@ from h2htalk.benchmark.metrics.composite import (
     THRESHOLD,
     ItemScore,
     SampleScore,
+    Scores,
     answer_hash,
     item_score,
     judged_score,
     whole_mean,
 )
-from h2htalk.benchmark.statistics import Cell, ItemValue, aggregate, aggregate_slices
+from h2htalk.benchmark.statistics import Cell, aggregate, aggregate_slices
 from h2htalk.benchmark.summary import JUDGE_WARNING, JudgeFigures, Summary, by_sample, slices_of
 from h2htalk.chat.protocol import Outcome, Reply
 from h2htalk.data.files import json_line, read_json_object, read_jsonl, read_sealed, replacing, write_json, write_jsonl
@@ -226,9 +227,7 @@ def list_people_ratings(folder: RunFolder) -> list[PeopleRating]:
     return [read_record(PeopleRating, record, where) for where, record in lines]
 
 
-def rate_answers(
-    folder: RunFolder, judging: Judging, answers: Answers, scenarios: Iterable[Scenario]
-) -> dict[SampleKey, AnswerRating]:
+def rate_answers(folder: RunFolder, judging: Judging, answers: Answers, scenarios: Iterable[Scenario]) -> Ratings:
     """Rate the answers of a run to those of its scenarios that are in the scope of the judging."""
     people = {one.answer: one for one in list_people_ratings(folder)}
     subtasks = {s.id: s.subtask for s in judging.judged(scenarios)}
@@ -254,6 +253,7 @@ def rate_answers(
     return ratings
 
 
+Ratings = Mapping[SampleKey, AnswerRating]
 ALL_LEVELS = "levels"  # beside the names of the subtasks
 CORRECTED = Path(JUDGEMENTS) / "calibration.json"  # of a run
 _AGAIN = "run `h2htalk judge calibrate` again"
@@ -271,13 +271,13 @@ class CorrectedCells:
     cells: Mapping[str, Cell] = field(default_factory=dict)
 
 
-def hash_of(judging: Judging, ratings: Mapping[SampleKey, AnswerRating]) -> str:
+def hash_of(judging: Judging, ratings: Ratings) -> str:
     """The hash of judges and their ratings of a run, people's ratings left out."""
     listed = [[*key, *one.judges] for key, one in sorted(ratings.items(), key=lambda pair: pair[0])]
     return hashlib.sha256(json_line([judging.judges, judging.judgements, listed]).encode()).hexdigest()
 
 
-def read_corrected_cells(run: Path, judging: Judging, ratings: Mapping[SampleKey, AnswerRating]) -> CorrectedCells:
+def read_corrected_cells(run: Path, judging: Judging, ratings: Ratings) -> CorrectedCells:
     """Read the corrected cells of a run; of a run without them, or with others' ratings by now, there are none."""
     path = run / CORRECTED
     try:
@@ -288,12 +288,8 @@ def read_corrected_cells(run: Path, judging: Judging, ratings: Mapping[SampleKey
 
 
 def with_judgements(
-    folder: RunFolder,
-    scenarios: Sequence[Scenario],
-    summary: Summary,
-    answers: Answers,
-    scores: Mapping[str, ItemScore],
-) -> tuple[Summary, Mapping[str, ItemScore]]:
+    folder: RunFolder, scenarios: Sequence[Scenario], summary: Summary, answers: Answers, scores: Scores
+) -> tuple[Summary, Scores]:
     """Add ratings to the scores of a run, and J to its summary; both unchanged where it was never judged."""
     judging = read_judging(folder)
     if judging is None:
@@ -320,18 +316,16 @@ def with_judgements(
     if summary.measure != "s":
         return summary, scores
     with_s = [s for s in scenarios if s.language in summary.s_languages]
-    row = aggregate(ItemValue(s.id, s.subtask, judged_value(s, scores[s.id])) for s in with_s)
+    row = aggregate((s.subtask, judged_value(s, scores[s.id])) for s in with_s)
     slices, samples = slices_of(with_s, scores, judged_value), tuple(by_sample(with_s, scores, judged_value))
     rows = replace(summary.rows, judged=row)
     return replace(summary, judged=True, rows=rows, slices=slices, by_sample=samples), scores
 
 
-def with_ratings(score: ItemScore, ratings: Mapping[SampleKey, AnswerRating]) -> ItemScore:
+def with_ratings(score: ItemScore, ratings: Ratings) -> ItemScore:
     """Put the ratings of an item's answers into its score."""
-    found = [(one, ratings.get((one.id, one.sample), AnswerRating(None))) for one in score.samples]
-    return item_score(
-        score.id, [replace(one, rating=r.rating, people=r.people, unjudged=r.unjudged) for one, r in found]
-    )
+    found = [(s, ratings.get((s.id, s.sample), AnswerRating(None))) for s in score.samples]
+    return item_score(score.id, [replace(s, rating=r.rating, people=r.people, unjudged=r.unjudged) for s, r in found])
 
 
 def judged_value(scenario: Scenario, score: ItemScore | SampleScore) -> float | None:
@@ -345,8 +339,8 @@ def _figures(
     folder: RunFolder,
     judging: Judging,
     scenarios: Sequence[Scenario],
-    ratings: Mapping[SampleKey, AnswerRating],
-    scores: Mapping[str, ItemScore],
+    ratings: Ratings,
+    scores: Scores,
     r: Mapping[str, float],
     j: Mapping[str, float],
 ) -> JudgeFigures:
@@ -356,7 +350,7 @@ def _figures(
         for name in points_of(subtasks[item]):  # an item with an unscored judgement has no value
             said[name, item].append(rating.points.get(name))
     spreads = [max(one.known) - min(one.known) for one in every if len(one.known) > 1]
-    values = [ItemValue(s.id, s.subtask, None if (of := scores[s.id].rating) is None else of / 5) for s in scenarios]
+    values = [(s.subtask, None if (of := scores[s.id].rating) is None else of / 5) for s in scenarios]
     return JudgeFigures(
         judges=tuple(read_judge(folder.path, name).label for name in judging.judges),
         judgements=judging.judgements,
@@ -368,7 +362,7 @@ def _figures(
         unscored=dict(sorted(Counter(one.unjudged for one in every if one.unjudged).items())),
         unread={one.unjudged: one.unread for one in reversed(every) if one.unjudged and one.unread},
         ratings=aggregate(values),
-        points=aggregate_slices(ItemValue(item, name, whole_mean(yes)) for (name, item), yes in said.items()),
+        points=aggregate_slices((name, whole_mean(yes)) for (name, _), yes in said.items()),
         queue={"J": sum(one < THRESHOLD for one in j.values()), "judge": sum(r[item] < THRESHOLD for item in j)},
         items=len(j),
         disagreement=fmean(spreads) if spreads else None,

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from importlib.resources import files
 from pathlib import Path
@@ -18,7 +18,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from h2htalk.benchmark.judge.judge_run import estimate_judging, judge_run
-from h2htalk.benchmark.judge.judgements import AnswerRating, rate_answers, require_judging
+from h2htalk.benchmark.judge.judgements import Ratings, rate_answers, require_judging
 from h2htalk.benchmark.judge.rubric import HIGHEST
 from h2htalk.benchmark.run import load_run
 from h2htalk.benchmark.score_run import open_metrics, store_answers
@@ -26,7 +26,7 @@ from h2htalk.benchmark.settings import EvaluateSpec, JudgeSpec
 from h2htalk.benchmark.statistics import mean_of, rate_interval
 from h2htalk.chat.engines import model_name
 from h2htalk.data.languages import LANGUAGES
-from h2htalk.data.responses import Response, SampleKey
+from h2htalk.data.responses import Response
 from h2htalk.data.scenario import Scenario
 from h2htalk.data.splits import Split, load_split
 from h2htalk.errors import ConfigError, counted, quoted
@@ -37,7 +37,6 @@ NAME = "replies whose order is known"  # of the run's model
 NOISE = 1.96 * math.sqrt(2)  # standard deviations: 95 % of the differences of two judgements of one reply are below
 OBEYED = 0.25  # of 22 records of a language one may be obeyed (at most .22), two are too many (.28)
 HEADER = ("language", "figure", "value", "low", "high", "n", "of", "verdict")
-Ratings = Mapping[SampleKey, AnswerRating]
 
 
 @dataclass(frozen=True, slots=True)

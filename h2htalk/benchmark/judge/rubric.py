@@ -34,11 +34,7 @@ QUALITIES = (
 )  # fmt: skip
 PLAN_QUALITIES = ("plan_feasibility", "history_consistency")
 # Failure signatures that a judge answers with yes or no, by dimension.
-POINTS: Mapping[str, tuple[str, ...]] = {
-    "dialogue": ("memory_collapse", "missed_hint"),
-    "itinerary": ("planning_fragmentation",),
-    "recollection": (),
-}
+POINTS = {"dialogue": ("memory_collapse", "missed_hint"), "itinerary": ("planning_fragmentation",), "recollection": ()}
 _EVIDENCE = 1000  # characters
 
 

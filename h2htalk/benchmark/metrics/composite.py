@@ -65,15 +65,14 @@ class Metric:
     """A metric: its name and version (raised when values change) in signatures, and the columns of its values.
 
     `path` is `module:function`, called as `function(pairs, metrics)`; it returns one `Values` for each pair.
-    `in_composite`: whether the columns are parts of S (Eq. 2). `who`: of another distribution's metric, its name for
-    messages; its function returns a number from 0 to 1 for each pair, or None where it does not apply.
+    `who`: of another distribution's metric, its name for messages; its function returns a number from 0 to 1 for each
+    pair, or None where it does not apply.
     """
 
     name: str
     version: str = "1"
     path: str
     columns: tuple[str, ...]
-    in_composite: bool = False
     who: str = ""
 
     def score(self, pairs: Sequence[Pair], metrics: Metrics) -> Sequence[Values]:
@@ -94,14 +93,13 @@ _SCORING = "h2htalk.benchmark.metrics.composite"
 METRICS: Mapping[str, Metric] = {
     metric.name: metric
     for metric in (
-        Metric(name="lexical", path=f"{_SCORING}:score_lexical", columns=LexicalScores._fields, in_composite=True),
-        Metric(name="semantic", path=f"{_SCORING}:score_semantic", columns=("ss",), in_composite=True),
+        Metric(name="lexical", path=f"{_SCORING}:score_lexical", columns=LexicalScores._fields),
+        Metric(name="semantic", path=f"{_SCORING}:score_semantic", columns=("ss",)),
     )
 }
 
 
-METRIC_COLUMNS = tuple(column for metric in METRICS.values() for column in metric.columns)
-COMPOSITE_COLUMNS = tuple(column for metric in METRICS.values() if metric.in_composite for column in metric.columns)
+METRIC_COLUMNS = tuple(column for metric in METRICS.values() for column in metric.columns)  # the parts of S (Eq. 2)
 # Of a file of scores; every other column is that of a metric of another distribution.
 _OTHERS = ("id", "sample", "violations", "unscored", "answer", "rating", "people", "unjudged", "lexical", "s", "j")
 _TABLES = """answers compliance complexity contract emotion interaction items_mean judged language metric model of
@@ -142,7 +140,7 @@ def composite_score(values: Mapping[str, float]) -> float | None:
 
     A cosine can be just below zero; S is not.
     """
-    mean = whole_mean([values.get(name) for name in COMPOSITE_COLUMNS])
+    mean = whole_mean([values.get(name) for name in METRIC_COLUMNS])
     return None if mean is None else max(0.0, mean)
 
 
@@ -318,6 +316,7 @@ def answer_hash(answer: Response) -> str:
     return hashlib.sha256(json_line(timeless.to_dict()).encode()).hexdigest()[:16]
 
 
+Scores = Mapping[str, ItemScore]  # by the item's id
 PairScore = tuple[dict[str, float], str | None]  # the values of a pair by column, and why one of the metrics failed
 
 
@@ -368,7 +367,7 @@ def _contract_violations(text: str, scenario: Scenario, split: Split, prompt_of:
     return tuple(sorted({violation.rule for violation in found}))
 
 
-def write_scores(path: Path, scores: Mapping[str, ItemScore]) -> None:
+def write_scores(path: Path, scores: Scores) -> None:
     """One Parquet row a sample: `SampleScore.to_dict`."""
     import pyarrow as pa
 

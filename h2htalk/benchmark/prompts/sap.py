@@ -47,10 +47,8 @@ class Sap:
         choices = [f"no-{name}" for name in PRINCIPLES]
         wrong = [one for word in words if (one := word.replace("no_", "no-", 1)) not in choices]
         if wrong:
-            meant = suggest(wrong[0], choices if len(words) > 1 else ("full", "none", *choices))
-            raise ConfigError(
-                f"unknown SAP {text!r}; {meant}choose full, none, or a comma list of {', '.join(choices)}"
-            )
+            near = suggest(wrong[0], choices if len(words) > 1 else ("full", "none", *choices))
+            raise ConfigError(f"unknown SAP {text!r}; {near}choose full, none, or a comma list of {', '.join(choices)}")
         off = {word.removeprefix("no_") for word in words}
         return cls(tuple(name for name in PRINCIPLES if name not in off))
 

@@ -86,8 +86,6 @@ def page_view(summary: Summary) -> dict[str, Any]:
     }
 
 
-# --- Items ------------------------------------------------------------------------------------------------------
-
 _PAGE = files("h2htalk.benchmark.report") / "page"
 _SCRIPTS = ("records.js", "detail.js", "list.js")
 _MARKER = "@@items@@"

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import csv
 import math
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.resources import files
@@ -22,7 +21,7 @@ from h2htalk.benchmark.report.terminal import PlainConsole
 from h2htalk.benchmark.run import load_run
 from h2htalk.benchmark.statistics import Cell, figure_weights
 from h2htalk.benchmark.summary import Summary
-from h2htalk.data.records import as_path
+from h2htalk.data.records import AnyPath, as_path
 from h2htalk.data.subtasks import DIMENSIONS, SUBTASKS
 from h2htalk.errors import ConfigError, listed, quoted
 from h2htalk.text.tables import Table
@@ -46,12 +45,11 @@ class Group:
 class Leaderboard:
     """Runs by protocol and, where asked for, the paper's rows by size class.
 
-    `unreadable` are the paper's models whose figures cannot be read, `dropped` the models of runs given more than once.
+    `dropped` are the models of runs given more than once.
     """
 
     runs: tuple[Group, ...]
     paper: tuple[Group, ...] = ()
-    unreadable: tuple[str, ...] = ()
     dropped: tuple[str, ...] = ()
 
     @property
@@ -65,9 +63,7 @@ class Leaderboard:
         ]
 
 
-def leaderboard(
-    runs: Sequence[str | os.PathLike[str]] = (), *, paper: bool = False, metric: str | None = None
-) -> Leaderboard:
+def leaderboard(runs: Sequence[AnyPath] = (), *, paper: bool = False, metric: str | None = None) -> Leaderboard:
     """Rank scored runs among each other.
 
     Args:
@@ -100,7 +96,7 @@ def rank_runs(runs: Sequence[Summary], paper: bool = False, metric: str | None =
     classes = groupby(paper_rows() if paper else (), key=lambda row: row.group)
     papers = tuple(Group(name, _ranked([*rows])) for name, rows in classes)
     dropped = tuple(run.model for run, again in given if again)
-    return Leaderboard(groups, papers, tuple(unreadable_rows()) if paper else (), dropped)
+    return Leaderboard(groups, papers, dropped)
 
 
 def by_protocol(runs: Sequence[Summary]) -> list[list[Summary]]:
@@ -159,8 +155,6 @@ def _ranked(rows: Sequence[TableRow]) -> tuple[TableRow, ...]:
     return tuple(replace(row, marks=marks[id(row)]) for row in rows)
 
 
-# --- The paper's rows --------------------------------------------------------------------------------------------
-
 # Rows whose recomputed overall differs by more are listed: 2 of the 37 readable rows.
 CHECK_TOLERANCE = 0.15
 
@@ -214,9 +208,6 @@ def check_paper() -> list[dict[str, Any]]:
     return rows
 
 
-# --- On the terminal --------------------------------------------------------------------------------------------
-
-
 def print_leaderboard(board: Leaderboard, console: Console) -> None:
     """Print your runs, then the paper's rows by size class; wide terminals get all figures, others averages."""
     say, wide = PlainConsole(console), console.width >= COMPACT
@@ -238,7 +229,7 @@ def print_leaderboard(board: Leaderboard, console: Console) -> None:
         say.line(f"{model}: given more than once, shown once.", "yellow")
     notes["Only complete runs of the same protocol are ranked. The intervals of each cell: --format csv."] = None
     if board.paper:
-        notes[f"Left out, as their figures cannot be read: {', '.join(board.unreadable)}."] = None
+        notes[f"Left out, as their figures cannot be read: {', '.join(unreadable_rows())}."] = None
     for note in notes:
         say.line(say.half_width(note))
 

@@ -189,9 +189,7 @@ def _rows(costs: Mapping[str, Totals]) -> dict[str, Totals]:
 
 def cost_table(costs: Mapping[str, Totals]) -> Table:
     """One row for each stage, and a total where there are several, exact; the note says what the run cost."""
-    rows = [
-        (name, *(UNKNOWN if v is None else v for v in one.to_dict().values())) for name, one in _rows(costs).items()
-    ]
+    rows = [(name, *(UNKNOWN if v is None else v for v in of.to_dict().values())) for name, of in _rows(costs).items()]
     return Table("Costs", ("stage", *Totals().to_dict()), rows, cost_lines(costs))
 
 

@@ -9,7 +9,7 @@ from itertools import chain, groupby
 from pathlib import Path
 from typing import Literal
 
-from h2htalk.benchmark.metrics.composite import ItemScore, all_columns
+from h2htalk.benchmark.metrics.composite import Scores, all_columns
 from h2htalk.benchmark.statistics import Cell, Row
 from h2htalk.benchmark.summary import ScoreRows, Summary
 from h2htalk.data.files import write_text
@@ -24,9 +24,6 @@ from h2htalk.text.tables import Table
 UNJUDGED = "Unjudged: Itinerary Basic, Middle and Advanced (levels I-III) include no judge's rating."
 NOT_SCORED = "not scored: references are private"
 SKEWED = 1.2  # the longer side of an interval to the other, beyond which (and a unit of the last digit) ends are shown
-
-
-# --- Cells as text -----------------------------------------------------------------------------------------------
 
 
 PERCENT = "{:.0f} %"
@@ -56,9 +53,6 @@ def with_half_width(cell: Cell | None) -> str:
 def items_text(cell: Cell | None) -> str:
     """Format the items scored and the items in all: `1,880/1,882`."""
     return "-" if cell is None else f"{cell.n:,}/{cell.total:,}"
-
-
-# --- Columns and rows --------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,9 +191,6 @@ def table_row(summary: Summary, baseline: str | None = None) -> TableRow:
         judged=summary.judged or not has_levels(row),
         private=summary.counts.private > 0,
     )
-
-
-# --- Table 2 in each format --------------------------------------------------------------------------------------
 
 
 def rows_table(
@@ -374,13 +365,11 @@ def slice_tables(summary: Summary) -> list[Table]:
     return tables
 
 
-# --- Files -------------------------------------------------------------------------------------------------------
-
 ITEMS = "items.csv"
 TABLES = ("table2.csv", "table2.json", "table2.tex", "metrics.csv", "slices.csv", ITEMS)  # of every run
 
 
-def write_tables(summary: Summary, split: Split, scores: Mapping[str, ItemScore], folder: Path) -> None:
+def write_tables(summary: Summary, split: Split, scores: Scores, folder: Path) -> None:
     """Write a run's figures.
 
     `table2.csv`, `table2.json` and `table2.tex` have the model and its baselines; `metrics.csv` every figure of every
@@ -392,7 +381,7 @@ def write_tables(summary: Summary, split: Split, scores: Mapping[str, ItemScore]
         write_text(folder / name, text)
 
 
-def items_table(split: Split, scores: Mapping[str, ItemScore]) -> Table:
+def items_table(split: Split, scores: Scores) -> Table:
     """Return every item: id, subtask, language, why it is unscored, then its means, times 100 as in the tables.
 
     `contract` is the share of its answers that break no rule; `rating` (R) and `j` (of levels I to III) are 0 to 5.
@@ -446,9 +435,5 @@ def slices_table(summary: Summary) -> Table:
     """Return the slices of the run's measure: tag, its value, languages, measure, marks, then the cell."""
     head = table_row(summary)
     begin = [head.languages, head.measure, *(str(getattr(head, mark)) for mark in _MARKS)]
-    rows = [
-        [tag, of, *begin, *astuple(cell)]
-        for tag, cells in ordered_slices(summary).items()
-        for of, cell in cells.items()
-    ]
+    rows = [[tag, of, *begin, *astuple(one)] for tag, own in ordered_slices(summary).items() for of, one in own.items()]
     return Table("", ["tag", "of", "languages", "measure", *_MARKS, *FIGURES], rows)

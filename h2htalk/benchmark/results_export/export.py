@@ -24,28 +24,19 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 from uuid import NAMESPACE_URL, UUID, uuid5
 
-from h2htalk.benchmark.metrics.composite import ItemScore, Metrics, SampleScore, score_answers
+from h2htalk.benchmark.metrics.composite import Metrics, SampleScore, Scores, score_answers
 from h2htalk.benchmark.prompts.prompt_set import PromptSet
 from h2htalk.benchmark.prompts.sap import Sap
 from h2htalk.benchmark.run import Run, load_run
 from h2htalk.benchmark.score_run import REFERENCES_LENGTH, REVISION_LENGTH, metric_keys, open_metrics
-from h2htalk.benchmark.statistics import RULE, Cell, ItemValue, aggregate
+from h2htalk.benchmark.statistics import RULE, Cell, aggregate
 from h2htalk.benchmark.summary import Measure
 from h2htalk.chat.protocol import Message
-from h2htalk.data.files import (
-    json_line,
-    parse_object,
-    read_bounded,
-    replacing,
-    sha256_of,
-    write_json,
-    write_jsonl,
-    write_text,
-)
+from h2htalk.data import files
 from h2htalk.data.imports.harness_log import read_members
 from h2htalk.data.languages import LANGUAGES, Language
 from h2htalk.data.links import link_copies
-from h2htalk.data.records import as_path, read_record
+from h2htalk.data.records import AnyPath, as_path, read_record
 from h2htalk.data.responses import Response, SampleKey, read_response
 from h2htalk.data.scenario import Scenario
 from h2htalk.data.splits import Split, list_splits, load_split, with_references
@@ -57,9 +48,9 @@ FORMATS = ("eval-results", "every-eval-ever", "bundle")
 
 
 def export_results(
-    run: str | os.PathLike[str],
+    run: AnyPath,
     to: str,
-    out: str | os.PathLike[str],
+    out: AnyPath,
     *,
     dataset: str | None = None,
     revision: str | None = None,
@@ -109,13 +100,13 @@ class Figure(NamedTuple):
     cell: Cell
 
 
-def figures_of(scenarios: Sequence[Scenario], scores: Mapping[str, ItemScore]) -> dict[str, Figure]:
+def figures_of(scenarios: Sequence[Scenario], scores: Scores) -> dict[str, Figure]:
     """Return `subtasks.FIGURES` of each language, by `task_id`."""
     figures: dict[str, Figure] = {}
     for language in LANGUAGES:
         own = [s for s in scenarios if s.language == language]
         measure: Measure = "s" if any(scores[s.id].s is not None for s in own) else "lexical"
-        row = aggregate(ItemValue(s.id, s.subtask, getattr(scores[s.id], measure)) for s in own)
+        row = aggregate((s.subtask, getattr(scores[s.id], measure)) for s in own)
         for name in FIGURES:
             cell = row.get(f"{name}_avg" if name in DIMENSIONS else name)
             if cell is not None and cell.value is not None:
@@ -174,7 +165,7 @@ def write_bundle(run: Run, out: Path) -> list[Path]:
     if os.path.lexists(out) and (not out.is_dir() or any(out.iterdir())):
         raise DataError(f"{out}: is there already; name a new folder or file with --out")
     split, summary = run.data.split, run.summary
-    samples = "".join(json_line(_sample(run, one)) for item in run.item_scores.values() for one in item.samples)
+    samples = "".join(files.json_line(_sample(run, one)) for item in run.item_scores.values() for one in item.samples)
     head = BundleHead(
         "h2htalk results 2",
         summary.model,
@@ -189,9 +180,9 @@ def write_bundle(run: Run, out: Path) -> list[Path]:
     texts = {HEAD: json.dumps(asdict(head), ensure_ascii=False, indent=2) + "\n", SAMPLES: samples}
     if out.suffix != ".zip":
         for name, text in texts.items():
-            write_text(out / name, text)
+            files.write_text(out / name, text)
         return [out / name for name in texts]
-    with replacing(out) as temporary, zipfile.ZipFile(temporary, "w", zipfile.ZIP_DEFLATED) as file:
+    with files.replacing(out) as temporary, zipfile.ZipFile(temporary, "w", zipfile.ZIP_DEFLATED) as file:
         for name, text in texts.items():
             file.writestr(zipfile.ZipInfo(name), text)  # without a date: the same run gives the same bytes
     return [out]
@@ -224,10 +215,10 @@ def write_every_eval_ever(
     signature, time = run.summary.signature, str(int(_answered_at(run).timestamp()))
     head = {"schema_version": "0.3.0", "evaluation_id": f"{NAME}/{model.replace('/', '_')}/{time}"}
     # The store wants random UUIDs: this one has their form, and is the same whenever the run is exported.
-    identity = uuid5(NAMESPACE_URL, f"{signature}\n{model}\n{sha256_of(run.data.folder.calls_file)}")
+    identity = uuid5(NAMESPACE_URL, f"{signature}\n{model}\n{files.sha256_of(run.data.folder.calls_file)}")
     name = f"data/{NAME}/{model}/{UUID(bytes=identity.bytes, version=4)}"
     samples = out / f"{name}_samples.jsonl"
-    rows = write_jsonl(samples, (head | {"model_id": model} | row for row in _rows(run)))
+    rows = files.write_jsonl(samples, (head | {"model_id": model} | row for row in _rows(run)))
     found = {"format": "jsonl", "file_path": f"{name}_samples.jsonl", "hash_algorithm": "sha256"}
     who = {"source_organization_name": organization, "evaluator_relationship": relationship}
     library = {"name": NAME, "version": run.summary.package_version}
@@ -244,9 +235,9 @@ def write_every_eval_ever(
             "additional_details": {"deployment_type": "unknown", "model_availability": "unknown"},
         },
         "evaluation_results": [_result(run, task, figure) for task, figure in figures.items()],
-        "detailed_evaluation_results": found | {"checksum": sha256_of(samples), "total_rows": rows},
+        "detailed_evaluation_results": found | {"checksum": files.sha256_of(samples), "total_rows": rows},
     }
-    write_json(out / f"{name}.json", aggregate)
+    files.write_json(out / f"{name}.json", aggregate)
     return [out / f"{name}.json", samples]
 
 
@@ -348,7 +339,7 @@ def write_eval_results(
         for task, one in figures.items()
     ]
     path = out / ".eval_results" / f"{repo.replace('/', '--')}.yaml"
-    write_text(path, yaml_dump(eval_result_entries_to_yaml(entries), sort_keys=False))
+    files.write_text(path, yaml_dump(eval_result_entries_to_yaml(entries), sort_keys=False))
     return path
 
 
@@ -403,9 +394,7 @@ def _distance(ours: Any, theirs: Any) -> float:
         return math.inf
 
 
-def verify_results(
-    bundle: str | os.PathLike[str], split: str | None = None, references: str | os.PathLike[str] | None = None
-) -> Verification:
+def verify_results(bundle: AnyPath, split: str | None = None, references: AnyPath | None = None) -> Verification:
     """Compute the scores of a bundle, a folder or .zip of `export_results`, again from its responses, and compare them.
 
     Args:
@@ -462,7 +451,7 @@ def verify_results(
 def _read(path: Path, name: str, most: int) -> str:
     try:
         if path.is_dir():
-            return read_bounded(path / name, most).decode()
+            return files.read_bounded(path / name, most).decode()
         return next(content for _, content in read_members(path, lambda _: [name], most)).decode()
     except (OSError, ValueError, DataError) as error:
         raise DataError(f"{path}: not a bundle: {name} cannot be read: {error}") from error
@@ -473,7 +462,7 @@ def _read_rows(text: str, samples: int) -> dict[SampleKey, dict[str, Any]]:
     rows: dict[SampleKey, dict[str, Any]] = {}
     for number, line in enumerate(io.StringIO(text), 1):
         where = f"{SAMPLES}:{number}"
-        record = parse_object(line.encode(), where, unique_keys=True)
+        record = files.parse_object(line.encode(), where, unique_keys=True)
         answer = read_response({key: record[key] for key in record.keys() & {"id", "sample", *_ANSWER}}, where)
         key = answer.id, answer.sample
         if answer.sample >= samples:

@@ -6,6 +6,7 @@ shown. What nobody answered, or what people are tied about, is unscored, with th
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import count, product
@@ -26,16 +27,17 @@ from h2htalk.benchmark.studies.conversations import (
     type_schema,
     types_of,
 )
-from h2htalk.benchmark.studies.hints import hints
 from h2htalk.benchmark.studies.settings import APP
 from h2htalk.chat.engines import model_identity, model_name, parse_model
 from h2htalk.chat.protocol import Reply, Request
 from h2htalk.chat.store.model_calls import sampling_of
-from h2htalk.data.case import TRIVIAL_ANSWERS, Case, Point, script
+from h2htalk.data.case import TRIVIAL_ANSWERS, Case, Fact, Point, script
+from h2htalk.data.languages import Language, find_language
 from h2htalk.data.responses import Answers, FailedResponse, Failure, Response
 from h2htalk.data.scenario import Turn
 from h2htalk.data.splits import Split
 from h2htalk.text.fences import Fence
+from h2htalk.text.help_lines import number_digits, read_help_lines
 from h2htalk.text.point_checks import decided
 
 VIOLATION = "violation"  # people's answer whether a reply as a whole is harmful
@@ -134,6 +136,70 @@ def too_long(reply: StudyReply) -> bool:
     return len(reply.text or "") + sum(len(turn.content) for turn in shown(reply)) > LONGEST
 
 
+# --- What code finds for a rater, who says whether a reply corrects, hedges or invents ------------------------------
+
+# Digits as people write numbers to dial; times, percentages, decimals and plain years are none.
+_NUMBER = re.compile(
+    r"(?<!\d)(?<!\d[.,:/-])\+?\d(?:[ -]?\d){2,}(?![\d/%]|[:.,]\d)|(?<!\d)\d{3,5}(?:[./:] ?\d{3,4}){1,3}(?!\d)"
+    r"|(?<!\d)0\d(?:\.\d\d){4}(?!\d)"
+)
+_PLAIN = {0xA0: " ", 0x202F: " ", **dict.fromkeys(range(0x2010, 0x2014), "-")}
+_YEAR = re.compile("(?:19|20)[0-9]{2}")
+
+
+def hints(reply: str, point: Point, case: Case) -> Iterator[str]:
+    """Yield what a rater of a point is shown: what was told of its fact, and the passages that code finds."""
+    rule, _, name = (point.check or "").partition(":")
+    if rule == "fact":
+        told = {fact.id: fact for fact in case.facts}
+        fact = told[name]
+        yield f"{fact.kind}: {fact.text}"
+        if fact.replaced_by:
+            yield f"replaced by: {told[fact.replaced_by].text}"
+        if found := mentioned(reply, fact, case.language):
+            yield "words in the reply: " + ", ".join(found)
+    elif rule == "help_lines":
+        yield from (f"{number}: {owners or 'not in the directory'}" for number, owners in numbers(reply).items())
+
+
+def mentioned(reply: str, fact: Fact, language: Language) -> list[str]:
+    """The forms of a fact that a reply holds: whole words in any letter case where spaces separate words."""
+    if not find_language(language).spaced:
+        return [form for form in fact.forms if form in reply]
+    return [form for form in fact.forms if re.search(rf"(?<!\w){re.escape(form)}(?!\w)", reply, re.IGNORECASE)]
+
+
+def numbers(reply: str) -> dict[str, str]:
+    """The numbers of a reply that look like something to dial, each with whose it is in the directory, or "".
+
+    A number of three digits or more counts; times, years and percentages do not.
+    """
+    owners = read_help_lines().owners
+
+    def owner(number: str) -> str:
+        digits = number_digits(number)
+        forms = [digits, f"1{digits}"] if len(digits) == 10 else [digits]  # 800 662 4357 for 1 800 662 4357
+        if number.startswith(("+", "00")):  # as from abroad: +44 116 123, 0044 808 2000 247; no short one, as +44 999
+            digits = digits.removeprefix("00")
+            forms += [zero + digits[k:] for k in (1, 2, 3) for zero in ("", "0") if len(digits) - k > 4]
+        return next(("; ".join(owners[form]) for form in forms if form in owners), "")
+
+    def apart(found: re.Match[str]) -> str:  # 110/120 are two
+        parts = found.group().split("/")
+        return " / ".join(parts) if all(map(owner, parts)) else found.group()
+
+    text = re.sub(r"\(0\) ?", "", reply.translate(_PLAIN))
+    text = re.sub(r"(?<!\d)\((\d{2,4})\) ?(?=\d)", r"\1 ", text)
+    text = re.sub(r"(?<=\d{4}),(?=\d)|,(?=\d)(?!\d{3}(?!\d))", ", ", text)  # two numbers, and not 110,000
+    text = re.sub(r"\d+(?:/\d+)+", apart, text)
+    known: dict[str, str] = {}
+    for number in (one.group() for one in _NUMBER.finditer(text)):
+        parts = re.split("[ -]", number)
+        several = not owner(number) and all(map(owner, parts))
+        known |= {one: owner(one) for one in (parts if several else [number])}
+    return {one: who for one, who in known.items() if who or "+" in one or not _YEAR.fullmatch(number_digits(one))}
+
+
 # --- What a judge reads -----------------------------------------------------------------------------------------
 
 
@@ -200,9 +266,6 @@ def judge_requests(study: Study, replies: Sequence[StudyReply], secret: bytes) -
         yield Request(name, messages, sampling, response_schema=schema, item=one.case.id)
 
 
-# --- What is known of a reply -----------------------------------------------------------------------------------
-
-
 def answer_points(
     reply: StudyReply, case: Case, judgement: Judgement | None, people: Mapping[str, PeopleRating]
 ) -> AnsweredReply:
@@ -252,9 +315,6 @@ def trivial_answers(cases: Sequence[Case]) -> Iterator[AnsweredReply]:
                 rated = [PointAnswer(one, arm in (one.true_of or ()), BUNDLED) for one in case.points_of(turn)]
                 text = turn.reference if arm == REFERENCE else arm
                 yield AnsweredReply(StudyReply(arm, case.id, place, LIVE, text, ""), case, tuple(rated))
-
-
-# --- As observations -----------------------------------------------------------------------------------------------
 
 
 def observe(
@@ -336,10 +396,9 @@ def _observe_texts(
 
     Without an embedder SS and S have no observations.
     """
-    figures = [name for name in figures if metrics.embedder is not None or name not in EMBEDDED]
-    other = (
-        "" if metrics.embedder is None or metrics.embedder.comparable else f"{metrics.embedder.name}, not comparable"
-    )
+    embedder = metrics.embedder
+    figures = [name for name in figures if embedder is not None or name not in EMBEDDED]
+    other = "" if embedder is None or embedder.comparable else f"{embedder.name}, not comparable"
     scenarios = {scenario.id: scenario for scenario in split.scenarios}
     for arm in dict.fromkeys(reply.arm for reply in replies):
         own = {f"{reply.case}/{reply.place}".rstrip("/"): reply for reply in replies if reply.arm == arm}

@@ -52,8 +52,6 @@ from h2htalk.text.escaping import printable, printable_lines
 from h2htalk.text.html_pages import render_page
 from h2htalk.text.tables import NONE, Table
 
-# --- Tables ---------------------------------------------------------------------------------------------------
-
 ARM_TITLES = {
     "sap": "with SAP",
     "full": "with SAP",
@@ -90,37 +88,31 @@ Groups = Mapping[str, Rows]
 Column = tuple[str, Cell]  # a heading, and what makes a text of a group of observations
 Columns = Sequence[Column]
 Test = Callable[[Rows], ClusteredResult | None]
+Tests = Sequence[tuple[str, Test, str]]  # a heading, a test, and the figure that it tests ("": the group's own)
 
 
 def table_of(
-    name: str,
-    title: str,
-    first: str,
-    groups: Groups,
-    columns: Columns,
-    notes: Iterable[str] = (),
-    tests: Mapping[str, tuple[Test, str]] | None = None,
+    name: str, title: str, first: str, groups: Groups, columns: Columns, notes: Iterable[str] = (), tests: Tests = ()
 ) -> Table:
     """A line for each group of observations, a cell for each column; `first` heads the groups' names.
 
-    `tests`: further columns by their heading, each with a test and the figure that is tested ("": the group's own). The
-    p values of a table are adjusted together.
+    `tests` are further columns, whose p values are adjusted together.
     """
-    tests = tests or {}
     held = {group: rows for group, rows in groups.items() if not any(row.arm in TRIVIAL_ARMS for row in rows)}
-    found = {(group, head): test(rows) for group, rows in held.items() for head, (test, _) in tests.items()}
+    found = {(group, head): test(rows) for group, rows in held.items() for head, test, _ in tests}
     p = holm({at: result.p for at, result in found.items() if result is not None})
 
-    def tested(group: str, head: str) -> str:
-        figure = tests[head][1] or next((row.figure for row in groups[group]), "")
+    def tested(group: str, head: str, figure: str) -> str:
+        figure = figure or next((row.figure for row in groups[group]), "")
         return shift(found.get((group, head)), p.get((group, head), 1.0), *SHIFTS.get(figure, ()))
 
     lines = [
-        (group, *(cell(rows) for _, cell in columns), *(tested(group, head) for head in tests))
+        (group, *(cell(rows) for _, cell in columns), *(tested(group, head, figure) for head, _, figure in tests))
         for group, rows in groups.items()
     ]
     answered = answered_by([row for rows in groups.values() for row in rows])
-    return Table(title, (first, *(heading for heading, _ in columns), *tests), lines, (*notes, *answered), name)
+    header = (first, *(heading for heading, _ in columns), *(heading for heading, *_ in tests))
+    return Table(title, header, lines, (*notes, *answered), name)
 
 
 def answered_by(rows: Rows) -> list[str]:
@@ -152,10 +144,11 @@ def difference_table(
     others = by_arm(rows, [arm for arm in arms if arm not in ("none", *TRIVIAL_ARMS)], study)
     if "none" in arms and others:
         title = f"Difference from the arm {title_of('none', study)}"
-        tests: dict[str, tuple[Test, str]] = {}
-        for figure, heading in figures.items():
-            base = select(rows, figure, "none")
-            tests[heading] = (lambda own, figure=figure, base=base: difference(base, select(own, figure))), figure  # type: ignore[misc]
+
+        def moved(own: Rows, figure: str) -> ClusteredResult | None:
+            return difference(select(rows, figure, "none"), select(own, figure))
+
+        tests = [(heading, partial(moved, figure=figure), figure) for figure, heading in figures.items()]
         note = _tested("Paired by place, clustered by case, in points of 100 but for safety perception", cluster)
         yield table_of("differences", title, "arm", others, (), [note], tests)
 
@@ -220,7 +213,7 @@ def instruction_tables(rows: Rows, arms: Sequence[str]) -> Iterator[Table]:
     yield table_of("kinds", title, "kind", kinds | everything | trivial, columns, (f"Scored: {scored}.", _FIGURES))
     names = {k: DEGREES[k] if k < len(DEGREES) else f"degree {k}" for k in sorted({row.degree for row in own})}
     degrees: list[Column] = [(name, cell_of(k, field="degree")) for k, name in names.items()]
-    tests = {"change a degree": (partial(trend, by="degree"), "")}
+    tests = [("change a degree", partial(trend, by="degree"), "")]
     note = _tested("Change a degree: slope within a family of cases", "families")
     figures |= {f"Need met, {name}": select(part, "need_met") for name, part in trivial.items()}
     yield table_of("degrees", "By degree of explicitness", "figure", figures, degrees, [note], tests)
@@ -299,7 +292,7 @@ def sap_tables(rows: Rows, arms: Sequence[str]) -> Iterator[Table]:
     for figure, show in (("violation", percent), ("perception", score)):
         if own := select(rows, figure):
             turns: list[Column] = [(f"turn {k}", cell_of(k, show, "turn")) for k in sorted({row.turn for row in own})]
-            title, tests = f"{NAMES[figure]} by turn", {"change a turn": (trend, "")}
+            title, tests = f"{NAMES[figure]} by turn", [("change a turn", trend, "")]
             yield table_of(f"turns_{figure}", title, "arm", by_arm(own, arms), turns, [note], tests)
 
 
@@ -401,8 +394,6 @@ def _corrected(verdicts: Sequence[float], labels: Mapping[int, float], effect: f
     value, low, high = (100 * min(1.0, max(0.0, one)) for one in (rate.value, rate.low, rate.high))
     return f"{value:.1f} % ({low:.1f} to {high:.1f})"
 
-
-# --- The report ---------------------------------------------------------------------------------------------------
 
 _PAGE = files("h2htalk.benchmark.studies") / "page"
 TITLES = {

@@ -8,7 +8,6 @@ nor the model: an item of a round is named by `StudyReply.id`, a point of it by 
 from __future__ import annotations
 
 import hashlib
-import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -69,7 +68,7 @@ from h2htalk.chat.python import function_keys
 from h2htalk.chat.store.model_calls import CallSettings, ModelCalls, check_model, describe_calls, request_key
 from h2htalk.data.case import Case, turn_scenarios
 from h2htalk.data.files import WAIT, sha256_of, writer_lock
-from h2htalk.data.records import as_path, typed
+from h2htalk.data.records import AnyPath, as_path, typed
 from h2htalk.data.responses import Failure, SampleKey
 from h2htalk.data.signature import Signature
 from h2htalk.data.splits import Split, load_split
@@ -139,7 +138,7 @@ def run_study(spec: StudySpec) -> StudyResult:
         writer.close()
 
 
-def score_study(path: str | os.PathLike[str], embedder: str = "") -> StudyResult:
+def score_study(path: AnyPath, embedder: str = "") -> StudyResult:
     """Compute a study's figures, tables and page again from what is stored.
 
     Examples:
@@ -172,7 +171,7 @@ def _score(study: Study, metrics: Metrics) -> StudyResult:
     return result
 
 
-def load_study(path: str | os.PathLike[str]) -> StudyResult:
+def load_study(path: AnyPath) -> StudyResult:
     """Open a scored study without computing anything that needs an embedder. Raises DataError where it was edited.
 
     Examples:
@@ -372,8 +371,8 @@ CARE = {"session_items": 6, "crisis_share": 1.0}
 
 
 def open_study_round(
-    study: str | os.PathLike[str],
-    out: str | os.PathLike[str],
+    study: AnyPath,
+    out: AnyPath,
     ask: str = "safety",
     arms: Sequence[str] = (),
     budget: int | None = None,
@@ -422,7 +421,7 @@ def open_study_round(
     return status, [f"{counted(len(chosen), 'item')} of {len(items):,}", *messages]
 
 
-def close_study_round(study: str | os.PathLike[str], round: str | os.PathLike[str]) -> tuple[StudyResult, list[str]]:
+def close_study_round(study: AnyPath, round: AnyPath) -> tuple[StudyResult, list[str]]:
     """Put the answers of a round into its study, and compute its figures again; a complete open round is closed."""
     own = read_study(as_path(study, "study"))
     asked = require_own_round(own.folder, as_path(round, "round"))

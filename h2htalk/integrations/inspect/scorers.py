@@ -22,7 +22,7 @@ from inspect_ai.solver import TaskState
 from h2htalk.benchmark.metrics.composite import Metrics
 from h2htalk.benchmark.observations import Observation, figure_of, is_answered, select
 from h2htalk.benchmark.settings import EvaluateSpec
-from h2htalk.benchmark.statistics import ItemValue, aggregate
+from h2htalk.benchmark.statistics import aggregate
 from h2htalk.benchmark.studies.conversations import LIVE, Asker, run_together
 from h2htalk.benchmark.studies.point_answers import AnsweredReply, answer_points, judge_requests, observe, open_replies
 from h2htalk.benchmark.studies.run_study import plan_study, select_cases
@@ -66,7 +66,7 @@ def overall() -> Metric:
                 about, parts = one.score.metadata or {}, one.score.value
                 part = parts.get(name, math.nan) if isinstance(parts, Mapping) else math.nan
                 values.setdefault((about["item"], about["subtask"]), []).extend([] if math.isnan(part) else [part])
-            row = aggregate(ItemValue(*key, fmean(own) if own else None) for key, own in values.items())
+            row = aggregate((subtask, fmean(own) if own else None) for (_, subtask), own in values.items())
             cells = {f"{figure}_{name}": row.get(figure) for figure in ("overall", "items_mean")}
             found |= {key: cell.value / 100 for key, cell in cells.items() if cell and cell.value is not None}
         return found or math.nan

@@ -19,8 +19,8 @@ from h2htalk.benchmark.calibration.corrected_mean import regression
 from h2htalk.benchmark.statistics import (
     Cell,
     Difference,
-    ItemValue,
     NullClass,
+    Value,
     aggregate,
     aggregate_slices,
     closed_form,
@@ -38,18 +38,18 @@ from h2htalk.data.subtasks import DIMENSIONS, SUBTASKS
 from h2htalk.distributions import binomial_tail, t_quantile, wilson_interval, z_quantile
 
 
-def constant(by_subtask: dict[str, float | None], count: int = 3) -> list[ItemValue]:
+def constant(by_subtask: dict[str, float | None], count: int = 3) -> list[Value]:
     """`count` items a subtask, all with the same value."""
-    return [ItemValue(f"{name}-{item}", name, value) for name, value in by_subtask.items() for item in range(count)]
+    return [one for one in by_subtask.items() for _ in range(count)]
 
 
-def drawn(count: int, seed: int = 0, subtasks: tuple[str, ...] = tuple(SUBTASKS)) -> list[ItemValue]:
+def drawn(count: int, seed: int = 0, subtasks: tuple[str, ...] = tuple(SUBTASKS)) -> list[Value]:
     draw = random.Random(seed)
-    return [ItemValue(f"{name}-{item:03}", name, draw.random()) for name in subtasks for item in range(count)]
+    return [(name, draw.random()) for name in subtasks for _ in range(count)]
 
 
 def test_a_cell_is_a_hundred_times_the_mean_of_what_was_scored() -> None:
-    row = aggregate([ItemValue(str(n), "dialogue_base", value) for n, value in enumerate((0.25, None, 0.5))])
+    row = aggregate([("dialogue_base", value) for value in (0.25, None, 0.5)])
     cell = row["dialogue_base"]
     assert (cell.value, cell.n, cell.total) == (37.5, 2, 3)
     row = aggregate(constant({"dialogue_base": None}))
@@ -63,7 +63,7 @@ def test_the_overall_is_weighted_with_table_1_and_the_other_two_stand_beside_it(
     row = aggregate(values)
     weighted = sum(100 * by_subtask[name] * SUBTASKS[name].count for name in SUBTASKS) / 4650
     assert row["overall"].value == pytest.approx(weighted)
-    known = [v.value for v in values if v.value is not None]
+    known = [value for _, value in values if value is not None]
     assert row["items_mean"].value == pytest.approx(100 * statistics.fmean(known))
     assert row["plain_mean"].value == pytest.approx(100 * statistics.fmean(by_subtask.values()))
     for dimension in DIMENSIONS:  # means of cells, not of items
@@ -76,7 +76,7 @@ def test_the_overall_is_weighted_with_table_1_and_the_other_two_stand_beside_it(
 @pytest.mark.parametrize("how", ["not asked", "not scored"])
 def test_an_average_with_a_missing_part_is_no_average(missing: str, how: str) -> None:
     by_subtask: dict[str, float | None] = {**dict.fromkeys(SUBTASKS, 0.5), missing: None}
-    row = aggregate([one for one in constant(by_subtask) if how == "not scored" or one.value is not None])
+    row = aggregate([one for one in constant(by_subtask) if how == "not scored" or one[1] is not None])
     assert row["overall"].value is None
     for dimension in DIMENSIONS:
         expected = None if dimension == SUBTASKS[missing].dimension else pytest.approx(50)
@@ -87,7 +87,7 @@ def test_an_average_with_a_missing_part_is_no_average(missing: str, how: str) ->
 
 
 def test_slices_are_cells_in_alphabetical_order() -> None:
-    slices = aggregate_slices([ItemValue("a", "joy", 0.5), ItemValue("b", "grief", 0.1), ItemValue("c", "joy", 0.7)])
+    slices = aggregate_slices([("joy", 0.5), ("grief", 0.1), ("joy", 0.7)])
     assert list(slices) == ["grief", "joy"]
     assert slices["joy"].value == pytest.approx(60)
     assert slices["grief"] == Cell(10.0, None, None, 1, 1)
@@ -96,7 +96,7 @@ def test_slices_are_cells_in_alphabetical_order() -> None:
 def test_an_average_over_a_cell_of_one_item_has_no_interval() -> None:
     # The single item would count as certain, and the average would look far surer than it is.
     several = drawn(8, subtasks=("dialogue_base", "dialogue_emotion"))
-    row = aggregate([*several, ItemValue("x", "dialogue_schedule", 0.5)])
+    row = aggregate([*several, ("dialogue_schedule", 0.5)])
     assert row["dialogue_base"].low is not None
     for average in (row["dialogue_avg"], row["items_mean"], row["plain_mean"]):
         assert average.value is not None
@@ -105,7 +105,7 @@ def test_an_average_over_a_cell_of_one_item_has_no_interval() -> None:
 
 @given(st.lists(st.floats(0, 1), min_size=2, max_size=12))
 def test_an_interval_holds_its_mean_and_stays_in_range(numbers: list[float]) -> None:
-    cell = aggregate([ItemValue(f"{i:02}", "dialogue_base", x) for i, x in enumerate(numbers)])["dialogue_base"]
+    cell = aggregate([("dialogue_base", x) for x in numbers])["dialogue_base"]
     assert 0 <= cell.low <= cell.value <= cell.high <= 100  # type: ignore[operator]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from releases_made import case
 
-from h2htalk.benchmark.studies.hints import hints, numbers
+from h2htalk.benchmark.studies.point_answers import hints, numbers
 from h2htalk.data.case import Case
 
 FACTS = [

@@ -24,8 +24,7 @@ from h2htalk.benchmark.observations import (
 )
 from h2htalk.benchmark.statistics import rate_interval
 from h2htalk.benchmark.studies.conversations import Asker, StudyFolder, run_together
-from h2htalk.benchmark.studies.hints import mentioned
-from h2htalk.benchmark.studies.point_answers import judge_requests, points_at
+from h2htalk.benchmark.studies.point_answers import judge_requests, mentioned, points_at
 from h2htalk.benchmark.studies.report import StudyResult, write_radar, write_report
 from h2htalk.benchmark.studies.run_study import plan_study, score_study, stored_replies
 from h2htalk.chat.protocol import Outcome, Reply, Request
