@@ -87,7 +87,8 @@ def judge_facts(summary: Summary) -> Iterator[tuple[str, str]]:
     people = f", {judging.people:,} of them by people" if judging.people else ""
     reasons = ", ".join(f"{number:,} {reason}" for reason, number in table2.most_first(judging.unscored))
     unscored = f"; unscored: {reasons}" if reasons else ""
-    yield "rated", f"{judging.scored:,} of {counted(judging.total, 'answer')}{people}{unscored}"
+    asked = " of itinerary levels I to III (--scope all judges every subtask)" * (judging.scope == "levels")
+    yield "rated", f"{judging.scored:,} of {counted(judging.total, 'answer')}{asked}{people}{unscored}"
     cells = [(SUBTASKS[name].title, cell) for name, cell in judging.ratings.items() if name in SUBTASKS]
     yield "20 R", ", ".join(f"{title} {table2.with_half_width(cell)}{_part(cell)}" for title, cell in cells)
     if judging.items:
