@@ -1,8 +1,8 @@
 """Write the help directory of the package from its evidence: `python tools/make_help_lines.py`.
 
-`help_directory/evidence.jsonl`: a service a line, with the sentence of the page that holds its number, and the page's
-own date where it shows one (`page_date`); `help_directory/emergency.jsonl`: the emergency numbers of a country, with
-the entry of a public list, or the expression of libphonenumber's metadata that they match.
+`help_directory/evidence.jsonl`: a service a line, with the sentence of the page that holds its number, the page's date
+(`page_date`), its `publisher` in countries of the overview, and the page of its hours if another (`hours_from`);
+`help_directory/emergency.jsonl`: a country's numbers with the entry of a public list or libphonenumber's expression.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from h2htalk.text.help_lines import number_digits, read_help_lines
+from h2htalk.text.help_lines import EmergencyNumbers, HelpService, number_digits, read_help_lines
 from h2htalk.text.language_data import PACKAGE, read_data
 
 EVIDENCE = Path(__file__).parent / "help_directory"
 FILES = {"evidence.jsonl": "help_services.jsonl", "emergency.jsonl": "emergency_numbers.jsonl"}
-HOURS = re.compile(r"24/7||((daily|[A-Z][a-z]{2}(-[A-Z][a-z]{2})?)(, )?)+ [0-9]{2}:[0-9]{2}-[0-9]{2}:[0-9]{2}(; .*)?")
+HOURS = re.compile(r"24/7||at least \d+ hours a day|((daily|[A-Z]\w\w(-[A-Z]\w\w)?)(, )?)+ \d\d:\d\d-\d\d:\d\d(; .*)?")
 
 
 def rows(name: str) -> list[dict[str, Any]]:
@@ -36,7 +36,7 @@ def wrong() -> Iterator[str]:
     topics, seen = read_data(PACKAGE / "text/help_lines.toml")["wording"]["en"]["topics"], set()
     for one in rows("evidence.jsonl"):
         where, digits = f"{one['country']} {one['name']}", number_digits(one["number"])
-        if not holds(one["sentence"], one["number"]):
+        if not holds(one["sentence"], one["number"].removeprefix("1-")):  # 1: the trunk prefix of North America
             yield f"{where}: its sentence does not hold {one['number']}"
         if (one["country"], digits) in seen:
             yield f"{where}: {one['number']} stands there twice"
@@ -56,8 +56,8 @@ def main() -> None:
     if found := list(wrong()):
         raise SystemExit("\n".join(found))
     for name, target in FILES.items():
-        left_out = ("sentence", "page_date") if name == "evidence.jsonl" else ("sentence", "pattern", "url", "date")
-        kept = [{key: row[key] for key in row if key not in left_out} for row in rows(name)]
+        record = HelpService if name == "evidence.jsonl" else EmergencyNumbers
+        kept = [{key: row[key] for key in row if key in record.__dataclass_fields__} for row in rows(name)]
         lines = (json.dumps(row, ensure_ascii=False) + "\n" for row in kept)
         (PACKAGE / "text" / target).write_text("".join(lines), encoding="utf-8")
     read_help_lines()

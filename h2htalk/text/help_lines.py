@@ -37,7 +37,7 @@ class HelpService:
     name: str
     number: str  # as people dial it
     topic: str  # of the table `topics` of `help_lines.toml`
-    hours: str  # such as `24/7` or `Mon-Fri 09:00-17:00`; "" where the page does not say
+    hours: str  # such as `24/7`, `Mon-Fri 09:00-17:00`, `at least 18 hours a day`; "" where the page does not say
     languages: tuple[str, ...]  # ISO 639-1, those in which it answers
     contact: str  # `call`, `text`, `call or text`, `text HOME to`, before the number
     url: str
@@ -126,18 +126,18 @@ class HelpLines:
         return as_json(self)
 
     def _ranked(self, country: str, language: Language) -> list[HelpService]:
-        """Services that answer in the language first, then by topic, short codes, those always open."""
+        """Services that answer in the language first, then by topic, those to call, short codes, those always open."""
         order, own = list(_wording(language)["topics"]), [one for one in self.services if one.country == country]
 
-        def rank(one: HelpService) -> tuple[bool, int, bool, bool]:
-            long = len(number_digits(one.number)) > SHORT_CODE
-            return language not in one.languages, order.index(one.topic), long, one.hours != _ALWAYS
+        def rank(one: HelpService) -> tuple[bool, int, bool, bool, bool]:
+            text_only, long = "call" not in one.contact, len(number_digits(one.number)) > SHORT_CODE
+            return language not in one.languages, order.index(one.topic), text_only, long, one.hours != _ALWAYS
 
         return sorted(own, key=rank)
 
 
 def describe(one: HelpService, language: Language, short: bool = False) -> str:
-    """Name a service, with hours unless it always answers; `short`: no name where it answers in another language."""
+    """Name a service, hours unless it always answers, other languages; `short`: no name where it answers in those."""
     wording, record = _wording(language), find_language(language)
     contact = one.contact
     for word, text in wording["contact"].items():
@@ -150,7 +150,9 @@ def describe(one: HelpService, language: Language, short: bool = False) -> str:
         for word, text in wording["days"].items():
             hours = re.sub(rf"\b{word}\b", text, hours)
         parts.append(hours or wording["hours_unknown"])
-    parts += [] if own else [wording["other_language"]]
+    if not own:
+        names = read_data(_TOML)["languages"]
+        parts.append(wording["answers_in"].format(wording["or"].join(names[code][language] for code in one.languages)))
     return record.comma.join(parts)
 
 

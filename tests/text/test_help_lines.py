@@ -78,6 +78,26 @@ def test_where_the_country_is_not_known_the_prompt_asks(language: Language, aske
     assert all(text in "\n".join(overview) for text in ("116 123", "988", "12356", "findahelpline.com"))
 
 
+def test_the_overview_names_lines_to_call_at_any_hour_and_rests_on_pages_of_standing() -> None:
+    rows = make_help_lines.rows("evidence.jsonl")
+    publisher = {(row["country"], row["number"]): row.get("publisher") for row in rows}
+    for language in LANGUAGES:
+        shown = [one for _, one in BOOK.overview(language) if one]
+        assert {one.country: one.number for one in shown}.items() >= {"IE": "116 123", "NZ": "1737"}.items()
+        assert all("call" in one.contact for one in shown)
+        assert [one.country for one in shown if one.hours != "24/7"] == ["CN"]
+        assert {publisher[one.country, one.number] for one in shown} <= {"service", "public", "university", "news"}
+
+
+def test_rows_say_in_which_languages_a_line_answers_and_for_how_long() -> None:
+    (english,) = [row for row, _ in BOOK.overview("en") if "12356" in row]
+    assert "call 12356, at least 18 hours a day, in Chinese;" in english
+    (chinese,) = [row for row, _ in BOOK.overview("zh") if "12356" in row]
+    assert "拨打12356，每天至少18小时；" in chinese
+    assert "拨打或发短信988，用英语或西班牙语接听；" in BOOK.overview("zh")[0][0]
+    assert all(BOOK.rows(language, code) for language in LANGUAGES for code in BOOK.by_code)  # each language has a name
+
+
 def test_entries_of_more_than_a_year_ago_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     old = replace(BOOK.services[0], date=datetime.date(2020, 1, 1))
     monkeypatch.setattr(help_lines, "read_help_lines", lambda: HelpLines(BOOK.countries, (old, *BOOK.services[1:])))
