@@ -18,18 +18,19 @@ with options.lazy_imports():
 
 
 def site(
-    sources: Annotated[list[Path], Argument(help="Folders of scored runs and of studies.", metavar="RUN...")],
+    sources: Annotated[list[Path], Argument(help="Scored runs, studies, curations and releases.", metavar="FOLDER...")],
     out: Annotated[Path, Option(help="The folder to write; with --share the HTML file.")],
     language: Annotated[Language, Option(help="Of the pages: en or zh.")] = "en",
     title: Annotated[str, Option(help="What the site is called.")] = "H2HTalk",
     leave_out: Annotated[list[str] | None, Option(help="An item that is not shown; may be repeated.")] = None,
     share: Annotated[str, Option(help="Write the transcript of this item alone.")] = "",
+    pdf: Annotated[bool, Option("--pdf", help="Print the figures as PDF too, by Chromium.")] = False,
 ) -> None:
-    """Write a static site of runs and studies: leaderboard, models, studies, every item."""
+    """Write a static site of runs and studies: leaderboard, models, studies, every item, how the data came to be."""
     if share:
         say(build.share(sources, share, out, language, title))
     else:
-        say(build.build_site(sources, out, language, title, leave_out or ()))
+        say(build.build_site(sources, out, language, title, leave_out or (), pdf))
 
 
 def watch(run: Annotated[Path, Argument(help="The folder of a run or study.")]) -> None:

@@ -11,12 +11,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import NonNegativeInt
 
 from h2htalk.chat.engines import parse_model
 from h2htalk.chat.prices import add, dollars_text, load_prices
@@ -29,14 +30,15 @@ from h2htalk.curation.gather.stage import update_sources
 from h2htalk.curation.review.faireval import ORDERS
 from h2htalk.curation.review.reviewer import read_gold
 from h2htalk.curation.run import StageRun, adopt_parts, is_made, require_finished, run_stage
-from h2htalk.curation.stage_folder import RecordCounts
+from h2htalk.curation.stage_folder import EARLIER_STATE, RecordCounts
 from h2htalk.curation.workspace import Workspace
 from h2htalk.data.files import read_json_object, read_jsonl, refuse_links, write_jsonl
-from h2htalk.data.records import as_path
+from h2htalk.data.records import as_path, read_record, strict_record
+from h2htalk.data.releases.release_folder import is_release, read_manifest
 from h2htalk.data.responses import CALLS, Usage
 from h2htalk.errors import ConfigError, IncompleteError
 from h2htalk.text.escaping import printable
-from h2htalk.text.tables import Table
+from h2htalk.text.tables import NONE, Table
 
 
 @dataclass(frozen=True, slots=True)
@@ -341,3 +343,46 @@ def _format_counts(counts: Mapping[str, int]) -> str:
         rest = sum(list(counts.values())[_SHOWN:])
         texts[_SHOWN:] = [f"{len(texts) - _SHOWN} others {rest:,}"]
     return ", ".join(texts)
+
+
+@strict_record
+class _FunnelStage:
+    stage: str
+    read: NonNegativeInt
+    kept: NonNegativeInt
+    reasons: Mapping[str, NonNegativeInt] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Funnel:
+    """What the stages of a curation did until now, or those of a release, which has a name, until it was built.
+
+    `rows`: a stage's name, what it reads, how many it read and kept, how many went, their share, and why they went.
+    """
+
+    path: Path
+    rows: tuple[tuple[str, str, int, int, int, str, str], ...]
+    name: str = ""
+    canary: str = ""
+
+
+def read_funnel(path: Path) -> Funnel:
+    """Read the funnel of a workspace or of a release, which tells reasons of people alone. Raises as `summaries`."""
+    if is_release(path):
+        made, where = read_manifest(path), f"{path}: release.json: facts"
+        refused = read_record(dict[str, NonNegativeInt], made.facts.get("refused", {}), where)
+        stages = read_record(tuple[_FunnelStage, ...], made.facts.get("funnel"), where)
+        known = [replace(one, reasons=refused) if one.stage == "people" else one for one in stages]
+        named = f"{made.name} {made.version}", made.canary
+    else:
+        counts, named = [(one.stage, one.counts) for one in summaries(Workspace(path))], ("", "")
+        earlier = [{EARLIER_STATE: one.earlier} if one.earlier else {} for _, one in counts]
+        known = [_FunnelStage(s, n.read, n.kept, {**n.reasons, **e}) for (s, n), e in zip(counts, earlier, strict=True)]
+    rows = []
+    for one in known:
+        unit = stage_table.STAGES[one.stage].reads if one.stage in stage_table.STAGES else "items"
+        went, share = one.read - one.kept, f"{100 - 100 * one.kept / max(one.read, 1):.1f} %"
+        rows.append(
+            (one.stage, unit, one.read, one.kept, went, share if one.read else NONE, _format_counts(one.reasons))
+        )
+    return Funnel(path, tuple(rows), *named)

@@ -11,9 +11,30 @@ from typing import Any
 from h2htalk.data.languages import Language
 from h2htalk.site.sources import Sources
 from h2htalk.text.html_pages import render_page
+from h2htalk.text.tables import Table
 from h2htalk.version import __version__
 
 _SITE = files("h2htalk.site")
+Words = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """A chart with the table beside it, or one of them; `path` names its files, whose table is `plain`."""
+
+    path: str
+    svg: str
+    says: str
+    table: Table | None
+    heading: str = ""
+    plain: Table | None = None
+
+    @property
+    def files(self) -> dict[str, str]:
+        """Path in the site -> text."""
+        tables = {"csv": self.plain.to_csv(), "tex": self.plain.to_latex()} if self.plain else {}
+        named = {f"tables/{self.path}.{kind}": text for kind, text in tables.items()}
+        return {f"figures/{self.path}.svg": self.svg, **named} if self.svg else named
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,15 +42,16 @@ class Context:
     """What all pages share: the sources, the words of the site's language, and its title."""
 
     sources: Sources
-    words: Mapping[str, Any]  # of words/LANGUAGE.toml
+    words: Words  # of words/LANGUAGE.toml
     language: Language
     title: str
 
     def page(self, name: str, view: Mapping[str, Any], depth: int = 0, scripts: Sequence[str] = ()) -> str:
         """Render a template of `pages/`; `depth`: folders between the page and the site's root."""
+        canaries = {one.canary for one in self.sources.splits} | {one.canary for one in self.sources.funnels}
         shared = {
             "language": self.language,
-            "canary": " ".join(sorted({split.canary for split in self.sources.splits if split.canary})),
+            "canary": " ".join(sorted(filter(None, canaries))),
             "words": self.words,
             "site": self.title,
             "root": "../" * depth,

@@ -77,14 +77,9 @@ def item_sets(runs: Sequence[RunSource], leave_out: Collection[str] = ()) -> lis
     return sets
 
 
-def write_items(
-    context: Context, leaks: LeakCheck | None = None, leave_out: Collection[str] = ()
-) -> Iterator[tuple[str, bytes]]:
-    """Yield path and content of the browser's page and of its data, one run after the other.
-
-    `leaks` is given every text; without it, an own check raises ConfigError at the end.
-    """
-    check, tables = leaks or LeakCheck(context.sources), list[Any]()
+def write_items(context: Context, check: LeakCheck, leave_out: Collection[str] = ()) -> Iterator[tuple[str, bytes]]:
+    """Yield path and content of the browser's page and of its data, run after run; `check` is given every text."""
+    tables = list[Any]()
     if not (sets := item_sets(context.sources.runs, leave_out)):
         return
     yield "items.html", _page(context, sets, check, context.words["nav"]["items"]).encode("utf-8", "replace")
@@ -92,23 +87,19 @@ def write_items(
         packed = base64.b64encode(gzip.compress(json_line(data).strip().encode(), mtime=0))
         yield f"data/{name}.js", b'h2htalk_chunk("%s", "%s");\n' % (name.encode(), packed)
     yield "data.parquet", _parquet(tables)
-    if leaks is None:
-        check.require_none()
 
 
-def share_item(context: Context, item: str, runs: Collection[str] = ()) -> str:
-    """Render one item and the answers of up to three runs, by key or label, as a page that needs no other file.
+def share_item(context: Context, item: str) -> str:
+    """Render one item and the answers of up to three runs as a page that needs no other file.
 
-    Raises:
-        ConfigError: none of the runs was asked this item, or the page would show what must not be published.
+    Raises ConfigError where no run was asked this item, or the page would show what must not be published.
     """
     check = LeakCheck(context.sources)
     asked = [one for one in context.sources.runs if item in one.run.item_scores]
-    chosen = [one for one in asked if not runs or not {one.key, one.label}.isdisjoint(runs)]
-    if not chosen:
-        meant = "" if asked else suggest(item, [name for one in context.sources.runs for name in one.run.item_scores])
-        raise ConfigError(f"no run {', '.join(runs)} of this site was asked {quoted(item)}; {meant}name one that was")
-    alone = item_sets(chosen[:3])[0]
+    if not asked:
+        meant = suggest(item, [name for one in context.sources.runs for name in one.run.item_scores])
+        raise ConfigError(f"no run of this site was asked {quoted(item)}; {meant}name one that was")
+    alone = item_sets(asked[:3])[0]
     alone.scenarios = {item: alone.scenarios[item]}
     chunks = [[name, json_line(data).strip()] for name, data in _chunks(alone, check, [])]
     page = _page(context, [alone], check, alone.label, alone=item, chunks=chunks)

@@ -11,14 +11,15 @@ import os
 import re
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import accumulate
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
-from h2htalk.data.erasure.folder_kinds import ERASED, read_erased
+from h2htalk.data.erasure.folder_kinds import ERASED, kind_of, read_erased
 from h2htalk.data.links import follow_links, read_links
+from h2htalk.data.releases.release_folder import TOMBSTONES
 from h2htalk.errors import ConfigError, counted
 from h2htalk.rounds.round_folder import RoundFolder
 from h2htalk.site.sources import Sources
@@ -69,19 +70,20 @@ class Finding(NamedTuple):
 class LeakCheck:
     """What must not be published of some sources, and the `findings` in all texts that were searched so far."""
 
-    def __init__(self, sources: Sources, environ: Mapping[str, str] = os.environ, allowed: Iterable[str] = ()) -> None:
-        """Collect what is secret in the environment and the sources; findings of `allowed` kinds do not count."""
-        self.findings, self._allowed = dict[Finding, None](), frozenset(allowed)
+    def __init__(self, sources: Sources, environ: Mapping[str, str] = os.environ) -> None:
+        """Collect what is secret in the environment and the sources."""
+        self.findings = dict[Finding, None]()
         # Companions, whom every prompt names, may be namesakes of people.
         named = [name for split in sources.splits for one in split.personas.values() for name in one.names.values()]
         companions = {word for name in named for word in (name, *name.split())}
         found = [("environment", value, False) for value in _secret_values(environ)]
         found += [("path", home, True) for home in [str(Path.home())] if len(home) > 1]
         for folder in sources.folders:
-            found += [("path", str(folder.path.resolve()), True)]
-            found += [("erased", name, True) for name in read_erased(folder.path / ERASED)]
-            found += [("address", host, True) for host in _private_hosts(folder.manifest.read_text(encoding="utf-8"))]
-            found += [("annotator", one, one.isascii()) for one in _annotators(folder.path) if one not in companions]
+            marker = kind.marker if (kind := kind_of(folder)) else "workspace.json"
+            found += [("path", str(folder.resolve()), True)]
+            found += [("erased", name, True) for file in (ERASED, TOMBSTONES) for name in read_erased(folder / file)]
+            found += [("address", host, True) for host in _private_hosts((folder / marker).read_text(encoding="utf-8"))]
+            found += [("annotator", one, one.isascii()) for one in _annotators(folder) if one not in companions]
         # With the first word: the set of a text's words excludes most of them faster than a search.
         first = {text: word[0] if (word := _WORD.search(text)) else "" for _, text, _ in found}
         self._literals = [(*one, first[one[1]] if one[2] else "") for one in dict.fromkeys(found)]
@@ -92,8 +94,7 @@ class LeakCheck:
         starts = [*accumulate((len(text) + len(_BETWEEN) for _, text in texts), initial=0)]
         for kind, start, value in self._search(_BETWEEN.join(text for _, text in texts)):
             masked = f"{value[: 3 if len(value) > 8 else 1]}… ({len(value)} characters)"
-            if kind not in self._allowed:
-                self.findings[Finding(kind, where, texts[bisect_right(starts, start) - 1][0], place, masked)] = None
+            self.findings[Finding(kind, where, texts[bisect_right(starts, start) - 1][0], place, masked)] = None
 
     def check_page(self, where: str, page: str) -> None:
         """Search a page of HTML."""

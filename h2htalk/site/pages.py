@@ -2,76 +2,58 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from markupsafe import Markup
 
 from h2htalk.benchmark.metrics.composite import all_columns
-from h2htalk.benchmark.observations import figure_of, p_text, percent
+from h2htalk.benchmark.observations import p_text
 from h2htalk.benchmark.report import notes, table2
 from h2htalk.benchmark.report.charts import Mark, clipped, heat_map, interval_plot, scatter
 from h2htalk.benchmark.report.leaderboard import paper_rows, unreadable_rows
 from h2htalk.benchmark.report.table2 import COLUMNS, PERCENT, TableRow, items_text, value_text
 from h2htalk.benchmark.statistics import Cell
-from h2htalk.benchmark.studies.report import TITLES
 from h2htalk.benchmark.summary import Summary
 from h2htalk.chat.prices import Totals, add, dollars_text, sum_totals
 from h2htalk.data.subtasks import SUBTASKS, TOTAL_COUNT
 from h2htalk.site.boards import Board, Entry, boards_of, size_class
-from h2htalk.site.context import Context
-from h2htalk.site.runs import headline
+from h2htalk.site.context import Context, Panel, Words
+from h2htalk.site.studies import study_groups, study_list
 from h2htalk.text.contracts.violations import RULES
-from h2htalk.text.escaping import printable
 from h2htalk.text.tables import NONE, Table
 
 _LONG, _NAMED = 120, 2
-Words = Mapping[str, Any]
 _ENDS, _CELL = Markup('<span class="ends">{}</span>'), Markup('{} <span class="ends below">{}</span>')
 _REFERENCE, _MEAN = Markup('<span class="reference"></span>{}'), Markup('<span class="mean">{}</span>')
 _PLACE = Markup('<span class="place"><span class="rank{}">{}</span><span>{}</span></span>')
 
 
-def write_boards(context: Context, paper: bool = True) -> dict[str, str]:
+def write_boards(context: Context) -> dict[str, str]:
     """Return the index, a page for each run, and their tables and figures: path in the site -> text."""
-    runs, files, w, views = context.sources.runs, dict[str, str](), context.words["board"], []
-    boards, rows = boards_of(runs), paper_rows() if paper else []
+    sources, files, words, views = context.sources, dict[str, str](), context.words, []
+    w, groups, funnels = words["board"], [*study_groups(sources, words["studies"])], [*_funnels(context)]
+    boards, rows = boards_of(sources.runs), paper_rows()
+    panels = [*(panel for group in groups for panel in group["panels"]), *funnels]
     for board in boards:
         table, linked = _board_tables(board, w)
-        links = [f"tables/board-{board.number}.{kind}" for kind in ("csv", "tex")]
-        files |= dict(zip(links, (table.to_csv(), table.to_latex()), strict=True))
-        charts, says = _board_charts(board, table.title, w), [*_sentences(board, boards[0], w)]
+        charts, says = _board_charts(board, table, w), [*_sentences(board, boards[0], w)]
         measure = w[f"measure_{'judged' if board.summary.judged else board.summary.measure}"]
-        parts = {"board": board, "heading": table.title, "measure": measure, "says": says, "links": links}
+        parts = {"board": board, "heading": table.title, "measure": measure, "says": says}
         views.append({**parts, "charts": charts, "table": linked})
         for entry in board.entries:
-            view = _model_view(entry, board, context.words)
-            charts = [*charts, *view["charts"]]
+            view = _model_view(entry, board, words)
+            panels += view["charts"]
             files[f"models/{entry.source.key}.html"] = context.page("model.html", view, depth=1)
-        files |= {one["path"]: str(one["svg"]) for one in charts}
-    under = w["under"].format(runs=len(runs), models=len({one.run.summary.model for one in runs}), boards=len(boards))
+        panels += charts
+    models = {one.run.summary.model for one in sources.runs}
+    under = w["under"].format(runs=len(sources.runs), models=len(models), boards=len(boards))
     says = w["paper_says"].format(unreadable=", ".join(unreadable_rows()))
     view = {"heading": w["title"], "under": under, "boards": views, "paper": _paper(rows, w), "paper_says": says}
-    view["studies"] = _studies(context) if context.sources.studies else None
-    return {"index.html": context.page("index.html", view), **files}
-
-
-def _studies(context: Context) -> Table:
-    """The studies with the figure that each is named by, linked."""
-    lines = list[Sequence[str]]()
-    for key, one in context.sources.studies:
-        what, figure = headline(one.study, one.observations)
-        link = Markup('<a href="studies/{}.html">{}</a>').format(key, printable(one.model))
-        scored, by = f"{figure.n:,}/{figure.total:,}", figure.by or NONE
-        arm = one.study.spec.arms[0]
-        done = [row for row in one.observations if row.arm == arm and row.figure.startswith("must.")]
-        figures = (what, percent(figure, count=True), percent(figure_of(done), count=True))
-        lines.append((link, TITLES[one.study.spec.study], printable(one.cases), *figures, scored, by))
-    return _table(context.words["studies"], "model study cases figure value done scored by", lines)
-
-
-def _chart(path: str, svg: str, says: str, table: Table | None, heading: str = "") -> dict[str, Any]:
-    return {"path": f"figures/{path}.svg", "svg": Markup(svg), "says": says, "table": table, "heading": heading}
+    view |= {"studies": study_list(sources, words["studies"]), "groups": groups, "funnels": funnels}
+    files = {"index.html": context.page("index.html", view), **files}
+    return files | {path: text for panel in panels for path, text in panel.files.items()}
 
 
 def _texts(cell: Cell | None) -> tuple[str, str]:
@@ -88,12 +70,6 @@ def _mark(label: str, cell: Cell | None, **more: Any) -> Mark:
     return Mark(label, *((cell.value, cell.low, cell.high) if cell else (None, None, None)), **more)
 
 
-def _weights() -> str:
-    """The subtasks' shares of the overall, the largest first."""
-    shares = sorted(((one.count / TOTAL_COUNT, one.column) for one in SUBTASKS.values()), reverse=True)
-    return ", ".join(f"{name} {share:.0%}" for share, name in shares)
-
-
 # --- Boards ------------------------------------------------------------------------------------------------------
 
 
@@ -107,9 +83,10 @@ def _sentences(board: Board, reference: Board, w: Words) -> Iterable[str]:
         yield w["test"].format(items=items, clusters=clusters, apart=apart, pairs=pairs)
         if left := len(board.entries) - len(ranks):
             yield w["incomplete"].format(count=left)
+    shares = sorted(((one.count / TOTAL_COUNT, one.column) for one in SUBTASKS.values()), reverse=True)
     yield from (
         *([] if found else [w["unranked"]]),
-        w[f"{board.figure}_says"].format(weights=_weights()),
+        w[f"{board.figure}_says"].format(weights=", ".join(f"{name} {share:.0%}" for share, name in shares)),
         w["overlap"],
         w["references"],
     )
@@ -166,28 +143,28 @@ def _states(row: TableRow, w: Words) -> Markup:
     return Markup().join(Markup(' <span class="state">{}</span>').format(w[name]) for name in found)
 
 
-def _board_charts(board: Board, title: str, w: Words) -> list[dict[str, Any]]:
+def _board_charts(board: Board, whole: Table, w: Words) -> list[Panel]:
     """The intervals, the heat map of subtasks, and where a name states a size the scatter."""
-    path, figure = f"board-{board.number}-", board.figure
+    path, figure, title = f"board-{board.number}", board.figure, whole.title
     ticks = tuple(value for row in board.baselines if (value := row.value(figure)) is not None)
     own = [(one, clipped(one.source.label, _LONG), one.row.cells.get(figure)) for one in board.entries]
     marks = [_mark(name, cell, group=str(one.rank or ""), ticks=ticks) for one, name, cell in own]
     says = w["plot_says"].format(baselines=", ".join(row.model for row in board.baselines) or w["no_baselines"])
-    charts = [_chart(f"{path}scores", interval_plot(f"{title}. {w['plot']}", says, w[figure], marks), says, None)]
+    charts = [Panel(path, interval_plot(f"{title}. {w['plot']}", says, w[figure], marks), says, None, "", whole)]
     asked = [c for c in COLUMNS if c.key in SUBTASKS and any(c.key in one.row.cells for one in board.entries)]
     heads = [(w[f"{SUBTASKS[c.key].dimension}_avg"], c.heading) for c in asked]
     values = [(name, [one.row.value(c.key) for c in asked]) for one, name, _ in own]
     lines = [[name, *(_CELL.format(*_texts(one.row.cells.get(c.key))) for c in asked)] for one, name, _ in own]
     table = Table("", [w["model"], *(SUBTASKS[c.key].title for c in asked)], lines)
     drawn = heat_map(f"{title}. {w['heat']}", w["heat_says"], heads, values)
-    charts.append(_chart(f"{path}subtasks", drawn, w["heat_says"], table, w["heat"]))
+    charts.append(Panel(f"{path}-subtasks", drawn, w["heat_says"], table, w["heat"]))
     sized = [_mark(name, cell, x=one.size) for one, name, cell in own if one.size and cell and cell.value is not None]
     if sized:
         says = w["scatter_says"].format(count=len(own) - len(sized))
         drawn = scatter(f"{title}. {w['scatter']}", says, (w["scatter_x"], w[figure]), sized)
         rows = [[m.label, f"{m.x:g}", size_class(m.x), *m.figures] for m in sized]
         table = Table("", [w[k] for k in ("model", "size", "size_class", figure, "interval")], rows)
-        charts.append(_chart(f"{path}size", drawn, says, table, w["scatter"]))
+        charts.append(Panel(f"{path}-size", drawn, says, table, w["scatter"]))
     return charts
 
 
@@ -195,6 +172,25 @@ def _paper(rows: Sequence[TableRow], w: Words) -> Table:
     keys = ("overall", *(c.key for c in COLUMNS if c.key.endswith("_avg")))
     lines = [[_REFERENCE.format(r.model), r.group, w["paper_mark"], *(r.text(key) for key in keys)] for r in rows]
     return Table(w["paper"], [w["model"], w["size_class"], "", *(w[key] for key in keys)], lines)
+
+
+def _funnels(context: Context) -> Iterator[Panel]:
+    """Yield the bars of the stages of each funnel (Fig. 3), with what went for which reason."""
+    w, heads = context.words["funnel"], ("stage", "unit", "read", "kept", "went", "share", "reasons")
+    for number, one in enumerate(context.sources.funnels, 1):
+        title = w["release" if one.name else "curation"].format(number=number, name=clipped(one.name, _LONG))
+        rows = [
+            [
+                w["stages"].get(stage, clipped(stage, 20)),
+                w["units"][unit],
+                *figures,
+                clipped(reasons, 8 * _LONG) or NONE,
+            ]
+            for stage, unit, *figures, reasons in one.rows
+        ]
+        plain = Table(title, [w[head] for head in heads], rows, [w["says"]])
+        chart = context.page("funnel_chart.html", {"heading": title, "rows": rows})
+        yield Panel(f"funnel-{number}", chart, w["says"], replace(plain, notes=()), title, plain)
 
 
 # --- Models ------------------------------------------------------------------------------------------------------
@@ -269,7 +265,7 @@ def _pairs(entry: Entry, board: Board, w: Words) -> Table:
     return _table(w, "other difference interval p verdict", rows)
 
 
-def _subtask_chart(entry: Entry, w: Words) -> dict[str, Any]:
+def _subtask_chart(entry: Entry, w: Words) -> Panel:
     """The intervals of the subtasks with the baselines, and a table that has the averages as well."""
     summary, marks, rows, cells = entry.source.run.summary, [], list[Sequence[Any]](), entry.row.cells
     baselines = [table2.table_row(summary, name) for name in summary.baselines]
@@ -286,4 +282,4 @@ def _subtask_chart(entry: Entry, w: Words) -> dict[str, Any]:
     heads = [*(w[name] for name in ("subtask", "scored", "score", "interval")), *["S"] * summary.judged]
     heads += [*[w["lexical"]] * (summary.measure == "s"), w["contract"], *summary.baselines]
     plot = interval_plot(drawn, says, w["score"], marks)
-    return _chart(f"{entry.source.key}-subtasks", plot, says, Table("", heads, rows), w["subtasks"])
+    return Panel(f"{entry.source.key}-subtasks", plot, says, Table("", heads, rows), w["subtasks"])

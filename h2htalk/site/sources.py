@@ -1,4 +1,4 @@
-"""What a site shows: runs and studies, each with a key that names it in files and addresses."""
+"""What a site shows: runs and studies, each with a key that names it in files and addresses, and funnels."""
 
 from __future__ import annotations
 
@@ -11,9 +11,12 @@ from h2htalk.benchmark.report.leaderboard import labels_of
 from h2htalk.benchmark.run import Run, load_run
 from h2htalk.benchmark.studies.report import StudyResult
 from h2htalk.benchmark.studies.run_study import load_study
+from h2htalk.curation.curate import Funnel, read_funnel
 from h2htalk.data.erasure.folder_kinds import kind_of, require_erased
 from h2htalk.data.files import sha256_of
+from h2htalk.data.releases.release_folder import is_release
 from h2htalk.data.run_folder import RunFolder
+from h2htalk.data.scenario import is_workspace
 from h2htalk.data.splits import Split
 from h2htalk.errors import ConfigError
 
@@ -33,10 +36,13 @@ class Sources:
 
     runs: tuple[RunSource, ...] = ()
     studies: tuple[tuple[str, StudyResult], ...] = ()
+    funnels: tuple[Funnel, ...] = ()
 
     @property
-    def folders(self) -> list[RunFolder]:
-        return [*(one.run.data.folder for one in self.runs), *(one.study.folder for _, one in self.studies)]
+    def folders(self) -> list[Path]:
+        """Those of which an erasure changes what the site shows: a release says what it was when it was built."""
+        results = [*(one.run.data.folder for one in self.runs), *(one.study.folder for _, one in self.studies)]
+        return [*(one.path for one in results), *(one.path for one in self.funnels if not one.name)]
 
     @property
     def splits(self) -> list[Split]:
@@ -44,9 +50,12 @@ class Sources:
 
 
 def read_sources(paths: Sequence[Path]) -> Sources:
-    """Open scored runs and studies. Raises ConfigError for a folder of another kind, DataError for an edited one."""
-    runs, studies = dict[str, Run](), dict[str, StudyResult]()
+    """Open what a site shows. Raises ConfigError for a folder of another kind, DataError for an edited one."""
+    runs, studies, funnels = dict[str, Run](), dict[str, StudyResult](), list[Funnel]()
     for path in dict.fromkeys(path.resolve() for path in paths):
+        if is_workspace(path) or is_release(path):  # a workspace also while an erasure works there
+            funnels.append(read_funnel(path))
+            continue
         require_erased(path)
         kind = found.name if (found := kind_of(path)) else ""
         if kind == "run":
@@ -56,13 +65,14 @@ def read_sources(paths: Sequence[Path]) -> Sources:
             result = load_study(path)
             studies.setdefault(_key(result.study.folder), result)
         else:
-            raise ConfigError(f"{path}: is no scored run and no study; a site shows those")
-    if not runs and not studies:
-        raise ConfigError("a site needs a scored run or a study")
+            raise ConfigError(f"{path}: is no scored run, study, curation or release; a site shows those")
+    if not (runs or studies or funnels):
+        raise ConfigError("a site needs a scored run, a study, a curation or a release")
     labels = labels_of([run.summary for run in runs.values()])
     labelled = [RunSource(key, label, run) for (key, run), label in zip(runs.items(), labels, strict=True)]
     by_label = sorted(labelled, key=lambda one: (one.label, one.key))
-    return Sources(tuple(by_label), tuple(sorted(studies.items(), key=lambda pair: (pair[1].model, pair[0]))))
+    by_model = sorted(studies.items(), key=lambda pair: (pair[1].model, pair[0]))
+    return Sources(tuple(by_label), tuple(by_model), tuple(sorted(funnels, key=lambda one: (one.name, one.rows))))
 
 
 def _key(folder: RunFolder) -> str:

@@ -7,7 +7,7 @@ import gzip
 import json
 import random
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -27,6 +27,7 @@ from h2htalk.data.splits import Split, load_split
 from h2htalk.data.subtasks import SUBTASKS
 from h2htalk.site.build import Context, read_words
 from h2htalk.site.items import write_items
+from h2htalk.site.leaks import LeakCheck
 from h2htalk.site.sources import RunSource, Sources
 
 CHUNK = re.compile(rb'h2htalk_chunk\("([a-z]+-[0-9a-f]{8})", "([A-Za-z0-9+/=]+)"\);\n')
@@ -62,9 +63,17 @@ def made_context(runs: Iterable[Run], language: Any = "en") -> Context:
     return Context(Sources(tuple(sources)), read_words(language), language, "H2HTalk")
 
 
+def items_of(context: Context, leave_out: Collection[str] = ()) -> dict[str, bytes]:
+    """What `write_items` yields where nothing leaks."""
+    check = LeakCheck(context.sources)
+    files = dict(write_items(context, check, leave_out))
+    check.require_none()
+    return files
+
+
 def write_site(context: Context, out: Path) -> Path:
     """Write what `write_items` yields; return the page."""
-    for name, content in write_items(context):
+    for name, content in items_of(context).items():
         (out / name).parent.mkdir(parents=True, exist_ok=True)
         (out / name).write_bytes(content)
     return out / "items.html"
@@ -80,7 +89,7 @@ def unpacked(content: bytes) -> Any:
 def chunks_of(context: Context) -> dict[str, Any]:
     """The data of every chunk, by the start of its name; of several texts, by the run's key."""
     found = {}
-    for name, content in write_items(context):
+    for name, content in items_of(context).items():
         if name.startswith("data/"):
             kind, _, key = name[len("data/") : -len(".js")].partition("-")
             found[key if kind == "texts" else kind] = unpacked(content)

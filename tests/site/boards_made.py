@@ -87,8 +87,8 @@ def sources_of(runs: Sequence[RunSource]) -> Sources:
     return Sources(tuple(sorted(labelled, key=lambda one: (one.label, one.key))))
 
 
-def site_of(runs: Sequence[RunSource], language: Language = "en", paper: bool = True) -> dict[str, str]:
-    return write_boards(Context(sources_of(runs), read_words(language), language, "H2HTalk"), paper)
+def site_of(runs: Sequence[RunSource], language: Language = "en") -> dict[str, str]:
+    return write_boards(Context(sources_of(runs), read_words(language), language, "H2HTalk"))
 
 
 def made_values(split: Split, skills: Sequence[float], seed: int = 1) -> Values:

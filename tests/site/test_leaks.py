@@ -108,16 +108,17 @@ def test_a_site_with_a_finding_is_not_written_and_its_owner_learns_what_to_mend(
     run = run_with(tmp_path, {0: "see /home/eva/notes", 1: "hf_AbCdEfGhIjKlMnOpQrStUvWx"})
     item = run.data.split.scenarios[0].id
     context = made_context([run])
+    check = LeakCheck(context.sources, ENVIRONMENT)
+    assert list(write_items(context, check))
     with pytest.raises(ConfigError) as error:
-        list(write_items(context))
+        check.require_none()
     assert f"run server:m, {item}, answer or judgement: path /ho… (9 characters)" in str(error.value)
     with pytest.raises(ConfigError, match="1 text must not be published"):
         share_item(context, item)
     assert share_item(context, run.data.split.scenarios[2].id)
     left = [one.id for one in run.data.split.scenarios[:2]]
-    assert list(write_items(context, leave_out=left))
-    check = LeakCheck(context.sources, ENVIRONMENT, allowed=["path", "key"])
-    list(write_items(context, check))
+    check = LeakCheck(context.sources, ENVIRONMENT)
+    assert list(write_items(context, check, leave_out=left))
     check.require_none()
 
 

@@ -76,7 +76,7 @@ def test_a_site_is_replaced_whole_and_nothing_else_is(tmp_path: Path, sources: l
     (tmp_path / "other" / "mine.txt").write_text("mine")
     with pytest.raises(DataError, match="holds something else than a site"):
         build_site(sources, tmp_path / "other")
-    with pytest.raises(ConfigError, match="is no scored run and no study"):
+    with pytest.raises(ConfigError, match="is no scored run, study, curation or release"):
         build_site([tmp_path / "other"], tmp_path / "new")
     assert not (tmp_path / "new").exists()
 

@@ -54,8 +54,8 @@ def line_chart(
     return _named(parts, f"{label} by turn", list(series), note)
 
 
-def radar(series: Sequence[tuple[str, Mapping[str, float | None]]], note: str = "") -> str:
-    """Draw values of 0 to 1 on axes around a centre; a series with a missing value is left out of the drawing."""
+def radar(series: Sequence[tuple[str, Mapping[str, Figure]]], note: str = "") -> str:
+    """Draw figures of 0 to 1 on axes around a centre; a series with a missing value is left out of the drawing."""
     axes, names = list(series[0][1]), []
     centre, middle, radius = _WIDTH / 2, _HEIGHT / 2, _HEIGHT / 2 - 44
 
@@ -63,7 +63,7 @@ def radar(series: Sequence[tuple[str, Mapping[str, float | None]]], note: str = 
         angle = 2 * math.pi * k / len(axes) - math.pi / 2
         return centre + radius * value * math.cos(angle), middle + radius * value * math.sin(angle)
 
-    parts = [text(_LEFT, 16, RADAR, "start")]
+    parts = [text(_LEFT, 16, "Points met, percent", "start")]
     for value in (0.25, 0.5, 0.75, 1.0):
         parts.append(line([at(k, value) for k in range(len(axes) + 1)]))
         parts.append(text(centre + 4, middle - radius * value - 2, f"{100 * value:g}", "start"))
@@ -72,7 +72,7 @@ def radar(series: Sequence[tuple[str, Mapping[str, float | None]]], note: str = 
         anchor = "middle" if abs(x - centre) < 20 else "start" if x > centre else "end"
         parts += [line([(centre, middle), at(k, 1.0)]), text(x, y + (12 if y > middle + 20 else 0), name, anchor)]
     for k, (name, values) in enumerate(series):
-        known = [at(place, value) for place, value in enumerate(values.values()) if value is not None]
+        known = [at(place, one.value) for place, one in enumerate(values.values()) if one.value is not None]
         whole = len(known) == len(axes)
         parts += [_series([*known, known[0]], k)] if whole else []
         names.append(name if whole else f"{name} (not drawn: an axis has no value)")

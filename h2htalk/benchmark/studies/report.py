@@ -233,14 +233,14 @@ def _groups_of(rows: Rows, field: str) -> dict[str, Rows]:
     return {name.replace("_", " "): [row for row in rows if getattr(row, field) == name] for name in names}
 
 
-def radar_axes(rows: Rows) -> dict[str, float | None]:
+def radar_axes(rows: Rows) -> dict[str, Figure]:
     """The axes of Fig. 7: points met by kind of case, as commands and requests, and as hints."""
     own = [row for row in select(rows, "points") if row.arm not in TRIVIAL_ARMS]
     groups = {
         f"{kind.replace('_', ' ')}, {name}": [row for row in own if (row.kind, row.degree >= HINT) == (kind, hinted)]
         for kind, (hinted, name) in product(KINDS, enumerate(("explicit", "hinted")))
     }
-    return {axis: figure_of(group).value for axis, group in groups.items()}
+    return {axis: figure_of(group) for axis, group in groups.items()}
 
 
 # Table 3 of the paper: 33 scenarios, 150 interactions; linguistic metrics, safety perception, violations.
@@ -402,7 +402,7 @@ TITLES = {
     "memory": "Memory over several sessions",
     "logs": "Safety of chats that were had",
 }
-_TABLES = {"sap": sap_tables, "instructions": instruction_tables, "memory": memory_tables, "logs": log_tables}
+TABLES = {"sap": sap_tables, "instructions": instruction_tables, "memory": memory_tables, "logs": log_tables}
 SHOWN_REPLIES = 60
 LONGEST_SHOWN = 4_000  # characters of a reply
 
@@ -447,7 +447,7 @@ class StudyResult:
         spec, replies = self.study.spec, []
         held = {row.arm for row in self.observations}
         arms = (*spec.arms, *(arm for arm in TRIVIAL_ARMS if arm in held))
-        tables = [one for one in _TABLES[spec.study](self.observations, arms) if one.rows]
+        tables = [one for one in TABLES[spec.study](self.observations, arms) if one.rows]
         calibration = calibration_table(self.replies, spec.arms) if self.judge else ()
         for arm in spec.arms:
             own = [one for one in self.study.answers_of(arm) if isinstance(one, Response)]

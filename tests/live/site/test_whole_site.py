@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
+import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from curation_made import dialogue, gathered
 from studies_made import cases_of, judge_of, spec, write_script
 from test_item_browser import HOSTILE, Watched
 
@@ -13,7 +16,7 @@ import h2htalk
 from h2htalk.benchmark.studies.run_study import run_study
 from h2htalk.data.files import write_jsonl
 from h2htalk.data.splits import load_split
-from h2htalk.site.build import build_site, share
+from h2htalk.site.build import build_site, print_drawings, share
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -58,8 +61,12 @@ def site(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     cases = [case for case in cases_of("high_risk", "en") if case.study == "high_risk"][:2]
     judge = write_script(folder / "judge.jsonl", judge_of(cases))
     model = write_script(folder / "model.jsonl", "It will pass.")
-    study = run_study(spec("sap", model, folder / "study", judge=judge, arms=("sap",), language="en", limit=2))
-    build_site([*runs, study.study.path], folder / "out", request.param, title=HOSTILE[1])
+    run_study(spec("sap", model, folder / "study", judge=judge, arms=("sap",), language="en", limit=2))
+    for name in ("one", "two"):
+        run_study(spec("instructions", model, folder / name, judge=judge, language="en", limit=24))
+    curation = gathered(folder / "curation", [dialogue(k) for k in range(4)]).path
+    studies = [folder / name for name in ("study", "one", "two")]
+    build_site([*runs, *studies, curation], folder / "out", request.param, title=HOSTILE[1])
     share(runs, load_split("mini").select("en", limit=44).scenarios[0].id, folder / "out" / "one.html", request.param)
     return folder / "out"
 
@@ -121,3 +128,16 @@ def test_the_keyboard_reaches_every_link_and_button_of_a_page(browser: Browser, 
             page.keyboard.press("Tab")
         assert page.evaluate("reached.size") >= min(wanted, 150) * 0.95, path
         page.close()
+
+
+def test_a_pdf_of_a_drawing_has_one_page_of_its_size_and_is_printed_alike(site: Path, tmp_path: Path) -> None:
+    for folder in (tmp_path / "a", tmp_path / "b"):
+        folder.mkdir()
+        shutil.copy(site / "figures" / "funnel-1.svg", folder)
+        assert print_drawings(folder) == ""
+    first, second = ((tmp_path / name / "funnel-1.pdf").read_bytes() for name in "ab")
+    assert first == second
+    width, height = re.findall(r'(?:width|height)="([0-9]+)"', (tmp_path / "a/funnel-1.svg").read_text())[:2]
+    (box,) = re.findall(rb"/MediaBox \[0 0 ([0-9.]+) ([0-9.]+)\]", first)
+    assert [float(end) * 4 / 3 for end in box] == pytest.approx([int(width), int(height)], abs=1)
+    assert {path.suffix for path in (tmp_path / "a").iterdir()} == {".svg", ".pdf"}
