@@ -39,7 +39,10 @@ def write_boards(context: Context) -> dict[str, str]:
     for board in boards:
         table, linked = _board_tables(board, w)
         charts, says = _board_charts(board, table, w), [*_sentences(board, boards[0], w)]
-        measure = w[f"measure_{'judged' if board.summary.judged else board.summary.measure}"]
+        judges = board.summary.judging.judges if board.summary.judged and board.summary.judging else ()
+        measure = w[f"measure_{'judged' if judges else board.summary.measure}"] + "".join(
+            f", {clipped(j)}" for j in judges
+        )
         parts = {"board": board, "heading": table.title, "measure": measure, "says": says}
         views.append({**parts, "charts": charts, "table": linked})
         for entry in board.entries:
@@ -112,7 +115,7 @@ def _board_tables(board: Board, w: Words) -> tuple[Table, Table]:
         linked.append([first, *_columns(one.row.cells.get(figure)), *rest, shown or none])
         last = rank
     for row in board.baselines:
-        name, rest = f"{row.model} ({w['baseline']})", [NONE] * 7
+        name, rest = f"{row.model} ({w['unjudged' if board.summary.judged else 'baseline']})", [NONE] * 7
         rest[2] = items_text(row.cells.get("items_mean"))
         plain.append([name, NONE, *_texts(row.cells.get(figure)), *rest])
         first = _PLACE.format(" reference", "\N{NO-BREAK SPACE}", name)
@@ -219,7 +222,8 @@ def _model_view(entry: Entry, board: Board, words: Words) -> dict[str, Any]:
     broken = [(k, n, f"{share * n:.1f}", RULES.get(k, "")) for k, n in table2.most_first(summary.violations)]
     failures = _table(w, "unscored replies", table2.most_first(counts.failures))
     tables["contracts"] = [_table(w, "rule replies share meaning", broken), failures]
-    for name, pairs in (("judge", notes.judge_facts(summary)), ("answering", summary.answering.facts())):
+    answering = replace(summary.answering, endpoints={})  # addresses stay at home
+    for name, pairs in (("judge", notes.judge_facts(summary)), ("answering", answering.facts())):
         tables[name] = [_table(w, "fact value", [(facts.get(fact, fact), text) for fact, text in pairs])]
     stages = {**summary.costs, w["total"]: sum_totals(summary.costs.values())} if summary.costs else {}
     costs = [[k, t.calls, t.input_tokens, t.output_tokens, cost_text({k: t}, w)] for k, t in stages.items()]

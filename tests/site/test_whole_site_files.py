@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from byte_search import files_with
 from command_line import h2htalk_here
+from loopback import LoopbackServer
 from studies_made import cases_of, judge_of, spec, write_script
 
 import h2htalk
@@ -156,3 +157,12 @@ def test_the_command_line(tmp_path: Path, sources: list[Path]) -> None:
     assert '<html lang="zh">' in (tmp_path / "site" / "index.html").read_text()
     done = h2htalk_here("site", tmp_path, "--out", tmp_path / "new")
     assert (done.returncode, "is no scored run" in done.stderr) == (2, True)
+
+
+def test_the_address_of_a_server_stays_at_home(tmp_path: Path) -> None:
+    with LoopbackServer(faults={"context_length": 0.3}) as server:
+        out = str(tmp_path / "run")
+        ask = {"split": "mini", "language": "en", "limit": 22, "embedder": "none", "out": out}
+        h2htalk.evaluate(h2htalk.EvaluateSpec(model=f"server:nova@{server.url}", **ask))
+        build_site([tmp_path / "run"], tmp_path / "site")
+    assert files_with(tmp_path / "site", server.url.split("/")[2]) == []
