@@ -57,12 +57,8 @@ def page_view(summary: Summary) -> dict[str, Any]:
     held = summary.metrics.values()
     names = [name for name in all_columns(held) if any(name in cells for cells in held)]
     metrics = [
-        (
-            SUBTASKS[subtask].title,
-            items_text(cells.get(names[0])),
-            *(with_half_width(cells.get(n), True) for n in names),
-        )
-        for subtask, cells in summary.metrics.items()
+        (SUBTASKS[subtask].title, items_text(own.get(names[0])), *(with_half_width(own.get(n), True) for n in names))
+        for subtask, own in summary.metrics.items()
     ]
     subtasks, title = table2.subtask_table(summary), Markup('<b class="group">{}</b>')
     lines = [line if any(line[1:]) else [title.format(line[0]), *line[1:]] for line in subtasks.rows]

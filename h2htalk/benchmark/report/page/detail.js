@@ -18,7 +18,7 @@ function drawReferences(item) {
 function drawMessage(message, item) {
   const text = messageText(message);
   const summary = `${message[0]}, ${text.length.toLocaleString("en")} characters`;
-  return element("details", { class: "fold message", open: true }, element("summary", {}, summary), block(text, item.language));
+  return element("details", { class: "fold", open: true }, element("summary", {}, summary), block(text, item.language));
 }
 
 function drawSample(sample, item) {
