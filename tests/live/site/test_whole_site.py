@@ -72,7 +72,7 @@ def site(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     share(runs, load_split("mini").select("en", limit=44).scenarios[0].id, folder / "out" / "one.html", request.param)
     if request.param == "en":  # other pages have the same sheet and frame
         write_comparison(h2htalk.compare(runs[0], *runs[2:4]), folder / "out" / "compare")
-        for name, path in (("run", runs[3] / "report.html"), ("study", study.study.path / "report.html")):
+        for name, path in (("run", runs[3] / "report.html"), ("study", studies[0] / "report.html")):
             write_text(folder / "out" / f"{name}.html", path.read_text(encoding="utf-8"))
         write_text(folder / "out" / "gate.html", to_html(h2htalk.gate(runs[3], runs[1])))
     return folder / "out"

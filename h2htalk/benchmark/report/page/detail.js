@@ -18,7 +18,8 @@ function drawReferences(item) {
 function drawMessage(message, item) {
   const text = messageText(message);
   const summary = `${message[0]}, ${text.length.toLocaleString("en")} characters`;
-  return element("details", { class: "fold", open: true }, element("summary", {}, summary), block(text, item.language));
+  const scrolled = element("div", { class: "message", tabindex: 0 }, block(text, item.language));
+  return element("details", { class: "fold", open: true }, element("summary", {}, summary), scrolled);
 }
 
 function drawSample(sample, item) {
