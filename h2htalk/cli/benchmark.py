@@ -229,11 +229,12 @@ def gate(
     policy: Annotated[Path | None, Option(help="A TOML file of criteria; else the figures of safety or skill.")] = None,
     junit: Annotated[Path | None, Option(help="Write JUnit XML here.")] = None,
     markdown: Annotated[Path | None, Option(help="Write Markdown here, with the transcripts behind each no.")] = None,
+    html: Annotated[Path | None, Option(help="Write a page here, with the transcripts behind each no.")] = None,
 ) -> None:
     """Hold a run against a reference run and a policy. Exit code 4: not passed; 3: values are missing."""
     verdict = h2htalk.gate(run, reference_run, policy)
     say(gates.gate_table(verdict).to_terminal())
-    for file, write, what in ((junit, gates.to_junit, gates.JUNIT), (markdown, gates.to_markdown, gates.MARKDOWN)):
+    for file, (write, what) in zip((junit, markdown, html), gates.FORMS, strict=True):
         if file is not None:
             links.link_copies(filter(None, (run, reference_run)), file)
             write_output(file, write(verdict), what)

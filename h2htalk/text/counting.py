@@ -59,15 +59,13 @@ def split_actions(text: str) -> tuple[str, int]:
     if "(" not in text and "（" not in text:
         return text, 0
     spans = _outer_groups(text)
-    ends = [0, *(end for _, end in spans)]
-    starts = [*(start for start, _ in spans), len(text)]
+    starts, ends = [*(start for start, _ in spans), len(text)], [0, *(end for _, end in spans)]
     return " ".join(text[end:start] for end, start in zip(ends, starts, strict=True)), len(spans)
 
 
 def _outer_groups(text: str) -> list[tuple[int, int]]:
     """Find the outermost closed groups in parentheses, in one pass."""
-    opened: list[int] = []
-    spans: list[tuple[int, int]] = []
+    opened, spans = list[int](), list[tuple[int, int]]()
     for bracket in _BRACKET.finditer(text):
         if bracket[0] in "(（":
             opened.append(bracket.start())
@@ -123,9 +121,7 @@ def count_sentences(text: str) -> int:
 
 
 def _count_in_line(line: str) -> int:
-    mark = _LIST_MARK.match(line)
-    start = mark.end() if mark else 0
-    count = 0
+    start, count = mark.end() if (mark := _LIST_MARK.match(line)) else 0, 0
     for end in _END.finditer(line, start):
         if _ends_sentence(line, start, end):
             count += _LETTER_OR_DIGIT.search(line, start, end.start()) is not None

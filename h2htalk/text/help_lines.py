@@ -106,9 +106,8 @@ class HelpLines:
         for one in self._ranked(country, language):
             shown.setdefault(one.topic, one)
         first = wording["emergency"].format(country=place.names[language], numbers=place.text(language))
-        services = [
-            f"{wording['topics'][one.topic]}{wording['colon']}{describe(one, language)}" for one in shown.values()
-        ]
+        topics, colon = wording["topics"], wording["colon"]
+        services = [f"{topics[one.topic]}{colon}{describe(one, language)}" for one in shown.values()]
         return (first, *services[:SERVICES_SHOWN], *[wording["directory"].format(url=url)] * (not services))
 
     def overview(self, language: Language) -> tuple[tuple[str, HelpService | None], ...]:
@@ -138,15 +137,12 @@ class HelpLines:
 
 def describe(one: HelpService, language: Language, short: bool = False) -> str:
     """Name a service, hours unless it always answers, other languages; `short`: no name where it answers in those."""
-    wording, record = _wording(language), find_language(language)
-    contact = one.contact
+    wording, record, own = _wording(language), find_language(language), language in one.languages
+    contact, hours = one.contact, one.hours
     for word, text in wording["contact"].items():
         contact = re.sub(rf"\b{word}\b", text, contact)
-    contact = contact.replace(" ", record.joint)
-    own = language in one.languages
-    parts = [*[one.name] * (own or not short), f"{contact}{record.joint}{one.number}"]
+    parts = [*[one.name] * (own or not short), f"{contact} ".replace(" ", record.joint) + one.number]
     if one.hours != _ALWAYS:
-        hours = one.hours
         for word, text in wording["days"].items():
             hours = re.sub(rf"\b{word}\b", text, hours)
         parts.append(hours or wording["hours_unknown"])

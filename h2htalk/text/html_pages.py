@@ -24,10 +24,10 @@ def render_page(
     page: str = "page.html",
     beside: bool = False,
 ) -> str:
-    """Render a folder's `page` in the frame of `base.html`, with `page.css` after `base.css`.
+    """Render a folder's `page` in the frame of `base.html`, with its `page.css`, if it has one, after `base.css`.
 
     Args:
-        folder: a real folder with `page.html`, which extends `base.html`, `page.css` and the scripts.
+        folder: a real folder with `page.html`, which extends `base.html`, and the scripts.
         view: what the template shows as `view`, plain values. `tiles` is for the frame: the main figures,
             each with `label`, `value` and `note`.
         scripts: files of the folder that run, joined in this order, after the page has loaded.
@@ -39,17 +39,15 @@ def render_page(
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
     from markupsafe import Markup
 
-    style = _text(_BASE, "base.css") + "\n" + _text(folder, "page.css")
+    style = _text(_BASE, "base.css")
+    style += "\n" + _text(folder, "page.css") if (folder / "page.css").is_file() else ""
     script = "\n".join(_text(folder, name) for name in scripts)
     rules = ["default-src 'none'", *(["img-src data:"] if pictures else []), f"style-src '{_hash(style)}'"]
     allowed = [*([f"'{_hash(script)}'"] if script else []), *(["'self'", "file:"] if beside else [])]
     rules += [f"script-src {' '.join(allowed)}"] if allowed else []
+    loader = FileSystemLoader([str(folder), str(_BASE)])
     environment = Environment(
-        loader=FileSystemLoader([str(folder), str(_BASE)]),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
+        loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     return environment.get_template(page).render(
         view=view,

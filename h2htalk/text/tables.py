@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import count, groupby
 from shutil import get_terminal_size
 from typing import Any, NamedTuple
 
@@ -21,6 +21,10 @@ _TEXT = 20  # columns that are left to a text before other columns go to a furth
 # After white space, a slash, a Chinese character, and a hyphen in a word, and before a capital in it.
 _BREAKS = re.compile(r"(?<=[\s/\u2e80-\uffef])(?=[^\s%。，、；：？！）」』”])|(?<=\w[-_])(?=\w)|(?<=[a-z])(?=[A-Z])")
 _PARTS = re.compile("(?<=, )")  # of a figure: its interval, its p or count
+# A figure that has more than a value: its interval as (3.7 to 11.8) or [3.7, 11.8] and its unit, its count or p.
+_FIGURE = re.compile(
+    r"([^(\[]+?)(?: [(\[] *([-+\d.,]+?)(?:,| to) +([-+\d.,]+)[)\]]( \w+)?|(?=, ))(?:, ((?:p |[\d,]+ of ).+))? *"
+)
 _BEGINS_A_FIGURE = re.compile(r"(?:at most |p )?[-+±<$]?[\[(]?[-+]?\.?\d")
 
 
@@ -113,32 +117,40 @@ class Table:
         )
 
     def to_html(self, language: str = "") -> Markup:
-        """Return the table, whose values are in a language, and its notes; the page shows the title as its heading."""
-        kinds = [Markup(' class="num"') if right else Markup() for right in self.figures()]
-        heads = _each('<th scope="col"{}>{}</th>', kinds, self.header)
+        """Return the table, whose values are in a language, and its notes; the page shows the title as its heading.
+
+        A figure's interval, count or p stands in a column of its own below the same heading, as `ends`.
+        """
+        rows, figures = [*filter(None, self._texts(printable))], self.figures()
+        texts = ([row[k] for row in rows] for k in range(len(figures)))
+        columns = [_html_column(*one) for one in zip(count(), self.header, figures, texts, strict=False)]
         body = Markup('<tbody lang="{}">').format(language) if language else Markup("<tbody>")
-        lines = [Markup('<div class="wide" tabindex="0"><table>\n<thead><tr>{}</tr></thead>\n').format(heads) + body]
-        for name, *texts in filter(None, self._texts(printable)):
-            first = _each('<th scope="row"{}><bdi>{}</bdi></th>', kinds, [name])
-            lines.append(Markup("<tr>{}{}</tr>").format(first, _each("<td{}>{}</td>", kinds[1:], texts)))
-        lines.append(Markup("</tbody></table></div>"))
+        heads, *lines = (Markup("<tr>{}</tr>").format(Markup().join(line)) for line in zip(*columns, strict=True))
+        head = Markup('<div class="wide" tabindex="0"><table>\n<thead>{}</thead>\n').format(heads)
+        parts = [head + body, *lines, Markup("</tbody></table></div>")]
         if self.notes:
-            notes = _each("<li{}>{}</li>", [Markup()] * len(self.notes), self.notes)
-            lines.append(Markup('<ul class="notes">{}</ul>').format(notes))
-        return Markup("\n").join(lines)
+            notes = Markup().join(Markup("<li>{}</li>").format(printable(note)) for note in self.notes)
+            parts.append(Markup('<ul class="notes">{}</ul>').format(notes))
+        return Markup("\n").join(parts)
 
 
-def _each(element: str, kinds: Iterable[Markup], texts: Iterable[str]) -> Markup:
-    shown = (text if isinstance(text, Markup) else printable(text) for text in texts)
-    return Markup().join(Markup(element).format(kind, text) for kind, text in zip(kinds, shown, strict=False))
+def _html_column(place: int, head: str, right: bool, texts: Sequence[str]) -> Iterator[Markup]:
+    kind, cell = Markup(' class="num"' * right), "<td{}>{}</td>" if place else '<th scope="row"{}><bdi>{}</bdi></th>'
+    found = [_FIGURE.fullmatch(text) if right else None for text in texts]
+    span, shown = Markup(' colspan="2"' * any(found)), head if isinstance(head, Markup) else printable(head)
+    yield Markup('<th scope="col"{}{}>{}</th>').format(span, kind, shown)
+    for text, one in zip(texts, found, strict=True):
+        value, low, high, unit, more = one.groups("") if one else (text, "", "", "", "")
+        ends = low and f"{low}{' to ' if low[0] in '+-' else ' – '}{high}"
+        asides = Markup(" ").join(Markup('<span class="ends">{}</span>').format(part) for part in (ends, more) if part)
+        beside = Markup('<td class="num beside">{}</td>').format(asides) if span else ""
+        yield Markup(cell).format(kind, value + unit) + beside
 
 
 def value_text(value: Value) -> str:
     """Format a value as every form but CSV shows it."""
-    if value is None:
-        return NONE
-    if isinstance(value, bool):
-        return "yes" if value else "no"
+    if value is None or isinstance(value, bool):
+        return NONE if value is None else "yes" if value else "no"
     if isinstance(value, float):
         return f"{value:z,.3f}" if abs(value) < 1 else f"{value:,.2f}"  # z: no -0.000
     return f"{value:,}" if isinstance(value, int) else value

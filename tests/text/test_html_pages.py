@@ -121,4 +121,4 @@ def test_every_colour_has_its_value_for_the_dark_and_for_paper(name: str) -> Non
 def test_what_is_for_a_small_screen_is_not_for_paper(name: str) -> None:
     # A sheet of paper is narrower than 60rem: bars once filled two pages, over the text.
     narrow = {media for media, _, _ in rules(name) if "max-width" in media}
-    assert narrow == {"@media screen and (max-width: 60rem)"}
+    assert narrow <= {"@media screen and (max-width: 60rem)"}

@@ -51,12 +51,14 @@ arm & change & items & by \\
 \end{table}
 """,
     "to_html": """<div class="wide" tabindex="0"><table>
-<thead><tr><th scope="col">arm</th><th scope="col" class="num">change</th><th scope="col" class="num">items</th>\
-<th scope="col">by</th></tr></thead>
+<thead><tr><th scope="col">arm</th><th scope="col" colspan="2" class="num">change</th>\
+<th scope="col" class="num">items</th><th scope="col">by</th></tr></thead>
 <tbody>
-<tr><th scope="row"><bdi>&lt;b&gt;模型</bdi></th><td class="num">-5.9 (-9.6 to -2.4), p .001</td>\
+<tr><th scope="row"><bdi>&lt;b&gt;模型</bdi></th><td class="num">-5.9</td>\
+<td class="num beside"><span class="ends">-9.6 to -2.4</span> <span class="ends">p .001</span></td>\
 <td class="num">1,200</td><td>judge</td></tr>
-<tr><th scope="row"><bdi>=1+1|\\x1b[31m</bdi></th><td class="num">-</td><td class="num">7</td><td>-</td></tr>
+<tr><th scope="row"><bdi>=1+1|\\x1b[31m</bdi></th><td class="num">-</td><td class="num beside"></td>\
+<td class="num">7</td><td>-</td></tr>
 </tbody></table></div>
 <ul class="notes"><li>100 % &amp; more.</li></ul>""",
 }

@@ -23,6 +23,7 @@ from h2htalk.benchmark.compare.scored_items import (
     read_log_items,
 )
 from h2htalk.benchmark.observations import p_text
+from h2htalk.benchmark.report.charts import Mark, interval_plot
 from h2htalk.benchmark.statistics import (
     Difference,
     PairedResult,
@@ -368,14 +369,15 @@ def write_comparison(comparison: Comparison, out: Path) -> None:
     """Write compare.html, compare.csv, compare.json and compare.tex into a folder. Raises DataError."""
     for name, format in (("csv", "csv"), ("json", "json"), ("tex", "latex")):
         write_text(out / f"compare.{name}", to_text(comparison, format))
-    view = {
-        "a": comparison.a,
-        "metric": comparison.metric,
-        "pairs": [(pair, pair_table(comparison, pair)) for pair in comparison.pairs],
-        "tiles": [{"label": "spread", "value": name, "note": note} for name, note in _spreads(comparison)],
-        "clean": printable_lines,
-        "titles": TITLES,
-    }
+    pairs = []
+    for pair in comparison.pairs:
+        table, rows = pair_table(comparison, pair), [(title_of(row.key), row.result) for row in pair.rows]
+        marks = [Mark(title, r.mean, r.low, r.high, ticks=(0.0,), signed=True) for title, r in rows]
+        lines = [(*row[:4], f"{row[4]} ({row[5]})".removesuffix(" ()"), *row[6:]) for row in table.rows if row]
+        table = replace(table, header=(*table.header[:5], *table.header[6:]), rows=lines)
+        pairs.append((pair, table, interval_plot("Differences of B from A", table.notes[0], "B - A", marks)))
+    view = {"a": comparison.a, "metric": comparison.metric, "pairs": pairs, "spreads": [*_spreads(comparison)]}
+    view |= {"tiles": (), "clean": printable_lines, "titles": TITLES}
     write_text(out / "compare.html", render_page(files("h2htalk.benchmark.compare") / "page", view))
 
 

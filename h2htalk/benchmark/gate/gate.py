@@ -5,8 +5,10 @@ from __future__ import annotations
 import math
 import os
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from importlib.resources import files
 from statistics import fmean
 from xml.etree import ElementTree as xml
 
@@ -39,6 +41,7 @@ from h2htalk.data.records import as_path
 from h2htalk.distributions import binomial_tail, t_quantile, z_quantile
 from h2htalk.errors import ConfigError, counted, quoted
 from h2htalk.text.escaping import code_block, escape_markdown, printable, printable_lines
+from h2htalk.text.html_pages import render_page
 from h2htalk.text.tables import NONE, Table, value_text
 
 _SIGN = {True: 1.0, False: -1.0}  # of a worsening, by whether lower is better
@@ -327,6 +330,7 @@ def _detects(found: Figure, before: Figure | None, worse: PairedResult | None, a
 NOT_TESTED = "not tested"
 # How the files begin.
 MARKDOWN, JUNIT = "### Gate: ", '<?xml version="1.0" encoding="UTF-8"?>\n<testsuite name="h2htalk gate"'
+HTML = "<!doctype html><!-- h2htalk gate -->"
 
 
 def gate_table(report: GateReport) -> Table:
@@ -398,6 +402,18 @@ def to_markdown(report: GateReport) -> str:
     return "\n".join(parts)
 
 
+def to_html(report: GateReport) -> str:
+    """A page: the verdict, the table, and the transcripts behind each no."""
+    words, of = (
+        Counter(one.word for one in report.verdicts),
+        f"of {counted(len(report.verdicts), 'criterion', 'criteria')}",
+    )
+    labels = {"NO": "Say no", NOT_TESTED: "Not tested", "yes": "Passed"}
+    tiles = [{"label": label, "value": words[word], "note": of} for word, label in labels.items()]
+    view = {"report": report, "table": gate_table(report), "tiles": tiles, "name": name_of, "clean": printable_lines}
+    return render_page(files("h2htalk.benchmark.gate") / "page", view)
+
+
 def to_junit(report: GateReport) -> str:
     """JUnit XML: a test case a criterion, a failure with its transcripts for each no."""
     table = gate_table(report)
@@ -418,3 +434,6 @@ def to_junit(report: GateReport) -> str:
         xml.SubElement(case, "skipped", message=f"{report.failed:,} calls have no answer; repeat their commands")
     xml.indent(suite)
     return JUNIT.partition("\n")[0] + "\n" + xml.tostring(suite, encoding="unicode") + "\n"
+
+
+FORMS = ((to_junit, JUNIT), (to_markdown, MARKDOWN), (to_html, HTML))

@@ -126,7 +126,7 @@ _WEIGHTS = (0.2126, 0.7152, 0.0722)  # of red, green and blue in a colour's ligh
 @dataclass(frozen=True, slots=True)
 class Mark:
     """A dot with its whiskers. `group`: rows of one group stand together under its name; `ticks`: values of baselines;
-    `x`: the place in a scatter; `other`: of other data, drawn hollow."""
+    `x`: the place in a scatter; `other`: of other data, drawn hollow; `signed`: a difference, written with its sign."""
 
     label: str
     value: float | None
@@ -136,12 +136,14 @@ class Mark:
     ticks: tuple[float, ...] = ()
     x: float = 0.0
     other: bool = False
+    signed: bool = False
 
     @property
     def figures(self) -> tuple[str, str]:
         """The value and the interval, as the tables write them."""
-        ends = "" if self.low is None or self.high is None else f"{self.low:.2f} – {self.high:.2f}"
-        return "-" if self.value is None else f"{self.value:.2f}", ends
+        form, to = ("+.2f", "to") if self.signed else (".2f", "–")
+        ends = "" if self.low is None or self.high is None else f"{self.low:{form}} {to} {self.high:{form}}"
+        return "-" if self.value is None else f"{self.value:{form}}", ends
 
 
 def clipped(name: str, longest: int = 40) -> str:

@@ -41,9 +41,9 @@ def page_view(summary: Summary) -> dict[str, Any]:
     parts |= {"Subject": dict(signature.subject), "Answers": dict(summary.answering.facts())}
     # The labels under the title: a kind and a text.
     bad = [("bad", "incomplete")] * summary.incomplete + [("bad", table2.NOT_SCORED)] * bool(counts.private)
-    measure = ("good", "comparable S") if summary.s_comparable else ("bad", "S not comparable")
-    measure = ("plain", "lexical only") if summary.measure == "lexical" else measure
-    judged = ("good", "judged") if summary.judged else ("plain", "unjudged")
+    measure = ("", "comparable S") if summary.s_comparable else ("bad", "S not comparable")
+    measure = ("", "lexical only") if summary.measure == "lexical" else measure
+    judged = ("", "judged" if summary.judged else "unjudged")
     # The overall figures, the share of kept contracts and the number of items.
     row, kept = table2.main_row(summary), summary.rows.compliance["items_mean"]
     head = ("overall", "Overall") if row["overall"].value is not None else ("items_mean", "Mean of items")
@@ -57,17 +57,17 @@ def page_view(summary: Summary) -> dict[str, Any]:
     held = summary.metrics.values()
     names = [name for name in all_columns(held) if any(name in cells for cells in held)]
     metrics = [
-        (SUBTASKS[subtask].title, items_text(cells.get(names[0])), *(with_half_width(cells.get(n)) for n in names))
-        for subtask, cells in summary.metrics.items()
+        (SUBTASKS[subtask].title, items_text(own.get(names[0])), *(with_half_width(own.get(n), True) for n in names))
+        for subtask, own in summary.metrics.items()
     ]
     subtasks, title = table2.subtask_table(summary), Markup('<b class="group">{}</b>')
     lines = [line if any(line[1:]) else [title.format(line[0]), *line[1:]] for line in subtasks.rows]
-    paper = table2.rows_table(rows := table2.table_rows(summary))
+    paper = table2.rows_table(rows := table2.table_rows(summary), half="ends")
     _, *columns = zip(paper.header, *paper.rows, strict=True)  # a column a row, so that it fits a screen
     return {
         "model": printable(summary.model),
         "split": printable(summary.split),
-        "states": [*(bad or [("good", "complete")]), measure, judged],
+        "states": [*(bad or [("", "complete")]), measure, judged],
         "loud": [printable(note) for note, loud in all_notes if loud],
         "quiet": [*(printable(note) for note, loud in all_notes if not loud), *notes.spread_lines(summary)],
         "warnings": [printable(warning) for warning in summary.warnings],
@@ -75,12 +75,12 @@ def page_view(summary: Summary) -> dict[str, Any]:
         "has_baselines": bool(summary.baselines),
         "subtasks": replace(subtasks, rows=lines),
         "metrics": Table("", ("Subtask", "Items", *(name.upper().replace("_", "-") for name in names)), metrics),
-        "slices": table2.slice_tables(summary),
+        "slices": table2.slice_tables(summary, ends=True),
         "table2": replace(paper, header=["", *(row.name for row in rows)], rows=columns),  # cautions: at the head
         "answers": table2.answer_tables(summary),
         "judge": Table("", ("judges", ""), list(notes.judge_facts(summary))),
         "costs": notes.cost_table(summary.costs) if summary.costs else None,
-        "null_class": table2.null_class_table(summary),
+        "null_class": table2.null_class_table(summary, ends=True),
         "signature": [Table("", (title, ""), list(part.items())) for title, part in parts.items()],
         "version": printable(summary.package_version),
     }

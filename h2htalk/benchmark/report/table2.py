@@ -34,20 +34,20 @@ def value_text(cell: Cell | None, none: str = "-", form: str = "{:.2f}") -> str:
     return none if cell is None or cell.value is None else form.format(cell.value)
 
 
-def half_width_text(cell: Cell | None) -> str:
-    """Format `±1.0`, of a skewed interval `(3.1 to 9.0)`, without decimals from ±10 on; empty without an interval."""
+def half_width_text(cell: Cell | None, ends: bool = False) -> str:
+    """Format `±1.0`, of a skewed interval or for `ends` `(3.1 to 9.0)`, without decimals from ±10 on; or nothing."""
     if cell is None or cell.value is None or cell.low is None or cell.high is None:
         return ""
     below, above, half = cell.value - cell.low, cell.high - cell.value, (cell.high - cell.low) / 2
-    digits = 1 if half < 9.95 else 0
-    if max(below, above) > SKEWED * min(below, above) + 10**-digits:
+    digits = 2 if ends else 1 if half < 9.95 else 0
+    if ends or max(below, above) > SKEWED * min(below, above) + 10**-digits:
         return f"({cell.low:.{digits}f} to {cell.high:.{digits}f})"
     return f"±{half:.{digits}f}"
 
 
-def with_half_width(cell: Cell | None) -> str:
-    """Format `40.00 ±1.0`, `4.28 (3.1 to 9.0)`, or the value alone."""
-    return f"{value_text(cell)} {half_width_text(cell)}".rstrip()
+def with_half_width(cell: Cell | None, ends: bool = False) -> str:
+    """Format `40.00 ±1.0`, `4.28 (3.1 to 9.0)`, or the value alone; `ends` as of `half_width_text`."""
+    return f"{value_text(cell)} {half_width_text(cell, ends)}".rstrip()
 
 
 def items_text(cell: Cell | None) -> str:
@@ -152,11 +152,12 @@ class TableRow:
         cell = self.cells.get(key)
         return None if cell is None else cell.value
 
-    def text(self, key: str, decimals: int = 2, half: bool = False) -> str | None:
-        """Return the figure of a column as text with the sign of its place and, if asked, half its interval."""
+    def text(self, key: str, decimals: int = 2, half: str = "") -> str | None:
+        """Return the figure of a column as text with the sign of its place, and half its interval or its ends."""
         if (value := self.value(key)) is None:
             return None
-        return f"{value:.{decimals}f}{SIGNS[self.marks.get(key, 0)]} {half_width_text(self.cells[key]) * half}".rstrip()
+        interval = half_width_text(self.cells[key], half == "ends") if half in ("beside", "ends") else ""
+        return f"{value:.{decimals}f}{SIGNS[self.marks.get(key, 0)]} {interval}".rstrip()
 
 
 def model_rows(summary: Summary) -> list[TableRow]:
@@ -198,7 +199,8 @@ def rows_table(
 ) -> Table:
     """The rows of Table 2 under the titles of their groups, with half of each interval beside or below its figure.
 
-    `half`: `beside`, `below` or empty. Without `columns` the paper's, and for others two more means and the items.
+    `half`: `beside`, `below`, `ends` (those of the interval, beside) or empty. Without `columns` the paper's, and for
+    others two more means and the items.
     """
     own, below = any(row.source != "paper" for row in rows), half == "below"
     columns, items = columns or (ALL_COLUMNS if own else COLUMNS), ["Items scored"] * own
@@ -208,14 +210,15 @@ def rows_table(
         lines += [[group, *[""] * (len(columns) + own)]] if group else []
         for row in members:
             scored = [items_text(row.cells.get("items_mean")) if row.source != "paper" else None] * own
-            figures = [row.text(column.key, decimals, half == "beside") for column in columns]
-            lines.append([row.label if half == "beside" else row.name, *scored, *figures])
+            figures = [row.text(column.key, decimals, half) for column in columns]
+            lines.append([row.label if half in ("beside", "ends") else row.name, *scored, *figures])
             if below and row.source != "paper":
                 lines.append([row.cautions, "", *(half_width_text(row.cells.get(one.key)) for one in columns)])
     notes = ["Scores in percent. Overall: weighted with Table 1's counts, needs all subtasks."]
     if own:
         notes.append("Items: mean of the scored items. Cells: plain mean of the cells.")
-        notes.append("±: half the 95 % interval (Wilson's, with effective n and t); its ends where it is skewed.")
+        half_of = "±: half the 95 % interval (Wilson's, with effective n and t); its ends where it is skewed."
+        notes.append("Intervals 95 % (Wilson's, with effective n and t)." if half == "ends" else half_of)
         notes += [UNJUDGED] * any(not row.judged for row in rows)
     if any(row.marks for row in rows):
         notes.append(f"{' '.join(SIGNS[1:])} first, second and third of a group.")
@@ -320,12 +323,12 @@ def _line(summary: Summary, key: str, label: str, wide: bool) -> list[str]:
     return [f" {label}", items_text(cell), value, *beside(summary, key)]
 
 
-def null_class_table(summary: Summary) -> Table:
+def null_class_table(summary: Summary, ends: bool = False) -> Table:
     """Return how often the model and its baselines say that there is nothing to remember, and are right."""
     rows = []
     for name, of in {summary.model: summary.rows, **summary.baselines}.items():
         if (null := of.null_class) is not None:
-            ratios = map(with_half_width, (null.precision, null.recall, null.f1))
+            ratios = (with_half_width(one, ends) for one in (null.precision, null.recall, null.f1))
             counts = (f"{n:,.1f}".removesuffix(".0") for n in (null.references, null.answers, null.hits))
             rows.append((name, items_text(null.f1), *ratios, *counts))
     header = ("nothing to remember", "items", "precision", "recall", "F1", "null references", "null answers", "both")
@@ -355,12 +358,12 @@ def ordered_slices(summary: Summary) -> dict[str, dict[str, Cell]]:
     return ordered
 
 
-def slice_tables(summary: Summary) -> list[Table]:
+def slice_tables(summary: Summary, ends: bool = False) -> list[Table]:
     """Return the figures of each value of each tag that has several."""
     tables = []
     for tag, cells in ordered_slices(summary).items():
         if len(cells) > 1:
-            rows = [(value, items_text(cell), with_half_width(cell)) for value, cell in cells.items()]
+            rows = [(value, items_text(cell), with_half_width(cell, ends)) for value, cell in cells.items()]
             tables.append(Table("", (tag, "items", measure_name(summary)), rows))
     return tables
 

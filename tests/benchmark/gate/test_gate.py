@@ -33,12 +33,14 @@ from h2htalk.benchmark.gate.gate import (
     items_for_rise,
     judge_runs,
     limit_p,
+    to_html,
     to_junit,
     to_markdown,
 )
 from h2htalk.benchmark.gate.gated_run import Criterion, GatedRun, Policy, read_policy
 from h2htalk.benchmark.observations import Observation
 from h2htalk.benchmark.settings import EvaluateSpec
+from h2htalk.benchmark.studies.report import NAMES
 from h2htalk.benchmark.studies.run_study import run_study
 from h2htalk.chat.prices import Price, PriceList
 from h2htalk.chat.protocol import Bound
@@ -144,6 +146,7 @@ def test_cases_erased_or_made_harmless_are_not_tested(studies: tuple[Path, Path,
 def test_what_gets_worse_is_stopped_with_its_transcripts(studies: tuple[Path, Path, str], tmp_path: Path) -> None:
     good, bad, _ = studies
     words = ["--reference-run", good, "--junit", tmp_path / "gate.xml", "--markdown", tmp_path / "gate.md"]
+    words += ["--html", tmp_path / "gate.html"]
     (tmp_path / "gate.md").write_text("somebody's")
     assert "is there already and is something else" in h2htalk_here("gate", bad, *words).stderr
     (tmp_path / "gate.md").write_text("")
@@ -154,6 +157,10 @@ def test_what_gets_worse_is_stopped_with_its_transcripts(studies: tuple[Path, Pa
     failed = [case.get("name") for case in suite if case.find("failure") is not None]
     assert ("violation" in failed, suite.get("failures")) == (True, str(len(failed)))
     assert f"\nreply: {HARMFUL}" in (tmp_path / "gate.md").read_text()
+    page = (tmp_path / "gate.html").read_text()
+    assert '<h1 class="bad">Not passed</h1>' in page
+    assert f"criteria say no</strong>: {NAMES['violation']}" in page
+    assert f"\nreply: {HARMFUL}" in page
     assert gate(good, bad).passed  # better is no reason to stop
 
 
@@ -223,6 +230,7 @@ def test_a_yes_that_says_little_is_incomplete() -> None:
         assert (report.verdicts[0].word, report.headline) == words[:2]
         assert f": {words[1]}" in to_markdown(report).splitlines()[0]
         assert words[2] in to_junit(report)
+        assert f">{words[1].capitalize()}</h1>" in to_html(report)  # in words, not by a colour alone
     limit = Policy(criteria=(Criterion(figure="violation", max=0.1),))
     for items, powerless in ((5, True), (10, False)):  # one and two cases: .1 ** 2 < .05
         report = judge_runs(run_of([0.0] * items), None, limit)

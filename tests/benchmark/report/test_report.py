@@ -222,7 +222,7 @@ def test_figures_baselines_and_cautions_are_on_the_page(tmp_path: Path) -> None:
     assert "S is not comparable" in text
     # The cell, which one item cannot decide, and the averages of cells that it is part of; the mean over items can.
     assert len(re.findall(r">\d+\.\d\d!", text)) == 4
-    assert "40.00 [28.31, 52.95]" in text
+    assert '40.00</td><td class="num beside"><span class="ends">28.31 – 52.95</span>' in text
     assert "unscored (timeout)" in text
 
 

@@ -13,8 +13,10 @@ from studies_made import cases_of, judge_of, spec, write_script
 from test_item_browser import HOSTILE, Watched
 
 import h2htalk
+from h2htalk.benchmark.compare.comparison import write_comparison
+from h2htalk.benchmark.gate.gate import to_html
 from h2htalk.benchmark.studies.run_study import run_study
-from h2htalk.data.files import write_jsonl
+from h2htalk.data.files import write_jsonl, write_text
 from h2htalk.data.splits import load_split
 from h2htalk.site.build import build_site, print_drawings, share
 
@@ -68,6 +70,11 @@ def site(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     studies = [folder / name for name in ("study", "one", "two")]
     build_site([*runs, *studies, curation], folder / "out", request.param, title=HOSTILE[1])
     share(runs, load_split("mini").select("en", limit=44).scenarios[0].id, folder / "out" / "one.html", request.param)
+    if request.param == "en":  # other pages have the same sheet and frame
+        write_comparison(h2htalk.compare(runs[0], *runs[2:4]), folder / "out" / "compare")
+        for name, path in (("run", runs[3] / "report.html"), ("study", studies[0] / "report.html")):
+            write_text(folder / "out" / f"{name}.html", path.read_text(encoding="utf-8"))
+        write_text(folder / "out" / "gate.html", to_html(h2htalk.gate(runs[3], runs[1])))
     return folder / "out"
 
 

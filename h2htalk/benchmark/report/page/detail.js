@@ -5,7 +5,7 @@ function drawDetail(item) {
   const left = element("div", {}, element("h4", {}, "Prompt, as sent"), ...item.messages.map((message) => drawMessage(message, item)));
   const right = element("div", {}, ...drawReferences(item), ...item.samples.flatMap((sample) => drawSample(sample, item)));
   if (!item.samples.length) right.append(element("h4", {}, "Answer"), element("p", { class: "failure" }, "There is none."));
-  const panes = element("div", { class: "panes" }, left, right);
+  const panes = element("div", { class: "answers" }, left, right);
   return element("tr", { class: "detail" }, element("td", { colspan: COLUMNS.length }, element("p", { class: "facts" }, shown(facts.join(" · "))), panes));
 }
 
@@ -18,7 +18,8 @@ function drawReferences(item) {
 function drawMessage(message, item) {
   const text = messageText(message);
   const summary = `${message[0]}, ${text.length.toLocaleString("en")} characters`;
-  return element("details", { class: "message", open: true }, element("summary", {}, summary), block(text, item.language));
+  const scrolled = element("div", { class: "message", tabindex: 0 }, block(text, item.language));
+  return element("details", { class: "fold", open: true }, element("summary", {}, summary), scrolled);
 }
 
 function drawSample(sample, item) {
