@@ -255,6 +255,9 @@ def _verdict(
     if powerless:
         independent = counted(compared, "independent item")
         untested.append(f"only {independent} compared: no worsening of any size would be significant")
+    detects = "" if powerless else _detects(found, before, worse, alphas[1])
+    if worse and before and before.hits is not None and not (detects or powerless):
+        untested.append(f"only {counted(compared, 'independent item')} compared: a rise to 100 % might not be found")
     if unreachable := [name for name, limit in one.limits.items() if worst_p(rows, limit, name == "max") >= alphas[1]]:
         few = "so few independent items that nothing could be significantly beyond"
         untested.append(f"{few} {' and '.join(unreachable)}")
@@ -265,7 +268,7 @@ def _verdict(
     moved.sort(key=lambda pair: (-pair[0], pair[1].key))
     return Verdict(
         *(one, found, before, tuple(paired), worse, p, tuple(reasons), tuple(notes)),
-        detects="" if powerless else _detects(found, before, worse, alphas[1]),
+        detects=detects,
         not_tested=tuple(untested),
         transcripts=tuple(run.show(row) for _, row in moved[:MOST_TRANSCRIPTS]),
     )

@@ -231,6 +231,8 @@ def test_a_yes_that_says_little_is_incomplete() -> None:
         assert f": {words[1]}" in to_markdown(report).splitlines()[0]
         assert words[2] in to_junit(report)
         assert f">{words[1].capitalize()}</h1>" in to_html(report)  # in words, not by a colour alone
+    often = [float(k % 5 > 0) for k in range(25)]  # five cases could be significant; what is left to rise is not found
+    assert "a rise to 100 %" in judge_runs(run_of(often), run_of(often), HELD).verdicts[0].not_tested[0]
     limit = Policy(criteria=(Criterion(figure="violation", max=0.1),))
     for items, powerless in ((5, True), (10, False)):  # one and two cases: .1 ** 2 < .05
         report = judge_runs(run_of([0.0] * items), None, limit)
