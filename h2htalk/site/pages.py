@@ -39,11 +39,10 @@ def write_boards(context: Context) -> dict[str, str]:
     for board in boards:
         table, linked = _board_tables(board, w)
         charts, says = _board_charts(board, table, w), [*_sentences(board, boards[0], w)]
-        judges = board.summary.judging.judges if board.summary.judged and board.summary.judging else ()
-        measure = w[f"measure_{'judged' if judges else board.summary.measure}"] + "".join(
-            f", {clipped(j)}" for j in judges
-        )
-        parts = {"board": board, "heading": table.title, "measure": measure, "says": says}
+        judging = board.summary.judging if board.summary.judged else None
+        measure = [w[f"measure_{'judged' if judging else board.summary.measure}"]]
+        measure += map(clipped, judging.judges if judging else ())
+        parts = {"board": board, "heading": table.title, "measure": ", ".join(measure), "says": says}
         views.append({**parts, "charts": charts, "table": linked})
         for entry in board.entries:
             view = _model_view(entry, board, words)
@@ -55,8 +54,8 @@ def write_boards(context: Context) -> dict[str, str]:
     says = w["paper_says"].format(unreadable=", ".join(unreadable_rows()))
     view = {"heading": w["title"], "under": under, "boards": views, "paper": _paper(rows, w), "paper_says": says}
     view |= {"studies": study_list(sources, words["studies"]), "groups": groups, "funnels": funnels}
-    files = {"index.html": context.page("index.html", view), **files}
-    return files | {path: text for panel in panels for path, text in panel.files.items()}
+    drawn = {path: text for panel in panels for path, text in panel.files.items()}
+    return {"index.html": context.page("index.html", view), **files, **drawn}
 
 
 def _texts(cell: Cell | None) -> tuple[str, str]:
@@ -158,7 +157,7 @@ def _board_charts(board: Board, whole: Table, w: Words) -> list[Panel]:
     heads = [(w[f"{SUBTASKS[c.key].dimension}_avg"], c.heading) for c in asked]
     values = [(name, [one.row.value(c.key) for c in asked]) for one, name, _ in own]
     lines = [[name, *(_CELL.format(*_texts(one.row.cells.get(c.key))) for c in asked)] for one, name, _ in own]
-    table = Table("", [w["model"], *(SUBTASKS[c.key].title for c in asked)], lines)
+    table = Table("", [w["model"], *(c.heading for c in asked)], lines)
     drawn = heat_map(f"{title}. {w['heat']}", w["heat_says"], heads, values)
     charts.append(Panel(f"{path}-subtasks", drawn, w["heat_says"], table, w["heat"]))
     sized = [_mark(name, cell, x=one.size) for one, name, cell in own if one.size and cell and cell.value is not None]
@@ -183,12 +182,7 @@ def _funnels(context: Context) -> Iterator[Panel]:
     for number, one in enumerate(context.sources.funnels, 1):
         title = w["release" if one.name else "curation"].format(number=number, name=clipped(one.name, _LONG))
         rows = [
-            [
-                w["stages"].get(stage, clipped(stage, 20)),
-                w["units"][unit],
-                *figures,
-                clipped(reasons, 8 * _LONG) or NONE,
-            ]
+            [w["stages"].get(stage, clipped(stage, 20)), w["units"][unit], *figures, clipped(reasons, 960) or NONE]
             for stage, unit, *figures, reasons in one.rows
         ]
         plain = Table(title, [w[head] for head in heads], rows, [w["says"]])
