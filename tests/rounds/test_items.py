@@ -36,10 +36,20 @@ WHOLE: dict[str, Any] = {
 }
 
 
-def test_items_as_json() -> None:
+def test_items_as_json_and_their_stored_answers() -> None:
     item = Item.from_dict(WHOLE)
     assert item.to_dict() == WHOLE
     assert Item.from_dict({"id": "a", "language": "en", "prompt": "hi"}) == Item("a", "en", (Turn("user", "hi"),))
+    # Gold and suggested answers must be valid.
+    item = Item.from_dict(WHOLE)
+    assert check_values(item, QUESTIONS["crowd"]) is item
+    for changed, says in (
+        ({"gold": {"kept": "keep"}}, "gold: unknown question 'kept'"),
+        ({"gold": {"keep": "perhaps"}}, "gold: 'perhaps' is not valid for keep"),
+        ({"suggested": {"quality": 9}}, "suggested: 9 is not valid for quality"),
+    ):
+        with pytest.raises(DataError, match=says):
+            check_values(Item.from_dict(WHOLE | changed), QUESTIONS["crowd"])
 
 
 @pytest.mark.parametrize(
@@ -53,18 +63,6 @@ def test_items_as_json() -> None:
 def test_invalid_items(changed: dict[str, Any], message: str) -> None:
     with pytest.raises(DataError, match=message):
         Item.from_dict(WHOLE | changed, "items.jsonl:1")
-
-
-def test_gold_and_suggested_answers_must_be_valid() -> None:
-    item = Item.from_dict(WHOLE)
-    assert check_values(item, QUESTIONS["crowd"]) is item
-    for changed, says in (
-        ({"gold": {"kept": "keep"}}, "gold: unknown question 'kept'"),
-        ({"gold": {"keep": "perhaps"}}, "gold: 'perhaps' is not valid for keep"),
-        ({"suggested": {"quality": 9}}, "suggested: 9 is not valid for quality"),
-    ):
-        with pytest.raises(DataError, match=says):
-            check_values(Item.from_dict(WHOLE | changed), QUESTIONS["crowd"])
 
 
 def test_items_of_a_split() -> None:
@@ -149,7 +147,7 @@ POINTS = [
 ]
 
 
-def test_a_case_is_read_whole() -> None:
+def test_a_case_is_read_whole_and_a_sexual_one_announced() -> None:
     item = case_item(case(1, sessions=SESSIONS, points=POINTS, facts=[FACT]))
     said = [turn.content for turn in item.turns]
     assert said == ["I fed Pip.", "Good.", "[12 days later] Hello again.", "How is Pip?"]
@@ -158,10 +156,7 @@ def test_a_case_is_read_whole() -> None:
     assert context["facts"] == "stated: The cat is Pip."
     assert "Nora" in context["persona"]
     assert item.crisis
-
-
-def test_a_sexual_case_is_announced() -> None:
-    """Annotators met a case that is tagged `sexual.explicit` unannounced."""
+    # Annotators met a case that is tagged `sexual.explicit` unannounced.
     item = case_item(case(1, study="instructions", sessions=SESSIONS, points=POINTS, tags=["sexual.explicit"]))
     assert (item.explicit, item.crisis, item.notice) == (True, True, "explicit_notice")
 
@@ -179,9 +174,8 @@ def test_sets_that_are_about_crises_can_be_opened(tmp_path: Path, kind: Kind) ->
     """They were refused, as no session may hold so many crises; but the manager cannot choose other items."""
     lines = [case(number).to_dict() for number in range(1, 8)]
     if kind == "adjudication":
-        lines = [
-            {"id": f"t{n}", "language": "en", "prompt": "hi", "labels": ["a", "b"], "crisis": True} for n in range(7)
-        ]
+        tie = {"language": "en", "prompt": "hi", "labels": ["a", "b"], "crisis": True}
+        lines = [{"id": f"t{n}", **tie} for n in range(7)]
     (tmp_path / "items.jsonl").write_text("\n".join(map(json.dumps, lines)) + "\n")
     status, _ = open_round(RoundSpec(kind=kind, items=str(tmp_path / "items.jsonl")), tmp_path / "round")
     assert (status.state, status.items) == ("open", 7)

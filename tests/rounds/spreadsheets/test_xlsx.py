@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import re
 import tracemalloc
+import unicodedata
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from openpyxl import load_workbook
+from hypothesis import given
+from hypothesis import strategies as st
+from openpyxl import Workbook, load_workbook
 from spreadsheet_rounds import (
     TITLES,
     collect,
@@ -28,9 +31,19 @@ from spreadsheet_rounds import (
 )
 
 from h2htalk.errors import RoundError
+from h2htalk.rounds.items import Item
+from h2htalk.rounds.questions import KEEP_LABELS, QUESTIONS, SUBTASK, questions_for
 from h2htalk.rounds.round_folder import RoundFolder
-from h2htalk.rounds.spreadsheets.xlsx_reading import MAX_FILE, MAX_TAGS, MAX_UNPACKED, read_xlsx
-from h2htalk.rounds.spreadsheets.xlsx_writing import MAX_PROMPT_TITLE
+from h2htalk.rounds.spreadsheets.item_text import cell_text
+from h2htalk.rounds.spreadsheets.xlsx_reading import (
+    MAX_FILE,
+    MAX_TAGS,
+    MAX_UNPACKED,
+    choice_forms,
+    read_choice,
+    read_xlsx,
+)
+from h2htalk.rounds.spreadsheets.xlsx_writing import MAX_PROMPT_TITLE, add_styles, write_cell
 from h2htalk.rounds.texts.interface import interface_text, question_title
 
 FULL = {"subtask": "Everyday reply", "keep": "Keep", "quality": "4: good"}
@@ -199,9 +212,7 @@ def put(**cells: Any) -> Callable[[Any], None]:
         (put(E1="mine"), "Session 1: the column 'keep' is missing in row 1", 6),
     ],
 )
-def test_changed_tables_are_mistakes(
-    crowd: RoundFolder, change: Callable[[Any], None], message: str, left: int
-) -> None:
+def test_a_changed_table_is_wrong(crowd: RoundFolder, change: Callable[[Any], None], message: str, left: int) -> None:
     with edited(workbook_path(crowd)) as book:
         change(book["Session 1"])
     pulled = collect(crowd)
@@ -314,3 +325,52 @@ def test_cells_far_outside_the_table_are_not_read(crowd: RoundFolder) -> None:
         book["Session 1"]["XFD1048576"] = "x"
         book["Session 1"].merge_cells("A900:C901")
     assert len(collect(crowd).annotations) == 12
+
+
+ANY = st.text(st.characters(), max_size=200)
+LINES = st.text(st.sampled_from("ab 番茄=@\n\t_xX0"), max_size=300)
+
+
+@given(ANY | LINES)
+def test_cell_texts_are_no_formulas_and_have_no_control_characters(text: str) -> None:
+    shown = cell_text(text)
+    assert not shown.lstrip().startswith(tuple("=+-@＝＋－＠"))
+    assert all(sign == "\n" or unicodedata.category(sign) not in ("Cc", "Cs") for sign in shown)
+    assert "\ufffe" not in shown
+    assert cell_text(shown) == shown
+
+
+@given(st.lists(ANY | LINES, min_size=1, max_size=8))
+def test_cells_keep_their_texts(tmp_path_factory: pytest.TempPathFactory, texts: list[str]) -> None:
+    path = tmp_path_factory.mktemp("cells") / "a.xlsx"
+    book = Workbook()
+    add_styles(book)
+    for row, text in enumerate(texts, 1):
+        write_cell(book.active, row, 1, text, "text")
+    book.save(path)
+    sheet = load_workbook(path).active
+    for row, text in enumerate(texts, 1):
+        cell = sheet.cell(row, 1)
+        assert cell.data_type not in ("f", "e")
+        assert (cell.value or "").replace("_x005F_", "_").strip() == cell_text(text).strip()
+
+
+@pytest.mark.parametrize(
+    ("name", "typed", "stored"),
+    [
+        *(("quality", typed, 4) for typed in (4.0, "4.0", "４", "4 :good", "4：较好")),
+        *(("keep", typed, "drop") for typed in ("drop \t", "删掉", "ＤＲＯＰ")),
+        # Curly apostrophes and double spaces, which phones and pasting insert.
+        ("subtask", "Reply  with the day`s plan\u00a0in mind", "dialogue_schedule"),
+    ],
+)
+def test_choices_as_keyboards_type_them(name: str, typed: Any, stored: Any) -> None:
+    (question,) = (one for one in QUESTIONS["crowd"] if one.name == name)
+    assert read_choice(question, Item("x", "en"), typed, "en") == stored
+
+
+def test_no_two_choices_have_the_same_form() -> None:
+    ties = questions_for("adjudication", [["yes", "no", *KEEP_LABELS], SUBTASK.labels])
+    for question in [*ties, *(question for asked in QUESTIONS.values() for question in asked)]:
+        forms = choice_forms(question, ())
+        assert [typed for typed, found in forms.items() if len(found) > 1] == []
