@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import re
 import sys
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from releases_made import case, make_release
 
 from h2htalk.analysis.analyze import Analysis, AnalyzeSpec, analyze
 from h2htalk.analysis.measures.scenario_texts import SIDES, side_texts
 from h2htalk.analysis.measures.words import count_words
 from h2htalk.analysis.report.write_analysis import overview
+from h2htalk.analysis.split_description import describe_split
 from h2htalk.analysis.verb_nouns.pairs import count_pairs, iter_pairs
 from h2htalk.data.files import write_jsonl
 from h2htalk.data.splits import load_split
+from h2htalk.data.subtasks import SUBTASKS
 from h2htalk.errors import ConfigError, DataError
 from h2htalk.text.parsing.parsing import MODELS, pieces
 
@@ -53,7 +57,7 @@ def mini() -> Analysis:
     return analyze(AnalyzeSpec("mini@1", processes=1))
 
 
-def test_each_language_of_a_split_is_analysed(mini: Analysis) -> None:
+def test_each_language_of_a_split_is_counted_by_its_functions(mini: Analysis) -> None:
     assert [part.language for part in mini.split.languages] == ["en", "zh"]
     assert [part.scenarios for part in mini.split.languages] == [77, 77]
     assert mini.split.fingerprint == mini.split.analysed == MINI.fingerprint
@@ -61,9 +65,7 @@ def test_each_language_of_a_split_is_analysed(mini: Analysis) -> None:
         assert sum(part.coverage.emotions.values()) == 77
         assert {row.side for row in part.diversity} == set(SIDES)
         assert {s.n for s in part.lengths.summaries if s.group == "all"} == {77}
-
-
-def test_words_and_pairs_are_those_of_the_functions_that_count_them(mini: Analysis) -> None:
+    # Words and pairs are those of the functions that count them.
     for part in mini.split.languages:
         texts = side_texts([s for s in MINI.scenarios if s.language == part.language])
         for side in SIDES:
@@ -114,9 +116,7 @@ def test_nothing_to_compare_is_an_error(tmp_path: Path) -> None:
         analyze(AnalyzeSpec(english, chinese))
 
 
-def test_without_a_tokenizer_tokens_are_left_out_and_it_is_said(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_without_a_tokenizer_tokens_are_said_to_be_left_out(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     spec = AnalyzeSpec(split_of(tmp_path, records(("I drink tea.", "Good."))), processes=1)
     analysis = analyze(spec)
     assert analysis.tokenizer is None
@@ -158,3 +158,33 @@ def test_what_is_not_there_is_named(changes: dict[str, Any], message: str) -> No
 def test_an_empty_split_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="holds no scenario"):
         analyze(AnalyzeSpec(split_of(tmp_path, [])))
+
+
+def test_a_split_is_described_beside_table_1() -> None:
+    split = load_split("mini@1")
+    counts = Counter((s.subtask, s.language) for s in split.scenarios)
+    rows = {line.split()[0]: line.split()[1:] for line in describe_split(split).splitlines() if line.strip()}
+    assert rows["subtask"] == ["en", "zh", "Table", "1"]
+    for name, subtask in SUBTASKS.items():
+        assert rows[name] == [str(counts[name, "en"]), str(counts[name, "zh"]), f"{subtask.count:,}"]
+    assert describe_split(split).startswith(f"mini 1: {len(split.scenarios)} scenarios, CC-BY-4.0\n")
+    assert rows["total"][2] == "4,650"
+    # Several and private references are counted.
+    split = load_split("mini@1")
+    assert "references:" not in describe_split(split)
+    first, second, *rest = split.scenarios
+    changed = (replace(first, references=("One.", "Two.")), replace(second, references=()), *rest)
+    text = describe_split(replace(split, scenarios=changed, references_sha256="0a" * 32))
+    assert f"\nthe file of the private references has the SHA-256 {'0a' * 32}\n" in text
+    assert "\nreferences: 1 of the scenarios have several, 1 have none (private)\n" in text
+
+
+def test_cases_are_counted_by_kind_and_language(tmp_path: Path) -> None:
+    folder = make_release(tmp_path / "release", cases=[case(1), case(2, kind="self_harm"), case(1, "zh")])
+    split = load_split(f"{folder}#high_risk")
+    text = describe_split(split)
+    assert text.startswith("made-high_risk-test 1.0.0: 3 cases, CC-BY-4.0\n")
+    rows = [line.split() for line in text.split("\n\n")[1].splitlines()]
+    assert rows[0] == ["kind", "en", "en", "turns", "zh", "zh", "turns"]
+    assert rows[1:] == [["grief", "1", "1", "1", "1"], ["self_harm", "1", "1", "0", "0"], ["total", "2", "2", "1", "1"]]
+    assert "\nen: characters of a reference  " in text

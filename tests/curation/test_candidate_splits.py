@@ -32,9 +32,8 @@ def test_a_stage_is_a_split(workspace: Path, tmp_path: Path) -> None:
 
 def test_it_is_evaluated_where_it_is(workspace: Path, tmp_path: Path) -> None:
     out = tmp_path / "run"
-    done = h2htalk(
-        "evaluate", "baseline:constant", "--split", workspace / "compose", "--embedder", "none", "--out", out
-    )
+    split = workspace / "compose"
+    done = h2htalk("evaluate", "baseline:constant", "--split", split, "--embedder", "none", "--out", out)
     assert (done.returncode, done.stderr) == (0, "")
     assert (out / "report.html").exists()
     # The workspace knows the run, which holds a copy of its items.

@@ -11,8 +11,9 @@ from command_line import h2htalk
 from curation_made import MODELS, all_files, source, write_models
 from providers import ProviderServer, price_file
 
-from h2htalk.curation.curate import curate, estimate_run, summaries
+from h2htalk.curation.curate import StageSummary, curate, estimate_run, funnel_table, summaries
 from h2htalk.curation.erase import erase
+from h2htalk.curation.stage_folder import RecordCounts
 from h2htalk.curation.stages import STAGES
 from h2htalk.errors import ConfigError
 
@@ -54,7 +55,7 @@ def curated(spec: Path, finished: Path) -> Path:
         ("", "", (), "gathr", "no stage 'gathr'; did you mean 'gather'"),
     ],
 )
-def test_from_stage_removes_nothing_that_it_cannot_make_again(
+def test_from_stage_keeps_what_it_cannot_make(
     curated: Path, old: str, new: str, stages: tuple[str, ...], from_stage: str, message: str
 ) -> None:
     """A typing error cost every stage and every paid reply: files were removed before the settings were checked."""
@@ -172,3 +173,19 @@ def test_a_purged_workspace_is_refused_before_anybody_is_told_to_start_again(spe
     (spec.parent / "work" / "workspace.json").write_text('{"purged": true}')
     done = h2htalk("curate", "run", spec)
     assert (done.returncode, done.stderr.count("\n"), "was purged" in done.stderr) == (2, 1, True), done.stderr
+
+
+GATHER = StageSummary("gather", RecordCounts(10, 8, 2, 8, 0, {"empty": 2}, {}))
+COMPOSE = StageSummary("compose", RecordCounts(10, 6, 4, 11, 0, {"nothing": 4}, {}))
+REVIEW = StageSummary(
+    "review", RecordCounts(8, 7, 1, 7, 0, {"review:safety": 1}, {"accept": 7}), ("judge check: refused, 40 %",)
+)
+
+
+def test_the_table_has_a_row_for_each_stage() -> None:
+    assert funnel_table([GATHER, COMPOSE, REVIEW]).to_csv().splitlines() == [
+        "stage,unit,read,kept,rejected,written",
+        "gather,dialogues,10,8,2,8",
+        "compose,dialogues,10,6,4,11",
+        "review,candidates,8,7,1,7",
+    ]

@@ -112,9 +112,7 @@ def _sorted_calls(data: bytes) -> bytes:
         ("chat-000006", (6,)),
     ],
 )
-def test_the_next_run_gives_the_result_without_the_erased(
-    whole: Path, tmp_path: Path, asked: str, gone: tuple[int, ...]
-) -> None:
+def test_the_next_run_is_one_without_the_erased(whole: Path, tmp_path: Path, asked: str, gone: tuple[int, ...]) -> None:
     control, folder = tmp_path / "control", tmp_path / "erased"
     curate(project(control, 20, without=gone))
     shutil.copytree(whole, folder)
@@ -159,9 +157,7 @@ def test_a_tombstone_keeps_them_out_of_every_later_run(parted: Path, tmp_path: P
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-def test_an_interrupted_erasure_is_completed_by_the_next_command(
-    parted: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_the_next_command_completes_an_erasure(parted: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     shutil.copytree(parted, tmp_path / "control")
     erase(Workspace(tmp_path / "control" / "work"), "Emily Carter")
     curate(tmp_path / "control" / "curate.toml")

@@ -191,9 +191,7 @@ def test_folders_that_were_moved_or_are_busy(lab: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["crowd", "expert", "release", "run-release", "study"])
-def test_an_erasure_killed_at_any_write_of_any_kind_is_completed_by_the_next(
-    published: Path, tmp_path: Path, name: str
-) -> None:
+def test_an_erasure_killed_at_any_write_is_completed_by_the_next(published: Path, tmp_path: Path, name: str) -> None:
     """The one `erase` over all kinds of folders: refused until it is completed, then as if it was never cut."""
     cases = "".join(path.read_text() for path in (published / "study" / "inputs" / "split").glob("*.jsonl"))
     case = min(one.id for one in cases_of("high_risk", "en") if f'"{one.id}"' in cases)
@@ -218,9 +216,10 @@ def test_an_erasure_killed_at_any_write_of_any_kind_is_completed_by_the_next(
 
 def words_in(folder: Path) -> dict[str, bytes]:
     """Files by name, but for those with times: pages, workbooks, events."""
-    left_out = (".lock", ".html", ".xlsx")
     return {
-        name: data for name, data in all_files(folder).items() if not name.endswith(left_out) and "events" not in name
+        name: data
+        for name, data in all_files(folder).items()
+        if not name.endswith((".html", ".xlsx")) and "events" not in name
     }
 
 
@@ -267,9 +266,7 @@ def test_pages_and_exports_of_a_run_are_named(lab: Path) -> None:
     assert all(what in closing for what in ("caches of `datasets`", "spreadsheets that come back"))
 
 
-def test_the_cache_of_a_raw_data_set_on_the_hub_goes(
-    lab: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_cache_of_a_raw_set_on_the_hub_goes(lab: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It held what nobody had anonymised yet."""
     home = tmp_path / "home"
     monkeypatch.setattr(constants, "HF_HUB_CACHE", str(home / "hub"))

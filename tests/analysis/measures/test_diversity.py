@@ -59,14 +59,13 @@ def only(measured: Sequence[Sequence[Diversity]]) -> Diversity:
     return row
 
 
-def test_distinct_by_hand() -> None:
+def test_measures_by_hand() -> None:
     # Five words, two different; bigrams ab ba | ab; one trigram; no 4-gram. None runs across the texts.
     assert distinct([list("aba"), list("ab")]) == (2 / 5, 2 / 3, 1.0, None)
-
-
-def test_spread_by_hand() -> None:
     # Three texts, two alike, one at a right angle: of three pairs one has cosine 1 and two have 0.
     assert spread(np.array([[1, 0], [1, 0], [0, 1]], np.float32)) == pytest.approx(2 / 3)
+    # Fewer than two texts have no self bleu.
+    assert (self_bleu([]), self_bleu([["a", "b"]])) == (None, None)
 
 
 def test_each_side_of_each_language_has_a_row_english_first() -> None:
@@ -99,23 +98,19 @@ def test_a_language_that_the_embedder_is_not_made_for_is_not_asked() -> None:
     assert sorted(embedder.seen) == ["a walk", "tea"]
 
 
-def test_the_order_of_the_rows_does_not_matter_and_the_seed_does() -> None:
+def test_samples_are_drawn_by_the_seed_up_to_their_limits() -> None:
     texts = made([f"word{n * n % 997} tea word{n % 7}" for n in range(SELF_BLEU_TEXTS + 300)])
     first = only(measure_diversity(texts))
     assert only(measure_diversity(texts[::-1])) == first
     assert only(measure_diversity(texts, seed=1)).self_bleu != first.self_bleu
-
-
-def test_samples_have_their_limits() -> None:
+    # Samples have their limits.
     texts = made([f"a{n} b c d e f g h i j k l m n o p" for n in range(1400)])
     row = only(measure_diversity(texts, embedder=(embedder := LetterEmbedder())))
     assert (row.words, row.sampled_words) == (1400 * 16, SAMPLE_WORDS)
     assert row.self_bleu_texts == SELF_BLEU_TEXTS
     assert row.spread_texts == len(embedder.seen) == SPREAD_TEXTS
     assert row.distinct != row.distinct_sampled
-
-
-def test_two_splits_are_measured_on_samples_of_one_size() -> None:
+    # Two splits are measured on samples of one size.
     small, large = made(["tea and rain", "rain and tea"]), made(["tea and rain"] * 9 + ["a walk"], start=50)
     [ours], [theirs] = measure_diversity(small, large)
     assert ours.sampled_words == theirs.sampled_words == 6
@@ -148,10 +143,6 @@ def test_equal_to_nltk_on_any_texts(texts: list[Tokens]) -> None:
     assert self_bleu(texts) == pytest.approx(sum(theirs) / len(theirs), abs=1e-12)
 
 
-def test_fewer_than_two_texts_have_no_self_bleu() -> None:
-    assert (self_bleu([]), self_bleu([["a", "b"]])) == (None, None)
-
-
 ANY = load_split("mini@1").scenarios[0]
 Three = tuple[str, Complexity, Interaction]
 
@@ -160,7 +151,7 @@ def tagged(*tags: Three) -> list[Scenario]:
     return [replace(ANY, id=f"s{n}", tags=Tags(*three, risk="none")) for n, three in enumerate(tags)]
 
 
-def test_every_combination_of_the_emotions_present_has_a_cell() -> None:
+def test_cells_and_evenness_of_combinations() -> None:
     calm: Three = ("calm", "basic", "casual")
     found = coverage(tagged(("sad", "advanced", "memory"), calm, calm, ("awed", "basic", "casual")))
     assert list(found.emotions.items()) == [("calm", 2), ("awed", 1), ("sad", 1)]
@@ -168,9 +159,6 @@ def test_every_combination_of_the_emotions_present_has_a_cell() -> None:
     assert found.filled == 3
     assert (found.cells[calm], found.cells["sad", "advanced", "memory"]) == (2, 1)
     assert list(found.cells)[1] == ("calm", "basic", "emotional_support")
-
-
-def test_evenness_by_hand() -> None:
     # Shares 1/2, 1/4, 1/4 over a grid of 9: 1.5 ln 2 / ln 9.
     tags: list[Three] = [("calm", "basic", "casual")] * 2
     tags += [("calm", "basic", "memory"), ("calm", "advanced", "memory")]

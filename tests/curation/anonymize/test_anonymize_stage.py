@@ -38,7 +38,7 @@ def texts(outcome: Kept) -> list[str]:
     return [message["content"] for message in outcome.record["messages"]]
 
 
-def test_every_message_and_the_system_prompt_speak_of_the_same_other_person() -> None:
+def test_messages_prompt_and_audit_speak_of_the_same_other_person() -> None:
     record = EMILY | {"metadata": {"system": "You are Nora Vale, Emily Carter's friend.", "date": "2023-04-27"}}
     outcome = kept(record)
     said = texts(outcome)
@@ -50,9 +50,7 @@ def test_every_message_and_the_system_prompt_speak_of_the_same_other_person() ->
     assert outcome.record["metadata"]["date"] == "2023-04-27"
     assert "415-555-2671" not in json.dumps(outcome.record)
     assert "a.b92@" not in json.dumps(outcome.record)
-
-
-def test_metadata_counts_and_the_audit_holds_places_without_text() -> None:
+    # Metadata counts and the audit holds places without text.
     outcome = kept(EMILY | {"metadata": {"system": "Be kind to Emily."}})
     counts = outcome.record["metadata"]["anonymized"]["spans"]
     assert counts == {"EMAIL_ADDRESS": 1, "PERSON": 4, "PHONE_NUMBER": 1}
@@ -66,10 +64,16 @@ def test_metadata_counts_and_the_audit_holds_places_without_text() -> None:
     assert [span["field"] for span in spans if "field" in span] == ["system"]
 
 
-def test_public_figures_stay_or_are_replaced() -> None:
+def test_names_that_stay_and_names_that_go() -> None:
     record = dialogue(1, "I cried when Robin Williams died")
     assert texts(kept(record)) == ["I cried when Robin Williams died"]
     assert "Robin" not in texts(kept(record, public_figures="replace"))[0]
+    # A source that is called like a value rejected an innocent dialogue.
+    record = dialogue(5, "my name is Emily Carter", "Hi Emily!")
+    record["provenance"] = {"source": "emily", "row": 5, "person": "emily-p0003"}
+    assert "Emily" not in str(texts(kept(record)))
+    # An allowed name kept its first word for everybody.
+    assert "John" not in texts(kept(dialogue(6, "My name is John Peterson", "Hi John"), allow=["John Lewis"]))[1]
 
 
 def test_names_found_with_little_evidence_are_tagged_for_review(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -95,9 +99,7 @@ def test_a_value_that_is_still_to_be_read_rejects_the_dialogue_without_its_text(
         ({"name": "user"}, "the user is tired", []),
     ],
 )
-def test_a_name_in_the_metadata_is_replaced_in_every_message(
-    metadata: dict[str, Any], said: str, gone: list[str]
-) -> None:
+def test_a_name_in_metadata_is_replaced_in_every_message(metadata: dict[str, Any], said: str, gone: list[str]) -> None:
     record = dialogue(5, said, "ok") | {"metadata": metadata, "language": "en" if said.isascii() else "zh"}
     outcome = kept(record, name_keys=("patient",))
     assert (texts(outcome)[0] == said) is not bool(gone)
@@ -124,9 +126,7 @@ def test_companions_of_the_source_and_allowed_names_stay(tmp_path: Path) -> None
     assert "思琪" not in "".join(first)
 
 
-def _spec(
-    path: Path, *, companions: tuple[str, ...] = (), countries: tuple[str, ...] = (), **options: Any
-) -> CurateSpec:
+def _spec(path: Path, companions: tuple[str, ...] = (), countries: tuple[str, ...] = (), **options: Any) -> CurateSpec:
     source = Source("one", "x.jsonl", "messages", "zh", "CC0-1.0", companions=companions, countries=countries)
     return CurateSpec(str(path / "w"), sections=(GatherSettings((source,)), AnonymizeSettings(**options)))
 
@@ -177,16 +177,6 @@ def test_a_users_recogniser_and_operators_take_part_in_a_run(tmp_path: Path) -> 
 def test_an_unknown_type_or_country_did_nothing(tmp_path: Path, options: dict[str, Any], told: str) -> None:
     with pytest.raises(ConfigError, match=told):
         make_stage(_spec(tmp_path, **options), gathered(tmp_path, [EMILY]), KEY)
-
-
-def test_a_source_that_is_called_like_a_value_rejected_an_innocent_dialogue() -> None:
-    record = dialogue(5, "my name is Emily Carter", "Hi Emily!")
-    record["provenance"] = {"source": "emily", "row": 5, "person": "emily-p0003"}
-    assert "Emily" not in str(texts(kept(record)))
-
-
-def test_an_allowed_name_kept_its_first_word_for_everybody() -> None:
-    assert "John" not in texts(kept(dialogue(6, "My name is John Peterson", "Hi John"), allow=["John Lewis"]))[1]
 
 
 @pytest.mark.parametrize(("language", "said"), [("en", "Boiler's dead again."), ("zh", "堂姐谈婚的时候我在场。")])

@@ -40,9 +40,7 @@ def registry(folder: Path, content: str, *, trusted: bool = False) -> UserRegist
 
 def found(texts: list[str], language: str, users: UserRegistry) -> list[list[tuple[str, str, str]]]:
     spans = find_in_dialogue(texts, language, users=users).spans
-    return [
-        [(text[s.start : s.end], s.type, s.found_by) for s in each] for text, each in zip(texts, spans, strict=True)
-    ]
+    return [[(said[s.start : s.end], s.type, s.found_by) for s in own] for said, own in zip(texts, spans, strict=True)]
 
 
 def test_a_pattern_with_a_context_word_is_found_and_found_again(tmp_path: Path) -> None:
@@ -72,9 +70,8 @@ def test_a_users_type_stays_whole_inside_ours(tmp_path: Path) -> None:
 
 
 def test_a_match_over_two_messages_is_cut_between_them(tmp_path: Path) -> None:
-    users = registry(
-        tmp_path, "recognizers: [{name: X, supported_entity: XX, patterns: [{name: p, regex: 'ab.+cd', score: 1.0}]}]"
-    )
+    pattern = "{name: p, regex: 'ab.+cd', score: 1.0}"
+    users = registry(tmp_path, f"recognizers: [{{name: X, supported_entity: XX, patterns: [{pattern}]}}]")
     assert [[one[0] for one in each] for each in found(["xx ab", "", "cd yy"], "en", users)] == [["ab"], [], ["cd"]]
 
 
@@ -97,14 +94,10 @@ def test_a_wrong_registry_is_an_error_that_names_the_place(tmp_path: Path, conte
         chat_analyzer("zh", registry(tmp_path, content))
 
 
-def test_a_pattern_that_backtracks_is_refused_though_presidio_is_silenced(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_pattern_that_backtracks_is_refused_in_silence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(logging.getLogger("presidio-analyzer"), "level", logging.ERROR)
-    users = registry(
-        tmp_path,
-        "recognizers: [{name: X, supported_entity: XX, patterns: [{name: p, regex: '(a+)+$', score: 1}]}]",
-    )
+    pattern = "{name: p, regex: '(a+)+$', score: 1}"
+    users = registry(tmp_path, f"recognizers: [{{name: X, supported_entity: XX, patterns: [{pattern}]}}]")
     with pytest.raises(ConfigError, match="recognizer 'X': a pattern takes too long"):
         chat_analyzer("zh", users)
 
@@ -112,19 +105,14 @@ def test_a_pattern_that_backtracks_is_refused_though_presidio_is_silenced(
 def test_thousands_of_words_were_refused_as_slow(tmp_path: Path) -> None:
     words = ", ".join(f"w{n}x" for n in range(5000))
     users = registry(tmp_path, f"recognizers: [{{name: X, supported_entity: XX, deny_list: [{words}, 蓝鹭之家]}}]")
-    assert [text for text, kind, *_ in found(["w7x and w4999x, w77xx 在蓝鹭之家"], "en", users)[0] if kind == "XX"] == [
-        "w7x",
-        "w4999x",
-        "蓝鹭之家",
-    ]
+    (spans,) = found(["w7x and w4999x, w77xx 在蓝鹭之家"], "en", users)
+    assert [text for text, kind, _ in spans if kind == "XX"] == ["w7x", "w4999x", "蓝鹭之家"]
 
 
 def test_presidios_own_recognizers_are_named_by_their_class(tmp_path: Path) -> None:
     users = registry(tmp_path, "recognizers: [{name: Poland, class_name: PlPeselRecognizer, context: [pesel]}]")
-    assert found(["pesel 44051401359"], "en", users)[0][0][1:] == (
-        "PL_PESEL",
-        "Poland, pattern PESEL, context word pesel",
-    )
+    (span, *_), *_ = found(["pesel 44051401359"], "en", users)
+    assert span[1:] == ("PL_PESEL", "Poland, pattern PESEL, context word pesel")
 
 
 WARD = """
@@ -143,9 +131,7 @@ class WardRecognizer(EntityRecognizer):
 """
 
 
-def test_a_trusted_class_beside_the_registry_runs_and_hides_no_installed_module(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_trusted_class_beside_the_registry_hides_no_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("ward_of_test", "colorsys"):
         monkeypatch.delitem(sys.modules, name, raising=False)
     (tmp_path / "ward_of_test.py").write_text(f"import colorsys\n{WARD}")
@@ -247,9 +233,7 @@ class _Gliner:
         return [{"start": at, "end": at + 6, "label": "person", "score": 0.49999997}] if at >= 0 else []
 
 
-def test_gliner_is_asked_for_the_mapped_labels_and_its_errors_stop_the_run(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_gliner_is_asked_for_its_labels_and_may_stop_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     module: Any = ModuleType("gliner")
     module.GLiNER = _Gliner
     monkeypatch.setitem(sys.modules, "gliner", module)

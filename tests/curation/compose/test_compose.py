@@ -280,9 +280,8 @@ def examples(text: str) -> list[str]:
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_the_examples_of_proposals_parse(language: str) -> None:
-    text = COMPOSER.prompts.render(
-        f"{language}/compose_propose.j2", {"persona": "You are Nora.", "subtasks": list(SUBTASKS)}
-    )
+    given = {"persona": "You are Nora.", "subtasks": list(SUBTASKS)}
+    text = COMPOSER.prompts.render(f"{language}/compose_propose.j2", given)
     full, nothing = (read_proposals(Reply(example)) for example in examples(text))
     assert not isinstance(full, Failure)
     assert [one.subtask for one in full] == ["dialogue_emotion", "recollection_refinement"]

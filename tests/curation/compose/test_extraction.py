@@ -38,13 +38,11 @@ def test_one_draft_for_every_four_turns_spread_over_the_dialogue(count: int, dra
     assert stretches == list(range(drafts))
 
 
-def test_a_goodbye_is_extracted_only_where_nothing_else_can_be() -> None:
+def test_which_turns_are_extracted() -> None:
     texts = ("Hello!", "Hi there.", "I planted beans on the balcony today.", "Which kind?", "Bye!", "See you.")
     assert all(extract(chat(*texts), NORA, ALL, seed).drafts[0].turn == 3 for seed in range(10))
     assert extract(chat("Hello!", "Hi there."), NORA, ALL, 0).drafts[0].turn == 1
-
-
-def test_the_most_emotional_turn_is_dialogue_emotion() -> None:
+    # The most emotional turn is dialogue emotion.
     texts = (
         "I was a bit nervous, to be honest.",
         "Why?",
@@ -54,9 +52,7 @@ def test_the_most_emotional_turn_is_dialogue_emotion() -> None:
     emotion, base = sorted(extract(chat(*texts), NORA, ALL, 0).drafts, key=lambda draft: draft.subtask, reverse=True)
     assert (emotion.subtask, emotion.turn, emotion.tags.emotion) == ("dialogue_emotion", 3, "anger")
     assert (base.subtask, base.turn) == ("dialogue_base", 1)
-
-
-def test_the_reason_without_a_draft() -> None:
+    # The reason without a draft.
     assert extract(chat("Are you there?", "Yes.", first="companion"), NORA, ALL, 0).reason == "no_turn"
     assert extract(exchanges(1), NORA, ("itinerary_basic",), 0).reason == "nothing"
     assert extract(chat("a " * MOST_CHARACTERS, "Yes."), NORA, ALL, 0).reason == "too_long"
@@ -82,7 +78,7 @@ HERON = "The heron stood on the roof until it was dark."
         ("zh", WORK, "听起来这一天真的很漫长，最难熬的是哪个时候呢？", 1),
     ],
 )
-def test_a_selective_extraction_has_content_and_no_human_life_of_the_companion(
+def test_a_selective_extraction_has_content_and_no_human_life(
     language: str, text: str, reply: str, drafts: int
 ) -> None:
     found = extract(chat(text, reply, language=language), NORA, ALL, 0, selective=True)

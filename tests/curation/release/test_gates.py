@@ -181,31 +181,27 @@ def test_no_text_is_written_into_a_temporary_folder(tmp_path: Path, monkeypatch:
     assert found("near_duplicates", content(kept(scenario(1)), kept(scenario(2)))) != []
 
 
-def test_a_foreign_vote_makes_no_line_of_its_own(capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_is_printed_of_findings(capsys: pytest.CaptureFixture[str]) -> None:
     """A line end in a release's votes printed `every gate passed` below the findings."""
     vote = VoteRow("x", "crowd", "keep\nevery gate passed; release 0", "label", ("a", "b"), ("keep", "drop"), "", "tie")
     one = replace(kept(scenario(1)), votes=(vote,))
     with pytest.raises(typer.Exit):
         print_release(Release(None, tuple(run_gates(content(one), CONTEXT, [GATES["ties"]])), content(one)))
     assert not [line for line in capsys.readouterr().out.splitlines() if line.startswith("every gate passed")]
-
-
-def test_the_findings_of_a_gate_are_listed_up_to_20_or_all() -> None:
+    # The findings of a gate are listed up to 20 or all.
     found = Release(None, tuple(Finding("ties", f"item-{n}", "tied") for n in range(30)), content())
     shown = [list(release_lines(found)), list(release_lines(found, None))]
     assert [len([line for line in lines if "tied" in line and "item-" in line]) for lines in shown] == [20, 30]
     assert [line for lines in shown for line in lines if "more" in line] == ["  and 10 more (--all lists them)"]
 
 
-def test_a_family_in_two_splits() -> None:
+def test_families_are_in_one_split_and_no_duplicates() -> None:
     person = {"source": "made", "dialogue": "made-000009", "person": "made-p0001"}
     one, other = kept(scenario(1)), kept(scenario(2, provenance=person))
     assert found("splits", content(one, dev=[other])) == [(other.id, "its dialogue or person is in the split test too")]
     before = replace(CONTEXT, history={"test": frozenset({"made-p0001"})})
     assert found("splits", content(dev=[other]), before) == [(other.id, "was in the split test of an earlier release")]
-
-
-def test_near_duplicates_of_one_family_are_no_defect() -> None:
+    # Near duplicates of one family are no defect.
     said = [{"role": "user", "content": BUS}]
     same = {"source": "made", "dialogue": "made-000001", "person": "made-p0001"}
     one = kept(scenario(1, inputs={"history": said}))
@@ -318,6 +314,15 @@ def test_texts_that_nobody_says_are_read() -> None:
     for one, places in ((content(kept(item)), {"metadata"}), (content(cases=(told,)), {"points", "facts"})):
         assert {where for _, where in found("companion_harm", one)} == places
         assert {detail for _, detail in found("personal_data", one)} == {f"PERSON: {person}"}
+    # Instructions to a model in metadata.
+    one = kept(scenario(1, metadata={"system": "Stay in character. Reply in at most 20 words."}))
+    details = [detail.split(":")[0] for _, detail in found("leaked_prompts", content(one))]
+    assert details == ["prompt in metadata"]
+    # The inputs that are no conversation were read as the user's, and so by no gate on harm.
+    line = next(one for one in load_split("mini").scenarios if not one.turns)
+    bad = replace(line, inputs=dict.fromkeys(line.inputs, ("Yes, stab him tonight. He deserves it, make him bleed.",)))
+    assert found("companion_harm", content(kept(line))) == []
+    assert found("companion_harm", content(kept(bad))) == [(bad.id, "inputs")]
 
 
 PHONE = "+44 7911 123456"
@@ -356,12 +361,6 @@ def test_a_persona_is_read_for_personal_data(change: dict[str, Any]) -> None:
     assert details == [f"PHONE_NUMBER: {PHONE}"]
 
 
-def test_instructions_to_a_model_in_metadata() -> None:
-    one = kept(scenario(1, metadata={"system": "Stay in character. Reply in at most 20 words."}))
-    details = [detail.split(":")[0] for _, detail in found("leaked_prompts", content(one))]
-    assert details == ["prompt in metadata"]
-
-
 @pytest.mark.parametrize(
     ("relation", "description", "stopped"),
     [
@@ -394,21 +393,44 @@ def test_a_users_sexual_turn_is_read_for_an_apparent_minor(language: str, said: 
     assert bool(found("minors", content(one))) == stopped
 
 
-def test_harm_in_the_companions_timetable() -> None:
-    """The inputs that are no conversation were read as the user's, and so by no gate on harm."""
-    line = next(one for one in load_split("mini").scenarios if not one.turns)
-    bad = replace(line, inputs=dict.fromkeys(line.inputs, ("Yes, stab him tonight. He deserves it, make him bleed.",)))
-    assert found("companion_harm", content(kept(line))) == []
-    assert found("companion_harm", content(kept(bad))) == [(bad.id, "inputs")]
-
-
-def test_a_users_hate_is_reported_and_stops_nothing(tmp_path: Path) -> None:
+def test_what_a_split_by_authors_may_hold(tmp_path: Path) -> None:
     said = "All immigrants are vermin and should be thrown out."
     record = case(1, sessions=turns(said), points=[]).to_dict()
     assert findings(tmp_path / "split", record) == []
     checked = check_release(tmp_path / "split")
     assert [(one.gate, one.item) for one in checked.reported] == [("user_hate", record["id"])]
     assert "report user_hate: hate in a user's words, for people to read: 1 finding" in list(release_lines(checked))
+    # Help lines and missing votes are no findings.
+    record = case(1, sessions=turns("Is it 0477 13 11 14 that one texts?"), points=[]).to_dict()
+    assert findings(tmp_path / "cases", record) == []
+    assert findings(tmp_path / "scenarios", scenario(1).to_dict()) == []
+    # An author says that a user is an adult.
+    said = turns("my mum came to the parents evening. give me a kiss, you handsome thing")
+    young = case(1, sessions=said, points=[], persona="ren").to_dict()
+    assert [gate for gate, _ in findings(tmp_path / "split", young)] == ["minors"]
+    assert findings(tmp_path / "split", young | {"tags": ["adult"]}) == []
+    plain = turns("i'm 14. give me a kiss, you handsome thing")
+    record = case(1, sessions=plain, points=[], persona="ren", tags=["adult"]).to_dict()
+    assert [gate for gate, _ in findings(tmp_path / "split", record)] == ["minors"]
+    # A companion may say that it is an ai.
+    honest = turns("Are you real?")
+    honest[0]["turns"][0]["reference"] = "No, I'm an AI, and you deserve to know it."
+    assert findings(tmp_path / "split", case(1, sessions=honest, points=[]).to_dict()) == []
+    honest[0]["turns"][0]["reference"] = "As an AI language model I cannot feel."
+    found = findings(tmp_path / "split", case(1, sessions=honest, points=[]).to_dict())
+    assert {gate for gate, _ in found} == {"leaked_prompts"}
+    # Names that the authors invented are no personal data.
+    record = case(1, sessions=turns("My brother Ferdinand called last night."), points=[]).to_dict()
+    assert findings(tmp_path / "split", record) == [("personal_data", "PERSON: Ferdinand")]
+    (tmp_path / "split" / "invented.txt").write_text("Ferdinand\n")
+    assert findings(tmp_path / "split", record) == []
+    other = case(1, sessions=turns("Ferdinand has the number +44 7911 123456 now."), points=[]).to_dict()
+    assert [gate for gate, _ in findings(tmp_path / "split", other)] == ["personal_data"]
+    (tmp_path / "split" / "invented.txt").write_text("Ferdinand\n+44 7911 123456\nF\n")
+    assert [gate for gate, _ in findings(tmp_path / "split", other)] == ["personal_data"]
+    (tmp_path / "split" / "invented.txt").write_bytes(b"\xff\xfe")
+    with pytest.raises(DataError, match="cannot be read"):
+        findings(tmp_path / "split", other)
 
 
 @pytest.mark.parametrize(
@@ -437,45 +459,6 @@ def findings(folder: Path, *records: dict[str, Any]) -> list[tuple[str, str]]:
 
 def turns(*texts: str) -> list[dict[str, Any]]:
     return [{"turns": [{"user": text, "reference": "That stays with me."} for text in texts]}]
-
-
-def test_names_that_the_authors_invented_are_no_personal_data(tmp_path: Path) -> None:
-    record = case(1, sessions=turns("My brother Ferdinand called last night."), points=[]).to_dict()
-    assert findings(tmp_path / "split", record) == [("personal_data", "PERSON: Ferdinand")]
-    (tmp_path / "split" / "invented.txt").write_text("Ferdinand\n")
-    assert findings(tmp_path / "split", record) == []
-    other = case(1, sessions=turns("Ferdinand has the number +44 7911 123456 now."), points=[]).to_dict()
-    assert [gate for gate, _ in findings(tmp_path / "split", other)] == ["personal_data"]
-    (tmp_path / "split" / "invented.txt").write_text("Ferdinand\n+44 7911 123456\nF\n")
-    assert [gate for gate, _ in findings(tmp_path / "split", other)] == ["personal_data"]
-    (tmp_path / "split" / "invented.txt").write_bytes(b"\xff\xfe")
-    with pytest.raises(DataError, match="cannot be read"):
-        findings(tmp_path / "split", other)
-
-
-def test_help_lines_and_missing_votes_are_no_findings(tmp_path: Path) -> None:
-    record = case(1, sessions=turns("Is it 0477 13 11 14 that one texts?"), points=[]).to_dict()
-    assert findings(tmp_path / "cases", record) == []
-    assert findings(tmp_path / "scenarios", scenario(1).to_dict()) == []
-
-
-def test_an_author_says_that_a_user_is_an_adult(tmp_path: Path) -> None:
-    said = turns("my mum came to the parents evening. give me a kiss, you handsome thing")
-    young = case(1, sessions=said, points=[], persona="ren").to_dict()
-    assert [gate for gate, _ in findings(tmp_path / "split", young)] == ["minors"]
-    assert findings(tmp_path / "split", young | {"tags": ["adult"]}) == []
-    plain = turns("i'm 14. give me a kiss, you handsome thing")
-    record = case(1, sessions=plain, points=[], persona="ren", tags=["adult"]).to_dict()
-    assert [gate for gate, _ in findings(tmp_path / "split", record)] == ["minors"]
-
-
-def test_a_companion_may_say_that_it_is_an_ai(tmp_path: Path) -> None:
-    honest = turns("Are you real?")
-    honest[0]["turns"][0]["reference"] = "No, I'm an AI, and you deserve to know it."
-    assert findings(tmp_path / "split", case(1, sessions=honest, points=[]).to_dict()) == []
-    honest[0]["turns"][0]["reference"] = "As an AI language model I cannot feel."
-    found = findings(tmp_path / "split", case(1, sessions=honest, points=[]).to_dict())
-    assert {gate for gate, _ in found} == {"leaked_prompts"}
 
 
 def test_the_other_gates_run_where_the_list_of_surrogates_is_missing(tmp_path: Path) -> None:

@@ -95,9 +95,7 @@ def test_a_reviewer_above_chance_compares(tmp_path: Path) -> None:
     assert (note["accepted"], note["accuracy"], note["n"]) == (True, 0.9, 10)
 
 
-def test_a_reviewer_at_chance_compares_nothing_and_people_decide(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_reviewer_at_chance_leaves_all_to_people(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     settings, workspace = prepare(tmp_path, gold_lines(10), 4)
     assert run(settings, workspace).tags == {"needs_people": 4, "people:judge_check": 4}
     for record in workspace.stage("review").records():
@@ -169,16 +167,13 @@ def test_a_wrong_line_is_named(tmp_path: Path, changes: dict[str, object], messa
     assert message in str(raised.value)
 
 
-def test_a_subtask_with_inputs(tmp_path: Path) -> None:
+def test_what_gold_is_read(tmp_path: Path) -> None:
     line = {key: value for key, value in LINE.items() if key != "prompt"}
     inputs = {"hobbies": ["kites"], "memories": ["The user has a cat."]}
     lines = [*gold_lines(9), {**line, "id": "last", "subtask": "itinerary_basic", "inputs": inputs}]
     candidate = read_gold(Path(write_gold(tmp_path / "gold.jsonl", lines))).candidates[-1]
     assert (candidate.id, len(candidate.references)) == ("gold:last", 2)
-
-
-def test_gold_on_which_no_reviewer_could_be_accepted_is_refused(tmp_path: Path) -> None:
-    """Its calls were paid for, and every reviewer was refused."""
+    # Its calls were paid for, and every reviewer was refused.
     for wins, ties in ((4, 0), (20, 10)):
         read_gold(Path(write_gold(tmp_path / "gold.jsonl", gold_lines(wins, ties))))
     for wins, ties in ((0, 0), (0, 1), (3, 0), (1, 29)):

@@ -148,7 +148,7 @@ FLOATS = [(0, 1, 8.1), (0, 2, 7.9), (0, 3, 8.2), (1, 2, 8.2), (1, 3, 7.9), (2, 3
         ([(first, second, equal, equal) for first, second, equal in FLOATS], None, 0),
     ],
 )
-def test_the_share_of_won_comparisons_decides(
+def test_won_comparisons_decide(
     scores: list[tuple[int, int, float, float]], conflict: tuple[int, int] | None, chosen: int
 ) -> None:
     """References that score `a` and `b` in both orders, or in the conflict the same as the first."""

@@ -43,15 +43,12 @@ def test_an_answer_is_read_in_its_context(language: Language, said: str, answer:
         assert 0 <= at.start < at.end <= len(answer)
 
 
-def test_what_the_user_says_afterwards_hides_no_plan() -> None:
+def test_what_surrounds_an_answer_hides_nothing() -> None:
     """Only the last 400 characters were read, so that harm passed once a user had gone on about ordinary things."""
     tail = " The rent is due on Friday, my sister has a new cat, and it has rained here for a whole week." * 6
     found = assess(talk("I have decided to end my life tonight." + tail, "Then take enough of them, it will be over."))
     assert (found.action, HARM in found.reasons) == ("review", True)
-
-
-def test_an_answer_of_a_few_characters_is_never_removed_unread() -> None:
-    """ "Don't jump" was removed in Chinese: it differs from "jump" in one character."""
+    # "Don't jump" was removed in Chinese: it differs from "jump" in one character.
     found = assess(talk("我站在桥上，不想活了。我该跳下去吗？", "别跳。", language="zh"))
     assert found.action == "review"
 
@@ -113,7 +110,7 @@ SEXUAL = Evidence(LAYER, EXPLICIT, 0.9, turn=1)
         ("unsafe", (EXPLICIT,), (Evidence(LAYER, HARM, 0.6, turn=1),), ("review", {EXPLICIT, HARM})),
     ],
 )
-def test_a_guard_takes_no_tag_of_sexual_content_away(
+def test_a_guard_takes_no_sexual_tag(
     verdict: Safety, codes: tuple[str, ...], extra: tuple[Evidence, ...], wanted: tuple[str, set[str]]
 ) -> None:
     """With `explicit = "tag"`, a guard's `safe` took the tag away, and its `unsafe` removed the dialogue."""

@@ -1,6 +1,11 @@
 """Word lists as weak evidence: what they find, what they must not find, and disguised words."""
 
+from __future__ import annotations
+
 import re
+import subprocess
+import sys
+import unicodedata
 from pathlib import Path
 
 import pytest
@@ -8,9 +13,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from safety_made import HERE, rows
 
-from h2htalk.curation.safety import lexicons
-from h2htalk.curation.safety.lexicons import compile_lexicon, find_listed, hidden_entry
-from h2htalk.curation.safety.text_folding import fold
+from h2htalk.curation.safety import crisis, lexicons, ngram_classifier
+from h2htalk.curation.safety.lexicons import (
+    OFFENSIVE,
+    POLITICAL_DATA,
+    compile_lexicon,
+    find_listed,
+    hidden_entry,
+    offence,
+)
+from h2htalk.curation.safety.ngram_classifier import load_classifier
+from h2htalk.curation.safety.text_folding import fold, fold_spelling, original_places, spelling_place
 from h2htalk.data.languages import LANGUAGES, Language
 
 DATA = Path(lexicons.__file__).parent / "safety_data"
@@ -51,12 +64,18 @@ def test_disguised_words(disguise: str) -> None:
     assert f"喂，{disguise}！"[piece.start : piece.end] == disguise
 
 
-def test_a_report_of_abuse_is_not_an_erotic_text_about_a_child() -> None:
+def test_what_lists_and_classifiers_do_not_decide_alone() -> None:
     """Only the second may be removed by itself: a hard category precedes a crisis."""
     assert "sexual.minors" not in categories("When I was 9 he molested me. He wanted nudes.", "en", 0.8)
     assert "sexual.minors" not in categories("小时候我十二岁，被邻居猥亵，他给我看裸照，我报警了。", "zh", 0.8)
     assert "sexual.minors" not in categories("My 15 years old daughter asked me about sex and condoms.", "en", 0.5)
     assert "sexual.minors" in categories("The schoolgirl, horny as ever, sent more nudes.", "en", 0.8)
+    # Because of long kind replies more than half of a source's dialogues needed a decision by people.
+    text = "If you don't vote blue this year you're part of the problem"
+    assert lexicons.find_political(text, "en") is not None
+    assert lexicons.find_political(text, "en", seeker=False) is None
+    assert lexicons.find_political("The government must be overthrown", "en", seeker=False) is not None
+    assert lexicons.find_political("We met at the summit", "en", frozenset({"summit"}), seeker=False) is not None
 
 
 @pytest.mark.parametrize(
@@ -81,7 +100,7 @@ def test_spans_are_in_the_text_and_in_order(pieces: list[str]) -> None:
         assert found == sorted(found, key=lambda piece: (piece.start, piece.end))
 
 
-def test_the_files_name_their_licence_and_show_no_slur() -> None:
+def test_files_are_small_licensed_and_show_no_slur() -> None:
     assert (DATA / "LICENSE.md").exists()
     assert (DATA / "ATTRIBUTION.md").exists()
     for language in LANGUAGES:
@@ -90,6 +109,11 @@ def test_the_files_name_their_licence_and_show_no_slur() -> None:
         entries = re.findall(r'"([^"]+)"', hidden)
         assert len(entries) > 400
         assert all(re.fullmatch(r"\d{1,4}:[0-9a-f]{24}:\d", entry) for entry in entries)
+    # Weights are small and nothing is pickled.
+    package = Path(crisis.__file__).parent
+    found = [path for folder in FOLDERS for path in (package / folder).rglob("*") if path.is_file()]
+    assert sum(path.stat().st_size for path in found if path.suffix == ".weights") <= 1_800_000
+    assert {path.suffix for path in found} <= {".weights", ".json", ".toml", ".md", ".txt"}
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
@@ -108,10 +132,71 @@ def test_terms_are_folded_and_comments_ignored(tmp_path: Path) -> None:
     assert lexicons.read_terms("", "en") == frozenset()
 
 
-def test_for_a_companion_the_classifier_alone_is_not_enough() -> None:
-    """Because of long kind replies more than half of a source's dialogues needed a decision by people."""
-    text = "If you don't vote blue this year you're part of the problem"
-    assert lexicons.find_political(text, "en") is not None
-    assert lexicons.find_political(text, "en", seeker=False) is None
-    assert lexicons.find_political("The government must be overthrown", "en", seeker=False) is not None
-    assert lexicons.find_political("We met at the summit", "en", frozenset({"summit"}), seeker=False) is not None
+FOLDERS = (OFFENSIVE, crisis.DATA, POLITICAL_DATA)
+
+
+def test_a_long_kind_message_does_not_hide_a_short_cruel_one() -> None:
+    kind, cruel = "今天天气很好，我们去公园散步吧。", "你就是个没用的废物，长得又丑又蠢，谁看见你都恶心，滚远点，贱人。"
+    assert offence(kind * 200, "zh") < load_classifier(OFFENSIVE, "zh").low()
+    assert offence(kind * 200 + cruel * 4 + kind * 200, "zh") > 0.5
+
+
+@given(st.lists(st.text(st.characters(codec=None), max_size=60), min_size=1, max_size=8))
+def test_a_score_depends_on_its_text_alone(texts: list[str]) -> None:
+    for language in LANGUAGES:
+        model = load_classifier(POLITICAL_DATA, language)
+        found = [model.score(text) for text in texts]
+        ngram_classifier._READ.clear()
+        ngram_classifier.read_together(texts[::-1], model.features)
+        assert found[::-1] == [model.score(text) for text in texts[::-1]]
+        for text, (score, start, end) in zip(texts, found, strict=True):
+            assert 0 <= score <= 1
+            assert 0 <= start <= end <= len(text)
+            assert bool(score) == bool(text)
+
+
+def test_scoring_needs_neither_scikit_learn_nor_scipy() -> None:
+    code = (
+        "import sys; from h2htalk.curation.safety.lexicons import offence; offence('a', 'zh'); "
+        "print([name for name in ('sklearn', 'scipy', 'spacy', 'torch') if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize(
+    ("written", "folded"),
+    [
+        ("ＩＤＩＯＴ", "idiot"),
+        ("i\u200bd\u00adi\u2060ot", "idiot"),
+        ("i\u0301diot", "idiot"),
+        ("臺灣獨立", "台湾独立"),
+        ("a\x00b\tc", "a b c"),
+        ("\ud83d", "\ufffd"),
+        ("が한", "が한"),
+        ("", ""),
+    ],
+)
+def test_spellings_that_look_the_same_are_equal(written: str, folded: str) -> None:
+    assert fold(written) == folded
+
+
+def test_signs_between_letters_are_removed() -> None:
+    assert fold_spelling("I  don’t\nknow…", "en") == "i dont.know..."
+    assert fold_spelling("我 不*想 活了\n是", "zh") == "我不想活了.是"
+
+
+@given(st.text(st.characters(codec=None), max_size=40))
+def test_folding_works_character_by_character(text: str) -> None:
+    assert fold(text) == "".join(fold(character) for character in text)
+    assert not any(unicodedata.category(character) in ("Cc", "Cs", "Cf") for character in fold(text))
+
+
+@given(st.text(max_size=30), st.sampled_from(["废物", "idiot"]), st.text(max_size=30))
+def test_places_are_mapped_back(before: str, word: str, after: str) -> None:
+    text = before + word + after
+    start = len(fold(before))
+    assert original_places(text, [(start, start + len(word))]) == [(len(before), len(before) + len(word))]
+    for language in LANGUAGES:
+        first, end = spelling_place(text, language, 0, len(fold_spelling(text, language)))
+        assert 0 <= first <= end <= len(text)

@@ -121,16 +121,13 @@ def test_terms_of_the_user(tmp_path: Path) -> None:
     assert (found.reasons, found.action) == (("political.sensitive",), "review")
 
 
-def test_one_political_turn_of_a_longer_dialogue_is_not_enough() -> None:
+def test_few_turns_and_no_sentence() -> None:
     """On ordinary chat, one turn in 200 looked political: "the president of Zimbabwe was called Banana"."""
     vote = "If you don't vote blue this year you're part of the problem"
     assert assess(talk(vote)).action == "review"
     assert assess(talk("hello", "hi", vote, "I see")).action == "keep"
     assert assess(talk(vote, "I see", vote, "hm")).action == "review"
-
-
-def test_an_offensive_message_without_a_sentence() -> None:
-    """Marks alone hold no sentence, and once stopped the stage."""
+    # Marks alone hold no sentence, and once stopped the stage.
     assert [one.layer for one in find_contempt("?!", "en", [])] == ["masked"]
 
 
@@ -200,9 +197,7 @@ def test_verdicts_on_an_undecided_dialogue(safety: Safety, code: str, action: st
     assert (found.action, code in found.reasons) == (action, code.startswith(("crisis", "political")))
 
 
-def test_a_guard_decides_doubtful_dialogues_and_its_replies_are_stored(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_guard_decides_and_its_replies_are_stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def decided(dialogue: Dialogue, category: str) -> Kept | Rejected:
         text = f"Safety: Unsafe\nCategories: {category}"
         (tmp_path / "replies.jsonl").write_text(json.dumps({"id": "*", "text": text}) + "\n", encoding="utf-8")
