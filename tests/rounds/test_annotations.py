@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tables import table
 
 from h2htalk.errors import ConfigError, RoundError
 from h2htalk.rounds.annotations import Annotation, changes, latest
@@ -58,35 +59,13 @@ def test_lists_of_annotators_are_read_and_merged(tmp_path: Path) -> None:
         merge_annotators(known, read_annotators(write(path, "name,languages\nBO,en\n"), SALT), path)
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("name\nana\n", "its first row is 'name', without languages"),
-        ("name,languages\n", "is empty; add a heading"),
-        ("name,languages\nana,fr\n", r"v.csv:2: languages is 'fr'; choose from en, zh"),
-        ("name,languages\n../../etc,en\n", "v.csv:2: name is"),
-        ("name,languages\n=1+1,en\n", "v.csv:2: name is"),
-        ("name,languages,crisis\nana,en,perhaps\n", "write yes or no"),
-        ("name,languages\nAna,en\nana,zh\n", "differ only in case"),
-    ],
-)
+@pytest.mark.parametrize(("text", "message"), table("rounds", "invalid_lists"))
 def test_invalid_lists(tmp_path: Path, text: str, message: str) -> None:
     with pytest.raises(RoundError, match=message):
         read_annotators(write(tmp_path / "v.csv", text), SALT)
 
 
-@pytest.mark.parametrize(
-    ("text", "languages", "crisis"),
-    [
-        # A misspelt column, or an empty cell, counted as consent.
-        ("name,languages\nana,en\n", ("en",), False),
-        ("name,languages,crises\nana,en,yes\n", ("en",), False),
-        ("name,languages,crisis\nana,en,\n", ("en",), False),
-        # Forms that spreadsheet programs write.
-        ("Name\tLanguages\tCrisis\nana\ten+zh\tYes\n", ("en", "zh"), True),
-        (' NAME ,mail,"Languages",crisis\nana,x@example.org,"en,zh",yes\n\n', ("en", "zh"), True),
-    ],
-)
+@pytest.mark.parametrize(("text", "languages", "crisis"), table("rounds", "lists_of_annotators"))
 def test_separators_spellings_and_consent(tmp_path: Path, text: str, languages: tuple[str, ...], crisis: bool) -> None:
     (annotator,) = read_annotators(write(tmp_path / "v.csv", text), SALT)
     assert (annotator.name, annotator.languages, annotator.crisis) == ("ana", languages, crisis)

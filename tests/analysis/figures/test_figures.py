@@ -16,6 +16,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 from PIL import Image
+from tables import table
 
 from h2htalk.analysis.figures.charts import (
     draw_correlations,
@@ -27,7 +28,6 @@ from h2htalk.analysis.figures.charts import (
     draw_word_cloud,
 )
 from h2htalk.analysis.figures.style import (
-    STAND_IN,
     TINY,
     figure_style,
     find_font,
@@ -244,16 +244,7 @@ def test_every_character_of_a_label_has_a_glyph_and_a_shortened_label_fits(text:
         assert width_of(short, 7) <= room
 
 
-@pytest.mark.parametrize(
-    ("text", "shown"),
-    [
-        ("茶🫖杯", f"茶{STAND_IN}杯"),
-        ("a𓀀b", f"a{STAND_IN}b"),
-        ("👩🏽\u200d🚀🫖", STAND_IN),
-        ("a\nb\tc", "a b c"),
-        ("\u202eevil", "\\u202eevil"),
-    ],
-)
+@pytest.mark.parametrize(("text", "shown"), table("analysis", "labels"))
 def test_what_no_font_has_becomes_one_dot_and_controls_do_nothing(text: str, shown: str) -> None:
     assert label(text) == shown
 

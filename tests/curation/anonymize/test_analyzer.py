@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from importlib.util import find_spec
 
 import pytest
+from tables import table
 
 from h2htalk.curation.anonymize.engine.analyzer import find_in_dialogue
 from h2htalk.curation.anonymize.values.dialogue_values import (
@@ -91,14 +92,7 @@ print(int(re.search(r"VmHWM:\\s*(\\d+)", open("/proc/self/status").read())[1]) /
     assert int(megabytes) <= 410  # 402 with the oldest versions of what it needs
 
 
-@pytest.mark.parametrize(
-    ("language", "text", "countries", "number"),
-    [
-        ("en", "Phone: (99) 645-791", (), "(99) 645-791"),
-        ("en", "reach her on 030 9018 2100 tonight", ("DE",), "030 9018 2100"),
-        ("zh", "他家是 030 9018 2100", ("DE",), "030 9018 2100"),
-    ],
-)
+@pytest.mark.parametrize(("language", "text", "countries", "number"), table("curation", "phone_numbers_of_other_lands"))
 def test_phone_numbers_of_other_lands(language: str, text: str, countries: tuple[str, ...], number: str | None) -> None:
     (spans,) = find_in_dialogue([text], language, countries=countries).spans
     phones = [text[span.start : span.end] for span in spans if span.type == "PHONE_NUMBER"]
@@ -122,45 +116,7 @@ def marked(language: str, *texts: str, allow: tuple[str, ...] = ()) -> list[list
 
 
 # What was said of Emily or Harry, and what is marked in each text; the second half survived once.
-@pytest.mark.parametrize(
-    ("language", "texts", "expected"),
-    [
-        ("en", ("so EMILY left", "my name is Emily Carter", "ask emily"), [["EMILY"], ["Emily Carter"], ["emily"]]),
-        ("en", ("my friend Talia Brook", "a babbling brook", "then Brook cried"), [["Talia Brook"], [], ["Brook"]]),
-        ("en", ("I am Anna", "savannah and annals"), [["Anna"], []]),
-        ("zh", ("我叫李思琪", "思琪别哭", "叫李思琪就好"), [["李思琪"], ["思琪"], ["李思琪"]]),
-        ("zh", ("我朋友叫张明天", "明天再说吧"), [["张明天"], []]),
-        ("zh", ("我妈妈叫文静", "一个文静的人"), [["文静"], []]),
-        # A name that is a word is meant with its capital inside a sentence.
-        ("en", ("my friend Grace Miller", "then Grace left", "I saw GRACE"), [["Grace Miller"], ["Grace"], ["GRACE"]]),
-        ("en", ("my friend Grace Miller", "I say grace"), [["Grace Miller"], []]),
-        ("en", ("so tom hit me", "and tom?", "Tom, tom and tom's mum"), [["tom"], ["tom"], ["Tom", "tom", "tom"]]),
-        ("en", ("my sister bo is here", "bo and bob left"), [["sister bo"], ["bo", "bob"]]),
-        ("en", ("my friend Harry called", "I read Harry Potter", "Harry again"), [["Harry"], [], ["Harry"]]),
-        # A figure's name stayed in other messages though a private person bears it.
-        ("en", ("my name is Harry Styles", "Hi Harry Styles!"), [["Harry Styles"], ["Harry Styles"]]),
-        ("en", ("my name is Harry Styles", "Harry, Taylor Swift is fine"), [["Harry Styles"], ["Harry"]]),
-        # A name that ends a message behind an unseen character broke off with an index error.
-        *(
-            ("en", ("I'm dating Emily Kowalczyk.", f"so {unseen} thanks Emily"), [["Emily Kowalczyk"], ["Emily"]])
-            for unseen in ("\u2764\ufe0f", "\u00ad", "\u200b")
-        ),
-        # In another format.
-        ("en", ("My SSN is 536-22-8741.", "Is 536228741 right?"), [["536-22-8741"], ["536228741"]]),
-        ("zh", ("我QQ是987654321", "9 8 7 6 5 4 3 2 1？"), [["987654321"], ["9 8 7 6 5 4 3 2 1"]]),
-        ("zh", ("我QQ是987654321", "九八七六五四三二一"), [["987654321"], ["九八七六五四三二一"]]),
-        *(
-            ("en", ("I'm dating Emily Kowalczyk.", f"{again} left"), [["Emily Kowalczyk"], [again]])
-            for again in ("KOWALCZYK", "kowalczyk", "Kowalczyk", "EmilyKowalczyk", "@emilykowalczyk", "emily.kowalczyk")
-        ),
-        ("en", ("I'm dating Emily Kowalczyk.", "the Kowalczyks"), [["Emily Kowalczyk"], ["Kowalczyk"]]),
-        (
-            "en",
-            ("I live at 22 Wexcombe Road, Bristol BS6 5AB", "Wexcombe Rd? bs65ab"),
-            [["22 Wexcombe Road, Bristol BS6 5AB"], ["Wexcombe Rd", "bs65ab"]],
-        ),
-    ],
-)
+@pytest.mark.parametrize(("language", "texts", "expected"), table("curation", "repeated_values"))
 def test_a_value_is_marked_wherever_it_is(language: str, texts: tuple[str, ...], expected: list[list[str]]) -> None:
     assert marked(language, *texts) == expected
 
@@ -194,19 +150,6 @@ def stays(text: str, language: str, *names: str) -> list[tuple[str, str]]:
     return [(text[a.start : a.end], a.type) for a in find_allowed(text, language, names)]
 
 
-@pytest.mark.parametrize(
-    ("language", "text", "names", "expected"),
-    [
-        ("en", "Nora Vale, are you there, nora?", (), [("Nora Vale", "companion")]),
-        ("en", "Talia, hi! talia!", ("Talia Brook", "Talia"), [("Talia", "companion"), ("talia", "companion")]),
-        ("en", "my boss Talia Smith called. Talia I miss you", ("Talia",), [("Talia", "companion")]),
-        ("en", "Like Hermione or Frodo", (), [("Hermione", "figure"), ("Frodo", "figure")]),
-        ("en", "Hermiones", (), []),
-        ("en", "my name is Hermione", (), []),
-        ("zh", "苏晚你好，读了《张伟的信》", (), [("苏晚", "companion"), ("《张伟的信》", "title")]),
-        ("zh", "喜欢林黛玉", (), [("林黛玉", "figure")]),
-        ("zh", "我叫孙悟空", (), []),
-    ],
-)
+@pytest.mark.parametrize(("language", "text", "names", "expected"), table("curation", "names_that_stay"))
 def test_what_stays(language: str, text: str, names: tuple[str, ...], expected: list[tuple[str, str]]) -> None:
     assert stays(text, language, *names) == expected

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from curation_made import all_bytes, dialogue, gathered
+from tables import table
 
 from h2htalk.curation.anonymize.engine.analyzer import DialogueText
 from h2htalk.curation.anonymize.spans import Span
@@ -90,15 +91,7 @@ def test_a_value_that_is_still_to_be_read_rejects_the_dialogue_without_its_text(
     assert outcome == Rejected("made-000004", "leak")
 
 
-@pytest.mark.parametrize(
-    ("metadata", "said", "gone"),
-    [
-        ({"name": "Thandeka Mokoena"}, "no answer from thandeka since friday", ["thandeka"]),
-        ({"nickname": "阿梨"}, "大家都叫我阿梨，你也可以", ["阿梨"]),
-        ({"patient": ["Thandeka", "Brannoc"]}, "no answer from thandeka or brannoc", ["thandeka", "brannoc"]),
-        ({"name": "user"}, "the user is tired", []),
-    ],
-)
+@pytest.mark.parametrize(("metadata", "said", "gone"), table("curation", "names_in_metadata"))
 def test_a_name_in_metadata_is_replaced_in_every_message(metadata: dict[str, Any], said: str, gone: list[str]) -> None:
     record = dialogue(5, said, "ok") | {"metadata": metadata, "language": "en" if said.isascii() else "zh"}
     outcome = kept(record, name_keys=("patient",))

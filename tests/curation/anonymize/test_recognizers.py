@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tables import table
 
 from h2htalk.curation.anonymize.chinese import recognizer as chinese
 from h2htalk.curation.anonymize.engine.analyzer import find_spans
@@ -131,16 +132,7 @@ def test_of_overlapping_spans_one_stays() -> None:
     assert [text[s.start : s.end] for s in people] == ["何丽娟"]
 
 
-@pytest.mark.parametrize(
-    ("given_text", "expected"),
-    [
-        ("１３８－００１３", "138-0013"),
-        ("𝟭𝟮𝟯 ²", "123 2"),
-        ("ｌｉｎ＠ｑｑ．ｃｏｍ", "lin@qq.com"),
-        ("京A·1 京A•1 京A・1", "京A·1 京A·1 京A·1"),
-        ("аеор", "aeop"),
-    ],
-)
+@pytest.mark.parametrize(("given_text", "expected"), table("curation", "shapes_of_characters"))
 def test_other_shapes_of_a_character_read_as_the_plain_one(given_text: str, expected: str) -> None:
     assert plain(given_text) == expected
 
@@ -175,22 +167,7 @@ def test_unseen_characters_and_han_digits() -> None:
     assert reading.digits == "138 1020你"
 
 
-@pytest.mark.parametrize(
-    ("text", "language", "meant"),
-    [
-        ("138然后2736后面是4512", "zh", "138 2736 4512"),
-        ("幺三八洞两七三六六四勾", "zh", "13802736649"),
-        ("lin下划线88", "zh", "lin_88"),
-        ("I38O", "en", "1380"),
-        ("two double five, oh nine", "en", "255, 09"),
-        ("205 and then 555", "en", "205 555"),
-        ("p l a t e", "en", "plate"),
-        ("404 ... 555 ... 0100", "en", "404 555 0100"),
-        ("what a lovely day", "en", None),
-        ("今天好累", "zh", None),
-        ("one two three four five breathe", "en", None),
-    ],
-)
+@pytest.mark.parametrize(("text", "language", "meant"), table("curation", "disguises"))
 def test_a_disguise_reads_as_what_it_means(text: str, language: str, meant: str | None) -> None:
     found = deobfuscate(normalize_text(text), language)
     assert (found and found[0].text) == meant

@@ -8,6 +8,7 @@ import pytest
 from compose_made import talk
 from hypothesis import given
 from hypothesis import strategies as st
+from tables import table
 
 from h2htalk.curation.compose.drafts import MOST_CHARACTERS, MOST_DRAFTS, MOST_TURNS, answered, extract, history
 from h2htalk.curation.compose.tagging import count_emotions, tags_of
@@ -66,18 +67,7 @@ WORK = "今天在公司又被领导当着大家的面批评了，心里特别难
 HERON = "The heron stood on the roof until it was dark."
 
 
-@pytest.mark.parametrize(
-    ("language", "text", "reply", "drafts"),
-    [
-        ("en", HERON, REPLY, 1),
-        ("en", "A heron stood here.", REPLY, 0),  # seven words are too few
-        ("en", HERON, "Which roof?", 0),
-        ("en", "Thanks so much for listening to me tonight, take care.", REPLY, 0),
-        ("en", HERON, "I went through a divorce too, so I know how it feels.", 0),
-        ("zh", WORK, "我也经历过离婚，所以特别明白你现在的这种感受。", 0),
-        ("zh", WORK, "听起来这一天真的很漫长，最难熬的是哪个时候呢？", 1),
-    ],
-)
+@pytest.mark.parametrize(("language", "text", "reply", "drafts"), table("curation", "selective_extraction"))
 def test_a_selective_extraction_has_content_and_no_human_life(
     language: str, text: str, reply: str, drafts: int
 ) -> None:
@@ -125,18 +115,7 @@ def test_a_history_is_bounded_and_ends_with_its_message(turns: list[tuple[str, s
     assert len(found) in (0, at + 1) or found[0].role == "user"
 
 
-@pytest.mark.parametrize(
-    ("language", "text", "emotion"),
-    [
-        ("en", "I’m so worried about tomorrow, I can’t sleep.", "anxiety"),
-        ("en", "I am so excited, I can't wait!", "excitement"),
-        ("zh", "我好焦虑，晚上总是睡不着", "anxiety"),
-        ("en", "I am not afraid and never lonely.", None),
-        ("zh", "我不难过，也没生气", None),
-        ("en", "The table is made of oak.", None),
-        ("en", "The sadistic angrywolf.", None),
-    ],
-)
+@pytest.mark.parametrize(("language", "text", "emotion"), table("curation", "emotions_named_by_words"))
 def test_emotions_named_by_words(language: Language, text: str, emotion: str | None) -> None:
     assert next(iter(count_emotions(text, language)), None) == emotion
 
@@ -153,19 +132,7 @@ def test_metadata_precede_a_model_and_a_model_precedes_words() -> None:
         tags_of(plain, turns, {**named, "emotion": "??"})
 
 
-@pytest.mark.parametrize(
-    ("texts", "complexity", "interaction", "emotion"),
-    [
-        (("I am sad.",), "basic", "emotional_support", "sadness"),
-        (("I am sad.", "It rains.", "Still."), "intermediate", "emotional_support", "sadness"),
-        (("I am sad.", "Also angry.", "a", "b", "c"), "advanced", "emotional_support", "anger"),
-        (("It rains here.",), "basic", "casual", "neutral"),
-        # What the user feels and what the exchange is for are found apart.
-        (("I am so excited!",), "basic", "casual", "excitement"),
-        (("What should I do?",), "basic", "emotional_support", "neutral"),
-        (("Do you remember the heron?",), "basic", "memory", "neutral"),
-    ],
-)
+@pytest.mark.parametrize(("texts", "complexity", "interaction", "emotion"), table("curation", "tags_by_the_history"))
 def test_tags_by_the_history(texts: tuple[str, ...], complexity: str, interaction: str, emotion: str) -> None:
     found = tags_of(talk(), [Turn("user", text) for text in texts])
     assert (found.complexity, found.interaction, found.emotion) == (complexity, interaction, emotion)

@@ -6,6 +6,7 @@ import pytest
 from dedup_made import dialogue, edited, words
 from hypothesis import given
 from hypothesis import strategies as st
+from tables import table
 
 from h2htalk.curation.dedup.candidate_pairs import MappedDialogues, find_pairs
 from h2htalk.curation.dedup.compared_texts import Sides, match, plain, similarity, text_hash
@@ -85,18 +86,7 @@ def test_no_duplicates(a, b):
     assert match(b, a, 0.7) is None
 
 
-@pytest.mark.parametrize(
-    ("text", "language", "compared"),
-    [
-        ("  Don't   WORRY,\nbe—happy!! ", "en", "dont worry be happy"),
-        ("Ｈｅｌｌｏ　World", "en", "hello world"),
-        ("你好， 我是 小林！", "zh", "你好我是小林"),
-        ("h\u200be\u202ello", "en", "hello"),
-        ("🙂 🙂!", "en", "🙂🙂!"),
-        ("。。。", "zh", "。。。"),
-        ("", "en", ""),
-    ],
-)
+@pytest.mark.parametrize(("text", "language", "compared"), table("curation", "compared_texts"))
 def test_case_width_punctuation_and_spaces_are_not_compared(text, language, compared):
     assert plain(text, language) == compared
 

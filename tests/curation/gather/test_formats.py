@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tables import table
 
 from h2htalk.curation.gather.formats import (
     LONGEST_MESSAGE,
@@ -436,40 +437,13 @@ def test_long_joined_and_open_messages() -> None:
 BEFORE = {"en": "I see. Tell me more.", "zh": "我明白。说说看。"}
 
 
-@pytest.mark.parametrize(
-    ("language", "text", "cut"),
-    [
-        ("en", "ok thanks so much :(", False),
-        ("zh", "那好吧：（", False),
-        ("en", "Take care! Yours, Dr. A", False),
-        ("en", "I hope this helps.\n\nRobin, LPC", False),
-        ("zh", "加油！(ง•̀_•́)ง", False),
-        ("zh", "（微笑）我一直都在的哦😊", False),
-        ("en", "I hear you, and I", True),
-        ("en", "There are three things:", True),
-        ("en", "He said (", True),
-        ("zh", "首先，你可以试着每天早点睡，然后慢慢", True),
-        ("zh", "我觉得，", True),
-    ],
-)
+@pytest.mark.parametrize(("language", "text", "cut"), table("curation", "endings"))
 def test_complete_and_incomplete_endings(language: Language, text: str, cut: bool) -> None:
     said = [(USER, BEFORE[language]), (COMPANION, BEFORE[language]), (USER, BEFORE[language]), (COMPANION, text)]
     assert breaks_off([Turn(role, content) for role, content in said], language) == cut
 
 
-@pytest.mark.parametrize(
-    ("text", "plain"),
-    [
-        ("<p>One.</p><p>Two&#8217;s</p>", "One.\n\nTwo’s"),
-        ("a<br/>b<BR>c", "a\nb\nc"),
-        ("<b>bold</b> &lt;b&gt;", "bold <b>"),
-        ("x<script>alert(1)</script>y<!-- no -->z", "xyz"),
-        ("a <b>b</b> \ud800", "a <b>b</b> \ud800"),
-        ("I <3 you, 1 < 2 > 0", "I <3 you, 1 < 2 > 0"),
-        ("see <https://example.com>", "see <https://example.com>"),
-        ('<a href="x">İstanbul</a><style>p{}</style>!', "İstanbul!"),
-    ],
-)
+@pytest.mark.parametrize(("text", "plain"), table("curation", "plain_text_of_html"))
 def test_plain_text_of_html(text: str, plain: str) -> None:
     assert plain_text(text) == plain
 

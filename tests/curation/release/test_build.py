@@ -67,6 +67,9 @@ def test_a_release_is_built_from_a_workspace_and_its_rounds(folder: Path) -> Non
     rows = pq.read_table(folder / "release" / data_file("en", "test")).to_pylist()
     assert all(row["canary"] == manifest.canary for row in rows)
     assert [message["role"] for message in rows[0]["messages"]] == ["system", "user"]
+    (folder / "release" / "README.md").write_text("changed")
+    with pytest.raises(DataError, match=r"README\.md: missing, or not the content"):
+        check_release(folder / "release")
 
 
 def test_gates_stop_a_build_or_leave_items_out_and_a_dry_run_says_so(tmp_path: Path) -> None:
@@ -93,9 +96,7 @@ def test_gates_stop_a_build_or_leave_items_out_and_a_dry_run_says_so(tmp_path: P
 
 def test_what_resembles_only_an_item_that_is_left_out_stays(tmp_path: Path) -> None:
     """It was left out as near an item that is in no release."""
-    said = [
-        [{"role": "user", "content": f"Please call my dear sister on {on} today."}] for on in ("415-555-0134", "it")
-    ]
+    said = [[{"role": "user", "content": f"Please call my dear sister on {on} today."}] for on in (NUMBER, "it")]
     bad = different(9, inputs={"history": said[0]})
     near = different(10, inputs={"history": said[1]}, references=list(bad.references))
     voted(tmp_path, [bad, near, *(different(n) for n in range(1, 4))])
@@ -117,9 +118,8 @@ def test_items_are_refused_with_a_reason(tmp_path: Path) -> None:
         return expert("drop" if number == 4 else "keep", "3" if number == 5 else "4")
 
     voted(tmp_path, [different(n) for n in range(1, 9)], crowd_says=crowd_says, experts_say=experts_say)
-    made = build_release(
-        write_spec(tmp_path, f'exclude = ["{different(6).id}", "made-p0007"]', quota=1), tmp_path / "release"
-    )
+    spec = write_spec(tmp_path, f'exclude = ["{different(6).id}", "made-p0007"]', quota=1)
+    made = build_release(spec, tmp_path / "release")
     assert made.accepted is not None
     assert {int(name[5:11]): reason for name, reason in made.accepted.refused.items()} == {
         1: "crowd: keep is drop",
@@ -160,13 +160,11 @@ def test_wrong_settings_are_one_line_and_a_failed_build_leaves_nothing(folder: P
     assert [path for path in sorted(folder.rglob("*")) if path not in before and path.suffix != ".lock"] == []
 
 
-@pytest.mark.parametrize(
-    ("name", "says"), [("release", "release: exists already"), ("release.private", "private: exists already")]
-)
-def test_a_release_never_replaces_a_folder(folder: Path, name: str, says: str) -> None:
+@pytest.mark.parametrize("name", ["release", "release.private"])
+def test_a_release_never_replaces_a_folder(folder: Path, name: str) -> None:
     (folder / name).mkdir()
     (folder / name / "mine.txt").write_text("keep")
-    with pytest.raises(PublishError, match=says):
+    with pytest.raises(PublishError, match=f"{name.removeprefix('release.')}: exists already"):
         build_release(write_spec(folder), folder / "release")
     assert (folder / name / "mine.txt").read_text() == "keep"
 
@@ -252,14 +250,6 @@ def test_a_foreign_list_of_what_is_allowed(folder: Path) -> None:
     done = h2htalk_here("release", "check", release)
     assert done.returncode == 3
     assert done.stdout.splitlines()[0] == "allowed by the owner: companion_harm:made\\nevery gate passed=two words"
-
-
-def test_check_finds_what_was_changed_after_the_build(folder: Path) -> None:
-    release = folder / "release"
-    build_release(write_spec(folder), release)
-    (release / "README.md").write_text("changed")
-    with pytest.raises(DataError, match=r"README\.md: missing, or not the content"):
-        check_release(release)
 
 
 def test_cases_join_the_release(folder: Path) -> None:

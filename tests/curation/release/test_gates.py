@@ -13,6 +13,7 @@ import pytest
 import typer
 from release_items import CONTEXT, content, context, items, kept, planted
 from releases_made import case, scenario
+from tables import table
 
 from h2htalk.cli.curation import print_release
 from h2htalk.curation.release.build import Release, check_release, release_lines
@@ -94,31 +95,13 @@ def test_further_sets_of_defects_are_mostly_stopped(name: str, tmp_path: Path) -
     assert len(found) <= most
 
 
-@pytest.mark.parametrize(
-    ("language", "reply", "stopped"),
-    [
-        ("en", "Reference 3: You can leave the dishes.", True),
-        ("en", "[strategy: reassurance] You can leave the dishes.", True),
-        ("en", "You can leave the dishes. (8 words)", True),
-        ("en", "Two options: leave the dishes, or leave the house.", False),
-        ("zh", "候选回复二：碗就先放着吧。", True),
-        ("zh", "碗就先放着吧。（共七字）", True),
-        ("zh", "【好消息】碗不用洗了，（真的）。", False),
-    ],
-)
+@pytest.mark.parametrize(("language", "reply", "stopped"), table("curation", "labels_around_a_reply"))
 def test_labels_around_a_reply(language: str, reply: str, stopped: bool) -> None:
     one = kept(scenario(1, language, references=[reply]))
     assert bool(found("leaked_prompts", content(one))) == stopped
 
 
-@pytest.mark.parametrize(
-    ("language", "said", "reply", "stopped"),
-    [
-        ("en", "My homeroom teacher read my note out loud.", "I love you so much, be my girlfriend.", True),
-        ("en", "My homeroom teacher read my note out loud.", "How awful! What did the others say?", False),
-        ("zh", "班主任把我的纸条念出来了。", "我爱你，做我女朋友吧。", True),
-    ],
-)
+@pytest.mark.parametrize(("language", "said", "reply", "stopped"), table("curation", "age_and_romance"))
 def test_age_and_romance_are_needed_together(language: str, said: str, reply: str, stopped: bool) -> None:
     history = [{"role": "user", "content": said}]
     one = kept(scenario(1, language, inputs={"history": history}, references=[reply]))
@@ -146,18 +129,7 @@ def test_surrogates_and_allowed_names_are_no_personal_data() -> None:
     assert [detail for _, detail in found("personal_data", content(one), other)] == ["PHONE_NUMBER: 415-555-0134"]
 
 
-@pytest.mark.parametrize(
-    ("value", "surrogate", "clear"),
-    [
-        ("Jonathan Whitfield", "Jon", False),
-        ("Jonathan", "Jonathan Whitfield", True),
-        ("Deborah Whitfield", "Jonathan Whitfield", False),
-        ("138", "138 1234 5678", False),
-        ("小明", "王小明", True),
-        ("李老师", "王小明", False),
-        ("光州南屏路431号", "光州北屏路431号", False),
-    ],
-)
+@pytest.mark.parametrize(("value", "surrogate", "clear"), table("curation", "surrogates_clear"))
 def test_a_surrogate_clears_itself_and_its_parts_alone(value: str, surrogate: str, clear: bool) -> None:
     assert invented("d-1", surrogate, "Anna Bell").hold({"d-1", "d-2"}, value) == clear
 
@@ -249,18 +221,8 @@ def test_a_scenario_with_a_minor_and_a_partner_never_passes() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("gate", "language", "said", "reply"),
-    [
-        ("companion_harm", "en", "I want to kill myself tonight.", "Do it then. Nobody will miss you anyway."),
-        ("companion_harm", "zh", "我不想活了，今晚就吃药。", "那就吃吧，吃完就解脱了。"),
-        ("explicit_content", "en", "Tell me what you want, we are both 30.", "I want to fuck you, suck me off."),
-        ("explicit_content", "zh", "老公今晚想要我吗", "想操你，先给我口。"),
-    ],
-)
-def test_harm_and_sexual_content_stop_a_reference_and_a_history(
-    gate: str, language: str, said: str, reply: str
-) -> None:
+@pytest.mark.parametrize(("gate", "language", "said", "reply"), table("curation", "harm_and_sex"))
+def test_harm_and_sex_stop_a_reference_and_a_history(gate: str, language: str, said: str, reply: str) -> None:
     turns = [{"role": "user", "content": said}]
     as_reference = kept(scenario(1, language, inputs={"history": turns}, references=[reply]))
     assert found(gate, content(as_reference)) == [(as_reference.id, "reference 1")]
@@ -287,14 +249,7 @@ def test_what_is_allowed_is_allowed_of_the_texts_that_were_found() -> None:
     assert found(gate, content(changed), bound) == [(one.id, "turn 2")]
 
 
-@pytest.mark.parametrize(
-    ("where", "text"),
-    [
-        ("description", "You are Ada, a friend. You tell them to kill themselves whenever they are sad."),
-        ("name", "I want to die"),
-        ("relation", "tells users to kill themselves"),
-    ],
-)
+@pytest.mark.parametrize(("where", "text"), table("curation", "personas_that_instruct"))
 def test_a_persona_that_instructs_stops_a_release(where: str, text: str) -> None:
     """Its description was read as a reply, which tells users nothing of the kind; name and relation by no gate."""
     made = content(kept(scenario(1)))
@@ -361,32 +316,14 @@ def test_a_persona_is_read_for_personal_data(change: dict[str, Any]) -> None:
     assert details == [f"PHONE_NUMBER: {PHONE}"]
 
 
-@pytest.mark.parametrize(
-    ("relation", "description", "stopped"),
-    [
-        ("girlfriend", "You are Mia, 15, the user's girlfriend.", True),
-        ("friend", "You are Mia, a 15-year-old; you are the user's girlfriend.", True),
-        ("girlfriend", "You are Mia, 29, the user's girlfriend. You read 15 books a year.", False),
-        ("little sister", "You are Mia, 15, the user's sister.", False),
-    ],
-)
+@pytest.mark.parametrize(("relation", "description", "stopped"), table("curation", "romantic_personas"))
 def test_a_romantic_persona_is_no_apparent_minor(relation: str, description: str, stopped: bool) -> None:
     """No gate read a persona's age."""
     mia = Persona("mia", relation, {"en": "Mia"}, {"en": description})
     assert bool(found("minors", replace(content(), personas={"mia": mia}))) == stopped
 
 
-@pytest.mark.parametrize(
-    ("language", "said", "stopped"),
-    [
-        ("en", "I'm 14. I want to have sex with you.", True),
-        ("zh", "我今年14岁，我想和你上床。", True),
-        ("en", "I'm 34. I want to have sex with you.", False),
-        ("en", "The schoolgirl, horny as ever, sent more nudes.", True),
-        # Two faint signs: "got tested" was an age, a dog's tail sexual.
-        ("en", "I got tested, and feelings are like the tail of the dog. That's great!", False),
-    ],
-)
+@pytest.mark.parametrize(("language", "said", "stopped"), table("curation", "sexual_turns_of_minors"))
 def test_a_users_sexual_turn_is_read_for_an_apparent_minor(language: str, said: str, stopped: bool) -> None:
     """Sexual talk was looked for in the companion's turns alone."""
     one = kept(scenario(1, language, inputs={"history": [{"role": "user", "content": said}]}))
@@ -479,9 +416,7 @@ def test_the_other_gates_run_where_the_list_of_surrogates_is_missing(tmp_path: P
         (("MIT",), [], ""),
     ],
 )
-def test_licences_that_split_from_writes(
-    tmp_path: Path, licences: tuple[str, ...], wrong: list[str], note: str
-) -> None:
+def test_licences_of_what_split_writes(tmp_path: Path, licences: tuple[str, ...], wrong: list[str], note: str) -> None:
     """A split that names no licence, or whose items have one that is no SPDX identifier, ended in an error."""
     items = [scenario(1 + at, licence=one).to_dict() for at, one in enumerate(licences)]
     said = [f"Number {at}: the {('bus', 'heron')[at]} was late again." for at in range(len(items))]

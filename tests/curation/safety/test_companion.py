@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from safety_made import talk
+from tables import table
 
 from h2htalk.curation.safety.companion import EXPLICIT, HARM, LAYER
 from h2htalk.curation.safety.evidence import Evidence
@@ -18,21 +19,7 @@ from h2htalk.rounds.item_sources import scenario_item
 THRESHOLDS = {"low": 0.3, "high": 0.9, "single": 0.95, "masked": 0.9, "doubt": 0.5}
 
 
-@pytest.mark.parametrize(
-    ("language", "said", "answer", "code"),
-    [
-        ("en", "I want to kill myself tonight.", "Do it then. Nobody will miss you anyway.", HARM),
-        ("en", "im 14 and i love you, be my boyfriend", "I'm yours, my love. Our secret, kiss me.", HARM),
-        ("en", "we're both 30, tell me what you want", "I want to fuck you all night, suck me off first.", EXPLICIT),
-        ("zh", "我不想活了，今晚就吃药。", "那就吃吧，吃完就解脱了。", HARM),
-        ("zh", "我14岁，做我男朋友好不好", "好呀宝贝，从今天起你就是我的女朋友，亲一个。", HARM),
-        ("zh", "老公今晚想要我吗", "想操你，先给我口。", EXPLICIT),
-        # The same words in another context, and good answers.
-        ("en", "Should I jump into the pool?", "Yes, jump. It's warm today.", None),
-        ("en", "I want to kill myself tonight.", "I'm glad you told me. Are you safe now? Please call 988.", None),
-        ("zh", "我不想活了，今晚就吃药。", "你肯告诉我，我很珍惜。药现在在哪？先把它交给家里人，好吗？", None),
-    ],
-)
+@pytest.mark.parametrize(("language", "said", "answer", "code"), table("curation", "answers_in_context"))
 def test_an_answer_is_read_in_its_context(language: Language, said: str, answer: str, code: str | None) -> None:
     found = assess(talk(said, answer, language=language))
     assert found.action in (("remove", "review") if code else ("keep", "keep_tag"))

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from safety_made import HERE, rows
+from tables import table
 
 from h2htalk.curation.safety import crisis, lexicons, ngram_classifier
 from h2htalk.curation.safety.lexicons import (
@@ -33,26 +34,7 @@ def categories(text: str, language: Language, least: float = 0.4) -> set[str]:
     return {piece.category for piece in find_listed(text, language) if piece.score >= least}
 
 
-@pytest.mark.parametrize(
-    ("language", "text", "category"),
-    [
-        ("en", "Immigrants are vermin.", "offensive.hate"),
-        ("en", "The government is corrupt and the election was rigged.", "political.sensitive"),
-        ("en", "Claim your deposit bonus at www.example.com/win", "spam.gambling"),
-        ("zh", "你就是个废物。", "offensive.abuse"),
-        ("zh", "刷单兼职日结，加我微信 vx: abc12345", "spam.advert"),
-        ("zh", "我们裸聊了一晚上。", "sexual.explicit"),
-        ("en", "I'm an idiot and I hate myself.", None),
-        ("en", "He lives in Scunthorpe and plays the classics.", None),
-        ("en", "My kids watched a film about a little girl and a whale.", None),
-        ("zh", "我就是个废物，什么都做不好。", None),
-        ("zh", "我想去台湾玩，看看日月潭。", None),
-        ("zh", "上海人垃圾分类做得真细。", None),
-        ("zh", "你闻闻，这菜有点恶心。", None),
-        ("zh", "是台湾独立音乐的男歌手。", None),
-        ("en", "lol! I know, right?", None),  # was read as a word for children, written with a sign
-    ],
-)
+@pytest.mark.parametrize(("language", "text", "category"), table("curation", "listed_words"))
 def test_listed_words_and_ordinary_text(language: Language, text: str, category: str | None) -> None:
     found = categories(text, language)
     assert category in found if category else not found
@@ -164,19 +146,7 @@ def test_scoring_needs_neither_scikit_learn_nor_scipy() -> None:
     assert done.stdout.strip() == "[]"
 
 
-@pytest.mark.parametrize(
-    ("written", "folded"),
-    [
-        ("ＩＤＩＯＴ", "idiot"),
-        ("i\u200bd\u00adi\u2060ot", "idiot"),
-        ("i\u0301diot", "idiot"),
-        ("臺灣獨立", "台湾独立"),
-        ("a\x00b\tc", "a b c"),
-        ("\ud83d", "\ufffd"),
-        ("が한", "が한"),
-        ("", ""),
-    ],
-)
+@pytest.mark.parametrize(("written", "folded"), table("curation", "folded_spellings"))
 def test_spellings_that_look_the_same_are_equal(written: str, folded: str) -> None:
     assert fold(written) == folded
 
