@@ -9,20 +9,10 @@ import pytest
 from curation_made import accepting, all_bytes, source
 
 from h2htalk.chat.engines import model_identity
+from h2htalk.curation import stages
 from h2htalk.curation.compose.generation import Composer
 from h2htalk.curation.curate import curate
 from h2htalk.curation.prompts import Prompts
-from h2htalk.curation.stages import (
-    STAGES,
-    AnonymizeSettings,
-    ComposeSettings,
-    CurateSpec,
-    DedupSettings,
-    GatherSettings,
-    ReviewSettings,
-    SafetySettings,
-    read_spec,
-)
 from h2htalk.data.files import write_jsonl
 from h2htalk.errors import ConfigError
 
@@ -31,10 +21,10 @@ START = f'workspace = "w"\n{SOURCE}'
 SIMULATE = '[gather.simulate]\nuser = "embedded"\ncompanion = "embedded"\n'
 
 
-def read(tmp_path: Path, text: str, **replaced: object) -> CurateSpec:
+def read(tmp_path: Path, text: str, **replaced: object) -> stages.CurateSpec:
     path = tmp_path / "curate.toml"
     path.write_text(text)
-    return read_spec(path, **replaced)  # type: ignore[arg-type]
+    return stages.read_spec(path, **replaced)  # type: ignore[arg-type]
 
 
 def test_the_command_line_replaces_workspace_and_processes(tmp_path: Path) -> None:
@@ -53,12 +43,16 @@ def test_paths_are_relative_to_the_file_and_may_hold_variables(tmp_path: Path, m
     text += '[gather.simulate]\nuser = "hf:./mine"\ncompanion = "openai:gpt-4o"\n'
     spec = read(tmp_path, text)
     assert (spec.workspace, spec.prompts, spec.prices) == ("/data/w", str(tmp_path / "mine"), "/data/c")
-    safety, simulate = spec.section(SafetySettings), spec.section(GatherSettings).simulate
+    safety, simulate = spec.section(stages.SafetySettings), spec.section(stages.GatherSettings).simulate
     assert (safety.sensitive, safety.guard) == ("/data/s", "vllm:Qwen/Qwen3Guard-Gen-4B")
-    assert spec.section(ComposeSettings).model == f"scripted:{tmp_path / 'c.jsonl'}"
-    assert spec.section(ReviewSettings).model == "vllm:/data/theirs"
-    assert spec.section(AnonymizeSettings).recognizers == str(tmp_path / "../my.yaml")
-    assert spec.section(DedupSettings).contamination_splits == ("mini", str(tmp_path / "own"), "hub:lab/made@v1.0")
+    assert spec.section(stages.ComposeSettings).model == f"scripted:{tmp_path / 'c.jsonl'}"
+    assert spec.section(stages.ReviewSettings).model == "vllm:/data/theirs"
+    assert spec.section(stages.AnonymizeSettings).recognizers == str(tmp_path / "../my.yaml")
+    assert spec.section(stages.DedupSettings).contamination_splits == (
+        "mini",
+        str(tmp_path / "own"),
+        "hub:lab/made@v1.0",
+    )
     assert (simulate.user, simulate.companion) == (f"hf:{tmp_path / 'mine'}", "openai:gpt-4o")
 
 
@@ -150,7 +144,7 @@ def test_a_project_gives_the_same_bytes_in_any_folder(tmp_path: Path, monkeypatc
         monkeypatch.setenv("MODELS", str(place / "models"))
         monkeypatch.chdir(place.parent)
         workspace = curate(Path(os.path.relpath(spec)))
-        found.append({name: all_bytes(workspace.stage(name)) for name in STAGES})
+        found.append({name: all_bytes(workspace.stage(name)) for name in stages.STAGES})
         for path in workspace.path.rglob("*"):
             if path.is_file():
                 assert str(tmp_path).encode() not in path.read_bytes(), path
@@ -159,7 +153,7 @@ def test_a_project_gives_the_same_bytes_in_any_folder(tmp_path: Path, monkeypatc
     (tmp_path / "a").rename(tmp_path / "moved")
     monkeypatch.setenv("MODELS", str(tmp_path / "moved/models"))
     workspace = curate(tmp_path / "moved/curate.toml")
-    assert {name: all_bytes(workspace.stage(name)) for name in STAGES} == found[0]
+    assert {name: all_bytes(workspace.stage(name)) for name in stages.STAGES} == found[0]
     kept = [record["id"] for record in workspace.stage("review").records()]
     assert any(name.startswith("simulated-") for name in kept)
     assert any(name.startswith("chat-") for name in kept)

@@ -18,6 +18,7 @@ from matplotlib.text import Text
 from PIL import Image
 from tables import table
 
+from h2htalk.analysis.figures import style
 from h2htalk.analysis.figures.charts import (
     draw_correlations,
     draw_coverage,
@@ -26,15 +27,6 @@ from h2htalk.analysis.figures.charts import (
     draw_log_odds,
     draw_sunburst,
     draw_word_cloud,
-)
-from h2htalk.analysis.figures.style import (
-    TINY,
-    figure_style,
-    find_font,
-    label,
-    save_figure,
-    shortened,
-    width_of,
 )
 from h2htalk.analysis.measures.diversity import Coverage
 from h2htalk.analysis.measures.lengths import Lengths, LengthSummary, measure_lengths
@@ -127,7 +119,7 @@ def every_figure(language: Language) -> list[Figure]:
 
 def render(figure: Figure) -> np.ndarray:
     """The picture's darkness, 0 white to 255, rows from above."""
-    with figure_style():
+    with style.figure_style():
         canvas = FigureCanvasAgg(figure)
         canvas.draw()
     return 255 - np.asarray(canvas.buffer_rgba())[..., :3].min(axis=-1)
@@ -140,7 +132,7 @@ def test_all_text_lies_on_the_page_and_none_is_too_small(language: Language) -> 
         width, height = figure.get_size_inches() * figure.dpi
         for text in shown_texts(figure):
             box = text.get_window_extent()
-            assert text.get_fontsize() >= TINY
+            assert text.get_fontsize() >= style.TINY
             assert box.x0 >= -1, text
             assert box.y0 >= -1, text
             assert box.x1 <= width + 1, text
@@ -209,7 +201,7 @@ def test_a_readers_matplotlibrc_changes_nothing(tmp_path: Path) -> None:
 
     def files(folder: Path) -> list[bytes]:
         drawn = draw_lengths(lengths.histograms, lengths.summaries)
-        return [path.read_bytes() for path in save_figure(drawn, folder, "lengths")]
+        return [path.read_bytes() for path in style.save_figure(drawn, folder, "lengths")]
 
     expected = files(tmp_path / "a")
     with mpl.rc_context(own):
@@ -226,7 +218,7 @@ def two_bytes(encoding: str, first: int, last: int) -> set[int]:
 
 
 def test_the_bundled_font_draws_everyday_chinese_of_both_kinds() -> None:
-    font = find_font("zh")
+    font = style.find_font("zh")
     simplified, traditional = two_bytes("gb2312", 0xB0, 0xF7), two_bytes("big5", 0xA4, 0xC6)
     assert len(simplified & font.covers) == 6763
     assert len(traditional) >= 5401
@@ -236,23 +228,25 @@ def test_the_bundled_font_draws_everyday_chinese_of_both_kinds() -> None:
 
 @given(st.text(max_size=60), st.floats(10, 120))
 def test_every_character_of_a_label_has_a_glyph_and_a_shortened_label_fits(text: str, room: float) -> None:
-    one = label(text)
-    assert set(map(ord, one)) <= find_font("en").covers | find_font("zh").covers
-    short = shortened(one, room, 7)
+    one = style.label(text)
+    assert set(map(ord, one)) <= style.find_font("en").covers | style.find_font("zh").covers
+    short = style.shortened(one, room, 7)
     if short != one:
         assert short.endswith("…")
-        assert width_of(short, 7) <= room
+        assert style.width_of(short, 7) <= room
 
 
 @pytest.mark.parametrize(("text", "shown"), table("analysis", "labels"))
 def test_what_no_font_has_becomes_one_dot_and_controls_do_nothing(text: str, shown: str) -> None:
-    assert label(text) == shown
+    assert style.label(text) == shown
 
 
 @pytest.fixture(scope="module")
 def saved(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     """A sunburst in Chinese, in a folder that was not there."""
-    return save_figure(draw_sunburst(made_groups("zh")), tmp_path_factory.mktemp("a") / "new" / "figures", "pairs_zh")
+    return style.save_figure(
+        draw_sunburst(made_groups("zh")), tmp_path_factory.mktemp("a") / "new" / "figures", "pairs_zh"
+    )
 
 
 def test_three_files_hold_their_fonts_and_no_dates(saved: list[Path]) -> None:
@@ -275,6 +269,6 @@ def test_three_files_hold_their_fonts_and_no_dates(saved: list[Path]) -> None:
 
 def test_hostile_words_reach_no_markup(tmp_path: Path) -> None:
     pairs = [PairCount(word, word, 9) for word in HOSTILE]
-    svg = save_figure(draw_sunburst(top_verbs(pairs)), tmp_path, "rings")[0].read_text(encoding="utf-8")
+    svg = style.save_figure(draw_sunburst(top_verbs(pairs)), tmp_path, "rings")[0].read_text(encoding="utf-8")
     assert "<script" not in svg
     assert "--" not in "".join(re.findall(r"<!--(.*?)-->", svg))

@@ -122,9 +122,7 @@ def make_card(
 
 
 TEXTS = [name for name, value in asdict(CardSettings()).items() if value == "" and name != "analysis"]
-HOSTILE = (
-    "a|b `c` <script>alert(1)</script>\n---\n# d\n\n{{7*7}} {% raw %} ``` - e: 'f' \"g\" &lt; [h](javascript:i)花"
-)
+HOSTILE = "a|b `c` <script>alert(1)</script>\n---\n# d\n\n{{7*7}} {% raw %} ``` - e: 'f' \"g\" &lt; [h](javascript:i)花"
 # Values of the Hub (huggingface/hub-docs: datasetcard.md, repositories-licenses.md).
 SIZES = ["n<1K", "1K<n<10K", "10K<n<100K", "100K<n<1M", "1M<n<10M", "other"]
 CREATORS = {"found", "crowdsourced", "expert-generated", "machine-generated"}

@@ -15,16 +15,7 @@ from h2htalk.data.languages import LANGUAGES, Language
 from h2htalk.data.scenario import Turn
 from h2htalk.rounds.aggregation.decisions import completed_items
 from h2htalk.rounds.annotators import Annotator
-from h2htalk.rounds.argilla.datasets import (
-    MAX_DESCRIPTION,
-    MAX_TITLE,
-    PAGE_TEXTS,
-    inert_json,
-    page,
-    plain_name,
-    question_for,
-    record_ids,
-)
+from h2htalk.rounds.argilla import datasets
 from h2htalk.rounds.argilla.read_annotations import ServerResponse, read_responses, responses_of
 from h2htalk.rounds.argilla.record_publishing import batches
 from h2htalk.rounds.items import Item
@@ -37,19 +28,19 @@ from h2htalk.rounds.texts.interface import interface_text
 
 @given(st.text(min_size=1))
 def test_plain_names(name: str) -> None:
-    plain = plain_name(name)
+    plain = datasets.plain_name(name)
     assert re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]{0,79}", plain)
-    assert plain_name(plain) == plain
+    assert datasets.plain_name(plain) == plain
 
 
 def test_names_ids_and_batches() -> None:
-    assert plain_name("crowd") == "crowd"
-    assert len({plain_name(name) for name in ("a b", "a.b", "a-b", "第一轮", "第二轮")}) == 5
+    assert datasets.plain_name("crowd") == "crowd"
+    assert len({datasets.plain_name(name) for name in ("a b", "a.b", "a-b", "第一轮", "第二轮")}) == 5
     # Record ids do not reveal items.
     names = ["mini-en-recollection-refinement-01", "第一", "item-001#subtask"]
-    found = record_ids(names, b"salt")
+    found = datasets.record_ids(names, b"salt")
     assert list(found.values()) == names
-    assert found.keys().isdisjoint(record_ids(names, b"another"))
+    assert found.keys().isdisjoint(datasets.record_ids(names, b"another"))
     # Batches have a limited size.
     small = [{"fields": {"item": {"data": "x"}}}] * 450
     assert [len(batch) for batch in batches(small)] == [200, 200, 50]
@@ -60,7 +51,7 @@ def test_names_ids_and_batches() -> None:
 
 @given(st.recursive(st.text(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)))
 def test_inert_json_is_safe_in_scripts(value: Any) -> None:
-    text = inert_json(value)
+    text = datasets.inert_json(value)
     assert json.loads(text) == value
     # The page inserts it into a script as a JSON string, by a replacement in which `$` has a meaning.
     assert not re.search(r"[<>&$#'`\u2028\u2029]", json.dumps(text, ensure_ascii=False))
@@ -68,21 +59,21 @@ def test_inert_json_is_safe_in_scripts(value: Any) -> None:
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_page_has_its_texts_and_nothing_that_argilla_replaces(language: Language) -> None:
-    html = page(language)
+    html = datasets.page(language)
     assert "WORDS" not in html
     assert "LANGUAGE" not in html
     assert not re.search(r"\$|#TEMPLATE#|#RECORD_OBJECT#|https?:", html)
-    for name in PAGE_TEXTS:
-        assert inert_json(interface_text(name, language))[1:-1] in html
+    for name in datasets.PAGE_TEXTS:
+        assert datasets.inert_json(interface_text(name, language))[1:-1] in html
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
 @pytest.mark.parametrize("kind", QUESTIONS)
 def test_questions_respect_the_server_s_limits(kind: Kind, language: Language) -> None:
     for question in QUESTIONS[kind]:
-        made = question_for(question, language)
-        assert 0 < len(made["title"]) <= MAX_TITLE
-        assert 0 < len(made["description"]) <= MAX_DESCRIPTION
+        made = datasets.question_for(question, language)
+        assert 0 < len(made["title"]) <= datasets.MAX_TITLE
+        assert 0 < len(made["description"]) <= datasets.MAX_DESCRIPTION
         # The page cannot require an answer conditionally.
         assert made["required"] == (question.required and question.name != "violations")
         options = [option["value"] for option in made["settings"].get("options") or ()]

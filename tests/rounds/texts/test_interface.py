@@ -18,15 +18,7 @@ from h2htalk.data.subtasks import SUBTASKS
 from h2htalk.errors import RoundError
 from h2htalk.rounds.questions import KINDS, QUESTIONS, VIOLATIONS, Kind, Question, questions_for
 from h2htalk.rounds.settings import Adaptive, Care, RoundSpec
-from h2htalk.rounds.texts.interface import (
-    guidelines,
-    label_help,
-    label_text,
-    passage_title,
-    question_help,
-    question_title,
-    rating_text,
-)
+from h2htalk.rounds.texts import interface
 from h2htalk.text.help_lines import help_rows
 
 TIES = questions_for("adjudication", [["dialogue_base", "none"], ["keep", "drop"], ["yes", "no"]])
@@ -75,16 +67,16 @@ def test_every_question_has_its_texts_with_distinct_choices_and_no_others(langua
         assert list(map(int, questions[name].get("ratings", {}))) == list(question.ratings)
         if name != "label":
             assert tuple(questions[name].get("labels", {})) == question.labels
-        shown = [label_text(name, label, language) for label in question.labels]
-        shown += [rating_text(name, rating, language)[2:].strip() for rating in question.ratings]
+        shown = [interface.label_text(name, label, language) for label in question.labels]
+        shown += [interface.rating_text(name, rating, language)[2:].strip() for rating in question.ratings]
         assert len({one.casefold() for one in shown}) == len(shown), name
-    helps = [label_help("subtask", label, language) for label in (*SUBTASKS, "none")]
+    helps = [interface.label_help("subtask", label, language) for label in (*SUBTASKS, "none")]
     assert all(helps)
     assert len(set(helps)) == len(helps)
     names = sorted({name for subtask in SUBTASKS.values() for name, _ in subtask.inputs})
-    titles = {passage_title(name, language) for name in names}
+    titles = {interface.passage_title(name, language) for name in names}
     assert len(titles - set(names)) == len(names)
-    assert passage_title("Weather report", language) == "Weather report"
+    assert interface.passage_title("Weather report", language) == "Weather report"
 
 
 TIED = questions_for("adjudication", [["keep", "drop"], ["dialogue_base", "dialogue_emotion"]])
@@ -109,21 +101,21 @@ PLAIN_WORDS = {"manipulation", "other", "sexual", "demeaning", "boundary", "priv
 
 
 def written(kind: Kind = "crowd", language: Language = "en", **settings: Any) -> str:
-    return guidelines(RoundSpec(kind, "items.jsonl", **settings), QUESTIONS[kind], language)
+    return interface.guidelines(RoundSpec(kind, "items.jsonl", **settings), QUESTIONS[kind], language)
 
 
 @pytest.mark.parametrize(("kind", "questions", "language"), CASES, ids=IDS)
 def test_guidelines_are_complete_and_plain(kind: Kind, questions: tuple[Question, ...], language: Language) -> None:
     """Cells show Markdown as it is written, so there is no HTML, emphasis, links, tables or nested lists."""
-    text = guidelines(RoundSpec(kind, "x"), questions, language)
+    text = interface.guidelines(RoundSpec(kind, "x"), questions, language)
     lines = text.splitlines()
     for question in questions:
-        assert f"## {question_title(question.name, language)}" in lines
-        assert question_help(question.name, language) in lines
+        assert f"## {interface.question_title(question.name, language)}" in lines
+        assert interface.question_help(question.name, language) in lines
         for rating in question.ratings:
-            assert f"- {rating_text(question.name, rating, language)}" in lines
+            assert f"- {interface.rating_text(question.name, rating, language)}" in lines
         for label in question.labels:
-            start, end = (f(question.name, label, language) for f in (label_text, label_help))
+            start, end = (f(question.name, label, language) for f in (interface.label_text, interface.label_help))
             assert any(line.startswith(f"- {start}") and line.endswith(end) for line in lines)
     # Care, help lines and privacy.
     assert text.count(CARE[language]) == 1
@@ -169,7 +161,7 @@ def test_custom_guidelines_keep_the_section_on_care(tmp_path: Path) -> None:
     text = written(language="zh", guidelines=str(tmp_path))
     assert text.startswith("# Ours\n\nRead slowly. 慢慢读。\n\n## ")
     assert CARE["zh"] in text
-    assert question_title("keep", "zh") not in text
+    assert interface.question_title("keep", "zh") not in text
     with pytest.raises(RoundError, match=r"en\.md: the guidelines cannot be read .*No such file"):
         written(guidelines=str(tmp_path))
     (tmp_path / "en.md").write_bytes("# Café\n".encode("utf-16"))
