@@ -31,15 +31,11 @@ MINI = load_split("mini@1")
 def records(*texts: tuple[str, str], language: str = "en") -> list[dict[str, Any]]:
     """Scenarios of (diary, reference)."""
     like = next(s for s in MINI.scenarios if (s.language, s.subtask) == (language, "dialogue_base")).to_dict()
-    return [
-        {
-            **like,
-            "id": f"made-{language}-{number}",
-            "inputs": {**like["inputs"], "history": [{"role": "user", "content": said}]},
-            "reference": reference,
-        }
-        for number, (said, reference) in enumerate(texts)
-    ]
+    made = []
+    for number, (said, reference) in enumerate(texts):
+        inputs = {**like["inputs"], "history": [{"role": "user", "content": said}]}
+        made.append({**like, "id": f"made-{language}-{number}", "inputs": inputs, "reference": reference})
+    return made
 
 
 def split_of(folder: Path, made: Sequence[Mapping[str, Any]], name: str = "split") -> str:

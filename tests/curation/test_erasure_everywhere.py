@@ -19,6 +19,7 @@ from releases_made import make_release
 from rounds_made import NAMES, answer, crowd, expert
 from spreadsheet_rounds import fill, places, workbook_path
 from studies_made import REPLY, cases_of, spec, write_script
+from tables import table
 from test_erase import WORDS, project
 
 from h2htalk.benchmark.evaluate import evaluate
@@ -300,29 +301,13 @@ def test_items_made_again_without_a_reference_stay_in_later_rounds() -> None:
     assert erased.covers({**record, "references": [{"text": "No.", "provenance": {"dialogue": "d-2"}}]})
 
 
-@pytest.mark.parametrize(
-    ("name", "covered"),
-    [
-        ("d-2", True), ("d-2:dialogue_base", True), ("d-2:dialogue_base/pair-1-2/ab", True),
-        ("d-2:dialogue_base#keep", True), ("d-22", False), ("d-22:dialogue_base", False), ("x:d-2", False),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("name", "covered"), table("curation", "ids_of_an_erased_dialogue"))
 def test_ids_of_items_calls_and_ties(name: str, covered: bool) -> None:
     assert ErasedIds(frozenset({"d-2"})).covers_item(name, None) == covered
     assert ErasedIds(frozenset({"d-2"})).covers({"id": name}) == covered
 
 
-@pytest.mark.parametrize(
-    "record",
-    [
-        {"id": "d-1", "provenance": {"person": "p-2"}},
-        {"id": "x", "record": {"id": "d-2"}},
-        {"id": "d-1", "metadata": {"alternatives": [{"text": "Yes.", "provenance": {"dialogue": "d-2"}}]}},
-        {"id": "d-1:a", "scenario": {"metadata": {"references": [{"origin": "answer:d-2", "dialogue": "d-2"}]}}},
-        {"id": "d-1:a", "references": ["Yes."], "metadata": {"references": [{"dialogue": "d-2"}]}},
-        {"id": "case-1", "provenance": {"dialogue": "d-2"}},
-    ],
-)
+@pytest.mark.parametrize("record", table("curation", "records_of_an_erased_id"))
 def test_records_that_hold_words_of_an_erased_id(record: dict[str, object]) -> None:
     assert ErasedIds(frozenset({"d-2", "p-2"})).covers(record)
     assert not ErasedIds(frozenset({"d-3"})).covers(record)

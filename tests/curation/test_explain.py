@@ -31,12 +31,9 @@ EMILY = "made-p0001"
 
 @pytest.fixture
 def workspace(tmp_path: Path) -> Workspace:
-    dialogues = [
-        dialogue(1, "My tea is cold.", "Warm it up.", person=EMILY),
-        dialogue(2, "The rain is sad.", "It will pass.", person=EMILY),
-        dialogue(3),
-    ]
-    workspace = gathered(tmp_path, dialogues)
+    first = dialogue(1, "My tea is cold.", "Warm it up.", person=EMILY)
+    second = dialogue(2, "The rain is sad.", "It will pass.", person=EMILY)
+    workspace = gathered(tmp_path, [first, second, dialogue(3)])
     run_stage(stage("anonymize", RuleFactory(keeping)), workspace, processes=1)
     run_stage(stage("safety", RuleFactory(dropping, ("sad",))), workspace, processes=1)
     return workspace

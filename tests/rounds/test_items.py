@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from chain_made import SCENARIO, candidate, write
 from releases_made import case
+from tables import table
 
 from h2htalk.data.scenario import Turn
 from h2htalk.data.splits import load_split
@@ -20,20 +21,10 @@ from h2htalk.rounds.lifecycle import open_round
 from h2htalk.rounds.questions import QUESTIONS, Kind
 from h2htalk.rounds.settings import RoundSpec
 
-WHOLE: dict[str, Any] = {
-    "id": "a-1",
-    "language": "zh",
-    "prompt": [{"role": "user", "content": "你好"}, {"role": "companion", "content": "嗯"}],
-    "context": {"memories": "likes rain"},
-    "response": "r",
-    "reference": "p",
-    "labels": ["keep", "drop"],
-    "crisis": True,
-    "subtask": "dialogue_base",
-    "gold": {"keep": "keep"},
-    "suggested": {"quality": 4},
-    "note": "n",
-}
+TALK = [{"role": "user", "content": "你好"}, {"role": "companion", "content": "嗯"}]
+WHOLE: dict[str, Any] = {"id": "a-1", "language": "zh", "prompt": TALK, "context": {"memories": "likes rain"}}
+WHOLE |= {"response": "r", "reference": "p", "labels": ["keep", "drop"], "crisis": True, "subtask": "dialogue_base"}
+WHOLE |= {"gold": {"keep": "keep"}, "suggested": {"quality": 4}, "note": "n"}
 
 
 def test_items_as_json_and_their_stored_answers() -> None:
@@ -52,14 +43,7 @@ def test_items_as_json_and_their_stored_answers() -> None:
             check_values(Item.from_dict(WHOLE | changed), QUESTIONS["crowd"])
 
 
-@pytest.mark.parametrize(
-    ("changed", "message"),
-    [
-        ({"prompt": None, "context": {}}, "prompt is missing"),
-        ({"response": "half \ud800"}, "lone surrogate"),
-        ({"gold": {"keep": 1.5}}, "gold.keep: must be text or a whole number or a list, not 1.5"),
-    ],
-)
+@pytest.mark.parametrize(("changed", "message"), table("rounds", "invalid_items"))
 def test_invalid_items(changed: dict[str, Any], message: str) -> None:
     with pytest.raises(DataError, match=message):
         Item.from_dict(WHOLE | changed, "items.jsonl:1")
@@ -98,12 +82,8 @@ def test_items_of_a_stage_with_suggestions(tmp_path: Path) -> None:
 
 
 def test_items_of_a_jsonl_file(tmp_path: Path) -> None:
-    talk = {
-        "id": "d-1",
-        "language": "en",
-        "messages": [{"role": "user", "content": "hi"}],
-        "metadata": {"safety": {"tags": ["crisis.ideation"], "risk": "high"}},
-    }
+    talk = {"id": "d-1", "language": "en", "messages": [{"role": "user", "content": "hi"}]}
+    talk |= {"metadata": {"safety": {"tags": ["crisis.ideation"], "risk": "high"}}}
     records = [{"id": "i-1", "language": "en", "prompt": "hi"}, SCENARIO.to_dict(), candidate("c-1", "accept"), talk]
     source = read_items(str(write(tmp_path / "all.jsonl", records)))
     items = {item.id: item for item in source.items}
@@ -141,10 +121,8 @@ SESSIONS = [
     {"turns": [{"user": "I fed Pip.", "reference": "Good.", "points": ["stays"]}]},
     {"gap_days": 12, "turns": [{"user": "Hello again.", "reference": "How is Pip?", "points": ["calls"]}]},
 ]
-POINTS = [
-    {"id": "stays", "kind": "must", "text": "The reply stays."},
-    {"id": "calls", "kind": "must_not", "text": "The reply forgets Pip."},
-]
+POINTS = [{"id": "stays", "kind": "must", "text": "The reply stays."}]
+POINTS += [{"id": "calls", "kind": "must_not", "text": "The reply forgets Pip."}]
 
 
 def test_a_case_is_read_whole_and_a_sexual_one_announced() -> None:

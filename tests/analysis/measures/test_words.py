@@ -36,13 +36,7 @@ def test_the_words_the_paper_discusses_are_kept(language: str) -> None:
     assert set(counts_of(DISCUSSED[language], language)) == set(DISCUSSED[language].split())
 
 
-@pytest.mark.parametrize(
-    ("language", "words"),
-    [
-        ("en", "the a and of to in it is was i you they not very because with would ten first mr category importance"),
-        ("zh", "的 了 是 我 你 他们 不 很 都 在 和 这个 什么 因为 可以 個 這個 什麼 沒有 本来 先 像 出来 类别 重要性"),
-    ],
-)
+@pytest.mark.parametrize(("language", "words"), table("analysis", "function_words"))
 def test_function_words_are_stopped(language: str, words: str) -> None:
     assert set(words.split()) <= stop_words(language)
     assert counts_of(words, language) == {}

@@ -238,14 +238,8 @@ def test_the_page_needs_nothing_but_itself(text: str) -> None:
 
 def test_hostile_words_and_names_are_text() -> None:
     words = [WordCount(HOSTILE, 9, 9), WordCount("tea", 1, 1)]
-    analysis = made_analysis(
-        ("en",),
-        name=HOSTILE.replace("\0", ""),
-        words=words,
-        pairs=[VerbNounPair(HOSTILE, HOSTILE)],
-        unmeasured=[HOSTILE],
-    )
-    text = page(analysis, {HOSTILE: HOSTILE})
+    hostile = {"name": HOSTILE.replace("\0", ""), "pairs": [VerbNounPair(HOSTILE, HOSTILE)], "unmeasured": [HOSTILE]}
+    text = page(made_analysis(("en",), words=words, **hostile), {HOSTILE: HOSTILE})
     quiet = page(made_analysis(("en",), words=words[1:], pairs=[VerbNounPair("a", "b")], unmeasured=["x"]), {"x": "y"})
     count = {tag: len(Elements(quiet).of(tag)) for tag in ("script", "img", "figure", "a", "code")}
     assert {tag: len(Elements(text).of(tag)) for tag in count} == count

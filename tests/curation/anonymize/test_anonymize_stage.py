@@ -21,12 +21,8 @@ from h2htalk.data.scenario import Dialogue
 from h2htalk.errors import ConfigError
 
 KEY = b"k" * 32
-EMILY = dialogue(
-    1,
-    "my name is Emily Carter, call 415-555-2671",
-    "Hi Emily! Your mail is still a.b92@gmail.com?",
-    "yes, emily said",
-)
+MAIL = "Hi Emily! Your mail is still a.b92@gmail.com?"
+EMILY = dialogue(1, "my name is Emily Carter, call 415-555-2671", MAIL, "yes, emily said")
 
 
 def kept(record: dict[str, Any], **options: Any) -> Kept:
@@ -127,14 +123,13 @@ def _spec(path: Path, companions: tuple[str, ...] = (), countries: tuple[str, ..
 def test_the_same_bytes_in_any_order_of_parts_and_processes(tmp_path: Path) -> None:
     said = [dialogue(n, f"my name is Emily Carter, 415-555-{n:04}", "Hi Emily!") for n in range(1, 9)]
     made = []
-    for number, (part, processes) in enumerate([(3, 1), (3, 2)]):
+    for processes in (1, 2):
         if made:
-            (tmp_path / "1").mkdir()
-            shutil.copy2(tmp_path / "0" / "secret.key", tmp_path / "1")
-        workspace = gathered(tmp_path / str(number), said, part=part)
+            (tmp_path / "2").mkdir()
+            shutil.copy2(tmp_path / "1" / "secret.key", tmp_path / "2")
+        workspace = gathered(tmp_path / str(processes), said)
         key = workspace.open_key()
-        stage = make_stage(_spec(tmp_path), workspace, key)
-        counts = run_stage(stage, workspace, processes=processes)
+        counts = run_stage(make_stage(_spec(tmp_path), workspace, key), workspace, processes=processes)
         assert (counts.read, counts.kept) == (8, 8)
         made.append(all_bytes(workspace.stage("anonymize")))
     assert made[0] == made[1]
@@ -147,16 +142,13 @@ def test_the_same_bytes_in_any_order_of_parts_and_processes(tmp_path: Path) -> N
 def test_a_users_recogniser_and_operators_take_part_in_a_run(tmp_path: Path) -> None:
     workspace = gathered(tmp_path, [dialogue(1, "my name is Emily Carter, staff number ST-12345", "Thanks, ST-12345")])
     pattern = "{name: number, regex: 'ST-[0-9]{5}', score: 1}"
-    (tmp_path / "my.yaml").write_text(
-        f"recognizers: [{{name: Staff, supported_entity: STAFF_ID, patterns: [{pattern}]}}]"
-    )
+    entry = f"name: Staff, supported_entity: STAFF_ID, patterns: [{pattern}]"
+    (tmp_path / "my.yaml").write_text(f"recognizers: [{{{entry}}}]")
     spec = _spec(tmp_path, recognizers=str(tmp_path / "my.yaml"), operators={"PERSON": "keep", "STAFF_ID": "mask"})
     run_stage(make_stage(spec, workspace, KEY), workspace, processes=1)
     (record,) = workspace.stage("anonymize").records()
-    assert [m["content"] for m in record["messages"]] == [
-        "my name is Emily Carter, staff number ********",
-        "Thanks, ********",
-    ]
+    said = ["my name is Emily Carter, staff number ********", "Thanks, ********"]
+    assert [m["content"] for m in record["messages"]] == said
     assert record["metadata"]["anonymized"] == {"spans": {"STAFF_ID": 2}}
 
 
@@ -178,13 +170,7 @@ def test_nouns_and_verbs_were_replaced_as_names(language: str, said: str) -> Non
     assert texts(kept(dialogue(1, said) | {"language": language})) == [said]
 
 
-@pytest.mark.parametrize(
-    ("said", "stays", "gone"),
-    [
-        ("I'm at beth dot rowe at fastmail dot co dot uk", "I'm at ", ["beth", "rowe", "fastmail"]),
-        ("it's my card 6723 3000 34381874, call them", ", call them", ["6723", "3000", "34381874"]),
-    ],
-)
+@pytest.mark.parametrize(("said", "stays", "gone"), table("curation", "half_replaced"))
 def test_obfuscated_mail_and_a_mistyped_card_were_replaced_by_half(said: str, stays: str, gone: list[str]) -> None:
     (text,) = texts(kept(dialogue(1, said)))
     assert stays in text

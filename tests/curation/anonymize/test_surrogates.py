@@ -12,6 +12,7 @@ import phonenumbers
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tables import table
 
 from h2htalk.curation.anonymize.engine.analyzer import find_in_dialogue, replace_values
 from h2htalk.curation.anonymize.spans import TYPES, Span
@@ -66,11 +67,7 @@ def test_names_keep_their_links_forms_and_case() -> None:
     assert first + "." == second
 
 
-@pytest.mark.parametrize(
-    ("name", "family", "gender"),
-    [("Emily", 0, "female"), ("Christopher", 0, "male"), ("王芳", 1, "female"), ("王建国", 1, "male"),
-     ("欧阳静", 2, "female")],
-)  # fmt: skip
+@pytest.mark.parametrize(("name", "family", "gender"), table("curation", "given_names"))
 def test_given_names_keep_their_gender_and_chinese_ones_their_length(name: str, family: int, gender: str) -> None:
     made = {stand_in(name, "PERSON", "en", key=bytes([n] * 32)) for n in range(20)}
     assert len(made) > 5
@@ -100,17 +97,7 @@ def test_surrogates_are_of_the_dialogue_and_the_key_alone(language: str) -> None
     assert once[0] != replaced(language, texts[0], "another dialogue")[0]
 
 
-@pytest.mark.parametrize(
-    ("language", "written"),
-    [
-        ("zh", ["13812345678", "１３８１２３４５６７８", "138-1234-5678", "一三八一二三四五六七八"]),
-        ("zh", ["13812345678", "+86 138 1234 5678", "0086 13812345678"]),
-        ("zh", ["010-62345678", "(010)62345678", "+86 10 6234 5678"]),
-        ("en", ["415-555-2671", "(415) 555-2671", "+1 415 555 2671", "1-415-555-2671"]),
-        ("en", ["07700 912345", "+44 7700 912345", "00447700912345", "+44 (0)7700 912345"]),
-        ("en", ["0412 345 678", "+61 412 345 678"]),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("language", "written"), table("curation", "telephone_formats"))
 def test_a_telephone_number_in_several_formats_got_several_surrogates(language: str, written: list[str]) -> None:
     made = [text.removeprefix("phone ") for text in replaced(language, *(f"phone {number}" for number in written))]
     assert len({home_number(number) for number in made}) == 1

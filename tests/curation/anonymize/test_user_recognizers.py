@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from command_line import h2htalk
+from curation_made import source
 
 pytest.importorskip("spacy", reason="the curation extra is not installed")
 
@@ -152,18 +153,8 @@ def test_a_module_beside_an_untrusted_registry_was_run_by_a_dry_run(tmp_path: Pa
         (tmp_path / f"{name}.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')")
     registry(tmp_path, "recognizers: [{name: X, class_name: SpacyRecognizer, model_name: model_of_test}]")
     (tmp_path / "raw.jsonl").write_text('{"messages": [{"role": "user", "content": "Hello."}]}\n')
-    (tmp_path / "spec.toml").write_text(
-        """workspace = "out"
-[[gather.sources]]
-name = "mine"
-path = "raw.jsonl"
-format = "messages"
-language = "en"
-licence = "CC0-1.0"
-[anonymize]
-recognizers = "my.yaml"
-"""
-    )
+    spec = f'workspace = "out"\n{source("mine", "raw.jsonl")}[anonymize]\nrecognizers = "my.yaml"\n'
+    (tmp_path / "spec.toml").write_text(spec)
     done = h2htalk("curate", "run", tmp_path / "spec.toml", "--dry-run", env=os.environ | {"HF_HUB_OFFLINE": "1"})
     assert done.returncode == 2
     assert done.stderr.splitlines()[-1].startswith("error: ")
@@ -176,11 +167,8 @@ def test_a_spacy_pipeline_is_read_from_its_folder(tmp_path: Path) -> None:
     nlp = spacy.blank("en")
     nlp.add_pipe("entity_ruler", name="ner").add_patterns([{"label": "PERSON", "pattern": "zorblo"}])
     nlp.to_disk(tmp_path / "zorblo_names")
-    users = registry(
-        tmp_path,
-        """recognizers:
-  - {name: model, class_name: SpacyRecognizer, supported_languages: [en], model_name: ./zorblo_names}""",
-    )
+    entry = "name: model, class_name: SpacyRecognizer, supported_languages: [en], model_name: ./zorblo_names"
+    users = registry(tmp_path, f"recognizers: [{{{entry}}}]")
     assert found(["a very zorblo thing"], "en", users) == [[("zorblo", "PERSON", "model")]]
     assert users.fingerprint()[1].startswith("hf:zorblo_names, sha256 ")
 

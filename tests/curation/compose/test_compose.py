@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from compose_made import NOTHING, PROPOSALS, REFERENCES, compose, proposal, proposals, reference, script, talk, talks
 from curation_made import finished, run_one
+from tables import table
 
 from h2htalk.chat.protocol import Reply, Request
 from h2htalk.curation.candidates import Candidate
@@ -131,16 +132,7 @@ def test_the_null_class_is_not_written(tmp_path: Path) -> None:
     assert counts.tags["null_class"] == 1
 
 
-@pytest.mark.parametrize(
-    ("changes", "reason"),
-    [
-        ({"turn": 2}, "inputs:turn"),
-        ({"today_schedule": [{"time": t, "activity": "x"} for t in ("10:00", "09:00")]}, "inputs:form"),
-        ({"current_activity": "正在整理书架上的旧书，准备关门回家做饭。"}, "inputs:language"),
-        ({"current_activity": "Here is the schedule: 09:10 boxes"}, "inputs:prompt_leak"),
-        ({"current_activity": "The user walked an old dog along the mill stream every morning."}, "inputs:prompt_leak"),
-    ],
-)
+@pytest.mark.parametrize(("changes", "reason"), table("curation", "refused_inputs"))
 def test_wrong_inputs_are_refused(changes: dict[str, object], reason: str, tmp_path: Path) -> None:
     replies = {"made-000001/proposals": proposals(proposal("dialogue_schedule", **changes))}
     workspace, _ = compose(tmp_path, [talk()], replies)

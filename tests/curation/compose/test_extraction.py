@@ -44,12 +44,8 @@ def test_which_turns_are_extracted() -> None:
     assert all(extract(chat(*texts), NORA, ALL, seed).drafts[0].turn == 3 for seed in range(10))
     assert extract(chat("Hello!", "Hi there."), NORA, ALL, 0).drafts[0].turn == 1
     # The most emotional turn is dialogue emotion.
-    texts = (
-        "I was a bit nervous, to be honest.",
-        "Why?",
-        "Now I am furious, angry and ashamed all at once.",
-        "All three?",
-    )
+    angry = "Now I am furious, angry and ashamed all at once."
+    texts = ("I was a bit nervous, to be honest.", "Why?", angry, "All three?")
     emotion, base = sorted(extract(chat(*texts), NORA, ALL, 0).drafts, key=lambda draft: draft.subtask, reverse=True)
     assert (emotion.subtask, emotion.turn, emotion.tags.emotion) == ("dialogue_emotion", 3, "anger")
     assert (base.subtask, base.turn) == ("dialogue_base", 1)

@@ -23,14 +23,10 @@ def found(*dialogues):
 
 def holding(scenario, share=0.0, reference="nothing of it"):
     """A longer dialogue from which a scenario's history could be extracted."""
-    turns = (
-        Turn("user", words("before", 12)),
-        Turn("companion", words("reply", 12)),
-        *(Turn(turn.role, edited(turn.content, share)) for turn in scenario.turns),
-        Turn("companion", reference),
-        Turn("user", words("after", 12)),
-    )
-    return Dialogue("held", scenario.language, turns)
+    before = (Turn("user", words("before", 12)), Turn("companion", words("reply", 12)))
+    own = (Turn(turn.role, edited(turn.content, share)) for turn in scenario.turns)
+    after = (Turn("companion", reference), Turn("user", words("after", 12)))
+    return Dialogue("held", scenario.language, (*before, *own, *after))
 
 
 @pytest.mark.parametrize("share", [0.0, 0.1])

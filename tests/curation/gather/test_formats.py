@@ -78,29 +78,7 @@ def test_what_a_record_holds() -> None:
     assert (found.raw_id, found.person, found.language, found.licence) == ("d-1", "Ann", "en", "CC0-1.0")
 
 
-SYSTEMS = [{"system": name, "input": "Hi", "output": "x"} for name in ("A", "B")]
-
-
-@pytest.mark.parametrize(
-    ("messages", "expected"),
-    [
-        ([message("narrator", "He smiled.")], "role"),
-        ([message("system", "Be rude.")], "role"),
-        ([message("user", None)], "empty"),
-        (["Hi"], "broken"),
-        (None, "broken"),
-        ([message("tool", "42")], "tool"),
-        ([{"role": "assistant", "content": None, "tool_calls": [{"id": "1"}]}], "tool"),
-        ([{"role": "assistant", "content": "", "function_call": {"name": "f"}}], "tool"),
-        ([message("user", [{"type": "tool_result", "content": "42"}])], "tool"),
-        ([message("user", [{"type": "image_url", "image_url": {"url": "x"}}])], "not_text"),
-        ([message("user", [3])], "broken"),
-        # A kind that cannot be a key ended the whole run.
-        ([message("user", [{"type": [], "text": "hi"}])], "broken"),
-        ([{"input": "Hi"}], "empty"),
-        (SYSTEMS, "role"),
-    ],
-)
+@pytest.mark.parametrize(("messages", "expected"), table("curation", "wrong_messages"))
 def test_wrong_messages(messages: Any, expected: str) -> None:
     said = [message("user", "Hi"), *messages] if messages else messages
     with pytest.raises(RefusedItem, match=expected):

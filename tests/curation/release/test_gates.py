@@ -283,31 +283,14 @@ def test_texts_that_nobody_says_are_read() -> None:
 PHONE = "+44 7911 123456"
 
 
-@pytest.mark.parametrize(
-    ("change", "language"),
-    [
-        ({"metadata": {"notes": {PHONE: "called"}}}, "en"),
-        ({"metadata": {"call": 13812345678}}, "zh"),
-        ({"provenance": {"source": "made", "dialogue": "made-000001", PHONE: 1}}, "en"),
-        ({"id": PHONE}, "en"),
-        ({"licence": f"ask {PHONE}"}, "en"),
-    ],
-)
+@pytest.mark.parametrize(("change", "language"), table("curation", "strings_of_an_item"))
 def test_every_string_of_an_item_is_read_for_personal_data(change: dict[str, Any], language: str) -> None:
     """A telephone number was published as an id, as a key or a number of metadata."""
     one = kept(replace(scenario(1, language), **change))
     assert [detail.split(":")[0] for _, detail in found("personal_data", content(one))] == ["PHONE_NUMBER"]
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"names": {"en": PHONE}},
-        {"relation": f"friend, {PHONE}"},
-        {"descriptions": {"en": f"You are Ada. Your number is {PHONE}."}},
-        {"id": PHONE},
-    ],
-)
+@pytest.mark.parametrize("change", table("curation", "strings_of_a_persona"))
 def test_a_persona_is_read_for_personal_data(change: dict[str, Any]) -> None:
     ada = Persona("ada", "friend", {"en": "Ada"}, {"en": "You are Ada, a friend who listens."})
     made = replace(content(), personas={"ada": ada})

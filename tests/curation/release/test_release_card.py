@@ -65,34 +65,25 @@ def made_content(cases: Sequence[Case] = (), **splits: Sequence[Any]) -> Release
 def made_facts(content: ReleaseContent, **other: Any) -> dict[str, Any]:
     """Facts as `release_facts` gives them."""
     number = sum(map(len, content.splits.values()))
+    funnel = (("gather", 1200, 1150), ("anonymize", 1150, 1150), ("release", 1150, number))
+    of_rounds = (("crowd", "spreadsheets", 20, [2, 5], "keep"), ("expert", "argilla", 5, [3, 3], "accuracy"))
+    names = ("kind", "where", "annotators", "annotations_an_item")
     one = {"items": 6, "annotations": 120, "minutes_an_item": 1.5}
     facts: dict[str, Any] = {
         "made_with": "h2htalk 0.1.0",
-        "funnel": [
-            {"stage": "gather", "read": 1200, "kept": 1150},
-            {"stage": "anonymize", "read": 1150, "kept": 1150},
-            {"stage": "release", "read": 1150, "kept": number},
-        ],
+        "funnel": [dict(zip(("stage", "read", "kept"), row, strict=True)) for row in funnel],
         "refused": {"crowd: keep is drop": 1000, "accuracy below 3.5": 50},
         "quotas": dict.fromkeys(SUBTASKS, 0) | {"dialogue_base": 4, "dev": 2},
         "acceptance": {"experts": 3, "accuracy": 3.5, "consistency": 3.5, "domain_compliance": 3.5},
         "rounds": [
-            one
-            | {"kind": "crowd", "where": "spreadsheets", "annotators": 20, "annotations_an_item": [2, 5]}
-            | _agreement("keep"),
-            one
-            | {"kind": "expert", "where": "argilla", "annotators": 5, "annotations_an_item": [3, 3]}
-            | _agreement("accuracy"),
+            one | dict(zip(names, row, strict=True)) | {"agreement": {question: ALPHA, "subtask": UNDEFINED}}
+            for *row, question in of_rounds
         ],
         "models": {"review": "claude-3-7-sonnet"},
         "gates": {gate.name: gate.stops for gate in GATES.values()},
         "other_splits": ["mini@1"],
     }
     return facts | content_facts(content) | other
-
-
-def _agreement(question: str) -> dict[str, Any]:
-    return {"agreement": {question: ALPHA, "subtask": UNDEFINED}}
 
 
 def make_card(
@@ -320,15 +311,11 @@ def test_baselines_and_figures_come_from_finished_folders(tmp_path: Path) -> Non
 def test_no_value_breaks_yaml_tables_or_html(release: Path, tmp_path: Path) -> None:
     texts = [name for name in TEXTS if name not in ("homepage", "contact")]
     card = CardSettings(**dict.fromkeys(texts, HOSTILE), authors=(HOSTILE, HOSTILE), leaderboard=True)
-    facts: dict[str, Any] = {
-        "refused": {HOSTILE: 1000, "accuracy below 3.5": 50},
-        "sources": {HOSTILE: {"licence": HOSTILE, "items": 6}},
-        "models": {"review": HOSTILE},
-        "other_splits": [HOSTILE],
-        "funnel": [{"stage": HOSTILE, "read": 1, "kept": 1}] * 3,
-        "tags": {name: {HOSTILE: 6} for name in ("emotion", "complexity", "interaction", "risk")},
-        "made_with": HOSTILE,
-    }
+    facts: dict[str, Any] = {"models": {"review": HOSTILE}, "other_splits": [HOSTILE], "made_with": HOSTILE}
+    facts |= {"refused": {HOSTILE: 1000, "accuracy below 3.5": 50}}
+    facts |= {"sources": {HOSTILE: {"licence": HOSTILE, "items": 6}}}
+    facts |= {"funnel": [{"stage": HOSTILE, "read": 1, "kept": 1}] * 3}
+    facts |= {"tags": {name: {HOSTILE: 6} for name in ("emotion", "complexity", "interaction", "risk")}}
     folder = tmp_path / "made"
     make_card(folder, card=card, facts=facts, description=HOSTILE)
     line = " ".join(HOSTILE.split())

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from curation_made import run_one
 from review_made import BETTER, WORSE, candidates, composed, script
+from tables import table
 
 from h2htalk.curation.curate import funnel_notes, summaries
 from h2htalk.curation.review.reviewer import read_gold
@@ -19,15 +20,8 @@ from h2htalk.curation.workspace import Workspace
 from h2htalk.data.files import read_json_object
 from h2htalk.errors import ConfigError, DataError, IncompleteError
 
-LINE: dict[str, Any] = {
-    "id": "g1",
-    "language": "en",
-    "subtask": "dialogue_base",
-    "prompt": "My tea is cold again.",
-    "a": "Tell me what kept you from it.",
-    "b": "Tea.",
-    "better": "a",
-}
+LINE: dict[str, Any] = {"id": "g1", "language": "en", "subtask": "dialogue_base", "prompt": "My tea is cold again."}
+LINE |= {"a": "Tell me what kept you from it.", "b": "Tea.", "better": "a"}
 
 
 def write_gold(path: Path, lines: Sequence[Mapping[str, Any]]) -> str:
@@ -36,10 +30,8 @@ def write_gold(path: Path, lines: Sequence[Mapping[str, Any]]) -> str:
 
 
 def gold_lines(count: int, ties: int = 0) -> list[dict[str, Any]]:
-    return [
-        {**LINE, "id": f"g{n}", "prompt": f"Cold tea, {n} times.", "better": "a" if n < count else "tie"}
-        for n in range(count + ties)
-    ]
+    better = ["a"] * count + ["tie"] * ties
+    return [LINE | {"id": f"g{n}", "prompt": f"Cold tea, {n} times.", "better": b} for n, b in enumerate(better)]
 
 
 def prefer(lines: Sequence[Mapping[str, Any]], first: bool) -> dict[str, object]:
@@ -151,15 +143,7 @@ def test_failed_gold_calls_stop_the_stage_before_anything_is_compared(tmp_path: 
     assert asked(workspace, "part-00000") == []
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"better": "first"}, "better: must be 'a', 'b' or 'tie'"),
-        ({"b": LINE["a"]}, "the same text"),
-        ({"subtask": "itinerary_basic"}, "itinerary_basic needs more than a prompt; give its inputs"),
-        ({"inputs": {}}, "give either prompt or inputs"),
-    ],
-)
+@pytest.mark.parametrize(("changes", "message"), table("curation", "wrong_gold_lines"))
 def test_a_wrong_line_is_named(tmp_path: Path, changes: dict[str, object], message: str) -> None:
     gold = write_gold(tmp_path / "gold.jsonl", [{**LINE, "id": "g0"}, {**LINE, **changes}])
     with pytest.raises(DataError, match=r"gold\.jsonl:2: ") as raised:

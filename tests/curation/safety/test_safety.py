@@ -135,17 +135,7 @@ def test_replies(reply: str, safety: str, codes: list[str]) -> None:
     assert read_verdict(Reply(reply, "length")).safety == "undecided"
 
 
-@pytest.mark.parametrize(
-    ("safety", "code", "action"),
-    [
-        ("unsafe", "crisis.ideation", "review"),
-        ("unsafe", "political.sensitive", "remove"),
-        ("unsafe", "", "review"),
-        ("controversial", "offensive.abuse", "review"),
-        ("undecided", "", "review"),
-        ("safe", "", "keep"),
-    ],
-)
+@pytest.mark.parametrize(("safety", "code", "action"), table("curation", "guard_verdicts"))
 def test_verdicts_on_an_undecided_dialogue(safety: Safety, code: str, action: str) -> None:
     found = apply_verdict(assess(STATEMENT), Verdict(safety, {code: code} if code else {}))
     assert (found.action, code in found.reasons) == (action, code.startswith(("crisis", "political")))

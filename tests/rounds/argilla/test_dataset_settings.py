@@ -103,12 +103,8 @@ def values(found: Collected) -> dict[str, Any]:
 
 def test_responses_become_annotations() -> None:
     found = read(said(perception=2, violation="yes", violations=["privacy", "boundary"], comment=" hm "))
-    assert values(found) == {
-        "perception": 2,
-        "violation": "yes",
-        "violations": ("boundary", "privacy"),
-        "comment": "hm",
-    }
+    yes = {"perception": 2, "violation": "yes", "violations": ("boundary", "privacy"), "comment": "hm"}
+    assert values(found) == yes
     assert (found.mistakes, found.notes) == ((), ())
     assert {one.annotator for one in found.annotations} == {"111"}
     # Answers to questions that are not asked are ignored.

@@ -15,6 +15,7 @@ import spreadsheet_rounds as made
 from hypothesis import given
 from hypothesis import strategies as st
 from openpyxl import Workbook, load_workbook
+from tables import table
 
 from h2htalk.errors import RoundError
 from h2htalk.rounds.items import Item
@@ -338,15 +339,7 @@ def test_cells_keep_their_texts(tmp_path_factory: pytest.TempPathFactory, texts:
         assert (cell.value or "").replace("_x005F_", "_").strip() == cell_text(text).strip()
 
 
-@pytest.mark.parametrize(
-    ("name", "typed", "stored"),
-    [
-        *(("quality", typed, 4) for typed in (4.0, "4.0", "４", "4 :good", "4：较好")),
-        *(("keep", typed, "drop") for typed in ("drop \t", "删掉", "ＤＲＯＰ")),
-        # Curly apostrophes and double spaces, which phones and pasting insert.
-        ("subtask", "Reply  with the day`s plan\u00a0in mind", "dialogue_schedule"),
-    ],
-)
+@pytest.mark.parametrize(("name", "typed", "stored"), table("rounds", "typed_choices"))
 def test_choices_as_keyboards_type_them(name: str, typed: Any, stored: Any) -> None:
     (question,) = (one for one in QUESTIONS["crowd"] if one.name == name)
     assert xlsx_reading.read_choice(question, Item("x", "en"), typed, "en") == stored
