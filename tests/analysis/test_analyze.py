@@ -1,4 +1,4 @@
-"""A split's figures: what goes in, what comes out, and what bad input gives."""
+"""A split's figures and description: what goes in, what comes out, and what bad input gives."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_each_language_of_a_split_is_counted_by_its_functions(mini: Analysis) ->
             assert list(part.pairs[side]) == count_pairs([*iter_pairs(lines, part.language)])
 
 
-def test_row_order_changes_nothing_but_the_order(tmp_path: Path) -> None:
+def test_what_is_chosen_of_a_split_and_what_cannot_be(tmp_path: Path) -> None:
     some = [s.to_dict() for s in MINI.scenarios[::7]]
     ours, theirs = (
         analyze(AnalyzeSpec(split_of(tmp_path, order, name), processes=1)).split.languages
@@ -79,15 +79,21 @@ def test_row_order_changes_nothing_but_the_order(tmp_path: Path) -> None:
     )
     assert len(ours) == 2
     assert ours == theirs
-
-
-def test_a_language_and_a_limit_choose_scenarios(tmp_path: Path) -> None:
+    # A language and a limit choose scenarios.
     analysis = analyze(AnalyzeSpec("mini@1", language="zh", limit=11, processes=1))
     assert only(analysis).scenarios == 11
     split = analysis.split
     assert (split.total, split.scenarios) == (154, {"zh": 11})
     assert split.fingerprint == MINI.fingerprint != split.analysed
     assert "of 154 in the split" in overview(analysis)
+    # Nothing to compare is an error.
+    english = split_of(tmp_path, records(("Hello.", "Hi.")), "english")
+    chinese = split_of(tmp_path, records(("你好。", "好。"), language="zh"), "chinese")
+    with pytest.raises(ConfigError, match="chinese: it has no language in common with english"):
+        analyze(AnalyzeSpec(english, chinese))
+    # An empty split is an error.
+    with pytest.raises(DataError, match="holds no scenario"):
+        analyze(AnalyzeSpec(split_of(tmp_path, [])))
 
 
 def test_two_splits_are_compared_in_the_language_that_both_have(tmp_path: Path) -> None:
@@ -103,13 +109,6 @@ def test_two_splits_are_compared_in_the_language_that_both_have(tmp_path: Path) 
     assert words["tea"].clear
     assert "differences in zh (walk has no scenario of this language)" in analysis.unmeasured
     assert re.search(r"English words, instructions: \d+ of \d+ differ; more [^;]*\btea\b", overview(analysis))
-
-
-def test_nothing_to_compare_is_an_error(tmp_path: Path) -> None:
-    english = split_of(tmp_path, records(("Hello.", "Hi.")), "english")
-    chinese = split_of(tmp_path, records(("你好。", "好。"), language="zh"), "chinese")
-    with pytest.raises(ConfigError, match="chinese: it has no language in common with english"):
-        analyze(AnalyzeSpec(english, chinese))
 
 
 def test_without_a_tokenizer_tokens_are_said_to_be_left_out(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -149,11 +148,6 @@ def test_a_named_pipeline_parses_in_the_place_of_the_bundled_one(tmp_path: Path)
 def test_what_is_not_there_is_named(changes: dict[str, Any], message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         analyze(replace(AnalyzeSpec("mini@1", limit=4, processes=1), **changes))
-
-
-def test_an_empty_split_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="holds no scenario"):
-        analyze(AnalyzeSpec(split_of(tmp_path, [])))
 
 
 def test_a_split_is_described_beside_table_1() -> None:

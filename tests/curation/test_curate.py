@@ -94,7 +94,13 @@ def test_an_update_without_anything_new_makes_only_what_is_missing(curated: Path
 
 
 def test_without_a_reviewer_the_run_ends_with_candidates(spec: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """One stage needs only the stage before it."""
     spec.write_text(SPEC.replace("scripted:reviewer.jsonl", ""))
+    place = curate(spec, ("gather", "anonymize"))
+    assert [item.stage for item in summaries(place)] == ["gather", "anonymize"]
+    assert place.path.stat().st_mode & 0o777 == 0o700  # it holds raw conversations
+    with pytest.raises(ConfigError, match="safety: the stage is not finished"):
+        curate(spec, ("dedup",))
     assert [item.stage for item in summaries(curate(spec))] == list(STAGES)[:-1]
     assert "review.model is empty, so the run ends with the results of compose" in capsys.readouterr().err
     with pytest.raises(ConfigError, match=r"review\.model is empty"):
@@ -137,15 +143,6 @@ def test_a_dry_run_knows_what_is_finished(spec: Path) -> None:
         estimate_run(spec)
 
 
-def test_one_stage_needs_only_the_stage_before(spec: Path) -> None:
-    spec.write_text(SPEC.replace("scripted:reviewer.jsonl", ""))
-    place = curate(spec, ("gather", "anonymize"))
-    assert [item.stage for item in summaries(place)] == ["gather", "anonymize"]
-    assert place.path.stat().st_mode & 0o777 == 0o700  # it holds raw conversations
-    with pytest.raises(ConfigError, match="safety: the stage is not finished"):
-        curate(spec, ("dedup",))
-
-
 def test_nothing_is_paid_for_twice(spec: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """`--from-stage` and any change of the review's arithmetic repeated every call; an erasure repeats none."""
     (spec.parent / "prices.toml").write_text(price_file())
@@ -175,15 +172,10 @@ def test_a_purged_workspace_is_refused_before_anybody_is_told_to_start_again(spe
     assert (done.returncode, done.stderr.count("\n"), "was purged" in done.stderr) == (2, 1, True), done.stderr
 
 
-GATHER = StageSummary("gather", RecordCounts(10, 8, 2, 8, 0, {"empty": 2}, {}))
-COMPOSE = StageSummary("compose", RecordCounts(10, 6, 4, 11, 0, {"nothing": 4}, {}))
-REVIEW = StageSummary(
-    "review", RecordCounts(8, 7, 1, 7, 0, {"review:safety": 1}, {"accept": 7}), ("judge check: refused, 40 %",)
-)
-
-
-def test_the_table_has_a_row_for_each_stage() -> None:
-    assert funnel_table([GATHER, COMPOSE, REVIEW]).to_csv().splitlines() == [
+def test_the_funnel_has_a_row_for_each_stage() -> None:
+    counts = {"gather": (10, 8, 2, 8), "compose": (10, 6, 4, 11), "review": (8, 7, 1, 7)}
+    stages = [StageSummary(name, RecordCounts(*row, 0, {}, {})) for name, row in counts.items()]
+    assert funnel_table(stages).to_csv().splitlines() == [
         "stage,unit,read,kept,rejected,written",
         "gather,dialogues,10,8,2,8",
         "compose,dialogues,10,6,4,11",

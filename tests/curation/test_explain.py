@@ -1,4 +1,4 @@
-"""The history of one item, stage by stage, then in the rounds and releases made from its workspace."""
+"""The history of one item, through stages, rounds and releases; `h2htalk show` of every kind of folder."""
 
 from __future__ import annotations
 

@@ -79,9 +79,7 @@ def test_a_removed_stage_keeps_what_was_paid_for(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("steps", range(6))
-def test_a_cut_removal_leaves_no_part_to_other_settings(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, steps: int
-) -> None:
+def test_a_cut_removal_leaves_nothing_to_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, steps: int) -> None:
     """`stage.json` was removed first, and the next run used the parts that were left."""
     workspace = gathered(tmp_path, MADE)
     run_stage(stage("anonymize", DROPPING, word="sad"), workspace, processes=1)

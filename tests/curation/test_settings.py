@@ -1,4 +1,4 @@
-"""The specification of a curation: what is read, and errors that name the file and the setting."""
+"""The specification of a curation, errors that name its settings, and paths that reach no record."""
 
 from __future__ import annotations
 

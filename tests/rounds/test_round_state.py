@@ -1,4 +1,4 @@
-"""Files of a round that are missing, broken, or do not fit each other."""
+"""Files of a round that are missing, broken, or do not fit each other; status and what a terminal shows of it."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import pytest
 from command_line import h2htalk_here
 from rounds_made import answer, begin, crowd, expert, files_of, split
 from spreadsheet_rounds import fill, item, opened, workbook_path
+from tables import table
 
 from h2htalk.curation.show import show
 from h2htalk.errors import DataError
@@ -56,14 +57,7 @@ def test_files_that_do_not_fit_are_named(tmp_path: Path, file: str, edited: str 
     assert files_of(path) == before
 
 
-@pytest.mark.parametrize(
-    ("changed", "message"),
-    [
-        ({"annotator": "0123456789ab"}, "'0123456789ab' is not an annotator of this round"),
-        ({"item": "en-item-9"}, "not a valid annotation of this round"),
-        ({"value": "perhaps"}, "not a valid annotation"),
-    ],
-)
+@pytest.mark.parametrize(("changed", "message"), table("rounds", "invalid_annotations"))
 def test_invalid_annotations_are_named(tmp_path: Path, changed: dict[str, Any], message: str) -> None:
     """Annotations of other annotators, and a rating of 99, were counted."""
     path = answered(tmp_path)
@@ -136,17 +130,15 @@ def test_progress_by_language_and_annotator(tmp_path: Path) -> None:
     assert lines(rounds_table([listed]))[1][1:] == ["crowd", "spreadsheets", "open", "3", "0", "1", "of", "5"]
 
 
-def test_each_mistake_can_be_listed(tmp_path: Path) -> None:
+def test_mistakes_and_decisions_are_listed(tmp_path: Path) -> None:
     path = begin(tmp_path, "crowd", count=10, people=2, overlap=2)
     answer(path, lambda *_: crowd("perhaps"))
     assert len(h2htalk_here("round", "status", path).stderr.splitlines()) == 2
     done = h2htalk_here("round", "status", path, "--mistakes")
     assert done.returncode == 2
     assert done.stderr.count("'perhaps' is not a valid answer") == len(done.stderr.splitlines()) == 20
-
-
-def test_a_round_shows_its_items_and_their_decisions(tmp_path: Path) -> None:
-    path = begin(tmp_path, count=2)
+    # A round shows its items and their decisions.
+    path = begin(tmp_path / "shown", count=2)
     assert "no decision yet" in "\n".join(show(str(path)))
     answer(path, split("keep"))
     close_round(path)

@@ -1,4 +1,4 @@
-"""Small data for figures, and how a test reads a figure."""
+"""What each figure shows, its style, fonts, labels and files, and what it says where there is nothing to show."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def made_odds(items: int = 40) -> tuple[LogOdds, ...]:
     return log_odds({f"w{i}": 100 + 9 * i for i in range(items)}, {f"w{i}": max(1, 300 - 5 * i) for i in range(items)})
 
 
-pytestmark = pytest.mark.filterwarnings("error")
+pytestmark = pytest.mark.filterwarnings("error")  # matplotlib warns of a missing glyph
 
 
 def every_figure(language: Language) -> list[Figure]:
@@ -156,7 +156,7 @@ def test_nothing_to_draw_is_one_calm_sentence(figure: object, sentence: str) -> 
     assert render(drawn).any()
 
 
-def test_hostile_words_are_drawn_in_every_figure_that_shows_words() -> None:
+def test_hostile_words_are_drawn_and_reach_no_markup(tmp_path: Path) -> None:
     pairs = [PairCount(word, word, 9) for word in HOSTILE]
     odds = [replace(row, item=word) for row, word in zip(made_odds(30), HOSTILE, strict=False)]
     for figure in (
@@ -166,6 +166,11 @@ def test_hostile_words_are_drawn_in_every_figure_that_shows_words() -> None:
     ):
         render(figure)
         assert not any(t.get_parse_math() for t in figure.findobj(Text) if "$" in t.get_text())  # type: ignore[attr-defined]
+    # Hostile words reach no markup.
+    pairs = [PairCount(word, word, 9) for word in HOSTILE]
+    svg = style.save_figure(draw_sunburst(top_verbs(pairs)), tmp_path, "rings")[0].read_text(encoding="utf-8")
+    assert "<script" not in svg
+    assert "--" not in "".join(re.findall(r"<!--(.*?)-->", svg))
 
 
 def test_areas_and_cells_show_counts_and_what_is_left_out() -> None:
@@ -190,9 +195,6 @@ def test_thousands_of_emotions_make_a_figure_of_one_page_and_what_is_left_is_cou
     for figure in (draw_coverage(made_coverage(1900)), draw_length_deciles(summaries, "pieces", "emotion")):
         assert figure.get_figheight() < 9
         assert any("1,860" in said for said in words_of(figure))
-
-
-pytestmark = pytest.mark.filterwarnings("error")  # matplotlib warns of a missing glyph
 
 
 def test_a_readers_matplotlibrc_changes_nothing(tmp_path: Path) -> None:
@@ -265,10 +267,3 @@ def test_three_files_hold_their_fonts_and_no_dates(saved: list[Path]) -> None:
     whole = pdf + b"".join(streams)
     assert b"/CIDFontType2" in whole
     assert b"/Type3" not in whole
-
-
-def test_hostile_words_reach_no_markup(tmp_path: Path) -> None:
-    pairs = [PairCount(word, word, 9) for word in HOSTILE]
-    svg = style.save_figure(draw_sunburst(top_verbs(pairs)), tmp_path, "rings")[0].read_text(encoding="utf-8")
-    assert "<script" not in svg
-    assert "--" not in "".join(re.findall(r"<!--(.*?)-->", svg))

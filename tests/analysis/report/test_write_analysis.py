@@ -1,4 +1,4 @@
-"""The folder of an analysis: every table, every figure in three forms, the summary, the page."""
+"""The folder of an analysis: every table, every figure in three forms, the summary, the page that cannot act."""
 
 from __future__ import annotations
 
@@ -84,9 +84,7 @@ def test_files_tables_and_summary_hold_what_was_counted(folder: Path, analysis: 
 
 
 @pytest.mark.slow
-def test_an_analysis_gives_the_same_bytes_in_any_number_of_processes(
-    folder: Path, analysis: Analysis, tmp_path: Path
-) -> None:
+def test_any_number_of_processes_gives_the_same_bytes(folder: Path, analysis: Analysis, tmp_path: Path) -> None:
     write_analysis(analysis, tmp_path, processes=2)
     for path in folder.rglob("*"):
         if path.is_file():

@@ -51,7 +51,7 @@ def test_plain_text(text: str, expected: list[str]) -> None:
     assert read(text) == expected
 
 
-def test_texts_are_read_as_a_stream_and_no_pair_goes_over_a_line_end() -> None:
+def test_texts_are_a_stream_and_lists_are_read_to_their_end() -> None:
     def texts() -> Iterator[str]:
         yield "I read\nThe cat sleeps"
         for _ in range(500):
@@ -60,10 +60,7 @@ def test_texts_are_read_as_a_stream_and_no_pair_goes_over_a_line_end() -> None:
 
     first = next(iter_pairs(texts(), "en"))
     assert (first.verb, first.noun) == ("feed", "cat")
-
-
-def test_a_long_list_is_read_to_its_end() -> None:
-    """Each noun joined to the one before: as deep as the list is long."""
+    # Each noun joined to the one before: as deep as the list is long.
     items = " ".join(f"and/CC/cc/{place} ducks/NNS/conj/{place - 2}" for place in range(4, 2000, 2))
     assert pairs(tree(f"feed/VB/ROOT/0 ducks/NNS/obj/1 {items}")) == ["feed duck"] * 999
 

@@ -40,9 +40,7 @@ def test_counts_and_the_verbs_of_the_figure_are_ordered() -> None:
 
 
 @pytest.mark.parametrize(("noun", "status"), [("cat", 0), ("dog", 1)])
-def test_below_its_floor_the_tool_fails(
-    noun: str, status: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_tool_fails_below(noun: str, status: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """tools/eval_pairs.py."""
     pytest.importorskip("spacy", reason="the analysis extra is not installed")
     pytest.importorskip("lemminflect", reason="the analysis extra is not installed")

@@ -1,4 +1,4 @@
-"""The recognisers on hand-written cases (`sets/cases.jsonl`), on hostile texts, and in time."""
+"""The recognisers on hand-written cases (`sets/cases.jsonl`), on hostile texts and in time; normalised texts."""
 
 from __future__ import annotations
 

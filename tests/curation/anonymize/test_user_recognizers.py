@@ -44,7 +44,7 @@ def found(texts: list[str], language: str, users: UserRegistry) -> list[list[tup
     return [[(said[s.start : s.end], s.type, s.found_by) for s in own] for said, own in zip(texts, spans, strict=True)]
 
 
-def test_a_pattern_with_a_context_word_is_found_and_found_again(tmp_path: Path) -> None:
+def test_what_a_users_patterns_and_words_find(tmp_path: Path) -> None:
     users = registry(tmp_path, STAFF)
     far = "一，二，三，四，五，六"
     assert found(["我的工号是ST-12345。", f"{far} ST-12345？", f"{far} ST-99999"], "zh", users) == [
@@ -53,27 +53,30 @@ def test_a_pattern_with_a_context_word_is_found_and_found_again(tmp_path: Path) 
         [],
     ]
     assert found(["my staff number: ST-12345"], "en", users)[0][0][:2] == ("ST-12345", "STAFF_ID")
-
-
-def test_words_are_found_in_chinese_too_and_allowed_names_stay(tmp_path: Path) -> None:
+    # Words are found in chinese too and allowed names stay.
     users = registry(tmp_path, CLINICS)
     assert found(["我在蓝鹭之家见过他"], "zh", users) == [[("蓝鹭之家", "CLINIC", "Clinics, pattern deny_list")]]
     assert found(["at blue heron house, not blue heron houses", "my friend Talia"], "en", users) == [
         [("blue heron house", "CLINIC", "Clinics, pattern deny_list")],
         [],
     ]
-
-
-def test_a_users_type_stays_whole_inside_ours(tmp_path: Path) -> None:
+    # A users type stays whole inside ours.
     users = registry(tmp_path, STAFF.replace("0.3", "0.6"))
     spans = found(["I live at 12 Oak Street, staff ST-12345"], "en", users)[0]
     assert [(text, kind) for text, kind, _ in spans] == [("12 Oak Street", "ADDRESS"), ("ST-12345", "STAFF_ID")]
-
-
-def test_a_match_over_two_messages_is_cut_between_them(tmp_path: Path) -> None:
+    # A match over two messages is cut between them.
     pattern = "{name: p, regex: 'ab.+cd', score: 1.0}"
     users = registry(tmp_path, f"recognizers: [{{name: X, supported_entity: XX, patterns: [{pattern}]}}]")
     assert [[one[0] for one in each] for each in found(["xx ab", "", "cd yy"], "en", users)] == [["ab"], [], ["cd"]]
+    # Thousands of words were refused as slow.
+    words = ", ".join(f"w{n}x" for n in range(5000))
+    users = registry(tmp_path, f"recognizers: [{{name: X, supported_entity: XX, deny_list: [{words}, 蓝鹭之家]}}]")
+    (spans,) = found(["w7x and w4999x, w77xx 在蓝鹭之家"], "en", users)
+    assert [text for text, kind, _ in spans if kind == "XX"] == ["w7x", "w4999x", "蓝鹭之家"]
+    # Presidios own recognizers are named by their class.
+    users = registry(tmp_path, "recognizers: [{name: Poland, class_name: PlPeselRecognizer, context: [pesel]}]")
+    (span, *_), *_ = found(["pesel 44051401359"], "en", users)
+    assert span[1:] == ("PL_PESEL", "Poland, pattern PESEL, context word pesel")
 
 
 @pytest.mark.parametrize(
@@ -101,19 +104,6 @@ def test_a_pattern_that_backtracks_is_refused_in_silence(tmp_path: Path, monkeyp
     users = registry(tmp_path, f"recognizers: [{{name: X, supported_entity: XX, patterns: [{pattern}]}}]")
     with pytest.raises(ConfigError, match="recognizer 'X': a pattern takes too long"):
         chat_analyzer("zh", users)
-
-
-def test_thousands_of_words_were_refused_as_slow(tmp_path: Path) -> None:
-    words = ", ".join(f"w{n}x" for n in range(5000))
-    users = registry(tmp_path, f"recognizers: [{{name: X, supported_entity: XX, deny_list: [{words}, 蓝鹭之家]}}]")
-    (spans,) = found(["w7x and w4999x, w77xx 在蓝鹭之家"], "en", users)
-    assert [text for text, kind, _ in spans if kind == "XX"] == ["w7x", "w4999x", "蓝鹭之家"]
-
-
-def test_presidios_own_recognizers_are_named_by_their_class(tmp_path: Path) -> None:
-    users = registry(tmp_path, "recognizers: [{name: Poland, class_name: PlPeselRecognizer, context: [pesel]}]")
-    (span, *_), *_ = found(["pesel 44051401359"], "en", users)
-    assert span[1:] == ("PL_PESEL", "Poland, pattern PESEL, context word pesel")
 
 
 WARD = """

@@ -125,11 +125,17 @@ def test_a_scenario_without_a_reference_is_rejected(tmp_path: Path) -> None:
     assert all(r["record"]["provenance"]["dialogue"] == "made-000001" for r in records)
 
 
-def test_the_null_class_is_not_written(tmp_path: Path) -> None:
+def test_the_null_class_and_what_safety_noted(tmp_path: Path) -> None:
     null = proposal("recollection_synthesis", memorable=False)
     workspace, counts = compose(tmp_path, [talk()], {"made-000001/proposals": proposals(null)})
     assert read(workspace)["made-000001:recollection_synthesis"].scenario.reference == "No key information extracted."
     assert counts.tags["null_class"] == 1
+    safety = {"action": "review", "tags": ["crisis.ideation"], "risk": "high"}
+    workspace, counts = compose(tmp_path / "safe", [talk(metadata={"safety": safety})])
+    candidate = next(iter(read(workspace).values()))
+    assert candidate.scenario.tags.risk == "high"
+    assert candidate.scenario.metadata == {"safety": safety}
+    assert counts.tags["crisis"] == counts.tags["review"] == 2
 
 
 @pytest.mark.parametrize(("changes", "reason"), table("curation", "refused_inputs"))
@@ -138,15 +144,6 @@ def test_wrong_inputs_are_refused(changes: dict[str, object], reason: str, tmp_p
     workspace, _ = compose(tmp_path, [talk()], replies)
     assert rejected(workspace) == {"made-000001:proposal-1": reason}
     assert len(read(workspace)) == 2
-
-
-def test_safety_metadata_are_passed_on(tmp_path: Path) -> None:
-    safety = {"action": "review", "tags": ["crisis.ideation"], "risk": "high"}
-    workspace, counts = compose(tmp_path, [talk(metadata={"safety": safety})])
-    candidate = next(iter(read(workspace).values()))
-    assert candidate.scenario.tags.risk == "high"
-    assert candidate.scenario.metadata == {"safety": safety}
-    assert counts.tags["crisis"] == counts.tags["review"] == 2
 
 
 COMPOSER = Composer("scripted:x", tuple(SUBTASKS), 1, 0, Prompts.load(), b"key")

@@ -64,9 +64,7 @@ HERON = "The heron stood on the roof until it was dark."
 
 
 @pytest.mark.parametrize(("language", "text", "reply", "drafts"), table("curation", "selective_extraction"))
-def test_a_selective_extraction_has_content_and_no_human_life(
-    language: str, text: str, reply: str, drafts: int
-) -> None:
+def test_a_selective_extraction_has_content_of_no_human(language: str, text: str, reply: str, drafts: int) -> None:
     found = extract(chat(text, reply, language=language), NORA, ALL, 0, selective=True)
     assert (len(found.drafts), found.reason) == (drafts, "" if drafts else "no_content")
 

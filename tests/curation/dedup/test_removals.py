@@ -1,4 +1,4 @@
-"""Which two dialogues are duplicates."""
+"""Which two dialogues are duplicates, which of them is better, and what of their texts is compared."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Items of raw files for the tests of gather."""
+"""What a source may be, what every raw format becomes, and what is refused for which reason."""
 
 from __future__ import annotations
 
@@ -297,14 +297,7 @@ def test_a_broken_line_is_refused_with_its_number(tmp_path: Path) -> None:
     assert [item.line for item in items] == [item.row for item in items]
 
 
-@pytest.mark.parametrize(
-    ("names", "kept"),
-    [
-        ({"metadata": {"patient": " Ann "}, "user": {"name": "Bob"}}, {"patient": "Ann", "name": "Bob"}),
-        ({"name": "Ann", "user": {"name": ["Bob", "Ann", ""]}}, {"name": ["Ann", "Bob"]}),
-        ({"patient": None, "user": "u1", "metadata": []}, {}),
-    ],
-)
+@pytest.mark.parametrize(("names", "kept"), table("curation", "names_of_users"))
 def test_names_of_the_user_are_kept_for_anonymize(tmp_path: Path, names: dict[str, Any], kept: dict[str, Any]) -> None:
     (tmp_path / "raw.jsonl").write_text(json.dumps(GOOD | names))
     (item,) = read_file(tmp_path / "raw.jsonl", name_keys=("patient",))

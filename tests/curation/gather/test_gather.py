@@ -29,9 +29,7 @@ def write(path: Path, *records: Any) -> None:
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
-def source(
-    name: str = "chat", form: Any = "messages", path: str = "raw.jsonl", language: Any = "en", **more: Any
-) -> Source:
+def source(name: str = "chat", form="messages", path: str = "raw.jsonl", language: Any = "en", **more: Any) -> Source:
     return Source(name, path, form, language, more.pop("licence", "CC0-1.0"), **more)
 
 

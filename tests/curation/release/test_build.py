@@ -245,7 +245,7 @@ def test_a_foreign_list_of_what_is_allowed(folder: Path) -> None:
     assert done.stdout.splitlines()[0] == "allowed by the owner: companion_harm:made\\nevery gate passed=two words"
 
 
-def test_cases_join_the_release(folder: Path) -> None:
+def test_cases_join_the_release_and_what_is_named_must_belong_to_it(folder: Path) -> None:
     (folder / "cases").mkdir()
     lines = [case(n, lang, family="grief").to_dict() for lang in ("en", "zh") for n in range(1, 6)]
     (folder / "cases" / "high_risk.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
@@ -255,6 +255,16 @@ def test_cases_join_the_release(folder: Path) -> None:
     build_release(write_spec(folder, 'cases = "cases"', quota=0), folder / "of-cases")
     shutil.rmtree(release_folder.private_folder(folder / "of-cases"))
     assert check_release(folder / "of-cases").findings == ()
+    # What a specification names must belong to it.
+    voted(folder / "other")
+    build_release(write_spec(folder), folder / "one")
+    for settings, version, message in (
+        ('previous = "./one"', "1.0", r"made 1\.0\.0 is not an earlier version of made 1\.0"),
+        ('rounds = ["other/crowd", "other/experts"]', "1.0.0", r"crowd: this round was opened from .*, not from .*/W"),
+        ('rounds = ["crowd"]', "1.0.0", "no closed expert round"),
+    ):
+        with pytest.raises(ConfigError, match=message):
+            build_release(write_spec(folder, settings, version=version), folder / "two")
 
 
 def test_the_release_after_an_erasure(folder: Path) -> None:
@@ -298,18 +308,6 @@ def test_a_release_that_an_erasure_did_not_reach_is_not_published(folder: Path) 
     (workspace.path / ".erasing").touch()
     with pytest.raises(DataError, match=f"{workspace.path}: an erasure was interrupted here"):
         publish(moved, "lab/made", dry_run=True)
-
-
-def test_what_a_specification_names_must_belong_to_it(folder: Path) -> None:
-    voted(folder / "other")
-    build_release(write_spec(folder), folder / "one")
-    for settings, version, message in (
-        ('previous = "./one"', "1.0", r"made 1\.0\.0 is not an earlier version of made 1\.0"),
-        ('rounds = ["other/crowd", "other/experts"]', "1.0.0", r"crowd: this round was opened from .*, not from .*/W"),
-        ('rounds = ["crowd"]', "1.0.0", "no closed expert round"),
-    ):
-        with pytest.raises(ConfigError, match=message):
-            build_release(write_spec(folder, settings, version=version), folder / "two")
 
 
 NUMBER = "415-555-0134"

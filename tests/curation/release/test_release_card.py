@@ -1,4 +1,4 @@
-"""A release made by hand for tests of its card: content, facts as a build gives them, data files, card."""
+"""The card: what the Hub, `datasets` and a reader see, and that no value breaks it; a broken release; differences."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from huggingface_hub import DatasetCard, metadata_load
 from markdown_it import MarkdownIt
 from releases_made import case, scenario
 from summaries_made import made_summary, same_values
+from tables import table
 
 from h2htalk.analysis.report.figure_specs import figure_specs
 from h2htalk.analysis.report.write_analysis import page_text
@@ -253,14 +254,7 @@ def test_a_run_gives_its_model_and_the_trivial_answers(tmp_path: Path) -> None:
     assert row["measure"] == "S of another embedder (en)"
 
 
-@pytest.mark.parametrize(
-    ("model", "shown"),
-    [
-        ("server:qwen@https://10.0.0.7:8000/v1?api-version=1", "server:qwen"),
-        ("hf:/home/alice/models/mine", "hf:mine"),
-        ("vllm:lab/model-7B", "vllm:lab/model-7B"),
-    ],
-)
+@pytest.mark.parametrize(("model", "shown"), table("curation", "models_on_a_card"))
 def test_a_card_tells_no_address_and_no_folder(tmp_path: Path, model: str, shown: str) -> None:
     assert next(read_results(make_run(tmp_path, made_summary(model=model))))["name"] == shown
 

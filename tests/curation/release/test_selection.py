@@ -37,12 +37,18 @@ def test_quotas_are_met_and_the_order_of_items_does_not_matter() -> None:
     assert ids(select(made, QUOTA, seed=2)["test"]) != ids(first["test"])
 
 
-def test_a_family_is_in_one_split() -> None:
+def test_families_stay_in_their_split() -> None:
     person = {"source": "made", "person": "made-p9999"}
     made = [kept(scenario(n, provenance={**person, "dialogue": f"made-{n:06}"})) for n in range(1, 6)]
     chosen = select([*made, *items(10, first=50)], {"dialogue_base": 8, "dev": 6}, seed=0)
     in_dev = {*ids(chosen["dev"])} & {*ids(made)}
     assert not (in_dev and {*ids(chosen["test"])} & {*ids(made)})
+    # Items of an earlier dev are not cut for new ones of their family.
+    made = [kept(scenario(n, provenance={**person, "dialogue": f"made-{n:06}"})) for n in range(1, 9)]
+    for seed in range(5):
+        first = select(made[4:6], {"dev": 2}, seed)
+        again = select([*made, *items(5, first=50)], {"dev": 2}, seed, history_of(first))
+        assert ids(again["dev"]) == ids(first["dev"])
 
 
 @given(seed=st.integers(0, 5), dev=st.integers(0, 6))
@@ -72,12 +78,3 @@ def test_splits_keep_the_shares_of_strata_and_dev_has_every_language() -> None:
         for others in (sad, theirs):
             few = select([*others, *items(1, "zh", 200)], {"dev": 2}, seed)["dev"]
             assert {item.scenario.language for item in few} == {"en", "zh"}
-
-
-def test_items_of_an_earlier_dev_are_not_cut_for_new_ones_of_their_family() -> None:
-    person = {"source": "made", "person": "made-p9999"}
-    made = [kept(scenario(n, provenance={**person, "dialogue": f"made-{n:06}"})) for n in range(1, 9)]
-    for seed in range(5):
-        first = select(made[4:6], {"dev": 2}, seed)
-        again = select([*made, *items(5, first=50)], {"dev": 2}, seed, history_of(first))
-        assert ids(again["dev"]) == ids(first["dev"])

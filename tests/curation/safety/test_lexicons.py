@@ -1,4 +1,4 @@
-"""Word lists as weak evidence: what they find, what they must not find, and disguised words."""
+"""Word lists as weak evidence, the bundled classifiers (figures: tools/eval_safety.py), and folded spellings."""
 
 from __future__ import annotations
 
@@ -15,14 +15,6 @@ from safety_made import HERE, rows
 from tables import table
 
 from h2htalk.curation.safety import crisis, lexicons, ngram_classifier
-from h2htalk.curation.safety.lexicons import (
-    OFFENSIVE,
-    POLITICAL_DATA,
-    compile_lexicon,
-    find_listed,
-    hidden_entry,
-    offence,
-)
 from h2htalk.curation.safety.ngram_classifier import load_classifier
 from h2htalk.curation.safety.text_folding import fold, fold_spelling, original_places, spelling_place
 from h2htalk.data.languages import LANGUAGES, Language
@@ -31,7 +23,7 @@ DATA = Path(lexicons.__file__).parent / "safety_data"
 
 
 def categories(text: str, language: Language, least: float = 0.4) -> set[str]:
-    return {piece.category for piece in find_listed(text, language) if piece.score >= least}
+    return {piece.category for piece in lexicons.find_listed(text, language) if piece.score >= least}
 
 
 @pytest.mark.parametrize(("language", "text", "category"), table("curation", "listed_words"))
@@ -42,7 +34,9 @@ def test_listed_words_and_ordinary_text(language: Language, text: str, category:
 
 @pytest.mark.parametrize("disguise", ["你这个废 物", "你这个廢物", "你这个废*物", "你这个废\u200b物"])
 def test_disguised_words(disguise: str) -> None:
-    [piece] = [piece for piece in find_listed(f"喂，{disguise}！", "zh") if piece.category == "offensive.abuse"]
+    [piece] = [
+        piece for piece in lexicons.find_listed(f"喂，{disguise}！", "zh") if piece.category == "offensive.abuse"
+    ]
     assert f"喂，{disguise}！"[piece.start : piece.end] == disguise
 
 
@@ -65,9 +59,9 @@ def test_what_lists_and_classifiers_do_not_decide_alone() -> None:
     ["blorps", "b l o r p", "bl0rp", "bl*rp", "blorrrp", "BLÓRP", "glim plurk", "卜噜噜来了", "卜 噜噜", "卜*噜.噜"],
 )
 def test_disguised_hidden_words(text: str) -> None:
-    hidden = [hidden_entry(word) for word in ("Blorp", "blorps", "glim plurk", "卜噜噜")]
+    hidden = [lexicons.hidden_entry(word) for word in ("Blorp", "blorps", "glim plurk", "卜噜噜")]
     lists = {"words": {"swearing": ["x"]}, "hidden": {"slur": hidden}, "rules": []}
-    assert "slur" in compile_lexicon(lists).hits(fold(text))
+    assert "slur" in lexicons.compile_lexicon(lists).hits(fold(text))
 
 
 PIECES = ["you", "idiot", "废物", "微信", " ", "\u200b", "刷单", "+1 555 010 9999", "\ud800", "㎏"]
@@ -77,7 +71,7 @@ PIECES = ["you", "idiot", "废物", "微信", " ", "\u200b", "刷单", "+1 555 0
 def test_spans_are_in_the_text_and_in_order(pieces: list[str]) -> None:
     text = "".join(pieces)
     for language in LANGUAGES:
-        found = find_listed(text, language)
+        found = lexicons.find_listed(text, language)
         assert all(0 <= piece.start < piece.end <= len(text) for piece in found)
         assert found == sorted(found, key=lambda piece: (piece.start, piece.end))
 
@@ -107,26 +101,27 @@ def test_political_statements_are_found_and_mentions_of_the_same_words_are_not(l
     assert sum(shares["harmless"]) / len(shares["harmless"]) <= 0.2
 
 
-def test_terms_are_folded_and_comments_ignored(tmp_path: Path) -> None:
+def test_terms_and_signs_are_folded_and_kindness_hides_nothing(tmp_path: Path) -> None:
     path = tmp_path / "terms.txt"
     path.write_text("# ours\nBlue Lagoon\n\n", encoding="utf-8")
     assert lexicons.read_terms(str(path), "en") == {"blue lagoon"}
     assert lexicons.read_terms("", "en") == frozenset()
-
-
-FOLDERS = (OFFENSIVE, crisis.DATA, POLITICAL_DATA)
-
-
-def test_a_long_kind_message_does_not_hide_a_short_cruel_one() -> None:
+    # Signs between letters are removed.
+    assert fold_spelling("I  don’t\nknow…", "en") == "i dont.know..."
+    assert fold_spelling("我 不*想 活了\n是", "zh") == "我不想活了.是"
+    # A long kind message does not hide a short cruel one.
     kind, cruel = "今天天气很好，我们去公园散步吧。", "你就是个没用的废物，长得又丑又蠢，谁看见你都恶心，滚远点，贱人。"
-    assert offence(kind * 200, "zh") < load_classifier(OFFENSIVE, "zh").low()
-    assert offence(kind * 200 + cruel * 4 + kind * 200, "zh") > 0.5
+    assert lexicons.offence(kind * 200, "zh") < load_classifier(lexicons.OFFENSIVE, "zh").low()
+    assert lexicons.offence(kind * 200 + cruel * 4 + kind * 200, "zh") > 0.5
+
+
+FOLDERS = (lexicons.OFFENSIVE, crisis.DATA, lexicons.POLITICAL_DATA)
 
 
 @given(st.lists(st.text(st.characters(codec=None), max_size=60), min_size=1, max_size=8))
 def test_a_score_depends_on_its_text_alone(texts: list[str]) -> None:
     for language in LANGUAGES:
-        model = load_classifier(POLITICAL_DATA, language)
+        model = load_classifier(lexicons.POLITICAL_DATA, language)
         found = [model.score(text) for text in texts]
         ngram_classifier._READ.clear()
         ngram_classifier.read_together(texts[::-1], model.features)
@@ -149,11 +144,6 @@ def test_scoring_needs_neither_scikit_learn_nor_scipy() -> None:
 @pytest.mark.parametrize(("written", "folded"), table("curation", "folded_spellings"))
 def test_spellings_that_look_the_same_are_equal(written: str, folded: str) -> None:
     assert fold(written) == folded
-
-
-def test_signs_between_letters_are_removed() -> None:
-    assert fold_spelling("I  don’t\nknow…", "en") == "i dont.know..."
-    assert fold_spelling("我 不*想 活了\n是", "zh") == "我不想活了.是"
 
 
 @given(st.text(st.characters(codec=None), max_size=40))

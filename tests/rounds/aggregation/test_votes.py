@@ -1,4 +1,4 @@
-"""Results of votes: published values, ties, and independence of names and order."""
+"""Results of votes and agreement: published values, ties, intervals, and independence of names and order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Changes of a published round: responses during publishing, returning annotators, changed and deleted data."""
+"""Changes of a published round: responses during publishing, returning annotators; conflicts that are refused."""
 
 from __future__ import annotations
 
@@ -283,9 +283,7 @@ class Clock:
 
 # Requests 1 and 2 ask for the version and the key's owner.
 @pytest.mark.parametrize("at", [2, 4, 12])
-def test_a_known_server_may_restart(
-    server: ArgillaDouble, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at: int
-) -> None:
+def test_servers_may_restart(server: ArgillaDouble, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at: int) -> None:
     """From the second answer on, a command waits for a restart: 20 seconds here."""
     round, clock = opened(tmp_path), Clock(monkeypatch)
     asked = len(server.requests)

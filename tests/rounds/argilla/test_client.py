@@ -29,28 +29,14 @@ def test_connect_to_any_patch_version(server: ArgillaDouble) -> None:
         assert (client.role, client.url) == ("owner", server.url)
 
 
-@pytest.mark.parametrize(
-    ("facts", "message"),
-    [
-        *(({"version": one}, f"runs Argilla {one}, but rounds need 2.8.*") for one in ("2.7.1", "2.80.0")),
-        ({"role": "annotator"}, "belongs to the annotator 'argilla'"),
-        ({"search": False}, "the server's search engine does not answer"),
-    ],
-)
+@pytest.mark.parametrize(("facts", "message"), table("rounds", "unusable_servers"))
 def test_unusable_servers(server: ArgillaDouble, facts: dict[str, Any], message: str) -> None:
     for name, value in facts.items():
         setattr(server, name, value)
     assert message in refused()
 
 
-@pytest.mark.parametrize(
-    ("key", "message"),
-    [
-        ("not.the.key", "rejects the key in ARGILLA_API_KEY"),
-        *((one, "ARGILLA_API_KEY contains invalid characters") for one in ("schlüssel", "a\nb")),
-        (None, "set ARGILLA_API_KEY"),
-    ],
-)
+@pytest.mark.parametrize(("key", "message"), table("rounds", "invalid_keys"))
 def test_invalid_keys(server: ArgillaDouble, monkeypatch: pytest.MonkeyPatch, key: str | None, message: str) -> None:
     monkeypatch.delenv("ARGILLA_API_KEY") if key is None else monkeypatch.setenv("ARGILLA_API_KEY", key)
     text = refused()

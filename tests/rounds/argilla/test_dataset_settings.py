@@ -1,4 +1,4 @@
-"""Names, questions and records for an Argilla server, and differences between datasets."""
+"""Names, questions and records for an Argilla server, and annotations from its responses."""
 
 from __future__ import annotations
 

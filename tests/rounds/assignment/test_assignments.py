@@ -1,4 +1,4 @@
-"""Assignment of items: balanced, by language and consent, and independent of the order of rows."""
+"""Assignment of items, by language and consent, in any order of rows; annotations that items still need."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from spreadsheet_rounds import item
+from tables import table
 from votes_made import counted
 
 from h2htalk.data.languages import Language
@@ -188,23 +189,19 @@ PANEL = [Annotator(f"v{n}", f"v{n}", ("en",)) for n in range(6)]
 SPLIT = [("none", "keep"), ("none", "drop")]
 
 
-@pytest.mark.parametrize(
-    ("counts", "more"),
-    [
-        ((0,), 4),  # three answers cannot lead by four
-        ((4,), 0),
-        ((2, 2), 4),
-        ((9, 8), 3),  # 20 - 17
-        ((10, 10), 0),  # its maximum
-    ],
-)
+@pytest.mark.parametrize(("counts", "more"), table("rounds", "votes_that_can_be_enough"))
 def test_requests_the_smallest_number_that_can_be_enough(counts: tuple[int, ...], more: int) -> None:
     assert needs_more(counted(counts), ["item-00"], Adaptive(), 20) == {"item-00": more}
 
 
-def test_the_minimum_counts_where_a_lead_is_short() -> None:
+def test_ties_and_leads_need_further_annotators() -> None:
     more = [needs_more(counted((n,)), ["item-00"], Adaptive(lead=1), 20)["item-00"] for n in range(5)]
     assert more == [3, 2, 1, 0, 0]
+    # Gold items are not decided.
+    votes = {"plain": SPLIT, "gold": SPLIT}
+    assert needed(CROWD, votes, gold=["gold"], ties=True) == {"plain": 1}
+    assert needed(CROWD, votes, gold=["gold"]) == {}
+    assert needed(replace(CROWD, overlap=5), {"a": SPLIT}, ties=True) == {"a": 3}
 
 
 def needed(
@@ -222,14 +219,6 @@ def needed(
         for question, value in (("subtask", subtask), ("keep", keep), ("quality", 4))
     }
     return remaining_requests(spec, items, QUESTIONS["crowd"], annotations, PANEL, ties=ties)
-
-
-def test_ties_need_one_more_annotator_or_the_overlap() -> None:
-    """Gold items are not decided."""
-    votes = {"plain": SPLIT, "gold": SPLIT}
-    assert needed(CROWD, votes, gold=["gold"], ties=True) == {"plain": 1}
-    assert needed(CROWD, votes, gold=["gold"]) == {}
-    assert needed(replace(CROWD, overlap=5), {"a": SPLIT}, ties=True) == {"a": 3}
 
 
 def test_adaptive_rounds_request_what_a_lead_needs() -> None:

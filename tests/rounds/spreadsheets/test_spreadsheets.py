@@ -77,13 +77,30 @@ def test_opening_again_writes_only_missing_spreadsheets(tmp_path: Path) -> None:
     assert len(made.collect(round).annotations) == 3
 
 
-def test_an_interrupted_write_leaves_no_spreadsheet(tmp_path: Path) -> None:
+def test_interrupted_and_later_spreadsheets(tmp_path: Path) -> None:
     round = made.opened(tmp_path, "crowd", [made.item(1)])
     made.workbook_path(round).unlink()
     assert interrupted_at(0, partial(SpreadsheetPlatform().publish, read_state(round)))
     assert list((round.path / "spreadsheets").iterdir()) == []
     SpreadsheetPlatform().publish(read_state(round))
     assert made.workbook_path(round).exists()
+    # File names of later assignment sets are unique.
+    items = [made.item(1), made.item(2)]
+    round = made.opened(tmp_path / "later", "crowd", items, annotators="anna,en;anna-2,en", overlap=1)
+    number = len(made.known(round, "anna-2").assignments)
+    made.fill(made.workbook_path(round, "anna-2"), {n: {"skip": "yes"} for n in range(1, number + 1)})
+    reopen_round(round.path)
+    assert made.stems(round) == ["anna", "anna-2", "anna set 2"]
+    made.fill(made.workbook_path(round, "anna set 2"), {1: CROWD})
+    assert {question for _, question in made.values(made.collect(round))} == {"skipped", *CROWD}
+    # Stored readings may be damaged.
+    round = made.opened(tmp_path / "damaged", "crowd", items, annotators="anna,en;bert,en")
+    made.fill(made.workbook_path(round), {1: CROWD, 2: {"keep": "best"}})
+    first = made.collect(round)
+    path = round.private / platform.STORED_READINGS
+    assert path.stat().st_mode & 0o077 == 0
+    path.write_text('{"key": 1')
+    assert made.collect(round) == first
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows keeps who may read a file elsewhere")
@@ -99,16 +116,6 @@ def test_only_the_owner_can_read_spreadsheets(tmp_path: Path) -> None:
     (round.path / "spreadsheets" / "anna.xlsx").chmod(0o644)
     made.collect(round)
     assert modes() == {"0o700", "0o600"}
-
-
-def test_file_names_of_later_assignment_sets_are_unique(tmp_path: Path) -> None:
-    round = made.opened(tmp_path, "crowd", [made.item(n) for n in range(2)], annotators="anna,en;anna-2,en", overlap=1)
-    number = len(made.known(round, "anna-2").assignments)
-    made.fill(made.workbook_path(round, "anna-2"), {n: {"skip": "yes"} for n in range(1, number + 1)})
-    reopen_round(round.path)
-    assert made.stems(round) == ["anna", "anna-2", "anna set 2"]
-    made.fill(made.workbook_path(round, "anna set 2"), {1: CROWD})
-    assert {question for _, question in made.values(made.collect(round))} == {"skipped", *CROWD}
 
 
 def test_skips_and_answers_replace_each_other(tmp_path: Path) -> None:
@@ -147,9 +154,8 @@ def test_empty_rows_withdraw_annotations_and_invalid_ones_do_not(tmp_path: Path)
 @pytest.mark.parametrize("spoilt", [None, "text", "sheet", "file"])
 def test_blank_or_unreadable_files_withdraw_nothing(tmp_path: Path, spoilt: str | None) -> None:
     """A blank copy without one of its sheets withdrew the annotations of the other sheets."""
-    round = made.opened(
-        tmp_path, "crowd", [made.item(n) for n in range(4)], care={"session_items": 2, "crisis_share": 0.5}
-    )
+    items, care = [made.item(n) for n in range(4)], {"session_items": 2, "crisis_share": 0.5}
+    round = made.opened(tmp_path, "crowd", items, care=care)
     path = made.workbook_path(round)
     blank = path.read_bytes()
     made.fill(path, dict.fromkeys(range(1, 5), CROWD))
@@ -217,13 +223,3 @@ def test_spreadsheets_of_other_rounds_are_not_read(tmp_path: Path, name: str) ->
     made.workbook_path(round).write_bytes(made.workbook_path(other).read_bytes())
     (mistake,) = made.collect(round).mistakes
     assert "it is no spreadsheet of the round 'round'" in mistake
-
-
-def test_stored_readings_may_be_damaged(tmp_path: Path) -> None:
-    round = made.opened(tmp_path, "crowd", [made.item(1), made.item(2)], annotators="anna,en;bert,en")
-    made.fill(made.workbook_path(round), {1: CROWD, 2: {"keep": "best"}})
-    first = made.collect(round)
-    path = round.private / platform.STORED_READINGS
-    assert path.stat().st_mode & 0o077 == 0
-    path.write_text('{"key": 1')
-    assert made.collect(round) == first

@@ -1,4 +1,4 @@
-"""Workbooks: content, mistakes by file, sheet and cell, and malicious files."""
+"""Workbooks: content, harmless cells, mistakes by file, sheet and cell, and malicious files."""
 
 from __future__ import annotations
 
@@ -65,16 +65,27 @@ def test_sheets_headings_and_choices(tmp_path: Path, language: Any) -> None:
     assert len(offered(round, name, "skip")) == 1
 
 
-def test_texts_of_an_item(tmp_path: Path) -> None:
+def test_texts_and_suggestions_of_an_item_reveal_nothing_else(tmp_path: Path) -> None:
     said = [{"role": "user", "content": "Hello!\nTwo lines."}, {"role": "companion", "content": "=SUM(A1)"}]
     record = made.item(1, prompt=said, context={"memories": "likes tea"}, note="Which is right?")
-    cells = row_of(made.opened(tmp_path, "expert", [record]), "en-item-1")
+    cells = row_of(made.opened(tmp_path / "texts", "expert", [record]), "en-item-1")
     assert cells["text"].value == (
         "Which is right?\n\nWhat the companion remembers\nlikes tea\n\n"
         "Conversation\nUser: Hello!\nTwo lines.\nCompanion: =SUM(A1)"
     )
     assert cells["reply"].value.startswith("Reply to judge\nAfter all")
     assert "\n\nProposed reply\n" in cells["reply"].value
+    # Suggestions only if the round shows them.
+    items = [made.item(1, suggested={"keep": "drop", "quality": 2}), made.item(2)]
+    assert "suggestion" not in row_of(made.opened(tmp_path / "blind", "crowd", items), "en-item-1")
+    seeing = made.opened(tmp_path / "seeing", "crowd", items, suggest=True)
+    assert row_of(seeing, "en-item-1")["suggestion"].value.splitlines()[1::2] == ["Drop", "2: poor"]
+    assert row_of(seeing, "en-item-2")["suggestion"].value is None
+    # Files do not reveal ids subtasks or gold answers.
+    items = [made.item(n, subtask="itinerary_basic", gold={"keep": "drop"}, id=f"hidden-id-{n}") for n in range(3)]
+    with zipfile.ZipFile(made.workbook_path(made.opened(tmp_path, "expert", items))) as parts:
+        texts = [parts.read(part) for part in parts.namelist()]
+    assert not any(hint in text for text in texts for hint in (b"hidden-id", b"itinerary_basic", b'"gold"'))
 
 
 def test_no_cell_is_a_formula_or_an_error(tmp_path: Path) -> None:
@@ -135,27 +146,11 @@ def test_long_texts_are_on_a_separate_sheet(tmp_path: Path) -> None:
     assert [one.split() for one in written[:39]] == [one["content"].split() for one in said[:39]]
 
 
-def test_suggestions_only_if_the_round_shows_them(tmp_path: Path) -> None:
-    items = [made.item(1, suggested={"keep": "drop", "quality": 2}), made.item(2)]
-    assert "suggestion" not in row_of(made.opened(tmp_path, "crowd", items), "en-item-1")
-    seeing = made.opened(tmp_path, "crowd", items, name="seeing", suggest=True)
-    assert row_of(seeing, "en-item-1")["suggestion"].value.splitlines()[1::2] == ["Drop", "2: poor"]
-    assert row_of(seeing, "en-item-2")["suggestion"].value is None
-
-
-def test_files_do_not_reveal_ids_subtasks_or_gold_answers(tmp_path: Path) -> None:
-    items = [made.item(n, subtask="itinerary_basic", gold={"keep": "drop"}, id=f"hidden-id-{n}") for n in range(3)]
-    with zipfile.ZipFile(made.workbook_path(made.opened(tmp_path, "expert", items))) as parts:
-        texts = [parts.read(part) for part in parts.namelist()]
-    assert not any(hint in text for text in texts for hint in (b"hidden-id", b"itinerary_basic", b'"gold"'))
-
-
 @pytest.fixture
 def crowd(tmp_path: Path) -> RoundFolder:
     """A round with four items in two sessions, all annotated."""
-    round = made.opened(
-        tmp_path, "crowd", [made.item(n) for n in range(4)], care={"session_items": 2, "crisis_share": 0.5}
-    )
+    items, care = [made.item(n) for n in range(4)], {"session_items": 2, "crisis_share": 0.5}
+    round = made.opened(tmp_path, "crowd", items, care=care)
     made.fill(made.workbook_path(round), dict.fromkeys(range(1, 5), FULL))
     return round
 
@@ -274,9 +269,8 @@ def zipped(path: Path, packing: int = zipfile.ZIP_DEFLATED, /, **parts: bytes) -
 
 
 def test_zip_bombs_are_rejected_before_parsing(tmp_path: Path) -> None:
-    bomb = zipped(
-        tmp_path / "a.xlsx", a=b" " * (xlsx_reading.MAX_UNPACKED // 2), b=b" " * (xlsx_reading.MAX_UNPACKED // 2 + 1)
-    )
+    half = b" " * (xlsx_reading.MAX_UNPACKED // 2)
+    bomb = zipped(tmp_path / "a.xlsx", a=half, b=half + b" ")
     assert bomb.stat().st_size < 1 << 20
     assert "unpacks to more than 64 MiB" in refused(bomb)
     cells = zipped(tmp_path / "b.xlsx", a=b"<c/>" * (xlsx_reading.MAX_TAGS + 1))

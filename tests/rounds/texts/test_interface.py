@@ -1,4 +1,4 @@
-"""Texts of the interface: complete, the same in both languages, without internal names."""
+"""Texts of the interface and guidelines: complete, plain, the same in both languages, without internal names."""
 
 from __future__ import annotations
 
