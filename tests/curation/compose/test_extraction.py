@@ -59,8 +59,6 @@ def test_which_turns_are_extracted() -> None:
 
 
 REPLY = "That sounds like a long evening, which part of it stays with you now?"
-WORK = "今天在公司又被领导当着大家的面批评了，心里特别难受。"
-HERON = "The heron stood on the roof until it was dark."
 
 
 @pytest.mark.parametrize(("language", "text", "reply", "drafts"), table("curation", "selective_extraction"))
