@@ -66,9 +66,9 @@ def test_invalid_lists(tmp_path: Path, text: str, message: str) -> None:
 
 
 @pytest.mark.parametrize(("text", "languages", "crisis"), table("rounds", "lists_of_annotators"))
-def test_separators_spellings_and_consent(tmp_path: Path, text: str, languages: tuple[str, ...], crisis: bool) -> None:
+def test_separators_spellings_and_consent(tmp_path: Path, text: str, languages: list[str], crisis: bool) -> None:
     (annotator,) = read_annotators(write(tmp_path / "v.csv", text), SALT)
-    assert (annotator.name, annotator.languages, annotator.crisis) == ("ana", languages, crisis)
+    assert (annotator.name, [*annotator.languages], annotator.crisis) == ("ana", languages, crisis)
 
 
 LABEL, RATING, SEVERAL = QUESTIONS["crowd"][1], QUESTIONS["crowd"][2], QUESTIONS["safety"][2]
