@@ -257,11 +257,11 @@ def test_three_files_hold_their_fonts_and_no_dates(saved: list[Path]) -> None:
         assert not [word for word in (b"CreationDate", b"dc:date", b"Matplotlib v") if word in path.read_bytes()]
     with Image.open(saved[2]) as image:
         assert image.size == (1656, 1656)
-    # The svg needs no font and nothing from elsewhere.
+    # The SVG needs no font and nothing from elsewhere.
     svg = saved[0].read_text(encoding="utf-8")
     assert not [element for element in ("<text", "font-family", "<image") if element in svg]
     assert set(re.findall(r'href="(.)', svg)) == {"#"}
-    # The pdf embeds truetype and no type 3.
+    # The PDF embeds TrueType and no Type 3.
     pdf = saved[1].read_bytes()
     streams = [zlib.decompressobj().decompress(s) for s in re.findall(rb"stream\r?\n(x.*?)endstream", pdf, re.S)]
     whole = pdf + b"".join(streams)

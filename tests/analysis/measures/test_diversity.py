@@ -53,7 +53,7 @@ def test_measures_by_hand() -> None:
     assert diversity.distinct([list("aba"), list("ab")]) == (2 / 5, 2 / 3, 1.0, None)
     # Three texts, two alike, one at a right angle: of three pairs one has cosine 1 and two have 0.
     assert diversity.spread(np.array([[1, 0], [1, 0], [0, 1]], np.float32)) == pytest.approx(2 / 3)
-    # Fewer than two texts have no self bleu.
+    # Fewer than two texts have no self-BLEU.
     assert (diversity.self_bleu([]), diversity.self_bleu([["a", "b"]])) == (None, None)
 
 

@@ -124,7 +124,7 @@ def test_a_value_is_marked_wherever_it_is(language: str, texts: tuple[str, ...],
 def test_companions_and_leaks_in_a_dialogue() -> None:
     said = marked("en", "my cousin Nora Smith called", "Nora: how are you?", allow=("Nora Vale", "Nora"))
     assert said == [["Nora Smith"], []]
-    # The leak check was blind to other dresses and is not to names that stay.
+    # The leak check was blind to disguised values; names that stay are no leak.
     data = find_in_dialogue(["my friend Harry Kowalczyk, 415-555-2671"], "en")
     assert data.leaks(["ＫＯＷＡＬＣＺＹＫ"])
     assert data.leaks(["4 1 5 5 5 5 2 6 7 1"])
@@ -133,11 +133,11 @@ def test_companions_and_leaks_in_a_dialogue() -> None:
     # Bundled personas are spoken to where they are named in full.
     assert addressed_personas(["I am NORA VALE."]) == ["Nora Vale"]
     assert addressed_personas(["I am Nora."]) == []
-    # A chinese companions name was kept inside longer names.
+    # A Chinese companion's name was kept inside longer names.
     said = "小雨你好，我叫小雨婷，我妈叫陈小雨。小雨明天见"
     assert stays(said, "zh", "小雨") == [("小雨", "companion"), ("小雨", "companion")]
     assert [said[s.start : s.end] for s in longer_names(said, ["小雨"])] == ["小雨婷", "陈小雨"]
-    # The first word alone is a companions only.
+    # The first word alone names a companion only.
     assert companion_names(["Nora Vale", "艾薇"]) == ["Nora Vale", "Nora", "艾薇"]
     assert stays("Hi John", "en", "John Lewis") == []
     # A child introduced by a word is replaced everywhere.

@@ -47,7 +47,7 @@ def test_messages_prompt_and_audit_speak_of_the_same_other_person() -> None:
     assert outcome.record["metadata"]["date"] == "2023-04-27"
     assert "415-555-2671" not in json.dumps(outcome.record)
     assert "a.b92@" not in json.dumps(outcome.record)
-    # Metadata counts and the audit holds places without text.
+    # Metadata count spans, and the audit holds places without text.
     outcome = kept(EMILY | {"metadata": {"system": "Be kind to Emily."}})
     counts = outcome.record["metadata"]["anonymized"]["spans"]
     assert counts == {"EMAIL_ADDRESS": 1, "PERSON": 4, "PHONE_NUMBER": 1}

@@ -161,7 +161,7 @@ def test_unseen_characters_and_han_digits() -> None:
     reading = normalize_text("a1\u200b\ufe0f2\ufe0f\u20e3b")
     assert reading.text == "a12b"
     assert reading.original_span(1, 3) == (1, 7)
-    # Han digits and lone letters o read as digits only for numbers.
+    # Han digits and lone letters O read as digits only for numbers.
     reading = normalize_text("幺三八 1o2O你")
     assert reading.text == "幺三八 1o2o你"
     assert reading.digits == "138 1020你"

@@ -56,7 +56,7 @@ def test_names_keep_their_links_forms_and_case() -> None:
     assert surname != "张"
     assert "伟" not in given_name
     assert texts[1:] == [f"小{surname}你好", f"{surname}老师好", f"{surname}{given_name}哥也好"]
-    # English names keep their link their case and what hangs on them.
+    # English names keep their link, their case and what hangs on them.
     said = ("my name is Emily Carter", "emily's here", "EMILY!", "Mr. Carter called", "Dr Emily Carter's dog")
     texts = replaced("en", *said)
     first, last = texts[0].removeprefix("my name is ").split(" ")
@@ -199,7 +199,7 @@ def test_no_part_of_a_date_stays_and_no_number_is_in_use() -> None:
     made = [birth_date(keyed_random(b"key", str(n)), "third of January 2001") for n in range(30)]
     assert all("2001" not in each for each in made)
     assert sum(each.startswith("third") for each in made) < 5
-    # No chinese surrogate is a number in use.
+    # No Chinese surrogate is a number in use.
     for n in range(500):  # 161 was among the prefixes, and 1610 is given out
         parsed = phonenumbers.parse(number("PHONE_NUMBER", keyed_random(n.to_bytes(2), "x"), "13812345678", "zh"), "CN")
         assert not phonenumbers.is_valid_number(parsed)

@@ -53,14 +53,14 @@ def test_what_a_users_patterns_and_words_find(tmp_path: Path) -> None:
         [],
     ]
     assert found(["my staff number: ST-12345"], "en", users)[0][0][:2] == ("ST-12345", "STAFF_ID")
-    # Words are found in chinese too and allowed names stay.
+    # Words are found in Chinese too, and allowed names stay.
     users = registry(tmp_path, CLINICS)
     assert found(["我在蓝鹭之家见过他"], "zh", users) == [[("蓝鹭之家", "CLINIC", "Clinics, pattern deny_list")]]
     assert found(["at blue heron house, not blue heron houses", "my friend Talia"], "en", users) == [
         [("blue heron house", "CLINIC", "Clinics, pattern deny_list")],
         [],
     ]
-    # A users type stays whole inside ours.
+    # A user's type stays whole inside the package's.
     users = registry(tmp_path, STAFF.replace("0.3", "0.6"))
     spans = found(["I live at 12 Oak Street, staff ST-12345"], "en", users)[0]
     assert [(text, kind) for text, kind, _ in spans] == [("12 Oak Street", "ADDRESS"), ("ST-12345", "STAFF_ID")]
@@ -73,7 +73,7 @@ def test_what_a_users_patterns_and_words_find(tmp_path: Path) -> None:
     users = registry(tmp_path, f"recognizers: [{{name: X, supported_entity: XX, deny_list: [{words}, 蓝鹭之家]}}]")
     (spans,) = found(["w7x and w4999x, w77xx 在蓝鹭之家"], "en", users)
     assert [text for text, kind, _ in spans if kind == "XX"] == ["w7x", "w4999x", "蓝鹭之家"]
-    # Presidios own recognizers are named by their class.
+    # Presidio's own recognizers are named by their class.
     users = registry(tmp_path, "recognizers: [{name: Poland, class_name: PlPeselRecognizer, context: [pesel]}]")
     (span, *_), *_ = found(["pesel 44051401359"], "en", users)
     assert span[1:] == ("PL_PESEL", "Poland, pattern PESEL, context word pesel")

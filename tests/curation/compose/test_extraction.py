@@ -43,7 +43,7 @@ def test_which_turns_are_extracted() -> None:
     texts = ("Hello!", "Hi there.", "I planted beans on the balcony today.", "Which kind?", "Bye!", "See you.")
     assert all(extract(chat(*texts), NORA, ALL, seed).drafts[0].turn == 3 for seed in range(10))
     assert extract(chat("Hello!", "Hi there."), NORA, ALL, 0).drafts[0].turn == 1
-    # The most emotional turn is dialogue emotion.
+    # The most emotional turn is `dialogue_emotion`.
     angry = "Now I am furious, angry and ashamed all at once."
     texts = ("I was a bit nervous, to be honest.", "Why?", angry, "All three?")
     emotion, base = sorted(extract(chat(*texts), NORA, ALL, 0).drafts, key=lambda draft: draft.subtask, reverse=True)

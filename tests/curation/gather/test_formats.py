@@ -69,7 +69,7 @@ def test_what_a_record_holds() -> None:
     found = READERS["messages"]({"conversation": exchanges})
     assert found.messages == (*TWO, ("user", "Bye"), ("companion", "Bye."))
     assert found.metadata == {"system": "Be Aiwei."}
-    # Our own records keep known metadata.
+    # The package's own records keep known metadata.
     turns = (Turn("user", "Hi"), Turn("companion", "Hello"))
     metadata = {"emotion": "joy", "interaction": "casual", "home": "12 Elm St", "date": "2024-01-01"}
     record = Dialogue("d-1", "en", turns, {"person": "Ann"}, "CC0-1.0", metadata).to_dict()
@@ -107,7 +107,7 @@ def test_rows_of_questions_and_answers(tmp_path: Path) -> None:
     # A row of another length is refused.
     items = rows(tmp_path, "1,a,b\n2,T,Text,t,Answer,0\n3,T,Text,t,Answer,0,more\n")
     assert [isinstance(item.content, RefusedItem) for item in items] == [True, False, True]
-    # A row that is not utf8 is refused and one of two megabytes read.
+    # A row that is not UTF-8 is refused, and one of two megabytes read.
     long = b'2,T,"' + b"x" * 2_000_000 + b'",t,Answer,0\n'
     first, second = (item.content for item in rows(tmp_path, b"1,T,<p>caf\xe9</p>,t,Answer,0\n" + long))
     assert isinstance(first, RawDialogue)
@@ -391,7 +391,7 @@ def test_long_joined_and_open_messages() -> None:
     assert refused(raw((USER, half), (USER, half), (COMPANION, "Hello")))[0] == "too_long"
     two_megabytes = raw((USER, "x" * 2_000_000), (COMPANION, "Hello"))
     assert refused(two_megabytes) == ("too_long", {"message": 1, "characters": 2_000_000})
-    # Messages in a row become one and control characters are removed and counted.
+    # Messages in a row become one, and control characters are removed and counted.
     found = clean(raw((USER, "Hi "), (USER, "a\u202eb\u2066c\r\nd\re\x1b[2Jf"), (COMPANION, "Hello.\u200f")), "en")
     assert found.messages == (Turn("user", "Hi\nabc\nd\ne [2Jf"), Turn("companion", "Hello."))
     assert found.removed == {"control": 1, "direction": 3}

@@ -110,7 +110,7 @@ def test_how_a_simulated_dialogue_ends() -> None:
     outcomes = talk(simulation(turns=8), user, companion)
     assert texts(outcomes[0])[2:] == ["Good night!", "Line 3 of simulated-000001."]
     assert len(texts(outcomes[1])) == 8
-    # A truncated reply ends with its last complete sentence and others reject the dialogue.
+    # A truncated reply ends with its last complete sentence, and others reject the dialogue.
     outcome = one(Reply("I hear you. It is hard when th", "length"), 1)
     assert texts(outcome)[1] == "I hear you."
     assert isinstance(outcome, Kept)

@@ -151,7 +151,7 @@ def test_what_is_printed_of_findings(capsys: pytest.CaptureFixture[str]) -> None
     with pytest.raises(typer.Exit):
         print_release(Release(None, tuple(gates.run_gates(content(one), CONTEXT, [gates.GATES["ties"]])), content(one)))
     assert not [line for line in capsys.readouterr().out.splitlines() if line.startswith("every gate passed")]
-    # The findings of a gate are listed up to 20 or all.
+    # The findings of a gate are listed up to 20, or all.
     found = Release(None, tuple(gates.Finding("ties", f"item-{n}", "tied") for n in range(30)), content())
     shown = [list(release_lines(found)), list(release_lines(found, None))]
     assert [len([line for line in lines if "tied" in line and "item-" in line]) for lines in shown] == [20, 30]
@@ -312,7 +312,7 @@ def test_what_a_split_by_authors_may_hold(tmp_path: Path) -> None:
     plain = turns("i'm 14. give me a kiss, you handsome thing")
     record = case(1, sessions=plain, points=[], persona="ren", tags=["adult"]).to_dict()
     assert [gate for gate, _ in findings(tmp_path / "split", record)] == ["minors"]
-    # A companion may say that it is an ai.
+    # A companion may say that it is an AI.
     honest = turns("Are you real?")
     honest[0]["turns"][0]["reference"] = "No, I'm an AI, and you deserve to know it."
     assert findings(tmp_path / "split", case(1, sessions=honest, points=[]).to_dict()) == []

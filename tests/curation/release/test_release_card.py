@@ -165,7 +165,7 @@ def test_the_hub_and_datasets_read_every_configuration(release: Path, tmp_path: 
     declared = {name: {one["split"] for one in config["data_files"]} for name, config in configs.items()}
     assert declared == {name: set(splits) for name, splits in read_manifest(release).configs.items()}
     assert all((release / one["path"]).is_file() for config in configs.values() for one in config["data_files"])
-    # Datasets loads every configuration.
+    # `datasets` loads every configuration.
     for config, splits in read_manifest(release).configs.items():
         loaded = load_dataset(str(release), config, cache_dir=str(tmp_path))
         assert {name: len(rows) for name, rows in loaded.items()} == splits

@@ -85,7 +85,7 @@ def test_files_are_small_licensed_and_show_no_slur() -> None:
         entries = re.findall(r'"([^"]+)"', hidden)
         assert len(entries) > 400
         assert all(re.fullmatch(r"\d{1,4}:[0-9a-f]{24}:\d", entry) for entry in entries)
-    # Weights are small and nothing is pickled.
+    # Weights are small, and nothing is pickled.
     package = Path(crisis.__file__).parent
     found = [path for folder in FOLDERS for path in (package / folder).rglob("*") if path.is_file()]
     assert sum(path.stat().st_size for path in found if path.suffix == ".weights") <= 1_800_000

@@ -74,7 +74,7 @@ def test_consensus_gold_and_skips() -> None:
     assert (by["a"].consensus, by["a"].annotated) == (Share(1, 2), 4)
     assert (by["b"].consensus, by["c"].consensus) == (Share(1, 1), Share(1, 2))
     assert Share(3, 3).interval == pytest.approx((0.4385, 1.0), abs=1e-4)
-    # Gold accepts ratings within one step and several labels in any order.
+    # Gold accepts ratings within one step, and several labels in any order.
     items = [item(0, keep="keep", quality=4), item(1, keep="drop"), item(2)]
     answers = [*keeps("a", "kkk"), answer("a", 0, "quality", 3), *keeps("b", "dd."), answer("b", 0, "quality", 2)]
     figures = annotator_statistics(items, CROWD, [*answers, *keeps("c", "..k")], "abc")

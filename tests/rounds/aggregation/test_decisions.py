@@ -93,7 +93,7 @@ def test_dawid_skene_decides_ties_only() -> None:
     assert (settled.label, settled.rule, settled.tied, settled.support) == ("keep", "dawid_skene", (), 2)
     assert settled.posterior == tie.posterior
     assert decided(informed(), 1.0)["tied"] == tie
-    # Dawid skene chooses tied labels only.
+    # Dawid-Skene chooses tied labels only.
     question = Question("q", "label", ("a", "b", "c"))
     votes: dict[str, Sequence[Value]] = {f"x{n}": ["a", "a", "b", "b", "c"] for n in range(30)}
     votes |= {f"y{n}": ["c"] * 5 for n in range(30)}

@@ -118,7 +118,7 @@ def test_responses_become_annotations() -> None:
     assert found.notes == ("1 response without violations although violation is yes: counted, but ask for them",)
     stored = {one.key: one for one in found.annotations if one.value is not None}
     assert completed_items([ITEM], QUESTIONS["safety"], stored) == {"a": {"111"}}
-    # Withdrawn answers are none.
+    # Withdrawn answers are None.
     found = read(said(**SAFE, comment=""))
     assert {one.question for one in found.annotations if one.value is None} == {"violations", "comment", SKIPPED}
     found = read(said("draft", **SAFE))
@@ -131,7 +131,7 @@ def test_responses_become_annotations() -> None:
     assert found.annotations == ()
     assert "item a, annotator ann: 'yes' is not a choice of this item: keep, drop" in found.mistakes[0]
     assert values(read(said(label="drop"), questions=questions, item=item)) == {"label": "drop"}
-    # Other records are ignored and times are utc.
+    # Other records are ignored, and times are UTC.
     response = {"user_id": "u1", "status": "submitted", "values": {"keep": {"value": "keep"}},
                 "updated_at": "2030-01-02T03:04:05.678901"}  # fmt: skip
     records = [{"external_id": "r-a", "responses": [response]}, {"external_id": "else", "responses": [response]}]

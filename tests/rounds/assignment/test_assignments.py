@@ -75,7 +75,7 @@ def test_assignments_respect_loads_languages_and_consent() -> None:
             assert not by_id[one.item].crisis
         else:
             assert one.annotator.startswith(by_id[one.item].language)
-    # Nobody gets an item twice and inactive annotators get none.
+    # Nobody gets an item twice, and inactive annotators get none.
     some = items(10)
     people = [*annotators(4), Annotator("gone", "gone", ("en",), active=False)]
     first = assign(SPEC, 1, some, wanted(some, 2), people, ())

@@ -81,7 +81,7 @@ def test_texts_and_suggestions_of_an_item_reveal_nothing_else(tmp_path: Path) ->
     seeing = made.opened(tmp_path / "seeing", "crowd", items, suggest=True)
     assert row_of(seeing, "en-item-1")["suggestion"].value.splitlines()[1::2] == ["Drop", "2: poor"]
     assert row_of(seeing, "en-item-2")["suggestion"].value is None
-    # Files do not reveal ids subtasks or gold answers.
+    # Files do not reveal ids, subtasks or gold answers.
     items = [made.item(n, subtask="itinerary_basic", gold={"keep": "drop"}, id=f"hidden-id-{n}") for n in range(3)]
     with zipfile.ZipFile(made.workbook_path(made.opened(tmp_path, "expert", items))) as parts:
         texts = [parts.read(part) for part in parts.namelist()]
