@@ -69,6 +69,7 @@ def test_means_and_margins_are_balanced_and_exact() -> None:
     [
         ([], "too few samples"),
         (samples([(8, 7)] * 3, []), "too few samples"),
+        ([*samples([(8, 7)] * 3, [(7, 8)]), unscored("ba"), unscored("ba")], "malformed_output"),
         ([*samples([(8, 7)] * 3, []), unscored("ba", "refusal"), unscored("ba", "refusal"), unscored("ba")], "refusal"),
     ],
 )
