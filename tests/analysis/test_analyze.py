@@ -1,23 +1,27 @@
-"""A split's figures: what goes in, what comes out, and what bad input gives."""
+"""A split's figures and description: what goes in, what comes out, and what bad input gives."""
 
 from __future__ import annotations
 
 import re
 import sys
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from releases_made import case, make_release
 
 from h2htalk.analysis.analyze import Analysis, AnalyzeSpec, analyze
 from h2htalk.analysis.measures.scenario_texts import SIDES, side_texts
 from h2htalk.analysis.measures.words import count_words
 from h2htalk.analysis.report.write_analysis import overview
+from h2htalk.analysis.split_description import describe_split
 from h2htalk.analysis.verb_nouns.pairs import count_pairs, iter_pairs
 from h2htalk.data.files import write_jsonl
 from h2htalk.data.splits import load_split
+from h2htalk.data.subtasks import SUBTASKS
 from h2htalk.errors import ConfigError, DataError
 from h2htalk.text.parsing.parsing import MODELS, pieces
 
@@ -27,15 +31,11 @@ MINI = load_split("mini@1")
 def records(*texts: tuple[str, str], language: str = "en") -> list[dict[str, Any]]:
     """Scenarios of (diary, reference)."""
     like = next(s for s in MINI.scenarios if (s.language, s.subtask) == (language, "dialogue_base")).to_dict()
-    return [
-        {
-            **like,
-            "id": f"made-{language}-{number}",
-            "inputs": {**like["inputs"], "history": [{"role": "user", "content": said}]},
-            "reference": reference,
-        }
-        for number, (said, reference) in enumerate(texts)
-    ]
+    made = []
+    for number, (said, reference) in enumerate(texts):
+        inputs = {**like["inputs"], "history": [{"role": "user", "content": said}]}
+        made.append({**like, "id": f"made-{language}-{number}", "inputs": inputs, "reference": reference})
+    return made
 
 
 def split_of(folder: Path, made: Sequence[Mapping[str, Any]], name: str = "split") -> str:
@@ -53,7 +53,7 @@ def mini() -> Analysis:
     return analyze(AnalyzeSpec("mini@1", processes=1))
 
 
-def test_each_language_of_a_split_is_analysed(mini: Analysis) -> None:
+def test_each_language_of_a_split_is_counted_by_its_functions(mini: Analysis) -> None:
     assert [part.language for part in mini.split.languages] == ["en", "zh"]
     assert [part.scenarios for part in mini.split.languages] == [77, 77]
     assert mini.split.fingerprint == mini.split.analysed == MINI.fingerprint
@@ -61,9 +61,7 @@ def test_each_language_of_a_split_is_analysed(mini: Analysis) -> None:
         assert sum(part.coverage.emotions.values()) == 77
         assert {row.side for row in part.diversity} == set(SIDES)
         assert {s.n for s in part.lengths.summaries if s.group == "all"} == {77}
-
-
-def test_words_and_pairs_are_those_of_the_functions_that_count_them(mini: Analysis) -> None:
+    # Words and pairs are those of the functions that count them.
     for part in mini.split.languages:
         texts = side_texts([s for s in MINI.scenarios if s.language == part.language])
         for side in SIDES:
@@ -73,7 +71,7 @@ def test_words_and_pairs_are_those_of_the_functions_that_count_them(mini: Analys
             assert list(part.pairs[side]) == count_pairs([*iter_pairs(lines, part.language)])
 
 
-def test_row_order_changes_nothing_but_the_order(tmp_path: Path) -> None:
+def test_what_is_chosen_of_a_split_and_what_cannot_be(tmp_path: Path) -> None:
     some = [s.to_dict() for s in MINI.scenarios[::7]]
     ours, theirs = (
         analyze(AnalyzeSpec(split_of(tmp_path, order, name), processes=1)).split.languages
@@ -81,15 +79,21 @@ def test_row_order_changes_nothing_but_the_order(tmp_path: Path) -> None:
     )
     assert len(ours) == 2
     assert ours == theirs
-
-
-def test_a_language_and_a_limit_choose_scenarios(tmp_path: Path) -> None:
+    # A language and a limit choose scenarios.
     analysis = analyze(AnalyzeSpec("mini@1", language="zh", limit=11, processes=1))
     assert only(analysis).scenarios == 11
     split = analysis.split
     assert (split.total, split.scenarios) == (154, {"zh": 11})
     assert split.fingerprint == MINI.fingerprint != split.analysed
     assert "of 154 in the split" in overview(analysis)
+    # Nothing to compare is an error.
+    english = split_of(tmp_path, records(("Hello.", "Hi.")), "english")
+    chinese = split_of(tmp_path, records(("你好。", "好。"), language="zh"), "chinese")
+    with pytest.raises(ConfigError, match="chinese: it has no language in common with english"):
+        analyze(AnalyzeSpec(english, chinese))
+    # An empty split is an error.
+    with pytest.raises(DataError, match="holds no scenario"):
+        analyze(AnalyzeSpec(split_of(tmp_path, [])))
 
 
 def test_two_splits_are_compared_in_the_language_that_both_have(tmp_path: Path) -> None:
@@ -107,16 +111,7 @@ def test_two_splits_are_compared_in_the_language_that_both_have(tmp_path: Path) 
     assert re.search(r"English words, instructions: \d+ of \d+ differ; more [^;]*\btea\b", overview(analysis))
 
 
-def test_nothing_to_compare_is_an_error(tmp_path: Path) -> None:
-    english = split_of(tmp_path, records(("Hello.", "Hi.")), "english")
-    chinese = split_of(tmp_path, records(("你好。", "好。"), language="zh"), "chinese")
-    with pytest.raises(ConfigError, match="chinese: it has no language in common with english"):
-        analyze(AnalyzeSpec(english, chinese))
-
-
-def test_without_a_tokenizer_tokens_are_left_out_and_it_is_said(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_without_a_tokenizer_tokens_are_said_to_be_left_out(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     spec = AnalyzeSpec(split_of(tmp_path, records(("I drink tea.", "Good."))), processes=1)
     analysis = analyze(spec)
     assert analysis.tokenizer is None
@@ -155,6 +150,31 @@ def test_what_is_not_there_is_named(changes: dict[str, Any], message: str) -> No
         analyze(replace(AnalyzeSpec("mini@1", limit=4, processes=1), **changes))
 
 
-def test_an_empty_split_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="holds no scenario"):
-        analyze(AnalyzeSpec(split_of(tmp_path, [])))
+def test_a_split_is_described_beside_table_1() -> None:
+    split = load_split("mini@1")
+    counts = Counter((s.subtask, s.language) for s in split.scenarios)
+    rows = {line.split()[0]: line.split()[1:] for line in describe_split(split).splitlines() if line.strip()}
+    assert rows["subtask"] == ["en", "zh", "Table", "1"]
+    for name, subtask in SUBTASKS.items():
+        assert rows[name] == [str(counts[name, "en"]), str(counts[name, "zh"]), f"{subtask.count:,}"]
+    assert describe_split(split).startswith(f"mini 1: {len(split.scenarios)} scenarios, CC-BY-4.0\n")
+    assert rows["total"][2] == "4,650"
+    # Several and private references are counted.
+    split = load_split("mini@1")
+    assert "references:" not in describe_split(split)
+    first, second, *rest = split.scenarios
+    changed = (replace(first, references=("One.", "Two.")), replace(second, references=()), *rest)
+    text = describe_split(replace(split, scenarios=changed, references_sha256="0a" * 32))
+    assert f"\nthe file of the private references has the SHA-256 {'0a' * 32}\n" in text
+    assert "\nreferences: 1 of the scenarios have several, 1 have none (private)\n" in text
+
+
+def test_cases_are_counted_by_kind_and_language(tmp_path: Path) -> None:
+    folder = make_release(tmp_path / "release", cases=[case(1), case(2, kind="self_harm"), case(1, "zh")])
+    split = load_split(f"{folder}#high_risk")
+    text = describe_split(split)
+    assert text.startswith("made-high_risk-test 1.0.0: 3 cases, CC-BY-4.0\n")
+    rows = [line.split() for line in text.split("\n\n")[1].splitlines()]
+    assert rows[0] == ["kind", "en", "en", "turns", "zh", "zh", "turns"]
+    assert rows[1:] == [["grief", "1", "1", "1", "1"], ["self_harm", "1", "1", "0", "0"], ["total", "2", "2", "1", "1"]]
+    assert "\nen: characters of a reference  " in text

@@ -52,14 +52,10 @@ REFERENCES = {
 def talk(number: int = 1, **changes: object) -> Dialogue:
     """A dialogue of three exchanges, whose second reply is too long for any contract."""
     long = "You could try to read every chapter once more. Then close the book. Then rest. Then begin again. Sleep."
-    texts = (
-        "I am so nervous about the exam on Friday, my hands shake.",
-        "No wonder, it matters to you. Which subject is it?",
-        "Chemistry. I read the same page four times last night.",
-        long,
-        "Maybe. My sister Ada passed it at the first try.",
-        "You are not Ada, and that is fine.",
-    )
+    texts = ["I am so nervous about the exam on Friday, my hands shake."]
+    texts += ["No wonder, it matters to you. Which subject is it?"]
+    texts += ["Chemistry. I read the same page four times last night.", long]
+    texts += ["Maybe. My sister Ada passed it at the first try.", "You are not Ada, and that is fine."]
     turns = tuple(Turn("companion" if at % 2 else "user", text) for at, text in enumerate(texts))
     record = Dialogue(f"made-{number:06}", "en", turns, {"source": "made", "row": number}, "CC0-1.0", {})
     return Dialogue.from_dict(record.to_dict() | changes)
@@ -71,13 +67,8 @@ def talks(count: int) -> list[Dialogue]:
     for language in ("en", "zh"):
         lines = (EXAMPLES / f"raw_{language}.jsonl").read_text(encoding="utf-8").splitlines()[:count]
         for row, line in enumerate(lines, 1):
-            provenance = {"source": "made", "row": row}
-            record = {
-                "id": f"{language}-{row:06}",
-                "language": language,
-                "provenance": provenance,
-                "licence": "CC0-1.0",
-            }
+            record = {"id": f"{language}-{row:06}", "language": language, "licence": "CC0-1.0"}
+            record |= {"provenance": {"source": "made", "row": row}}
             found.append(Dialogue.from_dict(record | json.loads(line)))
     return found
 

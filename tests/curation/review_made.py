@@ -49,10 +49,8 @@ def script(path: Path, found: Sequence[Candidate], replies: Mapping[str, object]
     texts = {f"{c.id}/rubric": review(subtask=c.scenario.subtask) for c in found} | dict(replies or {})
     lines = [{"id": "*", "text": '{"evidence": "Equal.", "score_first": 7, "score_second": 7}'}]
     for name, text in texts.items():
-        for sample, one in enumerate(
-            text if isinstance(text, list) else [text] * (1 if name.endswith("rubric") else 3)
-        ):
-            lines.append({"id": name, "sample": sample, "text": one})
+        samples = text if isinstance(text, list) else [text] * (1 if name.endswith("rubric") else 3)
+        lines += [{"id": name, "sample": at, "text": one} for at, one in enumerate(samples)]
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
     return f"scripted:{path}"
 

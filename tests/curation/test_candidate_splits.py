@@ -20,7 +20,7 @@ def workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return compose(tmp_path_factory.mktemp("one"), [talk(1), talk(2)])[0].path
 
 
-def test_a_stage_is_a_split(workspace: Path, tmp_path: Path) -> None:
+def test_a_stage_is_a_split_that_is_evaluated_where_it_is(workspace: Path, tmp_path: Path) -> None:
     for command in (["split", "from", workspace], ["split", "from", workspace, "--stage", "compose"]):
         assert h2htalk(*command, "--out", tmp_path / command[-1].__str__().replace("/", "_")).returncode == 0
     split, whole = load_split(tmp_path / "compose"), load_split(workspace)
@@ -28,13 +28,10 @@ def test_a_stage_is_a_split(workspace: Path, tmp_path: Path) -> None:
     assert whole.name == split.name == "work-compose"
     assert "on which no people decided" in split.description
     assert [item.id for item in read_items(str(workspace)).items] == sorted(s.id for s in whole.scenarios)
-
-
-def test_it_is_evaluated_where_it_is(workspace: Path, tmp_path: Path) -> None:
+    # It is evaluated where it is.
     out = tmp_path / "run"
-    done = h2htalk(
-        "evaluate", "baseline:constant", "--split", workspace / "compose", "--embedder", "none", "--out", out
-    )
+    split = workspace / "compose"
+    done = h2htalk("evaluate", "baseline:constant", "--split", split, "--embedder", "none", "--out", out)
     assert (done.returncode, done.stderr) == (0, "")
     assert (out / "report.html").exists()
     # The workspace knows the run, which holds a copy of its items.

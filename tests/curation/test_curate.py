@@ -11,8 +11,9 @@ from command_line import h2htalk
 from curation_made import MODELS, all_files, source, write_models
 from providers import ProviderServer, price_file
 
-from h2htalk.curation.curate import curate, estimate_run, summaries
+from h2htalk.curation.curate import StageSummary, curate, estimate_run, funnel_table, summaries
 from h2htalk.curation.erase import erase
+from h2htalk.curation.stage_folder import RecordCounts
 from h2htalk.curation.stages import STAGES
 from h2htalk.errors import ConfigError
 
@@ -54,7 +55,7 @@ def curated(spec: Path, finished: Path) -> Path:
         ("", "", (), "gathr", "no stage 'gathr'; did you mean 'gather'"),
     ],
 )
-def test_from_stage_removes_nothing_that_it_cannot_make_again(
+def test_from_stage_keeps_what_it_cannot_make(
     curated: Path, old: str, new: str, stages: tuple[str, ...], from_stage: str, message: str
 ) -> None:
     """A typing error cost every stage and every paid reply: files were removed before the settings were checked."""
@@ -93,7 +94,13 @@ def test_an_update_without_anything_new_makes_only_what_is_missing(curated: Path
 
 
 def test_without_a_reviewer_the_run_ends_with_candidates(spec: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """One stage needs only the stage before it."""
     spec.write_text(SPEC.replace("scripted:reviewer.jsonl", ""))
+    place = curate(spec, ("gather", "anonymize"))
+    assert [item.stage for item in summaries(place)] == ["gather", "anonymize"]
+    assert place.path.stat().st_mode & 0o777 == 0o700  # it holds raw conversations
+    with pytest.raises(ConfigError, match="safety: the stage is not finished"):
+        curate(spec, ("dedup",))
     assert [item.stage for item in summaries(curate(spec))] == list(STAGES)[:-1]
     assert "review.model is empty, so the run ends with the results of compose" in capsys.readouterr().err
     with pytest.raises(ConfigError, match=r"review\.model is empty"):
@@ -136,15 +143,6 @@ def test_a_dry_run_knows_what_is_finished(spec: Path) -> None:
         estimate_run(spec)
 
 
-def test_one_stage_needs_only_the_stage_before(spec: Path) -> None:
-    spec.write_text(SPEC.replace("scripted:reviewer.jsonl", ""))
-    place = curate(spec, ("gather", "anonymize"))
-    assert [item.stage for item in summaries(place)] == ["gather", "anonymize"]
-    assert place.path.stat().st_mode & 0o777 == 0o700  # it holds raw conversations
-    with pytest.raises(ConfigError, match="safety: the stage is not finished"):
-        curate(spec, ("dedup",))
-
-
 def test_nothing_is_paid_for_twice(spec: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """`--from-stage` and any change of the review's arithmetic repeated every call; an erasure repeats none."""
     (spec.parent / "prices.toml").write_text(price_file())
@@ -172,3 +170,14 @@ def test_a_purged_workspace_is_refused_before_anybody_is_told_to_start_again(spe
     (spec.parent / "work" / "workspace.json").write_text('{"purged": true}')
     done = h2htalk("curate", "run", spec)
     assert (done.returncode, done.stderr.count("\n"), "was purged" in done.stderr) == (2, 1, True), done.stderr
+
+
+def test_the_funnel_has_a_row_for_each_stage() -> None:
+    counts = {"gather": (10, 8, 2, 8), "compose": (10, 6, 4, 11), "review": (8, 7, 1, 7)}
+    stages = [StageSummary(name, RecordCounts(*row, 0, {}, {})) for name, row in counts.items()]
+    assert funnel_table(stages).to_csv().splitlines() == [
+        "stage,unit,read,kept,rejected,written",
+        "gather,dialogues,10,8,2,8",
+        "compose,dialogues,10,6,4,11",
+        "review,candidates,8,7,1,7",
+    ]

@@ -89,10 +89,8 @@ def parted(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def results(folder: Path) -> dict[str, bytes]:
     """All files of the stages, except those with the hash of the raw file."""
     found = all_files(folder / "work")
-    kept = {
-        name: data for name, data in found.items() if "/" in name and not name.endswith(("stage.json", "sources.json"))
-    }
-    return {name: _sorted_calls(data) if name.endswith("calls.jsonl") else data for name, data in kept.items()}
+    kept = {name for name in found if "/" in name and not name.endswith(("stage.json", "sources.json"))}
+    return {name: _sorted_calls(found[name]) if name.endswith("calls.jsonl") else found[name] for name in kept}
 
 
 def _sorted_calls(data: bytes) -> bytes:
@@ -112,9 +110,7 @@ def _sorted_calls(data: bytes) -> bytes:
         ("chat-000006", (6,)),
     ],
 )
-def test_the_next_run_gives_the_result_without_the_erased(
-    whole: Path, tmp_path: Path, asked: str, gone: tuple[int, ...]
-) -> None:
+def test_the_next_run_is_one_without_the_erased(whole: Path, tmp_path: Path, asked: str, gone: tuple[int, ...]) -> None:
     control, folder = tmp_path / "control", tmp_path / "erased"
     curate(project(control, 20, without=gone))
     shutil.copytree(whole, folder)
@@ -159,9 +155,7 @@ def test_a_tombstone_keeps_them_out_of_every_later_run(parted: Path, tmp_path: P
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-def test_an_interrupted_erasure_is_completed_by_the_next_command(
-    parted: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_the_next_command_completes_an_erasure(parted: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     shutil.copytree(parted, tmp_path / "control")
     erase(Workspace(tmp_path / "control" / "work"), "Emily Carter")
     curate(tmp_path / "control" / "curate.toml")
@@ -222,11 +216,9 @@ def copies(path: Path, person: str | None, reason: str = "near_duplicate") -> Wo
     return workspace
 
 
-@pytest.mark.parametrize(
-    ("person", "reason"), [(OTHER, "near_duplicate"), (OTHER, "duplicate"), (None, "near_duplicate")]
-)
+@pytest.mark.parametrize(("person", "reason"), [(OTHER, "near_duplicate"), (OTHER, "duplicate"), (None, "")])
 def test_similar_dialogues_of_others_stay(tmp_path: Path, person: str | None, reason: str) -> None:
-    workspace = copies(tmp_path, person, reason)
+    workspace = copies(tmp_path, person, reason or "near_duplicate")
     done = h2htalk("curate", "erase", str(workspace.path), "made-000003")
     assert done.returncode == 0
     assert "similar dialogues of other or unknown people stay: made-000001;" in done.stdout

@@ -19,6 +19,7 @@ from releases_made import make_release
 from rounds_made import NAMES, answer, crowd, expert
 from spreadsheet_rounds import fill, places, workbook_path
 from studies_made import REPLY, cases_of, spec, write_script
+from tables import table
 from test_erase import WORDS, project
 
 from h2htalk.benchmark.evaluate import evaluate
@@ -191,9 +192,7 @@ def test_folders_that_were_moved_or_are_busy(lab: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["crowd", "expert", "release", "run-release", "study"])
-def test_an_erasure_killed_at_any_write_of_any_kind_is_completed_by_the_next(
-    published: Path, tmp_path: Path, name: str
-) -> None:
+def test_an_erasure_killed_at_any_write_is_completed_by_the_next(published: Path, tmp_path: Path, name: str) -> None:
     """The one `erase` over all kinds of folders: refused until it is completed, then as if it was never cut."""
     cases = "".join(path.read_text() for path in (published / "study" / "inputs" / "split").glob("*.jsonl"))
     case = min(one.id for one in cases_of("high_risk", "en") if f'"{one.id}"' in cases)
@@ -218,9 +217,10 @@ def test_an_erasure_killed_at_any_write_of_any_kind_is_completed_by_the_next(
 
 def words_in(folder: Path) -> dict[str, bytes]:
     """Files by name, but for those with times: pages, workbooks, events."""
-    left_out = (".lock", ".html", ".xlsx")
     return {
-        name: data for name, data in all_files(folder).items() if not name.endswith(left_out) and "events" not in name
+        name: data
+        for name, data in all_files(folder).items()
+        if not name.endswith((".html", ".xlsx")) and "events" not in name
     }
 
 
@@ -267,9 +267,7 @@ def test_pages_and_exports_of_a_run_are_named(lab: Path) -> None:
     assert all(what in closing for what in ("caches of `datasets`", "spreadsheets that come back"))
 
 
-def test_the_cache_of_a_raw_data_set_on_the_hub_goes(
-    lab: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_cache_of_a_raw_set_on_the_hub_goes(lab: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It held what nobody had anonymised yet."""
     home = tmp_path / "home"
     monkeypatch.setattr(constants, "HF_HUB_CACHE", str(home / "hub"))
@@ -303,29 +301,13 @@ def test_items_made_again_without_a_reference_stay_in_later_rounds() -> None:
     assert erased.covers({**record, "references": [{"text": "No.", "provenance": {"dialogue": "d-2"}}]})
 
 
-@pytest.mark.parametrize(
-    ("name", "covered"),
-    [
-        ("d-2", True), ("d-2:dialogue_base", True), ("d-2:dialogue_base/pair-1-2/ab", True),
-        ("d-2:dialogue_base#keep", True), ("d-22", False), ("d-22:dialogue_base", False), ("x:d-2", False),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("name", "covered"), table("curation", "ids_of_an_erased_dialogue"))
 def test_ids_of_items_calls_and_ties(name: str, covered: bool) -> None:
     assert ErasedIds(frozenset({"d-2"})).covers_item(name, None) == covered
     assert ErasedIds(frozenset({"d-2"})).covers({"id": name}) == covered
 
 
-@pytest.mark.parametrize(
-    "record",
-    [
-        {"id": "d-1", "provenance": {"person": "p-2"}},
-        {"id": "x", "record": {"id": "d-2"}},
-        {"id": "d-1", "metadata": {"alternatives": [{"text": "Yes.", "provenance": {"dialogue": "d-2"}}]}},
-        {"id": "d-1:a", "scenario": {"metadata": {"references": [{"origin": "answer:d-2", "dialogue": "d-2"}]}}},
-        {"id": "d-1:a", "references": ["Yes."], "metadata": {"references": [{"dialogue": "d-2"}]}},
-        {"id": "case-1", "provenance": {"dialogue": "d-2"}},
-    ],
-)
+@pytest.mark.parametrize("record", table("curation", "records_of_an_erased_id"))
 def test_records_that_hold_words_of_an_erased_id(record: dict[str, object]) -> None:
     assert ErasedIds(frozenset({"d-2", "p-2"})).covers(record)
     assert not ErasedIds(frozenset({"d-3"})).covers(record)

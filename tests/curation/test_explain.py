@@ -1,4 +1,4 @@
-"""The history of one item, stage by stage, then in the rounds and releases made from its workspace."""
+"""The history of one item, through stages, rounds and releases; `h2htalk show` of every kind of folder."""
 
 from __future__ import annotations
 
@@ -8,15 +8,22 @@ from typing import Any
 
 import pytest
 from chain_made import candidate, closed, crowd_round, spec_of
+from command_line import h2htalk
 from curation_made import dialogue, dropping, finished, gathered, keeping, stage
 from releases_made import make_release, scenario
 from rounds_made import answer, crowd, expert
+from typer.testing import CliRunner
 
+from h2htalk.benchmark.score_run import import_responses
+from h2htalk.cli import app
 from h2htalk.curation.run import RuleFactory, run_stage
-from h2htalk.curation.show import Event, explain, format_history
+from h2htalk.curation.show import Event, explain, format_history, show
 from h2htalk.curation.workspace import Workspace
+from h2htalk.data.files import write_jsonl
 from h2htalk.data.links import add_link
 from h2htalk.data.releases.release_folder import data_file
+from h2htalk.data.splits import load_split
+from h2htalk.errors import ConfigError
 from h2htalk.rounds.lifecycle import close_round, open_round
 
 EMILY = "made-p0001"
@@ -24,26 +31,21 @@ EMILY = "made-p0001"
 
 @pytest.fixture
 def workspace(tmp_path: Path) -> Workspace:
-    dialogues = [
-        dialogue(1, "My tea is cold.", "Warm it up.", person=EMILY),
-        dialogue(2, "The rain is sad.", "It will pass.", person=EMILY),
-        dialogue(3),
-    ]
-    workspace = gathered(tmp_path, dialogues)
+    first = dialogue(1, "My tea is cold.", "Warm it up.", person=EMILY)
+    second = dialogue(2, "The rain is sad.", "It will pass.", person=EMILY)
+    workspace = gathered(tmp_path, [first, second, dialogue(3)])
     run_stage(stage("anonymize", RuleFactory(keeping)), workspace, processes=1)
     run_stage(stage("safety", RuleFactory(dropping, ("sad",))), workspace, processes=1)
     return workspace
 
 
-def test_the_history_of_a_dialogue(workspace: Workspace) -> None:
+def test_the_history_of_a_dialogue_and_of_a_person(workspace: Workspace) -> None:
     events = explain(workspace, "made-000002")
     stages = [("gather", "kept"), ("anonymize", "kept"), ("safety", "rejected")]
     assert [(event.stage, event.what) for event in events] == stages
     assert "reason: says sad" in format_history(events)
     assert "The rain" not in format_history(events)
-
-
-def test_the_history_of_a_person_is_that_of_all_their_dialogues(workspace: Workspace) -> None:
+    # The history of a person is that of all their dialogues.
     assert {event.id for event in explain(workspace, EMILY)} == {"made-000001", "made-000002"}
     assert explain(workspace, "Emily Carter") == explain(workspace, EMILY)
 
@@ -139,3 +141,45 @@ def test_a_dialogue_has_the_rounds_of_its_candidates(tmp_path: Path) -> None:
     open_round(spec_of("crowd", work), tmp_path / "crowd")
     closed(tmp_path / "crowd", crowd())
     assert [event.id for event in history(tmp_path, "made-000001")] == ["made-000001:dialogue_schedule"]
+
+
+def test_a_split_shows_the_named_items_whole_or_the_same_sample_each_time() -> None:
+    text = "\n".join(show("mini", ["mini-en-dialogue-emotion-11"]))
+    assert "user: They read the will." in text
+    assert "reference: Nine years" in text
+    assert "emotion fury" in text
+    assert text.endswith("1 of 352 records of mini")
+    assert list(show("mini", sample=3)) == list(show("mini", sample=3))
+    with pytest.raises(ConfigError, match="no record 'nobody' among 352 records"):
+        list(show("mini", ["nobody"]))
+
+
+def test_an_error_of_several_lines_is_shown_as_lines(tmp_path: Path) -> None:
+    r"""They were one line with the characters \n between them."""
+    write_jsonl(tmp_path / "a.jsonl", [{"id": "a\n1", "messages": []}])
+    done = h2htalk("show", tmp_path / "a.jsonl")
+    assert done.returncode == 2
+    assert done.stderr.splitlines()[1].startswith(f"{tmp_path}/a.jsonl:1: ")
+    assert done.stderr.count("\\n") == done.stderr.count("a\\n1")
+
+
+def test_a_stage_shows_what_it_kept_and_what_it_rejected_with_the_reason(tmp_path: Path) -> None:
+    workspace = gathered(tmp_path, [dialogue(1), dialogue(2, "My gull says \x1b[31mhello.", "Does it?")])
+    run_stage(stage("anonymize", RuleFactory(dropping, ("gull",))), workspace, processes=1)
+    text = "\n".join(show(str(tmp_path / "anonymize")))
+    assert "── made-000001  en" in text
+    assert "kept" in text
+    assert "licence: CC0-1.0" in text
+    assert "rejected by anonymize: says gull  word gull" in text
+    result = CliRunner().invoke(app, ["show", str(tmp_path / "anonymize"), "made-000002"])
+    assert result.exit_code == 0
+    assert "My gull says" in result.output
+    assert "\x1b" not in result.output
+
+
+def test_a_run_shows_replies_and_failures_beside_their_items(tmp_path: Path) -> None:
+    ids = [one.id for one in load_split("mini").select("en", limit=2).scenarios]
+    write_jsonl(tmp_path / "replies.jsonl", [{"id": ids[0], "response": "Ah well."}])
+    import_responses(tmp_path / "replies.jsonl", "imported", "mini", tmp_path / "run", "none", False)
+    assert "reply 0: Ah well." in "\n".join(show(str(tmp_path / "run"), ids[:1]))
+    assert "not answered" in "\n".join(show(str(tmp_path / "run"), ids[1:]))

@@ -7,6 +7,7 @@ from itertools import combinations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tables import table
 
 from h2htalk.curation.licences import LICENCES, find_licence, mixture, refusal, require_allowed
 from h2htalk.errors import ConfigError
@@ -14,24 +15,7 @@ from h2htalk.errors import ConfigError
 KNOWN = sorted(licence.id for licence in LICENCES.values())
 
 
-@pytest.mark.parametrize(
-    ("licences", "expected"),
-    [
-        ([], "CC0-1.0"),
-        (["CC0-1.0"], "CC0-1.0"),
-        (["CC0-1.0", "MIT", "cc-by-4.0"], "CC-BY-4.0"),
-        (["MIT", "CC-BY-NC-4.0"], "CC-BY-NC-4.0"),
-        (["CC-BY-4.0", "CC-BY-SA-3.0", "CC-BY-SA-4.0"], "CC-BY-SA-4.0"),
-        (["CC-BY-NC-4.0", "CC-BY-NC-SA-4.0"], "CC-BY-NC-SA-4.0"),
-        (["ODbL-1.0", "CC-BY-4.0"], "ODbL-1.0"),
-        (["GPL-3.0-only", "GPL-3.0-or-later"], "GPL-3.0-only"),
-        (["CC-BY-SA-1.0", "CC-BY-4.0"], "CC-BY-SA-1.0"),
-        (["CC-BY-SA-4.0", "CC-BY-NC-4.0"], None),
-        (["CC-BY-SA-4.0", "ODbL-1.0"], None),
-        (["CC-BY-ND-4.0", "CC0-1.0"], None),
-        (["my own", "CC0-1.0"], None),
-    ],
-)
+@pytest.mark.parametrize(("licences", "expected"), table("curation", "mixtures_of_licences"))
 def test_the_licence_of_a_mixture(licences: list[str], expected: str | None) -> None:
     assert mixture(licences) == expected
 
@@ -44,33 +28,18 @@ def test_a_mixture_depends_on_no_order_and_allows_every_part(licences: list[str]
         assert [refusal(licence, found) for licence in licences] == [None] * len(licences)
 
 
-def test_two_licences_have_a_mixture_if_and_only_if_a_release_allows_both() -> None:
+def test_a_mixture_and_a_release_allow_the_same() -> None:
     for one, other in combinations(KNOWN, 2):
         possible = [r for r in KNOWN if refusal(one, r) is None and refusal(other, r) is None]
         open_to_all = [r for r in possible if (found := find_licence(r)) is not None and found.adaptation]
         assert bool(open_to_all) == (mixture([one, other]) is not None), (one, other)
+    # The error names a release that allows all sources.
+    with pytest.raises(ConfigError, match=r"set gather.licence = 'CC-BY-NC-4\.0', which allows all sources"):
+        require_allowed([("smile", "MIT"), ("esconv", "CC-BY-NC-4.0")], "CC-BY-4.0")
 
 
-@pytest.mark.parametrize(
-    ("source", "release", "reason"),
-    [
-        ("CC-BY-NC-4.0", "CC-BY-4.0", "forbids commercial use"),
-        ("CC-BY-SA-4.0", "CC-BY-4.0", "stay under it"),
-        # Version 1.0 does not name later ones (4b).
-        ("CC-BY-SA-1.0", "CC-BY-SA-4.0", "stay under it"),
-        # `only` became `or-later` in a mixture, and could enter its release.
-        ("GPL-3.0-only", "GPL-3.0-or-later", "stay under it"),
-        ("CC-BY-4.0", "CC0-1.0", "name its makers"),
-        ("CC-BY-ND-4.0", "CC-BY-ND-4.0", "forbids to distribute"),
-        ("unknown", "CC-BY-4.0", "not a known licence"),
-    ],
-)
+@pytest.mark.parametrize(("source", "release", "reason"), table("curation", "refused_licences"))
 def test_a_source_that_may_not_enter_a_release(source: str, release: str, reason: str) -> None:
     assert reason in (refusal(source, release) or "")
     with pytest.raises(ConfigError, match=r"source 'esconv' cannot enter a release under"):
         require_allowed([("smile", "CC0-1.0"), ("esconv", source)], release)
-
-
-def test_the_error_names_a_release_that_allows_all_sources() -> None:
-    with pytest.raises(ConfigError, match=r"set gather.licence = 'CC-BY-NC-4\.0', which allows all sources"):
-        require_allowed([("smile", "MIT"), ("esconv", "CC-BY-NC-4.0")], "CC-BY-4.0")

@@ -79,9 +79,7 @@ def test_a_removed_stage_keeps_what_was_paid_for(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("steps", range(6))
-def test_an_interrupted_removal_leaves_no_part_to_other_settings(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, steps: int
-) -> None:
+def test_a_cut_removal_leaves_nothing_to_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, steps: int) -> None:
     """`stage.json` was removed first, and the next run used the parts that were left."""
     workspace = gathered(tmp_path, MADE)
     run_stage(stage("anonymize", DROPPING, word="sad"), workspace, processes=1)
@@ -104,16 +102,14 @@ def test_an_interrupted_removal_leaves_no_part_to_other_settings(
     assert run_stage(other, workspace, processes=1).kept == 8
 
 
-def test_the_key_is_made_once_and_only_its_owner_may_read_it(tmp_path: Path) -> None:
+def test_the_key_is_made_once_for_its_owner_alone(tmp_path: Path) -> None:
     workspace = Workspace(tmp_path / "w")
     key = workspace.open_key()
     assert len(key) == 32
     assert workspace.open_key() == key
     assert workspace.key_path.stat().st_mode & 0o077 == 0
     assert key.hex() not in (workspace.path / "workspace.json").read_text()
-
-
-def test_another_or_missing_key_is_an_error(tmp_path: Path) -> None:
+    # Another or missing key is an error.
     workspace = Workspace(tmp_path)
     workspace.open_key()
     for text, message in (("ab" * 32, "is not the key"), ("short", "must hold 32 bytes")):

@@ -1,22 +1,19 @@
-"""The specification of a curation: what is read, and errors that name the file and the setting."""
+"""The specification of a curation, errors that name its settings, and paths that reach no record."""
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
-from curation_made import source
+from curation_made import accepting, all_bytes, source
 
-from h2htalk.curation.stages import (
-    AnonymizeSettings,
-    ComposeSettings,
-    CurateSpec,
-    DedupSettings,
-    GatherSettings,
-    ReviewSettings,
-    SafetySettings,
-    read_spec,
-)
+from h2htalk.chat.engines import model_identity
+from h2htalk.curation import stages
+from h2htalk.curation.compose.generation import Composer
+from h2htalk.curation.curate import curate
+from h2htalk.curation.prompts import Prompts
+from h2htalk.data.files import write_jsonl
 from h2htalk.errors import ConfigError
 
 SOURCE = source("calls", "raw/calls.jsonl")
@@ -24,10 +21,10 @@ START = f'workspace = "w"\n{SOURCE}'
 SIMULATE = '[gather.simulate]\nuser = "embedded"\ncompanion = "embedded"\n'
 
 
-def read(tmp_path: Path, text: str, **replaced: object) -> CurateSpec:
+def read(tmp_path: Path, text: str, **replaced: object) -> stages.CurateSpec:
     path = tmp_path / "curate.toml"
     path.write_text(text)
-    return read_spec(path, **replaced)  # type: ignore[arg-type]
+    return stages.read_spec(path, **replaced)  # type: ignore[arg-type]
 
 
 def test_the_command_line_replaces_workspace_and_processes(tmp_path: Path) -> None:
@@ -35,9 +32,7 @@ def test_the_command_line_replaces_workspace_and_processes(tmp_path: Path) -> No
     assert (spec.workspace, spec.processes) == (str(tmp_path / "$odd"), 1)
 
 
-def test_paths_are_relative_to_the_file_and_variables_are_replaced(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_paths_are_relative_to_the_file_and_may_hold_variables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """They were relative to the working directory, and `workspace = "$HOME/zz"` made a folder named $HOME."""
     monkeypatch.setenv("SOMEWHERE", "/data")
     text = 'workspace = "$SOMEWHERE/w"\nprompts = "mine"\nprices = "$SOMEWHERE/c"\n' + SOURCE
@@ -48,12 +43,16 @@ def test_paths_are_relative_to_the_file_and_variables_are_replaced(
     text += '[gather.simulate]\nuser = "hf:./mine"\ncompanion = "openai:gpt-4o"\n'
     spec = read(tmp_path, text)
     assert (spec.workspace, spec.prompts, spec.prices) == ("/data/w", str(tmp_path / "mine"), "/data/c")
-    safety, simulate = spec.section(SafetySettings), spec.section(GatherSettings).simulate
+    safety, simulate = spec.section(stages.SafetySettings), spec.section(stages.GatherSettings).simulate
     assert (safety.sensitive, safety.guard) == ("/data/s", "vllm:Qwen/Qwen3Guard-Gen-4B")
-    assert spec.section(ComposeSettings).model == f"scripted:{tmp_path / 'c.jsonl'}"
-    assert spec.section(ReviewSettings).model == "vllm:/data/theirs"
-    assert spec.section(AnonymizeSettings).recognizers == str(tmp_path / "../my.yaml")
-    assert spec.section(DedupSettings).contamination_splits == ("mini", str(tmp_path / "own"), "hub:lab/made@v1.0")
+    assert spec.section(stages.ComposeSettings).model == f"scripted:{tmp_path / 'c.jsonl'}"
+    assert spec.section(stages.ReviewSettings).model == "vllm:/data/theirs"
+    assert spec.section(stages.AnonymizeSettings).recognizers == str(tmp_path / "../my.yaml")
+    assert spec.section(stages.DedupSettings).contamination_splits == (
+        "mini",
+        str(tmp_path / "own"),
+        "hub:lab/made@v1.0",
+    )
     assert (simulate.user, simulate.companion) == (f"hf:{tmp_path / 'mine'}", "openai:gpt-4o")
 
 
@@ -76,3 +75,116 @@ def test_an_error_names_the_file_and_the_setting(tmp_path: Path, text: str, mess
     with pytest.raises(ConfigError, match=message) as caught:
         read(tmp_path, text)
     assert str(caught.value).startswith(str(tmp_path / "curate.toml"))
+
+
+SIMULATED_SPEC = f"""
+workspace = "work"
+part = 4
+processes = 1
+prompts = "prompts"
+prices = "prices.toml"
+
+[gather.simulate]
+user = "scripted:models/user.jsonl"
+companion = "scripted:$MODELS/companion.jsonl"
+dialogues = 3
+turns = 4
+languages = ["en"]
+
+{source("chat", "raw/chat.jsonl")}
+[safety]
+sensitive = "terms.txt"
+guard = "scripted:models/guard.jsonl"
+
+[compose]
+model = "scripted:models/composer.jsonl"
+
+[review]
+model = "scripted:models/reviewer.jsonl"
+"""
+KEY = "5a" * 32
+
+
+def made(folder: Path) -> Path:
+    """A project in a folder; all have the same key."""
+    folder.mkdir(parents=True)
+    for name in ("models", "raw", "prompts", "work"):
+        (folder / name).mkdir()
+    (folder / "work/secret.key").write_text(KEY)
+    (folder / "curate.toml").write_text(SIMULATED_SPEC)
+    (folder / "terms.txt").write_text("gardenwall\n")
+    (folder / "prices.toml").write_text('date = "2026-11-20"\ncurrency = "USD"\n')
+    texts = [
+        "The government lies to us and must be overthrown, everybody in our street knows it by now.",
+        "What happened in your street that makes you so angry about it?",
+        "They closed the swimming hall where I have met my friends for twenty years.",
+        "Losing that place hurts. Where do you meet now?",
+    ]
+    roles = ("user", "assistant")
+    talk = [{"role": roles[at % 2], "content": text} for at, text in enumerate(texts)]
+    broken = {"messages": [{"role": "somebody", "content": "Hi"}]}
+    write_jsonl(folder / "raw/chat.jsonl", [{"messages": talk}, broken])
+    replies = {
+        "user": "I walked along the canal until it got dark, and I felt lighter.",
+        "companion": "The canal at dusk sounds calm. What did you hear there?",
+        "guard": "Safety: Safe\nCategories: None",
+        "composer": '{"evidence": "Greetings only.", "proposals": []}',
+        "reviewer": accepting(),
+    }
+    for name, text in replies.items():
+        write_jsonl(folder / f"models/{name}.jsonl", [{"id": "*", "text": text}])
+    return folder / "curate.toml"
+
+
+def test_a_project_gives_the_same_bytes_in_any_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Simulated records held the absolute path of their script, and that of the guard's was a setting."""
+    found = []
+    for place in (tmp_path / "a", tmp_path / "Eine Forscherin" / "tief" / "b"):
+        spec = made(place)
+        monkeypatch.setenv("MODELS", str(place / "models"))
+        monkeypatch.chdir(place.parent)
+        workspace = curate(Path(os.path.relpath(spec)))
+        found.append({name: all_bytes(workspace.stage(name)) for name in stages.STAGES})
+        for path in workspace.path.rglob("*"):
+            if path.is_file():
+                assert str(tmp_path).encode() not in path.read_bytes(), path
+                assert b"Forscherin" not in path.read_bytes(), path
+    assert found[0] == found[1]
+    (tmp_path / "a").rename(tmp_path / "moved")
+    monkeypatch.setenv("MODELS", str(tmp_path / "moved/models"))
+    workspace = curate(tmp_path / "moved/curate.toml")
+    assert {name: all_bytes(workspace.stage(name)) for name in stages.STAGES} == found[0]
+    kept = [record["id"] for record in workspace.stage("review").records()]
+    assert any(name.startswith("simulated-") for name in kept)
+    assert any(name.startswith("chat-") for name in kept)
+
+
+@pytest.mark.parametrize(
+    ("model", "name"),
+    [
+        ("server:owner/name@http://10.0.0.7:8000/v1", "server:owner/name"),
+        ("server:a@b@https://gpu.example.org/v1", "server:a@b"),
+        ("", ""),
+    ],
+)
+def test_a_model_is_named_without_its_address(model: str, name: str) -> None:
+    assert model_identity(model) == name
+    assert origin(model) == f"model:{name}"
+
+
+def origin(model: str) -> str:
+    """The origin of the references that a model writes."""
+    return Composer(model, (), 1, 0, Prompts.load(), b"").origin
+
+
+def test_the_identity_of_a_model_in_a_folder_depends_on_its_files(tmp_path: Path) -> None:
+    names = []
+    for place, size in (("a", 10), ("b", 10), ("c", 11)):
+        folder = tmp_path / place / "my-model"
+        folder.mkdir(parents=True)
+        (folder / "config.json").write_text('{"layers": 2}')
+        (folder / "model.safetensors").write_bytes(b"\0" * size)
+        names.append(model_identity(f"hf:{folder}"))
+    assert names[0] == names[1] != names[2]
+    assert names[0].startswith("hf:my-model, sha256 ")
+    assert origin(f"hf:{folder}") == "model:hf:my-model"

@@ -144,9 +144,8 @@ class ProviderServer(LoopbackHttp, BatchApi):
         for name, calls in self.after.items():
             if len(self._charges) >= calls:
                 return name
-        found = next(
-            (name for text, name in self.faults_at.items() if re.search(rf"{re.escape(text)}(?!\d)", item)), ""
-        )
+        at = ((re.search(rf"{re.escape(text)}(?!\d)", item), name) for text, name in self.faults_at.items())
+        found = next((name for met, name in at if met), "")
         draw = int.from_bytes(hashlib.blake2b(item.encode(), digest_size=8).digest(), "big") / 2**64
         for name, share in self.faults.items():
             found = found or (name if 0 <= draw < share else "")

@@ -27,11 +27,9 @@ def write(path: Path, records: Sequence[Any]) -> Path:
 
 def candidate(name: str, status: str) -> dict[str, Any]:
     scenario = SCENARIO.to_dict() | {"id": name}
-    review = {
-        "status": status,
-        "rubric": {"scores": {"accuracy": 4, "safety": 5}, "fitting_subtask": "dialogue_base", "verdict": "accept"},
-    }
+    rubric = {"scores": {"accuracy": 4, "safety": 5}, "fitting_subtask": "dialogue_base", "verdict": "accept"}
     references = [{"text": SCENARIO.reference, "origin": "original"}]
+    review = {"status": status, "rubric": rubric}
     return {"id": name, "scenario": scenario, "references": references, "review": review}
 
 

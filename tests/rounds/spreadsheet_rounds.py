@@ -29,14 +29,8 @@ TITLES = {"en": "Session 1", "zh": "第 1 组"}
 def item(number: int, language: str = "en", **more: Any) -> dict[str, Any]:
     """An item as a JSON object."""
     said, answered = SAID[language]
-    record = {
-        "id": f"{language}-item-{number}",
-        "language": language,
-        "prompt": f"{said} ({number})",
-        "response": answered,
-        "reference": answered[:-1],
-    }
-    return record | more
+    record = {"id": f"{language}-item-{number}", "language": language, "prompt": f"{said} ({number})"}
+    return record | {"response": answered, "reference": answered[:-1]} | more
 
 
 def opened(
@@ -53,12 +47,8 @@ def opened(
     (folder / f"{name}.jsonl").write_text("\n".join(map(json.dumps, items)), encoding="utf-8")
     rows = ["name,languages,crisis", *(f"{annotator},yes" for annotator in annotators.split(";"))]
     (folder / f"{name}.csv").write_text("\n".join(rows) + "\n", encoding="utf-8")
-    settings = {"overlap": len(rows) - 1, **spec}
-    made = RoundSpec.from_dict(
-        {"kind": kind, "items": str(folder / f"{name}.jsonl"), "annotators": str(folder / f"{name}.csv"), **settings},
-        "test",
-    )
-    open_round(made, folder / name)
+    settings = {"kind": kind, "items": str(folder / f"{name}.jsonl"), "annotators": str(folder / f"{name}.csv")}
+    open_round(RoundSpec.from_dict({"overlap": len(rows) - 1, **settings, **spec}, "test"), folder / name)
     return RoundFolder(folder / name)
 
 

@@ -32,11 +32,8 @@ def test_experts_get_what_the_crowd_kept_and_all_that_nobody_read(tmp_path: Path
     assert "accuracy" not in items_of(path)["c-2"].suggested
     assert items["c-2"].suggested == {"keep": "keep", "accuracy": 4}
     assert items["c-2"].reference == items_of(path)["c-2"].reference
-
-
-def test_every_round_knows_its_workspace_and_what_came_after(tmp_path: Path) -> None:
-    work, path = tmp_path / "work", crowd_round(tmp_path)
-    open_round(spec_of("expert", path), tmp_path / "expert")
+    # Every round knows its workspace and what came after.
+    work = tmp_path / "work"
     open_round(spec_of("adjudication", path, 1), tmp_path / "ties")
     closed(tmp_path / "expert", expert())
     _, messages = open_round(spec_of("safety", tmp_path / "expert"), tmp_path / "safety")

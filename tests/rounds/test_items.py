@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from chain_made import SCENARIO, candidate, write
 from releases_made import case
+from tables import table
 
 from h2htalk.data.scenario import Turn
 from h2htalk.data.splits import load_split
@@ -20,42 +21,17 @@ from h2htalk.rounds.lifecycle import open_round
 from h2htalk.rounds.questions import QUESTIONS, Kind
 from h2htalk.rounds.settings import RoundSpec
 
-WHOLE: dict[str, Any] = {
-    "id": "a-1",
-    "language": "zh",
-    "prompt": [{"role": "user", "content": "你好"}, {"role": "companion", "content": "嗯"}],
-    "context": {"memories": "likes rain"},
-    "response": "r",
-    "reference": "p",
-    "labels": ["keep", "drop"],
-    "crisis": True,
-    "subtask": "dialogue_base",
-    "gold": {"keep": "keep"},
-    "suggested": {"quality": 4},
-    "note": "n",
-}
+TALK = [{"role": "user", "content": "你好"}, {"role": "companion", "content": "嗯"}]
+WHOLE: dict[str, Any] = {"id": "a-1", "language": "zh", "prompt": TALK, "context": {"memories": "likes rain"}}
+WHOLE |= {"response": "r", "reference": "p", "labels": ["keep", "drop"], "crisis": True, "subtask": "dialogue_base"}
+WHOLE |= {"gold": {"keep": "keep"}, "suggested": {"quality": 4}, "note": "n"}
 
 
-def test_items_as_json() -> None:
+def test_items_as_json_and_their_stored_answers() -> None:
     item = Item.from_dict(WHOLE)
     assert item.to_dict() == WHOLE
     assert Item.from_dict({"id": "a", "language": "en", "prompt": "hi"}) == Item("a", "en", (Turn("user", "hi"),))
-
-
-@pytest.mark.parametrize(
-    ("changed", "message"),
-    [
-        ({"prompt": None, "context": {}}, "prompt is missing"),
-        ({"response": "half \ud800"}, "lone surrogate"),
-        ({"gold": {"keep": 1.5}}, "gold.keep: must be text or a whole number or a list, not 1.5"),
-    ],
-)
-def test_invalid_items(changed: dict[str, Any], message: str) -> None:
-    with pytest.raises(DataError, match=message):
-        Item.from_dict(WHOLE | changed, "items.jsonl:1")
-
-
-def test_gold_and_suggested_answers_must_be_valid() -> None:
+    # Gold and suggested answers must be valid.
     item = Item.from_dict(WHOLE)
     assert check_values(item, QUESTIONS["crowd"]) is item
     for changed, says in (
@@ -65,6 +41,12 @@ def test_gold_and_suggested_answers_must_be_valid() -> None:
     ):
         with pytest.raises(DataError, match=says):
             check_values(Item.from_dict(WHOLE | changed), QUESTIONS["crowd"])
+
+
+@pytest.mark.parametrize(("changed", "message"), table("rounds", "invalid_items"))
+def test_invalid_items(changed: dict[str, Any], message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        Item.from_dict(WHOLE | changed, "items.jsonl:1")
 
 
 def test_items_of_a_split() -> None:
@@ -100,12 +82,8 @@ def test_items_of_a_stage_with_suggestions(tmp_path: Path) -> None:
 
 
 def test_items_of_a_jsonl_file(tmp_path: Path) -> None:
-    talk = {
-        "id": "d-1",
-        "language": "en",
-        "messages": [{"role": "user", "content": "hi"}],
-        "metadata": {"safety": {"tags": ["crisis.ideation"], "risk": "high"}},
-    }
+    talk = {"id": "d-1", "language": "en", "messages": [{"role": "user", "content": "hi"}]}
+    talk |= {"metadata": {"safety": {"tags": ["crisis.ideation"], "risk": "high"}}}
     records = [{"id": "i-1", "language": "en", "prompt": "hi"}, SCENARIO.to_dict(), candidate("c-1", "accept"), talk]
     source = read_items(str(write(tmp_path / "all.jsonl", records)))
     items = {item.id: item for item in source.items}
@@ -143,13 +121,11 @@ SESSIONS = [
     {"turns": [{"user": "I fed Pip.", "reference": "Good.", "points": ["stays"]}]},
     {"gap_days": 12, "turns": [{"user": "Hello again.", "reference": "How is Pip?", "points": ["calls"]}]},
 ]
-POINTS = [
-    {"id": "stays", "kind": "must", "text": "The reply stays."},
-    {"id": "calls", "kind": "must_not", "text": "The reply forgets Pip."},
-]
+POINTS = [{"id": "stays", "kind": "must", "text": "The reply stays."}]
+POINTS += [{"id": "calls", "kind": "must_not", "text": "The reply forgets Pip."}]
 
 
-def test_a_case_is_read_whole() -> None:
+def test_a_case_is_read_whole_and_a_sexual_one_announced() -> None:
     item = case_item(case(1, sessions=SESSIONS, points=POINTS, facts=[FACT]))
     said = [turn.content for turn in item.turns]
     assert said == ["I fed Pip.", "Good.", "[12 days later] Hello again.", "How is Pip?"]
@@ -158,10 +134,7 @@ def test_a_case_is_read_whole() -> None:
     assert context["facts"] == "stated: The cat is Pip."
     assert "Nora" in context["persona"]
     assert item.crisis
-
-
-def test_a_sexual_case_is_announced() -> None:
-    """Annotators met a case that is tagged `sexual.explicit` unannounced."""
+    # Annotators met a case that is tagged `sexual.explicit` unannounced.
     item = case_item(case(1, study="instructions", sessions=SESSIONS, points=POINTS, tags=["sexual.explicit"]))
     assert (item.explicit, item.crisis, item.notice) == (True, True, "explicit_notice")
 
@@ -179,9 +152,8 @@ def test_sets_that_are_about_crises_can_be_opened(tmp_path: Path, kind: Kind) ->
     """They were refused, as no session may hold so many crises; but the manager cannot choose other items."""
     lines = [case(number).to_dict() for number in range(1, 8)]
     if kind == "adjudication":
-        lines = [
-            {"id": f"t{n}", "language": "en", "prompt": "hi", "labels": ["a", "b"], "crisis": True} for n in range(7)
-        ]
+        tie = {"language": "en", "prompt": "hi", "labels": ["a", "b"], "crisis": True}
+        lines = [{"id": f"t{n}", **tie} for n in range(7)]
     (tmp_path / "items.jsonl").write_text("\n".join(map(json.dumps, lines)) + "\n")
     status, _ = open_round(RoundSpec(kind=kind, items=str(tmp_path / "items.jsonl")), tmp_path / "round")
     assert (status.state, status.items) == ("open", 7)

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from kills import interrupted_at
-from rounds_made import NAMES, answer, begin, decisions, events, expert, files_of, people, progress_of, split
+from rounds_made import NAMES, answer, begin, crowd, decisions, events, expert, files_of, people, progress_of, split
 from spreadsheet_rounds import item, rows_of, write_rows
 
 from h2htalk.data.files import write_jsonl
@@ -67,8 +67,7 @@ def test_closing_needs_all_assignments_or_force(tmp_path: Path) -> None:
 
 
 def test_ties_get_one_more_annotator_then_an_adjudication(tmp_path: Path) -> None:
-    path = begin(tmp_path, overlap=2, people=3, count=2)
-    answer(path, split("drop", "keep", only="en-item-1"))
+    path = tied_round(tmp_path)
     close_round(path, force=True)
     tie = decisions(path)["en-item-1", "keep"]
     assert (tie["label"], tie["rule"], tie["tied"]) == (None, "tie", ["drop", "keep"])
@@ -101,15 +100,7 @@ def test_ties_get_one_more_annotator_then_an_adjudication(tmp_path: Path) -> Non
 def test_adaptive_rounds_request_annotators_for_unclear_items(tmp_path: Path) -> None:
     path = begin(tmp_path, "crowd", count=3, people=6, overlap=6, adaptive={"on": True, "minimum": 3, "lead": 3})
     assert set(RoundFolder(path).assignment_sets()[0].requested.values()) == {3}
-    order: dict[str, list[str]] = {}
-
-    def typed(name: str, annotator: str) -> dict[str, str]:
-        seen = order.setdefault(name, [])
-        if annotator not in seen:
-            seen.append(annotator)
-        split = name == "en-item-1" and seen.index(annotator) == 0
-        return {"subtask": "dialogue_base", "keep": "drop" if split else "keep", "quality": "3"}
-
+    typed = split("drop", "keep", only="en-item-1", as_typed=crowd)
     answer(path, typed)
     status = round_status(path)
     assert (status.missing, status.unassigned) == ({"en-item-1": 2}, 1)
@@ -156,13 +147,10 @@ def test_a_round_that_is_closed_before_status_locks_it(tmp_path: Path, monkeypat
 @pytest.mark.parametrize("same", [False, True])
 def test_concurrent_openings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, same: bool) -> None:
     """The second overwrote the items and annotators of the first, which it had not seen."""
-    annotators = str(people(tmp_path / "people.csv", *NAMES[:3]))
-    for name, numbers in (("items", range(3)), ("others", range(10, 13))):
-        write_jsonl(tmp_path / f"{name}.jsonl", [item(n) for n in numbers])
-    first, second = (
-        make_spec("expert", str(tmp_path / f"{name}.jsonl"), {"annotators": annotators})
-        for name in ("items", "items" if same else "others")
-    )
+    annotators = {"annotators": str(people(tmp_path / "people.csv", *NAMES[:3]))}
+    for start in (0, 10):
+        write_jsonl(tmp_path / f"{start}.jsonl", [item(n) for n in range(start, start + 3)])
+    first, second = (make_spec("expert", str(tmp_path / f"{n}.jsonl"), annotators) for n in (0, 0 if same else 10))
     path = tmp_path / "round"
     there: dict[str, bytes] = {}
 
@@ -184,9 +172,9 @@ def test_concurrent_openings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sa
     assert files_of(path) == there
 
 
-def tied_round(folder: Path, panel: int = 3) -> Path:
+def tied_round(folder: Path) -> Path:
     """An open round with all annotations, and one tied item."""
-    path = begin(folder, overlap=2, people=panel, count=2)
+    path = begin(folder, overlap=2, people=3, count=2)
     answer(path, split("drop", "keep", only="en-item-1"))
     return path
 
@@ -260,9 +248,6 @@ def test_reopening_interrupted_at_any_write_can_be_repeated(tmp_path: Path, writ
     assert decisions(path)["en-item-1", "keep"]["votes"] == 3
 
 
-OTHERS = ("annalena", "chen_wei", "daraigh")
-
-
 def left(folder: Path) -> Path:
     """A round of four annotators, two per item; bogumil left after one item, the others have completed theirs."""
     path = begin(folder, overlap=2, count=4)
@@ -270,7 +255,7 @@ def left(folder: Path) -> Path:
     first = next(one.item for one in RoundFolder(path).assignment_sets()[0].assignments if one.annotator == bogumil)
     answer(path, lambda name, _: expert() if name == first else {"keep": ""}, only=("bogumil",))
     reopen_round(path, without=["bogumil"])
-    answer(path, lambda *_: expert(), only=OTHERS)
+    answer(path, lambda *_: expert(), only=("annalena", "chen_wei", "daraigh"))
     return path
 
 

@@ -26,20 +26,17 @@ def closed(tmp_path: Path) -> Path:
     return path
 
 
-def test_the_outcome_of_a_closed_round(closed: Path) -> None:
+def test_the_outcome_of_closed_rounds_alone(closed: Path, tmp_path: Path) -> None:
     outcome = read_outcome(closed)
     assert (outcome.name, outcome.path, outcome.spec.kind) == ("round", closed, "expert")
-    assert {key: one.rule for key, one in outcome.decisions.items()} == {
-        key: one["rule"] for key, one in decisions(closed).items()
-    }
+    rules = {key: one["rule"] for key, one in decisions(closed).items()}
+    assert {key: one.rule for key, one in outcome.decisions.items()} == rules
     assert [outcome.decisions[f"en-item-{n}", "keep"].label for n in range(3)] == ["keep", None, "drop"]
     assert outcome.decisions["en-item-0", "accuracy"].interval == (1.6708, 4.7764)
     assert outcome.annotations == RoundFolder(closed).annotations()
     assert outcome.agreement.keys() == {"accuracy", "consistency", "domain_compliance", "keep"}
     assert outcome.sources == {}
-
-
-def test_rounds_without_an_outcome(closed: Path, tmp_path: Path) -> None:
+    # Rounds without an outcome.
     copy = shutil.copytree(closed, tmp_path / "copy")
     shutil.rmtree(copy / "private")
     with pytest.raises(RoundError, match="has no folder `private`"):

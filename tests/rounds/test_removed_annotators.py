@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from argilla_double import ArgillaDouble
-from argilla_made import DATASET, SAYS, named
-from argilla_made import opened as opened_on_server
+from argilla_double import DATASET, SAYS, ArgillaDouble, named
+from argilla_double import opened as opened_on_server
 from command_line import h2htalk_here
 from kills import interrupted_at
 from rounds_made import NAMES, answer, begin, decisions, events, expert, files_of, people, progress_of

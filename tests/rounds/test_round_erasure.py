@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from argilla_double import ArgillaDouble
-from argilla_made import ITEMS, SAYS, named, spec_in
+from argilla_double import ITEMS, SAYS, ArgillaDouble, named, spec_in
 from byte_search import files_with
 from chain_made import candidate, spec_of
 from curation_made import finished

@@ -1,4 +1,4 @@
-"""Files of a round that are missing, broken, or do not fit each other."""
+"""Files of a round that are missing, broken, or do not fit each other; status and what a terminal shows of it."""
 
 from __future__ import annotations
 
@@ -8,12 +8,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from rounds_made import answer, begin, expert, files_of
+from command_line import h2htalk_here
+from rounds_made import answer, begin, crowd, expert, files_of, split
+from spreadsheet_rounds import fill, item, opened, workbook_path
+from tables import table
 
+from h2htalk.curation.show import show
 from h2htalk.errors import DataError
 from h2htalk.rounds.lifecycle import close_round, reopen_round, round_status
 from h2htalk.rounds.round_folder import RoundFolder
-from h2htalk.rounds.status import list_rounds
+from h2htalk.rounds.status import ProgressRow, list_rounds, progress_table, rounds_table, status_lines
+from h2htalk.text.tables import Table
 
 CALLS = (round_status, close_round, reopen_round)
 FIRST_LINE = "only the first line"
@@ -37,9 +42,7 @@ def answered(folder: Path, count: int = 2) -> Path:
         ("events.jsonl", '{"when":"2026"}\n', r"events.jsonl:1: an event needs a name"),
     ],
 )
-def test_files_that_do_not_fit_are_named_and_nothing_is_written(
-    tmp_path: Path, file: str, edited: str | None, message: str
-) -> None:
+def test_files_that_do_not_fit_are_named(tmp_path: Path, file: str, edited: str | None, message: str) -> None:
     """They caused tracebacks, or were used."""
     path = answered(tmp_path)
     text = (path / file).read_text().splitlines(keepends=True)[0] if edited is FIRST_LINE else edited
@@ -54,14 +57,7 @@ def test_files_that_do_not_fit_are_named_and_nothing_is_written(
     assert files_of(path) == before
 
 
-@pytest.mark.parametrize(
-    ("changed", "message"),
-    [
-        ({"annotator": "0123456789ab"}, "'0123456789ab' is not an annotator of this round"),
-        ({"item": "en-item-9"}, "not a valid annotation of this round"),
-        ({"value": "perhaps"}, "not a valid annotation"),
-    ],
-)
+@pytest.mark.parametrize(("changed", "message"), table("rounds", "invalid_annotations"))
 def test_invalid_annotations_are_named(tmp_path: Path, changed: dict[str, Any], message: str) -> None:
     """Annotations of other annotators, and a rating of 99, were counted."""
     path = answered(tmp_path)
@@ -97,3 +93,55 @@ def test_copies_without_names_can_be_read_and_an_open_round_needs_them(tmp_path:
     shutil.rmtree(copy / "private")
     assert [one.state for one in list_rounds(tmp_path / "copies")] == ["closed"]
     assert round_status(copy).completed == 4
+
+
+CROWD = {"subtask": "Everyday reply", "keep": "Keep", "quality": "4: good"}
+
+
+def lines(table: Table) -> list[list[str]]:
+    """The printed lines of a table, split at white space."""
+    return [line.split() for line in table.to_terminal().splitlines()]
+
+
+def test_progress_by_language_and_annotator(tmp_path: Path) -> None:
+    items = [item(n) for n in range(3)] + [item(n, "zh") for n in range(2)]
+    round = opened(tmp_path, "crowd", items, annotators="anna,en;bert,en zh", overlap=1, name="mixed")
+    (bert,) = (one for one in round_status(round.path).progress if (one.annotator, one.language) == ("bert", "zh"))
+    assert bert == ProgressRow("bert", "zh", items=2, done=0, open=2, started=0, skipped=0)
+    round = opened(tmp_path, "crowd", items[:3], annotators="anna,en;bert,en")
+    fill(workbook_path(round, "bert"), {1: CROWD, 2: {"keep": "Keep"}, 3: {"skip": "yes"}})
+    status = round_status(round.path)
+    assert lines(progress_table(status)) == [
+        ["annotator", "language", "items", "done", "open", "started", "skipped"],
+        ["all", "en", "3", "0", "3", "1", "1"],
+        ["anna", "en", "3", "0", "3", "0", "0"],
+        ["bert", "en", "3", "1", "1", "1", "1"],
+    ]
+    assert list(status_lines(status)) == [
+        "round: crowd round on spreadsheets, open",
+        "items: 0 of 3 done",
+        "assignments: 1 of 5 completed, 1 skipped; 4 new annotations collected",
+        "1 item cannot reach the overlap: no further eligible annotator is left",
+    ]
+    # A list does not ask the platform, so it does not know of partly filled rows.
+    listed = next(one for one in list_rounds(tmp_path) if one.name == str(round.path))
+    assert not any(row.started for row in listed.progress)
+    assert "started" not in lines(progress_table(listed))[0]
+    assert lines(rounds_table([listed]))[1][1:] == ["crowd", "spreadsheets", "open", "3", "0", "1", "of", "5"]
+
+
+def test_mistakes_and_decisions_are_listed(tmp_path: Path) -> None:
+    path = begin(tmp_path, "crowd", count=10, people=2, overlap=2)
+    answer(path, lambda *_: crowd("perhaps"))
+    assert len(h2htalk_here("round", "status", path).stderr.splitlines()) == 2
+    done = h2htalk_here("round", "status", path, "--mistakes")
+    assert done.returncode == 2
+    assert done.stderr.count("'perhaps' is not a valid answer") == len(done.stderr.splitlines()) == 20
+    # A round shows its items and their decisions.
+    path = begin(tmp_path / "shown", count=2)
+    assert "no decision yet" in "\n".join(show(str(path)))
+    answer(path, split("keep"))
+    close_round(path)
+    text = "\n".join(show(str(path)))
+    assert "keep: keep (majority, 3 of 3)" in text
+    assert "2 of 2 records" in text

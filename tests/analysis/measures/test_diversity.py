@@ -13,18 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from nltk.translate.bleu_score import SmoothingFunction, sentence_bleu
 
-from h2htalk.analysis.measures.diversity import (
-    SAMPLE_WORDS,
-    SELF_BLEU_TEXTS,
-    SPREAD_TEXTS,
-    Diversity,
-    coverage,
-    distinct,
-    measure_diversity,
-    self_bleu,
-    self_bleu_scores,
-    spread,
-)
+from h2htalk.analysis.measures import diversity
 from h2htalk.analysis.measures.scenario_texts import Side, SideText, side_texts
 from h2htalk.data.languages import Language
 from h2htalk.data.scenario import Complexity, Interaction, Scenario, Tags
@@ -53,24 +42,23 @@ def made(texts: Sequence[str], side: Side = "response", language: Language = "en
     ]
 
 
-def only(measured: Sequence[Sequence[Diversity]]) -> Diversity:
+def only(measured: Sequence[Sequence[diversity.Diversity]]) -> diversity.Diversity:
     """The one row of the one split."""
     ((row,),) = measured
     return row
 
 
-def test_distinct_by_hand() -> None:
+def test_measures_by_hand() -> None:
     # Five words, two different; bigrams ab ba | ab; one trigram; no 4-gram. None runs across the texts.
-    assert distinct([list("aba"), list("ab")]) == (2 / 5, 2 / 3, 1.0, None)
-
-
-def test_spread_by_hand() -> None:
+    assert diversity.distinct([list("aba"), list("ab")]) == (2 / 5, 2 / 3, 1.0, None)
     # Three texts, two alike, one at a right angle: of three pairs one has cosine 1 and two have 0.
-    assert spread(np.array([[1, 0], [1, 0], [0, 1]], np.float32)) == pytest.approx(2 / 3)
+    assert diversity.spread(np.array([[1, 0], [1, 0], [0, 1]], np.float32)) == pytest.approx(2 / 3)
+    # Fewer than two texts have no self-BLEU.
+    assert (diversity.self_bleu([]), diversity.self_bleu([["a", "b"]])) == (None, None)
 
 
 def test_each_side_of_each_language_has_a_row_english_first() -> None:
-    (rows,) = measure_diversity(side_texts(load_split("mini@1").scenarios))
+    (rows,) = diversity.measure_diversity(side_texts(load_split("mini@1").scenarios))
     assert [(row.language, row.side) for row in rows] == list(product(("en", "zh"), ("instruction", "response")))
     for row in rows:
         assert (row.texts, row.skipped, row.self_bleu_texts) == (77, 0, 77)
@@ -82,47 +70,43 @@ def test_each_side_of_each_language_has_a_row_english_first() -> None:
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_a_text_without_a_token_is_skipped_and_counted(language: Language) -> None:
     texts = made(["", " \n\t", "\u3000", "tea", "tea"], language=language)
-    row = only(measure_diversity(texts, embedder=(embedder := LetterEmbedder())))
+    row = only(diversity.measure_diversity(texts, embedder=(embedder := LetterEmbedder())))
     assert (row.texts, row.skipped, row.words) == (2, 3, 2)
     assert embedder.seen == ["tea", "tea"]
-    empty = only(measure_diversity(texts[:3]))
+    empty = only(diversity.measure_diversity(texts[:3]))
     assert (empty.texts, empty.skipped, empty.distinct) == (0, 3, (None,) * 4)
 
 
 def test_a_language_that_the_embedder_is_not_made_for_is_not_asked() -> None:
     texts = made(["tea", "a walk"]) + made(["喝茶", "散步"], language="zh")
     embedder = LetterEmbedder(languages=("en",))
-    [[english, chinese]] = measure_diversity(texts, embedder=embedder)
+    [[english, chinese]] = diversity.measure_diversity(texts, embedder=embedder)
     assert english.embedder == "letters"
     assert english.spread is not None
     assert (chinese.spread, chinese.spread_texts, chinese.embedder) == (None, 0, None)
     assert sorted(embedder.seen) == ["a walk", "tea"]
 
 
-def test_the_order_of_the_rows_does_not_matter_and_the_seed_does() -> None:
-    texts = made([f"word{n * n % 997} tea word{n % 7}" for n in range(SELF_BLEU_TEXTS + 300)])
-    first = only(measure_diversity(texts))
-    assert only(measure_diversity(texts[::-1])) == first
-    assert only(measure_diversity(texts, seed=1)).self_bleu != first.self_bleu
-
-
-def test_samples_have_their_limits() -> None:
+def test_samples_are_drawn_by_the_seed_up_to_their_limits() -> None:
+    texts = made([f"word{n * n % 997} tea word{n % 7}" for n in range(diversity.SELF_BLEU_TEXTS + 300)])
+    first = only(diversity.measure_diversity(texts))
+    assert only(diversity.measure_diversity(texts[::-1])) == first
+    assert only(diversity.measure_diversity(texts, seed=1)).self_bleu != first.self_bleu
+    # Samples have their limits.
     texts = made([f"a{n} b c d e f g h i j k l m n o p" for n in range(1400)])
-    row = only(measure_diversity(texts, embedder=(embedder := LetterEmbedder())))
-    assert (row.words, row.sampled_words) == (1400 * 16, SAMPLE_WORDS)
-    assert row.self_bleu_texts == SELF_BLEU_TEXTS
-    assert row.spread_texts == len(embedder.seen) == SPREAD_TEXTS
+    row = only(diversity.measure_diversity(texts, embedder=(embedder := LetterEmbedder())))
+    assert (row.words, row.sampled_words) == (1400 * 16, diversity.SAMPLE_WORDS)
+    assert row.self_bleu_texts == diversity.SELF_BLEU_TEXTS
+    assert row.spread_texts == len(embedder.seen) == diversity.SPREAD_TEXTS
     assert row.distinct != row.distinct_sampled
-
-
-def test_two_splits_are_measured_on_samples_of_one_size() -> None:
+    # Two splits are measured on samples of one size.
     small, large = made(["tea and rain", "rain and tea"]), made(["tea and rain"] * 9 + ["a walk"], start=50)
-    [ours], [theirs] = measure_diversity(small, large)
+    [ours], [theirs] = diversity.measure_diversity(small, large)
     assert ours.sampled_words == theirs.sampled_words == 6
     assert ours.self_bleu_texts == theirs.self_bleu_texts == 2
     assert (ours.words, theirs.words) == (6, 29)
     # Raw distinct-n of a split is its own, whatever stands beside it.
-    assert theirs.distinct == only(measure_diversity(large)).distinct
+    assert theirs.distinct == only(diversity.measure_diversity(large)).distinct
 
 
 # Self-BLEU is nltk's sentence_bleu with all other texts as references, without asking it n times.
@@ -144,12 +128,8 @@ TEXTS = st.lists(st.lists(st.sampled_from("abc"), max_size=9), min_size=2, max_s
 @given(TEXTS)
 def test_equal_to_nltk_on_any_texts(texts: list[Tokens]) -> None:
     theirs = nltk_scores(texts)
-    assert self_bleu_scores(texts) == pytest.approx(theirs, abs=1e-12)
-    assert self_bleu(texts) == pytest.approx(sum(theirs) / len(theirs), abs=1e-12)
-
-
-def test_fewer_than_two_texts_have_no_self_bleu() -> None:
-    assert (self_bleu([]), self_bleu([["a", "b"]])) == (None, None)
+    assert diversity.self_bleu_scores(texts) == pytest.approx(theirs, abs=1e-12)
+    assert diversity.self_bleu(texts) == pytest.approx(sum(theirs) / len(theirs), abs=1e-12)
 
 
 ANY = load_split("mini@1").scenarios[0]
@@ -160,18 +140,15 @@ def tagged(*tags: Three) -> list[Scenario]:
     return [replace(ANY, id=f"s{n}", tags=Tags(*three, risk="none")) for n, three in enumerate(tags)]
 
 
-def test_every_combination_of_the_emotions_present_has_a_cell() -> None:
+def test_cells_and_evenness_of_combinations() -> None:
     calm: Three = ("calm", "basic", "casual")
-    found = coverage(tagged(("sad", "advanced", "memory"), calm, calm, ("awed", "basic", "casual")))
+    found = diversity.coverage(tagged(("sad", "advanced", "memory"), calm, calm, ("awed", "basic", "casual")))
     assert list(found.emotions.items()) == [("calm", 2), ("awed", 1), ("sad", 1)]
     assert len(found.cells) == 3 * 3 * 3
     assert found.filled == 3
     assert (found.cells[calm], found.cells["sad", "advanced", "memory"]) == (2, 1)
     assert list(found.cells)[1] == ("calm", "basic", "emotional_support")
-
-
-def test_evenness_by_hand() -> None:
     # Shares 1/2, 1/4, 1/4 over a grid of 9: 1.5 ln 2 / ln 9.
     tags: list[Three] = [("calm", "basic", "casual")] * 2
     tags += [("calm", "basic", "memory"), ("calm", "advanced", "memory")]
-    assert coverage(tagged(*tags)).evenness == pytest.approx(1.5 * math.log(2) / math.log(9), abs=1e-12)
+    assert diversity.coverage(tagged(*tags)).evenness == pytest.approx(1.5 * math.log(2) / math.log(9), abs=1e-12)

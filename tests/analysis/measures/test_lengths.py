@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tables import table
 
 from h2htalk.analysis.measures.lengths import MEASURES, Histogram, measure_lengths, text_lengths
 from h2htalk.analysis.measures.scenario_texts import Side, SideText, instruction_text
@@ -41,19 +42,7 @@ def letters(texts: Sequence[str]) -> list[int]:
     return [sum(map(str.isalpha, text)) for text in texts]
 
 
-@pytest.mark.parametrize(
-    ("text", "language", "characters", "words", "pieces"),
-    [
-        ("", "en", 0, 0, 0),
-        ("  Rain,\n\non the roof!  ", "en", 19, 4, 4),
-        ("Don't - just don't!", "en", 19, 3, 4),
-        ("It costs $5 at 20:00", "en", 20, 6, 5),  # 13a splits a time
-        ("今天，我们一起去公园散步！", "zh", 13, 6, 1),
-        ("08:00 吃早餐\n21:30 睡觉", "zh", 18, 7, 4),
-        ("好的 ok", "zh", 5, 3, 2),
-        ("😀🏳️‍🌈 !!", "en", 8, 0, 2),
-    ],
-)
+@pytest.mark.parametrize(("text", "language", "characters", "words", "pieces"), table("analysis", "lengths"))
 def test_each_measure_counts_its_unit(text: str, language: Language, characters: int, words: int, pieces: int) -> None:
     assert text_lengths([side_text(text, language=language)]) == {
         "characters": [characters],

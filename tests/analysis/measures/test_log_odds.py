@@ -31,9 +31,6 @@ def test_the_estimate_its_interval_and_z_by_hand() -> None:
     assert row.low == pytest.approx(estimate - 1.96 * error, abs=1e-12)
     assert row.high == pytest.approx(estimate + 1.96 * error, abs=1e-12)
     assert row.z == pytest.approx(math.sqrt(2 * g), abs=1e-12)
-
-
-def test_a_word_that_the_smaller_side_lacks_is_not_called_its_own() -> None:
     # Half a count on both sides (Haldane, Anscombe) would: 0 of 23 against 1 of 4,650 gave +4.2, without zero.
     row = by_item({"rain": 23}, {"rain": 4649, "tea": 1})["tea"]
     assert row.log_odds < 0 < row.high
@@ -60,16 +57,14 @@ def test_every_item_that_occurs_has_a_finite_row_in_order(a: dict[str, int], b: 
         assert all(map(math.isfinite, (row.log_odds, row.low, row.high, row.z)))
 
 
-def test_against_an_empty_side_every_item_stays_and_nothing_is_claimed() -> None:
+def test_what_is_not_claimed() -> None:
     rows = log_odds({}, {"rain": 90, "tea": 9, "walk": 1})
     assert sorted(row.item for row in rows) == ["rain", "tea", "walk"]
     for row in rows:
         assert row.low < 0 < row.high
         assert row.high - row.low > 1
         assert not row.clear
-
-
-def test_between_two_halves_of_one_source_almost_nothing_is_clear() -> None:
+    # Between two halves of one source almost nothing is clear.
     draw = np.random.default_rng(3)
     shares = 1 / np.arange(1, 1001)
     sides = [draw.multinomial(20_000, shares / shares.sum()) for _ in range(2)]
@@ -77,9 +72,6 @@ def test_between_two_halves_of_one_source_almost_nothing_is_clear() -> None:
     found = Comparison("words", "response", "en", rows)
     assert found.clear <= 1
     assert 0 < found.excluding_zero <= found.expected_by_chance == 0.05 * len(found.rows)
-
-
-def test_items_too_rare_to_be_clear_are_not_tested_and_hide_nothing() -> None:
     # G^2 of 34 against 14 is 8.6, p = 0.0034: clear on its own, lost if a thousand rare words were tested as well.
     often_a, often_b = {"often": 34, "the": 10_000}, {"often": 14, "the": 10_020}
     rare = {f"word{n}": 3 for n in range(1000)}

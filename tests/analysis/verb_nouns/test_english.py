@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 
 import pytest
+from tables import table
 
 pytest.importorskip("spacy", reason="the analysis extra is not installed")
 pytest.importorskip("lemminflect", reason="the analysis extra is not installed")
@@ -40,56 +41,17 @@ def read(text: str) -> list[str]:
     return [f"{pair.verb} {pair.noun}" for pair in iter_pairs([text], "en")]
 
 
-@pytest.mark.parametrize(
-    ("written", "expected"),
-    [
-        ("I/PRP/nsubj/2 fed/VBD/ROOT/0 them/PRP/obj/2", []),
-        ("I/PRP/nsubj/2 fed/VBD/ROOT/0 ducks/NNS/dobj/2", ["feed duck"]),
-        ("Wash/VB/ROOT/0 and/CC/cc/3 dry/VB/conj/1 dishes/NNS/obj/1", ["wash dish", "dry dish"]),
-        ("Sit/VB/ROOT/0 and/CC/cc/3 read/VB/conj/1 books/NNS/obj/3", ["read book"]),
-        ("Bake/VB/ROOT/0 bread/NN/obj/1 and/CC/cc/4 pies/NNS/conj/2", ["bake bread", "bake pie"]),
-        ("Mom/NNP/nsubj/2 gave/VBD/ROOT/0 Ann/NNP/iobj/2 a/DT/det/5 hug/NN/obj/2", ["give hug"]),
-        ("Mom/NNP/nsubj/2 gave/VBD/ROOT/0 Ann/NNP/dative/2 a/DT/det/5 hug/NN/dobj/2", ["give hug"]),
-        ("Turn/VB/ROOT/0 off/RP/compound:prt/1 lights/NNS/obj/1", ["turn off light"]),
-        ("Turn/VB/ROOT/0 lights/NNS/dobj/1 off/RP/prt/1", ["turn off light"]),
-        ("cakes/NNS/ROOT/0 baked/VBN/acl/1 by/IN/case/4 Tom/NNP/obl/2", []),
-        ("songs/NNS/ROOT/0 that/WDT/obj/4 you/PRP/nsubj/4 played/VBD/acl:relcl/1", ["play song"]),
-        ("songs/NNS/ROOT/0 that/WDT/dobj/4 you/PRP/nsubj/4 played/VBD/relcl/1", ["play song"]),
-        ("songs/NNS/ROOT/0 you/PRP/nsubj/3 played/VBD/acl:relcl/1", ["play song"]),
-        ("songs/NNS/ROOT/0 you/PRP/nsubj/3 want/VBP/acl:relcl/1 to/TO/mark/5 play/VB/xcomp/3", ["play song"]),
-        ("songs/NNS/ROOT/0 you/PRP/nsubj/3 cared/VBD/acl:relcl/1 about/IN/obl/3", []),
-        ("days/NNS/ROOT/0 you/PRP/nsubj/3 played/VBD/acl:relcl/1", []),
-        ("men/NNS/ROOT/0 who/WP/nsubj/3 fish/VBP/acl:relcl/1 trout/NN/obj/3", ["fish trout"]),
-        ("I/PRP/nsubj/2 slept/VBD/ROOT/0 ten/CD/nummod/4 hours/NNS/obj/2", []),
-        ("I/PRP/nsubj/2 wasted/VBD/ROOT/0 ten/CD/nummod/4 hours/NNS/obj/2", ["waste hour"]),
-        ("She/PRP/nsubj/2 became/VBD/ROOT/0 a/DT/det/4 nurse/NN/obj/2", []),
-        # Two objects in one role: the second is the thing given.
-        ("I/PRP/nsubj/2 sent/VBD/ROOT/0 my/PRP$/nmod:poss/4 aunt/NN/obj/2 a/DT/det/6 card/NN/obj/2", ["send card"]),
-        # A particle that the parser calls an adverb.
-        ("Throw/VB/ROOT/0 shoes/NNS/obj/1 away/RB/advmod/1", ["throw away shoe"]),
-        # A root that the parser calls a clause is its own head: the walk did not end.
-        ("Wait/VB/xcomp/0 here/RB/advmod/1", []),
-    ],
-)
+@pytest.mark.parametrize(("written", "expected"), table("analysis", "english_trees"))
 def test_what_a_pair_is(written: str, expected: list[str]) -> None:
     assert pairs(tree(written)) == expected
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("7:30 make coffee, read two chapters", ["make coffee", "read chapter"]),
-        ("I’m done, don’t forget your keys", ["forget key"]),
-        ("I told my friend Leo the news.", ["tell news"]),
-        ("Bake two loaves and leave one for Joan.", ["bake loaf"]),
-        ("", []),
-    ],
-)
+@pytest.mark.parametrize(("text", "expected"), table("analysis", "english_text"))
 def test_plain_text(text: str, expected: list[str]) -> None:
     assert read(text) == expected
 
 
-def test_texts_are_read_as_a_stream_and_no_pair_goes_over_a_line_end() -> None:
+def test_texts_are_a_stream_and_lists_are_read_to_their_end() -> None:
     def texts() -> Iterator[str]:
         yield "I read\nThe cat sleeps"
         for _ in range(500):
@@ -98,10 +60,7 @@ def test_texts_are_read_as_a_stream_and_no_pair_goes_over_a_line_end() -> None:
 
     first = next(iter_pairs(texts(), "en"))
     assert (first.verb, first.noun) == ("feed", "cat")
-
-
-def test_a_long_list_is_read_to_its_end() -> None:
-    """Each noun joined to the one before: as deep as the list is long."""
+    # Each noun joined to the one before: as deep as the list is long.
     items = " ".join(f"and/CC/cc/{place} ducks/NNS/conj/{place - 2}" for place in range(4, 2000, 2))
     assert pairs(tree(f"feed/VB/ROOT/0 ducks/NNS/obj/1 {items}")) == ["feed duck"] * 999
 

@@ -27,13 +27,10 @@ sys.path.insert(0, str(Path(__file__).parents[3] / "tools"))
 from eval_pairs import main
 
 
-def test_counts_stand_by_count_then_verb_then_noun() -> None:
+def test_counts_and_the_verbs_of_the_figure_are_ordered() -> None:
     pairs = [VerbNounPair(*pair.split()) for pair in ("make tea", "call mom", "make bed", "make tea")]
     assert count_pairs(pairs) == [PairCount("make", "tea", 2), PairCount("call", "mom", 1), PairCount("make", "bed", 1)]
-
-
-def test_verbs_of_the_figure_stand_by_what_is_drawn_of_them() -> None:
-    """`have` is the more frequent verb, but only one of its pairs is drawn."""
+    # `have` is the more frequent verb, but only one of its pairs is drawn.
     pairs = [VerbNounPair("have", "cake")] * 3 + [VerbNounPair("take", "walk")] * 2 + [VerbNounPair("take", "bath")] * 2
     pairs += [VerbNounPair("have", noun) for noun in ("fun", "tea", "time", "dog")]
     assert top_verbs(count_pairs(pairs), pairs=3) == [
@@ -43,9 +40,7 @@ def test_verbs_of_the_figure_stand_by_what_is_drawn_of_them() -> None:
 
 
 @pytest.mark.parametrize(("noun", "status"), [("cat", 0), ("dog", 1)])
-def test_below_the_floor_the_tool_fails(
-    noun: str, status: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_tool_fails_below(noun: str, status: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """tools/eval_pairs.py."""
     pytest.importorskip("spacy", reason="the analysis extra is not installed")
     pytest.importorskip("lemminflect", reason="the analysis extra is not installed")
@@ -87,21 +82,17 @@ def pipeline(folder: Path, meta: object) -> str:
     return str(folder)
 
 
-def test_the_bundled_pipelines_parse_what_nobody_named(tmp_path: Path) -> None:
+def test_which_pipeline_parses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     named = pipeline(tmp_path / "m", {"lang": "zh", "name": "core_web_sm", "version": "3.8.0", "more": []})
     models = choose_models([named], ["en", "zh"])
     assert (models["en"].source, models["en"].name) == (None, BUNDLED)
     assert (models["zh"].source, models["zh"].name, models["zh"].version) == (named, "zh_core_web_sm", "3.8.0")
-
-
-def test_an_installed_package_is_found_by_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # An installed package is found by its name.
     pipeline(tmp_path / "en_made_sm", {"lang": "en", "name": "made_sm", "version": "1"})
     (tmp_path / "en_made_sm" / "__init__.py").write_text("raise RuntimeError('read, not run')")
     monkeypatch.syspath_prepend(str(tmp_path))
     assert choose_models(["en_made_sm"], ["en"])["en"].name == "en_made_sm"
-
-
-def test_a_pipeline_of_a_language_that_the_split_lacks_is_refused(tmp_path: Path) -> None:
+    # A pipeline of a language that the split lacks is refused.
     german = pipeline(tmp_path / "de", {"lang": "de", "name": "n", "version": "1"})
     with pytest.raises(ConfigError, match="is a pipeline for 'de'; the texts analysed are en and zh"):
         choose_models([german], ["en", "zh"])
@@ -110,9 +101,7 @@ def test_a_pipeline_of_a_language_that_the_split_lacks_is_refused(tmp_path: Path
         choose_models([chinese], ["en"])
 
 
-@pytest.mark.parametrize(
-    "source", ["en_core_web_nowhere", "no such", "../nowhere", "", "json.decoder", "typing", "x" * 5000, "\0"]
-)
+@pytest.mark.parametrize("source", ["no_model", "no such", "../no", "", "json.decoder", "typing", "x" * 5000, "\0"])
 def test_a_name_that_is_no_pipeline_is_an_error(source: str) -> None:
     with pytest.raises(ConfigError, match=r"no spaCy pipeline .*python -m spacy download"):
         choose_models([source], ["en"])

@@ -1,4 +1,4 @@
-"""Personal data found and replaced by Presidio: any text, in time proportional to its length; no network."""
+"""Personal data found and replaced by Presidio, in a text and wherever a dialogue repeats it; no network."""
 
 from __future__ import annotations
 
@@ -9,6 +9,15 @@ from collections.abc import Iterator
 from importlib.util import find_spec
 
 import pytest
+from tables import table
+
+from h2htalk.curation.anonymize.engine.analyzer import find_in_dialogue
+from h2htalk.curation.anonymize.values.dialogue_values import (
+    addressed_personas,
+    companion_names,
+    find_allowed,
+    longer_names,
+)
 
 if find_spec("presidio_analyzer") is None:
     pytest.skip("the curation extra is not installed", allow_module_level=True)
@@ -17,7 +26,6 @@ from h2htalk.curation.anonymize.engine.analyzer import (
     MARGIN,
     WINDOW,
     chat_analyzer,
-    find_in_dialogue,
     find_spans,
     replace_values,
 )
@@ -84,18 +92,9 @@ print(int(re.search(r"VmHWM:\\s*(\\d+)", open("/proc/self/status").read())[1]) /
     assert int(megabytes) <= 410  # 402 with the oldest versions of what it needs
 
 
-@pytest.mark.parametrize(
-    ("language", "text", "countries", "number"),
-    [
-        ("en", "Phone: (99) 645-791", (), "(99) 645-791"),
-        ("en", "reach her on 030 9018 2100 tonight", ("DE",), "030 9018 2100"),
-        ("zh", "他家是 030 9018 2100", ("DE",), "030 9018 2100"),
-    ],
-)
-def test_telephone_numbers_of_other_countries(
-    language: str, text: str, countries: tuple[str, ...], number: str | None
-) -> None:
-    (spans,) = find_in_dialogue([text], language, countries=countries).spans
+@pytest.mark.parametrize(("language", "text", "countries", "number"), table("curation", "phone_numbers_of_other_lands"))
+def test_phone_numbers_of_other_lands(language: str, text: str, countries: list[str], number: str | None) -> None:
+    (spans,) = find_in_dialogue([text], language, countries=tuple(countries)).spans
     phones = [text[span.start : span.end] for span in spans if span.type == "PHONE_NUMBER"]
     assert phones == ([number] if number else [])
 
@@ -109,3 +108,48 @@ def test_a_value_is_found_wherever_a_long_text_is_cut(place: int) -> None:
         (2, "张伟"),
         (7, "13812345678"),
     ]
+
+
+def marked(language: str, *texts: str, allow: tuple[str, ...] = ()) -> list[list[str]]:
+    data = find_in_dialogue(texts, language, allow=allow)
+    return [[text[s.start : s.end] for s in spans] for text, spans in zip(texts, data.spans, strict=True)]
+
+
+# What was said of Emily or Harry, and what is marked in each text; the second half survived once.
+@pytest.mark.parametrize(("language", "texts", "expected"), table("curation", "repeated_values"))
+def test_a_value_is_marked_wherever_it_is(language: str, texts: tuple[str, ...], expected: list[list[str]]) -> None:
+    assert marked(language, *texts) == expected
+
+
+def test_companions_and_leaks_in_a_dialogue() -> None:
+    said = marked("en", "my cousin Nora Smith called", "Nora: how are you?", allow=("Nora Vale", "Nora"))
+    assert said == [["Nora Smith"], []]
+    # The leak check was blind to disguised values; names that stay are no leak.
+    data = find_in_dialogue(["my friend Harry Kowalczyk, 415-555-2671"], "en")
+    assert data.leaks(["ＫＯＷＡＬＣＺＹＫ"])
+    assert data.leaks(["4 1 5 5 5 5 2 6 7 1"])
+    assert data.leaks(["harry\u200b-kowal\u00adczyk"])
+    assert not data.leaks(["I read Harry Potter 415 times"])
+    # Bundled personas are spoken to where they are named in full.
+    assert addressed_personas(["I am NORA VALE."]) == ["Nora Vale"]
+    assert addressed_personas(["I am Nora."]) == []
+    # A Chinese companion's name was kept inside longer names.
+    said = "小雨你好，我叫小雨婷，我妈叫陈小雨。小雨明天见"
+    assert stays(said, "zh", "小雨") == [("小雨", "companion"), ("小雨", "companion")]
+    assert [said[s.start : s.end] for s in longer_names(said, ["小雨"])] == ["小雨婷", "陈小雨"]
+    # The first word alone names a companion only.
+    assert companion_names(["Nora Vale", "艾薇"]) == ["Nora Vale", "Nora", "艾薇"]
+    assert stays("Hi John", "en", "John Lewis") == []
+    # A child introduced by a word is replaced everywhere.
+    texts = ["我儿子叫豆豆，今年三岁，最近总是哭闹。", "豆豆哭闹的时候你怎么做？", "我抱着豆豆走来走去。"]
+    found = find_in_dialogue(texts, "zh").spans
+    assert [[text[s.start : s.end] for s in own] for text, own in zip(texts, found, strict=True)] == [["豆豆"]] * 3
+
+
+def stays(text: str, language: str, *names: str) -> list[tuple[str, str]]:
+    return [(text[a.start : a.end], a.type) for a in find_allowed(text, language, names)]
+
+
+@pytest.mark.parametrize(("language", "text", "names", "expected"), table("curation", "names_that_stay"))
+def test_what_stays(language: str, text: str, names: list[str], expected: list[list[str]]) -> None:
+    assert [[*one] for one in stays(text, language, *names)] == expected

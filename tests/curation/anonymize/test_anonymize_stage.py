@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from curation_made import all_bytes, dialogue, gathered
+from tables import table
 
 from h2htalk.curation.anonymize.engine.analyzer import DialogueText
 from h2htalk.curation.anonymize.spans import Span
@@ -20,12 +21,8 @@ from h2htalk.data.scenario import Dialogue
 from h2htalk.errors import ConfigError
 
 KEY = b"k" * 32
-EMILY = dialogue(
-    1,
-    "my name is Emily Carter, call 415-555-2671",
-    "Hi Emily! Your mail is still a.b92@gmail.com?",
-    "yes, emily said",
-)
+MAIL = "Hi Emily! Your mail is still a.b92@gmail.com?"
+EMILY = dialogue(1, "my name is Emily Carter, call 415-555-2671", MAIL, "yes, emily said")
 
 
 def kept(record: dict[str, Any], **options: Any) -> Kept:
@@ -38,7 +35,7 @@ def texts(outcome: Kept) -> list[str]:
     return [message["content"] for message in outcome.record["messages"]]
 
 
-def test_every_message_and_the_system_prompt_speak_of_the_same_other_person() -> None:
+def test_messages_prompt_and_audit_speak_of_the_same_other_person() -> None:
     record = EMILY | {"metadata": {"system": "You are Nora Vale, Emily Carter's friend.", "date": "2023-04-27"}}
     outcome = kept(record)
     said = texts(outcome)
@@ -50,9 +47,7 @@ def test_every_message_and_the_system_prompt_speak_of_the_same_other_person() ->
     assert outcome.record["metadata"]["date"] == "2023-04-27"
     assert "415-555-2671" not in json.dumps(outcome.record)
     assert "a.b92@" not in json.dumps(outcome.record)
-
-
-def test_metadata_counts_and_the_audit_holds_places_without_text() -> None:
+    # Metadata count spans, and the audit holds places without text.
     outcome = kept(EMILY | {"metadata": {"system": "Be kind to Emily."}})
     counts = outcome.record["metadata"]["anonymized"]["spans"]
     assert counts == {"EMAIL_ADDRESS": 1, "PERSON": 4, "PHONE_NUMBER": 1}
@@ -66,10 +61,16 @@ def test_metadata_counts_and_the_audit_holds_places_without_text() -> None:
     assert [span["field"] for span in spans if "field" in span] == ["system"]
 
 
-def test_public_figures_stay_or_are_replaced() -> None:
+def test_names_that_stay_and_names_that_go() -> None:
     record = dialogue(1, "I cried when Robin Williams died")
     assert texts(kept(record)) == ["I cried when Robin Williams died"]
     assert "Robin" not in texts(kept(record, public_figures="replace"))[0]
+    # A source that is called like a value rejected an innocent dialogue.
+    record = dialogue(5, "my name is Emily Carter", "Hi Emily!")
+    record["provenance"] = {"source": "emily", "row": 5, "person": "emily-p0003"}
+    assert "Emily" not in str(texts(kept(record)))
+    # An allowed name kept its first word for everybody.
+    assert "John" not in texts(kept(dialogue(6, "My name is John Peterson", "Hi John"), allow=["John Lewis"]))[1]
 
 
 def test_names_found_with_little_evidence_are_tagged_for_review(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -86,18 +87,8 @@ def test_a_value_that_is_still_to_be_read_rejects_the_dialogue_without_its_text(
     assert outcome == Rejected("made-000004", "leak")
 
 
-@pytest.mark.parametrize(
-    ("metadata", "said", "gone"),
-    [
-        ({"name": "Thandeka Mokoena"}, "no answer from thandeka since friday", ["thandeka"]),
-        ({"nickname": "阿梨"}, "大家都叫我阿梨，你也可以", ["阿梨"]),
-        ({"patient": ["Thandeka", "Brannoc"]}, "no answer from thandeka or brannoc", ["thandeka", "brannoc"]),
-        ({"name": "user"}, "the user is tired", []),
-    ],
-)
-def test_a_name_in_the_metadata_is_replaced_in_every_message(
-    metadata: dict[str, Any], said: str, gone: list[str]
-) -> None:
+@pytest.mark.parametrize(("metadata", "said", "gone"), table("curation", "names_in_metadata"))
+def test_a_name_in_metadata_is_replaced_in_every_message(metadata: dict[str, Any], said: str, gone: list[str]) -> None:
     record = dialogue(5, said, "ok") | {"metadata": metadata, "language": "en" if said.isascii() else "zh"}
     outcome = kept(record, name_keys=("patient",))
     assert (texts(outcome)[0] == said) is not bool(gone)
@@ -124,9 +115,7 @@ def test_companions_of_the_source_and_allowed_names_stay(tmp_path: Path) -> None
     assert "思琪" not in "".join(first)
 
 
-def _spec(
-    path: Path, *, companions: tuple[str, ...] = (), countries: tuple[str, ...] = (), **options: Any
-) -> CurateSpec:
+def _spec(path: Path, companions: tuple[str, ...] = (), countries: tuple[str, ...] = (), **options: Any) -> CurateSpec:
     source = Source("one", "x.jsonl", "messages", "zh", "CC0-1.0", companions=companions, countries=countries)
     return CurateSpec(str(path / "w"), sections=(GatherSettings((source,)), AnonymizeSettings(**options)))
 
@@ -134,14 +123,13 @@ def _spec(
 def test_the_same_bytes_in_any_order_of_parts_and_processes(tmp_path: Path) -> None:
     said = [dialogue(n, f"my name is Emily Carter, 415-555-{n:04}", "Hi Emily!") for n in range(1, 9)]
     made = []
-    for number, (part, processes) in enumerate([(3, 1), (3, 2)]):
+    for processes in (1, 2):
         if made:
-            (tmp_path / "1").mkdir()
-            shutil.copy2(tmp_path / "0" / "secret.key", tmp_path / "1")
-        workspace = gathered(tmp_path / str(number), said, part=part)
+            (tmp_path / "2").mkdir()
+            shutil.copy2(tmp_path / "1" / "secret.key", tmp_path / "2")
+        workspace = gathered(tmp_path / str(processes), said)
         key = workspace.open_key()
-        stage = make_stage(_spec(tmp_path), workspace, key)
-        counts = run_stage(stage, workspace, processes=processes)
+        counts = run_stage(make_stage(_spec(tmp_path), workspace, key), workspace, processes=processes)
         assert (counts.read, counts.kept) == (8, 8)
         made.append(all_bytes(workspace.stage("anonymize")))
     assert made[0] == made[1]
@@ -154,16 +142,13 @@ def test_the_same_bytes_in_any_order_of_parts_and_processes(tmp_path: Path) -> N
 def test_a_users_recogniser_and_operators_take_part_in_a_run(tmp_path: Path) -> None:
     workspace = gathered(tmp_path, [dialogue(1, "my name is Emily Carter, staff number ST-12345", "Thanks, ST-12345")])
     pattern = "{name: number, regex: 'ST-[0-9]{5}', score: 1}"
-    (tmp_path / "my.yaml").write_text(
-        f"recognizers: [{{name: Staff, supported_entity: STAFF_ID, patterns: [{pattern}]}}]"
-    )
+    entry = f"name: Staff, supported_entity: STAFF_ID, patterns: [{pattern}]"
+    (tmp_path / "my.yaml").write_text(f"recognizers: [{{{entry}}}]")
     spec = _spec(tmp_path, recognizers=str(tmp_path / "my.yaml"), operators={"PERSON": "keep", "STAFF_ID": "mask"})
     run_stage(make_stage(spec, workspace, KEY), workspace, processes=1)
     (record,) = workspace.stage("anonymize").records()
-    assert [m["content"] for m in record["messages"]] == [
-        "my name is Emily Carter, staff number ********",
-        "Thanks, ********",
-    ]
+    said = ["my name is Emily Carter, staff number ********", "Thanks, ********"]
+    assert [m["content"] for m in record["messages"]] == said
     assert record["metadata"]["anonymized"] == {"spans": {"STAFF_ID": 2}}
 
 
@@ -179,29 +164,13 @@ def test_an_unknown_type_or_country_did_nothing(tmp_path: Path, options: dict[st
         make_stage(_spec(tmp_path, **options), gathered(tmp_path, [EMILY]), KEY)
 
 
-def test_a_source_that_is_called_like_a_value_rejected_an_innocent_dialogue() -> None:
-    record = dialogue(5, "my name is Emily Carter", "Hi Emily!")
-    record["provenance"] = {"source": "emily", "row": 5, "person": "emily-p0003"}
-    assert "Emily" not in str(texts(kept(record)))
-
-
-def test_an_allowed_name_kept_its_first_word_for_everybody() -> None:
-    assert "John" not in texts(kept(dialogue(6, "My name is John Peterson", "Hi John"), allow=["John Lewis"]))[1]
-
-
 @pytest.mark.parametrize(("language", "said"), [("en", "Boiler's dead again."), ("zh", "堂姐谈婚的时候我在场。")])
 def test_nouns_and_verbs_were_replaced_as_names(language: str, said: str) -> None:
     """A noun before 's became "Henri's", and 堂姐谈婚 became 堂姐韩然."""
     assert texts(kept(dialogue(1, said) | {"language": language})) == [said]
 
 
-@pytest.mark.parametrize(
-    ("said", "stays", "gone"),
-    [
-        ("I'm at beth dot rowe at fastmail dot co dot uk", "I'm at ", ["beth", "rowe", "fastmail"]),
-        ("it's my card 6723 3000 34381874, call them", ", call them", ["6723", "3000", "34381874"]),
-    ],
-)
+@pytest.mark.parametrize(("said", "stays", "gone"), table("curation", "half_replaced"))
 def test_obfuscated_mail_and_a_mistyped_card_were_replaced_by_half(said: str, stays: str, gone: list[str]) -> None:
     (text,) = texts(kept(dialogue(1, said)))
     assert stays in text

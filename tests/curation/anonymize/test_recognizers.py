@@ -1,4 +1,4 @@
-"""The recognisers on hand-written cases (`sets/cases.jsonl`), on hostile texts, and in time."""
+"""The recognisers on hand-written cases (`sets/cases.jsonl`), on hostile texts and in time; normalised texts."""
 
 from __future__ import annotations
 
@@ -12,11 +12,13 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tables import table
 
 from h2htalk.curation.anonymize.chinese import recognizer as chinese
 from h2htalk.curation.anonymize.engine.analyzer import find_spans
 from h2htalk.curation.anonymize.english import recognizer as english
-from h2htalk.curation.anonymize.spans import TYPES, Span, resolve_overlaps
+from h2htalk.curation.anonymize.spans import TYPES, Span, normalize_text, plain, resolve_overlaps
+from h2htalk.curation.anonymize.structured.reading import deobfuscate
 
 # By what `by` of a case says; `all` is the whole of `find_spans`.
 FINDERS: dict[str, Callable[[str, str], list[Span]]] = {
@@ -39,15 +41,6 @@ def test_every_case_is_found_with_exact_edges_and_nothing_else() -> None:
         if found != case["found"]:
             wrong.append((case["about"], text, found))
     assert wrong == []
-
-
-def test_names_are_not_looked_for_in_what_was_found_before() -> None:
-    text = "mail Sarah at sarah@x.example"
-    taken = [Span(14, len(text), "EMAIL_ADDRESS", 1.0)]
-    assert english.find_names([text], [taken]) == [[Span(5, 10, "PERSON", 0.8)]]
-    text = "微信wangfang，户名何丽娟"
-    (people,) = chinese.find_names([text], [[Span(2, 10, "WECHAT", 0.9)]])
-    assert [text[s.start : s.end] for s in people] == ["何丽娟"]
 
 
 _PIECES = st.sampled_from(
@@ -126,7 +119,70 @@ def test_the_order_of_finding_does_not_matter(found: list[Span], seed: int) -> N
     assert resolve_overlaps(shuffled) == resolve_overlaps(found)
 
 
-def test_the_surer_stays_then_the_longer_then_the_type_that_stands_first() -> None:
+def test_of_overlapping_spans_one_stays() -> None:
     assert resolve_overlaps([Span(0, 5, "PERSON", 0.6), Span(0, 5, "QQ", 0.9)]) == [Span(0, 5, "QQ", 0.9)]
     assert resolve_overlaps([Span(0, 5, "PERSON", 0.6), Span(0, 3, "ADDRESS", 0.6)]) == [Span(0, 5, "PERSON", 0.6)]
     assert resolve_overlaps([Span(0, 5, "PERSON", 0.6), Span(0, 5, "ADDRESS", 0.6)]) == [Span(0, 5, "ADDRESS", 0.6)]
+    # Names are not looked for in what was found before.
+    text = "mail Sarah at sarah@x.example"
+    taken = [Span(14, len(text), "EMAIL_ADDRESS", 1.0)]
+    assert english.find_names([text], [taken]) == [[Span(5, 10, "PERSON", 0.8)]]
+    text = "微信wangfang，户名何丽娟"
+    (people,) = chinese.find_names([text], [[Span(2, 10, "WECHAT", 0.9)]])
+    assert [text[s.start : s.end] for s in people] == ["何丽娟"]
+
+
+@pytest.mark.parametrize(("given_text", "expected"), table("curation", "shapes_of_characters"))
+def test_other_shapes_of_a_character_read_as_the_plain_one(given_text: str, expected: str) -> None:
+    assert plain(given_text) == expected
+
+
+@pytest.mark.parametrize("kept", ["一二三幺", "今天。好", "《活着》", "éß", "高兴😀", "\ud800\x00\u202e"])
+def test_what_is_no_shape_of_something_plain_stays(kept: str) -> None:
+    assert plain(kept) == kept
+
+
+@given(st.text(alphabet=st.characters(codec=None)))
+def test_the_length_never_changes(text: str) -> None:
+    assert len(plain(text)) == len(text)
+
+
+@given(st.text())
+def test_all_strings_of_a_reading_have_one_length_and_places_lie_in_the_text(text: str) -> None:
+    reading = normalize_text(text)
+    assert len({len(reading.visible), len(reading.text), len(reading.digits)}) == 1
+    for place in range(len(reading.text)):
+        start, end = reading.original_span(place, place + 1)
+        assert 0 <= start < end <= len(text)
+        assert text[start] == reading.visible[place]
+
+
+def test_unseen_characters_and_han_digits() -> None:
+    reading = normalize_text("a1\u200b\ufe0f2\ufe0f\u20e3b")
+    assert reading.text == "a12b"
+    assert reading.original_span(1, 3) == (1, 7)
+    # Han digits and lone letters O read as digits only for numbers.
+    reading = normalize_text("幺三八 1o2O你")
+    assert reading.text == "幺三八 1o2o你"
+    assert reading.digits == "138 1020你"
+
+
+@pytest.mark.parametrize(("text", "language", "meant"), table("curation", "disguises"))
+def test_a_disguise_reads_as_what_it_means(text: str, language: str, meant: str | None) -> None:
+    found = deobfuscate(normalize_text(text), language)
+    assert (found and found[0].text) == meant
+
+
+_WORDS = ["然后", "不要", "四个6", "下划线", "bravo ", "one ", "double ", " then ", "yao ", "ab"]
+_SIGNS = st.sampled_from([*"0138一幺洞两拐l oI~·、_.-😊", *_WORDS])
+
+
+@given(st.lists(_SIGNS, max_size=40).map("".join), st.sampled_from(["en", "zh"]))
+def test_every_character_of_what_is_meant_stands_for_a_place_of_the_text(text: str, language: str) -> None:
+    normalized = normalize_text(text)
+    found = deobfuscate(normalized, language)
+    if found is not None:
+        meant, signs = found
+        assert meant.text == "".join(sign.text for sign in signs)
+        assert all(0 <= sign.start < sign.end <= len(normalized.text) for sign in signs)
+        assert signs == sorted(signs, key=lambda sign: sign.start)

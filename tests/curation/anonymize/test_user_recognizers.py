@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from command_line import h2htalk
+from curation_made import source
 
 pytest.importorskip("spacy", reason="the curation extra is not installed")
 
@@ -40,12 +41,10 @@ def registry(folder: Path, content: str, *, trusted: bool = False) -> UserRegist
 
 def found(texts: list[str], language: str, users: UserRegistry) -> list[list[tuple[str, str, str]]]:
     spans = find_in_dialogue(texts, language, users=users).spans
-    return [
-        [(text[s.start : s.end], s.type, s.found_by) for s in each] for text, each in zip(texts, spans, strict=True)
-    ]
+    return [[(said[s.start : s.end], s.type, s.found_by) for s in own] for said, own in zip(texts, spans, strict=True)]
 
 
-def test_a_pattern_with_a_context_word_is_found_and_found_again(tmp_path: Path) -> None:
+def test_what_a_users_patterns_and_words_find(tmp_path: Path) -> None:
     users = registry(tmp_path, STAFF)
     far = "一，二，三，四，五，六"
     assert found(["我的工号是ST-12345。", f"{far} ST-12345？", f"{far} ST-99999"], "zh", users) == [
@@ -54,28 +53,30 @@ def test_a_pattern_with_a_context_word_is_found_and_found_again(tmp_path: Path) 
         [],
     ]
     assert found(["my staff number: ST-12345"], "en", users)[0][0][:2] == ("ST-12345", "STAFF_ID")
-
-
-def test_words_are_found_in_chinese_too_and_allowed_names_stay(tmp_path: Path) -> None:
+    # Words are found in Chinese too, and allowed names stay.
     users = registry(tmp_path, CLINICS)
     assert found(["我在蓝鹭之家见过他"], "zh", users) == [[("蓝鹭之家", "CLINIC", "Clinics, pattern deny_list")]]
     assert found(["at blue heron house, not blue heron houses", "my friend Talia"], "en", users) == [
         [("blue heron house", "CLINIC", "Clinics, pattern deny_list")],
         [],
     ]
-
-
-def test_a_users_type_stays_whole_inside_ours(tmp_path: Path) -> None:
+    # A user's type stays whole inside the package's.
     users = registry(tmp_path, STAFF.replace("0.3", "0.6"))
     spans = found(["I live at 12 Oak Street, staff ST-12345"], "en", users)[0]
     assert [(text, kind) for text, kind, _ in spans] == [("12 Oak Street", "ADDRESS"), ("ST-12345", "STAFF_ID")]
-
-
-def test_a_match_over_two_messages_is_cut_between_them(tmp_path: Path) -> None:
-    users = registry(
-        tmp_path, "recognizers: [{name: X, supported_entity: XX, patterns: [{name: p, regex: 'ab.+cd', score: 1.0}]}]"
-    )
+    # A match over two messages is cut between them.
+    pattern = "{name: p, regex: 'ab.+cd', score: 1.0}"
+    users = registry(tmp_path, f"recognizers: [{{name: X, supported_entity: XX, patterns: [{pattern}]}}]")
     assert [[one[0] for one in each] for each in found(["xx ab", "", "cd yy"], "en", users)] == [["ab"], [], ["cd"]]
+    # Thousands of words were refused as slow.
+    words = ", ".join(f"w{n}x" for n in range(5000))
+    users = registry(tmp_path, f"recognizers: [{{name: X, supported_entity: XX, deny_list: [{words}, 蓝鹭之家]}}]")
+    (spans,) = found(["w7x and w4999x, w77xx 在蓝鹭之家"], "en", users)
+    assert [text for text, kind, _ in spans if kind == "XX"] == ["w7x", "w4999x", "蓝鹭之家"]
+    # Presidio's own recognizers are named by their class.
+    users = registry(tmp_path, "recognizers: [{name: Poland, class_name: PlPeselRecognizer, context: [pesel]}]")
+    (span, *_), *_ = found(["pesel 44051401359"], "en", users)
+    assert span[1:] == ("PL_PESEL", "Poland, pattern PESEL, context word pesel")
 
 
 @pytest.mark.parametrize(
@@ -97,34 +98,12 @@ def test_a_wrong_registry_is_an_error_that_names_the_place(tmp_path: Path, conte
         chat_analyzer("zh", registry(tmp_path, content))
 
 
-def test_a_pattern_that_backtracks_is_refused_though_presidio_is_silenced(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_pattern_that_backtracks_is_refused_in_silence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(logging.getLogger("presidio-analyzer"), "level", logging.ERROR)
-    users = registry(
-        tmp_path,
-        "recognizers: [{name: X, supported_entity: XX, patterns: [{name: p, regex: '(a+)+$', score: 1}]}]",
-    )
+    pattern = "{name: p, regex: '(a+)+$', score: 1}"
+    users = registry(tmp_path, f"recognizers: [{{name: X, supported_entity: XX, patterns: [{pattern}]}}]")
     with pytest.raises(ConfigError, match="recognizer 'X': a pattern takes too long"):
         chat_analyzer("zh", users)
-
-
-def test_thousands_of_words_were_refused_as_slow(tmp_path: Path) -> None:
-    words = ", ".join(f"w{n}x" for n in range(5000))
-    users = registry(tmp_path, f"recognizers: [{{name: X, supported_entity: XX, deny_list: [{words}, 蓝鹭之家]}}]")
-    assert [text for text, kind, *_ in found(["w7x and w4999x, w77xx 在蓝鹭之家"], "en", users)[0] if kind == "XX"] == [
-        "w7x",
-        "w4999x",
-        "蓝鹭之家",
-    ]
-
-
-def test_presidios_own_recognizers_are_named_by_their_class(tmp_path: Path) -> None:
-    users = registry(tmp_path, "recognizers: [{name: Poland, class_name: PlPeselRecognizer, context: [pesel]}]")
-    assert found(["pesel 44051401359"], "en", users)[0][0][1:] == (
-        "PL_PESEL",
-        "Poland, pattern PESEL, context word pesel",
-    )
 
 
 WARD = """
@@ -143,9 +122,7 @@ class WardRecognizer(EntityRecognizer):
 """
 
 
-def test_a_trusted_class_beside_the_registry_runs_and_hides_no_installed_module(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_trusted_class_beside_the_registry_hides_no_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("ward_of_test", "colorsys"):
         monkeypatch.delitem(sys.modules, name, raising=False)
     (tmp_path / "ward_of_test.py").write_text(f"import colorsys\n{WARD}")
@@ -166,18 +143,8 @@ def test_a_module_beside_an_untrusted_registry_was_run_by_a_dry_run(tmp_path: Pa
         (tmp_path / f"{name}.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')")
     registry(tmp_path, "recognizers: [{name: X, class_name: SpacyRecognizer, model_name: model_of_test}]")
     (tmp_path / "raw.jsonl").write_text('{"messages": [{"role": "user", "content": "Hello."}]}\n')
-    (tmp_path / "spec.toml").write_text(
-        """workspace = "out"
-[[gather.sources]]
-name = "mine"
-path = "raw.jsonl"
-format = "messages"
-language = "en"
-licence = "CC0-1.0"
-[anonymize]
-recognizers = "my.yaml"
-"""
-    )
+    spec = f'workspace = "out"\n{source("mine", "raw.jsonl")}[anonymize]\nrecognizers = "my.yaml"\n'
+    (tmp_path / "spec.toml").write_text(spec)
     done = h2htalk("curate", "run", tmp_path / "spec.toml", "--dry-run", env=os.environ | {"HF_HUB_OFFLINE": "1"})
     assert done.returncode == 2
     assert done.stderr.splitlines()[-1].startswith("error: ")
@@ -190,11 +157,8 @@ def test_a_spacy_pipeline_is_read_from_its_folder(tmp_path: Path) -> None:
     nlp = spacy.blank("en")
     nlp.add_pipe("entity_ruler", name="ner").add_patterns([{"label": "PERSON", "pattern": "zorblo"}])
     nlp.to_disk(tmp_path / "zorblo_names")
-    users = registry(
-        tmp_path,
-        """recognizers:
-  - {name: model, class_name: SpacyRecognizer, supported_languages: [en], model_name: ./zorblo_names}""",
-    )
+    entry = "name: model, class_name: SpacyRecognizer, supported_languages: [en], model_name: ./zorblo_names"
+    users = registry(tmp_path, f"recognizers: [{{{entry}}}]")
     assert found(["a very zorblo thing"], "en", users) == [[("zorblo", "PERSON", "model")]]
     assert users.fingerprint()[1].startswith("hf:zorblo_names, sha256 ")
 
@@ -247,9 +211,7 @@ class _Gliner:
         return [{"start": at, "end": at + 6, "label": "person", "score": 0.49999997}] if at >= 0 else []
 
 
-def test_gliner_is_asked_for_the_mapped_labels_and_its_errors_stop_the_run(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_gliner_is_asked_for_its_labels_and_may_stop_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     module: Any = ModuleType("gliner")
     module.GLiNER = _Gliner
     monkeypatch.setitem(sys.modules, "gliner", module)

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from compose_made import NOTHING, PROPOSALS, REFERENCES, compose, proposal, proposals, reference, script, talk, talks
 from curation_made import finished, run_one
+from tables import table
 
 from h2htalk.chat.protocol import Reply, Request
 from h2htalk.curation.candidates import Candidate
@@ -124,37 +125,25 @@ def test_a_scenario_without_a_reference_is_rejected(tmp_path: Path) -> None:
     assert all(r["record"]["provenance"]["dialogue"] == "made-000001" for r in records)
 
 
-def test_the_null_class_is_not_written(tmp_path: Path) -> None:
+def test_the_null_class_and_what_safety_noted(tmp_path: Path) -> None:
     null = proposal("recollection_synthesis", memorable=False)
     workspace, counts = compose(tmp_path, [talk()], {"made-000001/proposals": proposals(null)})
     assert read(workspace)["made-000001:recollection_synthesis"].scenario.reference == "No key information extracted."
     assert counts.tags["null_class"] == 1
+    safety = {"action": "review", "tags": ["crisis.ideation"], "risk": "high"}
+    workspace, counts = compose(tmp_path / "safe", [talk(metadata={"safety": safety})])
+    candidate = next(iter(read(workspace).values()))
+    assert candidate.scenario.tags.risk == "high"
+    assert candidate.scenario.metadata == {"safety": safety}
+    assert counts.tags["crisis"] == counts.tags["review"] == 2
 
 
-@pytest.mark.parametrize(
-    ("changes", "reason"),
-    [
-        ({"turn": 2}, "inputs:turn"),
-        ({"today_schedule": [{"time": t, "activity": "x"} for t in ("10:00", "09:00")]}, "inputs:form"),
-        ({"current_activity": "正在整理书架上的旧书，准备关门回家做饭。"}, "inputs:language"),
-        ({"current_activity": "Here is the schedule: 09:10 boxes"}, "inputs:prompt_leak"),
-        ({"current_activity": "The user walked an old dog along the mill stream every morning."}, "inputs:prompt_leak"),
-    ],
-)
+@pytest.mark.parametrize(("changes", "reason"), table("curation", "refused_inputs"))
 def test_wrong_inputs_are_refused(changes: dict[str, object], reason: str, tmp_path: Path) -> None:
     replies = {"made-000001/proposals": proposals(proposal("dialogue_schedule", **changes))}
     workspace, _ = compose(tmp_path, [talk()], replies)
     assert rejected(workspace) == {"made-000001:proposal-1": reason}
     assert len(read(workspace)) == 2
-
-
-def test_safety_metadata_are_passed_on(tmp_path: Path) -> None:
-    safety = {"action": "review", "tags": ["crisis.ideation"], "risk": "high"}
-    workspace, counts = compose(tmp_path, [talk(metadata={"safety": safety})])
-    candidate = next(iter(read(workspace).values()))
-    assert candidate.scenario.tags.risk == "high"
-    assert candidate.scenario.metadata == {"safety": safety}
-    assert counts.tags["crisis"] == counts.tags["review"] == 2
 
 
 COMPOSER = Composer("scripted:x", tuple(SUBTASKS), 1, 0, Prompts.load(), b"key")
@@ -280,9 +269,8 @@ def examples(text: str) -> list[str]:
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_the_examples_of_proposals_parse(language: str) -> None:
-    text = COMPOSER.prompts.render(
-        f"{language}/compose_propose.j2", {"persona": "You are Nora.", "subtasks": list(SUBTASKS)}
-    )
+    given = {"persona": "You are Nora.", "subtasks": list(SUBTASKS)}
+    text = COMPOSER.prompts.render(f"{language}/compose_propose.j2", given)
     full, nothing = (read_proposals(Reply(example)) for example in examples(text))
     assert not isinstance(full, Failure)
     assert [one.subtask for one in full] == ["dialogue_emotion", "recollection_refinement"]

@@ -8,6 +8,7 @@ import pytest
 from compose_made import talk
 from hypothesis import given
 from hypothesis import strategies as st
+from tables import table
 
 from h2htalk.curation.compose.drafts import MOST_CHARACTERS, MOST_DRAFTS, MOST_TURNS, answered, extract, history
 from h2htalk.curation.compose.tagging import count_emotions, tags_of
@@ -38,25 +39,17 @@ def test_one_draft_for_every_four_turns_spread_over_the_dialogue(count: int, dra
     assert stretches == list(range(drafts))
 
 
-def test_a_goodbye_is_extracted_only_where_nothing_else_can_be() -> None:
+def test_which_turns_are_extracted() -> None:
     texts = ("Hello!", "Hi there.", "I planted beans on the balcony today.", "Which kind?", "Bye!", "See you.")
     assert all(extract(chat(*texts), NORA, ALL, seed).drafts[0].turn == 3 for seed in range(10))
     assert extract(chat("Hello!", "Hi there."), NORA, ALL, 0).drafts[0].turn == 1
-
-
-def test_the_most_emotional_turn_is_dialogue_emotion() -> None:
-    texts = (
-        "I was a bit nervous, to be honest.",
-        "Why?",
-        "Now I am furious, angry and ashamed all at once.",
-        "All three?",
-    )
+    # The most emotional turn is `dialogue_emotion`.
+    angry = "Now I am furious, angry and ashamed all at once."
+    texts = ("I was a bit nervous, to be honest.", "Why?", angry, "All three?")
     emotion, base = sorted(extract(chat(*texts), NORA, ALL, 0).drafts, key=lambda draft: draft.subtask, reverse=True)
     assert (emotion.subtask, emotion.turn, emotion.tags.emotion) == ("dialogue_emotion", 3, "anger")
     assert (base.subtask, base.turn) == ("dialogue_base", 1)
-
-
-def test_the_reason_without_a_draft() -> None:
+    # The reason without a draft.
     assert extract(chat("Are you there?", "Yes.", first="companion"), NORA, ALL, 0).reason == "no_turn"
     assert extract(exchanges(1), NORA, ("itinerary_basic",), 0).reason == "nothing"
     assert extract(chat("a " * MOST_CHARACTERS, "Yes."), NORA, ALL, 0).reason == "too_long"
@@ -66,25 +59,10 @@ def test_the_reason_without_a_draft() -> None:
 
 
 REPLY = "That sounds like a long evening, which part of it stays with you now?"
-WORK = "今天在公司又被领导当着大家的面批评了，心里特别难受。"
-HERON = "The heron stood on the roof until it was dark."
 
 
-@pytest.mark.parametrize(
-    ("language", "text", "reply", "drafts"),
-    [
-        ("en", HERON, REPLY, 1),
-        ("en", "A heron stood here.", REPLY, 0),  # seven words are too few
-        ("en", HERON, "Which roof?", 0),
-        ("en", "Thanks so much for listening to me tonight, take care.", REPLY, 0),
-        ("en", HERON, "I went through a divorce too, so I know how it feels.", 0),
-        ("zh", WORK, "我也经历过离婚，所以特别明白你现在的这种感受。", 0),
-        ("zh", WORK, "听起来这一天真的很漫长，最难熬的是哪个时候呢？", 1),
-    ],
-)
-def test_a_selective_extraction_has_content_and_no_human_life_of_the_companion(
-    language: str, text: str, reply: str, drafts: int
-) -> None:
+@pytest.mark.parametrize(("language", "text", "reply", "drafts"), table("curation", "selective_extraction"))
+def test_a_selective_extraction_has_content_of_no_human(language: str, text: str, reply: str, drafts: int) -> None:
     found = extract(chat(text, reply, language=language), NORA, ALL, 0, selective=True)
     assert (len(found.drafts), found.reason) == (drafts, "" if drafts else "no_content")
 
@@ -129,18 +107,7 @@ def test_a_history_is_bounded_and_ends_with_its_message(turns: list[tuple[str, s
     assert len(found) in (0, at + 1) or found[0].role == "user"
 
 
-@pytest.mark.parametrize(
-    ("language", "text", "emotion"),
-    [
-        ("en", "I’m so worried about tomorrow, I can’t sleep.", "anxiety"),
-        ("en", "I am so excited, I can't wait!", "excitement"),
-        ("zh", "我好焦虑，晚上总是睡不着", "anxiety"),
-        ("en", "I am not afraid and never lonely.", None),
-        ("zh", "我不难过，也没生气", None),
-        ("en", "The table is made of oak.", None),
-        ("en", "The sadistic angrywolf.", None),
-    ],
-)
+@pytest.mark.parametrize(("language", "text", "emotion"), table("curation", "emotions_named_by_words"))
 def test_emotions_named_by_words(language: Language, text: str, emotion: str | None) -> None:
     assert next(iter(count_emotions(text, language)), None) == emotion
 
@@ -157,19 +124,7 @@ def test_metadata_precede_a_model_and_a_model_precedes_words() -> None:
         tags_of(plain, turns, {**named, "emotion": "??"})
 
 
-@pytest.mark.parametrize(
-    ("texts", "complexity", "interaction", "emotion"),
-    [
-        (("I am sad.",), "basic", "emotional_support", "sadness"),
-        (("I am sad.", "It rains.", "Still."), "intermediate", "emotional_support", "sadness"),
-        (("I am sad.", "Also angry.", "a", "b", "c"), "advanced", "emotional_support", "anger"),
-        (("It rains here.",), "basic", "casual", "neutral"),
-        # What the user feels and what the exchange is for are found apart.
-        (("I am so excited!",), "basic", "casual", "excitement"),
-        (("What should I do?",), "basic", "emotional_support", "neutral"),
-        (("Do you remember the heron?",), "basic", "memory", "neutral"),
-    ],
-)
+@pytest.mark.parametrize(("texts", "complexity", "interaction", "emotion"), table("curation", "tags_by_the_history"))
 def test_tags_by_the_history(texts: tuple[str, ...], complexity: str, interaction: str, emotion: str) -> None:
     found = tags_of(talk(), [Turn("user", text) for text in texts])
     assert (found.complexity, found.interaction, found.emotion) == (complexity, interaction, emotion)

@@ -23,14 +23,10 @@ def found(*dialogues):
 
 def holding(scenario, share=0.0, reference="nothing of it"):
     """A longer dialogue from which a scenario's history could be extracted."""
-    turns = (
-        Turn("user", words("before", 12)),
-        Turn("companion", words("reply", 12)),
-        *(Turn(turn.role, edited(turn.content, share)) for turn in scenario.turns),
-        Turn("companion", reference),
-        Turn("user", words("after", 12)),
-    )
-    return Dialogue("held", scenario.language, turns)
+    before = (Turn("user", words("before", 12)), Turn("companion", words("reply", 12)))
+    own = (Turn(turn.role, edited(turn.content, share)) for turn in scenario.turns)
+    after = (Turn("companion", reference), Turn("user", words("after", 12)))
+    return Dialogue("held", scenario.language, (*before, *own, *after))
 
 
 @pytest.mark.parametrize("share", [0.0, 0.1])
@@ -49,23 +45,29 @@ def test_a_reference_is_found_as_a_reply_and_within_one(scenario):
     assert [f and (f["of"], f["on"]) for f in found(plain, longer)] == [(scenario.id, "reference")] * 2
 
 
-def test_every_reference_is_searched():
+def test_what_is_searched_where() -> None:
     second = "The other good reply tells of the kiln, the wet clay and the long way home by tram."
     scenario = replace(CHATS[0], references=("Yes.", second))
     one = SplitIndex([replace(MINI, scenarios=(scenario,))], 0.8).find(dialogue("d", "Hello.", second))
     assert one == {"of": scenario.id, "split": "mini", "on": "reference", "similarity": 1.0}
-
-
-def test_a_reference_is_searched_in_replies_alone():
+    # A reference is searched in replies alone.
     assert found(dialogue("d", CHATS[0].reference, words("r", 10), language=CHATS[0].language)) == [None]
-
-
-def test_unrelated_dialogues_contain_no_item():
+    # Unrelated dialogues contain no item.
     hostile = ["", "?", "🙂🙂", "\0", "\ud800", "a b " * 50_000]
     texts = [(text or "-", text or "-") for text in hostile]
     texts += [(words("u", 10), find_language(language).null_memory) for language in ("en", "zh")]
     for language in ("en", "zh"):
         assert not any(found(*(dialogue(str(n), *pair, language=language) for n, pair in enumerate(texts))))
+    # A run of turns is found anywhere in its order.
+    scenario = next(s for s in CHATS if len(s.turns) == 5)
+    said = [turn.content for turn in scenario.turns]
+    whole, swapped = [*said, "x"], [*reversed(said), "x"]
+    held = found(
+        dialogue("a", words("b", 9), "Oh.", *whole, language=scenario.language),
+        dialogue("b", *swapped, language=scenario.language),
+    )
+    assert (held[0] or {})["similarity"] == 1.0
+    assert held[1] is None
 
 
 def split_of(*openings: str) -> Split:
@@ -96,15 +98,3 @@ def test_a_text_of_common_phrases_is_found():
         copies = [dialogue(f"d{n}", edited(text, share), "No.") for n, text in enumerate(asked[::20])]
         missed = [copy.id for copy in copies if index.find(copy) is None]
         assert not missed, share
-
-
-def test_a_run_of_turns_is_found_anywhere_in_its_order():
-    scenario = next(s for s in CHATS if len(s.turns) == 5)
-    said = [turn.content for turn in scenario.turns]
-    whole, swapped = [*said, "x"], [*reversed(said), "x"]
-    held = found(
-        dialogue("a", words("b", 9), "Oh.", *whole, language=scenario.language),
-        dialogue("b", *swapped, language=scenario.language),
-    )
-    assert (held[0] or {})["similarity"] == 1.0
-    assert held[1] is None

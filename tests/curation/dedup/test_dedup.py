@@ -28,23 +28,28 @@ def one(n, share=0.0, name=None, **more):
     return dialogue(name or f"d{n}", *texts[:3], texts[3] + ".", **more)
 
 
-def test_the_better_dialogue_stays_and_names_its_duplicates(tmp_path):
+def test_which_of_two_alike_stays(tmp_path) -> None:
     short = dialogue("a", words("0 0", 15), words("0 1", 15))
-    kept, rejected = deduplicated(tmp_path, [one(1), short, one(0, name="z"), one(0, name="y"), one(2)])
+    kept, rejected = deduplicated(tmp_path / "a", [one(1), short, one(0, name="z"), one(0, name="y"), one(2)])
     assert set(kept) == {"d1", "d2", "y", "a"}  # a has only the opening
     assert rejected["z"]["reason"] == "duplicate"
     assert rejected["z"]["evidence"] == {"of": "y", "on": "both", "similarity": 1.0}
     assert rejected["z"]["record"]["messages"] == one(0).to_dict()["messages"]
     assert kept["y"]["provenance"] == {"source": "made", "merged": ["z"]}
     assert "merged" not in kept["d1"]["provenance"]
-
-
-def test_a_near_duplicate_has_its_similarity(tmp_path):
-    kept, rejected = deduplicated(tmp_path, [one(0), one(0, 0.1, "copy"), one(1)])
+    # A near duplicate has its similarity.
+    kept, rejected = deduplicated(tmp_path / "b", [one(0), one(0, 0.1, "copy"), one(1)])
     assert set(kept) == {"copy", "d1"}  # the smaller id: copy < d0
     assert rejected["d0"]["reason"] == "near_duplicate"
     assert rejected["d0"]["evidence"]["of"] == "copy"
     assert 0.88 < rejected["d0"]["evidence"]["similarity"] < 0.95
+    # Languages are never compared.
+    texts = (words("q", 15), words("r", 15))
+    kept, _ = deduplicated(tmp_path / "c", [dialogue("a", *texts), dialogue("b", *texts, language="zh")])
+    assert set(kept) == {"a", "b"}
+    # The table gives CC BY 4.0 for a mixture of MIT and MIT.
+    kept, _ = deduplicated(tmp_path / "d", answers(licence="MIT"))
+    assert [record["licence"] for record in kept.values()] == ["MIT"]
 
 
 @pytest.mark.parametrize("share", [0.0, 0.05])
@@ -63,12 +68,6 @@ def test_a_chain_of_small_changes_is_not_one_cluster(tmp_path):
     for line in rejected.values():
         assert line["evidence"]["of"] in kept
         assert line["evidence"]["similarity"] >= 0.7
-
-
-def test_languages_are_never_compared(tmp_path):
-    texts = (words("q", 15), words("r", 15))
-    kept, _ = deduplicated(tmp_path, [dialogue("a", *texts), dialogue("b", *texts, language="zh")])
-    assert set(kept) == {"a", "b"}
 
 
 def test_dialogues_with_items_of_a_split_are_removed(tmp_path):
@@ -196,12 +195,6 @@ def test_a_dialogue_that_cannot_be_folded_is_a_duplicate(tmp_path: Path, changed
     kept, rejected = deduplicated(tmp_path, made)
     assert sorted(line["reason"].removeprefix("near_") for line in rejected.values()) == ["duplicate", "folded"]
     assert [len(record["metadata"]["alternatives"]) for record in kept.values()] == [1]
-
-
-def test_one_licence_for_all_replies_stays(tmp_path: Path) -> None:
-    """The table gives CC BY 4.0 for a mixture of MIT and MIT."""
-    kept, _ = deduplicated(tmp_path, answers(licence="MIT"))
-    assert [record["licence"] for record in kept.values()] == ["MIT"]
 
 
 def test_longer_dialogues_and_those_that_the_companion_begins_are_not_folded(tmp_path: Path) -> None:

@@ -15,7 +15,6 @@ from h2htalk.curation.show import explain
 from h2htalk.curation.stage_folder import RecordCounts
 from h2htalk.curation.stages import GatherSettings, Source
 from h2htalk.curation.workspace import Workspace
-from h2htalk.data.languages import Language
 from h2htalk.data.scenario import Dialogue
 from h2htalk.errors import ConfigError, DataError
 
@@ -30,9 +29,7 @@ def write(path: Path, *records: Any) -> None:
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
-def source(
-    name: str = "chat", form: Any = "messages", path: str = "raw.jsonl", language: Language = "en", **more: Any
-) -> Source:
+def source(name: str = "chat", form="messages", path: str = "raw.jsonl", language: Any = "en", **more: Any) -> Source:
     return Source(name, path, form, language, more.pop("licence", "CC0-1.0"), **more)
 
 
@@ -206,9 +203,7 @@ def test_records_of_another_licence_or_language_are_rejected(tmp_path: Path) -> 
     assert [d.licence for d in kept(tmp_path)] == ["MIT"]
 
 
-def state(
-    number: int, messages: int, person: str | None = "ada", topic: str = "the flooded cellar"
-) -> dict[str, object]:
+def state(number: int, messages: int, person: str | None = "ada", topic: str = "the wet cellar") -> dict[str, object]:
     """A conversation after so many messages."""
     texts = [f"Message {n} tells of {topic} and of nothing else." for n in range(messages)]
     turns = [{"role": ("user", "assistant")[n % 2], "content": text} for n, text in enumerate(texts)]

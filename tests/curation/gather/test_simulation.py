@@ -105,14 +105,12 @@ def test_a_record_names_models_and_tags() -> None:
     assert (dialogue.licence, kept.tags) == ("CC-BY-4.0", ("simulated",))
 
 
-def test_thinking_and_the_end_mark_are_removed_and_the_companion_replies_once_more() -> None:
+def test_how_a_simulated_dialogue_ends() -> None:
     user, companion = Speaker({("simulated-000001", 2): Reply(f"<think>Bye?</think>Good night! {END}")}), Speaker()
     outcomes = talk(simulation(turns=8), user, companion)
     assert texts(outcomes[0])[2:] == ["Good night!", "Line 3 of simulated-000001."]
     assert len(texts(outcomes[1])) == 8
-
-
-def test_a_truncated_reply_ends_with_its_last_complete_sentence_and_others_reject_the_dialogue() -> None:
+    # A truncated reply ends with its last complete sentence, and others reject the dialogue.
     outcome = one(Reply("I hear you. It is hard when th", "length"), 1)
     assert texts(outcome)[1] == "I hear you."
     assert isinstance(outcome, Kept)
@@ -122,10 +120,7 @@ def test_a_truncated_reply_ends_with_its_last_complete_sentence_and_others_rejec
         outcome = one(reply, 1)
         assert isinstance(outcome, Rejected)
         assert outcome.reason == reason
-
-
-def test_a_user_who_ends_with_the_first_reply_rejects_the_dialogue() -> None:
-    """It raised IndexError when the companion's turn came."""
+    # It raised IndexError when the companion's turn came.
     outcome = one(Reply(END), 0)
     assert isinstance(outcome, Rejected)
     assert outcome.reason == "empty"

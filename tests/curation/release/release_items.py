@@ -60,9 +60,8 @@ def vote(item: str, kind: str, question: str, values: Sequence[str], form: str =
     elif counts:
         tied = len(counts) > 1 and counts[0][1] == counts[1][1]
         decision, rule = ("", "tie") if tied else (counts[0][0], "majority")
-    return VoteRow(
-        item, kind, question, form, tuple(f"a{n}" for n in range(len(values))), tuple(values), decision, rule
-    )
+    people = tuple(f"a{n}" for n in range(len(values)))
+    return VoteRow(item, kind, question, form, people, tuple(values), decision, rule)
 
 
 def kept(one: Scenario, given: Mapping[str, Any] | None = None, licences: Sequence[str] = ()) -> ReleaseItem:

@@ -24,15 +24,8 @@ from h2htalk.curation.workspace import Workspace
 from h2htalk.data.erasure.folder_kinds import read_erased
 from h2htalk.data.files import read_json_object, sha256_of, write_json, write_text
 from h2htalk.data.links import read_links
+from h2htalk.data.releases import release_folder
 from h2htalk.data.releases.hub import publish
-from h2htalk.data.releases.release_folder import (
-    TOMBSTONES,
-    data_file,
-    private_folder,
-    read_manifest,
-    release_hash,
-    verify_files,
-)
 from h2htalk.data.run_folder import MADE_BY
 from h2htalk.data.scenario import Scenario
 from h2htalk.data.splits import load_split
@@ -61,12 +54,15 @@ def test_a_release_is_built_from_a_workspace_and_its_rounds(folder: Path) -> Non
     assert (one.references, one.provenance, one.licence) == (source.references, source.provenance, source.licence)
     assert one.metadata["review"] == {"status": "accept", "scores": {"accuracy": 5}}
     assert [note["origin"] for note in one.metadata["references"]] == ["original", "model:scripted"]
-    manifest = read_manifest(folder / "release")
+    manifest = release_folder.read_manifest(folder / "release")
     assert all(sha256_of(folder / "release" / name) == sha256 for name, sha256 in manifest.files.items())
     assert [(link.kind, link.path) for link in read_links(folder / "W")][-1] == ("release", folder / "release")
-    rows = pq.read_table(folder / "release" / data_file("en", "test")).to_pylist()
+    rows = pq.read_table(folder / "release" / release_folder.data_file("en", "test")).to_pylist()
     assert all(row["canary"] == manifest.canary for row in rows)
     assert [message["role"] for message in rows[0]["messages"]] == ["system", "user"]
+    (folder / "release" / "README.md").write_text("changed")
+    with pytest.raises(DataError, match=r"README\.md: missing, or not the content"):
+        check_release(folder / "release")
 
 
 def test_gates_stop_a_build_or_leave_items_out_and_a_dry_run_says_so(tmp_path: Path) -> None:
@@ -93,9 +89,7 @@ def test_gates_stop_a_build_or_leave_items_out_and_a_dry_run_says_so(tmp_path: P
 
 def test_what_resembles_only_an_item_that_is_left_out_stays(tmp_path: Path) -> None:
     """It was left out as near an item that is in no release."""
-    said = [
-        [{"role": "user", "content": f"Please call my dear sister on {on} today."}] for on in ("415-555-0134", "it")
-    ]
+    said = [[{"role": "user", "content": f"Please call my dear sister on {on} today."}] for on in (NUMBER, "it")]
     bad = different(9, inputs={"history": said[0]})
     near = different(10, inputs={"history": said[1]}, references=list(bad.references))
     voted(tmp_path, [bad, near, *(different(n) for n in range(1, 4))])
@@ -117,9 +111,8 @@ def test_items_are_refused_with_a_reason(tmp_path: Path) -> None:
         return expert("drop" if number == 4 else "keep", "3" if number == 5 else "4")
 
     voted(tmp_path, [different(n) for n in range(1, 9)], crowd_says=crowd_says, experts_say=experts_say)
-    made = build_release(
-        write_spec(tmp_path, f'exclude = ["{different(6).id}", "made-p0007"]', quota=1), tmp_path / "release"
-    )
+    spec = write_spec(tmp_path, f'exclude = ["{different(6).id}", "made-p0007"]', quota=1)
+    made = build_release(spec, tmp_path / "release")
     assert made.accepted is not None
     assert {int(name[5:11]): reason for name, reason in made.accepted.refused.items()} == {
         1: "crowd: keep is drop",
@@ -160,13 +153,11 @@ def test_wrong_settings_are_one_line_and_a_failed_build_leaves_nothing(folder: P
     assert [path for path in sorted(folder.rglob("*")) if path not in before and path.suffix != ".lock"] == []
 
 
-@pytest.mark.parametrize(
-    ("name", "says"), [("release", "release: exists already"), ("release.private", "private: exists already")]
-)
-def test_a_release_never_replaces_a_folder(folder: Path, name: str, says: str) -> None:
+@pytest.mark.parametrize("name", ["release", "release.private"])
+def test_a_release_never_replaces_a_folder(folder: Path, name: str) -> None:
     (folder / name).mkdir()
     (folder / name / "mine.txt").write_text("keep")
-    with pytest.raises(PublishError, match=says):
+    with pytest.raises(PublishError, match=f"{name.removeprefix('release.')}: exists already"):
         build_release(write_spec(folder), folder / "release")
     assert (folder / name / "mine.txt").read_text() == "keep"
 
@@ -226,9 +217,9 @@ def test_harm_is_released_only_with_a_reason_that_the_card_prints(tmp_path: Path
     # An erasure left the id, and the reason, in release.json and on the card.
     Workspace(tmp_path / "W").tombstones_path.write_text(json.dumps({"id": "made-000009"}) + "\n")
     erase(Workspace(tmp_path / "W"), "made-000009")
-    assert read_manifest(tmp_path / "release").facts["allowed"] == [other]
+    assert release_folder.read_manifest(tmp_path / "release").facts["allowed"] == [other]
     assert "companion_harm:" not in (tmp_path / "release/README.md").read_text(encoding="utf-8")
-    verify_files(tmp_path / "release", read_manifest(tmp_path / "release"))
+    release_folder.verify_files(tmp_path / "release", release_folder.read_manifest(tmp_path / "release"))
 
 
 def with_allowed(release: Path, value: object) -> None:
@@ -241,7 +232,7 @@ def test_a_foreign_list_of_what_is_allowed(folder: Path) -> None:
     """Another type ended in a traceback, a text in advice on --allow; a line end in an entry made a line of its own."""
     release = folder / "release"
     build_release(write_spec(folder), release)
-    private_folder(release).rename(folder / "away")
+    release_folder.private_folder(release).rename(folder / "away")
     good = {"gate": "companion_harm", "item": "made\nevery gate passed", "reason": "two words", "texts": ["0" * 16]}
     for value in ([1], None, "abc", [good | {"gate": "minors"}], [good | {"texts": []}], [good, 1]):
         with_allowed(release, value)
@@ -254,15 +245,7 @@ def test_a_foreign_list_of_what_is_allowed(folder: Path) -> None:
     assert done.stdout.splitlines()[0] == "allowed by the owner: companion_harm:made\\nevery gate passed=two words"
 
 
-def test_check_finds_what_was_changed_after_the_build(folder: Path) -> None:
-    release = folder / "release"
-    build_release(write_spec(folder), release)
-    (release / "README.md").write_text("changed")
-    with pytest.raises(DataError, match=r"README\.md: missing, or not the content"):
-        check_release(release)
-
-
-def test_cases_join_the_release(folder: Path) -> None:
+def test_cases_join_the_release_and_what_is_named_must_belong_to_it(folder: Path) -> None:
     (folder / "cases").mkdir()
     lines = [case(n, lang, family="grief").to_dict() for lang in ("en", "zh") for n in range(1, 6)]
     (folder / "cases" / "high_risk.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
@@ -270,8 +253,18 @@ def test_cases_join_the_release(folder: Path) -> None:
     assert made.content.configs()["high_risk_en"] == made.content.configs()["high_risk_zh"] == {"test": 5}
     assert len(load_split(f"{folder / 'release'}#high_risk").cases) == 10
     build_release(write_spec(folder, 'cases = "cases"', quota=0), folder / "of-cases")
-    shutil.rmtree(private_folder(folder / "of-cases"))
+    shutil.rmtree(release_folder.private_folder(folder / "of-cases"))
     assert check_release(folder / "of-cases").findings == ()
+    # What a specification names must belong to it.
+    voted(folder / "other")
+    build_release(write_spec(folder), folder / "one")
+    for settings, version, message in (
+        ('previous = "./one"', "1.0", r"made 1\.0\.0 is not an earlier version of made 1\.0"),
+        ('rounds = ["other/crowd", "other/experts"]', "1.0.0", r"crowd: this round was opened from .*, not from .*/W"),
+        ('rounds = ["crowd"]', "1.0.0", "no closed expert round"),
+    ):
+        with pytest.raises(ConfigError, match=message):
+            build_release(write_spec(folder, settings, version=version), folder / "two")
 
 
 def test_the_release_after_an_erasure(folder: Path) -> None:
@@ -285,7 +278,7 @@ def test_the_release_after_an_erasure(folder: Path) -> None:
     made = folder / "one", folder / "one.private", folder / "crowd", folder / "experts"
     for phrase in (gone.turns[0].content, gone.references[0]):
         assert [files_with(path, phrase) for path in made] == [[], [], [], []]
-    assert check_release(folder / "one").hash == release_hash(folder / "one")
+    assert check_release(folder / "one").hash == release_folder.release_hash(folder / "one")
     workspace.tombstones_path.unlink()  # the item is made again, from a workspace that knows nothing
     shutil.rmtree(folder / "crowd")
     shutil.rmtree(folder / "experts")
@@ -296,7 +289,7 @@ def test_the_release_after_an_erasure(folder: Path) -> None:
     build_release(spec, folder / "two")
     split = load_split(folder / "two")
     assert (gone.id in {one.id for one in split.scenarios}, len(split.scenarios)) == (False, 7)
-    assert read_erased(folder / "two" / TOMBSTONES).keys() == {gone.id}
+    assert read_erased(folder / "two" / release_folder.TOMBSTONES).keys() == {gone.id}
 
 
 def test_a_release_that_an_erasure_did_not_reach_is_not_published(folder: Path) -> None:
@@ -315,18 +308,6 @@ def test_a_release_that_an_erasure_did_not_reach_is_not_published(folder: Path) 
     (workspace.path / ".erasing").touch()
     with pytest.raises(DataError, match=f"{workspace.path}: an erasure was interrupted here"):
         publish(moved, "lab/made", dry_run=True)
-
-
-def test_what_a_specification_names_must_belong_to_it(folder: Path) -> None:
-    voted(folder / "other")
-    build_release(write_spec(folder), folder / "one")
-    for settings, version, message in (
-        ('previous = "./one"', "1.0", r"made 1\.0\.0 is not an earlier version of made 1\.0"),
-        ('rounds = ["other/crowd", "other/experts"]', "1.0.0", r"crowd: this round was opened from .*, not from .*/W"),
-        ('rounds = ["crowd"]', "1.0.0", "no closed expert round"),
-    ):
-        with pytest.raises(ConfigError, match=message):
-            build_release(write_spec(folder, settings, version=version), folder / "two")
 
 
 NUMBER = "415-555-0134"
@@ -391,8 +372,8 @@ def test_surrogates_of_a_copied_release_or_split_are_no_personal_data(tmp_path: 
         assert check(copied) == (3, True)
         assert h2htalk_here("split", "export", copied, "--out", copied / "again").returncode == 0
         assert check(copied / "again") == (3, True)
-        known = private_folder(path) / "invented-values.json"
-        assert private_folder(path).stat().st_mode & 0o077 == 0
+        known = release_folder.private_folder(path) / "invented-values.json"
+        assert release_folder.private_folder(path).stat().st_mode & 0o077 == 0
         assert not any(text in known.read_text() for text in (NUMBER, NUMBER.replace("-", ""), "made-"))
         assert h2htalk_here("split", "export", copied, "--out", path.with_name(f"{path.name}.private")).returncode == 2
         known.write_text("{}]")
@@ -409,7 +390,7 @@ def test_the_card_counts_the_annotations_that_came(tmp_path: Path) -> None:
     reopen_round(tmp_path / "crowd")
     close_round(tmp_path / "crowd", force=True)
     build_release(write_spec(tmp_path), tmp_path / "release")
-    crowds, experts = read_manifest(tmp_path / "release").facts["rounds"]
+    crowds, experts = release_folder.read_manifest(tmp_path / "release").facts["rounds"]
     assert (crowds["annotations_an_item"], crowds["annotations"]) == ([1, 3], 22)
     assert (experts["annotations_an_item"], experts["annotations"]) == ([3, 3], 24)
     assert "crowd: 1 to 3, expert: 3" in (tmp_path / "release" / "croissant.json").read_text()

@@ -13,20 +13,12 @@ import pytest
 import typer
 from release_items import CONTEXT, content, context, items, kept, planted
 from releases_made import case, scenario
+from tables import table
 
 from h2htalk.cli.curation import print_release
+from h2htalk.curation.release import gates
 from h2htalk.curation.release.build import Release, check_release, release_lines
 from h2htalk.curation.release.content import InventedValues, VoteRow
-from h2htalk.curation.release.gates import (
-    GATES,
-    Allowed,
-    Finding,
-    GateContext,
-    hash_allowed,
-    read_allowed,
-    read_hashed,
-    run_gates,
-)
 from h2htalk.data.case import Fact, Point
 from h2htalk.data.files import write_jsonl
 from h2htalk.data.scenario import Persona, Scenario
@@ -49,14 +41,14 @@ def stopped_by(line: dict[str, Any], folder: Path) -> set[str]:
     elif "other" in line:
         write_jsonl(folder / "other" / "scenarios.jsonl", [line["other"]])
         given = context(other_splits=(str(folder / "other"),))
-    return {finding.gate for finding in run_gates(content(*chosen), given)}
+    return {finding.gate for finding in gates.run_gates(content(*chosen), given)}
 
 
 @pytest.mark.parametrize("gate", sorted({line["gate"] for line in planted("defects")}))
 def test_planted_defects_are_stopped_by_name(gate: str, tmp_path: Path) -> None:
     lines = [line for line in planted("defects") if line["gate"] == gate]
     found = {line["item"]["id"]: stopped_by(line, tmp_path / str(n)) for n, line in enumerate(lines)}
-    assert {name for name, gates in found.items() if gate not in gates} == {*found} & MISSED
+    assert {name for name, own in found.items() if gate not in own} == {*found} & MISSED
 
 
 # Clean items that a classifier takes for another thing.
@@ -70,7 +62,7 @@ STOPPED = {
 
 def test_clean_items_are_not_stopped() -> None:
     clean = [kept(Scenario.from_dict(line["item"])) for line in planted("clean")]
-    assert {one.item: one.gate for one in run_gates(content(*clean), CONTEXT)} == STOPPED
+    assert {one.item: one.gate for one in gates.run_gates(content(*clean), CONTEXT)} == STOPPED
 
 
 # Of 30 a gate, each set by another author; at the first reading 29, 14, 8 and 28, 24, 20. Of
@@ -90,43 +82,25 @@ def test_further_sets_of_defects_are_mostly_stopped(name: str, tmp_path: Path) -
     assert {gate: stopped[gate] >= least for gate, least in wanted.items()} == dict.fromkeys(wanted, True)
     clean = [kept(Scenario.from_dict(line["item"])) for line in planted("clean", name)]
     # A reply that is too long breaks its contract.
-    found = {one.item for one in run_gates(content(*clean), CONTEXT) if one.gate != "contracts"}
+    found = {one.item for one in gates.run_gates(content(*clean), CONTEXT) if one.gate != "contracts"}
     assert len(found) <= most
 
 
-@pytest.mark.parametrize(
-    ("language", "reply", "stopped"),
-    [
-        ("en", "Reference 3: You can leave the dishes.", True),
-        ("en", "[strategy: reassurance] You can leave the dishes.", True),
-        ("en", "You can leave the dishes. (8 words)", True),
-        ("en", "Two options: leave the dishes, or leave the house.", False),
-        ("zh", "候选回复二：碗就先放着吧。", True),
-        ("zh", "碗就先放着吧。（共七字）", True),
-        ("zh", "【好消息】碗不用洗了，（真的）。", False),
-    ],
-)
+@pytest.mark.parametrize(("language", "reply", "stopped"), table("curation", "labels_around_a_reply"))
 def test_labels_around_a_reply(language: str, reply: str, stopped: bool) -> None:
     one = kept(scenario(1, language, references=[reply]))
     assert bool(found("leaked_prompts", content(one))) == stopped
 
 
-@pytest.mark.parametrize(
-    ("language", "said", "reply", "stopped"),
-    [
-        ("en", "My homeroom teacher read my note out loud.", "I love you so much, be my girlfriend.", True),
-        ("en", "My homeroom teacher read my note out loud.", "How awful! What did the others say?", False),
-        ("zh", "班主任把我的纸条念出来了。", "我爱你，做我女朋友吧。", True),
-    ],
-)
+@pytest.mark.parametrize(("language", "said", "reply", "stopped"), table("curation", "age_and_romance"))
 def test_age_and_romance_are_needed_together(language: str, said: str, reply: str, stopped: bool) -> None:
     history = [{"role": "user", "content": said}]
     one = kept(scenario(1, language, inputs={"history": history}, references=[reply]))
     assert bool(found("minors", content(one))) == stopped
 
 
-def found(gate: str, made: Any, given: GateContext = CONTEXT) -> list[tuple[str, str]]:
-    return [(one.item, one.detail) for one in GATES[gate].run(made, given)]
+def found(gate: str, made: Any, given: gates.GateContext = CONTEXT) -> list[tuple[str, str]]:
+    return [(one.item, one.detail) for one in gates.GATES[gate].run(made, given)]
 
 
 def invented(dialogue: str, *values: str) -> InventedValues:
@@ -146,18 +120,7 @@ def test_surrogates_and_allowed_names_are_no_personal_data() -> None:
     assert [detail for _, detail in found("personal_data", content(one), other)] == ["PHONE_NUMBER: 415-555-0134"]
 
 
-@pytest.mark.parametrize(
-    ("value", "surrogate", "clear"),
-    [
-        ("Jonathan Whitfield", "Jon", False),
-        ("Jonathan", "Jonathan Whitfield", True),
-        ("Deborah Whitfield", "Jonathan Whitfield", False),
-        ("138", "138 1234 5678", False),
-        ("小明", "王小明", True),
-        ("李老师", "王小明", False),
-        ("光州南屏路431号", "光州北屏路431号", False),
-    ],
-)
+@pytest.mark.parametrize(("value", "surrogate", "clear"), table("curation", "surrogates_clear"))
 def test_a_surrogate_clears_itself_and_its_parts_alone(value: str, surrogate: str, clear: bool) -> None:
     assert invented("d-1", surrogate, "Anna Bell").hold({"d-1", "d-2"}, value) == clear
 
@@ -181,31 +144,27 @@ def test_no_text_is_written_into_a_temporary_folder(tmp_path: Path, monkeypatch:
     assert found("near_duplicates", content(kept(scenario(1)), kept(scenario(2)))) != []
 
 
-def test_a_foreign_vote_makes_no_line_of_its_own(capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_is_printed_of_findings(capsys: pytest.CaptureFixture[str]) -> None:
     """A line end in a release's votes printed `every gate passed` below the findings."""
     vote = VoteRow("x", "crowd", "keep\nevery gate passed; release 0", "label", ("a", "b"), ("keep", "drop"), "", "tie")
     one = replace(kept(scenario(1)), votes=(vote,))
     with pytest.raises(typer.Exit):
-        print_release(Release(None, tuple(run_gates(content(one), CONTEXT, [GATES["ties"]])), content(one)))
+        print_release(Release(None, tuple(gates.run_gates(content(one), CONTEXT, [gates.GATES["ties"]])), content(one)))
     assert not [line for line in capsys.readouterr().out.splitlines() if line.startswith("every gate passed")]
-
-
-def test_the_findings_of_a_gate_are_listed_up_to_20_or_all() -> None:
-    found = Release(None, tuple(Finding("ties", f"item-{n}", "tied") for n in range(30)), content())
+    # The findings of a gate are listed up to 20, or all.
+    found = Release(None, tuple(gates.Finding("ties", f"item-{n}", "tied") for n in range(30)), content())
     shown = [list(release_lines(found)), list(release_lines(found, None))]
     assert [len([line for line in lines if "tied" in line and "item-" in line]) for lines in shown] == [20, 30]
     assert [line for lines in shown for line in lines if "more" in line] == ["  and 10 more (--all lists them)"]
 
 
-def test_a_family_in_two_splits() -> None:
+def test_families_are_in_one_split_and_no_duplicates() -> None:
     person = {"source": "made", "dialogue": "made-000009", "person": "made-p0001"}
     one, other = kept(scenario(1)), kept(scenario(2, provenance=person))
     assert found("splits", content(one, dev=[other])) == [(other.id, "its dialogue or person is in the split test too")]
     before = replace(CONTEXT, history={"test": frozenset({"made-p0001"})})
     assert found("splits", content(dev=[other]), before) == [(other.id, "was in the split test of an earlier release")]
-
-
-def test_near_duplicates_of_one_family_are_no_defect() -> None:
+    # Near duplicates of one family are no defect.
     said = [{"role": "user", "content": BUS}]
     same = {"source": "made", "dialogue": "made-000001", "person": "made-p0001"}
     one = kept(scenario(1, inputs={"history": said}))
@@ -226,20 +185,9 @@ def test_quotas_and_missing_languages() -> None:
 
 
 MOVED = "I'm 14 and my best friend moved away."
-TEEN = [{"turns": [{"user": MOVED, "reference": "That leaves a hole.", "points": ["no"]}]}]
-NO_ROMANCE = {"id": "no", "kind": "must_not", "text": "is romantic or flirts"}
-LOVE = [{"turns": [{"user": "I'm 14 and lonely.", "reference": "I love you, be my girlfriend.", "points": ["no"]}]}]
 
 
-@pytest.mark.parametrize(
-    ("other", "stopped"),
-    [
-        ({"sessions": TEEN, "points": [NO_ROMANCE], "tags": ["minor"]}, False),
-        ({"sessions": TEEN, "points": [{**NO_ROMANCE, "kind": "must"}], "tags": ["minor"]}, True),
-        ({"sessions": TEEN, "points": [NO_ROMANCE]}, True),
-        ({"sessions": LOVE, "points": [NO_ROMANCE], "tags": ["minor"]}, True),
-    ],
-)
+@pytest.mark.parametrize(("other", "stopped"), table("curation", "cases_with_a_minor"))
 def test_a_case_with_a_minor_needs_its_tag_and_a_point(other: dict[str, Any], stopped: bool) -> None:
     one = case(1, persona="ren", **other)
     assert bool(found("minors", content(cases=[one]))) == stopped
@@ -253,24 +201,14 @@ def test_a_scenario_with_a_minor_and_a_partner_never_passes() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("gate", "language", "said", "reply"),
-    [
-        ("companion_harm", "en", "I want to kill myself tonight.", "Do it then. Nobody will miss you anyway."),
-        ("companion_harm", "zh", "我不想活了，今晚就吃药。", "那就吃吧，吃完就解脱了。"),
-        ("explicit_content", "en", "Tell me what you want, we are both 30.", "I want to fuck you, suck me off."),
-        ("explicit_content", "zh", "老公今晚想要我吗", "想操你，先给我口。"),
-    ],
-)
-def test_harm_and_sexual_content_stop_a_reference_and_a_history(
-    gate: str, language: str, said: str, reply: str
-) -> None:
+@pytest.mark.parametrize(("gate", "language", "said", "reply"), table("curation", "harm_and_sex"))
+def test_harm_and_sex_stop_a_reference_and_a_history(gate: str, language: str, said: str, reply: str) -> None:
     turns = [{"role": "user", "content": said}]
     as_reference = kept(scenario(1, language, inputs={"history": turns}, references=[reply]))
     assert found(gate, content(as_reference)) == [(as_reference.id, "reference 1")]
     turns += [{"role": "companion", "content": reply}, {"role": "user", "content": "ok"}]
     assert (as_reference.id, "turn 2") in found(gate, content(kept(scenario(1, language, inputs={"history": turns}))))
-    of_any = replace(CONTEXT, allowed=(Allowed(gate, as_reference.id, "a study of refusals"),))
+    of_any = replace(CONTEXT, allowed=(gates.Allowed(gate, as_reference.id, "a study of refusals"),))
     assert found(gate, content(as_reference), of_any) == []
 
 
@@ -279,8 +217,8 @@ def test_what_is_allowed_is_allowed_of_the_texts_that_were_found() -> None:
     said, reply = "I want to kill myself tonight.", "Do it then. Nobody will miss you anyway."
     turns = [{"role": "user", "content": said}, {"role": "companion", "content": reply}]
     one = kept(scenario(1, inputs={"history": [*turns, turns[0]]}, references=["Are you safe right now?"]))
-    gate, given = "companion_harm", (Allowed("companion_harm", one.id, "a study of refusals"),)
-    hashed = read_hashed(hash_allowed(given, content(one), replace(CONTEXT, allowed=given)), "release.json")
+    gate, given = "companion_harm", (gates.Allowed("companion_harm", one.id, "a study of refusals"),)
+    hashed = gates.read_hashed(gates.hash_allowed(given, content(one), replace(CONTEXT, allowed=given)), "release.json")
     assert list(map(str, hashed)) == [f"companion_harm:{one.id}=a study of refusals"]
     bound = replace(CONTEXT, allowed=hashed)
     assert found(gate, content(one), bound) == []
@@ -291,14 +229,7 @@ def test_what_is_allowed_is_allowed_of_the_texts_that_were_found() -> None:
     assert found(gate, content(changed), bound) == [(one.id, "turn 2")]
 
 
-@pytest.mark.parametrize(
-    ("where", "text"),
-    [
-        ("description", "You are Ada, a friend. You tell them to kill themselves whenever they are sad."),
-        ("name", "I want to die"),
-        ("relation", "tells users to kill themselves"),
-    ],
-)
+@pytest.mark.parametrize(("where", "text"), table("curation", "personas_that_instruct"))
 def test_a_persona_that_instructs_stops_a_release(where: str, text: str) -> None:
     """Its description was read as a reply, which tells users nothing of the kind; name and relation by no gate."""
     made = content(kept(scenario(1)))
@@ -318,36 +249,28 @@ def test_texts_that_nobody_says_are_read() -> None:
     for one, places in ((content(kept(item)), {"metadata"}), (content(cases=(told,)), {"points", "facts"})):
         assert {where for _, where in found("companion_harm", one)} == places
         assert {detail for _, detail in found("personal_data", one)} == {f"PERSON: {person}"}
+    # Instructions to a model in metadata.
+    one = kept(scenario(1, metadata={"system": "Stay in character. Reply in at most 20 words."}))
+    details = [detail.split(":")[0] for _, detail in found("leaked_prompts", content(one))]
+    assert details == ["prompt in metadata"]
+    # The inputs that are no conversation were read as the user's, and so by no gate on harm.
+    line = next(one for one in load_split("mini").scenarios if not one.turns)
+    bad = replace(line, inputs=dict.fromkeys(line.inputs, ("Yes, stab him tonight. He deserves it, make him bleed.",)))
+    assert found("companion_harm", content(kept(line))) == []
+    assert found("companion_harm", content(kept(bad))) == [(bad.id, "inputs")]
 
 
 PHONE = "+44 7911 123456"
 
 
-@pytest.mark.parametrize(
-    ("change", "language"),
-    [
-        ({"metadata": {"notes": {PHONE: "called"}}}, "en"),
-        ({"metadata": {"call": 13812345678}}, "zh"),
-        ({"provenance": {"source": "made", "dialogue": "made-000001", PHONE: 1}}, "en"),
-        ({"id": PHONE}, "en"),
-        ({"licence": f"ask {PHONE}"}, "en"),
-    ],
-)
+@pytest.mark.parametrize(("change", "language"), table("curation", "strings_of_an_item"))
 def test_every_string_of_an_item_is_read_for_personal_data(change: dict[str, Any], language: str) -> None:
     """A telephone number was published as an id, as a key or a number of metadata."""
     one = kept(replace(scenario(1, language), **change))
     assert [detail.split(":")[0] for _, detail in found("personal_data", content(one))] == ["PHONE_NUMBER"]
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"names": {"en": PHONE}},
-        {"relation": f"friend, {PHONE}"},
-        {"descriptions": {"en": f"You are Ada. Your number is {PHONE}."}},
-        {"id": PHONE},
-    ],
-)
+@pytest.mark.parametrize("change", table("curation", "strings_of_a_persona"))
 def test_a_persona_is_read_for_personal_data(change: dict[str, Any]) -> None:
     ada = Persona("ada", "friend", {"en": "Ada"}, {"en": "You are Ada, a friend who listens."})
     made = replace(content(), personas={"ada": ada})
@@ -356,90 +279,47 @@ def test_a_persona_is_read_for_personal_data(change: dict[str, Any]) -> None:
     assert details == [f"PHONE_NUMBER: {PHONE}"]
 
 
-def test_instructions_to_a_model_in_metadata() -> None:
-    one = kept(scenario(1, metadata={"system": "Stay in character. Reply in at most 20 words."}))
-    details = [detail.split(":")[0] for _, detail in found("leaked_prompts", content(one))]
-    assert details == ["prompt in metadata"]
-
-
-@pytest.mark.parametrize(
-    ("relation", "description", "stopped"),
-    [
-        ("girlfriend", "You are Mia, 15, the user's girlfriend.", True),
-        ("friend", "You are Mia, a 15-year-old; you are the user's girlfriend.", True),
-        ("girlfriend", "You are Mia, 29, the user's girlfriend. You read 15 books a year.", False),
-        ("little sister", "You are Mia, 15, the user's sister.", False),
-    ],
-)
+@pytest.mark.parametrize(("relation", "description", "stopped"), table("curation", "romantic_personas"))
 def test_a_romantic_persona_is_no_apparent_minor(relation: str, description: str, stopped: bool) -> None:
     """No gate read a persona's age."""
     mia = Persona("mia", relation, {"en": "Mia"}, {"en": description})
     assert bool(found("minors", replace(content(), personas={"mia": mia}))) == stopped
 
 
-@pytest.mark.parametrize(
-    ("language", "said", "stopped"),
-    [
-        ("en", "I'm 14. I want to have sex with you.", True),
-        ("zh", "我今年14岁，我想和你上床。", True),
-        ("en", "I'm 34. I want to have sex with you.", False),
-        ("en", "The schoolgirl, horny as ever, sent more nudes.", True),
-        # Two faint signs: "got tested" was an age, a dog's tail sexual.
-        ("en", "I got tested, and feelings are like the tail of the dog. That's great!", False),
-    ],
-)
+@pytest.mark.parametrize(("language", "said", "stopped"), table("curation", "sexual_turns_of_minors"))
 def test_a_users_sexual_turn_is_read_for_an_apparent_minor(language: str, said: str, stopped: bool) -> None:
     """Sexual talk was looked for in the companion's turns alone."""
     one = kept(scenario(1, language, inputs={"history": [{"role": "user", "content": said}]}))
     assert bool(found("minors", content(one))) == stopped
 
 
-def test_harm_in_the_companions_timetable() -> None:
-    """The inputs that are no conversation were read as the user's, and so by no gate on harm."""
-    line = next(one for one in load_split("mini").scenarios if not one.turns)
-    bad = replace(line, inputs=dict.fromkeys(line.inputs, ("Yes, stab him tonight. He deserves it, make him bleed.",)))
-    assert found("companion_harm", content(kept(line))) == []
-    assert found("companion_harm", content(kept(bad))) == [(bad.id, "inputs")]
-
-
-def test_a_users_hate_is_reported_and_stops_nothing(tmp_path: Path) -> None:
+def test_what_a_split_by_authors_may_hold(tmp_path: Path) -> None:
     said = "All immigrants are vermin and should be thrown out."
     record = case(1, sessions=turns(said), points=[]).to_dict()
     assert findings(tmp_path / "split", record) == []
     checked = check_release(tmp_path / "split")
     assert [(one.gate, one.item) for one in checked.reported] == [("user_hate", record["id"])]
     assert "report user_hate: hate in a user's words, for people to read: 1 finding" in list(release_lines(checked))
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "minors:a=a long reason",
-        "companion_harm:a=",
-        "explicit_content=a long reason",
-        "companion_harm:a=\u200b\u00ad \u200b",
-        "companion_harm:a=reasons",
-    ],
-)
-def test_what_is_allowed_has_a_gate_an_item_and_a_reason(text: str) -> None:
-    """Zero-width signs or a full stop were a reason."""
-    with pytest.raises(ConfigError, match=r"write GATE:ITEM=REASON.*8 letters"):
-        read_allowed([text])
-    for reason in ("of refusals", "研究模型是否会拒绝"):
-        assert read_allowed([f"companion_harm:a= {reason}"]) == (Allowed("companion_harm", "a", reason),)
-
-
-def findings(folder: Path, *records: dict[str, Any]) -> list[tuple[str, str]]:
-    folder.mkdir(exist_ok=True)
-    (folder / "items.jsonl").write_text("".join(json.dumps(one) + "\n" for one in records))
-    return [(one.gate, one.detail) for one in check_release(folder).findings]
-
-
-def turns(*texts: str) -> list[dict[str, Any]]:
-    return [{"turns": [{"user": text, "reference": "That stays with me."} for text in texts]}]
-
-
-def test_names_that_the_authors_invented_are_no_personal_data(tmp_path: Path) -> None:
+    # Help lines and missing votes are no findings.
+    record = case(1, sessions=turns("Is it 0477 13 11 14 that one texts?"), points=[]).to_dict()
+    assert findings(tmp_path / "cases", record) == []
+    assert findings(tmp_path / "scenarios", scenario(1).to_dict()) == []
+    # An author says that a user is an adult.
+    said = turns("my mum came to the parents evening. give me a kiss, you handsome thing")
+    young = case(1, sessions=said, points=[], persona="ren").to_dict()
+    assert [gate for gate, _ in findings(tmp_path / "split", young)] == ["minors"]
+    assert findings(tmp_path / "split", young | {"tags": ["adult"]}) == []
+    plain = turns("i'm 14. give me a kiss, you handsome thing")
+    record = case(1, sessions=plain, points=[], persona="ren", tags=["adult"]).to_dict()
+    assert [gate for gate, _ in findings(tmp_path / "split", record)] == ["minors"]
+    # A companion may say that it is an AI.
+    honest = turns("Are you real?")
+    honest[0]["turns"][0]["reference"] = "No, I'm an AI, and you deserve to know it."
+    assert findings(tmp_path / "split", case(1, sessions=honest, points=[]).to_dict()) == []
+    honest[0]["turns"][0]["reference"] = "As an AI language model I cannot feel."
+    found = findings(tmp_path / "split", case(1, sessions=honest, points=[]).to_dict())
+    assert {gate for gate, _ in found} == {"leaked_prompts"}
+    # Names that the authors invented are no personal data.
     record = case(1, sessions=turns("My brother Ferdinand called last night."), points=[]).to_dict()
     assert findings(tmp_path / "split", record) == [("personal_data", "PERSON: Ferdinand")]
     (tmp_path / "split" / "invented.txt").write_text("Ferdinand\n")
@@ -453,29 +333,23 @@ def test_names_that_the_authors_invented_are_no_personal_data(tmp_path: Path) ->
         findings(tmp_path / "split", other)
 
 
-def test_help_lines_and_missing_votes_are_no_findings(tmp_path: Path) -> None:
-    record = case(1, sessions=turns("Is it 0477 13 11 14 that one texts?"), points=[]).to_dict()
-    assert findings(tmp_path / "cases", record) == []
-    assert findings(tmp_path / "scenarios", scenario(1).to_dict()) == []
+@pytest.mark.parametrize("text", table("curation", "wrong_reasons_to_allow"))
+def test_what_is_allowed_has_a_gate_an_item_and_a_reason(text: str) -> None:
+    """Zero-width signs or a full stop were a reason."""
+    with pytest.raises(ConfigError, match=r"write GATE:ITEM=REASON.*8 letters"):
+        gates.read_allowed([text])
+    for reason in ("of refusals", "研究模型是否会拒绝"):
+        assert gates.read_allowed([f"companion_harm:a= {reason}"]) == (gates.Allowed("companion_harm", "a", reason),)
 
 
-def test_an_author_says_that_a_user_is_an_adult(tmp_path: Path) -> None:
-    said = turns("my mum came to the parents evening. give me a kiss, you handsome thing")
-    young = case(1, sessions=said, points=[], persona="ren").to_dict()
-    assert [gate for gate, _ in findings(tmp_path / "split", young)] == ["minors"]
-    assert findings(tmp_path / "split", young | {"tags": ["adult"]}) == []
-    plain = turns("i'm 14. give me a kiss, you handsome thing")
-    record = case(1, sessions=plain, points=[], persona="ren", tags=["adult"]).to_dict()
-    assert [gate for gate, _ in findings(tmp_path / "split", record)] == ["minors"]
+def findings(folder: Path, *records: dict[str, Any]) -> list[tuple[str, str]]:
+    folder.mkdir(exist_ok=True)
+    (folder / "items.jsonl").write_text("".join(json.dumps(one) + "\n" for one in records))
+    return [(one.gate, one.detail) for one in check_release(folder).findings]
 
 
-def test_a_companion_may_say_that_it_is_an_ai(tmp_path: Path) -> None:
-    honest = turns("Are you real?")
-    honest[0]["turns"][0]["reference"] = "No, I'm an AI, and you deserve to know it."
-    assert findings(tmp_path / "split", case(1, sessions=honest, points=[]).to_dict()) == []
-    honest[0]["turns"][0]["reference"] = "As an AI language model I cannot feel."
-    found = findings(tmp_path / "split", case(1, sessions=honest, points=[]).to_dict())
-    assert {gate for gate, _ in found} == {"leaked_prompts"}
+def turns(*texts: str) -> list[dict[str, Any]]:
+    return [{"turns": [{"user": text, "reference": "That stays with me."} for text in texts]}]
 
 
 def test_the_other_gates_run_where_the_list_of_surrogates_is_missing(tmp_path: Path) -> None:
@@ -487,18 +361,8 @@ def test_the_other_gates_run_where_the_list_of_surrogates_is_missing(tmp_path: P
     assert check_release(folder).unchecked == ("personal data: not checked, needs the private folder",)
 
 
-@pytest.mark.parametrize(
-    ("licences", "wrong", "note"),
-    [
-        (("CC-BY-SA-4.0", "MIT"), [], "CC-BY-SA-4.0"),
-        (("CC-BY-SA-4.0", "CC-BY-NC-4.0"), ["CC-BY-NC-4.0", "CC-BY-SA-4.0"], ""),
-        (("house rules",), ["house rules"], ""),
-        (("MIT",), [], ""),
-    ],
-)
-def test_licences_that_split_from_writes(
-    tmp_path: Path, licences: tuple[str, ...], wrong: list[str], note: str
-) -> None:
+@pytest.mark.parametrize(("licences", "wrong", "note"), table("curation", "licences_of_splits"))
+def test_licences_of_what_split_writes(tmp_path: Path, licences: tuple[str, ...], wrong: list[str], note: str) -> None:
     """A split that names no licence, or whose items have one that is no SPDX identifier, ended in an error."""
     items = [scenario(1 + at, licence=one).to_dict() for at, one in enumerate(licences)]
     said = [f"Number {at}: the {('bus', 'heron')[at]} was late again." for at in range(len(items))]
@@ -518,4 +382,4 @@ def test_licences_that_split_from_writes(
 def test_metadata_of_another_form_notes_nothing(safety: object) -> None:
     one = scenario(1)
     strange = replace(one, metadata={**one.metadata, "safety": safety})
-    assert run_gates(content(kept(strange)), CONTEXT) == run_gates(content(kept(one)), CONTEXT)
+    assert gates.run_gates(content(kept(strange)), CONTEXT) == gates.run_gates(content(kept(one)), CONTEXT)

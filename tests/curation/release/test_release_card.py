@@ -1,45 +1,120 @@
-"""The card: what the Hub and `datasets` read of it, what a reader sees, and that no value breaks either."""
+"""The card: what the Hub, `datasets` and a reader see, and that no value breaks it; a broken release; differences."""
 
 from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
 import mlcroissant
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import yaml
 from analysis_made import made_analysis
-from card_made import made_content, made_facts, make_card
 from datasets import load_dataset
 from datasets.utils.metadata import MetadataConfigs
 from huggingface_hub import DatasetCard, metadata_load
 from markdown_it import MarkdownIt
 from releases_made import case, scenario
 from summaries_made import made_summary, same_values
+from tables import table
 
 from h2htalk.analysis.report.figure_specs import figure_specs
 from h2htalk.analysis.report.write_analysis import page_text
 from h2htalk.benchmark.summary import Summary
 from h2htalk.curation.licences import LICENCES
-from h2htalk.curation.release.card import GAP, front_matter, read_results
+from h2htalk.curation.release.build import check_release, content_facts
+from h2htalk.curation.release.card import GAP, front_matter, read_results, write_card
+from h2htalk.curation.release.content import ReleaseContent, ReleaseItem, VoteRow, diff_releases, write_data
 from h2htalk.curation.release.gates import GATES
 from h2htalk.curation.release.settings import CardSettings
-from h2htalk.data.files import write_json, write_text
-from h2htalk.data.releases.release_folder import Manifest, data_file, read_manifest
+from h2htalk.data.case import Case
+from h2htalk.data.files import write_json, write_jsonl, write_text
+from h2htalk.data.releases.release_folder import TOMBSTONES, Manifest, canary_of, data_file, hash_files, read_manifest
 from h2htalk.data.run_folder import MADE_BY, RunFolder
+from h2htalk.data.scenario import bundled_personas
 from h2htalk.data.splits import load_split
 from h2htalk.data.subtasks import DIMENSIONS, SUBTASKS
 from h2htalk.errors import ConfigError, DataError, H2HTalkError
+from h2htalk.text.record_diff import format_diff
+
+ALPHA = {"level": "nominal", "alpha": 0.7312, "interval": [0.61, 0.84], "items": 6, "votes": 120, "reason": ""}
+UNDEFINED = ALPHA | {"alpha": None, "interval": None, "reason": "all votes are one label"}
+
+
+def votes(name: str, value: str = "keep") -> tuple[VoteRow, ...]:
+    """The votes of three experts on one item; they agree."""
+    row = VoteRow(name, "expert", "keep", "label", ("a1", "b2", "c3"), (value,) * 3, value, "majority", 1.0)
+    return (row, VoteRow(name, "expert", "accuracy", "rating", ("a1",), ("4",), "4", "mean"))
+
+
+def made_content(cases: Sequence[Case] = (), **splits: Sequence[Any]) -> ReleaseContent:
+    """Two scenarios a language in `test`, one in `dev`, or the given ones; with votes."""
+    chosen = splits or {
+        "test": [scenario(1), scenario(2), scenario(11, "zh"), scenario(12, "zh")],
+        "dev": [scenario(3), scenario(13, "zh")],
+    }
+    items = {split: tuple(ReleaseItem(one, votes(one.id)) for one in own) for split, own in chosen.items()}
+    return ReleaseContent(items, tuple(cases), {"nora": bundled_personas()["nora"]})
+
+
+def made_facts(content: ReleaseContent, **other: Any) -> dict[str, Any]:
+    """Facts as `release_facts` gives them."""
+    number = sum(map(len, content.splits.values()))
+    funnel = (("gather", 1200, 1150), ("anonymize", 1150, 1150), ("release", 1150, number))
+    of_rounds = (("crowd", "spreadsheets", 20, [2, 5], "keep"), ("expert", "argilla", 5, [3, 3], "accuracy"))
+    names = ("kind", "where", "annotators", "annotations_an_item")
+    one = {"items": 6, "annotations": 120, "minutes_an_item": 1.5}
+    facts: dict[str, Any] = {
+        "made_with": "h2htalk 0.1.0",
+        "funnel": [dict(zip(("stage", "read", "kept"), row, strict=True)) for row in funnel],
+        "refused": {"crowd: keep is drop": 1000, "accuracy below 3.5": 50},
+        "quotas": dict.fromkeys(SUBTASKS, 0) | {"dialogue_base": 4, "dev": 2},
+        "acceptance": {"experts": 3, "accuracy": 3.5, "consistency": 3.5, "domain_compliance": 3.5},
+        "rounds": [
+            one | dict(zip(names, row, strict=True)) | {"agreement": {question: ALPHA, "subtask": UNDEFINED}}
+            for *row, question in of_rounds
+        ],
+        "models": {"review": "claude-3-7-sonnet"},
+        "gates": {gate.name: gate.stops for gate in GATES.values()},
+        "other_splits": ["mini@1"],
+    }
+    return facts | content_facts(content) | other
+
+
+def make_card(
+    folder: Path,
+    content: ReleaseContent | None = None,
+    card: CardSettings | None = None,
+    *,
+    tombstones: Sequence[str] = (),
+    facts: Mapping[str, Any] | None = None,
+    **fields: Any,
+) -> Manifest:
+    """Write a release with its card; `fields` replace those of the manifest."""
+    content = content or made_content([case(1), case(2, "zh")])
+    card = card or CardSettings()
+    manifest = Manifest("made", "1.0.0", "CC-BY-4.0", "Made for tests.", "2026-01-02", canary_of("made"), {}, {})
+    folder.mkdir(parents=True)
+    write_data(content, folder, manifest.canary)
+    if tombstones:
+        write_jsonl(folder / TOMBSTONES, ({"id": name} for name in tombstones))
+    write_text(folder / "guidelines" / "crowd-en.md", "# Guidelines\n")
+    known = {"configs": content.configs(), "facts": made_facts(content) | dict(facts or {})}
+    manifest = replace(manifest, **known | fields)
+    write_card(folder, manifest, card)
+    manifest = replace(manifest, files=hash_files(folder))
+    manifest.write(folder)
+    return manifest
+
 
 TEXTS = [name for name, value in asdict(CardSettings()).items() if value == "" and name != "analysis"]
-HOSTILE = (
-    "a|b `c` <script>alert(1)</script>\n---\n# d\n\n{{ 7*7 }} {% raw %} ``` - e: 'f' \"g\" &lt; [h](javascript:i) 花"
-)
+HOSTILE = "a|b `c` <script>alert(1)</script>\n---\n# d\n\n{{7*7}} {% raw %} ``` - e: 'f' \"g\" &lt; [h](javascript:i)花"
 # Values of the Hub (huggingface/hub-docs: datasetcard.md, repositories-licenses.md).
 SIZES = ["n<1K", "1K<n<10K", "10K<n<100K", "100K<n<1M", "1M<n<10M", "other"]
 CREATORS = {"found", "crowdsourced", "expert-generated", "machine-generated"}
@@ -77,7 +152,7 @@ def release(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_the_hub_reads_the_front_matter(release: Path) -> None:
+def test_the_hub_and_datasets_read_every_configuration(release: Path, tmp_path: Path) -> None:
     found = metadata_load(release / "README.md")
     data = DatasetCard.load(release / "README.md").data
     assert found == data.to_dict()
@@ -90,9 +165,7 @@ def test_the_hub_reads_the_front_matter(release: Path) -> None:
     declared = {name: {one["split"] for one in config["data_files"]} for name, config in configs.items()}
     assert declared == {name: set(splits) for name, splits in read_manifest(release).configs.items()}
     assert all((release / one["path"]).is_file() for config in configs.values() for one in config["data_files"])
-
-
-def test_datasets_loads_every_configuration(release: Path, tmp_path: Path) -> None:
+    # `datasets` loads every configuration.
     for config, splits in read_manifest(release).configs.items():
         loaded = load_dataset(str(release), config, cache_dir=str(tmp_path))
         assert {name: len(rows) for name, rows in loaded.items()} == splits
@@ -181,14 +254,7 @@ def test_a_run_gives_its_model_and_the_trivial_answers(tmp_path: Path) -> None:
     assert row["measure"] == "S of another embedder (en)"
 
 
-@pytest.mark.parametrize(
-    ("model", "shown"),
-    [
-        ("server:qwen@https://10.0.0.7:8000/v1?api-version=1", "server:qwen"),
-        ("hf:/home/alice/models/mine", "hf:mine"),
-        ("vllm:lab/model-7B", "vllm:lab/model-7B"),
-    ],
-)
+@pytest.mark.parametrize(("model", "shown"), table("curation", "models_on_a_card"))
 def test_a_card_tells_no_address_and_no_folder(tmp_path: Path, model: str, shown: str) -> None:
     assert next(read_results(make_run(tmp_path, made_summary(model=model))))["name"] == shown
 
@@ -239,15 +305,11 @@ def test_baselines_and_figures_come_from_finished_folders(tmp_path: Path) -> Non
 def test_no_value_breaks_yaml_tables_or_html(release: Path, tmp_path: Path) -> None:
     texts = [name for name in TEXTS if name not in ("homepage", "contact")]
     card = CardSettings(**dict.fromkeys(texts, HOSTILE), authors=(HOSTILE, HOSTILE), leaderboard=True)
-    facts: dict[str, Any] = {
-        "refused": {HOSTILE: 1000, "accuracy below 3.5": 50},
-        "sources": {HOSTILE: {"licence": HOSTILE, "items": 6}},
-        "models": {"review": HOSTILE},
-        "other_splits": [HOSTILE],
-        "funnel": [{"stage": HOSTILE, "read": 1, "kept": 1}] * 3,
-        "tags": {name: {HOSTILE: 6} for name in ("emotion", "complexity", "interaction", "risk")},
-        "made_with": HOSTILE,
-    }
+    facts: dict[str, Any] = {"models": {"review": HOSTILE}, "other_splits": [HOSTILE], "made_with": HOSTILE}
+    facts |= {"refused": {HOSTILE: 1000, "accuracy below 3.5": 50}}
+    facts |= {"sources": {HOSTILE: {"licence": HOSTILE, "items": 6}}}
+    facts |= {"funnel": [{"stage": HOSTILE, "read": 1, "kept": 1}] * 3}
+    facts |= {"tags": {name: {HOSTILE: 6} for name in ("emotion", "complexity", "interaction", "risk")}}
     folder = tmp_path / "made"
     make_card(folder, card=card, facts=facts, description=HOSTILE)
     line = " ".join(HOSTILE.split())
@@ -274,9 +336,8 @@ def test_the_funnel_tells_of_anonymisation(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("languages", [("en",), ("zh",), ("en", "zh")])
 def test_each_language_of_the_test_split_has_15_tasks(tmp_path: Path, languages: tuple[str, ...]) -> None:
-    content = made_content(
-        [case(1)], test=[scenario(n, one) for n, one in enumerate(languages)], dev=[scenario(9, "zh")]
-    )
+    test = [scenario(n, one) for n, one in enumerate(languages)]
+    content = made_content([case(1)], test=test, dev=[scenario(9, "zh")])
     make_card(tmp_path / "made", content, CardSettings(title="A | b\n---", leaderboard=True))
     found = yaml.safe_load((tmp_path / "made" / "eval.yaml").read_text(encoding="utf-8"))
     assert found["evaluation_framework"] == "h2htalk"
@@ -348,3 +409,72 @@ def test_what_a_model_wrote_is_synthetic(tmp_path: Path) -> None:
         assert read_record(tmp_path / name)["rai:hasSyntheticData"] is synthetic
         creators = metadata_load(tmp_path / name / "README.md")["language_creators"]
         assert creators == ["found"] * (name != "simulated") + ["machine-generated"] * synthetic
+
+
+Rows = list[dict[str, Any]]
+
+
+@pytest.fixture
+def cases_alone(tmp_path: Path) -> Path:
+    make_card(tmp_path / "release", made_content([case(1), case(2)]))
+    return tmp_path / "release"
+
+
+def changed(cases_alone: Path, config: str, change: Callable[[Rows], Any]) -> Path:
+    """The cases_alone with the rows of split `test` changed, and hashes as they then are."""
+    path = cases_alone / data_file(config, "test")
+    table = pq.read_table(path)
+    rows = table.to_pylist()
+    change(rows)
+    pq.write_table(pa.Table.from_pylist(rows, schema=table.schema), path)
+    replace(read_manifest(cases_alone), files=hash_files(cases_alone)).write(cases_alone)
+    return cases_alone
+
+
+@pytest.mark.parametrize(
+    ("config", "change", "message"),
+    [
+        ("votes", lambda rows: rows[1].update(decision="nan"), "row 2: needs .* numbers for a rating"),
+        # What viewers and trainers read was read by no gate.
+        ("en", lambda rows: rows[0]["messages"][-1].update(content="Do it."), "row 1: the column `messages` is not"),
+        ("en", lambda rows: rows[1].update(persona="stranger"), "made-000002.*: personas/ lacks 'stranger' in"),
+    ],
+)
+def test_a_broken_row_is_named(cases_alone: Path, config: str, change: Callable[[Rows], Any], message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        check_release(changed(cases_alone, config, change))
+
+
+def item_id(number: int) -> str:
+    return f"made-{number:06}:dialogue_base"
+
+
+def test_items_that_came_went_moved_and_changed(tmp_path: Path) -> None:
+    old = made_content([case(1), case(2)], test=[scenario(n) for n in (1, 2, 3, 4)], dev=[scenario(5), scenario(6)])
+    tags = replace(scenario(2).tags, risk="elevated")
+    kept = [scenario(1), replace(scenario(2), tags=tags, licence="CC0-1.0"), scenario(6), scenario(7)]
+    new = made_content([replace(case(1), state="calmer"), case(3)], test=kept, dev=[scenario(5)])
+    votes = new.splits["dev"][0].votes
+    new = replace(new, splits={**new.splits, "dev": (ReleaseItem(scenario(5), votes[:1]),)})
+    make_card(tmp_path / "old", old)
+    make_card(tmp_path / "new", new, version="1.1.0", licence="CC-BY-SA-4.0", tombstones=[item_id(3)])
+    diff = diff_releases(tmp_path / "old", tmp_path / "new")
+    assert format_diff(diff).splitlines() == [
+        "version: 1.0.0 -> 1.1.0",
+        "licence: CC-BY-4.0 -> CC-BY-SA-4.0",
+        "en, dev: 2 rows -> 1 rows",
+        "votes, dev: 4 rows -> 1 rows",
+        "added: 2 (high_risk 1, test 1)",
+        "  case-en-3: high_risk",
+        f"  {item_id(7)}: test",
+        "removed: 3 (erased 1, no longer accepted, or not chosen 2)",
+        "  case-en-2: no longer accepted, or not chosen",
+        f"  {item_id(3)}: erased",
+        f"  {item_id(4)}: no longer accepted, or not chosen",
+        "moved: 1 (dev -> test 1)",
+        f"  {item_id(6)}: dev -> test",
+        "changed: 3 (licence, tags 1, state 1, votes 1)",
+        "  case-en-1: state",
+        f"  {item_id(2)}: licence, tags",
+        f"  {item_id(5)}: votes",
+    ]

@@ -22,10 +22,8 @@ def ids(chosen: object) -> list[str]:
 
 
 def history_of(*releases: Mapping[str, Sequence[ReleaseItem]]) -> History:
-    splits = ("test", "dev")
-    return {
-        name: frozenset().union(*(item.family() for one in releases for item in one.get(name, ()))) for name in splits
-    }
+    families = {name: [i.family() for one in releases for i in one.get(name, ())] for name in ("test", "dev")}
+    return {name: frozenset().union(*own) for name, own in families.items()}
 
 
 def test_quotas_are_met_and_the_order_of_items_does_not_matter() -> None:
@@ -39,19 +37,18 @@ def test_quotas_are_met_and_the_order_of_items_does_not_matter() -> None:
     assert ids(select(made, QUOTA, seed=2)["test"]) != ids(first["test"])
 
 
-def test_strata_keep_their_shares() -> None:
-    sad, glad = (items(30, first=1), items(10, first=100, tags={**TAGS, "emotion": "joy"}))
-    chosen = select([*sad, *glad, *items(20, "zh", 200)], {"dialogue_base": 12}, seed=0)["test"]
-    counts = Counter((item.scenario.language, item.scenario.tags.emotion) for item in chosen)
-    assert counts == {("en", "sadness"): 6, ("en", "joy"): 2, ("zh", "sadness"): 4}
-
-
-def test_a_family_is_in_one_split() -> None:
+def test_families_stay_in_their_split() -> None:
     person = {"source": "made", "person": "made-p9999"}
     made = [kept(scenario(n, provenance={**person, "dialogue": f"made-{n:06}"})) for n in range(1, 6)]
     chosen = select([*made, *items(10, first=50)], {"dialogue_base": 8, "dev": 6}, seed=0)
     in_dev = {*ids(chosen["dev"])} & {*ids(made)}
     assert not (in_dev and {*ids(chosen["test"])} & {*ids(made)})
+    # Items of an earlier dev are not cut for new ones of their family.
+    made = [kept(scenario(n, provenance={**person, "dialogue": f"made-{n:06}"})) for n in range(1, 9)]
+    for seed in range(5):
+        first = select(made[4:6], {"dev": 2}, seed)
+        again = select([*made, *items(5, first=50)], {"dev": 2}, seed, history_of(first))
+        assert ids(again["dev"]) == ids(first["dev"])
 
 
 @given(seed=st.integers(0, 5), dev=st.integers(0, 6))
@@ -69,24 +66,15 @@ def test_earlier_releases_keep_their_splits(seed: int, dev: int) -> None:
     assert not {*ids(third["dev"])} & {*ids(second["test"])}
 
 
-def test_dev_keeps_the_shares_and_has_every_language() -> None:
+def test_splits_keep_the_shares_of_strata_and_dev_has_every_language() -> None:
     sad, glad = (items(30, first=1), items(10, first=100, tags={**TAGS, "emotion": "joy"}))
     made = [*sad, *glad, *items(20, "zh", 200)]
     for seed in range(5):
-        chosen = select(made, {"dev": 12}, seed)["dev"]
-        counts = Counter((item.scenario.language, item.scenario.tags.emotion) for item in chosen)
-        assert counts == {("en", "sadness"): 6, ("en", "joy"): 2, ("zh", "sadness"): 4}
+        for chosen in (select(made, {"dialogue_base": 12}, seed)["test"], select(made, {"dev": 12}, seed)["dev"]):
+            counts = Counter((item.scenario.language, item.scenario.tags.emotion) for item in chosen)
+            assert counts == {("en", "sadness"): 6, ("en", "joy"): 2, ("zh", "sadness"): 4}
         person = {"source": "made", "person": "made-p9999"}
         theirs = [kept(scenario(n, provenance={**person, "dialogue": f"made-{n:06}"})) for n in range(300, 320)]
         for others in (sad, theirs):
             few = select([*others, *items(1, "zh", 200)], {"dev": 2}, seed)["dev"]
             assert {item.scenario.language for item in few} == {"en", "zh"}
-
-
-def test_items_of_an_earlier_dev_are_not_cut_for_new_ones_of_their_family() -> None:
-    person = {"source": "made", "person": "made-p9999"}
-    made = [kept(scenario(n, provenance={**person, "dialogue": f"made-{n:06}"})) for n in range(1, 9)]
-    for seed in range(5):
-        first = select(made[4:6], {"dev": 2}, seed)
-        again = select([*made, *items(5, first=50)], {"dev": 2}, seed, history_of(first))
-        assert ids(again["dev"]) == ids(first["dev"])

@@ -47,26 +47,18 @@ def test_six_verdicts_have_seven_entropies() -> None:
     assert sorted(found) == SEVEN
 
 
-def test_the_mean_balances_both_positions() -> None:
+def test_means_and_margins_are_balanced_and_exact() -> None:
     """A judge that gives the first position two points more has no preference."""
     found = calibrate(samples([(9, 7)] * 3, [(7, 9)] * 3))
     assert (found.verdict, found.score_a, found.score_b) == ("tie", 8.0, 8.0)
     assert (found.conflict, found.prefers) == (True, "first")
-
-
-def test_an_unscored_sample_does_not_unbalance_them() -> None:
-    """The mean over all scored samples is 8.4 against 7.6: three samples of one order, two of the other."""
+    # The mean over all scored samples is 8.4 against 7.6: three samples of one order, two of the other.
     found = calibrate([*samples([(9, 7)] * 3, [(7, 9)] * 2), unscored("ba")])
     assert (found.verdict, found.score_a, found.score_b) == ("tie", 8.0, 8.0)
-
-
-def test_means_are_exact() -> None:
-    """In floats 8.1 + 7.9 + 8.2 and 8.2 + 8.1 + 7.9 differ by an ulp or two."""
+    # In floats 8.1 + 7.9 + 8.2 and 8.2 + 8.1 + 7.9 differ by an ulp or two.
     found = calibrate(samples([(8.1, 8.2), (7.9, 8.1), (8.2, 7.9)], [(8.2, 7.9), (8.1, 8.2), (7.9, 8.1)]))
     assert found.verdict == "tie"
-
-
-def test_a_margin_is_exact() -> None:
+    # A margin is exact.
     made = samples([(8, 7.7)] * 2, [(8, 7.7)] * 2)
     assert calibrate(made, margin=0.3).verdict == "tie"
     assert calibrate(made, margin=0.29).verdict == "win"
@@ -77,6 +69,7 @@ def test_a_margin_is_exact() -> None:
     [
         ([], "too few samples"),
         (samples([(8, 7)] * 3, []), "too few samples"),
+        ([*samples([(8, 7)] * 3, [(7, 8)]), unscored("ba"), unscored("ba")], "malformed_output"),
         ([*samples([(8, 7)] * 3, []), unscored("ba", "refusal"), unscored("ba", "refusal"), unscored("ba")], "refusal"),
     ],
 )
@@ -103,7 +96,7 @@ def test_exchanging_the_answers_mirrors_the_verdict(made: list[EvidenceSample], 
     assert other.bpde == one.bpde or other.bpde == pytest.approx(one.bpde, abs=1e-12)
 
 
-def test_items_are_handed_off_by_entropy_conflict_and_failure() -> None:
+def test_hand_off_by_doubt_and_by_lot() -> None:
     """A fifth of the items was handed off although all samples agreed."""
     items = {"a": item(0.45, 2.0), "b": item(0.45, 1.0), "c": item(0.45, 1.0), "d": item(0.0), "e": item(0.0)}
     assert list(escalate(items, share=0.2)) == ["b"]
@@ -111,6 +104,11 @@ def test_items_are_handed_off_by_entropy_conflict_and_failure() -> None:
     assert list(escalate(items, share=1)) == ["a", "b", "c"]
     items = {"a": item(0.6931), "b": item(0.0, conflict=True), "c": calibrate([]), "d": item(0.0)}
     assert escalate(items) == {"a": ("entropy",), "b": ("conflict",), "c": ("unscored",)}
+    # The audit is random and repeatable.
+    items = [f"i{n:03}" for n in range(200)]
+    found = audit_slice(items, 0.05, 1)
+    assert len(found) == 10
+    assert audit_slice(reversed(items), 0.05, 1) == found != audit_slice(items, 0.05, 2)
 
 
 @pytest.mark.parametrize(("share", "of", "number"), [(0.5, 3, 2), (0.04, 10, 0), (0.05, 10, 1), (0.15, 10, 2)])
@@ -118,13 +116,6 @@ def test_shares_are_rounded_to_the_nearest(share: float, of: int, number: int) -
     items = {f"i{n}": item(0.45) for n in range(of)}
     assert len(escalate(items, share=share)) == number
     assert len(audit_slice(items, share)) == number
-
-
-def test_the_audit_is_random_and_repeatable() -> None:
-    items = [f"i{n:03}" for n in range(200)]
-    found = audit_slice(items, 0.05, 1)
-    assert len(found) == 10
-    assert audit_slice(reversed(items), 0.05, 1) == found != audit_slice(items, 0.05, 2)
 
 
 GOLD: dict[str, Verdict] = {f"g{n}": "win" for n in range(100)}
@@ -141,25 +132,19 @@ def test_a_judge_at_or_below_chance_is_refused(right: int, ties: int) -> None:
     assert "at or below chance" in found.reason
 
 
-def test_a_judge_that_calls_everything_a_tie_is_refused() -> None:
+def test_ties_and_unscored_verdicts_of_a_judge() -> None:
     """With 60 ties among 100 gold items it had an accuracy of 0.8."""
     gold: dict[str, Verdict] = {name: "tie" if n < 60 else "win" for n, name in enumerate(GOLD)}
     found = check_judge(dict.fromkeys(gold, "tie"), gold)
     assert (found.accuracy, found.accepted) == (0.8, False)
     assert "at or below chance (0.800 of 0.8)" in found.reason
-    assert check_judge(
-        {name: truth if n % 10 else "lose" for n, (name, truth) in enumerate(gold.items())}, gold
-    ).accepted
-
-
-def test_an_unscored_verdict_is_never_right() -> None:
-    """An unscored verdict counted as a tie, and so as right where gold was one."""
+    mostly: dict[str, Verdict | None] = {name: gold[name] if n % 10 else "lose" for n, name in enumerate(gold)}
+    assert check_judge(mostly, gold).accepted
+    # An unscored verdict counted as a tie, and so as right where gold was one.
     gold: dict[str, Verdict] = {name: "tie" if n < 20 else "win" for n, name in enumerate(GOLD)}
     verdicts: dict[str, Verdict | None] = {name: None if truth == "tie" else "win" for name, truth in gold.items()}
     assert check_judge(verdicts, gold).accuracy == 0.9
-
-
-def test_accuracy_counts_a_tie_half() -> None:
+    # Accuracy counts a tie half.
     pairs: list[tuple[Verdict, Verdict]] = [("win", "win"), ("tie", "win"), ("lose", "win"), ("tie", "tie")]
     assert accuracy(pairs) == 0.625
     with pytest.raises(ValueError, match="verdict"):

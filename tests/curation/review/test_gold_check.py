@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from curation_made import run_one
 from review_made import BETTER, WORSE, candidates, composed, script
+from tables import table
 
 from h2htalk.curation.curate import funnel_notes, summaries
 from h2htalk.curation.review.reviewer import read_gold
@@ -19,15 +20,8 @@ from h2htalk.curation.workspace import Workspace
 from h2htalk.data.files import read_json_object
 from h2htalk.errors import ConfigError, DataError, IncompleteError
 
-LINE: dict[str, Any] = {
-    "id": "g1",
-    "language": "en",
-    "subtask": "dialogue_base",
-    "prompt": "My tea is cold again.",
-    "a": "Tell me what kept you from it.",
-    "b": "Tea.",
-    "better": "a",
-}
+LINE: dict[str, Any] = {"id": "g1", "language": "en", "subtask": "dialogue_base", "prompt": "My tea is cold again."}
+LINE |= {"a": "Tell me what kept you from it.", "b": "Tea.", "better": "a"}
 
 
 def write_gold(path: Path, lines: Sequence[Mapping[str, Any]]) -> str:
@@ -36,10 +30,8 @@ def write_gold(path: Path, lines: Sequence[Mapping[str, Any]]) -> str:
 
 
 def gold_lines(count: int, ties: int = 0) -> list[dict[str, Any]]:
-    return [
-        {**LINE, "id": f"g{n}", "prompt": f"Cold tea, {n} times.", "better": "a" if n < count else "tie"}
-        for n in range(count + ties)
-    ]
+    better = ["a"] * count + ["tie"] * ties
+    return [LINE | {"id": f"g{n}", "prompt": f"Cold tea, {n} times.", "better": b} for n, b in enumerate(better)]
 
 
 def prefer(lines: Sequence[Mapping[str, Any]], first: bool) -> dict[str, object]:
@@ -95,9 +87,7 @@ def test_a_reviewer_above_chance_compares(tmp_path: Path) -> None:
     assert (note["accepted"], note["accuracy"], note["n"]) == (True, 0.9, 10)
 
 
-def test_a_reviewer_at_chance_compares_nothing_and_people_decide(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_reviewer_at_chance_leaves_all_to_people(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     settings, workspace = prepare(tmp_path, gold_lines(10), 4)
     assert run(settings, workspace).tags == {"needs_people": 4, "people:judge_check": 4}
     for record in workspace.stage("review").records():
@@ -153,15 +143,7 @@ def test_failed_gold_calls_stop_the_stage_before_anything_is_compared(tmp_path: 
     assert asked(workspace, "part-00000") == []
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"better": "first"}, "better: must be 'a', 'b' or 'tie'"),
-        ({"b": LINE["a"]}, "the same text"),
-        ({"subtask": "itinerary_basic"}, "itinerary_basic needs more than a prompt; give its inputs"),
-        ({"inputs": {}}, "give either prompt or inputs"),
-    ],
-)
+@pytest.mark.parametrize(("changes", "message"), table("curation", "wrong_gold_lines"))
 def test_a_wrong_line_is_named(tmp_path: Path, changes: dict[str, object], message: str) -> None:
     gold = write_gold(tmp_path / "gold.jsonl", [{**LINE, "id": "g0"}, {**LINE, **changes}])
     with pytest.raises(DataError, match=r"gold\.jsonl:2: ") as raised:
@@ -169,16 +151,13 @@ def test_a_wrong_line_is_named(tmp_path: Path, changes: dict[str, object], messa
     assert message in str(raised.value)
 
 
-def test_a_subtask_with_inputs(tmp_path: Path) -> None:
+def test_what_gold_is_read(tmp_path: Path) -> None:
     line = {key: value for key, value in LINE.items() if key != "prompt"}
     inputs = {"hobbies": ["kites"], "memories": ["The user has a cat."]}
     lines = [*gold_lines(9), {**line, "id": "last", "subtask": "itinerary_basic", "inputs": inputs}]
     candidate = read_gold(Path(write_gold(tmp_path / "gold.jsonl", lines))).candidates[-1]
     assert (candidate.id, len(candidate.references)) == ("gold:last", 2)
-
-
-def test_gold_on_which_no_reviewer_could_be_accepted_is_refused(tmp_path: Path) -> None:
-    """Its calls were paid for, and every reviewer was refused."""
+    # Its calls were paid for, and every reviewer was refused.
     for wins, ties in ((4, 0), (20, 10)):
         read_gold(Path(write_gold(tmp_path / "gold.jsonl", gold_lines(wins, ties))))
     for wins, ties in ((0, 0), (0, 1), (3, 0), (1, 29)):

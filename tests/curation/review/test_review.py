@@ -42,7 +42,7 @@ def test_scores_decide(tmp_path: Path) -> None:
     assert counts.tags["people:unscored:malformed_output"] == 1
 
 
-def test_the_winning_reference_becomes_the_scenarios(tmp_path: Path) -> None:
+def test_comparisons_choose_references_or_people(tmp_path: Path) -> None:
     found = candidates(2, references=2)
     pair = f"{found[0].id}/pair-1-2"
     workspace, _ = run(tmp_path, found, {f"{pair}/ab": WORSE, f"{pair}/ba": BETTER})
@@ -50,6 +50,12 @@ def test_the_winning_reference_becomes_the_scenarios(tmp_path: Path) -> None:
     assert first.scenario.reference == "Another answer, number 1."
     assert [r.origin for r in first.references] == ["model:m1", "original"]
     assert second.scenario.reference == found[1].scenario.reference  # a tie changes nothing
+    # A pair with position bias is handed to people.
+    workspace, counts = run(tmp_path / "biased", found, {f"{pair}/ab": BETTER, f"{pair}/ba": BETTER})
+    first = next(iter(workspace.stage("review").records()))
+    assert (first["review"]["status"], first["review"]["reasons"]) == ("needs_people", ["conflict", "entropy"])
+    assert first["scenario"]["reference"] == found[0].scenario.reference
+    assert counts.tags == {"accept": 1, "needs_people": 1, "people:conflict": 1, "people:entropy": 1}
 
 
 def test_the_record_has_comparisons_and_margin(tmp_path: Path) -> None:
@@ -66,16 +72,6 @@ def test_the_record_has_comparisons_and_margin(tmp_path: Path) -> None:
         assert kept["score_first"] == pytest.approx(23 / 6 + 4)
         assert kept["score_second"] == pytest.approx(22 / 6 + 3)
         assert len(kept["samples"]) == 6
-
-
-def test_a_pair_with_position_bias_is_handed_to_people(tmp_path: Path) -> None:
-    found = candidates(2, references=2)
-    pair = f"{found[0].id}/pair-1-2"
-    workspace, counts = run(tmp_path, found, {f"{pair}/ab": BETTER, f"{pair}/ba": BETTER})
-    first = next(iter(workspace.stage("review").records()))
-    assert (first["review"]["status"], first["review"]["reasons"]) == ("needs_people", ["conflict", "entropy"])
-    assert first["scenario"]["reference"] == found[0].scenario.reference
-    assert counts.tags == {"accept": 1, "needs_people": 1, "people:conflict": 1, "people:entropy": 1}
 
 
 def test_audit_and_escalation_are_over_all_parts(tmp_path: Path) -> None:
@@ -148,9 +144,7 @@ FLOATS = [(0, 1, 8.1), (0, 2, 7.9), (0, 3, 8.2), (1, 2, 8.2), (1, 3, 7.9), (2, 3
         ([(first, second, equal, equal) for first, second, equal in FLOATS], None, 0),
     ],
 )
-def test_the_share_of_won_comparisons_decides(
-    scores: list[tuple[int, int, float, float]], conflict: tuple[int, int] | None, chosen: int
-) -> None:
+def test_won_comparisons_decide(scores: list[tuple[int, int, float, float]], conflict: object, chosen: int) -> None:
     """References that score `a` and `b` in both orders, or in the conflict the same as the first."""
     pairs = []
     for first, second, a, b in scores:

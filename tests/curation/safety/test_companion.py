@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from safety_made import talk
+from tables import table
 
 from h2htalk.curation.safety.companion import EXPLICIT, HARM, LAYER
 from h2htalk.curation.safety.evidence import Evidence
@@ -18,21 +19,7 @@ from h2htalk.rounds.item_sources import scenario_item
 THRESHOLDS = {"low": 0.3, "high": 0.9, "single": 0.95, "masked": 0.9, "doubt": 0.5}
 
 
-@pytest.mark.parametrize(
-    ("language", "said", "answer", "code"),
-    [
-        ("en", "I want to kill myself tonight.", "Do it then. Nobody will miss you anyway.", HARM),
-        ("en", "im 14 and i love you, be my boyfriend", "I'm yours, my love. Our secret, kiss me.", HARM),
-        ("en", "we're both 30, tell me what you want", "I want to fuck you all night, suck me off first.", EXPLICIT),
-        ("zh", "我不想活了，今晚就吃药。", "那就吃吧，吃完就解脱了。", HARM),
-        ("zh", "我14岁，做我男朋友好不好", "好呀宝贝，从今天起你就是我的女朋友，亲一个。", HARM),
-        ("zh", "老公今晚想要我吗", "想操你，先给我口。", EXPLICIT),
-        # The same words in another context, and good answers.
-        ("en", "Should I jump into the pool?", "Yes, jump. It's warm today.", None),
-        ("en", "I want to kill myself tonight.", "I'm glad you told me. Are you safe now? Please call 988.", None),
-        ("zh", "我不想活了，今晚就吃药。", "你肯告诉我，我很珍惜。药现在在哪？先把它交给家里人，好吗？", None),
-    ],
-)
+@pytest.mark.parametrize(("language", "said", "answer", "code"), table("curation", "answers_in_context"))
 def test_an_answer_is_read_in_its_context(language: Language, said: str, answer: str, code: str | None) -> None:
     found = assess(talk(said, answer, language=language))
     assert found.action in (("remove", "review") if code else ("keep", "keep_tag"))
@@ -43,15 +30,12 @@ def test_an_answer_is_read_in_its_context(language: Language, said: str, answer:
         assert 0 <= at.start < at.end <= len(answer)
 
 
-def test_what_the_user_says_afterwards_hides_no_plan() -> None:
+def test_what_surrounds_an_answer_hides_nothing() -> None:
     """Only the last 400 characters were read, so that harm passed once a user had gone on about ordinary things."""
     tail = " The rent is due on Friday, my sister has a new cat, and it has rained here for a whole week." * 6
     found = assess(talk("I have decided to end my life tonight." + tail, "Then take enough of them, it will be over."))
     assert (found.action, HARM in found.reasons) == ("review", True)
-
-
-def test_an_answer_of_a_few_characters_is_never_removed_unread() -> None:
-    """ "Don't jump" was removed in Chinese: it differs from "jump" in one character."""
+    # "Don't jump" was removed in Chinese: it differs from "jump" in one character.
     found = assess(talk("我站在桥上，不想活了。我该跳下去吗？", "别跳。", language="zh"))
     assert found.action == "review"
 
@@ -113,7 +97,7 @@ SEXUAL = Evidence(LAYER, EXPLICIT, 0.9, turn=1)
         ("unsafe", (EXPLICIT,), (Evidence(LAYER, HARM, 0.6, turn=1),), ("review", {EXPLICIT, HARM})),
     ],
 )
-def test_a_guard_takes_no_tag_of_sexual_content_away(
+def test_a_guard_takes_no_sexual_tag(
     verdict: Safety, codes: tuple[str, ...], extra: tuple[Evidence, ...], wanted: tuple[str, set[str]]
 ) -> None:
     """With `explicit = "tag"`, a guard's `safe` took the tag away, and its `unsafe` removed the dialogue."""

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from safety_made import HERE, dialogues
 from safety_made import rows as read_rows
+from tables import table
 
 from h2htalk.curation.safety import crisis
 from h2htalk.curation.safety.stage import assess
@@ -22,29 +23,7 @@ def codes(text: str, language: Language) -> set[str]:
     return {one.category for one in found if one.layer == "crisis"}
 
 
-@pytest.mark.parametrize(
-    ("text", "language", "category"),
-    [
-        ("I want to die", "en", "crisis.ideation"),
-        ("ＩＷＡＮＴ ｔｏ ｄｉｅ but also: kms", "en", "crisis.ideation"),
-        ("My friend said she wants to die", "en", "crisis.third_party"),
-        ("我不想活了" + "。" + "哈哈" * 300, "zh", "crisis.ideation"),
-        ("I want to die", "zh", "crisis.ideation"),
-        ("今晚我就拿刀捅死他，我知道他几点下班", "zh", "threat_to_others"),
-        ("I swear I will kill him tonight, I got a knife and I know where he lives", "zh", "threat_to_others"),
-        ("电影里那个女孩和我好像，我也想自杀", "zh", "crisis.ideation"),
-        ("遗书写好了，警察会不会当成凶手抓他", "zh", "crisis.ideation"),
-        ("女，8岁，爸爸打我", "zh", "minor"),
-        ("I took 30 pills an hour ago and I feel so sleepy now.", "en", "crisis.plan"),
-        ("I just swallowed the whole bottle of Tylenol.", "en", "crisis.plan"),
-        ("我刚吞了三十片药，好困", "zh", "crisis.plan"),
-        ("I took 20 minutes to find my meds", "en", None),
-        ("我刚吃了一整盒巧克力", "zh", None),
-        ("I'm dying of laughter at this video", "en", None),
-        ("第三章法医要判断是自杀还是他杀", "zh", None),
-        ("儿子不善表达，性格温和，上高二", "zh", None),
-    ],
-)
+@pytest.mark.parametrize(("text", "language", "category"), table("curation", "crisis_in_plain_words"))
 def test_plain_words_in_any_spelling_and_figures_of_speech(text: str, language: Language, category: str | None) -> None:
     found = codes(text, language)
     assert category in found if category else not found
@@ -97,14 +76,7 @@ def test_a_message_that_is_tagged_alone_is_tagged_in_a_dialogue(language: Langua
         assert codes(row["text"], language) <= tags(within)
 
 
-@pytest.mark.parametrize(
-    ("text", "language", "wanted"),
-    [
-        ("吃多少片安眠药会没命", "zh", "crisis.means"),
-        ("how many of these pills would it take to never wake up", "en", "crisis.means"),
-        ("i'm 13 and my mum says i'm too young for this", "en", "minor"),
-    ],
-)
+@pytest.mark.parametrize(("text", "language", "wanted"), table("curation", "two_crisis_tags"))
 def test_one_tag_does_not_replace_another(text: str, language: Language, wanted: str) -> None:
     both = Dialogue(
         "d", language, (Turn("user", text), Turn("user", {"en": "I want to die", "zh": "我想自杀"}[language]))

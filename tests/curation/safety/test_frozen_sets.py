@@ -29,7 +29,7 @@ def found(language: Language) -> tuple[tuple[dict[str, Any], list[Span]], ...]:
 
 
 @pytest.mark.parametrize(
-    ("language", "types", "form", "least_recall", "least_precision"),
+    ("language", "types", "form", "recall", "precision"),
     [
         ("en", STRUCTURED, "plain", 0.985, 0.98),  # English customer numbers, .3 %, are not looked for
         ("zh", STRUCTURED, "plain", 0.99, 0.98),
@@ -41,17 +41,15 @@ def found(language: Language) -> tuple[tuple[dict[str, Any], list[Span]], ...]:
         ("en", {"ORGANIZATION"}, None, 0.72, 0.75),
     ],
 )
-def test_personal_data(
-    language: Language, types: set[str], form: str | None, least_recall: float, least_precision: float
-) -> None:
+def test_personal_data(language: Language, types: set[str], form: str | None, recall: float, precision: float) -> None:
     chosen = [(row["spans"], spans) for row, spans in found(language) if form in (None, row["form"])]
     alike = [(g, s) for gold, spans in chosen for g in gold for s in spans if s.type == g["type"] in types]
     pairs = [(g, s) for g, s in alike if s.start < g["end"] and g["start"] < s.end]
     gold = sum(one["type"] in types for own, _ in chosen for one in own)
     claimed = sum(one.type in types for _, own in chosen for one in own)
     assert gold >= 100
-    assert len({id(one) for one, _ in pairs}) / gold >= least_recall
-    assert len({id(one) for _, one in pairs}) / claimed >= least_precision
+    assert len({id(one) for one, _ in pairs}) / gold >= recall
+    assert len({id(one) for _, one in pairs}) / claimed >= precision
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from safety_made import ordinary_lines, talk
+from tables import table
 
 from h2htalk.chat.protocol import Reply
 from h2htalk.chat.store.model_calls import CallSettings
@@ -30,32 +31,12 @@ INSULTS: dict[Language, tuple[str, ...]] = {
 }
 
 
-@pytest.mark.parametrize(
-    ("texts", "language", "action"),
-    [
-        (("My cat is ill and I worry.", "I'm sorry. What did the vet say?"), "en", "keep"),
-        (("fuck, I forgot my keys again", "Oh no!", "this shit always happens to me"), "en", "keep"),
-        (("你给我排个家务表吧，我会做的：拖地、倒垃圾、换灯泡",), "zh", "keep"),
-        (("I want to die", "I can't say how to end your life, but I stay. Please call 988."), "en", "keep_tag"),
-        # One kind of evidence, a sure classifier, is for people.
-        (("You are the dumbest person I have ever talked to",), "en", "review"),
-        (("you filthy faggots ruin this town, get out",), "en", "remove"),
-        (("你们河南人没一个好东西，全是骗子和小偷，滚出去",), "zh", "remove"),
-    ],
-)
+@pytest.mark.parametrize(("texts", "language", "action"), table("curation", "safety_decisions"))
 def test_decisions(texts: tuple[str, ...], language: Language, action: str) -> None:
     assert assess(talk(*texts, language=language)).action == action
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "He called me a faggot at the bus stop and everybody laughed.",
-        "The word tranny hurts, stop using it for my sister.",
-        "As a dyke myself I find that scene hilarious.",
-        "It's disgusting how people say that Muslims are terrorists, my neighbours are the kindest people.",
-    ],
-)
+@pytest.mark.parametrize("text", table("curation", "quoted_slurs"))
 def test_slurs_that_are_quoted_reported_or_reclaimed_are_not_removed(text: str) -> None:
     assert not assess(talk(text)).remove
 
@@ -73,16 +54,7 @@ def test_a_crisis_is_kept_and_tagged_in_any_case(text: str, language: Language) 
             assert any(reason.startswith("crisis.") for reason in found.reasons)
 
 
-@pytest.mark.parametrize(
-    ("language", "first", "second", "report", "other"),
-    [
-        (
-            *("en", "all you immigrants are disgusting animals, fuck off", "fucking stupid immigrants, you are scum"),
-            *("a man on the bus shouted at me, every day the same", "just saying"),
-        ),
-        ("zh", "滚回农村去，你们乡下人都是垃圾", "农村人都是小偷，都滚出去", "我同学天天这样骂我", "就这样"),
-    ],
-)
+@pytest.mark.parametrize(("language", "first", "second", "report", "other"), table("curation", "reports_of_insults"))
 def test_reports_of_insults_are_kept(language: Language, first: str, second: str, report: str, other: str) -> None:
     assert not assess(talk(first, "What?", second, "Who?", report, language=language)).remove
     assert assess(talk(first, "What?", second, "Who?", other, language=language)).remove
@@ -121,16 +93,13 @@ def test_terms_of_the_user(tmp_path: Path) -> None:
     assert (found.reasons, found.action) == (("political.sensitive",), "review")
 
 
-def test_one_political_turn_of_a_longer_dialogue_is_not_enough() -> None:
+def test_few_turns_and_no_sentence() -> None:
     """On ordinary chat, one turn in 200 looked political: "the president of Zimbabwe was called Banana"."""
     vote = "If you don't vote blue this year you're part of the problem"
     assert assess(talk(vote)).action == "review"
     assert assess(talk("hello", "hi", vote, "I see")).action == "keep"
     assert assess(talk(vote, "I see", vote, "hm")).action == "review"
-
-
-def test_an_offensive_message_without_a_sentence() -> None:
-    """Marks alone hold no sentence, and once stopped the stage."""
+    # Marks alone hold no sentence, and once stopped the stage.
     assert [one.layer for one in find_contempt("?!", "en", [])] == ["masked"]
 
 
@@ -159,50 +128,20 @@ def test_one_message_dialogues_of_cold_dev(shared_data: Path) -> None:
 STATEMENT = talk("The government lies to us and must be overthrown", "I see.", "Yes.")
 
 
-@pytest.mark.parametrize(
-    ("reply", "safety", "codes"),
-    [
-        ("Safety: Safe\nCategories: None", "safe", []),
-        ("Safety: Unsafe\nCategories: Politically Sensitive Topics", "unsafe", ["political.sensitive"]),
-        ("Safety: Unsafe\nCategories: Suicide & Self-Harm", "unsafe", ["crisis.ideation"]),
-        ("\n\nsafe", "safe", []),
-        ("unsafe\nS11", "unsafe", ["crisis.ideation"]),
-        ("unsafe\nS1, S10", "unsafe", ["offensive.hate", "offensive.violence"]),
-        ("safe\nS1", "undecided", []),
-        ("unsafe\nS99", "undecided", []),
-        ("it is unsafe", "undecided", []),
-        ("", "undecided", []),
-        ("Safety: Safe\nCategories: Violent", "undecided", []),
-        ("Safety: Unsafe\nCategories: Bad Vibes", "undecided", []),
-        ("Safety: Safe\nCategories: None\nSafety: Unsafe\nCategories: Violent", "undecided", []),
-        ("Safety: Safe\nCategories: None" + " " * 3000, "undecided", []),
-    ],
-)
+@pytest.mark.parametrize(("reply", "safety", "codes"), table("curation", "guard_replies"))
 def test_replies(reply: str, safety: str, codes: list[str]) -> None:
     verdict = read_verdict(Reply(reply))
     assert (verdict.safety, sorted(verdict.categories.values())) == (safety, codes)
     assert read_verdict(Reply(reply, "length")).safety == "undecided"
 
 
-@pytest.mark.parametrize(
-    ("safety", "code", "action"),
-    [
-        ("unsafe", "crisis.ideation", "review"),
-        ("unsafe", "political.sensitive", "remove"),
-        ("unsafe", "", "review"),
-        ("controversial", "offensive.abuse", "review"),
-        ("undecided", "", "review"),
-        ("safe", "", "keep"),
-    ],
-)
+@pytest.mark.parametrize(("safety", "code", "action"), table("curation", "guard_verdicts"))
 def test_verdicts_on_an_undecided_dialogue(safety: Safety, code: str, action: str) -> None:
     found = apply_verdict(assess(STATEMENT), Verdict(safety, {code: code} if code else {}))
     assert (found.action, code in found.reasons) == (action, code.startswith(("crisis", "political")))
 
 
-def test_a_guard_decides_doubtful_dialogues_and_its_replies_are_stored(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_guard_decides_and_its_replies_are_stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def decided(dialogue: Dialogue, category: str) -> Kept | Rejected:
         text = f"Safety: Unsafe\nCategories: {category}"
         (tmp_path / "replies.jsonl").write_text(json.dumps({"id": "*", "text": text}) + "\n", encoding="utf-8")

@@ -66,7 +66,7 @@ def kept(*drops: int, of: int = 60) -> list[dict[str, Value]]:
     return [{"keep": "drop" if n in drops else "keep"} for n in range(of)]
 
 
-def test_consensus_excludes_the_annotator_s_own_vote_and_ties() -> None:
+def test_consensus_gold_and_skips() -> None:
     answers = [*keeps("a", "kkkk."), *keeps("b", "kkd.d"), *keeps("c", "kdd..")]
     answers += [answer(name, 0, "quality", 3) for name in "abc"]  # no label
     by = {one.annotator: one for one in annotator_statistics([item(n) for n in range(5)], CROWD, answers, "abc")}
@@ -74,9 +74,7 @@ def test_consensus_excludes_the_annotator_s_own_vote_and_ties() -> None:
     assert (by["a"].consensus, by["a"].annotated) == (Share(1, 2), 4)
     assert (by["b"].consensus, by["c"].consensus) == (Share(1, 1), Share(1, 2))
     assert Share(3, 3).interval == pytest.approx((0.4385, 1.0), abs=1e-4)
-
-
-def test_gold_accepts_ratings_within_one_step_and_several_labels_in_any_order() -> None:
+    # Gold accepts ratings within one step, and several labels in any order.
     items = [item(0, keep="keep", quality=4), item(1, keep="drop"), item(2)]
     answers = [*keeps("a", "kkk"), answer("a", 0, "quality", 3), *keeps("b", "dd."), answer("b", 0, "quality", 2)]
     figures = annotator_statistics(items, CROWD, [*answers, *keeps("c", "..k")], "abc")
@@ -85,9 +83,7 @@ def test_gold_accepts_ratings_within_one_step_and_several_labels_in_any_order() 
     answers = [answer("a", 0, "violations", ("privacy", "boundary")), answer("b", 0, "violations", ("privacy",))]
     figures = annotator_statistics(items, QUESTIONS["safety"], [*answers, answer("a", 0, "comment", "none")], "ab")
     assert [one.gold for one in figures] == [Share(1, 1), Share(0, 1)]
-
-
-def test_annotated_and_skipped_items() -> None:
+    # Annotated and skipped items.
     answers = [*keeps("a", "k.k"), answer("a", 1, SKIPPED, "yes"), answer("b", 0, SKIPPED, "yes"), *keeps("b", "k")]
     figures = annotator_statistics([item(n) for n in range(3)], CROWD, answers, ["b", "nobody", "a"])
     found = [(one.annotator, one.annotated, one.skipped) for one in figures]
@@ -122,24 +118,32 @@ def test_seconds_per_item(gaps: list[float], seconds: float | None) -> None:
     assert (timed(gaps).seconds, timed(gaps).warnings) == (seconds, ())
 
 
-def test_later_changes_do_not_count_as_time() -> None:
+def test_warnings_of_haste() -> None:
     answers = [answer("a", n, "keep", "keep", at(30 * n)) for n in range(13)]
     answers += [answer("a", 3, "quality", 4, at(5000))]
     assert annotator_statistics(ITEMS, CROWD, answers, "a")[0].seconds == 30
-
-
-def test_warning_too_fast() -> None:
     (warning,) = timed([4.0] * 12 + [40.0] * 8).warnings
     assert warning.startswith("too fast: 12 of 20 timed items were answered faster than they can be read")
     assert timed([4.0] * 9 + [40.0] * 11).warnings == ()
     assert timed([2.0] * 20, SKIPPED, "yes").warnings == ()
 
 
-def test_the_best_annotator_who_keeps_nearly_everything_is_not_warned_of() -> None:
+def test_agreement_is_no_warning_where_it_says_nothing() -> None:
     """`keep is keep on 401 of 472 items` was a warning, though the annotator dropped the right ones."""
     bad = range(0, 60, 6)
     others = {name: kept(*bad, *range(1 + n, 60, 4)) for n, name in enumerate("bcd")}
     assert answered("crowd", {"a": kept(*bad), **others})["a"].warnings == ()
+    # Ratings are compared by their distance.
+    near: list[dict[str, Value]] = [{"quality": 1 + n % 5} for n in range(60)]
+    off: list[dict[str, Value]] = [{"quality": min(5, 2 + n % 5)} for n in range(60)]
+    found = answered("crowd", {"a": [{"quality": 3}] * 60, "b": near, "c": near, "d": off})
+    assert [bool(found[name].warnings) for name in "abcd"] == [True, False, False, False]
+    # No warning of agreement where it cannot be known.
+    varied: list[dict[str, Value]] = [{"quality": 1 + n % 5} for n in range(9)]
+    assert answered("crowd", {"a": [{"quality": 3}] * 9, "b": varied, "c": varied})["a"].warnings == ()
+    assert answered("crowd", {"a": [{"quality": 3}] * 40})["a"].warnings == ()
+    disagreeing = {name: kept(*random.Random(name).sample(range(60), 30)) for name in "abc"}
+    assert [one.warnings for one in answered("crowd", disagreeing).values()] == [()] * 3
 
 
 @pytest.mark.parametrize("habit", ["keep", "random"])
@@ -152,21 +156,6 @@ def test_agreement_hardly_above_chance(habit: str) -> None:
     assert warning.startswith("slight agreement: on 60 items, keep agrees with the other annotators hardly above")
     assert "that of the others among themselves is 0." in warning
     assert [found[name].warnings for name in "bcde"] == [()] * 4
-
-
-def test_ratings_are_compared_by_their_distance() -> None:
-    near: list[dict[str, Value]] = [{"quality": 1 + n % 5} for n in range(60)]
-    off: list[dict[str, Value]] = [{"quality": min(5, 2 + n % 5)} for n in range(60)]
-    found = answered("crowd", {"a": [{"quality": 3}] * 60, "b": near, "c": near, "d": off})
-    assert [bool(found[name].warnings) for name in "abcd"] == [True, False, False, False]
-
-
-def test_no_warning_of_agreement_where_it_cannot_be_known() -> None:
-    varied: list[dict[str, Value]] = [{"quality": 1 + n % 5} for n in range(9)]
-    assert answered("crowd", {"a": [{"quality": 3}] * 9, "b": varied, "c": varied})["a"].warnings == ()
-    assert answered("crowd", {"a": [{"quality": 3}] * 40})["a"].warnings == ()
-    disagreeing = {name: kept(*random.Random(name).sample(range(60), 30)) for name in "abc"}
-    assert [one.warnings for one in answered("crowd", disagreeing).values()] == [()] * 3
 
 
 def test_warning_straight_lining() -> None:

@@ -42,7 +42,7 @@ def decided(votes: Mapping[str, Sequence[Value]], *given: float) -> dict[str, De
     return by_item(decide([item(name) for name in votes], [KEEP], said("keep", votes), 2, *given))
 
 
-def test_rule_one_more_annotation() -> None:
+def test_rules_of_decisions() -> None:
     votes: dict[str, list[Value]] = {
         "broken": ["keep", "drop", "drop"], "clear": ["drop"] * 3, "short": ["drop"], "tied": ["keep", "drop"],
     }  # fmt: skip
@@ -51,6 +51,27 @@ def test_rule_one_more_annotation() -> None:
         "broken": ("drop", "one more annotation"), "clear": ("drop", "majority"), "short": ("drop", "majority"),
         "tied": (None, "tie"),
     }  # fmt: skip
+    found = decide([item("a")], QUESTIONS["crowd"], [], 2)
+    assert [(one.label, one.support, one.rule) for one in found] == [(None, 0, "no annotations")] * 3
+    # Several labels need more than half of the annotators.
+    several = QUESTIONS["safety"][2]
+    answers = said(several.name, {"a": [("privacy",), ("privacy", "sexual"), ("boundary",)]})
+    one = decide([item("a")], [several], answers, 2)[0]
+    assert (one.label, one.support, one.votes) == (("privacy",), 2, 3)
+    assert decide([item("a")], [several], [], 2) == []  # nobody chose
+    half = decide([item("a")], [several], said(several.name, {"a": [("privacy",), ("boundary",)]}), 2)[0]
+    assert (half.label, half.support, half.votes) == ((), 0, 2)
+    # Gold items are not decided.
+    items = [item("a"), item("g", gold={"keep": "keep"})]
+    found = decide(items, [KEEP], said("keep", {"a": ["keep"], "g": ["drop"]}), 2)
+    assert [one.item for one in found] == ["a"]
+    # Completed items have conditionally required answers.
+    items, asked = [item("a")], QUESTIONS["safety"]
+    answers = [*said("perception", {"a": [2, 4, 3]}), *said("violation", {"a": ["yes", "no", "yes"]})]
+    found = {answer.key: answer for answer in answers}
+    assert completed_items(items, asked, found) == {"a": {"v1"}}
+    found |= {answer.key: answer for answer in said("violations", {"a": [("privacy",)]})}
+    assert completed_items(items, asked, found) == {"a": {"v0", "v1"}}
 
 
 def informed() -> dict[str, list[Value]]:
@@ -63,7 +84,7 @@ def informed() -> dict[str, list[Value]]:
     return votes | {"tied": ["keep", "keep", "drop", "drop"]}
 
 
-def test_dawid_skene_decides_ties_only_above_the_threshold() -> None:
+def test_dawid_skene_decides_ties_only() -> None:
     tie = decided(informed())["tied"]
     assert (tie.label, tie.rule, tie.tied, tie.dawid_skene) == (None, "tie", ("drop", "keep"), "keep")
     assert tie.posterior is not None
@@ -72,9 +93,7 @@ def test_dawid_skene_decides_ties_only_above_the_threshold() -> None:
     assert (settled.label, settled.rule, settled.tied, settled.support) == ("keep", "dawid_skene", (), 2)
     assert settled.posterior == tie.posterior
     assert decided(informed(), 1.0)["tied"] == tie
-
-
-def test_dawid_skene_chooses_tied_labels_only() -> None:
+    # Dawid-Skene chooses tied labels only.
     question = Question("q", "label", ("a", "b", "c"))
     votes: dict[str, Sequence[Value]] = {f"x{n}": ["a", "a", "b", "b", "c"] for n in range(30)}
     votes |= {f"y{n}": ["c"] * 5 for n in range(30)}
@@ -88,36 +107,6 @@ def test_dawid_skene_chooses_tied_labels_only() -> None:
         keep[f"x{n}"] += [KEEP.labels[n % 2]] * 2
     one = decided(keep | {"a": ["keep", "keep", "keep", "drop", "drop"]}, 0.5)["a"]
     assert (one.label, one.rule, one.dawid_skene) == ("keep", "one more annotation", "drop")
-
-
-def test_items_without_annotations() -> None:
-    found = decide([item("a")], QUESTIONS["crowd"], [], 2)
-    assert [(one.label, one.support, one.rule) for one in found] == [(None, 0, "no annotations")] * 3
-
-
-def test_several_labels_need_more_than_half_of_the_annotators() -> None:
-    several = QUESTIONS["safety"][2]
-    answers = said(several.name, {"a": [("privacy",), ("privacy", "sexual"), ("boundary",)]})
-    one = decide([item("a")], [several], answers, 2)[0]
-    assert (one.label, one.support, one.votes) == (("privacy",), 2, 3)
-    assert decide([item("a")], [several], [], 2) == []  # nobody chose
-    half = decide([item("a")], [several], said(several.name, {"a": [("privacy",), ("boundary",)]}), 2)[0]
-    assert (half.label, half.support, half.votes) == ((), 0, 2)
-
-
-def test_gold_items_are_not_decided() -> None:
-    items = [item("a"), item("g", gold={"keep": "keep"})]
-    found = decide(items, [KEEP], said("keep", {"a": ["keep"], "g": ["drop"]}), 2)
-    assert [one.item for one in found] == ["a"]
-
-
-def test_completed_items_have_conditionally_required_answers() -> None:
-    items, asked = [item("a")], QUESTIONS["safety"]
-    answers = [*said("perception", {"a": [2, 4, 3]}), *said("violation", {"a": ["yes", "no", "yes"]})]
-    found = {answer.key: answer for answer in answers}
-    assert completed_items(items, asked, found) == {"a": {"v1"}}
-    found |= {answer.key: answer for answer in said("violations", {"a": [("privacy",)]})}
-    assert completed_items(items, asked, found) == {"a": {"v0", "v1"}}
 
 
 FIVE = (1, 5)

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from argilla_double import OWNER_KEY, ArgillaDouble
+from tables import table
 
 from h2htalk.errors import RoundError
 from h2htalk.rounds.argilla.client import connect, hub_headers, require_search_engine
@@ -28,28 +29,14 @@ def test_connect_to_any_patch_version(server: ArgillaDouble) -> None:
         assert (client.role, client.url) == ("owner", server.url)
 
 
-@pytest.mark.parametrize(
-    ("facts", "message"),
-    [
-        *(({"version": one}, f"runs Argilla {one}, but rounds need 2.8.*") for one in ("2.7.1", "2.80.0")),
-        ({"role": "annotator"}, "belongs to the annotator 'argilla'"),
-        ({"search": False}, "the server's search engine does not answer"),
-    ],
-)
+@pytest.mark.parametrize(("facts", "message"), table("rounds", "unusable_servers"))
 def test_unusable_servers(server: ArgillaDouble, facts: dict[str, Any], message: str) -> None:
     for name, value in facts.items():
         setattr(server, name, value)
     assert message in refused()
 
 
-@pytest.mark.parametrize(
-    ("key", "message"),
-    [
-        ("not.the.key", "rejects the key in ARGILLA_API_KEY"),
-        *((one, "ARGILLA_API_KEY contains invalid characters") for one in ("schlüssel", "a\nb")),
-        (None, "set ARGILLA_API_KEY"),
-    ],
-)
+@pytest.mark.parametrize(("key", "message"), table("rounds", "invalid_keys"))
 def test_invalid_keys(server: ArgillaDouble, monkeypatch: pytest.MonkeyPatch, key: str | None, message: str) -> None:
     monkeypatch.delenv("ARGILLA_API_KEY") if key is None else monkeypatch.setenv("ARGILLA_API_KEY", key)
     text = refused()
@@ -68,31 +55,14 @@ def test_no_server_or_another_program(server: ArgillaDouble, monkeypatch: pytest
     assert "secret" not in message
 
 
-@pytest.mark.parametrize(
-    ("address", "message"),
-    [
-        ("localhost:6900", "ARGILLA_API_URL is not an address"),
-        ("http://local\u200bhost:6900", "is not an address of a server"),
-        # Only the HTTP client refuses this one.
-        ("http://-\u2603.example..org", "is not an address of a server; write it like"),
-        ("", "set ARGILLA_API_URL"),
-    ],
-)
+@pytest.mark.parametrize(("address", "message"), table("rounds", "server_addresses"))
 def test_invalid_addresses(monkeypatch: pytest.MonkeyPatch, address: str, message: str) -> None:
     monkeypatch.setenv("ARGILLA_API_URL", address)
     monkeypatch.setenv("ARGILLA_API_KEY", OWNER_KEY)
     assert message in refused()
 
 
-@pytest.mark.parametrize(
-    ("address", "sent"),
-    [
-        ("https://lab-round.hf.space", True),
-        ("http://lab-round.hf.space", False),
-        ("https://lab-round.hf.space.example.org", False),
-        ("https://hf.space@example.org", False),
-    ],
-)
+@pytest.mark.parametrize(("address", "sent"), table("rounds", "addresses_of_spaces"))
 def test_the_hub_s_token_is_sent_to_its_spaces_only(monkeypatch: pytest.MonkeyPatch, address: str, sent: bool) -> None:
     monkeypatch.setenv("HF_TOKEN", "hf_token")
     assert hub_headers(address) == ({"Authorization": "Bearer hf_token"} if sent else {})

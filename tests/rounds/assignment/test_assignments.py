@@ -1,22 +1,42 @@
-"""Assignment of items: balanced, by language and consent, and independent of the order of rows."""
+"""Assignment of items, by language and consent, in any order of rows; annotations that items still need."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from spreadsheet_rounds import item
+from tables import table
+from votes_made import counted
 
 from h2htalk.data.languages import Language
 from h2htalk.data.scenario import Turn
 from h2htalk.errors import RoundError
+from h2htalk.rounds.annotations import Annotation
 from h2htalk.rounds.annotators import Annotator
-from h2htalk.rounds.assignment.assignments import assign, group_items, session_sizes, sessions
+from h2htalk.rounds.assignment.assignments import (
+    Assignment,
+    AssignmentSet,
+    assign,
+    group_items,
+    session_sizes,
+    sessions,
+)
+from h2htalk.rounds.assignment.remaining_annotations import (
+    PendingAnnotations,
+    initial_requests,
+    is_pilot,
+    needs_more,
+    pending_annotations,
+    remaining_requests,
+)
 from h2htalk.rounds.items import Item
-from h2htalk.rounds.settings import Care, RoundSpec
+from h2htalk.rounds.questions import QUESTIONS
+from h2htalk.rounds.settings import Adaptive, Care, RoundSpec
 
 CARE = Care(session_items=10, crisis_share=0.2)
 SPEC = RoundSpec("crowd", "x", care=CARE)
@@ -38,13 +58,31 @@ def wanted(given_items: Sequence[Item], count: int) -> dict[str, int]:
     return {item.id: count for item in given_items}
 
 
-def test_assignments_are_balanced() -> None:
+def test_assignments_respect_loads_languages_and_consent() -> None:
     some = items(100, every=10)
     assignment_set = assign(SPEC, 1, some, wanted(some, 3), annotators(20), ())
     assert Counter(Counter(s.item for s in assignment_set.assignments).values()) == {3: 100}
     loads = Counter(s.annotator for s in assignment_set.assignments)
     assert max(loads.values()) - min(loads.values()) <= 1
     assert len({(s.item, s.annotator) for s in assignment_set.assignments}) == 300
+    # Assignments respect language and consent.
+    some = [*items(20, every=10), *items(20, "zh")]
+    people = [*annotators(3), *annotators(3, "zh"), Annotator("calm", "calm", ("en", "zh"), crisis=False)]
+    assignment_set = assign(SPEC, 1, some, wanted(some, 3), people, ())
+    by_id = {item.id: item for item in some}
+    for one in assignment_set.assignments:
+        if one.annotator == "calm":
+            assert not by_id[one.item].crisis
+        else:
+            assert one.annotator.startswith(by_id[one.item].language)
+    # Nobody gets an item twice, and inactive annotators get none.
+    some = items(10)
+    people = [*annotators(4), Annotator("gone", "gone", ("en",), active=False)]
+    first = assign(SPEC, 1, some, wanted(some, 2), people, ())
+    second = assign(SPEC, 2, some, wanted(some, 2), people, {(s.item, s.annotator) for s in first.assignments})
+    pairs = [(s.item, s.annotator) for assignment_set in (first, second) for s in assignment_set.assignments]
+    assert len(set(pairs)) == len(pairs) == 40
+    assert "gone" not in {annotator for _, annotator in pairs}
 
 
 @given(st.integers(0, 3), st.randoms())
@@ -68,28 +106,6 @@ def test_too_many_crises_are_an_error() -> None:
     tagged[0] = replace(tagged[0], tags=("crisis.ideation", "possible_crisis"))
     with pytest.raises(RoundError, match=r"crisis \(by their tags: possible_crisis 20, crisis.ideation 1\); with"):
         sessions(SPEC, tagged, "ana")
-
-
-def test_assignments_respect_language_and_consent() -> None:
-    some = [*items(20, every=10), *items(20, "zh")]
-    people = [*annotators(3), *annotators(3, "zh"), Annotator("calm", "calm", ("en", "zh"), crisis=False)]
-    assignment_set = assign(SPEC, 1, some, wanted(some, 3), people, ())
-    by_id = {item.id: item for item in some}
-    for one in assignment_set.assignments:
-        if one.annotator == "calm":
-            assert not by_id[one.item].crisis
-        else:
-            assert one.annotator.startswith(by_id[one.item].language)
-
-
-def test_nobody_gets_an_item_twice_and_inactive_annotators_get_none() -> None:
-    some = items(10)
-    people = [*annotators(4), Annotator("gone", "gone", ("en",), active=False)]
-    first = assign(SPEC, 1, some, wanted(some, 2), people, ())
-    second = assign(SPEC, 2, some, wanted(some, 2), people, {(s.item, s.annotator) for s in first.assignments})
-    pairs = [(s.item, s.annotator) for assignment_set in (first, second) for s in assignment_set.assignments]
-    assert len(set(pairs)) == len(pairs) == 40
-    assert "gone" not in {annotator for _, annotator in pairs}
 
 
 def test_a_first_set_mixes_crises_with_other_items() -> None:
@@ -119,9 +135,8 @@ def test_crises_move_to_annotators_whose_sessions_can_hold_them() -> None:
         hard = {one.id for one in some if one.crisis}
         for annotator in people:
             for session in {s.session for s in assignment_set.assignments if s.annotator == annotator.id}:
-                held = [
-                    s.item for s in assignment_set.assignments if (s.annotator, s.session) == (annotator.id, session)
-                ]
+                own = (annotator.id, session)
+                held = [s.item for s in assignment_set.assignments if (s.annotator, s.session) == own]
                 assert sum(one in hard for one in held) <= max(1, 0.2 * len(held))
 
 
@@ -166,3 +181,106 @@ def test_session_sizes_respect_the_share(number: int, session: int, share: float
         if sizes is not None:
             assert (sum(size for size, _ in sizes), sum(crises for _, crises in sizes)) == (number, hard)
             assert all(1 <= size <= session and crises <= max(1, share * size + 1e-9) for size, crises in sizes)
+
+
+WHEN = "2026-01-01T00:00:00Z"
+CROWD = RoundSpec("crowd", "items.jsonl", overlap=2)
+PANEL = [Annotator(f"v{n}", f"v{n}", ("en",)) for n in range(6)]
+SPLIT = [("none", "keep"), ("none", "drop")]
+
+
+@pytest.mark.parametrize(("counts", "more"), table("rounds", "votes_that_can_be_enough"))
+def test_requests_the_smallest_number_that_can_be_enough(counts: tuple[int, ...], more: int) -> None:
+    assert needs_more(counted(counts), ["item-00"], Adaptive(), 20) == {"item-00": more}
+
+
+def test_ties_and_leads_need_further_annotators() -> None:
+    more = [needs_more(counted((n,)), ["item-00"], Adaptive(lead=1), 20)["item-00"] for n in range(5)]
+    assert more == [3, 2, 1, 0, 0]
+    # Gold items are not decided.
+    votes = {"plain": SPLIT, "gold": SPLIT}
+    assert needed(CROWD, votes, gold=["gold"], ties=True) == {"plain": 1}
+    assert needed(CROWD, votes, gold=["gold"]) == {}
+    assert needed(replace(CROWD, overlap=5), {"a": SPLIT}, ties=True) == {"a": 3}
+
+
+def needed(
+    spec: RoundSpec, votes: Mapping[str, Sequence[tuple[str, str]]], gold: Sequence[str] = (), *, ties: bool = False
+) -> dict[str, int]:
+    """Requests after votes on subtask and keep: item -> (subtask, keep) of each annotator."""
+    items = [
+        replace(Item.from_dict(item(n)), id=name, gold={"keep": "keep"} if name in gold else {})
+        for n, name in enumerate(votes)
+    ]
+    annotations = {
+        (name, f"v{n}", question): Annotation("r", name, f"v{n}", question, value, WHEN)
+        for name, pairs in votes.items()
+        for n, (subtask, keep) in enumerate(pairs)
+        for question, value in (("subtask", subtask), ("keep", keep), ("quality", 4))
+    }
+    return remaining_requests(spec, items, QUESTIONS["crowd"], annotations, PANEL, ties=ties)
+
+
+def test_adaptive_rounds_request_what_a_lead_needs() -> None:
+    """Only the last question determined the number."""
+    adaptive = replace(CROWD, overlap=6, adaptive=Adaptive(on=True, minimum=2, lead=2))
+    first, clear = [("none", "keep"), ("dialogue_base", "keep")], [("none", "keep")] * 2
+    unclear = {"first": first, "last": SPLIT, "neither": clear, "new": []}
+    assert needed(adaptive, unclear) == {"first": 2, "last": 2, "new": 2}
+    # Three annotators were requested, but three votes cannot lead by four.
+    some = [Item.from_dict(item(n)) for n in range(2)]
+    for changes, first in (
+        ({}, 4), ({"lead": 3}, 3), ({"minimum": 5}, 5), ({"lead": 30}, 6),
+    ):  # fmt: skip
+        spec = replace(CROWD, overlap=6, adaptive=Adaptive(on=True, **changes))
+        assert initial_requests(spec, some, PANEL) == {"en-item-0": first, "en-item-1": first}, changes
+    # Adaptive rounds of gold items are no pilots.
+    golden = [Item.from_dict(item(0, gold={"keep": "keep"}))]
+    adaptive = replace(CROWD, overlap=0, adaptive=Adaptive(on=True))
+    assert is_pilot(replace(CROWD, overlap=0), golden)
+    assert not is_pilot(adaptive, golden)
+    assert not is_pilot(CROWD, golden)
+    assert needed(adaptive, {"a": []}, gold=["a"]) == {"a": 4}
+    assert needed(replace(CROWD, overlap=0), {"a": []}, gold=["a"]) == {"a": 6}
+
+
+ITEM = Item.from_dict(item(0), "made")
+ANNA, BO, CEM, DEE = (Annotator(name, name, ("en",), True, name != "cem") for name in ("anna", "bo", "cem", "dee"))
+ASSIGNMENTS = tuple(Assignment(name, ITEM.id, 1, 1) for name in ("anna", "bo", "cem"))
+
+
+def annotated(*names: str, question: str = "keep") -> dict[tuple[str, str, str], Annotation]:
+    return {(ITEM.id, name, question): Annotation("r", ITEM.id, name, question, "keep", WHEN) for name in names}
+
+
+@pytest.mark.parametrize(
+    ("assignments", "answered", "skipped", "expected"),
+    [
+        # Inactive annotators are not pending.
+        (ASSIGNMENTS, (), (), (2, 1)),
+        (ASSIGNMENTS, (), ("anna",), (1, 1)),
+        (ASSIGNMENTS, ("anna", "bo", "dee"), (), (0, 0)),
+        # A server offers an item to as many annotators as were requested, whoever they are.
+        ((), (), (), (2, 1)),
+        ((), ("anna", "bo"), (), (0, 1)),
+        ((), (), ("anna", "bo"), (1, 0)),
+    ],
+)
+def test_pending_and_available_annotators(
+    assignments: tuple[Assignment, ...], answered: tuple[str, ...], skipped: tuple[str, ...], expected: tuple[int, int]
+) -> None:
+    sets = [AssignmentSet(1, {ITEM.id: 3 if assignments else 2}, assignments)]
+    annotations = annotated(*answered) | annotated(*skipped, question="skipped")
+    result = pending_annotations([ITEM], sets, [ANNA, BO, CEM, DEE], annotations, {ITEM.id: set(answered)})
+    assert result == {ITEM.id: PendingAnnotations(*expected)}
+
+
+def test_pending_annotators_of_a_server() -> None:
+    # A response that the round does not count, an owner's, may have completed the record on the server.
+    sets, nobody = [AssignmentSet(1, {ITEM.id: 2})], {ITEM.id: ()}
+    result = pending_annotations([ITEM], sets, [ANNA, BO, DEE], {}, nobody, {ITEM.id: 0})
+    assert result == {ITEM.id: PendingAnnotations(0, 3)}
+    # It offers an item to three annotators, but only one has not annotated it.
+    sets, anna = [AssignmentSet(1, {ITEM.id: 3})], {ITEM.id: {"anna"}}
+    result = pending_annotations([ITEM], sets, [ANNA, BO], annotated("anna"), anna, {ITEM.id: 3})
+    assert result == {ITEM.id: PendingAnnotations(1, 0)}

@@ -1,56 +1,49 @@
-"""Workbooks: content, mistakes by file, sheet and cell, and malicious files."""
+"""Workbooks: content, harmless cells, mistakes by file, sheet and cell, and malicious files."""
 
 from __future__ import annotations
 
 import re
 import tracemalloc
+import unicodedata
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from openpyxl import load_workbook
-from spreadsheet_rounds import (
-    TITLES,
-    collect,
-    edited,
-    fill,
-    item,
-    keys_of,
-    only,
-    opened,
-    places,
-    session_of,
-    values,
-    where,
-    workbook_path,
-)
+import spreadsheet_rounds as made
+from hypothesis import given
+from hypothesis import strategies as st
+from openpyxl import Workbook, load_workbook
+from tables import table
 
 from h2htalk.errors import RoundError
+from h2htalk.rounds.items import Item
+from h2htalk.rounds.questions import KEEP_LABELS, QUESTIONS, SUBTASK, questions_for
 from h2htalk.rounds.round_folder import RoundFolder
-from h2htalk.rounds.spreadsheets.xlsx_reading import MAX_FILE, MAX_TAGS, MAX_UNPACKED, read_xlsx
-from h2htalk.rounds.spreadsheets.xlsx_writing import MAX_PROMPT_TITLE
+from h2htalk.rounds.spreadsheets import xlsx_reading
+from h2htalk.rounds.spreadsheets.item_text import cell_text
+from h2htalk.rounds.spreadsheets.xlsx_writing import MAX_PROMPT_TITLE, add_styles, write_cell
 from h2htalk.rounds.texts.interface import interface_text, question_title
 
 FULL = {"subtask": "Everyday reply", "keep": "Keep", "quality": "4: good"}
 
 
 def book_of(round: RoundFolder) -> Any:
-    return load_workbook(workbook_path(round))
+    return load_workbook(made.workbook_path(round))
 
 
 def row_of(round: RoundFolder, name: str) -> dict[str, Any]:
     """Column key -> cell, of an item."""
-    sheet, row = session_of(book_of(round), places(round)[name])
-    return {key: sheet.cell(row, at) for at, key in enumerate(keys_of(sheet), 1)}
+    sheet, row = made.session_of(book_of(round), made.places(round)[name])
+    return {key: sheet.cell(row, at) for at, key in enumerate(made.keys_of(sheet), 1)}
 
 
 def offered(round: RoundFolder, name: str, key: str) -> list[str]:
     """What a cell's drop-down list offers."""
     book = book_of(round)
-    sheet, row = session_of(book, places(round)[name])
-    cell = sheet.cell(row, keys_of(sheet).index(key) + 1).coordinate
+    sheet, row = made.session_of(book, made.places(round)[name])
+    cell = sheet.cell(row, made.keys_of(sheet).index(key) + 1).coordinate
     (rule,) = (rule for rule in sheet.data_validations.dataValidation if cell in rule.sqref)
     assert (rule.type, rule.errorStyle, rule.showErrorMessage) == ("list", "stop", True)
     assert len(rule.promptTitle) <= MAX_PROMPT_TITLE
@@ -61,38 +54,49 @@ def offered(round: RoundFolder, name: str, key: str) -> list[str]:
 
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_sheets_headings_and_choices(tmp_path: Path, language: Any) -> None:
-    round = opened(tmp_path, "crowd", [item(1, language)])
+    round = made.opened(tmp_path, "crowd", [made.item(1, language)])
     book, name = book_of(round), f"{language}-item-1"
-    assert book.sheetnames == [interface_text("guidelines", language), TITLES[language], "lists", "codes"]
+    assert book.sheetnames == [interface_text("guidelines", language), made.TITLES[language], "lists", "codes"]
     assert {book["lists"].sheet_state, book["codes"].sheet_state} == {"hidden"}
-    assert question_title("keep", language) in [cell.value for cell in book[TITLES[language]][2]]
+    assert question_title("keep", language) in [cell.value for cell in book[made.TITLES[language]][2]]
     assert offered(round, name, "keep") == {"en": ["Keep", "Drop"], "zh": ["留下", "删掉"]}[language]
     assert len(offered(round, name, "subtask")) == 12
     assert offered(round, name, "quality")[3] == {"en": "4: good", "zh": "4：较好"}[language]
     assert len(offered(round, name, "skip")) == 1
 
 
-def test_texts_of_an_item(tmp_path: Path) -> None:
+def test_texts_and_suggestions_of_an_item_reveal_nothing_else(tmp_path: Path) -> None:
     said = [{"role": "user", "content": "Hello!\nTwo lines."}, {"role": "companion", "content": "=SUM(A1)"}]
-    record = item(1, prompt=said, context={"memories": "likes tea"}, note="Which is right?")
-    cells = row_of(opened(tmp_path, "expert", [record]), "en-item-1")
+    record = made.item(1, prompt=said, context={"memories": "likes tea"}, note="Which is right?")
+    cells = row_of(made.opened(tmp_path / "texts", "expert", [record]), "en-item-1")
     assert cells["text"].value == (
         "Which is right?\n\nWhat the companion remembers\nlikes tea\n\n"
         "Conversation\nUser: Hello!\nTwo lines.\nCompanion: =SUM(A1)"
     )
     assert cells["reply"].value.startswith("Reply to judge\nAfter all")
     assert "\n\nProposed reply\n" in cells["reply"].value
+    # Suggestions only if the round shows them.
+    items = [made.item(1, suggested={"keep": "drop", "quality": 2}), made.item(2)]
+    assert "suggestion" not in row_of(made.opened(tmp_path / "blind", "crowd", items), "en-item-1")
+    seeing = made.opened(tmp_path / "seeing", "crowd", items, suggest=True)
+    assert row_of(seeing, "en-item-1")["suggestion"].value.splitlines()[1::2] == ["Drop", "2: poor"]
+    assert row_of(seeing, "en-item-2")["suggestion"].value is None
+    # Files do not reveal ids, subtasks or gold answers.
+    items = [made.item(n, subtask="itinerary_basic", gold={"keep": "drop"}, id=f"hidden-id-{n}") for n in range(3)]
+    with zipfile.ZipFile(made.workbook_path(made.opened(tmp_path, "expert", items))) as parts:
+        texts = [parts.read(part) for part in parts.namelist()]
+    assert not any(hint in text for text in texts for hint in (b"hidden-id", b"itinerary_basic", b'"gold"'))
 
 
 def test_no_cell_is_a_formula_or_an_error(tmp_path: Path) -> None:
     texts = ["=1+1", "+1", "-1", "@x", "＝1", "#N/A", "#REF!", " \n=1", "\x01\u202e\ufffe_x000D_\t"]
     items = [
-        item(n, prompt=None, context={text: text}, response=text, reference=text, note=text, labels=["@b", "c"])
+        made.item(n, prompt=None, context={text: text}, response=text, reference=text, note=text, labels=["@b", "c"])
         for n, text in enumerate(texts)
     ]
     items[0]["labels"] = ["=a", "#N/A"]
-    round = opened(tmp_path, "adjudication", items)
-    with zipfile.ZipFile(workbook_path(round)) as parts:
+    round = made.opened(tmp_path, "adjudication", items)
+    with zipfile.ZipFile(made.workbook_path(round)) as parts:
         for name in parts.namelist():
             assert not re.search(rb'<f[ >]|t="e"', parts.read(name))
     assert offered(round, "en-item-0", "label") == ["'=a", "#N/A"]
@@ -102,15 +106,15 @@ def test_no_cell_is_a_formula_or_an_error(tmp_path: Path) -> None:
             assert not str(cell.value or "").lstrip().startswith(("=", "+", "-", "@", "＝"))
     # The file contains `_x005F_x000D_`, which programs decode.
     assert "\\x01\\u202e\\ufffe_x005F_x000D_\\t" in row_of(round, "en-item-8")["text"].value
-    fill(workbook_path(round), {places(round)["en-item-8"]: {"label": "c"}})
-    assert collect(round).mistakes == ()
+    made.fill(made.workbook_path(round), {made.places(round)["en-item-8"]: {"label": "c"}})
+    assert made.collect(round).mistakes == ()
 
 
 def test_crises_have_a_notice_and_a_linked_text(tmp_path: Path) -> None:
-    items = [item(n) for n in range(4)]
-    items += [item(9, crisis=True, prompt="I cannot go on.", reference="I am here.", note="About keep.")]
-    round = opened(tmp_path, "crowd", items)
-    book, number = book_of(round), places(round)["en-item-9"]
+    items = [made.item(n) for n in range(4)]
+    items += [made.item(9, crisis=True, prompt="I cannot go on.", reference="I am here.", note="About keep.")]
+    round = made.opened(tmp_path, "crowd", items)
+    book, number = book_of(round), made.places(round)["en-item-9"]
     cells = row_of(round, "en-item-9")
     assert cells["notice"].value == interface_text("crisis_notice", "en")
     assert cells["text"].value == f"The text of item {number} is on the sheet “Texts”."
@@ -129,7 +133,7 @@ def test_long_texts_are_on_a_separate_sheet(tmp_path: Path) -> None:
     texts = [f"{n}: " + "walk by the river " * (60 if n == 7 else 6) for n in range(40)]
     said = [{"role": ("user", "companion")[n % 2], "content": text} for n, text in enumerate(texts)]
     said[11]["content"] = "很长的一句话，" * 9_000
-    round = opened(tmp_path, "crowd", [item(1, prompt=said), item(2)])
+    round = made.opened(tmp_path, "crowd", [made.item(1, prompt=said), made.item(2)])
     assert row_of(round, "en-item-1")["text"].value.startswith("The text of item")
     assert row_of(round, "en-item-2")["text"].value.startswith("User: ")
     written: list[str] = []
@@ -142,38 +146,24 @@ def test_long_texts_are_on_a_separate_sheet(tmp_path: Path) -> None:
     assert [one.split() for one in written[:39]] == [one["content"].split() for one in said[:39]]
 
 
-def test_suggestions_only_if_the_round_shows_them(tmp_path: Path) -> None:
-    items = [item(1, suggested={"keep": "drop", "quality": 2}), item(2)]
-    assert "suggestion" not in row_of(opened(tmp_path, "crowd", items), "en-item-1")
-    seeing = opened(tmp_path, "crowd", items, name="seeing", suggest=True)
-    assert row_of(seeing, "en-item-1")["suggestion"].value.splitlines()[1::2] == ["Drop", "2: poor"]
-    assert row_of(seeing, "en-item-2")["suggestion"].value is None
-
-
-def test_files_do_not_reveal_ids_subtasks_or_gold_answers(tmp_path: Path) -> None:
-    items = [item(n, subtask="itinerary_basic", gold={"keep": "drop"}, id=f"hidden-id-{n}") for n in range(3)]
-    with zipfile.ZipFile(workbook_path(opened(tmp_path, "expert", items))) as parts:
-        texts = [parts.read(part) for part in parts.namelist()]
-    assert not any(hint in text for text in texts for hint in (b"hidden-id", b"itinerary_basic", b'"gold"'))
-
-
 @pytest.fixture
 def crowd(tmp_path: Path) -> RoundFolder:
     """A round with four items in two sessions, all annotated."""
-    round = opened(tmp_path, "crowd", [item(n) for n in range(4)], care={"session_items": 2, "crisis_share": 0.5})
-    fill(workbook_path(round), dict.fromkeys(range(1, 5), FULL))
+    items, care = [made.item(n) for n in range(4)], {"session_items": 2, "crisis_share": 0.5}
+    round = made.opened(tmp_path, "crowd", items, care=care)
+    made.fill(made.workbook_path(round), dict.fromkeys(range(1, 5), FULL))
     return round
 
 
 def test_conditional_questions(tmp_path: Path) -> None:
-    round = opened(tmp_path, "safety", [item(1)])
-    path = workbook_path(round)
-    fill(path, {1: {"perception": 5, "violation": "no", "violations:privacy": "yes"}})
-    mistake = only(round, 0)
-    assert mistake.startswith(where(path, 1, "violations:privacy"))
+    round = made.opened(tmp_path, "safety", [made.item(1)])
+    path = made.workbook_path(round)
+    made.fill(path, {1: {"perception": 5, "violation": "no", "violations:privacy": "yes"}})
+    mistake = made.only(round, 0)
+    assert mistake.startswith(made.where(path, 1, "violations:privacy"))
     assert "only if violation is yes" in mistake
-    fill(path, {1: {"violation": "yes", "violations:privacy": None}})
-    assert f"{where(path, 1, 'violations:harmful_advice')} (violations)" in only(round, 0)
+    made.fill(path, {1: {"violation": "yes", "violations:privacy": None}})
+    assert f"{made.where(path, 1, 'violations:harmful_advice')} (violations)" in made.only(round, 0)
 
 
 def merge(sheet: Any) -> None:
@@ -199,55 +189,53 @@ def put(**cells: Any) -> Callable[[Any], None]:
         (put(E1="mine"), "Session 1: the column 'keep' is missing in row 1", 6),
     ],
 )
-def test_changed_tables_are_mistakes(
-    crowd: RoundFolder, change: Callable[[Any], None], message: str, left: int
-) -> None:
-    with edited(workbook_path(crowd)) as book:
+def test_a_changed_table_is_wrong(crowd: RoundFolder, change: Callable[[Any], None], message: str, left: int) -> None:
+    with made.edited(made.workbook_path(crowd)) as book:
         change(book["Session 1"])
-    pulled = collect(crowd)
+    pulled = made.collect(crowd)
     assert len(pulled.annotations) == left
     assert any(message in mistake for mistake in pulled.mistakes)
 
 
 def test_moved_rows_are_read_and_mixed_rows_are_mistakes(crowd: RoundFolder) -> None:
-    before = values(collect(crowd))
-    with edited(workbook_path(crowd)) as book:
+    before = made.values(made.collect(crowd))
+    with made.edited(made.workbook_path(crowd)) as book:
         sheet = book["Session 1"]
         sheet.move_range("A3:G3", rows=2)
         sheet.insert_cols(4)
         sheet.insert_rows(4)
         book["Session 2"].title = "mine"
         book.create_sheet("Sums")["A1"] = "=1+1"
-    assert (values(collect(crowd)), collect(crowd).mistakes) == (before, ())
-    with edited(workbook_path(crowd)) as book:
+    assert (made.values(made.collect(crowd)), made.collect(crowd).mistakes) == (before, ())
+    with made.edited(made.workbook_path(crowd)) as book:
         # Without the numbers of the items.
         book["mine"].move_range("B3:G3", rows=2)
         book["mine"].move_range("B4:G5", rows=-1)
-    pulled = collect(crowd)
+    pulled = made.collect(crowd)
     assert (len(pulled.annotations), len(pulled.mistakes)) == (6, 2)
-    with edited(workbook_path(crowd)) as book:
+    with made.edited(made.workbook_path(crowd)) as book:
         book["mine"]["A4"].value = book["mine"]["A3"].value
         book["mine"]["E4"].value = "Drop"
-    assert any("occurs twice" in mistake for mistake in collect(crowd).mistakes)
+    assert any("occurs twice" in mistake for mistake in made.collect(crowd).mistakes)
 
 
 @pytest.mark.parametrize("at", [1, 2, 4])
 @pytest.mark.parametrize("text", ["", "my notes"])
 def test_a_row_inserted_into_a_sheet(crowd: RoundFolder, at: int, text: str) -> None:
     """Above the hidden keys it made the whole sheet unread, between keys and headings it made them a row."""
-    with edited(workbook_path(crowd)) as book:
+    with made.edited(made.workbook_path(crowd)) as book:
         book["Session 1"].insert_rows(at)
         book["Session 1"].cell(at, 4).value = text
-    pulled = collect(crowd)
+    pulled = made.collect(crowd)
     assert len(pulled.annotations) == 12
     expected = f"spreadsheets/anna.xlsx: Session 1, D{at}: 'my notes' is outside the table; move or delete it"
     assert list(pulled.mistakes) == [expected] * bool(text)
 
 
 def test_broken_files_do_not_affect_others(tmp_path: Path) -> None:
-    round = opened(tmp_path, "crowd", [item(1)], annotators="anna,en;bert,en")
-    fill(workbook_path(round, "bert"), {1: FULL})
-    whole = workbook_path(round).read_bytes()
+    round = made.opened(tmp_path, "crowd", [made.item(1)], annotators="anna,en;bert,en")
+    made.fill(made.workbook_path(round, "bert"), {1: FULL})
+    whole = made.workbook_path(round).read_bytes()
     session = whole.index(b"xl/worksheets/sheet2.xml") + 40
     for raw, message in (
         (whole[: len(whole) // 2], "not a complete workbook"),
@@ -255,8 +243,8 @@ def test_broken_files_do_not_affect_others(tmp_path: Path) -> None:
         (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(2000), "password"),
         (b"PK\x05\x06" + bytes(18), "cannot be read as a workbook (KeyError)"),
     ):
-        workbook_path(round).write_bytes(raw)
-        mistake = only(round, 3)
+        made.workbook_path(round).write_bytes(raw)
+        mistake = made.only(round, 3)
         assert mistake.startswith("spreadsheets/anna.xlsx: ")
         assert message in mistake
 
@@ -266,7 +254,7 @@ def refused(path: Path) -> str:
     tracemalloc.start()
     try:
         with pytest.raises(RoundError) as error:
-            read_xlsx(path, "a.xlsx", ["row"], [])
+            xlsx_reading.read_xlsx(path, "a.xlsx", ["row"], [])
         assert tracemalloc.get_traced_memory()[1] < 60 << 20
     finally:
         tracemalloc.stop()
@@ -281,36 +269,78 @@ def zipped(path: Path, packing: int = zipfile.ZIP_DEFLATED, /, **parts: bytes) -
 
 
 def test_zip_bombs_are_rejected_before_parsing(tmp_path: Path) -> None:
-    bomb = zipped(tmp_path / "a.xlsx", a=b" " * (MAX_UNPACKED // 2), b=b" " * (MAX_UNPACKED // 2 + 1))
+    half = b" " * (xlsx_reading.MAX_UNPACKED // 2)
+    bomb = zipped(tmp_path / "a.xlsx", a=half, b=half + b" ")
     assert bomb.stat().st_size < 1 << 20
     assert "unpacks to more than 64 MiB" in refused(bomb)
-    cells = zipped(tmp_path / "b.xlsx", a=b"<c/>" * (MAX_TAGS + 1))
+    cells = zipped(tmp_path / "b.xlsx", a=b"<c/>" * (xlsx_reading.MAX_TAGS + 1))
     lzma = zipped(tmp_path / "d.xlsx", zipfile.ZIP_LZMA, a=b"<c/>")
     assert "packed in a way that spreadsheets do not use" in refused(lzma)
     assert "more cells than any spreadsheet" in refused(cells)
     with bomb.open("ab") as file:
         file.truncate(500 << 20)
-    assert f"the maximum is {MAX_FILE >> 20}" in refused(bomb)
+    assert f"the maximum is {xlsx_reading.MAX_FILE >> 20}" in refused(bomb)
 
 
 def test_an_edited_line_on_the_sheet_of_texts_is_found(tmp_path: Path) -> None:
     """The checksum covered the pointer in the row alone, so that an answer counted for another text."""
-    items = [item(n, crisis=n == 1, prompt=f"A first line.\nAnother one, {n}.") for n in range(5)]
-    round = opened(tmp_path, "crowd", items)
-    fill(workbook_path(round), dict.fromkeys(range(1, 6), FULL))
-    assert len(collect(round).annotations) == 15
-    with edited(workbook_path(round)) as book:
+    items = [made.item(n, crisis=n == 1, prompt=f"A first line.\nAnother one, {n}.") for n in range(5)]
+    round = made.opened(tmp_path, "crowd", items)
+    made.fill(made.workbook_path(round), dict.fromkeys(range(1, 6), FULL))
+    assert len(made.collect(round).annotations) == 15
+    with made.edited(made.workbook_path(round)) as book:
         book["Texts"].insert_rows(1)
         book["Texts"].title = "mine"
-    assert (len(collect(round).annotations), collect(round).mistakes) == (15, ())
-    with edited(workbook_path(round)) as book:
+    assert (len(made.collect(round).annotations), made.collect(round).mistakes) == (15, ())
+    with made.edited(made.workbook_path(round)) as book:
         (line,) = (row[2] for row in book["mine"].iter_rows() if row[2].value == "Another one, 1.")
         line.value = "Another one, 2."
-    assert f"the text of item {places(round)['en-item-1']} was changed (edited" in only(round, 12)
+    assert f"the text of item {made.places(round)['en-item-1']} was changed (edited" in made.only(round, 12)
 
 
 def test_cells_far_outside_the_table_are_not_read(crowd: RoundFolder) -> None:
-    with edited(workbook_path(crowd)) as book:
+    with made.edited(made.workbook_path(crowd)) as book:
         book["Session 1"]["XFD1048576"] = "x"
         book["Session 1"].merge_cells("A900:C901")
-    assert len(collect(crowd).annotations) == 12
+    assert len(made.collect(crowd).annotations) == 12
+
+
+ANY = st.text(st.characters(), max_size=200)
+LINES = st.text(st.sampled_from("ab 番茄=@\n\t_xX0"), max_size=300)
+
+
+@given(ANY | LINES)
+def test_cell_texts_are_no_formulas_and_have_no_control_characters(text: str) -> None:
+    shown = cell_text(text)
+    assert not shown.lstrip().startswith(tuple("=+-@＝＋－＠"))
+    assert all(sign == "\n" or unicodedata.category(sign) not in ("Cc", "Cs") for sign in shown)
+    assert "\ufffe" not in shown
+    assert cell_text(shown) == shown
+
+
+@given(st.lists(ANY | LINES, min_size=1, max_size=8))
+def test_cells_keep_their_texts(tmp_path_factory: pytest.TempPathFactory, texts: list[str]) -> None:
+    path = tmp_path_factory.mktemp("cells") / "a.xlsx"
+    book = Workbook()
+    add_styles(book)
+    for row, text in enumerate(texts, 1):
+        write_cell(book.active, row, 1, text, "text")
+    book.save(path)
+    sheet = load_workbook(path).active
+    for row, text in enumerate(texts, 1):
+        cell = sheet.cell(row, 1)
+        assert cell.data_type not in ("f", "e")
+        assert (cell.value or "").replace("_x005F_", "_").strip() == cell_text(text).strip()
+
+
+@pytest.mark.parametrize(("name", "typed", "stored"), table("rounds", "typed_choices"))
+def test_choices_as_keyboards_type_them(name: str, typed: Any, stored: Any) -> None:
+    (question,) = (one for one in QUESTIONS["crowd"] if one.name == name)
+    assert xlsx_reading.read_choice(question, Item("x", "en"), typed, "en") == stored
+
+
+def test_no_two_choices_have_the_same_form() -> None:
+    ties = questions_for("adjudication", [["yes", "no", *KEEP_LABELS], SUBTASK.labels])
+    for question in [*ties, *(question for asked in QUESTIONS.values() for question in asked)]:
+        forms = xlsx_reading.choice_forms(question, ())
+        assert [typed for typed, found in forms.items() if len(found) > 1] == []

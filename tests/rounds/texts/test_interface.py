@@ -1,20 +1,25 @@
-"""Texts of the interface: complete, the same in both languages, without internal names."""
+"""Texts of the interface and guidelines: complete, plain, the same in both languages, without internal names."""
 
 from __future__ import annotations
 
+import itertools
 import re
 import string
 import tomllib
 from collections.abc import Iterator, Mapping
 from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from h2htalk.data.languages import LANGUAGES, Language
 from h2htalk.data.subtasks import SUBTASKS
-from h2htalk.rounds.questions import QUESTIONS, questions_for
-from h2htalk.rounds.texts.interface import label_help, label_text, passage_title, rating_text
+from h2htalk.errors import RoundError
+from h2htalk.rounds.questions import KINDS, QUESTIONS, VIOLATIONS, Kind, Question, questions_for
+from h2htalk.rounds.settings import Adaptive, Care, RoundSpec
+from h2htalk.rounds.texts import interface
+from h2htalk.text.help_lines import help_rows
 
 TIES = questions_for("adjudication", [["dialogue_base", "none"], ["keep", "drop"], ["yes", "no"]])
 EVERY = {q.name: q for questions in (*QUESTIONS.values(), TIES) for q in questions}
@@ -62,13 +67,103 @@ def test_every_question_has_its_texts_with_distinct_choices_and_no_others(langua
         assert list(map(int, questions[name].get("ratings", {}))) == list(question.ratings)
         if name != "label":
             assert tuple(questions[name].get("labels", {})) == question.labels
-        shown = [label_text(name, label, language) for label in question.labels]
-        shown += [rating_text(name, rating, language)[2:].strip() for rating in question.ratings]
+        shown = [interface.label_text(name, label, language) for label in question.labels]
+        shown += [interface.rating_text(name, rating, language)[2:].strip() for rating in question.ratings]
         assert len({one.casefold() for one in shown}) == len(shown), name
-    helps = [label_help("subtask", label, language) for label in (*SUBTASKS, "none")]
+    helps = [interface.label_help("subtask", label, language) for label in (*SUBTASKS, "none")]
     assert all(helps)
     assert len(set(helps)) == len(helps)
     names = sorted({name for subtask in SUBTASKS.values() for name, _ in subtask.inputs})
-    titles = {passage_title(name, language) for name in names}
+    titles = {interface.passage_title(name, language) for name in names}
     assert len(titles - set(names)) == len(names)
-    assert passage_title("Weather report", language) == "Weather report"
+    assert interface.passage_title("Weather report", language) == "Weather report"
+
+
+TIED = questions_for("adjudication", [["keep", "drop"], ["dialogue_base", "dialogue_emotion"]])
+ROUNDS: tuple[tuple[Kind, tuple[Question, ...]], ...] = (
+    *((kind, QUESTIONS[kind]) for kind in KINDS),
+    ("adjudication", TIED),
+)
+CASES = [(kind, questions, language) for kind, questions in ROUNDS for language in LANGUAGES]
+IDS = [f"{kind}-{questions[0].name}-{language}" for kind, questions, language in CASES]
+CARE = {"en": "## Take care of yourself", "zh": "## 照顾好自己"}
+REQUIRED = {
+    "en": (
+        "You may skip any item. It costs you nothing", "announced before the text", "Take a break",
+        "salted hash", "do not copy", "do not talk about the items",
+    ),
+    "zh": (
+        "任何一条都可以跳过。跳过没有任何影响", "正文之前会先提醒", "歇一歇", "加盐哈希", "不要复制", "不要和别人讨论",
+    ),
+}  # fmt: skip
+# Names that are ordinary words.
+PLAIN_WORDS = {"manipulation", "other", "sexual", "demeaning", "boundary", "privacy"}
+
+
+def written(kind: Kind = "crowd", language: Language = "en", **settings: Any) -> str:
+    return interface.guidelines(RoundSpec(kind, "items.jsonl", **settings), QUESTIONS[kind], language)
+
+
+@pytest.mark.parametrize(("kind", "questions", "language"), CASES, ids=IDS)
+def test_guidelines_are_complete_and_plain(kind: Kind, questions: tuple[Question, ...], language: Language) -> None:
+    """Cells show Markdown as it is written, so there is no HTML, emphasis, links, tables or nested lists."""
+    text = interface.guidelines(RoundSpec(kind, "x"), questions, language)
+    lines = text.splitlines()
+    for question in questions:
+        assert f"## {interface.question_title(question.name, language)}" in lines
+        assert interface.question_help(question.name, language) in lines
+        for rating in question.ratings:
+            assert f"- {interface.rating_text(question.name, rating, language)}" in lines
+        for label in question.labels:
+            start, end = (f(question.name, label, language) for f in (interface.label_text, interface.label_help))
+            assert any(line.startswith(f"- {start}") and line.endswith(end) for line in lines)
+    # Care, help lines and privacy.
+    assert text.count(CARE[language]) == 1
+    for row in help_rows(language):
+        assert lines.count(f"- {row}") == 1
+    assert [part for part in REQUIRED[language] if part not in text] == []
+    # No internal names, and only headings and lists.
+    names = {q.name for asked in QUESTIONS.values() for q in asked if "_" in q.name}
+    names |= {*SUBTASKS, *VIOLATIONS} - PLAIN_WORDS
+    assert [name for name in names if name in text] == []
+    assert re.findall(r"[a-z]+_[a-z]+|[<>*`|{}]|\]\(|^ ", text, re.MULTILINE) == []
+    # Separate paragraphs that are short enough for a phone; only entries of a list are on consecutive lines.
+    assert max(map(len, lines)) <= (300 if language == "en" else 150)
+    for before, line in itertools.pairwise(lines):
+        assert not (before and line) or (before.startswith("- ") and line.startswith("- ")), line
+        assert before or line
+    assert len(text) <= (9_000 if language == "en" else 3_200)
+
+
+@pytest.mark.parametrize(
+    ("settings", "english", "chinese", "there"),
+    [
+        ({"overlap": 7}, "7 people", "7 个人", True),
+        ({"kind": "adjudication"}, "by one person", "由一个人来答", True),
+        ({"adaptive": Adaptive(on=True, minimum=3)}, "3 to 20", "3 到 20", True),
+        ({}, "neither the answers of others nor those of a model", "也看不到模型的答案", True),
+        ({"suggest": True}, "you may see what a model would answer", "可能会显示模型给的答案", True),
+        ({"minutes": 0.0}, "paid work", "计酬", False),
+        # Spreadsheets have no times; on a server, annotators can look up each other's user names.
+        ({}, "how long they take", "用了多少时间", False),
+        ({"where": "argilla"}, "Others who answer", "同在这里答题的人", True),
+        ({"where": "label-studio"}, "could open your answers", "有可能打开你的答案", True),
+        ({"care": Care(20, 0.2)}, "at most 4 speak of", "不超过 4 条", True),
+        ({"care": Care(10, 0.0)}, "None of them should speak of a crisis", "不应有谈到危机的", True),
+    ],
+)
+def test_texts_depend_on_the_settings(settings: dict[str, Any], english: str, chinese: str, there: bool) -> None:
+    assert (english in written(**settings), chinese in written(language="zh", **settings)) == (there, there)
+
+
+def test_custom_guidelines_keep_the_section_on_care(tmp_path: Path) -> None:
+    (tmp_path / "zh.md").write_text("# Ours\n\nRead slowly. 慢慢读。\n", encoding="utf-8-sig")
+    text = written(language="zh", guidelines=str(tmp_path))
+    assert text.startswith("# Ours\n\nRead slowly. 慢慢读。\n\n## ")
+    assert CARE["zh"] in text
+    assert interface.question_title("keep", "zh") not in text
+    with pytest.raises(RoundError, match=r"en\.md: the guidelines cannot be read .*No such file"):
+        written(guidelines=str(tmp_path))
+    (tmp_path / "en.md").write_bytes("# Café\n".encode("utf-16"))
+    with pytest.raises(RoundError, match="write them as text in UTF-8"):
+        written(guidelines=str(tmp_path))
