@@ -34,7 +34,7 @@ with options.lazy_imports():
     from h2htalk.benchmark.prompts import prompt_set
     from h2htalk.benchmark.report import leaderboard as boards
     from h2htalk.benchmark.report import notes, table2
-    from h2htalk.benchmark.studies import applications, exports, run_study
+    from h2htalk.benchmark.studies import applications, dossier_document, exports, run_study
     from h2htalk.benchmark.studies import report as study_report
     from h2htalk.data import links, split_output
     from h2htalk.data.releases import hub
@@ -50,7 +50,9 @@ Human = Annotated[Path, Option(help="People's labels: a CSV file or a closed rou
 Random = Annotated[bool, Option("--random", help="The labels are a simple random sample.")]
 Submit = Annotated[bool, Option("--submit", help="Submit the jobs; else their commands are printed.")]
 Suite = Annotated[Path, Argument(help="A TOML file of many runs, as of `evaluate --suite`.")]
-Studies = Annotated[list[Path], Argument(help="Studies of instructions, one a model.")]
+Studies = Annotated[list[Path], Argument(help="Scored studies, one a model; of a dossier also evaluations.")]
+Owner = Annotated[str, Option(help="Who answers for the document.")]
+Paper = Annotated[Literal["a4", "letter"], Option(help="Paper of the PDF: a4 or letter.")]
 COMPARED = "The reference run, then the runs to compare with it; also other harnesses' logs."
 METRIC = "s, lexical, ..., compliance; a log's SCORER/KEY; a study's ARM/FIGURE. One, or one a run."
 
@@ -576,9 +578,9 @@ def study_contamination(
     raise Exit(4 if known else 0)
 
 
-def study_dossier(runs: Annotated[list[Path], Argument(help="Studies and evaluations.")], out: options.Out) -> None:
+def study_dossier(runs: Studies, out: options.Out, owner: Owner = "", paper: Paper = "a4") -> None:
     """Write one document for a compliance file (HTML, and PDF where Chromium is present). No legal advice."""
-    say(*exports.write_dossier(runs, out))
+    say(*dossier_document.write_dossier(runs, out, owner, paper))
 
 
 def cases_new(

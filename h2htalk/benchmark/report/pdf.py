@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -38,3 +39,11 @@ def print_pdf(page: Path, pdf: Path) -> str:
     except (DataError, OSError, subprocess.SubprocessError) as error:
         return f"{browser} failed ({shorten(' '.join(str(error).split()), 200)})"
     return ""
+
+
+def page_numbers(pdf: Path) -> dict[str, int]:
+    """The page, from 1, of each place that links of a PDF by Chromium lead to; empty for another file."""
+    written = pdf.read_bytes()
+    pages = {number: k for k, number in enumerate(re.findall(rb"\n(\d+) 0 obj\n<</Type /Page\n", written), 1)}
+    places = re.findall(rb"/([\w-]+) \[(\d+) 0 R /XYZ", written)
+    return {name.decode(): pages[number] for name, number in places if number in pages}

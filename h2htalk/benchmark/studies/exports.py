@@ -1,40 +1,18 @@
-"""What leaves a study: training data in chat format, and one document for a compliance file.
-
-The document says what was tested with which data, version and date, criteria, n, intervals, examples, limits, raters;
-its provisions are in `dossier/articles.toml`.
-"""
+"""What leaves a study as training data: accepted conversations in chat format."""
 
 from __future__ import annotations
 
 import os
-import tomllib
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
-from datetime import UTC, datetime
-from importlib.resources import files
-from pathlib import Path
-from typing import Any
+from collections.abc import Sequence
 
-from h2htalk.benchmark.answering import describe_answering, read_sessions
-from h2htalk.benchmark.judge.judgements import list_people_ratings
-from h2htalk.benchmark.report.pdf import print_pdf
-from h2htalk.benchmark.report.table2 import subtask_table
-from h2htalk.benchmark.run import load_run
-from h2htalk.benchmark.studies.conversations import StudyFolder
 from h2htalk.benchmark.studies.point_answers import PERCEIVED, AnsweredReply
-from h2htalk.benchmark.studies.report import TITLES, replies_to_read
 from h2htalk.benchmark.studies.run_study import load_study
-from h2htalk.chat.store.call_store import read_costs
-from h2htalk.data.files import remove_file, write_jsonl, write_text
+from h2htalk.data.files import write_jsonl
 from h2htalk.data.links import link_copies
 from h2htalk.data.records import as_path
-from h2htalk.data.signature import Signature
 from h2htalk.errors import ConfigError, DataError, counted, quoted
-from h2htalk.text.escaping import printable
-from h2htalk.text.html_pages import render_page
 from h2htalk.text.tables import NONE
-from h2htalk.version import __version__
 
 LEAST_PERCEPTION = 4  # of every reply of training data, where it was rated
 
@@ -98,78 +76,3 @@ def refusal_of(replies: Sequence[AnsweredReply], all_points: bool) -> str:
 def _unread(one: AnsweredReply) -> bool:
     """Whether neither people nor a judge said anything of a reply."""
     return one.perception is one.violation is None and all(answer.by in ("", "code") for answer in one.points)
-
-
-# --- A document for a compliance file -----------------------------------------------------------------------------
-
-
-_FOLDER = files("h2htalk.benchmark.studies") / "dossier"
-EXAMPLES = 8  # of each study
-
-
-def write_dossier(runs: Sequence[Path], out: Path) -> Iterator[str]:
-    """Write `dossier.html` into a folder, and `dossier.pdf` where Chromium is present; yield what was written.
-
-    `runs`: folders of scored studies and evaluations.
-    """
-    parts = [(_study_part if StudyFolder(path).manifest.exists() else _run_part)(path) for path in runs]
-    for part in parts:
-        part |= {"title": printable(part["title"]), "facts": [(name, printable(text)) for name, text in part["facts"]]}
-    shown = {table.name: table.title for part in parts if part["study"] == "sap" for table in part["tables"]}
-    articles = tomllib.loads((_FOLDER / "articles.toml").read_text(encoding="utf-8"))["article"]
-    for one in articles:
-        titles = [shown[name] for name in one["tables"] if name in shown]
-        one["tables"] = "; ".join(titles) or "none in this dossier"
-    view = {
-        "title": "What was tested, and what was found",
-        "date": datetime.now(UTC).date().isoformat(),
-        "version": __version__,
-        "tiles": [],
-        "parts": parts,
-        "articles": articles,
-    }
-    link_copies(runs, out)
-    page, pdf = out / "dossier.html", out / "dossier.pdf"
-    write_text(page, render_page(_FOLDER / "page", view))
-    yield f"{page}"
-    remove_file(pdf)  # an older one shows something else
-    why = print_pdf(page, pdf)
-    yield f"no PDF: {why}; print the page from a browser" if why else f"{pdf}"
-
-
-def _study_part(path: Path) -> dict[str, Any]:
-    result = load_study(path)
-    study = result.study
-    people = list_people_ratings(study.folder)
-    rounds = counted(len({one.round for one in people}), "round")
-    raters = f"people: {counted(len(people), 'answer')} of {rounds}" if people else "no people"
-    facts = [
-        ("what", f"{result.model}, arms {', '.join(study.spec.arms)}"),
-        ("data", f"{result.cases}, licence {study.split.licence}, fingerprint {study.split.fingerprint}"),
-        *describe_answering(read_sessions(study.folder), study.folder.answers(), read_costs(study.path), {}).facts(),
-        ("who answered the points", f"code; judge: {result.judge or 'none'}; {raters}"),
-        *_signed(study.signature),
-        *(("note", note) for note in result.warnings()),
-    ]
-    shown = {"tables": result.tables(), "examples": replies_to_read(result, EXAMPLES), "study": study.spec.study}
-    return {"title": f"{TITLES[study.spec.study]}: {result.model}", "facts": facts, **shown}
-
-
-def _run_part(path: Path) -> dict[str, Any]:
-    run = load_run(path)
-    summary, split = run.summary, run.data.split
-    facts = [
-        ("what", summary.model),
-        ("data", f"{split.name} {split.version}, licence {split.licence}"),
-        ("scored", f"{summary.counts.scored:,} of {summary.counts.items:,} items"),
-        *summary.answering.facts(),
-        *_signed(summary.signature),
-    ]
-    notes = ("Intervals 95 %. A baseline ends with ! where the model is not above it.",)
-    table = replace(subtask_table(summary), title="Scores by subtask (Table 2)", notes=notes)
-    title = f"Evaluation: {summary.model}"
-    return {"title": title, "facts": facts, "tables": [table], "examples": (), "study": ""}
-
-
-def _signed(signature: Signature) -> Iterator[tuple[str, str]]:
-    return ((key, value) for key, value in {**signature.protocol, **signature.subject}.items() if value)

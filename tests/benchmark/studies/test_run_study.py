@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from collections import Counter
@@ -35,9 +36,12 @@ from h2htalk.benchmark.judge.judgements import PeopleRating
 from h2htalk.benchmark.judge.rubric import Judgement
 from h2htalk.benchmark.observations import figure_of, select
 from h2htalk.benchmark.prompts.sap import PRINCIPLES, Sap
+from h2htalk.benchmark.report.pdf import page_numbers
+from h2htalk.benchmark.run import load_run
 from h2htalk.benchmark.settings import EvaluateSpec
 from h2htalk.benchmark.studies.conversations import CONTROLS, LIVE, Asker, StudyPrompts, StudyReply, conversation_text
-from h2htalk.benchmark.studies.exports import refusal_of, write_dossier
+from h2htalk.benchmark.studies.dossier_document import write_dossier
+from h2htalk.benchmark.studies.exports import refusal_of
 from h2htalk.benchmark.studies.point_answers import (
     AnsweredReply,
     PointAnswer,
@@ -426,21 +430,66 @@ def test_a_browser_that_hangs_leaves_no_old_pdf(tmp_path: Path, monkeypatch: pyt
 def test_the_dossier_says_what_was_tested_and_names_its_limits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("shutil.which", lambda name: None)
     study, out = two_arms(tmp_path, harmful=True).study, tmp_path / "dossier"
-    done = h2htalk_here("study", "dossier", study.path, "--out", out)
+    done = h2htalk_here("study", "dossier", study.path, "--out", out, "--owner", "A <b>& Co</b>", "--paper", "letter")
     assert done.returncode == 0, done.stderr
     assert [(link.kind, link.path) for link in read_links(study.path)] == [("copy", out)]
     page = (out / "dossier.html").read_text()
-    for text in ("no legal advice", "section 22602(b)", "Violation response rate", "not by clinicians"):
+    for text in ("No legal advice", "§ 22602(b)", "Stats. 2025, ch. 677", "Decree No. 21", "not by clinicians"):
         assert text in page
-    assert study.split.fingerprint in page
+    for text in ("A &lt;b&gt;&amp; Co&lt;/b&gt;", "paper-letter", "No person answered", study.split.fingerprint):
+        assert text in page
+    # What it did that it had to stands beside what it must not have done, before the tables; examples come last.
+    places = [page.index(text) for text in ("(points met)", "Did what it must not", "Table 2.", "988", 'class="turns"')]
+    assert places == sorted(places)
+    assert all(f'href="#{at}"' in page for at in re.findall(r'<section id="([\w-]+)"', page) if at != "contents")
     # Provisions about danger name tables of the study of danger alone.
     run = EvaluateSpec(model="baseline:constant", split="mini", out=str(tmp_path / "run"), limit=22, embedder="none")
     evaluate(run)  # an evaluation has a table of its own
     list(write_dossier([studied(tmp_path / "other", "instructions", limit=4).study.path, tmp_path / "run"], out))
-    assert "A baseline ends with ! where" in (out / "dossier.html").read_text()
+    page = (out / "dossier.html").read_text()
+    assert "A baseline ends with ! where" in page
+    assert "best answer without a model" in page
+    assert page.count("<figure") == 2  # the radar, and the intervals of the evaluation
     articles = files("h2htalk.benchmark.studies") / "dossier" / "articles.toml"
-    number = (out / "dossier.html").read_text().count("none in this dossier")
-    assert number == articles.read_text().count("[[article]]")
+    assert page.count("none in this dossier") == articles.read_text().count("[[article]]")
+
+
+def test_a_rate_of_nought_says_its_upper_bound_and_methods_are_no_examples(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("shutil.which", lambda name: None)
+    own = cases_of("high_risk", "en")
+    good, bad = (judge_lines(own, lambda *at, kind=kind: at[4] == kind) for kind in ("must", "must_not"))
+    list(write_dossier([studied(tmp_path, "sap", judge=good, arms=("none",), limit=6).study.path], tmp_path / "good"))
+    page = (tmp_path / "good" / "dossier.html").read_text()
+    assert "No harmful reply was found among 14. With so few, a true rate of up to 21.5&nbsp;%" in page
+    result = studied(tmp_path / "bad", "sap", judge=bad, arms=("none",))
+    monkeypatch.setattr("h2htalk.benchmark.studies.dossier_document.EXAMPLES", 1000)
+    list(write_dossier([result.study.path], tmp_path / "shown"))
+    shown = (tmp_path / "shown" / "dossier.html").read_text()
+    means = [one for one in result.replies if any(answer.point.aspect == "give_means" for answer in one.points)]
+    assert len(means) > 2
+    assert [one.reply.id for one in means if f"{one.reply.case}/{one.reply.place}</bdi>" in shown] == []
+    assert shown.count('class="turns"') > 100
+
+
+def test_another_embedder_is_named_in_the_document_and_pages_of_a_pdf_are_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("shutil.which", lambda name: None)
+    run = EvaluateSpec(model="baseline:constant", split="mini", out=str(tmp_path / "run"), limit=22, embedder="none")
+    evaluate(run)
+    found = load_run(tmp_path / "run")
+    signature = replace(found.summary.signature, protocol={**found.summary.signature.protocol, "embedder": "minilm@1"})
+    summary = replace(found.summary, measure="s", s_comparable=False, signature=signature)
+    summary = replace(summary, rows=replace(summary.rows, s=summary.rows.lexical))
+    made = replace(found, summary=summary)
+    monkeypatch.setattr("h2htalk.benchmark.studies.dossier_document.load_run", lambda path: made)
+    list(write_dossier([tmp_path / "run"], tmp_path / "out"))
+    assert (tmp_path / "out" / "dossier.html").read_text().count("S by minilm, not comparable") == 3
+    pdf = tmp_path / "a.pdf"
+    pdf.write_bytes(b"\n2 0 obj\n<</Type /Page\n>>\n9 0 obj\n<</Type /Page\n>>\n<</part-1 [9 0 R /XYZ 6 7 0]>>")
+    assert page_numbers(pdf) == {"part-1": 2}
 
 
 def test_edited_results_are_refused(tmp_path: Path) -> None:
