@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from pathlib import Path
 from typing import Any
 
@@ -37,3 +38,25 @@ def write_split(folder: Path, count: int, subtasks: tuple[str, ...] = ()) -> Pat
     """A split folder of `count` scenarios; returns it."""
     write_jsonl(folder / "scenarios.jsonl", scenario_records(count, subtasks))
     return folder
+
+
+def changed(record: Any, fields: dict[str, Any]) -> Any:
+    """A copy of a record with fields set, each named like `inputs.history.0.role`; `...` removes one."""
+    made = copy.deepcopy(record)
+    for path, value in fields.items():
+        *way, last = (int(step) if step.lstrip("-").isdecimal() else step for step in path.split("."))
+        place = made
+        for step in way:
+            place = place[step]
+        if value is ...:
+            del place[last]
+        else:
+            place[last] = value
+    return made
+
+
+def leaves(value: Any, before: str = "", inner: bool = False) -> list[str]:
+    """The names of a record's fields that hold neither fields nor lists; `inner`: of those, too."""
+    parts = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    below = [path for key, one in parts for path in leaves(one, f"{before}{'.' * bool(before)}{key}", inner)]
+    return [before] * bool(before and (inner or not isinstance(value, dict | list))) + below

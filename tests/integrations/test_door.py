@@ -1,8 +1,11 @@
-"""The door that adapters of other harnesses share."""
+"""The door that adapters of other harnesses share, and the folder of lm-eval's tasks."""
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
+from command_line import h2htalk_here
 
 from h2htalk.errors import ConfigError
 from h2htalk.integrations.door import Door
@@ -26,3 +29,8 @@ def test_settings_may_be_texts_and_an_embedder_may_come_from_the_environment(mon
     with pytest.raises(ConfigError, match="nomic"):
         Door.of(settings)
     assert Door.of({**settings, "embedder": "none"}).protocol["embedder"] == "none"
+
+
+def test_the_command_prints_the_folder_of_lm_evals_tasks() -> None:
+    folder = Path(h2htalk_here("integrations", "lm-eval").stdout.removesuffix("\n"))
+    assert {path.stem for path in folder.glob("*.yaml")} == {f"h2htalk_mini{part}" for part in ("", "_en", "_zh")}

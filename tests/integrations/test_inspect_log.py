@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from splits_made import changed
 
 from h2htalk.benchmark.run import load_run
 from h2htalk.data.responses import FailedResponse, Response
@@ -24,7 +24,7 @@ ASKED_OF = {one.id: [dict(message) for message in one.messages] for one in DOOR.
 BUDGETS = {one.id: one.max_tokens for one in DOOR.items}
 
 
-def sample_of(item: str, text: str, epoch: int = 1, stop: str = "stop", **changed: Any) -> dict[str, Any]:
+def sample_of(item: str, text: str, epoch: int = 1, stop: str = "stop", **own: Any) -> dict[str, Any]:
     usage = {"input_tokens": 100, "output_tokens": 9, "input_tokens_cache_read": 20, "input_tokens_cache_write": None}
     message = {"role": "assistant", "content": text}
     choices = [{"message": message, "stop_reason": stop}]
@@ -32,8 +32,8 @@ def sample_of(item: str, text: str, epoch: int = 1, stop: str = "stop", **change
     times = {"completed_at": "2026-11-26T15:00:00+00:00"}
     asked = {"input": ASKED_OF[item], "messages": [*ASKED_OF[item], message]}
     calls = [{"event": "model", "config": {"temperature": 0.0, "max_tokens": BUDGETS[item], "max_retries": 0}}]
-    own = {"id": item, "epoch": epoch, "target": "", "scores": {}, "events": [{"event": "span_begin"}, *calls]}
-    return {**own, **asked, "output": output, **times, **changed}
+    about = {"id": item, "epoch": epoch, "target": "", "scores": {}, "events": [{"event": "span_begin"}, *calls]}
+    return {**about, **asked, "output": output, **times, **own}
 
 
 def log_of() -> dict[str, Any]:
@@ -49,15 +49,8 @@ def log_of() -> dict[str, Any]:
     }
     times = {"started_at": "2026-11-26T14:59:00+00:00", "completed_at": "2026-11-26T15:00:01+00:00"}
     samples = [sample_of(one, f"I hear you, {n}.") for n, one in enumerate(ids)]
-    plan = {"config": {"temperature": 0.0}}
-    return {
-        "version": 2,
-        "status": "success",
-        "eval": about,
-        "plan": plan,
-        "stats": times,
-        "samples": samples,
-    }
+    log = {"version": 2, "status": "success", "eval": about, "stats": times, "samples": samples}
+    return log | {"plan": {"config": {"temperature": 0.0}}}
 
 
 def write(folder: Path, log: dict[str, Any]) -> Path:
@@ -82,12 +75,8 @@ def test_replies_tokens_times_and_failures_become_a_run(tmp_path: Path) -> None:
     assert run.item_scores[ids[4]].unscored == "missing"
     cut, empty = run.answers[ids[2], 0], run.answers[ids[3], 0]
     assert isinstance(cut, Response)
-    assert (cut.finish_reason, cut.usage.input_tokens, cut.usage.cache_read_tokens, cut.seconds) == (
-        "length",
-        120,
-        20,
-        1.5,
-    )
+    found = (cut.finish_reason, cut.usage.input_tokens, cut.usage.cache_read_tokens, cut.seconds)
+    assert found == ("length", 120, 20, 1.5)
     assert isinstance(empty, Response)
     assert run.item_scores[ids[3]].lexical == 0
     assert summary.counts.unscored == 3
@@ -119,129 +108,49 @@ def test_items_that_inspect_itself_left_out_are_not_of_the_run(tmp_path: Path) -
     assert len(load_run(tmp_path / "run").data.split.scenarios) == 3
 
 
-def of_another_task(log: dict[str, Any]) -> None:
-    log["eval"]["task"] = "theirs/mini"
-    log["eval"]["metadata"] = {}
+ABOUT, MESSAGES = "eval.metadata.h2htalk", "its messages are not those of h2htalk"
+FORM = r"log\.json: is not in the form that its name promises \("
+FIRST, SECOND = [*ASKED_OF][:2]
+OTHERS: list[tuple[dict[str, Any], str]] = [
+    ({"eval.task": "theirs/mini", "eval.metadata": {}}, "only logs of h2htalk/mini"),
+    ({"eval.task": "h2htalk/arcs"}, "only logs of h2htalk/mini"),
+    ({f"{ABOUT}.protocol.items": "0" * 16}, "differs from this version in items"),
+    ({f"{ABOUT}.protocol.prompts": "0" * 16}, "differs from this version in prompts"),
+    ({"samples.3.messages.-2.content": "Hi"}, MESSAGES),  # a solver rewrote it; `input` stays
+    ({"samples.3.input": "Hi"}, MESSAGES),
+    ({"samples.0.id": SECOND, "samples.1.id": FIRST}, MESSAGES),
+    ({"plan.config.system_message": "You are a parrot."}, MESSAGES),  # Inspect adds it when it asks: no sample has it
+    (
+        {"samples.3.events.1.config.max_tokens": 4000},
+        "'mini-en-.*' was asked with max_tokens 4000, which no option had",
+    ),
+    ({"invalidated": True}, "marked as invalid"),
+    ({f"{ABOUT}.asked.colour": "red"}, "colour"),
+    # Edited logs.
+    ({"samples.0.completed_at": "garbage"}, f"{FORM}ValueError: .*garbage"),
+    ({"samples.0.output.usage": "garbage"}, f"{FORM}AttributeError"),
+    ({"samples.0.output.usage": {"output_tokens": 9}}, f"{FORM}without 'input_tokens'"),
+    ({"samples.0.epoch": ...}, f"{FORM}without 'epoch'"),
+    ({"eval.config.epochs": "garbage"}, f"{FORM}TypeError"),
+    ({f"{ABOUT}.asked": ...}, f"{FORM}without 'asked'"),
+]
 
 
-def of_cases(log: dict[str, Any]) -> None:
-    log["eval"]["task"] = "h2htalk/arcs"
-
-
-def of_other_items(log: dict[str, Any]) -> None:
-    log["eval"]["metadata"]["h2htalk"]["protocol"]["items"] = "0" * 16
-
-
-def of_other_prompts(log: dict[str, Any]) -> None:
-    log["eval"]["metadata"]["h2htalk"]["protocol"]["prompts"] = "0" * 16
-
-
-def with_another_prompt(log: dict[str, Any]) -> None:
-    """A solver that rewrites the last user message of one item; `input` stays."""
-    log["samples"][3]["messages"] = [*log["samples"][3]["input"][:-1], {"role": "user", "content": "Hi"}]
-
-
-def with_another_input(log: dict[str, Any]) -> None:
-    log["samples"][3]["input"] = "Hi"
-
-
-def with_two_ids_swapped(log: dict[str, Any]) -> None:
-    first, second = log["samples"][:2]
-    first["id"], second["id"] = second["id"], first["id"]
-
-
-def with_a_system_message(log: dict[str, Any]) -> None:
-    """Inspect adds it when it asks: no sample holds it."""
-    log["plan"]["config"]["system_message"] = "You are a parrot."
-
-
-def with_another_budget(log: dict[str, Any]) -> None:
-    """A solver that sets a budget of its own."""
-    log["samples"][3]["events"][1]["config"]["max_tokens"] = 4000
-
-
-def invalidated(log: dict[str, Any]) -> None:
-    log["invalidated"] = True
-
-
-def with_an_unknown_argument(log: dict[str, Any]) -> None:
-    log["eval"]["metadata"]["h2htalk"]["asked"]["colour"] = "red"
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (of_another_task, "only logs of h2htalk/mini"),
-        (of_cases, "only logs of h2htalk/mini"),
-        (of_other_items, "differs from this version in items"),
-        (of_other_prompts, "differs from this version in prompts"),
-        (with_another_prompt, "its messages are not those of h2htalk"),
-        (with_another_input, "its messages are not those of h2htalk"),
-        (with_two_ids_swapped, "its messages are not those of h2htalk"),
-        (with_a_system_message, "its messages are not those of h2htalk"),
-        (with_another_budget, r"'mini-en-\S+' was asked with max_tokens 4000, which no option had set"),
-        (invalidated, "marked as invalid"),
-        (with_an_unknown_argument, "colour"),
-    ],
-)
-def test_other_logs_are_refused(change: Callable[[dict[str, Any]], None], message: str, tmp_path: Path) -> None:
-    log = log_of()
-    change(log)
-    with pytest.raises((DataError, ConfigError), match=message):
-        import_inspect(write(tmp_path, log), tmp_path / "run")
-    assert not (tmp_path / "run").exists()
-
-
-def with_a_time_that_is_none(log: dict[str, Any]) -> None:
-    log["samples"][0]["completed_at"] = "garbage"
-
-
-def with_usage_as_text(log: dict[str, Any]) -> None:
-    log["samples"][0]["output"]["usage"] = "garbage"
-
-
-def with_usage_without_tokens(log: dict[str, Any]) -> None:
-    log["samples"][0]["output"]["usage"] = {"output_tokens": 9}
-
-
-def without_epoch(log: dict[str, Any]) -> None:
-    del log["samples"][0]["epoch"]
-
-
-def with_epochs_as_text(log: dict[str, Any]) -> None:
-    log["eval"]["config"]["epochs"] = "garbage"
-
-
-def without_what_was_asked(log: dict[str, Any]) -> None:
-    del log["eval"]["metadata"]["h2htalk"]["asked"]
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (with_a_time_that_is_none, "ValueError: .*garbage"),
-        (with_usage_as_text, "AttributeError"),
-        (with_usage_without_tokens, "without 'input_tokens'"),
-        (without_epoch, "without 'epoch'"),
-        (with_epochs_as_text, "TypeError"),
-        (without_what_was_asked, "without 'asked'"),
-    ],
-)
-def test_an_edited_log_is_named_and_leaves_no_folder(
-    change: Callable[[dict[str, Any]], None], message: str, tmp_path: Path
+@pytest.mark.parametrize(("fields", "message"), OTHERS)
+def test_other_and_edited_logs_are_refused_and_leave_no_folder(
+    fields: dict[str, Any], message: str, tmp_path: Path
 ) -> None:
-    log = log_of()
-    change(log)
-    with pytest.raises(DataError, match=rf"log\.json: is not in the form that its name promises \({message}"):
-        import_inspect(write(tmp_path, log), tmp_path / "run")
+    with pytest.raises((DataError, ConfigError), match=message):
+        import_inspect(write(tmp_path, changed(log_of(), fields)), tmp_path / "run")
     assert not (tmp_path / "run").exists()
 
 
 @pytest.mark.parametrize("ids", [None, [], [1]])
 def test_a_log_without_ids_of_its_items_has_those_of_its_settings(tmp_path: Path, ids: Any) -> None:
-    log = log_of()
-    log["eval"]["dataset"]["sample_ids"] = ids
-    assert import_inspect(write(tmp_path, log), tmp_path / "run").counts.scored == 11
+    log = write(tmp_path, changed(log_of(), {"eval.dataset.sample_ids": ids}))
+    assert import_inspect(log, tmp_path / "run").counts.scored == 11
+    with pytest.raises(DataError, match="holds a run already"):
+        import_inspect(log, tmp_path / "run")
 
 
 def test_an_import_whose_scoring_fails_leaves_no_folder_and_the_same_command_works(
@@ -295,10 +204,3 @@ def test_a_filtered_prompt_is_an_empty_reply(tmp_path: Path) -> None:
         ("", "refusal"), ("I hear you, but", "refusal")
     ]  # fmt: skip
     assert run.item_scores[item].lexical == 0
-
-
-def test_a_folder_that_holds_a_run_is_refused(tmp_path: Path) -> None:
-    path = write(tmp_path, log_of())
-    import_inspect(path, tmp_path / "run")
-    with pytest.raises(DataError, match="holds a run already"):
-        import_inspect(path, tmp_path / "run")

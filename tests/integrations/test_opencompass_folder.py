@@ -41,10 +41,8 @@ def test_the_command_writes_a_data_set_for_each_language_and_subtask(tmp_path: P
     assert [Path(line).name for line in result.stdout.splitlines()] == names
     config = config_of(tmp_path)
     budgets = {one["abbr"]: one["infer_cfg"]["inferencer"]["max_out_len"] for one in config["datasets"]}
-    expected = {
-        f"h2htalk_{language}_{one.name}": one.max_tokens for language in ("en", "zh") for one in SUBTASKS.values()
-    }
-    assert budgets == expected
+    every = [f"h2htalk_{language}_{name}" for language in ("en", "zh") for name in SUBTASKS]
+    assert budgets == dict(zip(every, [one.max_tokens for one in SUBTASKS.values()] * 2, strict=True))
     groups = {one["name"]: one for one in config["summarizer"]["summary_groups"]}
     assert groups.keys() == {"h2htalk_en", "h2htalk_zh"}
     for language in ("en", "zh"):
@@ -137,8 +135,8 @@ def write_log(folder: Path, replicas: int = 1) -> Path:
     return log
 
 
-def edit(log: Path, kind: str, change: Callable[[dict[str, Any]], None]) -> None:
-    for path in (log / kind / "demo").glob("*.json"):
+def edit(log: Path, kind: str, change: Callable[[dict[str, Any]], object], names: str = "*.json") -> None:
+    for path in (log / kind / "demo").glob(names):
         content = json.loads(path.read_text(encoding="utf-8"))
         change(content)
         path.write_text(json.dumps(content), encoding="utf-8")
@@ -176,50 +174,33 @@ def test_items_of_a_data_set_that_did_not_end_are_unscored(tmp_path: Path) -> No
     assert "did not end" in " ".join(summary.warnings)
 
 
-def without_results(log: Path) -> None:
-    shutil.rmtree(log / "results")
+BASE = "h2htalk_en_dialogue_base.json"
+PROTOCOL = [f"differs from this version in {name}" for name in ("items", "prompts")]
 
 
-def without_one_result(log: Path) -> None:
-    (log / "results" / "demo" / "h2htalk_en_dialogue_base.json").unlink()
+def about(content: dict[str, Any]) -> Any:
+    return content["about"][0]["h2htalk"]
 
 
-def of_another_evaluator(log: Path) -> None:
-    edit(log, "results", lambda content: content.pop("about"))
+OTHERS: list[tuple[Callable[[Path], object], str]] = [
+    (lambda log: shutil.rmtree(log / "results"), "has no results"),
+    (lambda log: (log / "results" / "demo" / BASE).unlink(), "has no results"),
+    (lambda log: edit(log, "results", lambda one: one.pop("about")), "not all are of one folder"),
+    (
+        lambda log: edit(log, "results", lambda one: about(one)["asked"].update(sap="none"), BASE),
+        "not all are of one f",
+    ),
+    (lambda log: edit(log, "results", lambda one: about(one)["protocol"].update(items="0" * 16)), PROTOCOL[0]),
+    (lambda log: edit(log, "results", lambda one: about(one)["protocol"].update(prompts="0" * 16)), PROTOCOL[1]),
+    (
+        lambda log: edit(log, "predictions", lambda one: one["0"]["origin_prompt"][0].update(prompt="Be brief.")),
+        "its messages are not those of h2htalk",
+    ),
+]
 
 
-def of_two_folders(log: Path) -> None:
-    path = log / "results" / "demo" / "h2htalk_en_dialogue_base.json"
-    content = json.loads(path.read_text(encoding="utf-8"))
-    content["about"][0]["h2htalk"]["asked"]["sap"] = "none"
-    path.write_text(json.dumps(content), encoding="utf-8")
-
-
-def of_other_items(log: Path) -> None:
-    edit(log, "results", lambda content: content["about"][0]["h2htalk"]["protocol"].update(items="0" * 16))
-
-
-def of_other_prompts(log: Path) -> None:
-    edit(log, "results", lambda content: content["about"][0]["h2htalk"]["protocol"].update(prompts="0" * 16))
-
-
-def with_another_message(log: Path) -> None:
-    edit(log, "predictions", lambda content: content["0"]["origin_prompt"][0].update(prompt="Be brief."))
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (without_results, "has no results"),
-        (without_one_result, "has no results"),
-        (of_another_evaluator, "not all are of one folder"),
-        (of_two_folders, "not all are of one folder"),
-        (of_other_items, "differs from this version in items"),
-        (of_other_prompts, "differs from this version in prompts"),
-        (with_another_message, "its messages are not those of h2htalk"),
-    ],
-)
-def test_other_logs_are_refused(change: Callable[[Path], None], message: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("change", "message"), OTHERS)
+def test_other_logs_are_refused(change: Callable[[Path], object], message: str, tmp_path: Path) -> None:
     log = write_log(tmp_path)
     change(log)
     with pytest.raises(DataError, match=message):
