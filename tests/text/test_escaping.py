@@ -17,23 +17,17 @@ from h2htalk.text.escaping import Markdown, code_block, csv_text, escape_markdow
 SIGNS = "=+-@＝＋－＠"
 
 
-@pytest.mark.parametrize("sign", SIGNS)
-@pytest.mark.parametrize("before", ["", " ", "\u3000", "\xa0 \u2003"])
-def test_a_text_that_begins_like_a_formula_gets_a_quote_also_after_white_space(before: str, sign: str) -> None:
-    assert harmless_cell(f"{before}{sign}1") == f"'{before}{sign}1"
+FORMULAS = [f"{before}{sign}1" for before in ("", " ", "\u3000", "\xa0 \u2003") for sign in SIGNS]
+# What is invisible but acts stands as its escape.
+ESCAPED = {"\t=1": r"\t=1", "\n@a": r"\n@a", "\u202e=1": r"\u202e=1", "\ud800": r"\ud800", "=a\nb": r"'=a\nb"}
+PLAIN = ["", " ", "Qwen2.5-7B", "a=b", "喝茶", "'=1", "🧑‍🚀 hi", "1+1", "(laughs) - no"]
 
 
 @pytest.mark.parametrize(
-    ("text", "shown"),
-    [("\t=1", r"\t=1"), ("\n@a", r"\n@a"), ("\u202e=1", r"\u202e=1"), ("\ud800", r"\ud800"), ("=a\nb", r"'=a\nb")],
+    ("text", "shown"), [*((one, f"'{one}") for one in FORMULAS), *ESCAPED.items(), *((one, one) for one in PLAIN)]
 )
-def test_what_is_invisible_but_acts_stands_as_its_escape(text: str, shown: str) -> None:
+def test_what_begins_like_a_formula_also_after_white_space_gets_a_quote(text: str, shown: str) -> None:
     assert harmless_cell(text) == shown
-
-
-@pytest.mark.parametrize("text", ["", " ", "Qwen2.5-7B", "a=b", "喝茶", "'=1", "🧑‍🚀 hi", "1+1", "(laughs) - no"])
-def test_any_other_text_stays_as_it_is(text: str) -> None:
-    assert harmless_cell(text) == text
 
 
 @given(st.text(st.sampled_from([*SIGNS, *"a1'\"\t\r\n\x00\x85\u3000 \u202e\ud800🙂"])) | st.text())
@@ -88,19 +82,12 @@ def test_a_value_is_shown_as_it_is(place: str, value: str) -> None:
         assert found == PLACES[place].format(text)
 
 
-def test_words_numbers_and_addresses_stay_readable() -> None:
+def test_words_and_addresses_stay_readable_and_nothing_is_escaped_twice() -> None:
     for text in ("dialogue_base", "CC-BY-4.0", "2026-01-02", "https://lab.example.org/a_b", "李雷 O'Neil (1990)"):
         assert escape_markdown(text) == text
     assert escape_markdown(12345) == "12,345"
-
-
-def test_markdown_is_not_escaped_twice() -> None:
-    once = escape_markdown("a*b")
-    assert isinstance(once, Markdown)
-    assert escape_markdown(once) == "a\\*b"
-
-
-def test_an_empty_line_begins_a_paragraph() -> None:
+    assert isinstance(escape_markdown("a*b"), Markdown)
+    assert escape_markdown(escape_markdown("a*b")) == "a\\*b"
     assert rendered(paragraphs("one\nline\n \n# two\n")) == "<p>one line</p>\n<p># two</p>"
 
 

@@ -27,8 +27,8 @@ def write(tmp_path: Path) -> Callable[..., Path]:
         tokenizer = tokenizers.Tokenizer(tokenizers.models.WordLevel(numbers, unk_token="[UNK]"))
         tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
         tokenizer.add_special_tokens(["[CLS]"])
-        begin = tokenizers.processors.TemplateProcessing("[CLS] $A", special_tokens=[("[CLS]", 1)])
-        tokenizer.post_processor = begin
+        special = [("[CLS]", 1)]
+        tokenizer.post_processor = tokenizers.processors.TemplateProcessing("[CLS] $A", special_tokens=special)
         if "truncation" in settings:
             tokenizer.enable_truncation(settings["truncation"])
         if "padding" in settings:
@@ -41,21 +41,15 @@ def write(tmp_path: Path) -> Callable[..., Path]:
     return write
 
 
-def test_special_tokens_are_not_added_and_not_found_in_texts(write: Callable[..., Path]) -> None:
+def test_texts_are_counted_as_they_are_whatever_the_file_asks_for(write: Callable[..., Path]) -> None:
     counter = open_token_counter(str(write()))
     assert counter(["rain"]) == [1]
     assert counter(["[CLS] rain"]) == [4]  # `[`, `CLS`, `]` and the word: text says what it says
-
-
-def test_nothing_is_cut_or_filled_up_whatever_the_file_asks_for(write: Callable[..., Path]) -> None:
-    counter = open_token_counter(str(write(truncation=3, padding=8)))
+    assert counter([]) == []
+    counter = open_token_counter(str(write("cutting", truncation=3, padding=8)))
     assert counter(["rain on the roof rain", "rain"]) == [5, 1]
-
-
-def test_counts_stand_in_the_texts_order_over_all_batches(write: Callable[..., Path]) -> None:
     texts = ["rain " * (n % 7) for n in range(2 * BATCH + 3)]
-    assert open_token_counter(str(write()))(texts) == [n % 7 for n in range(2 * BATCH + 3)]
-    assert open_token_counter(str(write("second")))([]) == []
+    assert counter(texts) == [n % 7 for n in range(2 * BATCH + 3)]
 
 
 @pytest.mark.parametrize(("content", "reason"), [(b"{", "EOF"), (b"{}", "Model missing"), (b"\xff\xfe\x00", "")])

@@ -68,13 +68,10 @@ def test_what_is_out_of_form_is_named(case: str, text: str, expected: set[str]) 
     assert not parse.is_null
 
 
-def test_blocks_that_touch_are_read_but_named() -> None:
+def test_a_broken_block_hides_no_other() -> None:
     parse = parse_memory(f"{ZH}\n{ZH}", "zh")
     assert parse.blocks == (HARBOUR, HARBOUR)
     assert [v.detail for v in parse.violations] == ["no empty line between two blocks"]
-
-
-def test_a_broken_block_does_not_hide_the_next() -> None:
     parse = parse_memory("Memory Content: half\n\n" + EN, "en")
     assert parse.blocks == (JOB,)
     assert [v.detail for v in parse.violations] == ["a block lacks Memory Category and Memory Importance"]

@@ -31,26 +31,13 @@ def make_tiny_bge(folder: Path) -> Path:
     tokenizer.post_processor = processors.TemplateProcessing(
         single="<s> $A </s>", special_tokens=[("<s>", 0), ("</s>", 2)]
     )
-    PreTrainedTokenizerFast(
-        tokenizer_object=tokenizer,
-        bos_token="<s>",
-        eos_token="</s>",
-        cls_token="<s>",
-        sep_token="</s>",
-        pad_token="<pad>",
-        unk_token="<unk>",
-    ).save_pretrained(folder)
+    named = {"bos": "<s>", "eos": "</s>", "cls": "<s>", "sep": "</s>", "pad": "<pad>", "unk": "<unk>"}
+    special = {f"{name}_token": token for name, token in named.items()}
+    PreTrainedTokenizerFast(tokenizer_object=tokenizer, **special).save_pretrained(folder)
     torch.manual_seed(0)
-    config = XLMRobertaConfig(
-        vocab_size=len(vocabulary),
-        hidden_size=64,
-        num_hidden_layers=2,
-        num_attention_heads=4,
-        intermediate_size=128,
-        max_position_embeddings=514,
-        pad_token_id=1,
-    )
-    XLMRobertaModel(config).save_pretrained(folder)
+    sizes = {"hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 128}
+    sizes |= {"vocab_size": len(vocabulary), "max_position_embeddings": 514, "pad_token_id": 1}
+    XLMRobertaModel(XLMRobertaConfig(**sizes)).save_pretrained(folder)
     return folder
 
 

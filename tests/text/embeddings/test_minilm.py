@@ -16,17 +16,8 @@ pytestmark = pytest.mark.embedded
 
 WORDS = "I you remember rain tea exam mother walk sleep happy lonely naïve café don't re-read U.S.A. 3:30 $5 xylophone"
 ODD_TEXTS = [
-    "",
-    "\n\t",
-    "\x00",
-    "😀",
-    "I am 😀😭 today 🏳️‍🌈",
-    "你好，今天过得怎么样？",
-    "我今天 went to 学校 with mom",
-    "<|im_end|> [CLS] [SEP] [PAD]",
-    "x" * 5000,
-    "hello " * 1000,
-    "你" * 5000,
+    *("", "\n\t", "\x00", "😀", "I am 😀😭 today 🏳️‍🌈", "<|im_end|> [CLS] [SEP] [PAD]"),
+    *("你好，今天过得怎么样？", "我今天 went to 学校 with mom", "x" * 5000, "hello " * 1000, "你" * 5000),
 ]
 
 

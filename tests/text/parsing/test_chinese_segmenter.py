@@ -7,20 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from h2htalk.text.parsing.chinese_segmenter import (
-    BEGIN,
-    END,
-    MIDDLE,
-    SINGLE,
-    WordClassLexicon,
-    best_tags,
-    bundled_segmenter,
-    code_points,
-    segment,
-    window_hashes,
-    word_ends,
-    word_hash,
-)
+from h2htalk.text.parsing import chinese_segmenter as segmenter
+from h2htalk.text.parsing.chinese_segmenter import BEGIN, END, MIDDLE, SINGLE, best_tags, segment
 
 
 @pytest.mark.parametrize(
@@ -39,7 +27,7 @@ def test_words_of_a_sentence(text: str, words: str) -> None:
 @given(st.text(max_size=60))
 def test_joined_the_words_are_the_text(text: str) -> None:
     """Whatever the characters: unpaired surrogates, joiners, controls."""
-    assert "".join(bundled_segmenter().cut(text)) == text
+    assert "".join(segmenter.bundled_segmenter().cut(text)) == text
 
 
 @given(st.text(alphabet="今天我们去喝咖啡吧看书了的，", max_size=30))
@@ -75,24 +63,22 @@ def test_a_character_that_must_continue_never_begins_a_word() -> None:
     scores = np.zeros((4, 4), dtype=np.float32)
     scores[:, SINGLE] = 100
     tags = best_tags(scores, np.zeros((4, 4), dtype=np.float32), np.array([False, True, True, False]))
-    assert word_ends(tags) == [3, 4]
+    assert segmenter.word_ends(tags) == [3, 4]
 
 
 # --- The word list, kept as hashes
 
-WORDS = [("咖啡", "n"), ("喝", "v"), ("喝水", "v"), ("美丽", "a"), ("iPhone", "nz")]
-
 
 def test_a_word_has_its_class_and_another_none() -> None:
-    lexicon = WordClassLexicon.build(WORDS)
-    assert lexicon.class_of("咖啡") == "n"
-    assert lexicon.class_of("美丽") == "a"
-    assert lexicon.class_of("咖") is None
-    assert lexicon.class_of("") is None
+    words = [("咖啡", "n"), ("喝", "v"), ("喝水", "v"), ("美丽", "a"), ("iPhone", "nz")]
+    lexicon = segmenter.WordClassLexicon.build(words)
+    assert [lexicon.class_of(word) for word in ("咖啡", "美丽", "咖", "")] == ["n", "a", None, None]
 
 
 @given(st.text(min_size=1, max_size=12))
 def test_every_window_has_the_hash_of_its_characters(text: str) -> None:
-    hashes = window_hashes(code_points(text), 4)
+    hashes = segmenter.window_hashes(segmenter.code_points(text), 4)
     for length, row in enumerate(hashes, start=1):
-        assert [int(h) for h in row] == [int(word_hash(text[at : at + length])) for at in range(len(text) - length + 1)]
+        assert [int(h) for h in row] == [
+            int(segmenter.word_hash(text[at : at + length])) for at in range(len(text) - length + 1)
+        ]

@@ -34,22 +34,14 @@ def test_a_model_holds_no_words_of_its_training_texts(name: str) -> None:
         assert word not in stored
 
 
-def test_an_english_sentence_is_tagged_and_parsed() -> None:
+def test_sentences_are_cut_tagged_and_parsed() -> None:
     (doc,) = parse(["I washed the dishes after dinner."], "en")
     assert [token.pos_ for token in doc] == ["PRON", "VERB", "DET", "NOUN", "ADP", "NOUN", "PUNCT"]
-    dishes = doc[3]
-    assert (dishes.dep_, dishes.head.text) == ("obj", "washed")
-
-
-def test_a_chinese_sentence_is_cut_tagged_and_parsed() -> None:
-    (doc,) = parse(["我喝了一杯咖啡。"], "zh")
-    assert [token.text for token in doc] == ["我", "喝", "了", "一", "杯", "咖啡", "。"]
+    assert (doc[3].dep_, doc[3].head.text) == ("obj", "washed")
+    (doc,) = parse(["我喝了一杯咖啡。你呢？走吧！"], "zh")
+    assert [sentence.text for sentence in doc.sents] == ["我喝了一杯咖啡。", "你呢？", "走吧！"]
+    assert [token.text for token in doc[:7]] == ["我", "喝", "了", "一", "杯", "咖啡", "。"]
     assert (doc[5].dep_, doc[5].head.text) == ("obj", "喝")
-
-
-def test_chinese_sentences_end_at_full_stops() -> None:
-    (doc,) = parse(["我喝了咖啡。你呢？走吧！"], "zh")
-    assert [sentence.text for sentence in doc.sents] == ["我喝了咖啡。", "你呢？", "走吧！"]
 
 
 ENGLISH = "Yesterday Sarah flew to London."
@@ -61,10 +53,8 @@ def listed_names(tmp_path: Path) -> str:
     nlp = spacy.blank("en")
     ruler = nlp.add_pipe("entity_ruler", name="ner")
     labels = ("PERSON", "PER", "LOC", "GPE", "FAC", "ORG", "DATE", "NORP")
-    ruler.add_patterns([{"label": label, "pattern": f"is{label}"} for label in labels])  # type: ignore[attr-defined]
-    ruler.add_patterns(  # type: ignore[attr-defined]
-        [{"label": "PERSON", "pattern": "Sarah"}, {"label": "GPE", "pattern": "London"}]
-    )
+    patterns = [("PERSON", "Sarah"), ("GPE", "London"), *((label, f"is{label}") for label in labels)]
+    ruler.add_patterns([{"label": label, "pattern": text} for label, text in patterns])  # type: ignore[attr-defined]
     nlp.to_disk(tmp_path / "listed")
     return str(tmp_path / "listed")
 
@@ -103,27 +93,23 @@ def test_texts_keep_their_order_and_do_not_touch_each_other(language: str) -> No
     assert together == alone * 40
 
 
-def test_a_model_that_is_not_there_says_what_to_do() -> None:
-    with pytest.raises(ConfigError, match=r"'en_core_web_none' cannot be loaded .*python -m spacy download"):
-        load_parser("en", "en_core_web_none")
-
-
-@pytest.mark.parametrize("name", ["numpy", "jieba", "spacy", ""])
-def test_a_package_or_folder_that_is_no_model_is_refused(name: str, tmp_path: Path) -> None:
-    (tmp_path / "config.cfg").write_text("hello")
-    with pytest.raises(ConfigError, match="cannot be loaded"):
-        load_parser("en", name or str(tmp_path))
-
-
-def test_a_model_of_another_language_is_refused() -> None:
-    with pytest.raises(ConfigError, match="is for language 'en', not 'zh'"):
-        load_parser("zh", str(MODELS / "en_parser"))
-
-
-def test_a_model_without_a_parser_is_refused(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("language", "name", "message"),
+    [
+        ("en", "en_core_web_none", r"'en_core_web_none' cannot be loaded .*python -m spacy download"),
+        *(("en", name, "cannot be loaded") for name in ("numpy", "jieba", "spacy", "text")),
+        ("zh", str(MODELS / "en_parser"), "is for language 'en', not 'zh'"),
+        ("en", "bare", "has no parser: it is empty"),
+    ],
+)
+def test_what_is_no_model_or_of_another_language_is_refused(
+    language: str, name: str, message: str, tmp_path: Path
+) -> None:
+    (tmp_path / "text").mkdir()
+    (tmp_path / "text" / "config.cfg").write_text("hello")
     spacy.blank("en").to_disk(tmp_path / "bare")
-    with pytest.raises(ConfigError, match="has no parser: it is empty"):
-        load_parser("en", str(tmp_path / "bare"))
+    with pytest.raises(ConfigError, match=message):
+        load_parser(language, str(tmp_path / name) if name in ("text", "bare") else name)
 
 
 @given(st.text(alphabet="ab 。，.,\n!?好", max_size=9000))
