@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import copy
 import json
 import sys
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 from releases_made import case
+from splits_made import changed, leaves
 
 from h2htalk.benchmark.statistics import clusters_of
 from h2htalk.data.case import Case
@@ -45,20 +46,6 @@ RECORD: dict[str, Any] = {
 }
 
 
-def changed(path: str, value: Any) -> dict[str, Any]:
-    """The record with one field set, such as `inputs.history.0.role`; `...` removes it."""
-    record = copy.deepcopy(RECORD)
-    *way, last = path.split(".")
-    place: Any = record
-    for key in way:
-        place = place[int(key)] if isinstance(place, list) else place[key]
-    if value is ...:
-        del place[last]
-    else:
-        place[int(last) if isinstance(place, list) else last] = value
-    return record
-
-
 @pytest.mark.parametrize("subtask", SUBTASKS)
 def test_every_subtask_survives_its_own_dict(subtask: str) -> None:
     for scenario in load_split("mini@1").select(subtasks=[subtask]).scenarios:
@@ -86,7 +73,7 @@ def test_every_subtask_survives_its_own_dict(subtask: str) -> None:
     ],
 )
 def test_a_wrong_scenario_is_refused_with_its_place(path: str, value: Any, message: str) -> None:
-    record = changed(path, value)
+    record = changed(RECORD, {path: value})
     if path == "references":
         del record["reference"]
     with pytest.raises(DataError) as raised:
@@ -97,7 +84,7 @@ def test_a_wrong_scenario_is_refused_with_its_place(path: str, value: Any, messa
 
 @pytest.mark.parametrize("references", [[], ["At lunch.", "At noon."]])
 def test_a_scenario_has_none_to_five_references(references: list[str]) -> None:
-    record = {**changed("reference", ...), "references": references, "metadata": {"votes": [1], "note": None}}
+    record = {**changed(RECORD, {"reference": ...}), "references": references, "metadata": {"votes": [1], "note": None}}
     scenario = Scenario.from_dict(record)
     assert (list(scenario.references), scenario.reference) == (references, (references or [""])[0])
     assert Scenario.from_dict(json.loads(json.dumps(scenario.to_dict()))) == scenario
@@ -114,8 +101,7 @@ def test_two_personas_are_bundled_in_both_languages() -> None:
     personas = bundled_personas()
     assert len(personas) >= 2
     for key, persona in personas.items():
-        assert persona.id == key
-        assert set(persona.names) == set(persona.descriptions) == {"en", "zh"}
+        assert (persona.id, {*persona.names}, {*persona.descriptions}) == (key, {"en", "zh"}, {"en", "zh"})
         assert "both adults" in persona.descriptions["en"]
         assert "成年人" in persona.descriptions["zh"]
     assert len({name for p in personas.values() for name in p.names.values()}) == 2 * len(personas)
@@ -233,41 +219,25 @@ def test_the_memory_vocabulary_has_24_categories_and_a_null_line_a_language() ->
     assert {record.tokenizer for record in RECORDS.values()} == set(TOKENIZERS)
 
 
-def schema_records() -> list[dict[str, Any]]:
-    """A scenario of each subtask, and a case with facts and points."""
-    first = {one.subtask: one.to_dict() for one in load_split("mini@1").scenarios}
-    fact = {"id": "cat", "kind": "stated", "session": 1, "text": "The cat is Pip.", "forms": ["Pip"]}
-    history = [{"role": "user", "content": "Hi."}, {"role": "companion", "content": "Hello."}]
-    return [*first.values(), json.loads(json.dumps(case(1, facts=[fact], history=history).to_dict()))]
-
-
 @pytest.mark.parametrize("name", SCHEMAS)
 def test_the_files_that_ship_are_those_of_the_records(name: str) -> None:
     assert (FOLDER / name).read_text(encoding="utf-8") == text_of(name), "run tools/make_schemas.py"
 
 
 def test_schema_and_reader_refuse_the_same_changes() -> None:
-    for record in schema_records():
+    """A scenario of each subtask, and a case with facts and points."""
+    first = {one.subtask: one.to_dict() for one in load_split("mini@1").scenarios}
+    history = [{"role": "user", "content": "Hi."}, {"role": "companion", "content": "Hello."}]
+    for made in (*first.values(), case(1, facts=[FACT], history=history).to_dict()):
+        record = json.loads(json.dumps(made))
         validator = Draft202012Validator(case_schema() if "study" in record else scenario_schema())
         validator.validate(record)
-        changes = ((path, value) for path in paths(record) for value in ("", 7, None, []))
-        for path, value in changes:
-            changed = copy.deepcopy(record)
-            inner: Any = changed
-            for step in path[:-1]:
-                inner = inner[step]
-            if path[0] in ("provenance", "metadata") or inner[path[-1]] == value:
+        for path, value in product(leaves(record, inner=True), ("", 7, None, [])):
+            top, other = path.partition(".")[0], changed(record, {path: value})
+            if top in ("provenance", "metadata") or other == record:
                 continue
-            inner[path[-1]] = value
-            if not validator.is_valid(changed):
+            if not validator.is_valid(other):
                 with pytest.raises(DataError):
-                    read_item(changed, "line 1")
-            elif path[0] not in ("id", "points", "facts", "sessions", "history"):  # names of others are checked by code
-                read_item(changed, "line 1")
-
-
-def paths(value: Any, before: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-    """Where the values of a record stand."""
-    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    found = [before] if before else []
-    return found + [path for key, one in inner for path in paths(one, (*before, key))]
+                    read_item(other, "line 1")
+            elif top not in ("id", "points", "facts", "sessions", "history"):  # names of others are checked by code
+                read_item(other, "line 1")

@@ -9,18 +9,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from h2htalk.data.responses import (
-    FailedResponse,
-    Failure,
-    Response,
-    Usage,
-    masked,
-    read_parquet,
-    read_response,
-    split_thinking,
-    strip_thinking,
-    write_parquet,
-)
+from h2htalk.data import responses
+from h2htalk.data.responses import FailedResponse, Failure, Response, Usage, read_parquet, read_response, write_parquet
 from h2htalk.errors import DataError
 
 STRIPPED = [
@@ -42,13 +32,12 @@ STRIPPED = [
 @pytest.mark.parametrize(("text", "answer"), [case[1:] for case in STRIPPED], ids=[case[0] for case in STRIPPED])
 def test_thinking_is_kept_in_the_file_and_not_scored(text: str, answer: str) -> None:
     response = Response("a", 0, text)
-    assert strip_thinking(text) == response.answer == answer
+    assert responses.strip_thinking(text) == response.answer == answer
     assert read_response(response.to_dict(), "x") == response
 
 
 def test_keys_of_six_characters_and_more_are_masked() -> None:
-    assert masked("not abc123 or abc12", "abc123", "*") == "not * or abc12"
-    assert masked("not abc12", "abc12", "*") == "not abc12"
+    assert [responses.masked("abc123 abc12", key, "*") for key in ("abc123", "abc12")] == ["* abc12", "abc123 abc12"]
 
 
 @pytest.mark.parametrize(
@@ -66,29 +55,31 @@ def test_keys_of_six_characters_and_more_are_masked() -> None:
 def test_reasoning_is_told_from_the_answer_even_where_the_prompt_opened_it(
     text: str, opened: bool, answer: str, thinking: str | None
 ) -> None:
-    assert split_thinking(text, opened) == (answer, thinking)
+    assert responses.split_thinking(text, opened) == (answer, thinking)
     if not opened:
-        assert strip_thinking(text) == answer
+        assert responses.strip_thinking(text) == answer
+
+
+USED = {"input_tokens": 12, "output_tokens": 0}
 
 
 @pytest.mark.parametrize(
     ("response", "line"),
     [
-        (Response("a", 0, ""), {"id": "a", "sample": 0, "text": "", "finish_reason": "unknown", "usage": {}}),
+        (Response("a", 0, ""), {"sample": 0, "text": "", "finish_reason": "unknown", "usage": {}}),
         (
             Response("a", 2, "Hi.", "stop", Usage(12, 0), "hm"),
-            {"id": "a", "sample": 2, "text": "Hi.", "finish_reason": "stop"}
-            | {"usage": {"input_tokens": 12, "output_tokens": 0}, "thinking": "hm"},
+            {"sample": 2, "text": "Hi.", "finish_reason": "stop", "usage": USED, "thinking": "hm"},
         ),
         (
-            FailedResponse("a", 1, Failure("timeout", "no answer in 120 s", 4)),
-            {"id": "a", "sample": 1, "failure": {"reason": "timeout", "message": "no answer in 120 s", "attempts": 4}},
+            FailedResponse("a", 1, Failure("timeout", "in 120 s", 4)),
+            {"sample": 1, "failure": {"reason": "timeout", "message": "in 120 s", "attempts": 4}},
         ),
     ],
 )
 def test_a_line_holds_what_is_known_and_comes_back(response: Response | FailedResponse, line: dict[str, Any]) -> None:
-    assert response.to_dict() == line
-    assert read_response(line, "x") == response
+    assert response.to_dict() == {"id": "a", **line}
+    assert read_response({"id": "a", **line}, "x") == response
 
 
 def test_a_line_made_elsewhere_may_leave_out_what_it_does_not_know() -> None:
@@ -111,17 +102,14 @@ def test_a_wrong_line_is_named(raw: dict[str, Any], message: str) -> None:
     assert str(raised.value).startswith(f"part-0.jsonl:17: {message}")
 
 
-ROWS = [
-    {"id": f"r{i}", "value": None if i % 3 == 0 else i / 7, "tags": {"n": i, "list": ["你好", None]}} for i in range(25)
-]
-
-
 def test_parquet_rows_come_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    values = [None if i % 3 == 0 else i / 7 for i in range(25)]
+    rows = [{"id": f"r{i}", "value": v, "tags": {"n": i, "list": ["你好", None]}} for i, v in enumerate(values)]
     monkeypatch.setattr("h2htalk.data.responses.ROWS_A_GROUP", 1)  # a value of a column may first come after a group
     path = tmp_path / "x.parquet"
-    assert write_parquet(path, iter(ROWS), json_columns=["tags"]) == 25
+    assert write_parquet(path, iter(rows), json_columns=["tags"]) == 25
     stream = list(read_parquet(path))
-    assert [row for _, row in stream] == ROWS
+    assert [row for _, row in stream] == rows
     assert stream[16][0] == f"{path}:row 17"
 
 

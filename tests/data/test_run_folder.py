@@ -47,11 +47,8 @@ def tree(path: Path) -> dict[str, bytes]:
 def test_a_new_run_stands_alone_before_anything_is_asked(folder: RunFolder, split: Split) -> None:
     open_writer(folder, split).close()
     head = {"spec": {"model": "tiny", "samples": 2}, "signature": SIGNATURE.to_dict(), "package_version": __version__}
-    assert folder.read_run() == head
-    assert folder.signature() == SIGNATURE
-    assert folder.split() == split
+    assert (folder.read_run(), folder.signature(), folder.split(), folder.answers()) == (head, SIGNATURE, split, {})
     assert (folder.prompts / "zh" / "dialogue_base.j2").read_text(encoding="utf-8") == "回答。"
-    assert folder.answers() == {}
 
 
 def test_the_last_word_counts_and_an_answer_beats_a_failure(folder: RunFolder, split: Split) -> None:

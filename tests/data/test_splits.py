@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import copy
-import hashlib
 import json
 import os
 import random
 from collections import Counter
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
 import pytest
-from splits_made import scenario_records
+from splits_made import changed, leaves, scenario_records
 
-from h2htalk.data.files import json_line, write_jsonl
+from h2htalk.data.files import sha256_of, write_jsonl, write_text
 from h2htalk.data.scenario import Persona, Scenario
 from h2htalk.data.split_output import export_split
 from h2htalk.data.splits import Split, load_split, stratified_sample, with_references
@@ -115,21 +112,15 @@ def test_what_is_no_file_is_named(tmp_path: Path, records: Records, made: str, n
         load_split(str(tmp_path))
 
 
-def test_a_persona_must_speak_the_scenarios_language(tmp_path: Path, records: Records) -> None:
-    (tmp_path / "personas").mkdir()
-    (tmp_path / "personas" / "ada.toml").write_text(ADA)
+def test_a_persona_is_described_once_and_speaks_the_scenarios_language(tmp_path: Path, records: Records) -> None:
+    write_text(tmp_path / "personas" / "ada.toml", ADA)
     en = records[0] | {"persona": "ada"}
     zh = next(r for r in scenario_records(200) if r["language"] == "zh") | {"persona": "ada"}
     ada = load_split(str(write(tmp_path, [en]))).personas["ada"]
     assert (ada.names, ada.descriptions) == ({"en": "Ada"}, {"en": "You mend clocks."})
     with pytest.raises(DataError, match=r"persona 'ada' has no zh description; add it to .*personas"):
         load_split(str(write(tmp_path, [en, zh])))
-
-
-def test_a_persona_described_twice_is_refused(tmp_path: Path, records: Records) -> None:
-    (tmp_path / "personas").mkdir()
-    (tmp_path / "personas" / "ada.toml").write_text(ADA)
-    (tmp_path / "personas" / "ada-2.toml").write_text(ADA)
+    write_text(tmp_path / "personas" / "ada-2.toml", ADA)
     with pytest.raises(DataError, match=r"ada\.toml: persona 'ada' is in ada-2\.toml already"):
         load_split(str(write(tmp_path, records)))
 
@@ -212,14 +203,6 @@ def test_row_order_names_and_unused_personas_do_not_change_the_fingerprint(mini:
     assert replace(only_nora, personas={"nora": mini.personas["nora"]}).fingerprint == only_nora.fingerprint
 
 
-def leaves(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-    if isinstance(value, dict):
-        return [leaf for key, inner in value.items() for leaf in leaves(inner, (*path, key))]
-    if isinstance(value, list):
-        return [leaf for i, inner in enumerate(value) for leaf in leaves(inner, (*path, i))]
-    return [path]
-
-
 OTHER = {"subtask": "recollection_refinement", "persona": "ren", "language": "zh", "emotion": "longing"}
 OTHER |= {"complexity": "advanced", "interaction": "casual", "risk": "elevated"}
 
@@ -236,20 +219,12 @@ def test_any_change_of_content_changes_the_fingerprint(mini: Split) -> None:
 
     seen = {fingerprint(record)}
     for path in (paths := leaves(record)):
-        changed = copy.deepcopy(record)
-        place = changed
-        for key in path[:-1]:
-            place = place[key]
-        place[path[-1]] = OTHER.get(str(path[-1]), f"{place[path[-1]]}x")
-        seen.add(fingerprint(changed))
+        seen.add(fingerprint(changed(record, {path: OTHER.get(path.rpartition(".")[2], f"{path}x")})))
     assert len(seen) == 1 + len(paths)
     nora = mini.personas["nora"]
-    for changed_persona in (
-        replace(nora, relation="cousin"),
-        replace(nora, names={**nora.names, "zh": "苏早"}),
-        replace(nora, descriptions={**nora.descriptions, "en": "You are Nora."}),
-    ):
-        seen.add(fingerprint(record, changed_persona))
+    texts = {"names": {**nora.names, "zh": "苏早"}, "descriptions": {**nora.descriptions, "en": "You are Nora."}}
+    for name, value in ({"relation": "cousin"} | texts).items():
+        seen.add(fingerprint(record, replace(nora, **{name: value})))
     assert len(seen) == 1 + len(paths) + 3
     assert fingerprint(record | {"metadata": {}}) not in seen
 
@@ -295,37 +270,32 @@ def test_texts_of_every_kind_survive_export(mini: Split, tmp_path: Path) -> None
 
 
 BASE = load_split("mini@1").select("en", ["dialogue_base"])
-BASE_IDS = [s.id for s in BASE.scenarios]
+BASE_LINES: Records = [{"id": s.id, "references": list(s.references)} for s in BASE.scenarios]
 
 
-def private_split(path: Path, lines: list[Mapping[str, Any]]) -> Split:
+def private_split(path: Path, lines: Records) -> Split:
     """The split without references, which names the file that is written here."""
-    path.write_text("".join(map(json_line, lines)))
-    digest = hashlib.sha256(path.read_bytes()).hexdigest()
+    write_jsonl(path, lines)
     scenarios = tuple(replace(s, references=()) for s in BASE.scenarios)
-    return replace(BASE, scenarios=scenarios, references_sha256=digest)
-
-
-def lines_of() -> list[Mapping[str, Any]]:
-    return [{"id": s.id, "references": list(s.references)} for s in BASE.scenarios]
+    return replace(BASE, scenarios=scenarios, references_sha256=sha256_of(path))
 
 
 def test_references_come_back_to_their_scenarios(tmp_path: Path) -> None:
     """The file may hold those of other scenarios, too; scenarios that have references keep them."""
     path = tmp_path / "references.jsonl"
-    split = private_split(path, lines_of()[::-1])
+    split = private_split(path, BASE_LINES[::-1])
     assert with_references(split, path).scenarios == BASE.scenarios
     mixed = replace(split, scenarios=(BASE.scenarios[0], *split.scenarios[1:3]))
     assert with_references(mixed, path).scenarios == BASE.scenarios[:3]
 
 
 def test_a_wrong_file_is_named_with_its_line_or_id(tmp_path: Path) -> None:
-    path, others = tmp_path / "references.jsonl", lines_of()[1:]
-    with pytest.raises(DataError, match=rf"holds no references of '{BASE_IDS[0]}' \(1 such\)"):
+    path, others = tmp_path / "references.jsonl", BASE_LINES[1:]
+    with pytest.raises(DataError, match=rf"holds no references of '{BASE_LINES[0]['id']}' \(1 such\)"):
         with_references(private_split(path, others), path)
-    with pytest.raises(DataError, match=rf"jsonl:1: {BASE_IDS[0]}: references: must be a list of at least 1"):
-        with_references(private_split(path, [{"id": BASE_IDS[0], "references": []}, *others]), path)
-    split = private_split(path, lines_of())
+    with pytest.raises(DataError, match=rf"jsonl:1: {BASE_LINES[0]['id']}: references: must be a list of at least 1"):
+        with_references(private_split(path, [{**BASE_LINES[0], "references": []}, *others]), path)
+    split = private_split(path, BASE_LINES)
     path.write_text(path.read_text().replace("?", "!"))
     with pytest.raises(DataError, match=f"is not the file of references: .*{split.references_sha256}"):
         with_references(split, path)

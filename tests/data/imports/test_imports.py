@@ -47,21 +47,18 @@ def test_inspect_has_failed_unscored_and_scored_items() -> None:
         log.metric("ask_back")
 
 
-def test_inspect_epochs_json_positions_and_edits() -> None:
-    assert len(values_of(read_harness_log(FIXTURES / "epochs.eval"), "asks_back")) == 4
+def test_inspect_epochs_positions_edits_and_runs_that_did_not_end() -> None:
+    logs = {name: read_harness_log(FIXTURES / f"{name}.eval") for name in ("epochs", "edited", "killed", "stopped")}
+    assert len(values_of(logs["epochs"], "asks_back")) == 4
     log = read_harness_log(FIXTURES / "positions.json")
     assert [(record.item, record.own_id) for record in log.records] == [("1", False)]
     assert log.metric(None) == "asks_back"
-    assert read_harness_log(FIXTURES / "edited.eval").notes == ("1 score was edited by hand",)
-
-
-def test_inspect_runs_that_did_not_end_say_so_and_invalid_ones_are_refused() -> None:
-    killed, stopped = (read_harness_log(FIXTURES / f"{name}.eval") for name in ("killed", "stopped"))
-    assert killed.notes == ("the log is partial: status started, 1 of 3 samples",)
-    assert [record.failure for record in killed.records] == [None, "not in the log", "not in the log"]
-    assert stopped.notes == ("the log is partial: status error, 1 of 1 samples",)
+    assert logs["edited"].notes == ("1 score was edited by hand",)
+    assert logs["killed"].notes == ("the log is partial: status started, 1 of 3 samples",)
+    assert [record.failure for record in logs["killed"].records] == [None, "not in the log", "not in the log"]
+    assert logs["stopped"].notes == ("the log is partial: status error, 1 of 1 samples",)
     with pytest.raises(DataError, match="no item has a score"):
-        stopped.metric("asks_back")
+        logs["stopped"].metric("asks_back")
     with pytest.raises(DataError, match="marked as invalid"):
         read_harness_log(FIXTURES / "invalid.eval")
 
@@ -113,16 +110,13 @@ def eee_row(**changed: Any) -> str:
     return json.dumps({**row, "input": {"raw": "Q", "reference": ["R"]}, **changed}) + "\n"
 
 
-def test_every_eval_ever_with_several_metrics_failures_and_positions(tmp_path: Path) -> None:
+def test_every_eval_ever_and_score_tables(tmp_path: Path) -> None:
     path = tmp_path / "x_samples.jsonl"
     fluent = eee_row(evaluation_name="fluent", evaluation={"score": 0.5})
     path.write_text(eee_row() + fluent + eee_row(sample_id="7", error="timeout"))
     log = read_harness_log(path)
     assert values_of(log, "fluent") == {("q-1", 1): 0.5, ("7", 1): "error"}
     assert [record.own_id for record in log.records] == [True, False]
-
-
-def test_score_tables(tmp_path: Path) -> None:
     path = tmp_path / "scores.csv"
     path.write_text("\ufeffid,sample,score\na,0,1\na,1,0.5\nb,0,\nb,1,nan\n", encoding="utf-8")
     scores = {("a", 0): 1.0, ("a", 1): 0.5, ("b", 0): "no score", ("b", 1): "NaN"}
@@ -282,9 +276,8 @@ def test_every_file_is_read_as_its_true_subtask_and_written_with_ids(tmp_path: P
     assert Counter(row["subtask"] for row in rows) == {s.name: s.count for s in SUBTASKS.values()}
     assert len(missing) == 1
     found = {row["id"]: row for row in rows}
-    name = "authors-dialogue_schedule-0001"
     expected = {"subtask": "dialogue_schedule", "language": "zh", "reference": "itinerary_initialize 0"}
-    assert found[name] == {"id": name, **expected}
+    assert expected.items() <= found["authors-dialogue_schedule-0001"].items()
     assert found["authors-itinerary_initialization-0001"]["reference"] == "dialogue_schedule 0"
     with pytest.raises(DataError, match=r"references\.jsonl: is there already; name a new folder"):
         import_authors(tmp_path / "in", tmp_path / "out")  # it was written over
