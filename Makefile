@@ -34,7 +34,7 @@ NEWEST_VENV := .venv-newest
 LOWEST := .venv-lowest
 # Tests that call each dependency: of core, `embedded` and `release`, and of `curation`, `rounds` and `analysis`.
 CORE_TESTS := tests/data/test_files.py tests/data/test_responses.py tests/data/test_splits.py \
-	tests/chat/batch/test_batch_runner.py tests/chat/hosted tests/chat/test_live_calls.py \
+	tests/chat/batch/test_batch_runner.py tests/chat/test_wires.py tests/chat/test_live_calls.py \
 	tests/chat/local/test_embedded.py tests/chat/test_response_schema.py tests/text/embeddings/test_minilm.py \
 	tests/text/test_token_counts.py tests/text/test_tokens.py tests/benchmark/metrics tests/benchmark/test_score_run.py \
 	tests/benchmark/prompts tests/benchmark/report tests/cli/test_cli_commands.py \

@@ -127,28 +127,24 @@ def test_a_long_message_is_shortened_and_a_coroutine_that_hangs_times_out() -> N
 
 @pytest.mark.parametrize("later", [False, True])
 def test_no_more_calls_run_at_once_than_asked_for(later: bool) -> None:
-    running, most, lock = 0, 0, threading.Lock()
+    running, most = list[int](), list[int]()
 
-    def count(by: int) -> None:
-        nonlocal running, most
-        with lock:
-            running += by
-            most = max(most, running)
+    def begin() -> None:
+        running.append(1)
+        most.append(len(running))
 
     def function(messages: list[dict[str, str]]) -> str:
-        count(1)
+        begin()
         time.sleep(0.02)
-        count(-1)
-        return ""
+        return str(running.pop())
 
     async def coroutine(messages: list[dict[str, str]]) -> str:
-        count(1)
+        begin()
         await asyncio.sleep(0.02)
-        count(-1)
-        return ""
+        return str(running.pop())
 
     ask(coroutine if later else function, *map(str, range(12)), concurrency=4)
-    assert most == 4
+    assert max(most) == 4
 
 
 def test_the_signature_has_the_name_and_the_function_and_the_model_decides_how_it_samples(tmp_path: Path) -> None:
@@ -158,10 +154,8 @@ def test_the_signature_has_the_name_and_the_function_and_the_model_decides_how_i
     assert subject["function"] == f"{__name__}.reply_later"
     assert {subject[key] for key in ("temperature", "top_p", "seed", "max_tokens")} == {"model's own"}
     own = h2htalk.evaluate(spec_of(Companion().answer, tmp_path / "own"))
-    assert (own.model, own.signature.subject["function"]) == (
-        "python:Companion.answer",
-        f"{__name__}.Companion.answer",
-    )
+    name = "Companion.answer"
+    assert (own.model, own.signature.subject["function"]) == (f"python:{name}", f"{__name__}.{name}")
 
 
 def test_it_works_where_an_event_loop_runs_as_in_a_notebook(tmp_path: Path) -> None:

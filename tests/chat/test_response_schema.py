@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import json
+import re
+import subprocess
+import sys
 from enum import StrEnum
+from pathlib import Path
 from typing import Any, Literal
 
 import anthropic
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from providers import ProviderServer
 from pydantic import BaseModel, Field
+from studies_made import block
 
 from h2htalk.chat import wires
 from h2htalk.chat.protocol import Call, Message, Reply, Request, Sampling
@@ -197,3 +203,15 @@ def test_openai_keeps_numeric_bounds_a_server_all_and_both_are_asked_to_be_stric
     assert (form["name"], form["strict"], body["response_format"]["type"]) == ("verdict", True, "json_schema")
     assert form["schema"]["properties"]["score"] == {"type": "integer", "minimum": 1, "maximum": 10}
     assert "maxLength" not in form["schema"]["$defs"]["Evidence"]["properties"]["quote"]
+
+
+def test_the_example_and_the_price_file_of_the_pages_fill_a_form_and_book_the_call(tmp_path: Path) -> None:
+    code, prices = block("structured-replies.md", "python"), block("../reference/costs.md", "toml")
+    (tmp_path / "own.toml").write_text(prices.replace("gpt-4o-2024-11-20", "gpt-test"))
+    code = code.replace("gpt-4o-mini", "gpt-test").replace("load_prices()", 'load_prices(Path("own.toml"))')
+    with ProviderServer() as server:
+        words, env = [sys.executable, "-c", code], server.environment()
+        done = subprocess.run(words, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=60)
+    assert done.stderr == ""
+    assert re.fullmatch(r"evidence='.*' warmth=[0-5]\n", done.stdout)
+    assert '"usd":"0.' in (tmp_path / "calls.jsonl").read_text()

@@ -16,14 +16,10 @@ from h2htalk.data.responses import Failure
 from h2htalk.errors import DataError
 
 
-def written(folder: Path, *lines: Any) -> Path:
-    path = folder / "replies.jsonl"
-    path.write_text("".join(f"{line if isinstance(line, str) else json.dumps(line)}\n" for line in lines))
-    return path
-
-
 def chat_of(folder: Path, *lines: Any, **options: Any) -> Chat:
-    return open_chat(f"scripted:{written(folder, *lines)}", ChatOptions(**options))
+    written = "".join(f"{line if isinstance(line, str) else json.dumps(line)}\n" for line in lines)
+    (folder / "replies.jsonl").write_text(written)
+    return open_chat(f"scripted:{folder / 'replies.jsonl'}", ChatOptions(**options))
 
 
 def request(item_id: str, sample: int = 0) -> Request:
@@ -44,14 +40,11 @@ def test_each_item_gets_its_line_then_the_longest_ending_then_the_star(tmp_path:
     found = chat_of(tmp_path, *lines, {"id": "*", "text": "any"}).complete(asked)
     assert found[:4] == [Failure("timeout", "never answered", 2), Reply("", "length"), Reply("早安"), Reply("its own")]
     assert found[4:] == [*map(Reply, ("a rubric of base", "a rubric", "any", "any"))]
-    missing: Any = chat_of(tmp_path, *lines).complete([request("a", 7)])
+    chat = chat_of(tmp_path, *lines)
+    missing: Any = chat.complete([request("a", 7)])
     assert [one.reason for one in missing] == ["missing"]
-
-
-def test_the_subject_is_that_of_the_file(tmp_path: Path) -> None:
-    first = chat_of(tmp_path, {"id": "*", "text": "x"})
     digest = hashlib.sha256((tmp_path / "replies.jsonl").read_bytes()).hexdigest()
-    assert first.subject == {"engine": "scripted", "model": "replies.jsonl", "file_sha256": digest}
+    assert chat.subject == {"engine": "scripted", "model": "replies.jsonl", "file_sha256": digest}
 
 
 def test_delays_pass_side_by_side_and_what_ends_first_is_handed_over_first(tmp_path: Path) -> None:
@@ -77,8 +70,7 @@ def test_delays_pass_side_by_side_and_what_ends_first_is_handed_over_first(tmp_p
     ],
 )
 def test_a_line_that_is_wrong_is_named_by_file_and_number(tmp_path: Path, line: Any, complaint: str) -> None:
-    path = written(tmp_path, {"id": "a", "text": "x"}, "", line)
     with pytest.raises(DataError) as caught:
-        open_chat(f"scripted:{path}")
+        chat_of(tmp_path, {"id": "a", "text": "x"}, "", line)
     where, message = str(caught.value).split(" ", 1)
-    assert (where, complaint in message, "\n" in message) == (f"{path}:3:", True, False)
+    assert (where, complaint in message, "\n" in message) == (f"{tmp_path}/replies.jsonl:3:", True, False)

@@ -3,23 +3,38 @@
 from __future__ import annotations
 
 import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from decimal import Decimal
 from pathlib import Path
+from unittest import mock
 
 import httpx2
 import pytest
-from batch_double import CALL_USD, KEY, PROVIDERS, BatchDouble, fates
+from batch_double import CALL_USD, KEY, PRICE, PROVIDERS, BatchDouble, Killed, fail_at, fates, requests
+from hypothesis import example, given
+from hypothesis import strategies as st
+from provider_model import Refused
 
+from h2htalk.data.files import AppendLog
 from h2htalk.errors import ConfigError, ModelCallError
 
 
-def test_replies_come_in_the_order_of_the_requests_and_are_settled_before_they_are_given(double: BatchDouble) -> None:
+@pytest.mark.parametrize("broken", [0, 3])  # readings of results whose stream breaks
+def test_replies_come_in_the_order_of_the_requests_each_settled_before_it_is_given(
+    double: BatchDouble, broken: int, capsys: pytest.CaptureFixture[str]
+) -> None:
     names = [f"item {n}" for n in range(40)]
     seen: list[tuple[int, int]] = []  # places, and calls that are open then
+    double.cut = broken
     texts = double.ask(*names, on_done=lambda index, _: seen.append((index, double.totals.open)))
     assert texts == [f"re: {name}" for name in names]
-    assert {index for index, _ in seen} == {*range(40)}
-    assert [still_open for _, still_open in seen] == list(range(39, -1, -1))
+    assert sorted(index for index, _ in seen) == [*range(40)]
+    assert [still_open for _, still_open in seen] == [*range(39, -1, -1)]
+    assert double.totals.usd_paid == double.bill
+    assert json.loads((double.folder / "calls.jsonl").read_text().splitlines()[-1])["succeeded"] == 40
+    assert "ignored" not in capsys.readouterr().err
     double.calls.clear()
     assert double.ask() == double.calls == []  # nothing is asked for, and no job is open
 
@@ -63,17 +78,6 @@ def test_results_of_others_are_ignored_and_counted(double: BatchDouble, capsys: 
     assert f"ignored {20 if double.provider == 'openai' else 10} results" in capsys.readouterr().err
 
 
-def test_a_broken_stream_gives_each_outcome_once(double: BatchDouble, capsys: pytest.CaptureFixture[str]) -> None:
-    double.cut = 3
-    seen: list[int] = []
-    names = [f"item {n}" for n in range(20)]
-    assert double.ask(*names, on_done=lambda index, _: seen.append(index)) == [f"re: {name}" for name in names]
-    assert sorted(seen) == list(range(20))
-    assert double.totals.usd_paid == double.bill
-    assert json.loads((double.folder / "calls.jsonl").read_text().splitlines()[-1])["succeeded"] == 20
-    assert "ignored" not in capsys.readouterr().err
-
-
 def test_results_that_are_no_longer_kept_are_possibly_paid_and_asked_for_anew(double: BatchDouble) -> None:
     double.before = lambda call: [setattr(job, "archived", True) for job in double.jobs[:1]]
     assert double.ask("a") == ["re: a"]
@@ -82,16 +86,13 @@ def test_results_that_are_no_longer_kept_are_possibly_paid_and_asked_for_anew(do
     assert (found.usd_paid or 0) + (found.usd_possible or 0) >= double.bill == 2 * CALL_USD
 
 
-def test_a_batch_that_might_pass_the_limit_is_refused_whole_before_anything_is_sent(double: BatchDouble) -> None:
+def test_a_batch_that_might_pass_the_limit_is_not_sent(double: BatchDouble) -> None:
     with pytest.raises(ConfigError, match=r"max_cost 0\.01: 0\.00 .* may cost 0\.\d+ more: .*; nothing .* sent"):
         double.ask(*"abcdefgh", limit=Decimal("0.01"))
     assert (double.calls, double.totals.usd_committed, double.open_jobs) == ([], 0, [])
-
-
-def test_a_later_batch_that_might_pass_the_limit_fails_its_items_and_keeps_the_others(double: BatchDouble) -> None:
     double.fate = fates(b="expired")
     double.interrupted("a", "b")
-    assert double.ask("a", "b", limit=Decimal("0.001")) == ["re: a", "max_cost"]
+    assert double.ask("a", "b", limit=Decimal("0.001")) == ["re: a", "max_cost"]  # a later one keeps the others
     assert len(double.jobs) == 1
 
 
@@ -112,16 +113,14 @@ def test_network_trouble_ends_a_run_after_hours_and_the_job_is_not_lost(double: 
     double.before = trouble
     with pytest.raises(ModelCallError, match=r"24 hours.*batch_0 is not lost, the same command attaches"):
         double.ask("a")
-    double.before = lambda call: None
-    assert double.ask("a") == ["re: a"]
-    assert len(double.jobs) == 1
-
-
-def test_a_job_that_the_key_does_not_know_is_an_error_that_says_what_to_do(double: BatchDouble) -> None:
-    double.after = lambda call: double.jobs.clear()
+    double.before, jobs = lambda call: None, [*double.jobs]
+    double.jobs.clear()  # the key does not know it
     with pytest.raises(ModelCallError, match=r"use the key of the workspace.*remove"):
         double.ask("a")
     assert [str(job.job).endswith("batch_0") for job in double.open_jobs] == [True]
+    double.jobs += jobs
+    assert double.ask("a") == ["re: a"]
+    assert len(double.jobs) == 1
 
 
 @pytest.mark.parametrize("status", [307, 400, 401, 403, 404, 413])
@@ -178,3 +177,188 @@ def test_a_job_that_found_the_queue_full_waits_for_the_others(tmp_path: Path, mo
     assert openai.ask(*"abcd", attempts=1) == [f"re: {t}" for t in "abcd"]
     assert [bool(job.problems) for job in openai.jobs] == [False, True, False]
     assert openai.totals.usd_paid == openai.bill
+
+
+@pytest.fixture
+def claude(tmp_path: Path) -> BatchDouble:
+    """Anthropic's jobs carry nothing of ours."""
+    return BatchDouble("anthropic", tmp_path)
+
+
+def test_the_lines_of_a_job_are_on_disk_before_it_is_sent(double: BatchDouble, monkeypatch: pytest.MonkeyPatch) -> None:
+    synced, path = [0], double.folder / "calls.jsonl"
+    monkeypatch.setattr(os, "fsync", lambda file: synced.append(os.fstat(file).st_size))
+    posts: list[bool] = []
+    double.before = lambda call: posts.append(not call.startswith("POST") or synced[-1] == path.stat().st_size > 0)
+    double.resume()
+    assert {*posts} == {True}
+
+
+@pytest.mark.parametrize("broken", [None, *(Refused(status, "api_error", "broken") for status in (408, 500, 504))])
+@pytest.mark.parametrize("list_lag", [0.0, 40.0])
+def test_a_job_whose_id_never_arrived_is_found(double: BatchDouble, list_lag: float, broken: Refused | None) -> None:
+    double.list_lag = list_lag
+    double.after = fail_at(f"POST {double.place}", broken)
+    if broken is None:
+        double.killed()
+    double.resume()
+    double.require_paid_once()
+    assert len(double.jobs) == 1
+
+
+@pytest.mark.parametrize("moment", ["POST", "GET"])
+def test_a_job_that_was_never_made_is_no_try(double: BatchDouble, moment: str) -> None:
+    double.fate = lambda text, times: "expired" if times == 1 else "ok"
+    # A call before anything is sent, and the creation itself.
+    early = "POST /v1/files" if double.provider == "openai" else "GET /v1/messages/batches"
+    double.before = fail_at(early if moment == "GET" else f"POST {double.place}")
+    double.killed()
+    double.resume(attempts=2)
+    double.require_paid_once()
+
+
+def test_a_job_that_can_never_be_made_is_an_error_after_so_many_tries(double: BatchDouble) -> None:
+    def broken(call: str) -> None:
+        if call == f"POST {double.place}":
+            raise httpx2.ReadError("cut")
+
+    double.before = broken
+    with pytest.raises(ModelCallError, match="4 batch jobs in a row gave no results"):
+        double.resume()
+    assert double.jobs == []
+
+
+def test_jobs_of_others_are_not_ours(double: BatchDouble) -> None:
+    for calls in (3, 2, 3, 5, 3):
+        double.stranger(calls, -30.0)
+    double.after = fail_at(f"POST {double.place}")
+    double.killed()
+    for calls in (3, 4, 3):
+        double.stranger(calls)
+    double.resume()
+    assert double.is_whole()
+    assert double.totals.usd_paid == 3 * CALL_USD
+    assert len(double.jobs) == 9
+
+
+@pytest.mark.parametrize("deleted", [False, True])
+def test_a_job_that_was_made_before_ours_is_never_taken_for_ours(claude: BatchDouble, deleted: bool) -> None:
+    """One of as many calls, whose results nobody can read, made ours possibly paid that was never made."""
+    for seconds in (-3 * 24 * 3600.0, -30.0):
+        older = claude.stranger(3, seconds)
+        claude.end(older)
+        older.archived = True
+    claude.charged.clear()
+    claude.before = fail_at(f"POST {claude.place}")
+    claude.killed()
+    if deleted:  # the one that was the newest before ours
+        claude.jobs.remove(older)
+    claude.resume()
+    claude.require_paid_once()
+
+
+@pytest.mark.parametrize("error", [httpx2.ReadError("cut"), Refused(500, "api_error", "x"), Refused(429, "slow", "x")])
+def test_a_job_that_cannot_be_read_for_now_is_asked_again(claude: BatchDouble, error: Exception) -> None:
+    claude.after = fail_at(f"POST {claude.place}")
+    claude.killed()
+    claude.now += 24 * 3600.0  # the list of jobs is surely up to date
+    (job,) = claude.jobs
+    claude.end(job)
+    claude.before = fail_at("/results", error)
+    claude.resume()
+    claude.require_paid_once()
+    assert claude.jobs == [job]
+    assert sum(call.endswith("/results") for call in claude.calls) > 1
+
+
+def test_a_job_that_can_no_longer_be_told_from_another_is_possibly_paid(claude: BatchDouble) -> None:
+    claude.after = fail_at(f"POST {claude.place}")
+    claude.killed()
+    claude.now += 30 * 24 * 3600.0
+    claude.end(claude.jobs[0])
+    claude.jobs[0].archived = True
+    claude.resume()
+    assert claude.is_whole()
+    assert (claude.totals.paid, claude.totals.possibly_paid) == (3, 3)
+    assert (claude.bill, claude.totals.usd_paid) == (6 * CALL_USD, 3 * CALL_USD)
+    assert (claude.totals.usd_possible or 0) >= 3 * CALL_USD
+
+
+@contextmanager
+def killed_at(double: BatchDouble, kind: str, number: int, share: float) -> Iterator[None]:
+    """Kill a run in the middle of its so-many-th `write` to a journal, that share of its bytes on disk, or at its
+    so-many-th `call`, after (share 1) or before the provider did its part."""
+    left, whole = [number], AppendLog._write
+
+    def is_due() -> bool:
+        left[0] -= 1
+        return left[0] == 0
+
+    def write(log: AppendLog, lines: bytes, size: int) -> None:
+        if not is_due():
+            whole(log, lines, size)
+            return
+        with log.path.open("ab") as file:
+            file.write(lines[: int(len(lines) * share)])
+        raise Killed
+
+    def call(_: str) -> None:
+        if is_due():
+            raise Killed
+
+    target = (AppendLog, "_write", write) if kind == "write" else (double, "after" if share else "before", call)
+    with mock.patch.object(*target):
+        yield
+
+
+WRITES = st.tuples(st.just("write"), st.integers(1, 24), st.sampled_from([0.0, 0.3, 0.9, 1.0]))
+CALLS = st.tuples(st.just("call"), st.integers(1, 12), st.sampled_from([0.0, 1.0]))
+FATES = ("ok", "ok", "ok expired ok", "expired ok", "overloaded ok", "uncomputed ok", "expired overloaded ok")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("provider", PROVIDERS)
+@given(
+    kills=st.lists(WRITES | CALLS, min_size=1, max_size=5),
+    words=st.lists(st.sampled_from(FATES), min_size=1, max_size=4),
+    samples=st.integers(1, 2),
+    strangers=st.booleans(),
+)
+@example(kills=[("write", 4, 0.3), ("call", 3, 1.0)], words=["ok", "expired ok"], samples=2, strangers=True)
+def test_killed_anywhere_every_call_is_paid_once(
+    provider: str,
+    kills: list[tuple[str, int, float]],
+    words: list[str],
+    samples: int,
+    strangers: bool,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    """Whatever byte of a journal or call of the API a run is killed at, however often: in the end every request has
+    its reply, nothing that is stored was asked for again, and the store says what the provider charged."""
+    # Anthropic has a result for every request.
+    words = [fate.replace("uncomputed", "expired") if provider == "anthropic" else fate for fate in words]
+    orders = {f"item {number}": fate for number, fate in enumerate(words)}
+    asked, each = requests(*orders, samples=samples), samples if provider == "anthropic" else 1  # calls of an item
+    double = BatchDouble(provider, tmp_path_factory.mktemp("killed"), fates(each, **orders), asked)
+    bounds = [double.api.bound(call) for call in double.api.calls(asked)]
+    # No more than one batch of everything may cost: what a kill leaves reserved would otherwise be in the way.
+    limit = sum((PRICE.worst(one.input_tokens, one.output_tokens, batch=True) or 0 for one in bounds), Decimal(0))
+    if strangers:
+        double.stranger(len(asked), -5.0)
+    for kind, number, share in kills:
+        try:
+            with killed_at(double, kind, number, share):
+                double.resume(limit=limit)
+        except Killed:
+            if strangers:
+                double.stranger(len(asked))
+    # Failures are asked for again by hand, as `uncomputed` ones are.
+    for _ in range(4):
+        if not double.is_whole():
+            double.resume(limit=limit)
+    assert double.resume(limit=limit) == []
+    assert double.is_whole()
+    ours = sum(count for text, count in double.charged.items() if text in orders)
+    assert ours == len(orders) * each, "each call is computed once"
+    assert double.totals.usd_paid == CALL_USD * ours
+    assert (double.totals.open, double.totals.possibly_paid, double.open_jobs) == (0, 0, [])

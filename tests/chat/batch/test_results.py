@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import gzip
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import httpx2
 import pytest
 from batch_double import BatchDouble, fail_at
+from hosted_made import Api
 from hypothesis import given
 from hypothesis import strategies as st
 
 from h2htalk.chat.batch.job_apis import JobCallError, json_lines
+from h2htalk.chat.hosted import hosted_chat
+from h2htalk.chat.hosted.hosted_chat import AnthropicChat, HostedChat, OpenAIChat, connection_failure
 from h2htalk.chat.store.call_store import BatchRecord
 
 RECORD = BatchRecord("0123456789ab", "generate", "m", 1_800_000_000.0, file="file-1")
@@ -95,3 +100,62 @@ def test_trouble_says_whether_anything_was_sent(double: BatchDouble, error: type
         double.jobs_api().create(RECORD, [])
     assert (caught.value.status, caught.value.reached) == (None, reached)
     assert len(double.calls) == 1, "the SDK's own retries are off"
+
+
+HOSTED: dict[str, type[HostedChat]] = {"openai": OpenAIChat, "anthropic": AnthropicChat}
+MOST = hosted_chat.LARGEST_REPLY
+
+
+class Body(httpx2.SyncByteStream):
+    """A body without end, counted as it is read."""
+
+    read = 0
+
+    def __iter__(self) -> Iterator[bytes]:
+        while True:
+            self.read += 65536
+            yield b" " * 65536
+
+
+def ask_for_a_job(provider: Api, patch: pytest.MonkeyPatch, answer: httpx2.Response) -> JobCallError:
+    """Ask for a job through the SDK, at a provider that answers by that; returns the error."""
+    hosts = []
+    patch.setattr(httpx2.HTTPTransport, "handle_request", lambda _, asked: hosts.append(asked.url.host) or answer)
+    chat = HOSTED[provider.name]
+    with chat.open_client(*chat.read_environment()) as client, pytest.raises(JobCallError) as caught:
+        chat.jobs(client, chat.wire("made-up"), connection_failure).retrieve("job")
+    assert len(hosts) == 1, "what is refused is not sent again, nor elsewhere"
+    return caught.value
+
+
+@pytest.mark.parametrize("status", [200, 500])
+def test_an_endless_answer_about_a_job_is_cut(provider: Api, monkeypatch: pytest.MonkeyPatch, status: int) -> None:
+    body = Body()
+    error = ask_for_a_job(provider, monkeypatch, httpx2.Response(status, stream=body))
+    assert "larger than 16 MB" in error.failed.message
+    assert MOST <= body.read < 2 * MOST
+
+
+def test_a_compressed_answer_is_bounded_before_it_is_unpacked(provider: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hosted_chat, "LARGEST_COMPRESSED", 10_000)
+    answer = httpx2.Response(200, headers={"content-encoding": "gzip"}, content=iter([gzip.compress(b" " * 2**24)]))
+    assert "larger than" in ask_for_a_job(provider, monkeypatch, answer).failed.message
+
+
+def test_a_redirect_is_not_followed_and_gets_no_key(provider: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    elsewhere = httpx2.Response(307, headers={"location": "https://elsewhere.example/v1"})
+    error = ask_for_a_job(provider, monkeypatch, elsewhere)
+    assert (error.status, error.refused) == (307, True)
+
+
+def test_results_of_a_job_have_no_bound_but_that_of_a_line(hosted_loop: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    body = Body()
+    answer = httpx2.Response(200, stream=body)
+    monkeypatch.setattr(httpx2.HTTPTransport, "handle_request", lambda *_: answer)
+    with (
+        hosted_chat.open_connection("https://api.example/v1") as pool,
+        pool.stream("GET", "https://api.example/v1", headers={"accept": hosted_chat.BINARY}) as results,
+    ):
+        chunks = results.iter_bytes()
+        while body.read <= MOST:
+            next(chunks)

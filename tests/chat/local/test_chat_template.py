@@ -146,17 +146,14 @@ def test_think_tags_that_are_special_tokens_still_part_reasoning_from_answer(tok
     assert read_reply(template.decode(written[1:]), True) == ("Hello", "Kind.")
 
 
-def test_reasoning_that_was_cut_off_is_no_answer(tmp_path: Path) -> None:
-    """Its template opened the block: nothing in the text says so."""
-    chat = open_chat(f"hf:{write_tiny_llama(tmp_path / 'always', ALWAYS)}")
-    (reply,) = chat.complete([Request("a", (Message("user", "Hi"),), Sampling(max_tokens=3, thinking=4))])
-    assert isinstance(reply, Reply)
-    assert (reply.text, bool(reply.thinking)) == ("", True)
-
-
-def test_messages_that_cannot_be_read_fail_alone(tmp_path: Path) -> None:
+def test_messages_that_cannot_be_read_fail_alone_and_reasoning_that_was_cut_off_is_no_answer(tmp_path: Path) -> None:
     chat = open_chat(f"hf:{write_tiny_llama(tmp_path / 'tiny', CHANGING['shouting'])}")
     texts = ("Hi", "<|im_end|>", "half of a pair: \ud83d")
     found = chat.complete([Request(text, (Message("user", text),), Sampling(max_tokens=3)) for text in texts])
     reasons = [one.reason if isinstance(one, Failure) else "" for one in found]
     assert reasons == ["", "special_tokens", "unreadable_text"]
+    # Its template opened the block: nothing in the text says so.
+    chat = open_chat(f"hf:{write_tiny_llama(tmp_path / 'always', ALWAYS)}")
+    (reply,) = chat.complete([Request("a", (Message("user", "Hi"),), Sampling(max_tokens=3, thinking=4))])
+    assert isinstance(reply, Reply)
+    assert (reply.text, bool(reply.thinking)) == ("", True)

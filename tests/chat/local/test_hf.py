@@ -175,9 +175,6 @@ def test_without_a_system_role_its_text_goes_to_the_user(chat: Chat, template: s
     folded = Request("x", (Message("user", "Be kind.\n\nHow are you?"),), GREEDY)
     with_system = Request("x", (Message("system", "Be kind."), Message("user", "How are you?")), GREEDY)
     assert folding.complete([with_system]) == chat.complete([folded])
-
-
-def test_folding_keeps_every_turn() -> None:
     hello, reply, system = Message("user", "Hello"), Message("assistant", "Hi"), Message("system", "Be kind.")
     assert fold_system([Message("system", ""), hello, reply]) == [hello, reply]
     assert fold_system([system, hello, reply]) == [Message("user", "Be kind.\n\nHello"), reply]

@@ -46,11 +46,6 @@ def test_a_name_that_cannot_be_used_or_may_hold_a_secret_is_refused(name: str, a
     assert "hunter2" not in str(caught.value)
 
 
-def test_the_subject_is_the_model_not_the_place() -> None:
-    here, there = (open_chat(f"server:m@http://{host}/v1") for host in ("127.0.0.1:8000", "node7:9000"))
-    assert here.subject == there.subject == {"engine": "server", "model": "m"}
-
-
 def test_the_key_comes_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     for value, key in ((" \n", None), ("sk-1\n", "sk-1")):
         monkeypatch.setenv(KEY_VARIABLE, value)
@@ -95,6 +90,8 @@ def test_an_endpoint_holds_no_secret(address: str | None, endpoint: str, monkeyp
         monkeypatch.setenv("OPENAI_BASE_URL", address)
     assert OpenAIChat("gpt-4o", ChatOptions()).endpoint == endpoint
     assert ServerChat("m@http://Host:8/v1/chat/completions?api-version=1", ChatOptions()).endpoint == "http://host:8/v1"
+    here, there = (open_chat(f"server:m@http://{host}/v1") for host in ("127.0.0.1:8000", "node7:9000"))
+    assert here.subject == there.subject == {"engine": "server", "model": "m"}  # not the place
 
 
 def body_of(**sampling: Any) -> dict[str, Any]:
@@ -103,18 +100,14 @@ def body_of(**sampling: Any) -> dict[str, Any]:
     return dict(ServerWire("m", None, "http://host/v1").body(Call((0,), (request,))))
 
 
-def test_a_request_says_model_messages_and_sampling() -> None:
+def test_a_request_says_model_messages_and_sampling_and_thinking_widens_its_budget() -> None:
     messages = [{"role": "system", "content": "Be kind."}, {"role": "user", "content": "我今天很累 \ud83d"}]
     asked = {"model": "m", "messages": messages, "max_tokens": 96}
     drawn = {"temperature": 0.7, "top_p": 0.9, "seed": 41}
     assert body_of(max_tokens=96, **drawn) == asked | drawn
     assert body_of(temperature=None, max_tokens=96, seed=41) == asked  # left to the model
-
-
-def test_thinking_is_a_switch_of_the_chat_template_and_widens_the_budget() -> None:
-    bodies = [body_of(thinking=budget) for budget in (0, 1000)]
-    asked = [(body.get("chat_template_kwargs"), body["max_tokens"]) for body in bodies]
-    # Qwen's and most others' word, and DeepSeek's and Granite's.
-    switches = [{"enable_thinking": wanted, "thinking": wanted} for wanted in (False, True)]
-    assert asked == [*zip(switches, (256, 1256), strict=True)]
+    for thinking, budget in ((0, 256), (1000, 1256)):
+        # Qwen's and most others' word, and DeepSeek's and Granite's.
+        switch = {"chat_template_kwargs": dict.fromkeys(("enable_thinking", "thinking"), thinking > 0)}
+        assert (switch | {"max_tokens": budget}).items() <= body_of(thinking=thinking).items()
     assert "chat_template_kwargs" not in body_of(thinking=None)

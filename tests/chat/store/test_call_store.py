@@ -7,13 +7,14 @@ import json
 import os
 import random
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
 import pytest
+from command_line import scripted
 from compose_made import talk
 from curation_made import finished, run_one
 from hosted_made import call_of
@@ -25,7 +26,7 @@ from providers import ProviderServer, price_file
 from h2htalk.benchmark.report.notes import costs_text
 from h2htalk.chat.prices import Price, PriceList, Totals, sum_totals
 from h2htalk.chat.protocol import Answer, Bound, Call, FailedCall, Message, Reply, Request, Sampling
-from h2htalk.chat.store.call_store import CallStore, CostLimitError, PaidCall, StageCalls, read_costs, read_stores
+from h2htalk.chat.store.call_store import CallStore, CostLimitError, StageCalls, read_costs, read_stores
 from h2htalk.chat.store.model_calls import CallSettings, ModelCalls, check_model
 from h2htalk.curation.stage_folder import RecordCounts
 from h2htalk.curation.stages import ComposeSettings
@@ -237,33 +238,21 @@ def test_an_erased_call_keeps_its_money(tmp_path: Path, kind: str, place: str, n
     assert read_costs(tmp_path)["generate"].usd_paid == 2 * SPENT + SPENT / 2
 
 
-@dataclass
-class Provider:
-    """Computes and charges what reaches it; remembers how long the file was then."""
-
-    random: random.Random
-    charges: list[tuple[int, Decimal]] = field(default_factory=list)  # size of the file, dollars
-
-    @property
-    def bill(self) -> Decimal:
-        return sum((dollars for _, dollars in self.charges), Decimal(0))
-
-    def charge(self, path: Path, made: PaidCall) -> Answer | FailedCall:
-        fate = self.random.choice(["ok", "ok", "lost", "refused"])
-        usage = Usage(self.random.randint(0, 1000), self.random.randint(0, 100))
-        dollars = PRICE.cost(usage) or Decimal(0)
-        self.charges.append((path.stat().st_size, dollars if fate != "refused" else Decimal(0)))
-        return {"ok": answer(f"to {made.id}", usage), "lost": LOST, "refused": REFUSED}[fate]
+Charges = list[tuple[int, Decimal]]  # size of the file at each call, dollars
 
 
-def run_all(folder: Path, provider: Provider, limit: Decimal) -> None:
-    """Ask for what is not stored, until everything is stored or the limit is reached."""
+def run_all(folder: Path, draw: random.Random, limit: Decimal, charges: Charges) -> None:
+    """Ask for what is not stored, until all is stored or the limit is reached; the provider notes its charges."""
     calls = at(folder, limit=limit).open(batch=False)
     with calls.store, contextlib.suppress(CostLimitError):
         for _ in range(6):
             for call in [call for call in map(call_of, "abcd") if calls.find(call.requests[0]) is None]:
                 made = calls.reserve(call, BOUND)
-                calls.settle(made, provider.charge(folder / "calls.jsonl", made))
+                usage = Usage(draw.randint(0, 1000), draw.randint(0, 100))
+                fate: Any = draw.choice([answer(f"to {made.id}", usage)] * 2 + [LOST, REFUSED])
+                dollars = Decimal(0) if fate is REFUSED else PRICE.cost(usage) or Decimal(0)
+                charges.append(((folder / "calls.jsonl").stat().st_size, dollars))
+                calls.settle(made, fate)
 
 
 @settings(max_examples=60, deadline=None)
@@ -272,18 +261,18 @@ def test_cut_at_any_byte_no_paid_call_is_lost_or_repeated_and_the_limit_holds(
     tmp_path_factory: pytest.TempPathFactory, seed: int, cut: float, limit: Decimal
 ) -> None:
     """The file as a kill leaves it after any byte: what was charged until then is in it, paid or possibly paid."""
-    folder, provider = tmp_path_factory.mktemp("store"), Provider(random.Random(seed))
-    run_all(folder, provider, limit)
+    folder, draw, charges = tmp_path_factory.mktemp("store"), random.Random(seed), Charges()
+    run_all(folder, draw, limit, charges)
     path = folder / "calls.jsonl"
     whole = path.read_bytes()
     assert _most(folder) <= limit
     end = round(len(whole) * cut)
     path.write_bytes(whole[:end])
-    provider.charges = [(size, dollars) for size, dollars in provider.charges if size <= end]
+    charges = [(size, dollars) for size, dollars in charges if size <= end]
     stored = dict(_stored(whole[:end]))
-    assert provider.bill <= _most(folder)
-    run_all(folder, provider, limit)
-    assert provider.bill <= _most(folder) <= limit
+    assert sum(dollars for _, dollars in charges) <= _most(folder)
+    run_all(folder, draw, limit, charges)
+    assert sum(dollars for _, dollars in charges) <= _most(folder) <= limit
     ids = [item for item, _ in _stored(path.read_bytes())]
     assert len(ids) == len(set(ids)), "a stored reply was asked for again"
     assert stored.items() <= dict(_stored(path.read_bytes())).items(), "a reply was lost"
@@ -305,14 +294,11 @@ def request(name: str, text: str = "Hello", sample: int = 0) -> Request:
     return Request(name, (Message("user", text),), Sampling(max_tokens=16), sample)
 
 
-def scripted(folder: Path, *lines: dict[str, object]) -> CallSettings:
-    path = folder / "replies.jsonl"
-    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    return CallSettings(f"scripted:{path}")
-
-
-def ask(settings: CallSettings, folder: Path, *requests: Request, stage: str = "review", **more: Any) -> dict[str, str]:
+def ask(
+    model: str | CallSettings, folder: Path, *requests: Request, stage: str = "review", **more: Any
+) -> dict[str, str]:
     """One start of a stage; texts by id and sample."""
+    settings = CallSettings(model) if isinstance(model, str) else model
     with ModelCalls(settings, folder / "stage", stage, **more) as calls:
         return {f"{id}/{n}": reply.text for (id, n), reply in calls.ask(requests, "part-00000").items()}
 
