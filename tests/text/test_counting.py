@@ -1,53 +1,22 @@
-"""Counting sentences, words, characters and actions."""
+"""Counting sentences, words, characters and actions; what code decides about points by them."""
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Any
+
 import pytest
 
+from h2htalk.data.files import read_jsonl
 from h2htalk.text.counting import count_length, count_sentences, is_in_language, split_actions
+from h2htalk.text.point_checks import decided
 
-SENTENCES = [
-    ("", 0),
-    ("😊 ❤️", 0),
-    ("Hello", 1),
-    ("Really?! No way!!", 2),
-    ("Dr. Lee and Mrs. Hale met at St. Mary's.", 1),
-    ("I wake at 6 a.m. and run.", 1),
-    ("See you at 8 p.m. Bring a scarf.", 2),
-    ("At 8 p.m. I close the shop.", 1),
-    ("It cost 3.5 pounds. Cheap.", 2),
-    ("It rose by 3.5. Then it fell.", 2),
-    ("Read it at example.com today.", 1),
-    ("J. R. Smith wrote it.", 1),
-    ("So do I. Then we agree.", 2),
-    ("P.S. Bring J.M. Huber, a.k.a. Jo.", 1),
-    ("Lt. Hale comes on Sept. 17.", 1),
-    ("It starts in Sept. Then we swim.", 2),
-    ("Take No. 5. No. Take the next.", 3),
-    ("Hmm... okay then.", 1),
-    ("Hmm… Okay then.", 2),
-    ("Wait . . . what?", 1),
-    ("so...maybe tea", 1),
-    ('You said "go." Then you left.', 2),
-    ('"Really?" you asked.', 1),
-    ("I'm here 😊 Tell me more", 1),
-    ("One line\nanother line", 2),
-    ("1. At 09:00, tea.\n2. At 10:00, cake.", 2),
-    ("- milk\n- bread", 2),
-    ("你好", 1),
-    ("你……还好吗？", 1),
-    ("有点想你⋯⋯睡了吗？", 2),
-    ("……我在。", 1),
-    ("你说“没事。”可我听得出来。", 1),
-    ("“没事。”“真的？”", 2),
-    ("好的.我在.", 2),
-    ("行，听你的；明天去——说定了", 1),
-]
+SENTENCES = [row for _, row in read_jsonl(Path(__file__).parent / "golden" / "sentences.jsonl")]
 
 
-@pytest.mark.parametrize(("text", "count"), SENTENCES)
-def test_sentences_are_counted_as_the_document_says(text: str, count: int) -> None:
-    assert count_sentences(text) == count
+@pytest.mark.parametrize("row", SENTENCES)
+def test_sentences_are_counted_as_the_document_says(row: dict[str, Any]) -> None:
+    assert count_sentences(row["text"]) == row["sentences"]
 
 
 @pytest.mark.parametrize(
@@ -95,3 +64,27 @@ def test_the_share_of_a_language_is_seventy_percent() -> None:
     assert not is_in_language("今日はとても楽しかったです", "zh")
     assert is_in_language("20:00 !", "zh")
     assert is_in_language("", "en")
+
+
+@pytest.mark.parametrize(
+    ("check", "reply", "wanted"),
+    [
+        ("length:words:-3", "Well, good night.", True),
+        ("length:words:-3", "Well, good night then.", False),
+        ("length:words:4-", "Well, good night then.", True),
+        ("length:characters:2-4", "晚安呀。", True),
+        ("length:sentences:1-1", "Good night! Sleep.", False),
+        ("length:lines:2-2", "one\n\ntwo\n", True),
+        ("exact:Good night", '"good night."', True),
+        ("exact:Good night", "Good night, you.", False),
+        ("exact:晚安", "（挥手）**晚安。**", True),
+        ("length:words:-3", "(nods softly)\nWell, good night.", True),
+        ("length:words:-4", "(nods)", None),
+        ("length:lines:2-2", "(nods).\nA\nB", True),
+        ("fact:cat", "It was Pip.", None),
+        ("help_lines", "Call 988.", None),
+        (None, "Call 988.", None),
+    ],
+)
+def test_code_decides_stated_lengths_and_exact_forms_alone(check: str | None, reply: str, wanted: bool | None) -> None:
+    assert decided(reply, check) is wanted

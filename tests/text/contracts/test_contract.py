@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from releases_made import TAGS
 from releases_made import scenario as made_scenario
 
+from h2htalk.data.files import read_jsonl
 from h2htalk.data.languages import LANGUAGES, RECORDS, find_language
 from h2htalk.data.subtasks import SUBTASKS
 from h2htalk.text.contracts.contract import check, check_scenario, contract_of, inputs_of
@@ -25,73 +26,12 @@ def rules(text: str, subtask: str, language: str, **known: object) -> set[str]:
     return {v.rule for v in check(text, subtask, language, persona_names=NAMES, **known)}  # type: ignore[arg-type]
 
 
-COMPLIANT = [
-    ("dialogue_base", "en", "You made it through Monday, then. (slides a mug over) Was the meeting as bad as feared?"),
-    ("dialogue_base", "zh", "（递给你一杯热茶）周一总算过去了，今天的会顺利吗？"),
-    ("recollection_synthesis", "en", "No key information extracted."),
-    ("recollection_synthesis", "zh", "未提取到关键信息。"),
-    ("recollection_refinement", "en", "I remember you like the window seat, so I always leave it to you."),
-    ("recollection_refinement", "zh", "我记得你爱坐靠窗的位置，每次都给你留着。"),
-    ("recollection_initialization", "en", "You once told me about the lake. Is the water still cold in May?"),
-    ("recollection_initialization", "zh", "你说过那片湖。五月的水还凉吗？"),
-    ("itinerary_basic", "en", "A slow start with a crossword, then the shop, and an old film at night."),
-    ("itinerary_basic", "zh", "早上慢慢做填字游戏，白天看店，晚上看一部老电影。"),
-    ("itinerary_response", "en", "I'm up a ladder with the poetry shelf, but send me that photo!"),
-    ("itinerary_response", "zh", "我正在梯子上理诗集，照片快发来！"),
-    ("itinerary_initialization", "en", "I'm reading letters on air tonight. Will you listen in?"),
-    ("itinerary_initialization", "zh", "我今晚要在电台读信。你会听吗？"),
-    # The limit itself.
-    ("dialogue_base", "en", "word " * 20),
-    ("dialogue_base", "zh", "我" * 30),
-    ("dialogue_emotion", "en", "word " * 40),
-    ("dialogue_emotion", "zh", "我" * 60),
-    # An action is neither counted nor a sentence.
-    ("dialogue_base", "en", "(sits down. waits. " + "slowly " * 30 + ") I'm here."),
-    ("dialogue_base", "zh", "（轻轻点头。" + "慢" * 40 + ")我在。"),
-    ("dialogue_base", "en", "I saved the last dumpling for 小马, obviously."),
-    ("itinerary_response", "zh", "刚到工地，忙完就看你的消息。"),  # a first person may leave the subject out
-]
+GOLDEN = [row for _, row in read_jsonl(Path(__file__).parents[1] / "golden" / "answers.jsonl")]
 
 
-@pytest.mark.parametrize(("subtask", "language", "text"), COMPLIANT)
-def test_a_compliant_answer_breaks_no_rule(subtask: str, language: str, text: str) -> None:
-    assert check(text, subtask, language, persona_names=NAMES) == ()  # type: ignore[arg-type]
-
-
-BROKEN = [
-    ("empty", "dialogue_base", "en", " \n\u200b\ufeff "),
-    ("thinking", "dialogue_base", "en", "the user is sad</think>I am here."),
-    ("language", "dialogue_base", "en", "我在，你慢慢说。"),
-    ("language", "dialogue_base", "zh", "I'm here, take your time."),
-    ("language", "dialogue_base", "en", "Привет, как прошёл твой день?"),
-    ("too_long", "dialogue_base", "en", "word " * 21),
-    ("too_long", "dialogue_base", "zh", "我" * 31),
-    ("too_many_sentences", "dialogue_base", "en", "I see. I do. I hear you."),
-    ("too_few_sentences", "dialogue_base", "en", "(takes your hand)"),
-    ("too_few_sentences", "dialogue_base", "zh", "……"),
-    ("too_many_actions", "dialogue_base", "en", "(smiles) Good morning! (waves)"),
-    ("too_many_actions", "dialogue_base", "zh", "（笑）早安！(挥手）"),
-    ("persona_name", "dialogue_base", "en", "It's Nora, who else?"),
-    ("persona_name", "dialogue_emotion", "en", "(Ren nods) I'm here."),
-    ("persona_name", "recollection_initialization", "zh", "你说过喜欢顾言种的花。"),
-    ("persona_name", "itinerary_initialization", "en", "I'm NORA VALE and I open the shop at nine."),
-    ("one_line", "recollection_refinement", "en", "I remember the lake.\nI remember the boat."),
-    ("first_person", "recollection_refinement", "en", "She remembers your window seat."),
-    ("first_person", "recollection_refinement", "zh", "她记得你爱坐靠窗的位置。"),
-    ("one_paragraph", "recollection_initialization", "en", "You told me about the lake.\n\nIs it cold?"),
-    ("third_person", "itinerary_basic", "en", "A slow crossword, then my shop, and an old film at night."),
-    ("third_person", "itinerary_basic", "zh", "早上他去晨跑，晚上陪我看一部老电影。"),
-    ("too_many_sentences", "itinerary_response", "en", "I'm on a ladder. Send it!"),
-    ("first_person", "itinerary_response", "en", "Nora is on a ladder right now."),
-    ("first_person", "itinerary_response", "zh", "他刚到工地。"),
-    ("first_person", "itinerary_response", "zh", "自我介绍给她听了。"),
-    ("too_many_sentences", "itinerary_initialization", "zh", "我看店。我读信。我喂猫。你来吗？"),
-]
-
-
-@pytest.mark.parametrize(("rule", "subtask", "language", "text"), BROKEN)
-def test_a_broken_rule_is_the_only_one_named(rule: str, subtask: str, language: str, text: str) -> None:
-    assert rules(text, subtask, language) == {rule}
+@pytest.mark.parametrize("row", GOLDEN)
+def test_an_answer_breaks_the_rules_that_are_written_beside_it_and_no_others(row: dict[str, Any]) -> None:
+    assert rules(row["text"], row["subtask"], row["language"]) == set(row["broken"])
 
 
 def test_the_document_gives_the_limits_and_codes_that_the_code_has() -> None:
@@ -198,68 +138,10 @@ def test_check_scenario_takes_risk_and_material_from_the_scenario() -> None:
     assert check(reply, "dialogue_schedule", "en", risk="high", prompt=prompt)[0].rule == "prompt_leak"
 
 
-DAY = [
-    ("the form", "08:00 Opens the shop\n23:00 Sleep", "en", set()),
-    ("five lines", "06:00 Runs\n07:00 Eats\n08:00 Reads\n09:00 Works\n20:00 Goes to bed", "en", set()),
-    ("full-width digits and colon", "０８：００ 开门\n２３：００ 睡觉", "zh", set()),
-    ("Chinese without a space", "08:00开门\n23:00熄灯", "zh", set()),
-    ("empty lines and line ends", "08:00 Opens the shop  \r\n\r\n 23:00 Lights out \n", "en", set()),
-    ("parentheses are words", "08:00 Opens the shop (with the old cat)\n23:00 Sleep", "en", {"too_long"}),
-    ("one line", "23:00 Sleep", "en", {"activity_count"}),
-    ("six lines", "\n".join(f"{h}:00 Reads" for h in range(10, 15)) + "\n23:00 Sleep", "en", {"activity_count"}),
-    ("hour 24", "08:00 Opens the shop\n24:00 Sleep", "en", {"time"}),
-    ("minute 60", "08:60 Opens the shop\n23:00 Sleep", "en", {"time"}),
-    ("one-digit hour", "8:00 Opens the shop\n23:00 Sleep", "en", {"time"}),
-    ("unsorted", "12:00 Eats\n08:00 Opens the shop\n23:00 Sleep", "en", {"time_order"}),
-    ("the same time twice", "12:00 Eats\n12:00 Reads\n23:00 Sleep", "en", {"time_order"}),
-    ("early sleep", "12:00 Eats\n19:59 Sleep", "en", {"sleep"}),
-    ("no sleep", "12:00 Eats\n23:00 Reads", "en", {"sleep"}),
-    ("sleep not last", "21:00 Sleep\n23:00 Reads", "en", {"sleep"}),
-    ("bullets", "- 08:00 Opens the shop\n- 23:00 Sleep", "en", {"line_form", "sleep"}),
-    ("a range", "08:00-09:00 Opens the shop\n23:00 Sleep", "en", {"line_form"}),
-    ("no space in English", "08:00Opens the shop\n23:00 Sleep", "en", {"line_form"}),
-    ("cut off after the time", "08:00 Opens the shop\n22:00 Sleep\n23:", "en", {"line_form", "sleep"}),
-    ("no activity", "08:00\n23:00 Sleep", "en", {"line_form"}),
-    ("first person", "08:00 I open the shop\n23:00 Sleep", "en", {"third_person"}),
-    ("first person in Chinese", "08:00 我去开门\n23:00 睡觉", "zh", {"third_person"}),
-    ("seven words", "08:00 Opens the shop on the old quay\n23:00 Sleep", "en", {"too_long"}),
-    ("nine characters", "08:00 慢慢地走去书店开门\n23:00 睡觉", "zh", {"too_long"}),
-]
-
-
-STEPS = [
-    ("the form", "1. At 15:00, meets the client.\n2. At 15:40, walks the garden.", "en", set()),
-    ("other number marks", "1、15:00，等客人。\n2) 15:40，看花境。", "zh", set()),
-    ("full width", "１．１５：００，等客人。\n２．１５：４０，看花境。", "zh", set()),
-    ("a range counts from its start", "1. 15:00-15:30 tea\n2. 15:30-16:00 walk", "en", set()),
-    ("blank lines between", "1. At 15:00, tea.\n\n2. At 15:40, walk.\n", "en", set()),
-    ("one line", "1. At 15:00, meets the client.", "en", {"activity_count"}),
-    ("no time", "1. At 15:00, tea.\n2. Then a walk.", "en", {"time"}),
-    ("one-digit hour", "1. At 9:00, tea.\n2. At 15:00, walk.", "en", {"time"}),
-    ("unsorted", "1. At 15:00, tea.\n2. At 14:00, walk.", "en", {"time_order"}),
-    ("duplicate number", "1. At 15:00, tea.\n1. At 15:40, walk.", "en", {"numbering"}),
-    ("a gap", "1. At 15:00, tea.\n3. At 15:40, walk.", "en", {"numbering"}),
-    ("a heading", "The afternoon\n1. At 15:00, tea.\n2. At 15:40, walk.", "en", {"line_form"}),
-    ("cut off after the number", "1. At 15:00, tea.\n2. At 15:40, walk.\n3.", "en", {"line_form"}),
-    ("a name", "1. At 15:00, Ren meets the client.\n2. At 15:40, they walk.", "en", set()),
-    ("a quotation", '1. At 15:00, says "I am late".\n2. At 15:40, walks.', "en", set()),
-    ("first person", "1. At 15:00, meets the client.\n2. At 15:40, my walk.", "en", {"third_person"}),
-    ("first person in Chinese", "1. 15:00，他等客人。\n2. 15:40，我看店。", "zh", {"third_person"}),
-    ("a huge number", "9" * 5000 + ". At 15:00, tea.\n2. At 15:40, walk.", "en", {"numbering"}),
-]
-
-
-TABLES = [("itinerary_middle", *row) for row in DAY] + [("itinerary_advanced", *row) for row in STEPS]
-
-
-@pytest.mark.parametrize(("subtask", "case", "text", "language", "expected"), TABLES)
-def test_a_day_or_a_sub_schedule(subtask: str, case: str, text: str, language: str, expected: set[str]) -> None:
-    assert {v.rule for v in check(text, subtask, language)} == expected, case  # type: ignore[arg-type]
-
-
 def test_times_out_of_order_are_one_fault() -> None:
     found = check("12:00 Eats\n11:00 Reads\n10:00 Walks\n23:00 Sleep", "itinerary_middle", "en")
     assert [(v.rule, v.detail) for v in found] == [("time_order", "11:00 comes after 12:00")]
+    assert rules("9" * 5000 + ". At 15:00, tea.\n2. At 15:40, walk.", "itinerary_advanced", "en") == {"numbering"}
 
 
 subtasks = st.sampled_from(list(SUBTASKS))

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Any
+
 import pytest
 
+from h2htalk.data.files import read_jsonl
 from h2htalk.text.contracts.contract import check
 
 PERSONA = "You are Nora Vale, 31, and you keep a second-hand bookshop by the canal with an elderly cat."
@@ -18,6 +22,9 @@ PROMPT_ZH = (
     f"{PERSONA_ZH}\n你正在和用户聊天。以角色的身份回复对方的最后一条消息。\n"
     "- 全国统一心理援助热线，拨打12356（每天24小时）\n"
 )
+
+
+PHRASES = [row for _, row in read_jsonl(Path(__file__).parents[1] / "golden" / "leaks.jsonl")]
 
 
 def leak(
@@ -70,53 +77,9 @@ def test_labels_of_memory_blocks_are_no_leak_but_a_copied_example_is() -> None:
     assert not leak(null, "en", f"If nothing, write: {null}", subtask="recollection_synthesis")
 
 
-@pytest.mark.parametrize(
-    ("text", "language"),
-    [
-        ("抱歉，这个输入与角色设定不符，请换一个。", "zh"),
-        ("不符合角色设定，重新生成", "zh"),
-        ("改写后：我记得你爱吃面。", "zh"),
-        ("我记得你爱吃面。（保持原意，用可爱的第一人称表达，简化到50字内）", "zh"),
-        ("根据您提供的记忆，我们聊聊吧。", "zh"),
-        ("助手：我在。", "zh"),
-        ("系统提示词里没有这个。", "zh"),
-        ("{persona_setting}你好", "zh"),
-        ("我在。<|im_end|>", "zh"),
-        ("Sorry, this input does not match the character setting.", "en"),
-        ("That isn't consistent with my persona description.", "en"),
-        ("Rewritten memory: I remember you like noodles.", "en"),
-        ("Sure, here's your schedule for today:", "en"),
-        ("I like noodles. (20 words)", "en"),
-        ("Based on the provided persona, I like noodles.", "en"),
-        ("Assistant: Hello.", "en"),
-        ("My system prompt forbids it.", "en"),
-        ("Hello, {{ user_name }}!", "en"),
-        ("[INST] Hello [/INST]", "en"),
-    ],
-)
-def test_phrases_about_the_task_leak_without_a_prompt(text: str, language: str) -> None:
-    assert leak(text, language)
-
-
-@pytest.mark.parametrize(
-    ("text", "language"),
-    [
-        ("Yes, I'm an AI, and I'm still glad you told me.", "en"),
-        ("Snapping at Ana was out of character for you.", "en"),
-        ("Here's my overview of the evening so far, in one word... cake.", "en"),
-        ("Four words: I believe in you.", "en"),
-        ("In your own words (the first that come), how was it?", "en"),
-        ("The instructions say to bake it for an hour.", "en"),
-        ("User manuals put me to sleep.", "en"),
-        ("是的，我是AI，但我在认真听。", "zh"),
-        ("这个角色的设定真有意思。", "zh"),
-        ("（在纸上写了几个字）你看。", "zh"),
-        ("这个输入法总猜错我的话。", "zh"),
-        ("密码重新生成了吗？", "zh"),
-    ],
-)
-def test_ordinary_talk_does_not_trip_the_markers(text: str, language: str) -> None:
-    assert not leak(text, language)
+@pytest.mark.parametrize("row", PHRASES)
+def test_phrases_about_the_task_leak_without_a_prompt_and_ordinary_talk_does_not(row: dict[str, Any]) -> None:
+    assert leak(row["text"], row["language"]) is row["leaks"]
 
 
 def test_a_phrase_that_the_inputs_hold_may_be_repeated_and_a_leak_says_what_was() -> None:
