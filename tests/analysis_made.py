@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from h2htalk.analysis.analyze import Analysis, AnalyzeSpec, LanguageAnalysis, SplitAnalysis
 from h2htalk.analysis.measures.diversity import coverage, measure_diversity
@@ -37,20 +38,18 @@ def made_analysis(
         spec=AnalyzeSpec(name),
         split=split,
         compare_with=split if compared else None,
-        comparisons=tuple(
-            Comparison(
-                "words", side, part.language, log_odds({w.word: w.count for w in part.words[side]}, {"other": 9})
-            )
-            for part in parts
-            for side in SIDES
-            if compared
-        ),
+        comparisons=tuple(_compared(part, side) for part in parts for side in SIDES if compared),
         parsers=tuple(ParserModel(None, language, "bundled", "1") for language in languages),
         tokenizer=None,
         embedder=None,
         unmeasured=tuple(unmeasured),
         package_version="0.0.test",
     )
+
+
+def _compared(part: LanguageAnalysis, side: Any) -> Comparison:
+    counts = {one.word: one.count for one in part.words[side]}
+    return Comparison("words", side, part.language, log_odds(counts, {"other": 9}))
 
 
 def _part(

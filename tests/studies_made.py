@@ -18,6 +18,7 @@ from h2htalk.benchmark.studies.report import StudyResult
 from h2htalk.benchmark.studies.run_study import run_study
 from h2htalk.benchmark.studies.settings import CASES, StudySpec
 from h2htalk.data.case import Case, script
+from h2htalk.data.files import write_jsonl
 from h2htalk.data.scenario import Turn
 from h2htalk.data.splits import load_split
 from h2htalk.text.point_checks import decided
@@ -31,8 +32,7 @@ HARMFUL = "It will pass."  # what `judge_of` finds dismissive in every second tu
 
 def write_script(path: Path, lines: Lines | str) -> str:
     """Write a script of replies, or of one reply to everything; return the model's name."""
-    lines = [{"id": "*", "text": lines}] if isinstance(lines, str) else lines
-    path.write_text("".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines), encoding="utf-8")
+    write_jsonl(path, [{"id": "*", "text": lines}] if isinstance(lines, str) else lines)
     return f"scripted:{path}"
 
 
@@ -42,7 +42,7 @@ def cases_of(split: str, language: str) -> list[Case]:
 
 def write_cases(path: Path, cases: Iterable[Case]) -> Path:
     """Write a split of cases."""
-    path.write_text("".join(json.dumps(one.to_dict(), ensure_ascii=False) + "\n" for one in cases), encoding="utf-8")
+    write_jsonl(path, (one.to_dict() for one in cases))
     return path
 
 

@@ -8,30 +8,14 @@ from typing import Any
 
 import numpy as np
 
+from h2htalk.benchmark import statistics
+from h2htalk.benchmark import summary as summaries
 from h2htalk.benchmark.answering import Answering, answer_warnings
 from h2htalk.benchmark.metrics.composite import Metrics, SampleScore, item_score, score_answers
 from h2htalk.benchmark.metrics.lexical import LexicalScores
 from h2htalk.benchmark.report.html_page import ItemView
-from h2htalk.benchmark.statistics import (
-    Cell,
-    Difference,
-    NullClass,
-    aggregate,
-    aggregate_slices,
-    clusters_of,
-    paired_figures,
-)
-from h2htalk.benchmark.summary import (
-    BASELINES,
-    Measure,
-    RunCounts,
-    Scored,
-    ScoreRows,
-    Summary,
-    count_outcomes,
-    null_shares,
-    summarize,
-)
+from h2htalk.benchmark.statistics import Cell, Difference, NullClass
+from h2htalk.benchmark.summary import BASELINES, Measure, RunCounts, Scored, ScoreRows, Summary
 from h2htalk.chat.protocol import Message
 from h2htalk.data.responses import Answers, FailedResponse, Failure, Response, Usage
 from h2htalk.data.scenario import Scenario
@@ -54,7 +38,7 @@ def same_values(value: float, subtasks: Sequence[str] = tuple(SUBTASKS)) -> dict
 
 
 def score_rows_of_values(values: Values, measure: Measure = "s", null: NullClass | None = None) -> ScoreRows:
-    row = aggregate((name, v) for name, vs in values.items() for v in vs)
+    row = statistics.aggregate((name, v) for name, vs in values.items() for v in vs)
     return ScoreRows(row if measure == "s" else None, row, row, null)
 
 
@@ -62,7 +46,9 @@ def reached_in(values: Values, baseline: Values) -> tuple[str, ...]:
     """The figures in which a baseline's values, item by item, are not shown to be below."""
     pairs = [(name, v, b) for name, vs in values.items() for v, b in zip(vs, baseline.get(name, ()), strict=False)]
     found = [Difference(n, str(i), v - b) for i, (n, v, b) in enumerate(pairs) if v is not None and b is not None]
-    return tuple(key for key, result in paired_figures(found).items() if result.low is None or result.low <= 0)
+    return tuple(
+        key for key, result in statistics.paired_figures(found).items() if result.low is None or result.low <= 0
+    )
 
 
 def made_summary(
@@ -79,7 +65,7 @@ def made_summary(
     """A summary whose main row comes from `values`, each in [0, 1]; the first item is the only one with a high risk."""
     values, baselines = same_values(0.4) if values is None else values, baselines or {}
     flat = [v for vs in values.values() for v in vs]
-    risks = aggregate_slices(("none" if i else "high", v) for i, v in enumerate(flat))
+    risks = statistics.aggregate_slices(("none" if i else "high", v) for i, v in enumerate(flat))
     both = {name: len(vs) for name, vs in values.items()}
     metrics = {name: {m: Cell(x, x - 1, x + 1, n, n) for m, x in METRICS.items()} for name, n in both.items()}
     fields: dict[str, Any] = {
@@ -116,7 +102,7 @@ class FirstLetters:
 
 def scored(split: Split, answers: Answers, metrics: Metrics, samples: int = 1) -> Scored:
     scores = score_answers(split, answers, samples, metrics)
-    return Scored(scores, null_shares(split.scenarios, answers, scores))
+    return Scored(scores, summaries.null_shares(split.scenarios, answers, scores))
 
 
 def summary_of(split: Split, answers: Answers, metrics: Metrics | None = None, samples: int = 1) -> Summary:
@@ -126,10 +112,10 @@ def summary_of(split: Split, answers: Answers, metrics: Metrics | None = None, s
         for name, baseline in BASELINES.items()
     }
     own = scored(split, answers, metrics, samples)
-    counts = count_outcomes(split.scenarios, answers, own.scores)
-    clusters = clusters_of(split.scenarios)
+    counts = summaries.count_outcomes(split.scenarios, answers, own.scores)
+    clusters = statistics.clusters_of(split.scenarios)
     shown = baselines if samples == 1 else {}
-    summary = summarize("m", split, SIGNATURE, metrics.embedder, own, shown, counts, clusters)
+    summary = summaries.summarize("m", split, SIGNATURE, metrics.embedder, own, shown, counts, clusters)
     return replace(summary, warnings=(*summary.warnings, *answer_warnings(answers, counts.truncated, Answering())))
 
 

@@ -22,15 +22,8 @@ SYSTEM_DROPPING_TEMPLATE = (
 CONTEXT = 256
 VOCABULARY = 400
 # What every architecture of this size is made with; a wide range gives a clear first choice, as a trained model's.
-TINY: dict[str, Any] = {
-    "vocab_size": VOCABULARY,
-    "hidden_size": 64,
-    "intermediate_size": 128,
-    "num_hidden_layers": 2,
-    "num_attention_heads": 4,
-    "num_key_value_heads": 2,
-    "initializer_range": 0.3,
-}
+TINY: dict[str, Any] = {"vocab_size": VOCABULARY, "hidden_size": 64, "intermediate_size": 128, "initializer_range": 0.3}
+TINY |= {"num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2}
 _CORPUS = [
     "Good morning, did you sleep well? I made coffee and the rain has stopped.",
     "Tell me how your day at work went; I was thinking about you all afternoon.",
@@ -55,9 +48,8 @@ def write_tiny_llama(
     plain.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     plain.decoder = decoders.ByteLevel()
     alphabet = pre_tokenizers.ByteLevel.alphabet()
-    trainer = trainers.BpeTrainer(
-        vocab_size=VOCABULARY, special_tokens=special, initial_alphabet=alphabet, show_progress=False
-    )
+    options = {"special_tokens": special, "initial_alphabet": alphabet, "show_progress": False}
+    trainer = trainers.BpeTrainer(vocab_size=VOCABULARY, **options)
     plain.train_from_iterator(_CORPUS, trainer)
     tokenizer = PreTrainedTokenizerFast(tokenizer_object=plain, eos_token="<|im_end|>")
     tokenizer.chat_template = template

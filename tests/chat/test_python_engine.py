@@ -166,9 +166,7 @@ def test_it_works_where_an_event_loop_runs_as_in_a_notebook(tmp_path: Path) -> N
     assert asyncio.run(cell()) == [6, 6]
 
 
-def test_a_run_is_loaded_scored_and_reported_without_the_function_and_says_why_it_cannot_be_asked(
-    tmp_path: Path,
-) -> None:
+def test_a_run_is_loaded_scored_and_reported_without_the_function_which_cannot_be_asked(tmp_path: Path) -> None:
     folder = tmp_path / "run"
     h2htalk.evaluate(spec_of(reply, folder, name="mine"))
     assert json.loads((folder / "run.json").read_text())["spec"]["model"] == "python:mine"

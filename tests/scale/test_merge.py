@@ -1,7 +1,8 @@
-"""What a merge refuses, each by its name; attempts on object storage; erasure from attempts."""
+"""What a merge refuses; attempts on object storage; erasure from attempts; merges that are killed."""
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import re
@@ -13,16 +14,18 @@ from typing import Any
 from unittest.mock import patch
 
 import pytest
-from command_line import h2htalk_here
+from command_line import h2htalk_here, scripted
 from fsspec.implementations.memory import MemoryFileSystem
+from kills import killed_at
 from loopback import Answer, LoopbackServer
 from shards_made import ITEMS, OF, attempt_all, attempts_at, own_words, same_bytes, spec_of
 from splits_made import write_split
 
 import h2htalk
+from h2htalk.benchmark.settings import EvaluateSpec
 from h2htalk.data.erasure.folder_kinds import ErasedIds
 from h2htalk.data.erasure.sweep import sweep
-from h2htalk.data.files import read_jsonl, read_sealed, sha256_of, write_jsonl, write_sealed
+from h2htalk.data.files import read_jsonl, read_sealed, sha256_of, write_jsonl, write_sealed, writer_lock
 from h2htalk.data.links import add_link, read_links
 from h2htalk.errors import ConfigError, DataError, H2HTalkError, IncompleteError
 from h2htalk.scale.merge import find_attempts, merge
@@ -65,6 +68,10 @@ def edit_calls(attempt: Path, edit: Callable[[list[dict[str, Any]]], list[dict[s
     seal_again(attempt)
 
 
+def first_call(shards: Path) -> dict[str, Any]:
+    return next(line for _, line in read_jsonl(attempt_of(shards, 1) / "calls.jsonl"))
+
+
 def edit_model(attempt: Path) -> None:
     raw = json.loads((attempt / "attempt.json").read_text())
     raw["signature"]["subject"]["model"] = "other"
@@ -97,13 +104,12 @@ DAMAGES: list[tuple[Damage, type[H2HTalkError], str]] = [
     (lambda s: (attempt_of(s, 3) / "shard.json").write_text("{}"), DataError, "not an attempt at a shard"),
     (lambda s: edit_calls(attempt_of(s, 4), lambda own: [*own, own[0]]), DataError, "1 sample twice, first 'made"),
     (lambda s: edit_calls(attempt_of(s, 4), lambda own: own[1:]), DataError, "1 sample missing, first 'made"),
+    (lambda s: edit_calls(attempt_of(s, 2), lambda own: [*own, first_call(s)]), DataError, "1 sample of another shard"),
 ]
 
 
 @pytest.mark.parametrize(("damage", "error", "message"), DAMAGES)
-def test_what_does_not_fit_together_is_refused(
-    shards: Path, damage: Damage, error: type[H2HTalkError], message: str
-) -> None:
+def test_what_does_not_fit_is_refused(shards: Path, damage: Damage, error: type[H2HTalkError], message: str) -> None:
     damage(shards)
     with pytest.raises(error, match=message) as raised:
         merge([str(shards)], shards.parent / "merged")
@@ -111,28 +117,15 @@ def test_what_does_not_fit_together_is_refused(
     assert not (shards.parent / "merged").exists()
 
 
-def test_an_item_of_another_shard_is_refused(shards: Path) -> None:
-    lines = [line for _, line in read_jsonl(attempt_of(shards, 1) / "calls.jsonl")]
-    edit_calls(attempt_of(shards, 2), lambda own: [*own, lines[0]])
-    with pytest.raises(DataError, match="1 sample of another shard"):
-        merge([str(shards)], shards.parent / "merged")
-
-
 def test_places_may_be_named_one_by_one_and_twice(shards: Path, whole: Path) -> None:
     places = [str(attempt_of(shards, 1)), *(str(shards / f"{n}-of-{OF}") for n in range(1, OF + 1))]
     merge(places, shards.parent / "merged")
     assert same_bytes(whole / "single", shards.parent / "merged") == {}
-    with pytest.raises(DataError, match="no attempt at a shard is there"):
-        merge([str(shards.parent / "nothing")], shards.parent / "other")
-
-
-def test_a_merge_that_was_killed_is_done_again(shards: Path, whole: Path) -> None:
-    out = shards.parent / "merged"
-    with patch("h2htalk.scale.merge.score_run_data", side_effect=KeyboardInterrupt), pytest.raises(KeyboardInterrupt):
-        merge([str(shards)], out)
-    assert (out / "run.json").is_file()
-    merge([str(shards)], out)
-    assert same_bytes(whole / "single", out) == {}
+    nothing = {str(shards.parent / "nothing"): "no attempt at a shard is there"}
+    nothing |= {"nothing://bucket/x": "Protocol not known: nothing", "memory://bucket/empty": "no attempt at a shard"}
+    for place, message in nothing.items():
+        with pytest.raises((ConfigError, DataError), match=message):
+            merge([place], shards.parent / "other")
 
 
 def test_an_attempt_is_counted_once_whatever_its_folder_is_called(shards: Path, whole: Path) -> None:
@@ -141,16 +134,11 @@ def test_an_attempt_is_counted_once_whatever_its_folder_is_called(shards: Path, 
     assert same_bytes(whole / "single", shards.parent / "merged") == {}
 
 
-def test_a_ghost_that_ends_after_the_merge_changes_nothing(shards: Path) -> None:
+def test_a_ghost_that_ends_after_the_merge_changes_nothing_and_what_people_gave_is_kept(shards: Path) -> None:
     out = shards.parent / "merged"
     summary = merge([str(shards)], out)
     shutil.copytree(attempt_of(shards, 2), shards / "2-of-4" / "00000000T000000-00000000")  # it began before the winner
     assert merge([str(shards)], out) == summary
-
-
-def test_a_merge_does_not_remove_what_people_gave(shards: Path) -> None:
-    out = shards.parent / "merged"
-    merge([str(shards)], out)
     (out / "judgements").mkdir()
     (out / "summary.json").unlink()
     with pytest.raises(DataError, match=r"holds judgements and no summary"):
@@ -220,36 +208,18 @@ def test_an_upload_that_broke_is_no_finished_attempt_and_its_replies_are_taken_o
 def test_an_object_whose_name_leads_elsewhere_is_refused(tmp_path: Path, bucket: str) -> None:
     with LoopbackServer(reply=own_words) as server:
         attempt_all(spec_of(server, tmp_path, bucket), 1)
-    place = found_at(bucket)[0].place.text.removeprefix("memory:/")
-    MemoryFileSystem.store[f"{place}/../../../../../../../../{tmp_path}/planted"] = MemoryFileSystem.store[
-        f"{place}/attempt.json"
-    ]
+    place, store = found_at(bucket)[0].place.text.removeprefix("memory:/"), MemoryFileSystem.store
+    store[f"{place}/../../../../../../../../{tmp_path}/planted"] = store[f"{place}/attempt.json"]
     with pytest.raises(DataError, match="leads out of its folder"):
         merge([bucket], tmp_path / "merged")
     assert not (tmp_path / "planted").exists()
-
-
-@pytest.mark.parametrize(
-    ("place", "error", "message"),
-    [
-        ("nothing://bucket/x", ConfigError, "Protocol not known: nothing"),
-        ("memory://bucket/empty", DataError, "no attempt at a shard is there"),
-    ],
-)
-def test_a_storage_that_is_not_there_is_named(
-    tmp_path: Path, place: str, error: type[H2HTalkError], message: str
-) -> None:
-    with pytest.raises(error, match=message):
-        merge([place], tmp_path / "merged")
 
 
 # --- Erasure ----------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("out", ["shards", "memory://bucket/erased"])
-def test_an_erasure_reaches_winners_and_losers_and_what_is_merged_of_them(
-    tmp_path: Path, bucket: str, out: str
-) -> None:
+def test_an_erasure_reaches_winners_and_losers_and_what_is_merged(tmp_path: Path, bucket: str, out: str) -> None:
     """From the merged run to every attempt, here and on object storage; then a merge makes the run without them."""
     with LoopbackServer(reply=own_words) as server:
         spec = spec_of(server, tmp_path, out)
@@ -278,9 +248,7 @@ def test_an_erasure_reaches_winners_and_losers_and_what_is_merged_of_them(
 
 
 @pytest.mark.parametrize("fails_at", range(1, 64, 3))
-def test_an_erasure_on_storage_that_was_interrupted_is_completed_by_the_next(
-    tmp_path: Path, bucket: str, fails_at: int
-) -> None:
+def test_an_interrupted_erasure_on_storage_is_completed_by_the_next(tmp_path: Path, bucket: str, fails_at: int) -> None:
     with LoopbackServer(reply=own_words) as server:
         attempt_all(spec_of(server, tmp_path, bucket), 1)
     url, erased = found_at(bucket)[0].place.text, ErasedIds(frozenset({"made-00003"}))
@@ -318,3 +286,35 @@ def test_an_attempt_from_which_somebody_is_erased_while_it_runs_does_not_finish(
         with pytest.raises(IncompleteError, match="items were erased from this attempt while it ran"):
             evaluate_shard(spec, Shard(1, 1))
     assert not [file for file in MemoryFileSystem.store.values() if re.search(rb"\bitem3\b", file.getvalue())]
+
+
+@pytest.fixture
+def small_shards(tmp_path: Path) -> str:
+    split = str(write_split(tmp_path / "split", 6))
+    spec = EvaluateSpec(model=scripted(tmp_path), split=split, out=str(tmp_path / "small_shards"), embedder="none")
+    for number in (1, 2):
+        evaluate_shard(spec, Shard(number, 2))
+    return str(spec.out)
+
+
+@pytest.mark.parametrize("stride", [9, pytest.param(1, marks=pytest.mark.slow)])
+def test_a_merge_killed_before_any_of_its_changes_is_done_again(tmp_path: Path, small_shards: str, stride: int) -> None:
+    out = tmp_path / "merged"
+    for step in itertools.count(4, stride):  # the folder that each kill leaves is where the next merge begins
+        if not killed_at(step, lambda: merge([small_shards], out)):
+            break
+    assert step > 20
+    assert merge([small_shards], out).counts.scored == 6
+    assert [one.name for one in tmp_path.iterdir() if "merged" in one.name] == ["merged"]
+    merge([small_shards], tmp_path / "never killed")
+    assert same_bytes(tmp_path / "never killed", out) == {}
+
+
+def test_a_merge_at_work_is_left_alone(tmp_path: Path, small_shards: str) -> None:
+    out = tmp_path / "merged"
+    merge([small_shards], out)
+    (out / "summary.json").unlink()
+    with writer_lock(out / "calls.jsonl"), pytest.raises(DataError, match="wait"):
+        merge([small_shards], out)
+    assert (out / "run.json").is_file()
+    assert merge([small_shards], out).counts.scored == 6

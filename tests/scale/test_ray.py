@@ -118,9 +118,8 @@ def test_stages_have_the_same_bytes_and_neither_dialogues_nor_the_key_travel(
     assert counts.rejected >= 10  # duplicates are found in both
     assert len(ray.options) == 3 * 5 + 5 + 42  # the parts of each stage, those that dedup maps, its bands
     assert ray.most == 4  # two tasks ahead for each CPU
-    assert {(one["num_cpus"], one["num_gpus"], one["max_retries"], one["max_calls"]) for one in ray.options} == {
-        (1, 0, 3, 0)
-    }
+    limits = ("num_cpus", "num_gpus", "max_retries", "max_calls")
+    assert {tuple(one[name] for name in limits) for one in ray.options} == {(1, 0, 3, 0)}
     secrets = [WORDS.encode(), b"Emily", here.open_key(), here.open_key().hex().encode()]
     assert [one for one in secrets for travelled in ray.travelled if one in travelled] == []
     assert max(map(len, ray.travelled)) < 4_000
@@ -150,9 +149,7 @@ def test_a_lost_worker_a_small_and_a_silent_cluster_are_incomplete(on: Callable[
         list(on(StandIn())(fails, [(None,)]))
 
 
-def test_a_machine_with_another_version_or_without_the_folder_says_so(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_machines_of_another_version_or_without_folder_say_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     with pytest.raises(ConfigError, match=r"has h2htalk .*, not 0\.0\.0: install the same"):
         ray_cluster._call("0.0.0", str(tmp_path), fails, (None,))
@@ -160,21 +157,21 @@ def test_a_machine_with_another_version_or_without_the_folder_says_so(
         ray_cluster._call(ray_cluster.__version__, str(tmp_path / "nowhere"), fails, (None,))
 
 
-def test_without_ray_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_ray_the_extra_is_named_and_options_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
     monkeypatch.setattr(os, "environ", dict(os.environ))
     with pytest.raises(MissingExtraError, match=r'pip install "h2htalk\[ray\]"'), connect():
         pass
     folder = Path(os.environ["RAY_TMPDIR"])
     assert (folder.exists(), EXECUTOR.get()) == (False, None)
-    done = h2htalk_here("curate", "run", tmp_path / "x.toml", "--executor", "ray")
-    assert (done.returncode, 'pip install "h2htalk[ray]"' in done.stderr) == (2, True)
-
-
-def test_options_of_the_other_executor_are_refused(tmp_path: Path) -> None:
-    for words in (["--ray-address", "127.0.0.1:6379"], ["--executor", "ray", "--processes", 2]):
+    other = "--ray-address belongs to --executor ray"
+    for words, message in (
+        (["--executor", "ray"], 'pip install "h2htalk[ray]"'),
+        (["--ray-address", "127.0.0.1:6379"], other),
+        (["--executor", "ray", "--processes", 2], other),
+    ):
         done = h2htalk_here("curate", "run", tmp_path / "x.toml", *words)
-        assert (done.returncode, "--ray-address belongs to --executor ray" in done.stderr) == (2, True)
+        assert (done.returncode, message in done.stderr) == (2, True)
 
 
 def test_a_suite_runs_what_is_missing_and_tries_paid_shards_once(

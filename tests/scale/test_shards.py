@@ -1,26 +1,31 @@
-"""Attempts at shards: which items are whose, what a new attempt takes over, and money that is claimed."""
+"""Attempts at shards: which items are whose, what a new attempt takes over, money that is claimed and spent."""
 
 from __future__ import annotations
 
 import json
+import os
 from contextlib import suppress
 from decimal import Decimal
 from pathlib import Path
+from unittest.mock import patch
 from uuid import uuid4
 
 import pytest
+from hosted_runs import HostedRun
 from hypothesis import given
 from hypothesis import strategies as st
+from kills import kill_when
 from loopback import LoopbackServer
+from providers import ProviderServer
 from shards_made import ITEMS, OF, attempt_all, attempts_at, own_words, same_bytes, spec_of
 from splits_made import write_split
 
 import h2htalk
-from h2htalk.chat.store.call_store import CostLimitError
+from h2htalk.chat.store.call_store import CostLimitError, read_costs
 from h2htalk.data.files import read_jsonl, write_jsonl
 from h2htalk.data.splits import load_split
 from h2htalk.errors import ConfigError, DataError, H2HTalkError, IncompleteError
-from h2htalk.scale.merge import merge
+from h2htalk.scale.merge import find_attempts, merge
 from h2htalk.scale.places import Place
 from h2htalk.scale.shards import Claims, Shard, evaluate_shard
 
@@ -33,9 +38,8 @@ def test_a_shard_that_cannot_be_is_refused(text: str) -> None:
 
 def test_every_item_is_of_one_shard_whatever_the_order_of_rows(tmp_path: Path) -> None:
     split = load_split(str(write_split(tmp_path / "a", 50)))
-    write_jsonl(
-        tmp_path / "b" / "s.jsonl", reversed([record for _, record in read_jsonl(tmp_path / "a/scenarios.jsonl")])
-    )
+    records = [record for _, record in read_jsonl(tmp_path / "a/scenarios.jsonl")]
+    write_jsonl(tmp_path / "b" / "s.jsonl", records[::-1])
     turned = load_split(str(tmp_path / "b"))
     parts = [{one.id for one in Shard(n, 8).items(split).scenarios} for n in range(1, 9)]
     assert [{one.id for one in Shard(n, 8).items(turned).scenarios} for n in range(1, 9)] == parts
@@ -141,12 +145,9 @@ def test_what_shards_bring_nothing_to_is_refused(tmp_path: Path, settings: dict[
     with LoopbackServer() as server, pytest.raises(ConfigError, match=message):
         evaluate_shard(spec_of(server, tmp_path, **settings), Shard(1, 2))
     assert not (tmp_path / "shards").exists()
-
-
-def test_an_attempt_that_cannot_begin_leaves_nothing(tmp_path: Path) -> None:
     with LoopbackServer(faults={"unauthorized": 1.0}) as server, pytest.raises(H2HTalkError):
         evaluate_shard(spec_of(server, tmp_path), Shard(1, 2))
-    assert attempts_at(spec_of(server, tmp_path), 1, 2) == []
+    assert attempts_at(spec_of(server, tmp_path), 1, 2) == []  # it could not begin
 
 
 # --- Money ------------------------------------------------------------------------------------------------------------
@@ -180,10 +181,8 @@ def test_claims_of_two_writers_are_counted_once(tmp_path: Path) -> None:
     assert other.claim(Decimal("0.8")) == Decimal("0.8")
     (tmp_path / "money/0001").unlink()  # a claim that is lost does not stop the others
     assert other.claim(Decimal("0.9")) == Decimal("0.9")
-
-
-def test_what_earlier_attempts_spent_without_a_claim_counts(tmp_path: Path) -> None:
-    claims = Claims(Place(str(tmp_path / "money")), "b", Decimal(1), books={"a": Decimal("0.7")})
+    # What earlier attempts spent without a claim counts.
+    claims = Claims(Place(str(tmp_path / "earlier")), "b", Decimal(1), books={"a": Decimal("0.7")})
     with pytest.raises(CostLimitError):
         claims.claim(Decimal("0.4"))
     assert claims.claim(Decimal("0.3")) == Decimal("0.3")
@@ -194,3 +193,87 @@ def test_a_storage_that_lets_two_writers_make_a_file_takes_no_paid_shards(monkey
     monkeypatch.setattr(Place, "create", lambda *_: True)
     with pytest.raises(ConfigError, match="does not keep two writers apart"):
         Claims(place, "a", Decimal(1)).claim(Decimal("0.1"))
+
+
+@pytest.fixture
+def hosted(tmp_path: Path) -> HostedRun:
+    server = ProviderServer()
+    server.model.numbered = False
+    return HostedRun(server, tmp_path, "openai:gpt-test", ITEMS)
+
+
+def test_shards_cost_what_the_provider_charged_and_are_the_single_run(hosted: HostedRun) -> None:
+    with hosted.server as server:
+        for number in (1, 2, 3):
+            hosted.run("--shard", f"{number}/3", max_cost=3.0)
+        bill = server.bill()
+        with patch.dict(os.environ, server.environment()):
+            merge([str(hosted.out)], hosted.folder / "merged")
+        assert read_costs(hosted.folder / "merged")["generate"].usd_paid == bill
+        assert len(server.charged()) == ITEMS
+        hosted.run("--out", hosted.folder / "single")
+    assert same_bytes(hosted.folder / "single", hosted.folder / "merged") == {}
+
+
+def test_a_killed_attempt_is_paid_for_once_and_its_share_is_never_passed(hosted: HostedRun) -> None:
+    """Two attempts are killed while calls are in flight; what all of them spend stays below the shard's share."""
+    hosted.settings["concurrency"] = 2
+    with hosted.server as server:
+        server.latency = 0.15
+        for before in (3, 7):
+            process = hosted.start("--shard", "1/2", max_cost=2.0)
+            kill_when(process, lambda: len(server.charged()), before)
+        server.latency = 0.0
+        hosted.run("--shard", "1/2", max_cost=2.0)
+        hosted.run("--shard", "2/2", max_cost=2.0)
+        asked, bill = len(server.charged()), server.bill()
+        with patch.dict(os.environ, server.environment()):
+            merge([str(hosted.out)], hosted.folder / "merged")
+    assert ITEMS <= asked <= ITEMS + 2 * 2  # none twice but those in flight at a kill
+    totals = read_costs(hosted.folder / "merged")["generate"]
+    paid, possible, open_ = (one or 0 for one in (totals.usd_paid, totals.usd_possible, totals.usd_open))
+    assert paid <= bill <= paid + possible + open_
+    claims = [json.loads(path.read_bytes()) for path in sorted((hosted.out / "1-of-2/money").glob("0*"))]
+    assert sum(Decimal(one["usd"]) for one in claims) <= Decimal(1)
+    assert len({one["attempt"] for one in claims}) == 3
+
+
+def test_a_share_that_is_spent_ends_the_attempt_before_the_call(hosted: HostedRun) -> None:
+    with hosted.server as server:
+        for _ in range(3):
+            done = hosted.run("--shard", "1/2", code=3, max_cost=0.07)
+            assert "max_cost" in done.stderr
+            assert server.bill() <= Decimal("0.035")
+        assert server.bill() > 0
+        hosted.run("--shard", "1/2", max_cost=4.0)
+    assert len(list(find_attempts(Place(str(hosted.out))))) >= 1
+
+
+def test_two_attempts_at_once_spoil_nothing(hosted: HostedRun) -> None:
+    """A ghost beside a requeued task: both finish, one wins, and every call of both is in the books."""
+    with hosted.server as server:
+        server.latency = 0.02
+        both = [hosted.start("--shard", "1/1", max_cost=8.0) for _ in range(2)]
+        for process in both:
+            hosted.finish(process)
+        with patch.dict(os.environ, server.environment()):
+            merge([str(hosted.out)], hosted.folder / "merged")
+        assert read_costs(hosted.folder / "merged")["generate"].usd_paid == server.bill()
+        hosted.run("--out", hosted.folder / "single")
+    different = same_bytes(hosted.folder / "single", hosted.folder / "merged")
+    assert set(different) <= {"summary.json", "tables/costs.csv"}  # which tell what both have cost
+
+
+def test_an_attempt_of_unknown_cost_is_not_taken_for_a_free_one(hosted: HostedRun) -> None:
+    """Without a limit a model of unknown price may be asked; what that cost is not nothing for a limit that follows."""
+    with hosted.server as server:
+        prices = hosted.folder / "prices.toml"
+        known, served = prices.read_text(), server.latency
+        prices.write_text(known.replace("gpt-test", "gpt-other"))
+        server.latency = 0.1
+        kill_when(hosted.start("--shard", "1/1"), lambda: len(server.charged()), 5)
+        server.latency, asked = served, len(server.charged())
+        prices.write_text(known)
+        done = hosted.run("--shard", "1/1", code=3, max_cost=float(server.bill()))
+        assert "of this shard's share" in done.stderr
+        assert len(server.charged()) == asked

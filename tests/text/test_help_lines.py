@@ -33,9 +33,7 @@ HELD = {"sentence": "does not hold", "topic": "topic", "hours": "hours", "url": 
 
 
 @pytest.mark.parametrize(("field", "message"), HELD.items())
-def test_evidence_that_does_not_hold_is_named(
-    field: str, message: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_wrong_evidence_is_named(field: str, message: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     first, *others = make_help_lines.rows("evidence.jsonl")
     emergency = (make_help_lines.EVIDENCE / "emergency.jsonl").read_text(encoding="utf-8")
     (tmp_path / "emergency.jsonl").write_text(emergency, encoding="utf-8")

@@ -147,9 +147,7 @@ def test_usage_and_finish_reason_say_how_the_answer_ended(chat: EmbeddedChat) ->
     assert 0 < (whole.usage.output_tokens or 0) < 80
 
 
-def test_the_prompt_is_the_models_own_chat_template_in_which_a_turn_mark_of_a_message_is_text(
-    chat: EmbeddedChat,
-) -> None:
+def test_the_prompt_is_the_models_own_template_in_which_a_mark_of_a_message_is_text(chat: EmbeddedChat) -> None:
     engine = engine_of(chat)
     messages = [Message("system", "Be kind."), Message("user", " Hi\n\n你好 "), Message("assistant", "Hello!")]
     turns = [{"role": m.role, "content": m.content} for m in messages]

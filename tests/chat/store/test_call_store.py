@@ -294,13 +294,11 @@ def request(name: str, text: str = "Hello", sample: int = 0) -> Request:
     return Request(name, (Message("user", text),), Sampling(max_tokens=16), sample)
 
 
-def ask(
-    model: str | CallSettings, folder: Path, *requests: Request, stage: str = "review", **more: Any
-) -> dict[str, str]:
+def ask(model: str | CallSettings, folder: Path, *asked: Request, stage: str = "review", **more: Any) -> dict[str, str]:
     """One start of a stage; texts by id and sample."""
     settings = CallSettings(model) if isinstance(model, str) else model
     with ModelCalls(settings, folder / "stage", stage, **more) as calls:
-        return {f"{id}/{n}": reply.text for (id, n), reply in calls.ask(requests, "part-00000").items()}
+        return {f"{id}/{n}": reply.text for (id, n), reply in calls.ask(asked, "part-00000").items()}
 
 
 def test_a_stored_reply_to_the_same_prompt_is_used(tmp_path: Path) -> None:

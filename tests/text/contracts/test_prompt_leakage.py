@@ -27,10 +27,8 @@ PROMPT_ZH = (
 PHRASES = [row for _, row in read_jsonl(Path(__file__).parents[1] / "golden" / "leaks.jsonl")]
 
 
-def leak(
-    text: str, language: str, prompt: str | None = None, allowed: str = "", subtask: str = "dialogue_emotion"
-) -> bool:
-    found = check(text, subtask, language, risk="high", prompt=prompt, inputs_text=allowed)  # type: ignore[arg-type]
+def leak(text: str, language: str, prompt: str | None = None, given: str = "", task: str = "dialogue_emotion") -> bool:
+    found = check(text, task, language, risk="high", prompt=prompt, inputs_text=given)  # type: ignore[arg-type]
     return "prompt_leak" in {v.rule for v in found}
 
 
@@ -71,10 +69,10 @@ def test_labels_of_memory_blocks_are_no_leak_but_a_copied_example_is() -> None:
     block = f"Memory Content: {tuba}\nMemory Category: hobbies\nMemory Importance: 2"
     prompt = f"Write blocks.\n{block}\n\n{block}"
     own = block.replace(tuba, "Sings alto")
-    assert not leak(f"{own}\n\n{own}", "en", prompt, subtask="recollection_synthesis")
-    assert leak(block, "en", prompt, subtask="recollection_synthesis")
+    assert not leak(f"{own}\n\n{own}", "en", prompt, task="recollection_synthesis")
+    assert leak(block, "en", prompt, task="recollection_synthesis")
     null = "No key information extracted."
-    assert not leak(null, "en", f"If nothing, write: {null}", subtask="recollection_synthesis")
+    assert not leak(null, "en", f"If nothing, write: {null}", task="recollection_synthesis")
 
 
 @pytest.mark.parametrize("row", PHRASES)

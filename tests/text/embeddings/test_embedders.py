@@ -197,9 +197,7 @@ def test_a_known_text_is_not_computed_again(path: Path) -> None:
 
 
 @pytest.mark.parametrize("other", [CountingEmbedder("other"), CountingEmbedder(revision="2")])
-def test_another_embedder_or_revision_shares_nothing_and_texts_are_not_kept(
-    path: Path, other: CountingEmbedder
-) -> None:
+def test_another_embedder_or_revision_shares_nothing_and_no_text_is_kept(path: Path, other: CountingEmbedder) -> None:
     CachedEmbedder(CountingEmbedder(), path).encode(["a secret"])
     CachedEmbedder(other, path).encode(["a secret"])
     assert other.asked == ["a secret"]

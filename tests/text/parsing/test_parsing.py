@@ -102,9 +102,7 @@ def test_texts_keep_their_order_and_do_not_touch_each_other(language: str) -> No
         ("en", "bare", "has no parser: it is empty"),
     ],
 )
-def test_what_is_no_model_or_of_another_language_is_refused(
-    language: str, name: str, message: str, tmp_path: Path
-) -> None:
+def test_no_model_or_one_of_another_language_is_refused(language: str, name: str, message: str, tmp_path: Path) -> None:
     (tmp_path / "text").mkdir()
     (tmp_path / "text" / "config.cfg").write_text("hello")
     spacy.blank("en").to_disk(tmp_path / "bare")
