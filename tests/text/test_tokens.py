@@ -5,11 +5,14 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from importlib.metadata import version
 from pathlib import Path
 
+import jieba
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sacrebleu.tokenizers.tokenizer_13a import Tokenizer13a
 
 from h2htalk.text.tokens import tokenize, tokenizer_signature
 
@@ -17,16 +20,11 @@ from h2htalk.text.tokens import tokenize, tokenizer_signature
 @pytest.fixture(scope="module", autouse=True)
 def own_jieba_table(tmp_path_factory: pytest.TempPathFactory) -> None:
     """The oracle keeps its table where these tests may write."""
-    import jieba
-
     jieba.dt.tmp_dir = str(tmp_path_factory.mktemp("jieba"))
 
 
 @given(text=st.text())
 def test_any_text_has_tokens_in_both_languages(text: str) -> None:
-    import jieba
-    from sacrebleu.tokenizers.tokenizer_13a import Tokenizer13a
-
     assert tokenize(text, "en") == Tokenizer13a()(text.lower()).split()
     assert tokenize(text, "zh") == jieba.lcut(text)
     assert "".join(tokenize(text, "zh")) == text
@@ -43,14 +41,10 @@ def test_any_text_has_tokens_in_both_languages(text: str) -> None:
     ids=["a run of 2,000", "sentences", "runs with a letter between", "long sentences"],
 )
 def test_long_chinese_texts_are_jiebas_own_tokens(text: str) -> None:
-    import jieba
-
     assert tokenize(text, "zh") == jieba.lcut(text)
 
 
 def test_a_run_of_more_than_2000_han_characters_is_cut_after_every_2000() -> None:
-    import jieba
-
     run = "今天天气很好我们去公园散步吧" * 300  # 4,200: word edges do not fall on 2,000
     text = f"她说：{run}，OK？{'哈' * 2001}"
     pieces = [f"她说：{run[:2000]}", run[2000:4000], f"{run[4000:]}，OK？{'哈' * 2000}", "哈"]
@@ -58,8 +52,6 @@ def test_a_run_of_more_than_2000_han_characters_is_cut_after_every_2000() -> Non
 
 
 def test_the_signature_names_tokenizers_and_versions() -> None:
-    from importlib.metadata import version
-
     expected = f"en=13a.lc-sacrebleu{version('sacrebleu')},zh=jieba{version('jieba')}.run2000"
     assert tokenizer_signature() == expected
 
