@@ -18,7 +18,6 @@ CONSTANT = {"id": "*", "text": "I hear you. Tell me about your day."}
 def h2htalk(
     *words: object, cwd: Path | None = None, env: dict[str, str] | None = None
 ) -> subprocess.CompletedProcess[str]:
-    """Run `h2htalk WORDS` to its end."""
     command = [sys.executable, "-m", "h2htalk", *map(str, words)]
     return subprocess.run(command, capture_output=True, text=True, cwd=cwd, env=env, timeout=120, check=False)
 

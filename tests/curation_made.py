@@ -8,16 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from h2htalk.curation.run import RuleFactory, StageRun, claim, run_stage
-from h2htalk.curation.stage_folder import (
-    Kept,
-    Outcomes,
-    PartRule,
-    Record,
-    RecordCounts,
-    Rejected,
-    StageFolder,
-    part_name,
-)
+from h2htalk.curation.stage_folder import Kept, PartRule, Record, RecordCounts, Rejected, StageFolder, part_name
 from h2htalk.curation.stages import CurateSpec, find_stage
 from h2htalk.curation.workspace import Workspace
 
@@ -30,13 +21,11 @@ MODELS = '[compose]\nmodel = "scripted:composer.jsonl"\n[review]\nmodel = "scrip
 
 
 def source(name: str, path: object, form: str = "messages", more: str = "") -> str:
-    """A source of English dialogues in a specification."""
     given = {"name": name, "path": path, "format": form, "language": "en", "licence": "CC0-1.0"}
     return "\n".join(["[[gather.sources]]", *(f'{key} = "{value}"' for key, value in given.items()), more, ""])
 
 
 def accepting() -> str:
-    """A review that accepts."""
     verdict = {name: {"evidence": "Seen.", "score": 5} for name in CRITERIA}
     return json.dumps({**verdict, "fitting_subtask": "dialogue_base", "revision": "", "verdict": "accept"})
 
@@ -77,7 +66,6 @@ def finished(path: Path, name: str, records: Sequence[Record | Kept], part: int 
 
 
 def gathered(path: Path, dialogues: Sequence[Record], *, part: int = 3) -> Workspace:
-    """A workspace whose first stage has kept these dialogues."""
     records = [Kept(d, audit={"raw": _index(d, line)}) for line, d in enumerate(dialogues, 1)]
     return finished(path, "gather", records, part)
 
@@ -96,14 +84,13 @@ def run_one(name: str, workspace: Workspace, *sections: object, **general: Any) 
 
 
 def keeping() -> PartRule:
-    """A rule that keeps everything."""
     return lambda records, part: [[Kept(record)] for record in records]
 
 
 def dropping(word: str) -> PartRule:
     """A rule that rejects dialogues with a word, and tags long ones as `review`."""
 
-    def rule(record: Record) -> Outcomes:
+    def rule(record: Record) -> list[Kept | Rejected]:
         texts = [message["content"] for message in record["messages"]]
         if any(word in text for text in texts):
             return [Rejected(record["id"], f"says {word}", {"word": word}, record)]

@@ -29,8 +29,6 @@ PERSONA = "You are Ava, who keeps a lighthouse. " * 90
 
 @dataclass
 class Api:
-    """One of the APIs: opens chats that talk to a loopback server."""
-
     name: str
     monkeypatch: pytest.MonkeyPatch
 
@@ -49,7 +47,6 @@ class Api:
         return open_chat(f"{self.name}:made-up" + ("" if self.paid else f"@{url}"), ChatOptions(**options))
 
     def answer(self, text: str | None = REPLY, **changed: Any) -> dict[str, Any]:
-        """The JSON of a plain answer, with fields changed."""
         plain = loopback.message(str(text)) if self.name == "anthropic" else loopback.completion(text)
         return plain | changed
 
@@ -75,7 +72,6 @@ def scripted(answers: Mapping[str, list[Any]]) -> Callable[[dict[str, Any], int]
 
 
 def set_keys(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Made-up keys, and the providers' own addresses."""
     for provider, key in KEYS.items():
         monkeypatch.setenv(f"{provider.upper()}_API_KEY", key)
         monkeypatch.delenv(f"{provider.upper()}_BASE_URL", raising=False)
@@ -87,14 +83,12 @@ def text_of(body: Mapping[str, Any]) -> str:
 
 
 def completion(*texts: str) -> dict[str, Any]:
-    """A chat completion with a choice for each text."""
     body = loopback.completion() | {"usage": {"prompt_tokens": 20, "completion_tokens": 5 * len(texts)}}
     choices = [loopback.completion(text)["choices"][0] | {"index": index} for index, text in enumerate(texts)]
     return body | {"choices": choices}
 
 
 def error(status: int, text: str = "no", headers: Mapping[str, str] | None = None, delay: float = 0.0) -> Answer:
-    """An error answer in the shape that both providers share."""
     body = {"type": "error", "error": {"type": "made_up_error", "message": text}}
     return Answer(body, status, headers or {}, delay)
 
@@ -105,7 +99,6 @@ def requests_of(*texts: str, sampling: Sampling | None = None) -> list[Request]:
 
 
 def call_of(item: str, samples: int = 1) -> Call:
-    """A call for samples of an item."""
     asked = tuple(Request(item, (Message("user", "Hello"),), Sampling(), n) for n in range(samples))
     return Call(tuple(range(samples)), asked)
 
@@ -145,7 +138,6 @@ class Books(StageCalls):
 
 
 def worst_case(provider: str) -> Decimal:
-    """What a call of these tests may cost at most."""
     api = OpenAIWire("made-up") if provider == "openai" else AnthropicWire("made-up")
     bound = api.bound(api.calls(requests_of("a"))[0])
     return PRICE.worst(bound.input_tokens, bound.output_tokens) or Decimal("nan")

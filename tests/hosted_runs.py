@@ -48,19 +48,15 @@ _ITEM = re.compile(r"item(\d+)")
 
 
 def hurried() -> AbstractContextManager[object]:
-    """Batch jobs are waited for in short steps, in this process."""
     return patch.multiple(batch_runner, **HURRY)
 
 
 def error_lines(stderr: str) -> list[str]:
-    """The lines that are none of progress."""
     return [line for line in stderr.splitlines() if not _PROGRESS.match(line)]
 
 
 @dataclass(slots=True)
 class HostedRun:
-    """One run folder and the specification that makes it."""
-
     server: ProviderServer
     folder: Path
     model: str
@@ -85,7 +81,6 @@ class HostedRun:
         return ["evaluate", self.model, *places, *map(str, options)]
 
     def start(self, *options: object, **settings: Any) -> subprocess.Popen[str]:
-        """Start a process of its own."""
         return subprocess.Popen(
             [sys.executable, "-c", HURRIED_MAIN, *self.command(*options, **settings)],
             stdout=subprocess.PIPE,
@@ -96,7 +91,6 @@ class HostedRun:
         )
 
     def finish(self, process: subprocess.Popen[str], code: int = 0) -> subprocess.CompletedProcess[str]:
-        """Wait for the end of a process, and want that exit code."""
         stdout, stderr = process.communicate(timeout=60)
         return self._check(process.returncode, stdout, stderr, code)
 
@@ -116,7 +110,6 @@ class HostedRun:
         return subprocess.CompletedProcess([], got, stdout, stderr)
 
     def lines(self) -> list[dict[str, Any]]:
-        """The whole lines of the run's call store."""
         path = self.out / "calls.jsonl"
         return [json.loads(line) for line in path.read_bytes().split(b"\n")[:-1]] if path.exists() else []
 
@@ -169,12 +162,10 @@ class HostedRun:
 
 
 def item_of(message: str) -> str:
-    """The item of the split that a prompt is of."""
     return name(int(_ITEM.findall(message)[-1]))
 
 
 def name(number: int) -> str:
-    """The id of an item of a split made for a test."""
     return f"made-{number:05}"
 
 

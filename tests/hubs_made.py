@@ -43,7 +43,6 @@ def hub_here(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[HubDoubl
 
 
 def client_environment(hub: HubDouble, folder: Path, **variables: str) -> dict[str, str]:
-    """The environment of a client in a process of its own."""
     here = {key: value for key, value in os.environ.items() if not key.startswith("HF_")} | {"NO_PROXY": "*"}
     here |= {"HF_ENDPOINT": hub.url, "HF_HOME": str(folder / "home"), "HF_TOKEN": "hf_lab"}
     here |= {"HF_HUB_DISABLE_TELEMETRY": "1", "HF_HUB_DISABLE_XET": "1", "HF_HUB_VERBOSITY": "error"}
@@ -51,11 +50,9 @@ def client_environment(hub: HubDouble, folder: Path, **variables: str) -> dict[s
 
 
 def python(code: str, *words: object, environment: dict[str, str]) -> subprocess.CompletedProcess[str]:
-    """Run Python code with arguments to its end."""
     command = [sys.executable, "-c", PATIENT + code, *map(str, words)]
     return subprocess.run(command, capture_output=True, text=True, env=environment, timeout=120, check=False)
 
 
 def h2htalk_there(*words: object, environment: dict[str, str]) -> subprocess.CompletedProcess[str]:
-    """Run `h2htalk WORDS` in a process of its own."""
     return python(MAIN, *words, environment=environment)

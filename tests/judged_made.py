@@ -37,7 +37,6 @@ def item_name(number: int) -> str:
 
 
 def answered_run(folder: Path, answers: Sequence[str], subtasks: tuple[str, ...] = LEVELS, **settings: Any) -> Path:
-    """A scored run whose items have these answers, one an item."""
     write_split(folder / "split", len(answers), subtasks)
     write_jsonl(folder / "answers.jsonl", ({"id": item_name(n), "text": text} for n, text in enumerate(answers)))
     model, where = f"scripted:{folder / 'answers.jsonl'}", {"split": folder / "split", "out": folder / "run"}
@@ -83,10 +82,7 @@ def judge_file(run: Path, score: Callable[[str], int | None] = given, name: str 
 
 
 def judging_of(run: Path) -> JudgeFigures:
-    """What judges gave to a run, by its summary."""
-    judging = load_run(run).summary.judging
-    assert judging is not None
-    return judging
+    return load_run(run).summary.judging
 
 
 def judged_item(at: int, score: float, people: float | None = None, **fields: Any) -> JudgedItem:

@@ -28,12 +28,10 @@ def wait_until(true: Callable[[], object], otherwise: str = "it never holds", se
 
 
 def wait_for(process: subprocess.Popen[str], count: Callable[[], int], least: int = 1) -> None:
-    """Wait until a process has come so far, or has ended."""
     wait_until(lambda: process.poll() is not None or count() >= least)
 
 
 def kill_when(process: subprocess.Popen[str], count: Callable[[], int], least: int = 1) -> None:
-    """Send kill -9 to a process once it has come so far."""
     wait_for(process, count, least)
     process.kill()
     process.communicate()

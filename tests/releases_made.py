@@ -22,7 +22,6 @@ TAGS = {"emotion": "sadness", "complexity": "basic", "interaction": "casual", "r
 
 
 def scenario(number: int, language: str = "en", **other: Any) -> Scenario:
-    """A scenario of a dialogue of its own."""
     said, reply = LINES[language]
     record: dict[str, Any] = {"id": f"made-{number:06}:dialogue_base", "subtask": "dialogue_base", "tags": TAGS}
     record |= {"inputs": {"history": [{"role": "user", "content": f"{said} ({number})"}]}}

@@ -41,7 +41,6 @@ def cases_of(split: str, language: str) -> list[Case]:
 
 
 def write_cases(path: Path, cases: Iterable[Case]) -> Path:
-    """Write a split of cases."""
     write_jsonl(path, (one.to_dict() for one in cases))
     return path
 
@@ -113,9 +112,7 @@ HOW_TO = Path(__file__).parents[1] / "docs/how-to"
 
 
 def block(page: str, kind: str) -> str:
-    """The first block of a kind that a page prints."""
     found = re.search(rf"^```{kind}\n(.*?)^```", (HOW_TO / page).read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
-    assert found is not None
     return found[1]
 
 

@@ -131,7 +131,6 @@ def made_item(
     ss: float = 0.7,
     **reply: Any,
 ) -> ItemView:
-    """An answered item."""
     response = Response(scenario.id, 0, text, **{"finish_reason": "stop", "usage": Usage(11, 7), **reply})
     score = SampleScore(scenario.id, 0, {**LEXICAL._asdict(), "ss": ss}, violations)
     messages = (Message("system", prompt), Message("user", f"about {scenario.id}"))
@@ -139,6 +138,5 @@ def made_item(
 
 
 def failed_item(scenario: Scenario, failure: Failure) -> ItemView:
-    """An item whose call failed."""
     score = item_score(scenario.id, [SampleScore(scenario.id, 0, unscored=failure.reason)])
     return ItemView(scenario, (Message("user", "hello"),), (FailedResponse(scenario.id, 0, failure),), score)

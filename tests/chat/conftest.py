@@ -29,7 +29,6 @@ def hosted_loop(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixtur
 
 @pytest.fixture(params=APIS)
 def api(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, hosted_loop: None) -> Api:
-    """Every API of live calls, one after the other."""
     return Api(str(request.param), monkeypatch)
 
 
@@ -43,5 +42,4 @@ def double(request: pytest.FixtureRequest, tmp_path: Path) -> BatchDouble:
 
 @pytest.fixture(params=PROVIDERS)
 def provider(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, hosted_loop: None) -> Api:
-    """Both hosted APIs, whose calls are paid."""
     return Api(str(request.param), monkeypatch)

@@ -253,7 +253,6 @@ def test_errors_and_their_costs(name: str, status: int, error: Any, reason: str,
 def test_fatal_errors_come_with_advice(name: str, status: int, error: dict[str, Any], reason: str, advice: str) -> None:
     found = WIRES[name].read_error(status, {"error": {"type": "invalid_request_error"} | error}, {})
     assert (found.reason, found.billing, found.retry, found.limited) == (reason, "free", False, False)
-    assert found.fatal is not None
     assert advice in found.fatal
     assert found.at_first == (name == "server" and reason != "no_credit")
 

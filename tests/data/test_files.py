@@ -217,7 +217,6 @@ def test_a_second_process_is_refused_with_one_line_until_the_first_is_done(tmp_p
     command = [sys.executable, "-c", HOLD, str(path)]
     holder = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     try:
-        assert holder.stdout is not None
         assert holder.stdout.readline() == "open\n"
         start = time.monotonic()
         with pytest.raises(DataError) as raised:

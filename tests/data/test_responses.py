@@ -1,7 +1,10 @@
-"""What a run stores: responses, typed failures, the answer that is scored; records in Parquet."""
+"""What a run stores: responses, typed failures, the answer that is scored, records in Parquet; and its folder."""
 
 from __future__ import annotations
 
+import os
+import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,55 +12,32 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from h2htalk import __version__
+from h2htalk.benchmark.run import RunWriter
 from h2htalk.data import responses
+from h2htalk.data.files import AppendLog, read_jsonl
 from h2htalk.data.responses import FailedResponse, Failure, Response, Usage, read_parquet, read_response, write_parquet
-from h2htalk.errors import DataError
+from h2htalk.data.run_folder import RunFolder
+from h2htalk.data.signature import Signature
+from h2htalk.data.splits import Split, load_split
+from h2htalk.errors import ConfigError, DataError
 
-STRIPPED = [
-    ("none", "  I'm here.\n", "I'm here."),
-    ("the other name", "<thinking>hm</thinking>I'm here.", "I'm here."),
-    ("white space in the tag", "<think >hm</think\n>I'm here.", "I'm here."),
-    ("unclosed", "<think>She is sad, so I sho", ""),
-    ("unclosed after an answer", "I'm here.\n<think>Was that ki", "I'm here."),
-    ("lone close: the prompt opened it", "She is sad.\n</think>\n\nI'm here.", "I'm here."),
-    ("the tag mentioned while thinking", "<think>I must not use <think> here.</think>I'm here.", "I'm here."),
-    ("a block inside one that the prompt opened", "hm <think>a</think> hm</think>I'm here.", "I'm here."),
-    ("a draft in quotes at the end", '<think>Say "Hi."</think>"Hi."', '"Hi."'),
-    ("quoted in backticks", "A `<think>` opens it, `</think>` ends it.", "A `<think>` opens it, `</think>` ends it."),
-    ("quoted while thinking", "<think>They ask about `</think>` tags.</think>It ends a block.", "It ends a block."),
-    ("only like a tag", "I <3 you, and I thinkso> so </thoughts>.", "I <3 you, and I thinkso> so </thoughts>."),
-]  # fmt: skip
+THINKING = [row for _, row in read_jsonl(Path(__file__).parent / "golden" / "thinking.jsonl")]
 
 
-@pytest.mark.parametrize(("text", "answer"), [case[1:] for case in STRIPPED], ids=[case[0] for case in STRIPPED])
-def test_thinking_is_kept_in_the_file_and_not_scored(text: str, answer: str) -> None:
-    response = Response("a", 0, text)
-    assert responses.strip_thinking(text) == response.answer == answer
-    assert read_response(response.to_dict(), "x") == response
+@pytest.mark.parametrize("row", THINKING)
+def test_thinking_is_kept_in_the_file_and_told_from_the_answer_even_where_the_prompt_opened_it(row: Any) -> None:
+    text, opened = row["text"], row.get("opened", False)
+    if "thinking" in row:
+        assert responses.split_thinking(text, opened) == (row["answer"], row["thinking"])
+    if not opened:
+        response = Response("a", 0, text)
+        assert responses.strip_thinking(text) == response.answer == row["answer"]
+        assert read_response(response.to_dict(), "x") == response
 
 
 def test_keys_of_six_characters_and_more_are_masked() -> None:
     assert [responses.masked("abc123 abc12", key, "*") for key in ("abc123", "abc12")] == ["* abc12", "abc123 abc12"]
-
-
-@pytest.mark.parametrize(
-    ("text", "opened", "answer", "thinking"),
-    [
-        ("Hi.", False, "Hi.", None),
-        ("Hi.", True, "", "Hi."),
-        ("So kind.</think>\nHi.", False, "Hi.", "So kind."),
-        ("<think>So kind.</think>\nHi.", True, "Hi.", "<think>So kind."),
-        ("a<think>b</think>c<think>d</think>e", False, "ace", "bd"),
-        ("", True, "", ""),
-        ("", False, "", None),
-    ],
-)
-def test_reasoning_is_told_from_the_answer_even_where_the_prompt_opened_it(
-    text: str, opened: bool, answer: str, thinking: str | None
-) -> None:
-    assert responses.split_thinking(text, opened) == (answer, thinking)
-    if not opened:
-        assert responses.strip_thinking(text) == answer
 
 
 USED = {"input_tokens": 12, "output_tokens": 0}
@@ -133,3 +113,178 @@ def test_a_foreign_file_that_is_broken_is_named(tmp_path: Path, note: bytes, cel
         path.write_bytes(note)
     with pytest.raises(DataError, match=r"x\.parquet: not a readable Parquet file"):
         list(read_parquet(path))
+
+
+SUBJECT = {"engine": "hf", "model": "tiny", "seed": "0"}
+SIGNATURE = Signature({"items": "1", "embedder": "none"}, SUBJECT)
+PROMPTS = {"en/dialogue_base.j2": "Answer.", "zh/dialogue_base.j2": "回答。"}
+FAILED = Failure("timeout", "no answer")
+
+
+@pytest.fixture(scope="module")
+def split() -> Split:
+    """Four scenarios, a to d."""
+    four = load_split("mini@1").select(limit=4)
+    return replace(four, scenarios=tuple(replace(s, id=i) for s, i in zip(four.scenarios, "abcd", strict=True)))
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> RunFolder:
+    return RunFolder(tmp_path / "runs" / "first")
+
+
+def open_writer(folder: RunFolder, split: Split, signature: Signature = SIGNATURE) -> RunWriter:
+    return RunWriter(folder, {"model": "tiny", "samples": 2}, signature, split, PROMPTS)
+
+
+def tree(path: Path) -> dict[str, bytes]:
+    return {str(p.relative_to(path)): p.read_bytes() for p in path.rglob("*") if p.is_file()}
+
+
+def test_a_new_run_stands_alone_before_anything_is_asked(folder: RunFolder, split: Split) -> None:
+    open_writer(folder, split).close()
+    head = {"spec": {"model": "tiny", "samples": 2}, "signature": SIGNATURE.to_dict(), "package_version": __version__}
+    assert (folder.read_run(), folder.signature(), folder.split(), folder.answers()) == (head, SIGNATURE, split, {})
+    assert (folder.prompts / "zh" / "dialogue_base.j2").read_text(encoding="utf-8") == "回答。"
+
+
+def test_the_last_word_counts_and_an_answer_beats_a_failure(folder: RunFolder, split: Split) -> None:
+    failed_later = FailedResponse("c", 0, Failure("http_500", "later"))
+    words: list[Response | FailedResponse] = [
+        *(FailedResponse("a", 0, FAILED), Response("a", 0, "first"), Response("a", 0, "second")),
+        *(Response("b", 0, "kept"), FailedResponse("b", 0, FAILED)),
+        *(FailedResponse("c", 0, FAILED), failed_later, Response("a", 1, "another sample")),
+    ]
+    writer = open_writer(folder, split)
+    for word in words:
+        writer.calls.append(word.to_dict())
+    writer.discard()  # keeps every answer
+    before, answers = tree(folder.path), folder.answers()
+    assert answers == {("a", 0): words[2], ("b", 0): words[3], ("c", 0): failed_later, ("a", 1): words[-1]}
+    again = open_writer(folder, split)
+    again.close()
+    assert again.answers == answers
+    assert tree(folder.path) == before
+
+
+def test_another_signature_is_refused_by_its_keys_and_nothing_is_written(folder: RunFolder, split: Split) -> None:
+    open_writer(folder, split).close()
+    before = tree(folder.path)
+    other = Signature({"items": "2", "embedder": "none"}, {**SUBJECT, "seed": "7", "sap": "none"})
+    with pytest.raises(ConfigError) as raised:
+        open_writer(folder, split, other)
+    assert str(raised.value) == (
+        f"{folder.path}: holds a run of another signature; it differs in items (1, 2), seed (0, 7), "
+        "sap (-, none); choose another --out"
+    )
+    assert tree(folder.path) == before
+
+
+@pytest.mark.parametrize(("key", "rescored"), [("embedder", True), ("rouge", True), ("prompts", False)])
+def test_what_scoring_decides_can_be_scored_anew(folder: RunFolder, split: Split, key: str, rescored: bool) -> None:
+    open_writer(folder, split).close()
+    with pytest.raises(ConfigError, match="choose another --out") as raised:
+        folder.require_usable(replace(SIGNATURE, protocol={**SIGNATURE.protocol, key: "x@2"}))
+    assert (f"h2htalk score {folder.path}" in str(raised.value)) == rescored
+
+
+def test_a_look_beforehand_compares_neither_model_nor_revision_of_the_embedder(folder: RunFolder, split: Split) -> None:
+    open_writer(folder, split, replace(SIGNATURE, protocol={**SIGNATURE.protocol, "embedder": "minilm@1"})).close()
+    folder.require_usable(Signature({**SIGNATURE.protocol, "embedder": "minilm"}, {"seed": "0"}), partial=True)
+
+
+def test_a_run_that_another_process_begins_meanwhile_is_not_written_over(
+    folder: RunFolder, split: Split, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both found the folder empty; the other one was first at the lock and is done already."""
+    real = AppendLog.__init__
+
+    def begun_by_another(self: AppendLog, *arguments: object) -> None:
+        monkeypatch.setattr(AppendLog, "__init__", real)
+        other = Signature({"items": "9", "embedder": "none"}, SIGNATURE.subject)
+        open_writer(folder, split, other).close()
+        real(self, *arguments)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(AppendLog, "__init__", begun_by_another)
+    with pytest.raises(ConfigError, match=r"differs in items \(9, 1\)"):
+        open_writer(folder, split)
+    assert folder.signature().protocol["items"] == "9"
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ('{"id":"e","sample":0,"text":"x"}', "'e' is not a scenario of this run; remove the line"),
+        ('{"id":"a","sample":2,"text":"x"}', "sample 2 of 'a', but this run asks 2 an item, counted from 0"),
+    ],
+)
+def test_an_answer_to_what_was_never_asked_is_named_and_stops_scoring_and_resuming(
+    folder: RunFolder, split: Split, line: str, message: str
+) -> None:
+    """Lines of another run, put into this one's file, were counted among its answers."""
+    writer = open_writer(folder, split)
+    writer.calls.append(Response("a", 1, "Hi.").to_dict())
+    writer.close()
+    with (folder.path / "calls.jsonl").open("a") as file:
+        file.write(line + "\n")
+    before = tree(folder.path)
+    for read in (lambda: folder.answers("abcd", 2), lambda: open_writer(folder, split)):
+        with pytest.raises(DataError) as raised:
+            read()
+        assert str(raised.value).startswith(f"{folder.path}/calls.jsonl:2: {message}")
+    assert tree(folder.path) == before
+
+
+@pytest.mark.parametrize("files", [["notes.txt"], ["calls.lock", "inputs/my-data.csv"]])
+def test_a_folder_of_something_else_is_refused_and_left_alone(tmp_path: Path, split: Split, files: list[str]) -> None:
+    """A project with a folder called `inputs` once lost it to a new run."""
+    for name in files:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text('{"id": "mine", "text": "x"}\n')
+    before = tree(tmp_path)
+    with pytest.raises(DataError, match=r"holds other files and no run\.json; name a new folder with --out"):
+        open_writer(RunFolder(tmp_path), split)
+    assert tree(tmp_path) == before
+
+
+@pytest.mark.parametrize("left", ["lock", "log", "half the inputs", "half of run.json"])
+def test_a_start_that_was_killed_is_repaired(folder: RunFolder, split: Split, left: str) -> None:
+    open_writer(folder, split).close()
+    run = (folder.path / "run.json").read_text()
+    (folder.path / "run.json").unlink()
+    if left in ("lock", "log"):
+        shutil.rmtree(folder.inputs)
+    if left == "lock":
+        (folder.path / "calls.jsonl").unlink()
+    if left == "half the inputs":
+        shutil.rmtree(folder.prompts)
+        (folder.inputs / "split" / "scenarios.jsonl").write_text('{"id": "ha')
+    if left == "half of run.json":
+        (folder.path / ".run.json.abc123").write_text(run[:10])
+    other = replace(SIGNATURE, subject={"engine": "hf", "model": "other"})
+    open_writer(folder, split, other).close()
+    assert folder.signature() == other
+    assert folder.split() == split
+    assert set(os.listdir(folder.path)) == {"run.json", "inputs", "calls.jsonl", "calls.lock"}
+
+
+def test_a_start_that_fails_leaves_nothing(tmp_path: Path, split: Split) -> None:
+    """A split that could not be written left its half, and the next start found a folder that was no run."""
+    unwritable = replace(split, scenarios=(replace(split.scenarios[0], metadata={"n": float("inf")}),))
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "gone")
+    for out in (tmp_path / "runs" / "first", tmp_path / "mine", tmp_path / "link"):
+        with pytest.raises(DataError, match=r"holds NaN or infinity|File exists"):
+            open_writer(RunFolder(out), unwritable)
+    assert sorted(tmp_path.rglob("*")) == [tmp_path / "link", tmp_path / "mine", tmp_path / "runs"]
+
+
+def test_a_signature_reads_as_one_line_and_its_fingerprint_is_the_protocols() -> None:
+    """Runs may be compared when their protocols agree, whatever the subject is."""
+    assert Signature.from_dict(SIGNATURE.to_dict(), "run.json") == SIGNATURE
+    assert str(SIGNATURE) == "items:1|embedder:none|engine:hf|model:tiny|seed:0"
+    backwards = dict(reversed(SIGNATURE.protocol.items()))
+    assert Signature(backwards, {"model": "other"}).fingerprint == SIGNATURE.fingerprint
+    assert len(SIGNATURE.fingerprint) == 12
+    for key in (*SIGNATURE.protocol, "judge"):
+        assert Signature({**SIGNATURE.protocol, key: "else"}, SUBJECT).fingerprint != SIGNATURE.fingerprint

@@ -77,8 +77,6 @@ def test_the_configuration_asks_every_question_in_order(kind: Kind, language: La
 
 
 class Parsed(HTMLParser):
-    """Tags and text of a page."""
-
     def __init__(self, page: str) -> None:
         super().__init__()
         self.tags, self.text = set[str](), ""

@@ -1,4 +1,4 @@
-"""OpenCompass without OpenCompass: the folder, the scorer that its evaluator starts, and runs of its logs."""
+"""OpenCompass without OpenCompass: the folder, the scorer that its evaluator starts, runs of its logs; the door."""
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from command_line import h2htalk_here
 from typer.testing import CliRunner
 
 from h2htalk.benchmark.run import load_run
 from h2htalk.cli import app
 from h2htalk.data.splits import load_split
 from h2htalk.data.subtasks import SUBTASKS
-from h2htalk.errors import DataError
+from h2htalk.errors import ConfigError, DataError
 from h2htalk.integrations.door import Door
 from h2htalk.integrations.import_log import import_opencompass
 from h2htalk.integrations.opencompass import write_folder
@@ -206,3 +207,25 @@ def test_other_logs_are_refused(change: Callable[[Path], object], message: str, 
     with pytest.raises(DataError, match=message):
         import_opencompass(log, tmp_path / "run")
     assert not (tmp_path / "run" / "run.json").exists()
+
+
+def test_every_row_has_the_canary_and_an_unknown_language_is_named() -> None:
+    door = Door("mini", limit=11)
+    assert {item.to_dict()["canary"] for item in door.items} == {door.split.canary}
+    assert door.split.canary.startswith("mini")
+    with pytest.raises(ConfigError, match=r"no language 'fr'; choose from en, zh"):
+        Door("mini", "fr")
+
+
+def test_settings_may_be_texts_and_an_embedder_may_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    settings = {"language": "en", "subtasks": "dialogue_base,itinerary_basic", "limit": None, "version": 1}
+    assert {item.subtask for item in Door.of(settings).items} == {"dialogue_base", "itinerary_basic"}
+    monkeypatch.setenv("H2HTALK_EMBEDDER", "nomic")
+    with pytest.raises(ConfigError, match="nomic"):
+        Door.of(settings)
+    assert Door.of({**settings, "embedder": "none"}).protocol["embedder"] == "none"
+
+
+def test_the_command_prints_the_folder_of_lm_evals_tasks() -> None:
+    folder = Path(h2htalk_here("integrations", "lm-eval").stdout.removesuffix("\n"))
+    assert {path.stem for path in folder.glob("*.yaml")} == {f"h2htalk_mini{part}" for part in ("", "_en", "_zh")}

@@ -47,7 +47,6 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def shards(whole: Path, tmp_path: Path) -> Path:
-    """A copy of it to damage."""
     shutil.copytree(whole / "shards", tmp_path / "shards")
     return tmp_path / "shards"
 

@@ -86,7 +86,6 @@ class StandIn:
 
 @pytest.fixture
 def on(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[StandIn], Cluster]]:
-    """Run stages on a stand-in."""
     before = EXECUTOR.set(None)
 
     def run_on(ray: StandIn) -> Cluster:

@@ -53,7 +53,6 @@ class Site:
         return path
 
     def calls(self, name: str) -> list[list[str]]:
-        """The arguments of each call of a program."""
         path = self.folder / "calls.txt"
         calls = path.read_text().split("\036") if path.exists() else []
         return [words[1:-1] for call in calls if (words := call.split("\037"))[0] == name]

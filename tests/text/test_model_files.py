@@ -12,22 +12,17 @@ from pathlib import Path
 import pytest
 
 from h2htalk.errors import ConfigError, MissingExtraError
-from h2htalk.text.model_files import (
-    MINILM_TOKENIZER,
-    MINILM_WEIGHTS,
-    SMOLLM2_GGUF,
-    PackagedFile,
-    check_sha256,
-    find_packaged,
-)
+from h2htalk.text.model_files import MINILM_TOKENIZER, MINILM_WEIGHTS, SMOLLM2_GGUF, check_sha256, find_packaged
+
+PACKAGED = {file.path: file for file in (SMOLLM2_GGUF, MINILM_WEIGHTS, MINILM_TOKENIZER)}
 
 
 @pytest.mark.embedded
-@pytest.mark.parametrize("file", [SMOLLM2_GGUF, MINILM_WEIGHTS, MINILM_TOKENIZER])
-def test_installed_weights_are_the_published_ones(file: PackagedFile) -> None:
-    path = find_packaged(file, "this test")
-    assert path.name == Path(file.path).name
-    assert hashlib.sha256(path.read_bytes()).hexdigest() == file.sha256
+@pytest.mark.parametrize("name", PACKAGED)
+def test_installed_weights_are_the_published_ones(name: str) -> None:
+    path = find_packaged(PACKAGED[name], "this test")
+    assert path.name == Path(name).name
+    assert hashlib.sha256(path.read_bytes()).hexdigest() == PACKAGED[name].sha256
 
 
 def test_a_package_that_is_not_installed_names_the_command() -> None:

@@ -49,9 +49,6 @@ def test_a_run_of_more_than_2000_han_characters_is_cut_after_every_2000() -> Non
     text = f"她说：{run}，OK？{'哈' * 2001}"
     pieces = [f"她说：{run[:2000]}", run[2000:4000], f"{run[4000:]}，OK？{'哈' * 2000}", "哈"]
     assert tokenize(text, "zh") == [token for piece in pieces for token in jieba.lcut(piece)]
-
-
-def test_the_signature_names_tokenizers_and_versions() -> None:
     expected = f"en=13a.lc-sacrebleu{version('sacrebleu')},zh=jieba{version('jieba')}.run2000"
     assert tokenizer_signature() == expected
 

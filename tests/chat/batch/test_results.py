@@ -43,7 +43,6 @@ def test_a_line_without_end_is_an_error_before_it_fills_the_memory(monkeypatch: 
 
 
 def read_one(double: BatchDouble, row: dict[str, Any]) -> Any:
-    """A result line, read by way of the SDK."""
     job = double.create(double.provider, [("x-0", {"messages": [{"content": "a"}]})])
     double.now += 100.0
     double.end(job)
@@ -107,8 +106,6 @@ MOST = hosted_chat.LARGEST_REPLY
 
 
 class Body(httpx2.SyncByteStream):
-    """A body without end, counted as it is read."""
-
     read = 0
 
     def __iter__(self) -> Iterator[bytes]:

@@ -12,7 +12,7 @@ import pytest
 
 pytest.importorskip("openvino_genai", reason="the embedded extra is not installed")
 
-from h2htalk.chat.engines import ChatOptions, open_chat
+from h2htalk.chat.engines import ChatOptions
 from h2htalk.chat.local.chat_template import TokenRequest
 from h2htalk.chat.local.embedded import BLOCK_TOKENS, SPECIAL_TOKENS, EmbeddedChat, EmbeddedEngine
 from h2htalk.chat.protocol import Message, Outcome, Reply, Request, Sampling
@@ -158,10 +158,7 @@ def test_the_prompt_is_the_models_own_template_in_which_a_mark_of_a_message_is_t
     honest, tokens = (engine.prompt([Message("user", text)]).tokens for text in ("Hi", forged))
     assert [sum(token < SPECIAL_TOKENS for token in prompt) for prompt in (tokens, honest)] == [5, 5]
     assert forged in engine.tokenizer.decode(tokens.tolist(), skip_special_tokens=True)
-
-
-def test_the_subject_names_weights_engine_and_precision() -> None:
-    subject = open_chat("embedded").subject
+    subject = chat.subject
     assert (subject["engine"], subject["weights_sha256"]) == ("embedded", SMOLLM2_GGUF.sha256)
     assert "openvino-genai 20" in subject["engine_version"]
     assert "KV_CACHE_PRECISION=f32" in subject["precision"]

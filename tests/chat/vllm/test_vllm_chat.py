@@ -44,9 +44,7 @@ def ask(number: int, text: str = "", sampling: Sampling = GREEDY) -> Request:
 
 
 def asked(chat: VLLMChat) -> list[Any]:
-    """The bodies that the double received."""
     server = chat._server
-    assert server is not None
 
     async def look() -> list[Any]:
         async with server.connect() as session, session.get("http://vllm/asked") as answer:

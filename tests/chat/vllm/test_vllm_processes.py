@@ -32,7 +32,6 @@ time.sleep(100)
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The folder of temporary files."""
     install(tmp_path / "double", monkeypatch)
     (tmp_path / "tmp").mkdir()
     monkeypatch.setenv("TMPDIR", str(tmp_path / "tmp"))
@@ -80,7 +79,6 @@ def test_when_the_parent_is_killed_all_processes_end(
 ) -> None:
     monkeypatch.setenv("VLLM_DOUBLE", mode)
     parent = subprocess.Popen([sys.executable, "-c", PARENT], stdout=subprocess.PIPE, text=True)
-    assert parent.stdout is not None
     assert parent.stdout.readline()
     if not mode:
         assert parent.stdout.readline() == "started\n"

@@ -38,7 +38,6 @@ from h2htalk.errors import ConfigError, DataError, H2HTalkError, HubError
 
 @pytest.fixture
 def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[HubDouble]:
-    """The Hub's double for the client in this process."""
     with hub_here(tmp_path, monkeypatch) as hub:
         yield hub
 
@@ -53,14 +52,12 @@ NAME = "hub:lab/made@v1.0.0"
 
 @pytest.fixture
 def published(hub: HubDouble, release: Path) -> HubDouble:
-    """The double with `lab/made` at the tag v1.0.0."""
     publish(release, "lab/made")
     hub.requests.clear()
     return hub
 
 
 def refusal(call: Callable[..., object] = load_split, *given: object, **options: object) -> str:
-    """The one line with which loading or publishing is refused."""
     with pytest.raises(H2HTalkError) as caught:
         call(*(given or (NAME,)), **options)
     assert "\n" not in str(caught.value)
@@ -323,7 +320,6 @@ def sent(hub: HubDouble) -> list[str]:
 
 
 def contents(folder: Path) -> dict[str, bytes]:
-    """The files that a release publishes."""
     return {name: (folder / name).read_bytes() for name in ("release.json", *read_manifest(folder).files)}
 
 

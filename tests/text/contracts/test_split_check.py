@@ -21,7 +21,6 @@ def write(folder: Path, *records: dict[str, Any]) -> str:
 
 
 def raw() -> dict[str, Any]:
-    """The record of a scenario with one reference."""
     record = made_scenario(1).to_dict()
     references = record.pop("references")
     return {**json.loads(json.dumps(record)), "reference": references[0]}
