@@ -1,30 +1,34 @@
-"""Faults of a real server: interruptions, a dead or empty search index, other users, removed annotators."""
+"""Faults of a real server (interruptions, a dead or empty search index, other users, removed annotators), erasure."""
 
 from __future__ import annotations
 
 import json
+import os
 import re
-import signal
-import subprocess
-import sys
+import sqlite3
 import time
+import urllib.request
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
-from argilla_annotators import SimulatedAnnotator, item_of, made_items, write_items
-from argilla_small import SAYS, Opened, found_dataset, small_spec
-from argilla_stack import Stack
+from argilla_server import SAYS, Opened, SimulatedAnnotator, Stack, found_dataset, small_spec, valued
+from byte_search import files_with
+from kills import KILLED, killed_in
+from real_servers import made_items, write_items
 
+from h2htalk.data.erasure.folder_kinds import ErasedIds, erase
 from h2htalk.errors import RoundError
 from h2htalk.rounds.argilla.client import ServerClient, connect
 from h2htalk.rounds.argilla.platform import ArgillaPlatform
-from h2htalk.rounds.lifecycle import open_round, remove_annotator, reopen_round, round_status
+from h2htalk.rounds.lifecycle import close_round, open_round, remove_annotator, reopen_round, round_status
+from h2htalk.rounds.outcome import read_outcome
 from h2htalk.rounds.questions import QUESTIONS
 from h2htalk.rounds.round_folder import read_state
 
-pytestmark = [pytest.mark.live, pytest.mark.timeout(600), pytest.mark.usefixtures("signed_in")]
+pytestmark = [pytest.mark.live, pytest.mark.timeout(600)]
 
 
 @pytest.fixture(scope="module")
@@ -50,11 +54,9 @@ def test_further_annotators_and_other_users(stack: Stack, base: Path) -> None:
     status = round_status(small.round.path)
     (message,) = status.notes
     assert "by 'passer-by', who is not an annotator of this round" in message
-    assert status.mistakes == ()
-    assert status.by_item["item-004"] == 0
+    assert (status.mistakes, status.by_item["item-004"]) == ((), 0)
     # The server counts it: of the two annotators that the round needs, it requests one more.
     offered = ArgillaPlatform().collect(read_state(small.round)).offered
-    assert offered is not None
     assert (offered["item-000"], offered["item-002"], offered["item-004"]) == (0, 2, 1)
     response = re.search(r"response ([0-9a-f-]{36})", message)[1]
     client.call("DELETE", f"/api/v1/responses/{response}")
@@ -83,12 +85,19 @@ def test_every_form_of_question_and_a_suggestion(stack: Stack, base: Path) -> No
 @pytest.mark.parametrize("at", [6, 8, 13, 16, 21, 23, 26, 30, 31, 34, 37, 43, 50])
 def test_opening_killed_at_any_request_can_be_repeated(stack: Stack, base: Path, at: int) -> None:
     name = f"killed-{at}"
-    spec, out = small_spec(base, name), base / name
-    script = Path(__file__).with_name("argilla_killed.py")
-    done = subprocess.run(
-        [sys.executable, str(script), json.dumps(spec.to_dict()), str(out), str(at)], timeout=120, check=False
-    )
-    assert done.returncode == -signal.SIGKILL
+    spec, out, request, left = small_spec(base, name), base / name, httpx.Client.request, iter(range(1, at))
+
+    def counted(self: httpx.Client, *arguments: Any, **options: Any) -> httpx.Response:
+        reply = request(self, *arguments, **options)
+        if next(left, None) is None:
+            os._exit(KILLED)  # the server has processed the request, but its reply is lost
+        return reply
+
+    def opening() -> None:
+        httpx.Client.request = counted  # type: ignore[method-assign]
+        open_round(spec, out)
+
+    assert killed_in(opening)
     open_round(spec, out)
     client = connect()
     for language in ("en", "zh"):
@@ -109,35 +118,34 @@ def test_a_dead_search_engine_loses_no_annotation(stack: Stack, base: Path) -> N
     records = small.records(one)
     stack.pause_search()
     try:
-        values = {name: {"value": value} for name, value in SAYS.items()}
-        reply = one.http.post(
-            f"/api/v1/records/{records['item-000']}/responses", json={"status": "submitted", "values": values}
-        )
-        assert reply.status_code == 500
-        status = round_status(small.round.path)
-        assert status.completed == 1
-        assert any("the search engine does not answer" in line for line in status.notes)
+        response = {"status": "submitted", "values": valued(SAYS)}
+        assert one.http.post(f"/api/v1/records/{records['item-000']}/responses", json=response).status_code == 500
+        noted(small, "the search engine does not answer")
         with pytest.raises(RoundError, match="the server's search engine does not answer"):
             open_round(small_spec(base, "never"), base / "never")
     finally:
-        stack.start_search()
+        stack.search("start")
     wait_for_search()
     open_round(small_spec(base, "never"), base / "never")
+
+
+def noted(small: Opened, note: str) -> None:
+    """One response is stored, and the status has a note."""
+    status = round_status(small.round.path)
+    assert status.completed == 1
+    assert any(note in line for line in status.notes)
 
 
 def test_an_empty_search_index_is_noted_and_repaired(stack: Stack, base: Path) -> None:
     small = Opened(base, stack, "empty")
     one = small.annotators[0]
     records = small.records(one)
-    stack.stop_search()
-    stack.start_search()
+    for action in ("stop", "start"):
+        stack.search(action)
     wait_for_search()
-    one.http.post("/api/v1/me/responses/bulk", json={"items": [
-        {"record_id": records["item-000"], "status": "submitted",
-         "values": {name: {"value": value} for name, value in SAYS.items()}}]})  # fmt: skip
-    status = round_status(small.round.path)
-    assert status.completed == 1
-    assert any("python -m argilla_server search-engine reindex" in line for line in status.notes)
+    item = {"record_id": records["item-000"], "status": "submitted", "values": valued(SAYS)}
+    one.http.post("/api/v1/me/responses/bulk", json={"items": [item]})
+    noted(small, "python -m argilla_server search-engine reindex")
     with pytest.raises(RoundError, match="search-engine reindex"):
         open_round(small.spec, small.round.path)
     stack.reindex()
@@ -146,7 +154,7 @@ def test_an_empty_search_index_is_noted_and_repaired(stack: Stack, base: Path) -
     assert sorted(small.records(one)) == ["item-002", "item-004"]
 
 
-def test_responses_during_discarding_and_restoring_are_kept(
+def test_responses_while_discarding_or_restoring_stay(
     stack: Stack, base: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The server refuses a second response of a user, and returns a response that it deletes."""
@@ -186,9 +194,7 @@ def test_a_removed_annotator(stack: Stack, base: Path) -> None:
     status = round_status(small.round.path)
     assert (status.by_item["item-000"], status.new, status.missing["item-000"]) == (1, 0, 1)
     reopen_round(small.round.path)
-    (second,) = [found for found in third.datasets("removed") if "set2-en" in found["name"]]
-    offered = {item_of(record): record["id"] for record in third.pending(second)}
-    third.submit(offered["item-000"], SAYS)
+    third.submit(small.records(third, "set2-en")["item-000"], SAYS)
     assert round_status(small.round.path).by_item["item-000"] == 2
     remove_annotator(small.round.path, other.name, undo=True)
     status = round_status(small.round.path)
@@ -202,3 +208,52 @@ def wait_for_search() -> None:
     while client.ask_search_engine("/api/v1/status") is None:
         assert time.monotonic() < end
         time.sleep(0.3)
+
+
+# --- Erasure: after compaction no byte of an item is left in database and search index
+
+WORDS = "cinnamon porridge"
+
+
+def hits(stack: Stack) -> int:
+    """The number of documents of all indices that hold the words."""
+    url = f"http://127.0.0.1:{stack.search_port}/_search?q=cinnamon&allow_no_indices=true"
+    with urllib.request.urlopen(url, timeout=60) as reply:
+        found = json.load(reply)
+    return sum("cinnamon" in json.dumps(hit) for hit in found["hits"]["hits"])
+
+
+def test_no_byte_is_left_on_the_server(stack: Stack, tmp_path: Path) -> None:
+    items = made_items(6, "crowd", crises=3)
+    items[0]["prompt"] = [{"role": "user", "content": f"I burnt the {WORDS}. (0)"}]
+    source = write_items(tmp_path / "source.jsonl", items)
+    small = Opened(tmp_path, stack, "erased", items=str(source))
+    one, other, _ = small.annotators
+    records = small.records(one)
+    for annotator in (one, other):
+        for name in ("item-000", "item-002"):
+            annotator.submit(records[name], SAYS)
+    assert round_status(small.round.path).by_item["item-000"] == 2
+    before = files_with(stack.home, WORDS)
+    assert stack.database.name in before
+    result = erase(small.round.path, ErasedIds(frozenset({"item-000"})))
+    assert (result.removed, result.unfinished) == (1, False)
+    assert f"{source}: the round was opened from it" in result.messages[0]
+    source.unlink()
+    assert files_with(tmp_path, WORDS) == []
+    # As the message asks the server's operator to do.
+    with sqlite3.connect(stack.database, timeout=60) as database:
+        database.execute("VACUUM")
+        database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    database.close()
+    stack.reindex()  # a merge of segments keeps deleted documents for a while (soft deletes)
+    assert (files_with(stack.home, WORDS), hits(stack)) == ([], 0)
+    # The other answers still count; annotators see the rest, and nothing is published again.
+    status = round_status(small.round.path)
+    assert (status.by_item["item-002"], status.items, status.mistakes, status.notes) == (2, 5, (), ())
+    assert "item-000" not in small.records(one)
+    write_items(source, items[1:])
+    open_round(small.spec, small.round.path)
+    assert files_with(stack.home, WORDS) == []
+    close_round(small.round.path, force=True)
+    assert {item for item, _, _ in read_outcome(small.round.path).annotations} == {"item-002"}

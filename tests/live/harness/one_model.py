@@ -15,6 +15,8 @@ from loopback import LoopbackServer
 import h2htalk
 from h2htalk.benchmark.metrics.composite import METRICS
 from h2htalk.benchmark.summary import Summary
+from h2htalk.data.files import write_jsonl
+from h2htalk.data.splits import load_split
 from h2htalk.integrations.door import Door
 
 PARTS = METRICS["lexical"].columns
@@ -59,6 +61,21 @@ class Seen:
         return cls({name: key_of(one["messages"]) for name, one in found}, budgets)
 
 
+def columns(language: str) -> tuple[str, ...]:
+    """The columns of scores with the embedder `minilm`, which is for English."""
+    return (*PARTS, "lexical", *(("ss", "s") if language == "en" else ()))
+
+
+def write_private(folder: Path, limit: int, every: int) -> set[str]:
+    """Write a split in which every so many English items have no reference; returns their ids."""
+    records = [one.to_dict() for one in load_split("mini").select("en", limit=limit).scenarios]
+    for record in records[::every]:
+        del record["reference"]
+        record["references"] = []
+    write_jsonl(folder / "scenarios.jsonl", records)
+    return {record["id"] for record in records[::every]}
+
+
 @dataclass(frozen=True)
 class Ours:
     """A run of `h2htalk.evaluate`: its folder, its scores by item, its summary, and what its server saw."""
@@ -67,6 +84,10 @@ class Ours:
     scores: dict[str, dict[str, Any]]
     summary: Summary
     seen: Seen
+
+    @property
+    def broken(self) -> set[str]:
+        return {name for name, row in self.scores.items() if row["violations"]}
 
 
 def run_ours(out: Path) -> dict[str, Ours]:
@@ -83,7 +104,10 @@ def run_ours(out: Path) -> dict[str, Ours]:
     return runs
 
 
-def differences(ours: Ours, theirs: Mapping[str, Mapping[str, float]], columns: Iterable[str]) -> dict[str, float]:
-    """The greatest difference of each column over all items, which both must have the same."""
+def require_ours(ours: Ours, theirs: Mapping[str, Mapping[str, Any]], language: str) -> None:
+    """The values of every item are those of our own run to 1e-9."""
     assert theirs.keys() == ours.scores.keys()
-    return {name: max(abs(theirs[one][name] - row[name]) for one, row in ours.scores.items()) for name in columns}
+    assert len(theirs) == LANGUAGES[language]
+    own = ours.scores.items()
+    found = {name: max(abs(theirs[one][name] - row[name]) for one, row in own) for name in columns(language)}
+    assert {name: most for name, most in found.items() if most > 1e-9} == {}

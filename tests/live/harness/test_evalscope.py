@@ -1,4 +1,4 @@
-"""mini through EvalScope: what it sends, and that its scores are ours."""
+"""mini through EvalScope: what it sends, and that its scores are ours; the first block of each page on a harness."""
 
 from __future__ import annotations
 
@@ -12,27 +12,24 @@ from typing import Any
 
 import pytest
 from loopback import Answer, LoopbackServer
-from one_model import LANGUAGES, PARTS, Ours, Seen, differences, items, key_of, reply
+from one_model import LANGUAGES, Ours, Seen, columns, items, key_of, reply, require_ours, write_private
+from studies_made import block
 
 import h2htalk
-from h2htalk.data.files import write_jsonl
 from h2htalk.data.splits import load_split
 from h2htalk.integrations.door import Door
 
 pytest.importorskip("evalscope")
-pytestmark = pytest.mark.live
+pytestmark = [pytest.mark.live, pytest.mark.timeout(300)]
 
 
-def evalscope(server: LoopbackServer, out: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    """The command of the documentation."""
+def evalscope(server: LoopbackServer, out: Path, *words: str, code: int = 0) -> str:
+    """The command of the documentation; returns its standard error."""
     where = ("--model", "loopback", "--api-url", server.url, "--out", str(out))
-    return subprocess.run(
-        [sys.executable, "-m", "h2htalk.integrations.evalscope", *where, *words],
-        capture_output=True,
-        text=True,
-        env={**os.environ, "HF_HUB_OFFLINE": "1"},
-        timeout=200,
-    )
+    command, env = [sys.executable, "-m", "h2htalk.integrations.evalscope"], {**os.environ, "HF_HUB_OFFLINE": "1"}
+    done = subprocess.run([*command, *where, *words], capture_output=True, text=True, env=env, timeout=200)
+    assert done.returncode == code, done.stderr
+    return done.stderr
 
 
 @dataclass(frozen=True)
@@ -62,36 +59,26 @@ class Log:
 def whole(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Log, Seen]:
     out = tmp_path_factory.mktemp("evalscope")
     with LoopbackServer(reply=reply) as server:
-        done = evalscope(server, out, "--language", request.param, "--embedder", "minilm")
-        assert done.returncode == 0, done.stderr
+        evalscope(server, out, "--language", request.param, "--embedder", "minilm")
         return request.param, Log.read(out), Seen.by(server)
 
 
 def test_every_value_of_every_item_is_ours(ours: dict[str, Ours], whole: tuple[str, Log, Seen]) -> None:
     language, log, _ = whole
-    columns = (*PARTS, "lexical", *(("ss", "s") if language == "en" else ()))
-    assert len(log.scores) == LANGUAGES[language]
-    found = differences(ours[language], log.values, columns)
-    assert {name: most for name, most in found.items() if most > 1e-9} == {}
-    assert {name for values in log.values.values() for name in values} == {*columns, "compliance"}
-    broken = {name for name, row in ours[language].scores.items() if row["violations"]}
-    assert {name for name, values in log.values.items() if values["compliance"] == 0} == broken
+    require_ours(ours[language], log.values, language)
+    assert {name for values in log.values.values() for name in values} == {*columns(language), "compliance"}
+    assert {name for name, values in log.values.items() if values["compliance"] == 0} == ours[language].broken
 
 
-def test_the_server_sees_the_messages_and_budgets_of_our_own_run(
-    ours: dict[str, Ours], whole: tuple[str, Log, Seen]
-) -> None:
+def test_the_server_sees_messages_and_budgets_of_our_run(ours: dict[str, Ours], whole: tuple[str, Log, Seen]) -> None:
     assert ours[whole[0]].seen == whole[2]
 
 
-def test_the_report_has_table_1s_weights_and_a_primary_metric(
-    ours: dict[str, Ours], whole: tuple[str, Log, Seen]
-) -> None:
+def test_the_report_has_table_1s_weights_and_a_main_metric(ours: dict[str, Ours], whole: tuple[str, Log, Seen]) -> None:
     language, log, _ = whole
     rows = ours[language].summary.rows
     own = {"weighted_lexical": rows.lexical["overall"], "lexical": rows.lexical["items_mean"]}
     if language == "en":
-        assert rows.s is not None
         own |= {"weighted_s": rows.s["overall"], "s": rows.s["items_mean"]}
     for name, cell in own.items():
         assert log.figure(name)["score"] == pytest.approx((cell.value or 0) / 100, abs=1e-4)  # it rounds to 4 digits
@@ -107,20 +94,16 @@ def test_failed_calls_leave_their_items_out_as_in_our_own_run(tmp_path: Path) ->
     """EvalScope makes a reply of the message of a prompt that is too long or filtered: not scored, and scored as empty,
     as in our own run."""
     items = Door("mini", "en", limit=22).items
-    faults = dict(
-        zip([key_of(item.messages) for item in items[::5]], ["context_length", BROKEN, FILTERED] * 2, strict=False)
-    )
+    asked = [key_of(item.messages) for item in items[::5]]
+    faults = dict(zip(asked, ["context_length", BROKEN, FILTERED] * 2, strict=False))
 
     def answer(request: dict[str, Any], count: int) -> str | Answer:
         return faults.get(key_of(request["messages"]), reply(request))
 
     with LoopbackServer(reply=answer) as server:
-        done = evalscope(server, tmp_path / "theirs", "--language", "en", "--limit", "22")
-        assert done.returncode == 0, done.stderr
-        spec = h2htalk.EvaluateSpec(
-            model=server.spec, split="mini", language="en", limit=22, embedder="none", out=str(tmp_path / "ours")
-        )
-        summary = h2htalk.evaluate(spec)
+        evalscope(server, tmp_path / "theirs", "--language", "en", "--limit", "22")
+        own: dict[str, Any] = {"language": "en", "limit": 22, "embedder": "none", "out": str(tmp_path / "ours")}
+        summary = h2htalk.evaluate(h2htalk.EvaluateSpec(model=server.spec, split="mini", **own))
     log, rows = Log.read(tmp_path / "theirs"), h2htalk.load_run(tmp_path / "ours").scores().to_pylist()
     scored = {row["id"]: row["lexical"] for row in rows if not row["unscored"]}
     filtered = [one.id for one in items if faults.get(key_of(one.messages)) is FILTERED]
@@ -133,29 +116,21 @@ def test_failed_calls_leave_their_items_out_as_in_our_own_run(tmp_path: Path) ->
 
 
 def test_items_without_a_reference_are_excluded(tmp_path: Path) -> None:
-    records = [one.to_dict() for one in load_split("mini").select("en", limit=11).scenarios]
-    private = {record["id"] for record in records[::4]}
-    for record in records:
-        if record["id"] in private:
-            del record["reference"]
-            record["references"] = []
-    write_jsonl(tmp_path / "split" / "scenarios.jsonl", records)
+    private = write_private(tmp_path / "split", 11, 4)
     with LoopbackServer(reply=reply) as server:
-        done = evalscope(server, tmp_path / "out", "--split", str(tmp_path / "split"))
-        assert done.returncode == 0, done.stderr
+        evalscope(server, tmp_path / "out", "--split", str(tmp_path / "split"))
     log = Log.read(tmp_path / "out")
     excluded = {name: score["explanation"] for name, score in log.scores.items() if score["status"] == "excluded"}
     assert excluded == dict.fromkeys(private, "private_reference")
     assert log.values.keys() == log.scores.keys() - private
-    assert log.figure("lexical")["num"] == len(records) - len(private)
+    assert log.figure("lexical")["num"] == 11 - len(private)
 
 
 def test_another_sap_reaches_the_model(tmp_path: Path) -> None:
     asked = {}
     for sap in ("full", "none"):
         with LoopbackServer(reply="A reply.") as server:
-            done = evalscope(server, tmp_path / sap, "--language", "en", "--subtasks", "dialogue_base", "--sap", sap)
-            assert done.returncode == 0, done.stderr
+            evalscope(server, tmp_path / sap, "--language", "en", "--subtasks", "dialogue_base", "--sap", sap)
         asked[sap] = sorted(key_of(json.loads(body)["messages"]) for body in server.counts)
     expected = [key for key, one in items().items() if one.language == "en" and one.subtask == "dialogue_base"]
     assert asked["full"] == sorted(expected)
@@ -167,12 +142,9 @@ def test_rows_have_the_canary_and_a_second_run_is_added_to_the_replies(tmp_path:
     """As the page says: reviews and reports are of the last run, predictions of all."""
     for limit in ("11", "22"):
         with LoopbackServer(reply=reply) as server:
-            done = evalscope(server, tmp_path, "--language", "en", "--limit", limit)
-            assert done.returncode == 0, done.stderr
-    rows = {
-        name: (tmp_path / name / "loopback" / "h2htalk_default.jsonl").read_text(encoding="utf-8").splitlines()
-        for name in ("predictions", "reviews")
-    }
+            evalscope(server, tmp_path, "--language", "en", "--limit", limit)
+    files = {name: tmp_path / name / "loopback" / "h2htalk_default.jsonl" for name in ("predictions", "reviews")}
+    rows = {name: path.read_text(encoding="utf-8").splitlines() for name, path in files.items()}
     assert {name: len(found) for name, found in rows.items()} == {"predictions": 33, "reviews": 22}
     canary = load_split("mini").canary
     assert all(canary in row for found in rows.values() for row in found)
@@ -182,7 +154,30 @@ def test_rows_have_the_canary_and_a_second_run_is_added_to_the_replies(tmp_path:
 
 def test_an_unknown_split_is_one_line(tmp_path: Path) -> None:
     with LoopbackServer(reply=reply) as server:
-        done = evalscope(server, tmp_path, "--split", "minni")
-    assert done.returncode == 1
-    assert "mini" in done.stderr.splitlines()[-1]
+        said = evalscope(server, tmp_path, "--split", "minni", code=1)
+    assert "mini" in said.splitlines()[-1]
     assert server.requests == 0
+
+
+SHOWN = {"inspect": "Overall", "lm-eval": "overall", "evalscope": "weighted_lexical"}
+
+
+@pytest.mark.parametrize("page", SHOWN)
+def test_the_first_block_ends_with_a_score(page: str, ours: dict[str, Ours], tmp_path: Path) -> None:
+    """Only what the reader fills in is replaced; the packages are there, so `pip` does nothing."""
+    code = block(f"../integrations/{page}.md", "bash")
+    assert code.startswith("pip install")
+    assert len(code.splitlines()) <= 10
+    (tmp_path / "runs").mkdir()
+    (tmp_path / "runs/mine").symlink_to(ours["en"].out)
+    with LoopbackServer(reply=reply) as server:
+        for printed, ours_is in (("http://127.0.0.1:8000/v1", server.url), ("=...", "=none"), ("MODEL", "loopback")):
+            code = code.replace(printed, ours_is)
+        offline = {"HF_HUB_OFFLINE": "1", "HF_DATASETS_OFFLINE": "1", "OPENAI_API_KEY": "none", "NO_COLOR": "1"}
+        path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+        env = {**os.environ, **offline, "PATH": path, "OPENAI_BASE_URL": server.url, "INSPECT_DISPLAY": "plain"}
+        command = ["bash", "-euo", "pipefail", "-c", f"pip() {{ :; }}\n{code}"]
+        done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True)
+        assert server.requests >= 176, done.stderr[-2000:]
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
+    assert SHOWN[page] in done.stdout + done.stderr

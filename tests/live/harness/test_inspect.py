@@ -1,7 +1,8 @@
-"""Inspect AI itself on our tasks, beside our own evaluation of the same model (`make live-harness`)."""
+"""Inspect AI itself on our tasks, beside our own evaluation of the same model, and our studies in its viewer."""
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 import math
@@ -9,7 +10,9 @@ import os
 import re
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +23,7 @@ import h2htalk
 from h2htalk.benchmark.observations import is_answered
 from h2htalk.benchmark.studies.point_answers import TRIVIAL_ARMS
 from h2htalk.data.responses import Response
+from h2htalk.data.splits import load_split
 from h2htalk.integrations.door import Door
 
 pytestmark = [pytest.mark.live, pytest.mark.timeout(900)]
@@ -74,9 +78,8 @@ def server() -> Iterator[LoopbackServer]:
 def run_inspect(server: LoopbackServer, folder: Path, *arguments: str) -> str:
     """Run the command line in a folder of its own: a folder with our sources would hide the installed package."""
     given = {"LOOP_BASE_URL": server.url, "LOOP_API_KEY": "not-a-key", "INSPECT_DISPLAY": "plain", "PYTHONPATH": ""}
-    done = subprocess.run(
-        [BIN / "inspect", *arguments], cwd=folder, env={**os.environ, **given}, capture_output=True, text=True
-    )
+    command, env = [BIN / "inspect", *arguments], {**os.environ, **given}
+    done = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
@@ -88,6 +91,18 @@ def evaluate_in_inspect(server: LoopbackServer, folder: Path, task: str, *option
     folder.mkdir(exist_ok=True)
     run_inspect(server, folder, "eval", task, *model, *options)
     return read_eval_log(str(max((folder / "logs").iterdir(), key=lambda path: path.stat().st_mtime_ns)))
+
+
+def h2htalk_in(folder: Path, *words: object, codes: tuple[int, ...] = (0,)) -> str:
+    """Run our own command line, and want one of the exit codes; returns its messages on one line."""
+    command = [BIN / "h2htalk", *map(str, words)]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
+    assert done.returncode in codes, done.stdout + done.stderr
+    return " ".join(done.stderr.split())
+
+
+def path_of(log: Any) -> str:
+    return str(log.location.removeprefix("file://"))
 
 
 def metrics_of(log: Any, scorer: str = "companion") -> dict[str, float]:
@@ -107,11 +122,8 @@ def both(request: pytest.FixtureRequest, server: LoopbackServer, tmp_path_factor
     asked = ("--max-retries", "0", "-T", f"language={language}", "-T", f"embedder={embedder}")
     log = evaluate_in_inspect(server, folder, "h2htalk/mini", *asked)
     spec: dict[str, Any] = {"language": language, "embedder": embedder}
-    summary = h2htalk.evaluate(
-        h2htalk.EvaluateSpec(
-            model=server.spec.replace("loopback@", "demo@"), split="mini", out=str(folder / "run"), **spec
-        )
-    )
+    model = server.spec.replace("loopback@", "demo@")
+    summary = h2htalk.evaluate(h2htalk.EvaluateSpec(model=model, split="mini", out=str(folder / "run"), **spec))
     return log, folder, summary, embedder
 
 
@@ -152,11 +164,7 @@ def test_the_weights_of_table_1_are_a_metric(both: Any) -> None:
 
 def test_a_log_becomes_a_run_with_the_same_scores(both: Any) -> None:
     log, folder, summary, _ = both
-    done = subprocess.run(
-        [BIN / "h2htalk", "import", "inspect", log.location.removeprefix("file://"), "--out", str(folder / "imported")],
-        capture_output=True, text=True, cwd=folder,
-    )  # fmt: skip
-    assert done.returncode == 3, done.stdout + done.stderr  # some items failed
+    h2htalk_in(folder, "import", "inspect", path_of(log), "--out", "imported", codes=(3,))  # some items failed
     ours, theirs = rows_of(folder / "run"), rows_of(folder / "imported")
     for row in (*ours.values(), *theirs.values()):
         row["unscored"] = row["unscored"] is not None  # other words for the same failure
@@ -175,7 +183,7 @@ def test_a_log_of_ours_is_scored_again_with_another_embedder(both: Any, server: 
     other = "none" if embedder == "minilm" else "minilm"
     output = str(folder / "again.eval")
     scorer = ("--scorer", "h2htalk/companion", "-S", f"embedder={other}", "--action", "append", "--output-file", output)
-    run_inspect(server, folder, "score", log.location.removeprefix("file://"), *scorer)
+    run_inspect(server, folder, "score", path_of(log), *scorer)
     again = read_eval_log(output)
     names = {name for sample in again.samples for name in sample.scores}
     assert names == {"companion", "companion-1"} or names == {"companion", "companion1"}
@@ -214,11 +222,9 @@ def test_a_log_of_others_is_matched_by_what_it_asked(both: Any, server: Loopback
             assert score.reason == values[sample.id].reason
             if score.reason is None:
                 assert score.value["lexical"] == values[sample.id].value["lexical"]
-    refused = subprocess.run(
-        [BIN / "h2htalk", "import", "inspect", output, "--out", str(folder / "refused")], capture_output=True, text=True
+    assert "only logs of h2htalk/mini" in h2htalk_in(
+        folder, "import", "inspect", output, "--out", "refused", codes=(2,)
     )
-    assert refused.returncode == 2
-    assert "only logs of h2htalk/mini" in refused.stderr
 
 
 STUDIES = {
@@ -234,9 +240,8 @@ def test_cases_have_the_figures_of_a_study(task: str, language: str, server: Loo
     name, split, arm = STUDIES[task]
     judge = server.spec.replace("loopback@", "judge@")
     asked = ("-T", f"language={language}", "-T", "limit=4", "--max-retries", "0")
-    log = evaluate_in_inspect(
-        server, tmp_path, f"h2htalk/{task}", *asked, "--model-role", "grader=openai-api/loop/judge"
-    )
+    grader = ("--model-role", "grader=openai-api/loop/judge")
+    log = evaluate_in_inspect(server, tmp_path, f"h2htalk/{task}", *asked, *grader)
     # The study of SAP has two kinds of cases, of which the task asks one.
     how: Any = {"language": language, "limit": 60 if name == "sap" else 4, "embedder": "none", "attempts": 1}
     ask = h2htalk.EvaluateSpec(model=server.spec, split=split, out=str(tmp_path / "study"), **how)
@@ -278,9 +283,7 @@ def test_a_judged_run_opens_in_inspect_and_comes_back(both: Any, server: Loopbac
     judge = server.spec.replace("loopback@", "judge@")
     h2htalk.judge_run(h2htalk.JudgeSpec(run=str(folder / "run"), judges=(judge,)))
     file = folder / "run.eval"
-    subprocess.run(
-        [BIN / "h2htalk", "results", "export", str(folder / "run"), "--to", "inspect", "--out", str(file)], check=True
-    )
+    h2htalk_in(folder, "results", "export", "run", "--to", "inspect", "--out", file)
     log = read_eval_log(str(file))
     judged = [one for one in log.samples if "judge" in (one.scores or {})]
     assert len(log.samples) == 176
@@ -299,18 +302,13 @@ def test_a_judged_run_opens_in_inspect_and_comes_back(both: Any, server: Loopbac
     for sample in log.samples:
         if scores[sample.id].reason is None:
             assert scores[sample.id].value["lexical"] == pytest.approx(sample.scores["companion"].value["lexical"])
-    done = subprocess.run([BIN / "h2htalk", "import", "inspect", str(file), "--out", str(folder / "back")])
-    assert done.returncode == 3
+    h2htalk_in(folder, "import", "inspect", file, "--out", "back", codes=(3,))
     subjects = [h2htalk.load_run(folder / name).summary.signature.subject for name in ("run", "back")]
     assert {len({one[name] for one in subjects}) for name in ("temperature", "top_p", "seed", "max_tokens")} == {1}
-    ours, theirs = rows_of(folder / "run"), rows_of(folder / "back")
-    values = [*LEXICAL, "ss", "s", "violations"]
-    assert {name: [row[key] for key in values] for name, row in ours.items()} == {
-        name: [row[key] for key in values] for name, row in theirs.items()
-    }
-    run_inspect(
-        server, folder, "view", "bundle", "--log-dir", str(folder / "logs"), "--output-dir", str(folder / "site")
-    )
+    values, both_rows = [*LEXICAL, "ss", "s", "violations"], (rows_of(folder / name) for name in ("run", "back"))
+    ours, theirs = ({name: [row[key] for key in values] for name, row in rows.items()} for rows in both_rows)
+    assert ours == theirs
+    run_inspect(server, folder, "view", "bundle", "--log-dir", "logs", "--output-dir", "site")
     assert (folder / "site" / "index.html").is_file()
 
 
@@ -328,11 +326,6 @@ def cheat(tokens=None):
 SMALL = ("-T", "language=en", "-T", "limit=11")
 
 
-def import_log(log: Any, out: Path) -> subprocess.CompletedProcess[str]:
-    command = [BIN / "h2htalk", "import", "inspect", log.location.removeprefix("file://"), "--out", str(out)]
-    return subprocess.run(command, capture_output=True, text=True)
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -348,14 +341,12 @@ def test_a_log_that_asked_something_else_is_refused(
 
     (tmp_path / "cheat.py").write_text(CHEAT)
     log = evaluate_in_inspect(server, tmp_path, "h2htalk/mini", *SMALL, *options)
-    done = import_log(log, tmp_path / "run")
-    assert done.returncode == 2
-    assert message in " ".join(done.stderr.split())
+    assert message in h2htalk_in(tmp_path, "import", "inspect", path_of(log), "--out", "run", codes=(2,))
     assert not (tmp_path / "run").exists()
     if options == ("--solver", "cheat.py"):
         assert {one.scores["companion"].reason for one in log.samples} == {"changed_item"}
         scorer = ("--scorer", "h2htalk/companion", "--action", "overwrite", "--output-file", str(tmp_path / "s.eval"))
-        run_inspect(server, tmp_path, "score", log.location.removeprefix("file://"), *scorer)
+        run_inspect(server, tmp_path, "score", path_of(log), *scorer)
         again = read_eval_log(str(tmp_path / "s.eval")).samples
         assert {one.scores["companion"].reason for one in again} == {"changed_item"}
 
@@ -365,7 +356,7 @@ def test_the_signature_of_an_import_has_what_was_sent(server: LoopbackServer, tm
     subjects = []
     for name, more in (("plain", ()), ("sampled", options)):
         log = evaluate_in_inspect(server, tmp_path, "h2htalk/mini", *SMALL, "--max-retries", "0", *more)
-        assert import_log(log, tmp_path / name).returncode in (0, 3)
+        h2htalk_in(tmp_path, "import", "inspect", path_of(log), "--out", name, codes=(0, 3))
         subjects.append(h2htalk.load_run(tmp_path / name).summary.signature.subject)
     plain, sampled = subjects
     assert (plain["temperature"], plain["top_p"], plain["seed"]) == ("0", "model's own", "model's own")
@@ -386,7 +377,7 @@ def test_a_filtered_prompt_is_an_empty_reply_as_in_our_own_run(tmp_path: Path) -
         log = evaluate_in_inspect(server, tmp_path, "h2htalk/mini", *SMALL, "--max-retries", "0")
         spec: dict[str, Any] = {"language": "en", "limit": 11, "embedder": "none"}
         h2htalk.evaluate(h2htalk.EvaluateSpec(model=server.spec, split="mini", out=tmp_path / "run", **spec))
-    assert import_log(log, tmp_path / "imported").returncode == 0
+    h2htalk_in(tmp_path, "import", "inspect", path_of(log), "--out", "imported")
     score = next(one for one in log.samples if one.id == filtered.id).scores["companion"]
     assert score.reason is None
     lexical = [rows_of(tmp_path / name)[filtered.id]["lexical"] for name in ("run", "imported")]
@@ -406,7 +397,7 @@ def test_samples_that_are_one_item_count_once() -> None:
     assert found["items_mean_lexical"] == pytest.approx(0.6)
 
 
-def test_an_export_has_the_columns_of_metrics_of_other_distributions(tmp_path: Path) -> None:
+def test_an_export_has_the_columns_of_metrics_of_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """In a folder of its own, as `run_inspect` runs: a folder with our sources would hide the installed package."""
     from inspect_ai.log import read_eval_log
 
@@ -416,10 +407,9 @@ def test_an_export_has_the_columns_of_metrics_of_other_distributions(tmp_path: P
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: warm-words\nVersion: 0.3.1\n")
     (info / "entry_points.txt").write_text("[h2htalk.metrics]\nwarmth = warm_words:warmth\n")
     asked = ["evaluate", "baseline:constant", "--split", "mini", "--limit", "11", "--embedder", "none", "--out", "run"]
+    monkeypatch.setenv("PYTHONPATH", str(info.parent))
     for words in (asked, ["results", "export", "run", "--to", "inspect", "--out", "run.eval"]):
-        environment = {**os.environ, "PYTHONPATH": str(info.parent)}
-        done = subprocess.run([BIN / "h2htalk", *words], cwd=tmp_path, env=environment, capture_output=True, text=True)
-        assert done.returncode == 0, done.stderr
+        h2htalk_in(tmp_path, *words)
     samples = read_eval_log(str(tmp_path / "run.eval")).samples or []
     assert {one.scores["companion"].value["warmth"] for one in samples if one.scores} == {0.5}  # type: ignore[index,call-overload]
 
@@ -427,3 +417,56 @@ def test_an_export_has_the_columns_of_metrics_of_other_distributions(tmp_path: P
 def test_an_unknown_language_is_named(server: LoopbackServer, tmp_path: Path) -> None:
     with pytest.raises(AssertionError, match=r"no language 'fr'; choose from en, zh"):
         evaluate_in_inspect(server, tmp_path, "h2htalk/mini", "-T", "language=fr")
+
+
+# --- An exported study in Inspect's own viewer, as a folder on any static host
+
+
+class Quiet(SimpleHTTPRequestHandler):
+    def log_message(self, format: str, *args: object) -> None:
+        pass
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    folder = tmp_path_factory.mktemp("view")
+    with LoopbackServer(reply=scripted_reply) as server:
+        model, judge = (server.spec.replace("loopback@", f"{name}@") for name in ("demo", "judge"))
+        how: dict[str, Any] = {"language": "en", "limit": 6, "embedder": "none", "out": str(folder / "study")}
+        ask = h2htalk.EvaluateSpec(model=model, split="high_risk", **how)
+        result = h2htalk.run_study(h2htalk.StudySpec(study="sap", ask=ask, arms=("sap", "none"), judge=judge))
+        h2htalk_in(folder, "results", "export", "study", "--to", "inspect", "--out", "logs/study.eval")
+        run_inspect(server, folder, "view", "bundle", "--log-dir", "logs", "--output-dir", "site")
+    return folder, result
+
+
+@pytest.fixture
+def site(study: Any) -> Iterator[str]:
+    handler = functools.partial(Quiet, directory=str(study[0] / "site"))
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}/"
+        server.shutdown()
+
+
+def test_transcripts_scores_and_the_judges_evidence_are_there(study: Any, site: str, browser: Any) -> None:
+    _, result = study
+    page, alarms = browser.new_page(viewport={"width": 1440, "height": 900}), []
+    page.on("pageerror", lambda error: alarms.append(str(error)))
+    page.on("request", lambda request: None if request.url.startswith(site) else alarms.append(request.url))
+    page.goto(site)
+    one = next(one for one in result.replies if any("because of" in point.evidence for point in one.points))
+    page.get_by_text(f"{one.reply.arm}/{one.case.id}", exact=True).first.click()
+    page.get_by_role("tab", name="Messages").first.click()
+    page.get_by_text(one.reply.said[0].content[:40]).first.wait_for()
+    page.get_by_text((one.reply.text or "")[:40]).first.wait_for()
+    page.get_by_role("tab", name="Scoring").first.click()
+    page.get_by_text(one.points[0].point.text, exact=False).first.wait_for()
+    shown = page.inner_text("body")
+    for point in one.points:
+        assert point.point.text in shown
+    assert f"(judge: {next(point.evidence for point in one.points if point.evidence)})" in shown
+    assert "points_unscored" in shown
+    page.goto(f"{site}#/tasks/study.eval/info")
+    page.get_by_text(load_split("high_risk").canary).first.wait_for()
+    assert alarms == []

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from loopback import Answer, LoopbackServer, completion
-from one_model import LANGUAGES, PARTS, Ours, Seen, differences, items, key_of, reply
+from one_model import LANGUAGES, Ours, Seen, columns, items, key_of, reply, require_ours, write_private
 from typer.testing import CliRunner
 
 from h2htalk.cli import app
@@ -40,12 +40,10 @@ def lm_eval(
     command = f"run --model local-chat-completions --model_args {client} --tasks {tasks} --log_samples".split()
     folder = h2htalk("integrations", "lm-eval").strip()
     offline = {"HF_HUB_OFFLINE": "1", "HF_DATASETS_OFFLINE": "1", "OPENAI_API_KEY": "none"}
+    command += ["--include_path", folder, "--output_path", str(out), *words]
+    env = {**os.environ, **offline, **environment}
     return subprocess.run(
-        [sys.executable, "-m", "lm_eval", *command, "--include_path", folder, "--output_path", str(out), *words],
-        capture_output=True,
-        text=True,
-        env={**os.environ, **offline, **environment},
-        timeout=200,
+        [sys.executable, "-m", "lm_eval", *command], capture_output=True, text=True, env=env, timeout=200
     )
 
 
@@ -81,7 +79,6 @@ def run_here(server: LoopbackServer, metadata: Mapping[str, Any]) -> dict[str, A
         apply_chat_template=True,
         bootstrap_iters=0,
     )
-    assert found is not None
     return dict(found)
 
 
@@ -98,18 +95,14 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[Log, Seen]:
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_every_value_of_every_item_is_ours(language: str, ours: dict[str, Ours], whole: tuple[Log, Seen]) -> None:
     rows = whole[0].rows[f"h2htalk_mini_{language}"]
-    columns = (*PARTS, "lexical", *(("ss", "s") if language == "en" else ()))
-    assert len(rows) == LANGUAGES[language]
-    assert {name: most for name, most in differences(ours[language], rows, columns).items() if most > 1e-9} == {}
-    broken = {name for name, row in ours[language].scores.items() if row["violations"]}
-    assert {name for name, row in rows.items() if row["compliance"] == 0} == broken
-    assert {name for row in rows.values() for name in row["metrics"]} == {
-        *columns, "compliance", "overall", "unscored", *(("overall_s",) if language == "en" else ())
-    }  # fmt: skip
+    require_ours(ours[language], rows, language)
+    assert {name for name, row in rows.items() if row["compliance"] == 0} == ours[language].broken
+    more = {"compliance", "overall", "unscored", *(("overall_s",) if language == "en" else ())}
+    assert {name for row in rows.values() for name in row["metrics"]} == {*columns(language), *more}
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_the_server_sees_the_messages_and_budgets_of_our_own_run(
+def test_the_server_sees_messages_and_budgets_of_our_run(
     language: str, ours: dict[str, Ours], whole: tuple[Log, Seen]
 ) -> None:
     own, seen = ours[language].seen, whole[1]
@@ -126,7 +119,6 @@ def test_the_overall_has_table_1s_weights(language: str, ours: dict[str, Ours], 
     assert found["lexical,none"] == pytest.approx((rows.lexical["items_mean"].value or 0) / 100, abs=1e-9)
     assert abs(found["overall,none"] - found["lexical,none"]) > 1e-3  # they differ, so that the test can fail
     if language == "en":
-        assert rows.s is not None
         assert found["overall_s,none"] == pytest.approx((rows.s["overall"].value or 0) / 100, abs=1e-9)
     else:
         assert "overall_s,none" not in found
@@ -158,28 +150,20 @@ def test_compare_reads_the_log_beside_a_run(ours: dict[str, Ours], whole: tuple[
     assert "unpaired 0" in h2htalk("compare", str(ours["en"].out), str(path), "--metric", "s")
 
 
-def test_without_a_chat_template_it_says_what_to_add(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ((), "add --apply_chat_template"),
+        (("--apply_chat_template", "--num_fewshot", "1"), "h2htalk's prompts are whole"),
+        (("--apply_chat_template", "--system_instruction", "Be brief."), "h2htalk's prompts are whole"),
+        (("--apply_chat_template", "--metadata", '{"language": "zh"}'), "task h2htalk_mini_en is for en"),
+    ],
+)
+def test_options_that_change_what_is_asked_are_refused(tmp_path: Path, words: tuple[str, ...], message: str) -> None:
     with LoopbackServer(reply=reply) as server:
-        done = lm_eval(server, tmp_path, "--limit", "2")
+        done = lm_eval(server, tmp_path, "--limit", "2", *words)
     assert done.returncode != 0
-    assert "add --apply_chat_template" in done.stderr
-    assert server.requests == 0
-
-
-@pytest.mark.parametrize("words", [("--num_fewshot", "1"), ("--system_instruction", "Be brief.")])
-def test_options_that_would_change_the_prompts_are_refused(tmp_path: Path, words: tuple[str, str]) -> None:
-    with LoopbackServer(reply=reply) as server:
-        done = lm_eval(server, tmp_path, "--apply_chat_template", "--limit", "2", *words)
-    assert done.returncode != 0
-    assert "h2htalk's prompts are whole" in done.stderr
-    assert server.requests == 0
-
-
-def test_a_task_asks_no_other_language_than_its_name_says(tmp_path: Path) -> None:
-    with LoopbackServer(reply=reply) as server:
-        done = lm_eval(server, tmp_path, "--apply_chat_template", "--metadata", '{"language": "zh"}')
-    assert done.returncode != 0
-    assert "task h2htalk_mini_en is for en" in done.stderr
+    assert message in done.stderr
     assert server.requests == 0
 
 
@@ -214,13 +198,7 @@ def test_replies_without_text_are_empty_replies() -> None:
 
 def test_items_without_a_reference_are_left_out_and_counted(tmp_path: Path) -> None:
     """Their replies cannot be scored here; in our own run they are unscored too."""
-    records = [one.to_dict() for one in load_split("mini").select("en", limit=22).scenarios]
-    private = {record["id"] for record in records[::7]}
-    for record in records:
-        if record["id"] in private:
-            del record["reference"]
-            record["references"] = []
-    write_jsonl(tmp_path / "scenarios.jsonl", records)
+    private = write_private(tmp_path, 22, 7)
     with LoopbackServer(reply=reply) as server:
         found = run_here(server, {"split": str(tmp_path)})
     rows = {row["doc"]["id"]: row for row in found["samples"]["h2htalk_mini_en"]}
@@ -248,9 +226,8 @@ def test_a_changed_persona_and_another_sap_reach_the_model(tmp_path: Path) -> No
 
     plain, changed = asked(subtasks="dialogue_base"), asked(split=str(tmp_path))
     bare = asked(subtasks="dialogue_base", sap="none")
-    assert plain == sorted(
-        key for key, item in items().items() if item.language == "en" and item.subtask == "dialogue_base"
-    )
+    own = [key for key, item in items().items() if item.language == "en" and item.subtask == "dialogue_base"]
+    assert plain == sorted(own)
     assert not {one[0] for one in plain} & {one[0] for one in bare}
     assert sorted(one[1:] for one in plain) == sorted(one[1:] for one in bare)
     assert any("Zelda" in one[0][1] for one in changed)

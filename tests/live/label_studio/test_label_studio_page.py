@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import csv
-import json
-import os
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from label_studio_server import TOKEN, LabelStudio
+from label_studio_server import LabelStudio
+from real_servers import write_annotators, write_items
 
 from h2htalk.rounds.lifecycle import open_round, round_status
 from h2htalk.rounds.questions import SKIPPED
@@ -26,12 +24,6 @@ expect = sync_api.expect
 
 pytestmark = [pytest.mark.live, pytest.mark.timeout(600)]
 
-CHROMIUM = Path("/usr/bin/chromium")
-FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
-         "--disable-background-networking", "--disable-component-update", "--disable-sync",
-         "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"]  # fmt: skip
-# A folder for pictures of the page.
-PICTURES = os.environ.get("H2HTALK_PICTURES")
 ATTACK = "window.top.__attacked=true"
 HOSTILE = (
     f'</script><script>{ATTACK}</script><img src=x onerror="{ATTACK}"> {{{{ item }}}} ${{item}} $item &lt;b&gt; '
@@ -45,43 +37,20 @@ ITEMS: list[dict[str, Any]] = [
 ]
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    if not CHROMIUM.exists():
-        pytest.skip("opens the page in Chromium: apt-get install chromium")
-    with sync_api.sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=str(CHROMIUM), args=FLAGS)
-        yield chromium
-        chromium.close()
-
-
-def picture(page: Page, name: str) -> None:
-    if PICTURES:
-        page.screenshot(path=Path(PICTURES) / f"{name}.png")
-
-
 def heading(page: Page, text: str) -> Locator:
     """The heading of a question; the guidelines name them as well."""
     return page.get_by_role("heading", name=text, level=3)
 
 
-def submit(page: Page) -> None:
-    page.get_by_test_id("bottombar-submit-button").click()
-
-
-def test_an_annotator_answers_and_skips(
-    server: LabelStudio, browser: Browser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("LABEL_STUDIO_URL", server.url)
-    monkeypatch.setenv("LABEL_STUDIO_API_KEY", TOKEN)
-    (tmp_path / "items.jsonl").write_text("".join(f"{json.dumps(item)}\n" for item in ITEMS))
-    (tmp_path / "people.csv").write_text("name,languages,crisis\nreader,en zh,yes\n")
-    spec = RoundSpec(kind="safety", items=str(tmp_path / "items.jsonl"), where="label-studio", overlap=1,
-                     annotators=str(tmp_path / "people.csv"), care=Care(crisis_share=0.5))  # fmt: skip
+def test_an_annotator_answers_and_skips(server: LabelStudio, browser: Browser, tmp_path: Path) -> None:
+    items, people = write_items(tmp_path / "i.jsonl", ITEMS), str(write_annotators(tmp_path / "p.csv", ["reader"]))
+    care = Care(crisis_share=0.5)
+    spec = RoundSpec("safety", str(items), where="label-studio", annotators=people, overlap=1, care=care)
     _, messages = open_round(spec, tmp_path / "page")
     round = RoundFolder(tmp_path / "page")
     english, chinese = (message.rpartition(": ")[2] for message in messages if "set1" in message)
     page = browser.new_page(viewport={"width": 1440, "height": 1000})
+    submit = page.get_by_test_id("bottombar-submit-button")
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url))
     with (round.private / "label_studio_logins.csv").open(newline="") as file:
@@ -96,7 +65,6 @@ def test_an_annotator_answers_and_skips(
     expect(page.get_by_text("Labeling Instructions")).to_be_visible(timeout=60_000)
     for text in ("Judging how safe replies are", "988 Suicide & Crisis Lifeline", "could open your answers"):
         expect(page.get_by_text(text)).to_be_visible()
-    picture(page, "guidelines")
     page.keyboard.press("Escape")
     # Items come in the order of the server; the session has a crisis and a hostile one.
     for _ in range(2):
@@ -104,10 +72,8 @@ def test_an_annotator_answers_and_skips(
         if page.locator("details").count():
             expect(page.get_by_text("You need not read it")).to_be_visible()
             expect(page.get_by_text(FOLDED)).to_be_hidden()
-            picture(page, "crisis_folded")
             page.get_by_text("Show the text").click()
             expect(page.get_by_text(FOLDED)).to_be_visible()
-            picture(page, "crisis_opened")
             page.get_by_role("button", name="Skip").click()
             expect(page.locator("details")).to_have_count(0, timeout=30_000)
             continue
@@ -119,34 +85,28 @@ def test_an_annotator_answers_and_skips(
         assert len(heights) == 4
         assert heights == sorted(heights)
         expect(heading(page, "If yes: what is it?")).to_be_hidden()
-        expect(page.get_by_test_id("bottombar-submit-button")).to_be_disabled()
+        expect(submit).to_be_disabled()
         page.get_by_text("4: rather safe").click()
         page.get_by_text("Yes: something").click()
         expect(heading(page, "If yes: what is it?")).to_be_visible()
-        submit(page)
+        submit.click()
         expect(page.get_by_text('"violations" is required')).to_be_visible()
-        picture(page, "required")
         page.get_by_role("button", name="OK").click()
         page.get_by_text("Private details").click()
         page.locator("textarea").first.fill("typed, not added")
-        picture(page, "answered")
-        submit(page)
+        submit.click()
         page.wait_for_timeout(1500)
     expect(page.get_by_text("No More Tasks Left in Queue")).to_be_visible(timeout=30_000)
-    picture(page, "end")
 
     page.goto(chinese)
     expect(page.get_by_role("heading", name="求助热线")).to_be_visible(timeout=60_000)
     page.keyboard.press("Escape")
     expect(page.get_by_text("汤很好，面有点软。")).to_be_visible(timeout=30_000)
-    picture(page, "chinese")
     assert page.evaluate("window.top.__attacked") is None
     assert {url for url in asked if not url.startswith((server.url, "data:", "blob:"))} == set()
 
     status = round_status(round.path)
     values = {(item, question): one.value for (item, _, question), one in round.annotations().items()}
-    assert values == {
-        ("hostile", "perception"): 4, ("hostile", "violation"): "yes", ("hostile", "violations"): ("privacy",),
-        ("hostile", "comment"): "typed, not added", ("hard", SKIPPED): "yes",
-    }  # fmt: skip
+    own = {"perception": 4, "violation": "yes", "violations": ("privacy",), "comment": "typed, not added"}
+    assert values == {**{("hostile", name): value for name, value in own.items()}, ("hard", SKIPPED): "yes"}
     assert status.mistakes == ()

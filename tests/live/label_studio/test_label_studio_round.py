@@ -16,6 +16,7 @@ import httpx
 import pytest
 from byte_search import files_with
 from label_studio_server import LOCK_SECONDS, TOKEN, LabelStudio, SimulatedAnnotator, result_of, signed_in
+from real_servers import made_items, send, write_annotators, write_items
 from spreadsheet_rounds import fill, places, workbook_path
 
 from h2htalk.data.erasure.folder_kinds import ErasedIds, erase
@@ -24,49 +25,27 @@ from h2htalk.errors import RoundError
 from h2htalk.rounds.annotators import annotator_id
 from h2htalk.rounds.argilla.client import ServerClient
 from h2htalk.rounds.lifecycle import close_round, open_round, reopen_round, round_status
-from h2htalk.rounds.questions import QUESTIONS, SKIPPED, Kind
+from h2htalk.rounds.questions import QUESTIONS, SKIPPED
 from h2htalk.rounds.round_folder import RoundFolder
 from h2htalk.rounds.settings import Care, RoundSpec
-from h2htalk.rounds.status import Status
 
-pytestmark = [pytest.mark.live, pytest.mark.timeout(600), pytest.mark.usefixtures("connected")]
+pytestmark = [pytest.mark.live, pytest.mark.timeout(600)]
 
 ITEMS = 50
 NAMES = ["v01", "v02", "v03", "v04", "李雷"]
-LINES = {"en": "Tell me how the rain sounded today.", "zh": "今天的雨声是什么样的？"}
 
 
-def write_items(path: Path, count: int, languages: tuple[str, ...] = ("en", "zh"), crises: int = 9) -> Path:
-    items = []
-    for number in range(count):
-        language = languages[number % len(languages)]
-        item = {"id": f"item-{number:03}", "language": language, "prompt": f"{LINES[language]} ({number})",
-                "context": {"memories": "<b>likes</b> rain & wind"}, "response": "Soft, like pages.",
-                "crisis": number % crises == crises - 1}  # fmt: skip
-        items.append(json.dumps(item, ensure_ascii=False))
-    path.write_text("\n".join(items) + "\n", encoding="utf-8")
-    return path
-
-
-def write_annotators(path: Path, rows: Iterable[str]) -> Path:
-    path.write_text("\n".join(["name,languages,crisis", *rows]) + "\n", encoding="utf-8")
-    return path
-
-
-def opened(
-    base: Path, where: str, items: Path, people: Path, name: str = "", **more: Any
-) -> tuple[RoundFolder, Status]:
-    given: dict[str, Any] = {"kind": "safety", "overlap": 5, "care": Care(session_items=20, crisis_share=0.3), **more}
+def opened(base: Path, where: str, items: Path, people: Path, name: str = "", **more: Any) -> RoundFolder:
+    given: dict[str, Any] = {"overlap": 5, "care": Care(session_items=20, crisis_share=0.3), **more}
     folder = base / (name or f"round-{where}")
-    status, messages = open_round(RoundSpec(items=str(items), where=where, annotators=str(people), **given), folder)
-    print("\n".join(messages))
-    return RoundFolder(folder), status
+    open_round(RoundSpec("safety", str(items), where=where, annotators=str(people), **given), folder)
+    return RoundFolder(folder)
 
 
-def said(name: str, item: str, kind: Kind = "safety") -> dict[str, Any]:
+def said(name: str, item: str) -> dict[str, Any]:
     """An annotator's answers to an item; each has a question that is asked after another one, and a comment."""
     answers: dict[str, Any] = {}
-    for question in QUESTIONS[kind]:
+    for question in QUESTIONS["safety"]:
         draw = random.Random(f"{name}/{item}/{question.name}")
         if question.form == "text":
             answers |= {question.name: f"rain & “<wind>” {item}"} if draw.random() < 0.3 else {}
@@ -80,16 +59,13 @@ def said(name: str, item: str, kind: Kind = "safety") -> dict[str, Any]:
 def typed(answers: Mapping[str, Any]) -> dict[str, Any]:
     """The cells of a spreadsheet: one for each label of a question that takes several."""
     cells = {name: value for name, value in answers.items() if not isinstance(value, tuple)}
-    return cells | {
-        f"{name}:{one}": "yes" for name, value in answers.items() if isinstance(value, tuple) for one in value
-    }
+    several = {name: value for name, value in answers.items() if isinstance(value, tuple)}
+    return cells | {f"{name}:{one}": "yes" for name, value in several.items() for one in value}
 
 
 def owner(server: LabelStudio, method: str, path: str, body: object = None) -> Any:
-    reply = httpx.request(
-        method, f"{server.url}{path}", json=body, headers={"Authorization": f"Token {TOKEN}"}, timeout=60
-    )
-    return reply.raise_for_status().json() if reply.content else None
+    with httpx.Client(base_url=server.url, headers={"Authorization": f"Token {TOKEN}"}, timeout=60) as http:
+        return send(http, method, path, body)
 
 
 def projects_of(server: LabelStudio, title: str) -> list[int]:
@@ -117,35 +93,28 @@ def work(projects: Iterable[int], name: str, one: SimulatedAnnotator, times: int
 
 
 def test_fifty_items_give_the_decisions_of_spreadsheets_through_a_kill(server: LabelStudio, tmp_path: Path) -> None:
-    items, people = (
-        write_items(tmp_path / "i.jsonl", ITEMS),
-        write_annotators(tmp_path / "p.csv", (f"{n},en zh,yes" for n in NAMES)),
-    )
-    online, _ = opened(tmp_path, "label-studio", items, people)
-    paper, _ = opened(tmp_path, "spreadsheets", items, people)
+    items = write_items(tmp_path / "i.jsonl", made_items(ITEMS, "safety", crises=9))
+    people = write_annotators(tmp_path / "p.csv", NAMES)
+    online, paper = (opened(tmp_path, where, items, people) for where in ("label-studio", "spreadsheets"))
     open_round(online.spec(), online.path)  # again: nothing is created twice
     projects = projects_of(server, "round-label-studio")
     assert sum(owner(server, "GET", f"/api/projects/{one}/")["task_number"] for one in projects) == ITEMS
     annotators = signed_in(server.url, online.private / "label_studio_logins.csv")
     assert sorted(annotators) == sorted(NAMES)
 
-    start = time.perf_counter()
     with ThreadPoolExecutor(len(NAMES)) as people_at_work:
         working = {name: people_at_work.submit(work, projects, name, one, 2) for name, one in annotators.items()}
         time.sleep(4)
         assert not any(one.done() for one in working.values())
-        server.stop(signal.SIGKILL)
+        server.end("server", signal.SIGKILL)
         server.start()
         answered = {name: one.result() for name, one in working.items()}
-    print(f"answered in {time.perf_counter() - start:.0f} s")
     everything = {item.id for item in online.items()}
     assert {name: everything - done for name, done in answered.items() if done != everything} == {}
 
     for name in NAMES:
-        fill(
-            workbook_path(paper, name),
-            {number: typed(said(name, item)) for item, number in places(paper, name).items()},
-        )
+        numbers = places(paper, name)
+        fill(workbook_path(paper, name), {number: typed(said(name, item)) for item, number in numbers.items()})
     for round in (online, paper):
         status = round_status(round.path)
         assert (status.completed, status.missing, status.mistakes) == (ITEMS * len(NAMES), {}, ())
@@ -168,11 +137,10 @@ class Small:
 
     def __init__(self, server: LabelStudio, base: Path) -> None:
         self.server, self.base, self.name = server, base, f"small-{base.name[-20:]}"
-        self.items = write_items(base / "items.jsonl", 6, ("en",), crises=3)
-        rows = ("ann,en,yes", "ben,en zh,yes", "cai,en,no", "dora,zh,yes")
-        self.people = write_annotators(base / "people.csv", rows)
+        self.items = write_items(base / "items.jsonl", made_items(6, "safety", 3, ("en",)))
+        self.people = write_annotators(base / "people.csv", ("ann,en,yes", "ben", "cai,en,no", "dora,zh,yes"))
         care = Care(session_items=20, crisis_share=0.5)
-        self.round, _ = opened(base, "label-studio", self.items, self.people, self.name, overlap=2, care=care)
+        self.round = opened(base, "label-studio", self.items, self.people, self.name, overlap=2, care=care)
         self.annotators = signed_in(server.url, self.round.private / "label_studio_logins.csv")
         (self.project,) = projects_of(server, f"{self.name}-set1")
 
@@ -182,11 +150,8 @@ class Small:
 
     def values(self, name: str) -> dict[tuple[str, str], Any]:
         known = annotator_id(name, self.round.salt())
-        return {
-            (item, question): one.value
-            for (item, who, question), one in self.round.annotations().items()
-            if who == known
-        }
+        found = self.round.annotations().items()
+        return {(item, question): one.value for (item, who, question), one in found if who == known}
 
 
 @pytest.fixture
@@ -201,11 +166,12 @@ def test_items_go_to_those_who_may_get_them_and_what_others_do_is_told(small: Sm
     assert small.annotators["dora"].next_task(small.project) is None
     assert work([small.project], "cai", small.annotators["cai"]) == tasks.keys() - crises
     first = small.annotators["ann"].next_task(small.project)
-    assert first is not None
-    small.annotators["ann"].skip(first["id"])
+    path = f"/api/tasks/{first['id']}/annotations?was_cancelled=1"
+    send(small.annotators["ann"].http, "POST", path, {"result": [], "lead_time": 1.0})
     skipped = item_of(first)
     rest = sorted(tasks.keys() - {skipped})
-    small.annotators["ben"].send("POST", f"/api/tasks/{tasks[rest[0]]['id']}/drafts", {"result": [], "lead_time": 1})
+    ben = small.annotators["ben"].http
+    send(ben, "POST", f"/api/tasks/{tasks[rest[0]]['id']}/drafts", {"result": [], "lead_time": 1})
     # The owner, who is no annotator, answers one item and changes an answer to another.
     owner(server, "POST", f"/api/tasks/{tasks[rest[1]]['id']}/annotations", {"result": [result_of("perception", 5)]})
     changed = next(one for item, task in small.tasks().items() if item not in crises for one in task["annotations"]
@@ -223,14 +189,10 @@ def test_items_go_to_those_who_may_get_them_and_what_others_do_is_told(small: Sm
     small.annotators["ann"].answer(first["id"], said("ann", skipped))
     small.annotators["ann"].answer(first["id"], said("another", skipped))
     broken = [result_of("perception", 9), result_of("violation", "no")]
-    small.annotators["ben"].send("POST", f"/api/tasks/{tasks[rest[2]]['id']}/annotations", {"result": broken})
+    send(ben, "POST", f"/api/tasks/{tasks[rest[2]]['id']}/annotations", {"result": broken})
     status = round_status(small.round.path)
-    stored = {
-        question: value
-        for (item, question), value in small.values("ann").items()
-        if item == skipped and value is not None
-    }
-    assert stored == said("another", skipped)
+    values = {key: value for key, value in small.values("ann").items() if value is not None}
+    assert values == {(skipped, question): value for question, value in said("another", skipped).items()}
     assert [one for one in status.mistakes if "9" in one and "ben" in one] == [*status.mistakes]
     assert len(status.mistakes) == 1
 
@@ -262,18 +224,10 @@ def test_an_opening_that_is_interrupted_is_completed(
 
 def test_changes_on_the_server_are_told_and_repaired(small: Small) -> None:
     server, tasks = small.server, small.tasks()
-    owner(
-        server,
-        "PATCH",
-        f"/api/projects/{small.project}/",
-        {"maximum_annotations": 7, "expert_instruction": "<p>Hi</p>"},
-    )
-    owner(
-        server,
-        "PATCH",
-        f"/api/tasks/{tasks['item-001']['id']}",
-        {"data": {**tasks["item-001"]["data"], "item": "other"}},
-    )
+    changes = {"maximum_annotations": 7, "expert_instruction": "<p>Hi</p>"}
+    owner(server, "PATCH", f"/api/projects/{small.project}/", changes)
+    data = {**tasks["item-001"]["data"], "item": "other"}
+    owner(server, "PATCH", f"/api/tasks/{tasks['item-001']['id']}", {"data": data})
     owner(server, "DELETE", f"/api/tasks/{tasks['item-000']['id']}")
     status = round_status(small.round.path)
     assert any("changed on the server: expert_instruction, maximum_annotations" in one for one in status.notes)
@@ -301,7 +255,7 @@ def test_a_tie_gets_one_more_annotator_who_has_not_annotated_it(small: Small) ->
     (later,) = projects_of(small.server, f"{small.name}-set2")
     assert [name for name, one in small.annotators.items() if one.next_task(later)] == ["cai"]
     assert all(one.next_task(small.project) is None for one in small.annotators.values())
-    write_annotators(small.people, ("ann,en,yes", "ben,en zh,yes", "cai,en,yes", "dora,en zh,yes"))
+    write_annotators(small.people, ("ann,en,yes", "ben", "cai,en,yes", "dora"))
     reopen_round(small.round.path, annotators=small.people)
     assert [name for name, one in small.annotators.items() if one.next_task(later)] == ["cai"]
 
@@ -332,7 +286,6 @@ def test_keys_of_both_kinds_and_refusals(small: Small, monkeypatch: pytest.Monke
         with pytest.raises(RoundError, match="rejects the key in LABEL_STUDIO_API_KEY") as error:
             round_status(small.round.path)
         assert key not in str(error.value)
+    care = Care(crisis_share=0.5)
     with pytest.raises(RoundError, match="shows no suggestions"):
-        opened(
-            small.base, "label-studio", small.items, small.people, "other", suggest=True, care=Care(crisis_share=0.5)
-        )
+        opened(small.base, "label-studio", small.items, small.people, "other", suggest=True, care=care)

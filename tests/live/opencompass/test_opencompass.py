@@ -15,15 +15,14 @@ from typing import Any
 
 import pytest
 from loopback import Answer, LoopbackServer, completion
-from one_model import LANGUAGES, PARTS, Ours, Seen, differences, key_of, reply
+from one_model import LANGUAGES, PARTS, Ours, Seen, key_of, reply, require_ours, write_private
+from studies_made import block
 from typer.testing import CliRunner
 
 import h2htalk as package
 from h2htalk.benchmark.run import load_run
 from h2htalk.cli import app
-from h2htalk.data.files import write_jsonl
 from h2htalk.data.responses import Response
-from h2htalk.data.splits import load_split
 from h2htalk.integrations.door import Door
 
 pytestmark = [pytest.mark.live, pytest.mark.timeout(1200)]
@@ -56,14 +55,8 @@ def opencompass(folder: Path, *words: str, python: str | None = sys.executable) 
     environment = {name: value for name, value in os.environ.items() if name != "H2HTALK_PYTHON"}
     search = os.pathsep.join(filter(None, (str(folder / "h2htalk"), os.environ.get("PYTHONPATH", ""))))
     environment |= {"HF_HUB_OFFLINE": "1", "PYTHONPATH": search} | ({"H2HTALK_PYTHON": python} if python else {})
-    return subprocess.run(
-        [OPENCOMPASS, folder / "h2htalk" / "models.py", "-w", folder / "out", *words],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        env=environment,
-        timeout=900,
-    )
+    command = [OPENCOMPASS, folder / "h2htalk" / "models.py", "-w", folder / "out", *words]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, env=environment, timeout=900)
 
 
 def write_config(folder: Path, server: LoopbackServer, *words: str) -> None:
@@ -83,7 +76,8 @@ class Log:
     def read(cls, folder: Path, done: subprocess.CompletedProcess[str]) -> Log:
         (path,) = (folder / "out").iterdir()
         written = {one.stem: json.loads(one.read_text(encoding="utf-8")) for one in path.glob("results/demo/*.json")}
-        assert written, done.stdout[-2000:] + done.stderr[-2000:] + texts(path / "logs")
+        logs = "".join(log.read_text(encoding="utf-8") for log in sorted((path / "logs").rglob("*.out")))
+        assert written, done.stdout[-2000:] + done.stderr[-2000:] + logs
         rows = {}
         for result in written.values():
             for row in result["details"]:
@@ -92,15 +86,10 @@ class Log:
         return cls(path, rows, written)
 
     def group(self, name: str) -> dict[str, float]:
-        """The figures of a summary group, all their digits."""
         (text,) = self.path.glob("summary/*.txt")
         (line,) = re.findall(rf"^{name}: (.*)$", text.read_text(encoding="utf-8"), re.MULTILINE)
         found: dict[str, float] = ast.literal_eval(line)
         return found
-
-
-def texts(folder: Path) -> str:
-    return "".join(path.read_text(encoding="utf-8") for path in sorted(folder.rglob("*.out")))
 
 
 @pytest.fixture(scope="module", params=LANGUAGES)
@@ -115,19 +104,13 @@ def whole(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
 def test_every_value_of_every_item_is_ours(ours: dict[str, Ours], whole: tuple[str, Log, Seen]) -> None:
     language, log, _ = whole
-    columns = (*PARTS, "lexical", *(("ss", "s") if language == "en" else ()))
-    assert len(log.rows) == LANGUAGES[language]
-    found = differences(ours[language], log.rows, columns)
-    assert {name: most for name, most in found.items() if most > 1e-9} == {}
-    broken = {name for name, row in ours[language].scores.items() if row["violations"]}
-    assert {name for name, row in log.rows.items() if row["compliance"] == 0} == broken
+    require_ours(ours[language], log.rows, language)
+    assert {name for name, row in log.rows.items() if row["compliance"] == 0} == ours[language].broken
     assert {name for name, row in log.rows.items() if row["unscored"]} == set()
     assert {name for name, row in ours[language].scores.items() if row["unscored"]} == set()
 
 
-def test_the_server_sees_the_messages_and_budgets_of_our_own_run(
-    ours: dict[str, Ours], whole: tuple[str, Log, Seen]
-) -> None:
+def test_the_server_sees_messages_and_budgets_of_our_run(ours: dict[str, Ours], whole: tuple[str, Log, Seen]) -> None:
     assert ours[whole[0]].seen == whole[2]
     assert len(set(whole[2].budgets.values())) == 4
 
@@ -139,7 +122,6 @@ def test_the_summary_groups_have_table_1s_weights(ours: dict[str, Ours], whole: 
     assert found["overall_lexical"] == pytest.approx(rows.lexical["overall"].value, abs=1e-7)
     assert abs(found["overall_lexical"] - (rows.lexical["items_mean"].value or 0)) > 0.1  # so that the test can fail
     if language == "en":
-        assert rows.s is not None
         assert found["overall_s"] == pytest.approx(rows.s["overall"].value, abs=1e-7)
     for name, result in log.results.items():
         cell = rows.lexical[name.removeprefix(f"h2htalk_{language}_")]
@@ -153,8 +135,7 @@ def test_a_log_becomes_a_run_like_our_own(ours: dict[str, Ours], whole: tuple[st
     h2htalk("import", "opencompass", str(log.path), "--out", str(run))
     imported = load_run(run)
     rows = {row["id"]: row for row in imported.scores().to_pylist()}
-    found = differences(own, rows, (*PARTS, "lexical", *(("ss", "s") if language == "en" else ())))
-    assert {name: most for name, most in found.items() if most > 1e-9} == {}
+    require_ours(own, rows, language)
     for column in ("violations", "unscored"):
         assert {name: row[column] for name, row in rows.items()} == {n: row[column] for n, row in own.scores.items()}
     said = {key: answer.text for key, answer in load_run(own.out).answers.items() if isinstance(answer, Response)}
@@ -182,13 +163,7 @@ def test_without_an_h2htalk_that_scores_no_model_is_asked(python: str | None, tm
 
 def test_a_failed_call_stops_the_task_and_items_without_references_are_counted(tmp_path: Path) -> None:
     """The same command with `-r` continues; a reply without text scores 0, and an item without a reference nothing."""
-    records = [one.to_dict() for one in load_split("mini").select("en", limit=22).scenarios]
-    private = {record["id"] for record in records[::7]}
-    for record in records:
-        if record["id"] in private:
-            del record["reference"]
-            record["references"] = []
-    write_jsonl(tmp_path / "split" / "scenarios.jsonl", records)
+    private = write_private(tmp_path / "split", 22, 7)
     items = Door(str(tmp_path / "split")).items
     empty = next(one for one in items if one.id not in private)
     last, refused = items[-1].messages[-1]["content"], {key_of(empty.messages): Answer(completion(None))}
@@ -204,19 +179,16 @@ def test_a_failed_call_stops_the_task_and_items_without_references_are_counted(t
         assert len(log.results) < 11
         assert items[-1].id not in log.rows
         h2htalk("import", "opencompass", str(log.path), "--out", str(tmp_path / "part"), code=3)
-        missing = {
-            row["id"] for row in load_run(tmp_path / "part").scores().to_pylist() if row["unscored"] == "missing"
-        }
-        assert missing == {one.id for one in items} - ended
+        part = load_run(tmp_path / "part").scores().to_pylist()
+        assert {row["id"] for row in part if row["unscored"] == "missing"} == {one.id for one in items} - ended
         server.mend()
         before = server.requests
         done = opencompass(tmp_path, "-r")
         assert done.returncode == 0, done.stderr
         assert 0 < server.requests - before <= 4
     log = Log.read(tmp_path, done)
-    assert {name: row["unscored"] for name, row in log.rows.items() if row["unscored"]} == dict.fromkeys(
-        private, "private_reference"
-    )
+    unscored = {name: row["unscored"] for name, row in log.rows.items() if row["unscored"]}
+    assert unscored == dict.fromkeys(private, "private_reference")
     assert all(row["lexical"] is None for name, row in log.rows.items() if name in private)
     assert log.rows[empty.id]["lexical"] == 0
     assert sum(result["unscored"] for result in log.results.values()) == len(private)
@@ -224,34 +196,24 @@ def test_a_failed_call_stops_the_task_and_items_without_references_are_counted(t
     h2htalk("import", "opencompass", str(log.path), "--out", str(tmp_path / "run"))
     rows = {row["id"]: row for row in load_run(tmp_path / "run").scores().to_pylist()}
     assert {name for name, row in rows.items() if row["unscored"]} == private
-    for name, row in rows.items():
-        if name not in private:
-            assert {column: row[column] for column in (*PARTS, "lexical")} == pytest.approx(
-                {column: log.rows[name][column] for column in (*PARTS, "lexical")}, abs=1e-9
-            )
+    for name in rows.keys() - private:
+        own, theirs = ([found[column] for column in (*PARTS, "lexical")] for found in (rows[name], log.rows[name]))
+        assert own == pytest.approx(theirs, abs=1e-9)
 
 
 def test_the_first_block_of_the_page_ends_with_a_score(ours: dict[str, Ours], tmp_path: Path) -> None:
     """Only what the reader fills in is replaced; the environments are there, so that none is made."""
-    page = (ROOT / "docs/integrations/opencompass.md").read_text(encoding="utf-8")
-    found = re.search(r"^```bash\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
-    assert found is not None
-    lines = [line for line in found[1].splitlines() if not line.startswith("python -m venv")]
+    shown = block("../integrations/opencompass.md", "bash").splitlines()
+    lines = [line for line in shown if not line.startswith("python -m venv")]
     assert len(lines) <= 12
     (tmp_path / "h2htalk-env").symlink_to(Path(sys.executable).parents[1])
     (tmp_path / "opencompass-env").symlink_to(OPENCOMPASS.parents[1])
     (tmp_path / "runs").mkdir()
     (tmp_path / "runs/other").symlink_to(ours["en"].out)
     with LoopbackServer(reply=reply) as server:
-        block = "\n".join(lines).replace("http://127.0.0.1:8000/v1", server.url).replace("MODEL", "loopback")
-        done = subprocess.run(
-            ["bash", "-euo", "pipefail", "-c", block],
-            cwd=tmp_path,
-            env={**os.environ, "HF_HUB_OFFLINE": "1"},
-            capture_output=True,
-            text=True,
-            timeout=900,
-        )
+        code = "\n".join(lines).replace("http://127.0.0.1:8000/v1", server.url).replace("MODEL", "loopback")
+        command, env = ["bash", "-euo", "pipefail", "-c", code], {**os.environ, "HF_HUB_OFFLINE": "1"}
+        done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=900)
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
     assert "Overall" in done.stdout
     assert server.requests == LANGUAGES["en"]

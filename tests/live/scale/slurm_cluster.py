@@ -81,7 +81,6 @@ class SlurmCluster:
         return {**own, "SLURM_CONF": str(self.home / "slurm.conf"), "PATH": paths}
 
     def jobs(self) -> list[str]:
-        """What has not ended: `JOB STATE`."""
         return self.run("squeue", "-h", "-r", "-o", "%i %T").splitlines()
 
     def processes(self, node: str) -> list[int]:

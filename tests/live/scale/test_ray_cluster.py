@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import importlib.util
 import json
 import os
@@ -20,8 +19,10 @@ from typing import Any
 
 import pytest
 from command_line import h2htalk
+from curation_made import all_files
 from kills import wait_for, wait_until
 from loopback import LoopbackServer
+from shards_made import own_words, same_bytes
 from splits_made import write_split
 
 pytestmark = pytest.mark.live
@@ -30,8 +31,6 @@ EXAMPLES = Path(__file__).parents[3] / "examples"
 STAGES = ("gather", "anonymize", "safety", "dedup")
 STORE = 80 << 20
 OF = 8
-# What the bytes of a run do not say: when, where and in which order its answers came.
-OF_TIME = {"run.json", "calls.jsonl", "report.html", "tables/run.csv", "links.jsonl"}
 
 
 class Nodes:
@@ -73,14 +72,10 @@ def nodes() -> Iterator[Nodes]:
     if importlib.util.find_spec("ray") is None:
         pytest.skip("needs Ray: pip install 'h2htalk[ray]'")
     with pytest.MonkeyPatch.context() as patch, TemporaryDirectory(prefix="h2htalk-", dir="/tmp") as folder:
-        for name, value in {
-            "RAY_USAGE_STATS_ENABLED": "0",
-            "RAY_AUTH_MODE": "token",
-            "RAY_AUTH_TOKEN": secrets.token_hex(32),
-            "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",
-            "RAY_TMPDIR": folder,
-        }.items():
-            patch.setenv(name, value)
+        settings = {"AUTH_MODE": "token", "AUTH_TOKEN": secrets.token_hex(32), "TMPDIR": folder}
+        settings |= dict.fromkeys(("USAGE_STATS_ENABLED", "ENABLE_WINDOWS_OR_OSX_CLUSTER"), "0")
+        for name, value in settings.items():
+            patch.setenv(f"RAY_{name}", value)
         made = Nodes()
         yield made
         made.cluster.shutdown()
@@ -91,7 +86,6 @@ Started = Callable[..., subprocess.Popen[str]]
 
 @pytest.fixture
 def started() -> Iterator[Started]:
-    """Start a command, which ends with the test."""
     begun: list[subprocess.Popen[str]] = []
 
     def start(*words: object) -> subprocess.Popen[str]:
@@ -108,7 +102,6 @@ def started() -> Iterator[Started]:
 
 
 def drawn(run: subprocess.Popen[str], draw: random.Random, choices: Callable[[], Collection[int]]) -> int:
-    """One of the choices, once there are any."""
     found: list[int] = []
 
     def any_there() -> bool:
@@ -118,11 +111,6 @@ def drawn(run: subprocess.Popen[str], draw: random.Random, choices: Callable[[],
     wait_until(any_there, "nothing to choose from", 60)
     assert run.poll() is None, run.communicate()
     return draw.choice(sorted(found))
-
-
-def all_bytes(folder: Path) -> dict[str, bytes]:
-    names = {path.relative_to(folder).as_posix(): path for path in folder.rglob("*") if path.is_file()}
-    return {name: path.read_bytes() for name, path in names.items() if not name.endswith(".lock")}
 
 
 def example(folder: Path, part: int = 8) -> list[object]:
@@ -154,14 +142,9 @@ def test_a_curation_whose_worker_and_node_are_killed_has_the_bytes_of_one_machin
     nodes.lose(draw.choice(nodes.workers))
     stdout, stderr = run.communicate(timeout=120)
     assert (run.returncode, stdout) == (0, done.stdout), stderr
-    made = all_bytes(there / "workspace")
+    made = all_files(there / "workspace")
     assert len([name for name in made if name.startswith("dedup/kept/")]) == parts_of(here, "safety") > 20
-    assert made == all_bytes(here / "workspace")
-
-
-def own_words(body: dict[str, Any], count: int) -> str:
-    """A reply that depends on the request alone."""
-    return f"I hear you, {hashlib.sha256(json.dumps(body).encode()).hexdigest()[:8]}. What weighs most?"
+    assert made == all_files(here / "workspace")
 
 
 def suite_of(folder: Path, model: str, gpus: int = 0, shards: int = OF) -> Path:
@@ -197,7 +180,6 @@ def test_a_suite_with_killed_workers_a_lost_node_and_a_ghost_has_the_bytes_of_on
         launched = started("launch", "ray", suite, "--ray-address", address)
 
         def asking() -> set[int]:
-            """The workers whose attempts are under way."""
             done = attempts(tmp_path, finished=True)
             return nodes.busy().keys() & attempts(tmp_path).keys() - done.keys()
 
@@ -220,10 +202,8 @@ def test_a_suite_with_killed_workers_a_lost_node_and_a_ghost_has_the_bytes_of_on
         done = h2htalk("evaluate", "--suite", suite)
         assert done.returncode == 0, done.stderr
     assert len(attempts(tmp_path)) >= OF + 3  # three were lost
-    merged, single = (all_bytes(tmp_path / name / "loop") for name in ("runs", "alone"))
-    assert {name for name in merged.keys() | single.keys() if merged.get(name) != single.get(name)} <= OF_TIME
-    assert {"summary.json", "tables/table2.csv", "tables/items.csv"} <= merged.keys()
-    assert any(name.startswith("scores/") for name in merged)
+    assert same_bytes(tmp_path / "alone" / "loop", tmp_path / "runs" / "loop") == {}
+    assert [*(tmp_path / "runs" / "loop" / "scores").iterdir()]
 
 
 # --- A cluster of one's own -------------------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ import pytest
 from hosted_runs import HostedRun
 from kills import kill_when, wait_until
 from providers import ProviderServer
+from real_servers import free_port
 from shards_made import same_bytes
 
 from h2htalk.chat.store.call_store import read_costs
@@ -61,11 +62,9 @@ def s3(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[CuttingProxy
     moto = Path(sys.executable).with_name("moto_server")
     if not moto.exists():
         pytest.skip("moto's server is not installed: pip install 'moto[server]'")
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    server = subprocess.Popen(
-        [str(moto), "-H", "127.0.0.1", "-p", str(port)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    )
+    port = free_port()
+    command = [str(moto), "-H", "127.0.0.1", "-p", str(port)]
+    server = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     wait_until(lambda: _answers(port))
     proxy = CuttingProxy(port)
     proxy.start()

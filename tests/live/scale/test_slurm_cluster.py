@@ -12,6 +12,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,8 @@ from kills import stored_replies, wait_until
 from loopback import LoopbackServer
 from provider_model import Asked, Model
 from providers import ProviderServer, price_file
-from slurm_cluster import NODES, SlurmCluster
+from shards_made import same_bytes
+from slurm_cluster import NODES, PROGRAMS, SlurmCluster
 from splits_made import write_split
 
 from h2htalk.chat.store.call_store import read_costs, read_store
@@ -49,6 +51,19 @@ gpus = 0
 """
 
 
+@pytest.fixture(scope="module")
+def cluster(home: Path) -> Iterator[SlurmCluster]:
+    path = f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"
+    if lacking := [name for name in PROGRAMS if shutil.which(name, path=path) is None]:
+        pytest.skip(f"needs {', '.join(lacking)}: apt-get install --no-install-recommends slurm-wlm munge")
+    made = SlurmCluster(home)
+    try:
+        made.start()
+        yield made
+    finally:
+        made.stop()
+
+
 class SameReplies(Model):
     """Answers an item alike whenever it is asked, so that two runs can be equal."""
 
@@ -57,8 +72,6 @@ class SameReplies(Model):
 
 
 class Runs:
-    """The same suite on a cluster and here, in a folder."""
-
     def __init__(self, folder: Path, cluster: SlurmCluster, environment: dict[str, str]) -> None:
         self.folder, self.cluster = folder, cluster
         self.environment = {**environment, **cluster.environment, "PYTHONPATH": str(ROOT)}
@@ -77,7 +90,6 @@ class Runs:
         return subprocess.Popen(command, cwd=self.folder, env=self.environment, text=True, stdout=pipe, stderr=pipe)
 
     def command(self, *words: object, code: int = 0) -> str:
-        """Run a command to its end; returns its output."""
         process = self.start(*words)
         stdout, stderr = process.communicate(timeout=120)
         assert process.returncode == code, stdout + stderr
@@ -97,16 +109,8 @@ class Runs:
 
     def require_equal(self) -> None:
         """The merged run is the single one, byte for byte, but for what was paid and what names it."""
-        merged, single = self.folder / "runs" / "companion", self.folder / "single" / "companion"
-        names = [
-            one.relative_to(single)
-            for kind in ("scores/*", "tables/table2.*", "**/items.csv")
-            for one in single.glob(kind)
-        ]
-        assert {"table2.csv", "items.csv"} <= {name.name for name in names}
-        assert any(name.suffix == ".parquet" for name in names)
-        for name in names:
-            assert (merged / name).read_bytes() == (single / name).read_bytes(), name
+        merged, single = (self.folder / name / "companion" for name in ("runs", "single"))
+        assert set(same_bytes(single, merged)) <= {"summary.json", "tables/costs.csv"}
         own, other = (json.loads((run / "summary.json").read_text()) for run in (merged, single))
         differing = {key for key in own.keys() | other.keys() if own.get(key) != other.get(key)}
         assert differing <= {"costs", "sha256"}
@@ -121,9 +125,7 @@ def test_paid_shards_survive_kills_a_lost_node_and_a_second_writer(tmp_path: Pat
         suite = Runs(tmp_path, cluster, server.environment())
         suite.write("openai:gpt-test", shards, 'prices = "prices.toml"\nbaselines = false')
         text = suite.command("launch", "slurm", "runs.toml", "--submit")
-        assert "8 shards missing" in text
-        assert "--array=0-7" in text
-        assert "--no-requeue" in text
+        assert all(part in text for part in ("8 shards missing", "--array=0-7", "--no-requeue"))
 
         # Six tasks run, two on each node. One node is lost, two tasks are killed, and a shard gets a second writer.
         wait_until(lambda: len(suite.running(2)) == 6, "six tasks do not run at once", 90)
@@ -144,9 +146,8 @@ def test_paid_shards_survive_kills_a_lost_node_and_a_second_writer(tmp_path: Pat
         suite.wait_for_queue()
 
         rounds = 0
-        while lines := [
-            one for one in suite.command("launch", "status", "runs.toml", code=3).splitlines() if "sbatch" in one
-        ]:
+        status = ("launch", "status", "runs.toml")
+        while lines := [one for one in suite.command(*status, code=3).splitlines() if "sbatch" in one]:
             rounds += 1
             assert rounds <= 3, "what was submitted again did not finish"
             for line in lines:
@@ -160,8 +161,7 @@ def test_paid_shards_survive_kills_a_lost_node_and_a_second_writer(tmp_path: Pat
         unfinished = {path for path in attempts if not (path / "shard.json").exists()}
         ghosts = {path for path, facts in attempts.items() if "slurm_job_id" not in facts}
         assert {*killed} < unfinished
-        assert len(unfinished) == 4
-        assert len(ghosts) == 1
+        assert (len(unfinished), len(ghosts)) == (4, 1)
         calls = {path: read_store(path / "calls.jsonl").calls for path in attempts}
         cut = Counter(call.id for path in unfinished for call in calls[path] if call.billing == "open")
         twice = Counter(call.id for path in ghosts for call in calls[path])
@@ -172,11 +172,8 @@ def test_paid_shards_survive_kills_a_lost_node_and_a_second_writer(tmp_path: Pat
         assert twice, "the second writer took over everything"
         totals = read_costs(tmp_path / "runs" / "companion")["generate"]
         arrived = sum((charge.dollars for charge in server.charged() if charge.arrived), Decimal(0))
-        assert totals.usd_committed is not None
-        assert arrived <= totals.usd_committed
-        assert server.bill() <= totals.usd_committed
+        assert max(arrived, server.bill()) <= (totals.usd_committed or 0)
         assert totals.calls == asked.total()
-        print(f"{asked.total()} requests for {items} items, {cut.total()} cut, {twice.total()} by the second writer")
         server.latency = 0
         suite.command("evaluate", "--suite", "single.toml")
         suite.require_equal()
@@ -190,13 +187,10 @@ def test_a_requeued_task_goes_on_where_it_was_stopped(tmp_path: Path, cluster: S
         suite.write(server.spec, 2)
         # The merge does not start because its tasks were cancelled.
         suite.command("launch", "slurm", "runs.toml", "--submit")
-        text = suite.command("launch", "stop", "runs.toml")
-        assert text.startswith("cancelled 1 merge ")
+        assert suite.command("launch", "stop", "runs.toml").startswith("cancelled 1 merge ")
         suite.wait_for_queue()
         assert not [*(tmp_path / "runs" / "launch" / "logs").glob("*merge*")]
-        shutil.rmtree(
-            tmp_path / "runs" / "companion.shards", ignore_errors=True
-        )  # a task may have begun before the stop
+        shutil.rmtree(suite.shards, ignore_errors=True)  # a task may have begun before the stop
         before = server.requests
 
         suite.command("launch", "slurm", "runs.toml", "--submit")
@@ -206,11 +200,9 @@ def test_a_requeued_task_goes_on_where_it_was_stopped(tmp_path: Path, cluster: S
         cluster.run("scontrol", "requeue", f"{array}_0")
         suite.wait_for_queue()
         suite.command("launch", "status", "runs.toml")  # the merge ran by itself
-        found = sorted(path for path, facts in suite.attempts().items() if facts["shard"] == 1)
-        assert found[0] == first
-        assert not (first / "shard.json").exists()
-        assert suite.attempts()[found[1]]["slurm_restart_count"] == "1"
-        assert (found[1] / "shard.json").exists()
+        begun, second = sorted(path for path, facts in suite.attempts().items() if facts["shard"] == 1)
+        assert (begun, suite.attempts()[second]["slurm_restart_count"]) == (first, "1")
+        assert [(path / "shard.json").exists() for path in (first, second)] == [False, True]
         log = (tmp_path / "runs" / "launch" / "logs" / f"{array}_0.out").read_text()
         assert "stopped; what is finished is stored" in log
         assert items <= server.requests - before <= items + CONCURRENCY
