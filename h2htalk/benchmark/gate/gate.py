@@ -99,9 +99,6 @@ def items_for_rise(rate: float, risen: float, alpha: float, per_cluster: float =
     return needed
 
 
-# --- Verdicts --------------------------------------------------------------------------------------------------------
-
-
 LEAST_SCORED = 0.95  # of a criterion's values: a reply that breaks its judge must not pass by that
 MOST_TRANSCRIPTS = 10  # behind each no
 
@@ -302,8 +299,7 @@ def _not_tested(run: GatedRun, base: GatedRun | None, figure: str) -> Iterator[s
                 row.item for row in rows if row.key not in own
             }
         if changed:
-            where = "of the reference run, which this run lacks or asked changed"
-            yield f"not on {counted(len(changed), 'item')} {where}"
+            yield f"not on {counted(len(changed), 'item')} of the reference run, which this run lacks or asked changed"
 
 
 def _measured(run: GatedRun, one: Criterion) -> Verdict:
@@ -325,9 +321,6 @@ def _detects(found: Figure, before: Figure | None, worse: PairedResult | None, a
     if worse.error is None or worse.df is None:
         return ""
     return f"{(t_quantile(worse.df, 1 - alpha) + t_quantile(worse.df, POWER)) * worse.error:.3g}"
-
-
-# --- The report ------------------------------------------------------------------------------------------------------
 
 
 NOT_TESTED = "not tested"

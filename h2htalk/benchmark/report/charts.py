@@ -114,8 +114,6 @@ def svg(parts: Iterable[str], title: str, description: str, size: tuple[int, int
     )
 
 
-# --- Charts of boards ---------------------------------------------------------------------------------------------
-
 _WIDE, _ROW, _LETTER = 920, 24, 6.7
 _BOLD, _QUIET, _TICK = ' font-weight="600"', ' class="quiet" fill="#5f6b75"', ' class="quiet tick" fill="#5f6b75"'
 _BAR, _WHISKER = ' class="bar" stroke-width="1.5"', ' class="whisker" stroke-width="2"'

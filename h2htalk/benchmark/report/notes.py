@@ -111,8 +111,6 @@ def _part(cell: Cell) -> str:
     return "" if cell.n == cell.total else f" ({table2.items_text(cell)} items)"
 
 
-# --- Costs ---------------------------------------------------------------------------------------------------
-
 UNKNOWN = "unknown"
 _TOKENS = ("input_tokens", "cache_read_tokens", "output_tokens")
 _CALL_FIELDS = ("stage", "call", "items", "billing", "reason", *_TOKENS, "usd", "usd_at_most", "batch", "request_id")

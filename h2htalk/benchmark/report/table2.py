@@ -257,8 +257,6 @@ def _figures(row: TableRow, key: str) -> dict[str, float | int | None]:
     return figures | ({"n": None, "total": None} if row.source == "paper" else {})
 
 
-# --- The tables of a run -----------------------------------------------------------------------------------------
-
 _MEANS = {"overall": "Overall", "items_mean": "Mean of items", "plain_mean": "Mean of cells"}
 
 

@@ -97,7 +97,7 @@ def _study_part(path: Path, words: Mapping[str, Any]) -> dict[str, Any]:
     part |= {"who": ["code", *[f"judge {view['judge']}"] * bool(result.judge), *[asked] * bool(people)]}
     part |= {"warnings": [*(one.partition("; ")[0] for one in view["warnings"]), *[NOBODY] * (not people)]}
     part |= {"tables": [(table, view["charts"].get(table.name)) for table in view["tables"]]}
-    part |= {"facts": [*facts, *answering.facts()], "signature": study.signature}
+    part |= {"facts": [*facts, *replace(answering, endpoints={}).facts()], "signature": study.signature}
     return part | {"examples": replies_to_read(replace(result, replies=tuple(fit)), EXAMPLES)}
 
 
@@ -134,12 +134,11 @@ def _run_part(path: Path, words: Mapping[str, Any]) -> dict[str, Any]:
     key, label = ("items_mean", "mean of the items") if main["overall"].value is None else ("overall", "overall")
     best = sorted((own[key].value or 0.0, name) for name, own in trivial.items())[-1:]
     scores = {label: main[key], **{f"best answer without a model ({name})": trivial[name][key] for _, name in best}}
-    cells = [scores, {label: summary.rows.compliance[key]}]
     part: dict[str, Any] = {"kind": "evaluation", "title": "Evaluation", "system": printable(summary.model)}
-    part |= {"figures": [[*own.items()] for own in cells], "measure": says}
+    part |= {"figures": [[*scores.items()], [(label, summary.rows.compliance[key])]], "measure": says}
     part |= {"data": f"{split.name} {split.version}, {counts.scored:,} of {counts.items:,} items scored"}
     part |= {"who": ["code", *(f"judge {one}" for one in judges), *[f"people: {people:,} answers"] * bool(people)]}
     part |= {"warnings": [*(one for one, bad in notes(summary) if bad), *summary.warnings, *[NOBODY] * (not people)]}
     part |= {"tables": [(replace(table, title=TITLE, header=heads, notes=NOTES), chart)], "examples": []}
-    facts = [("licence", split.licence), *judge_facts(summary), *summary.answering.facts()]
+    facts = [("licence", split.licence), *judge_facts(summary), *replace(summary.answering, endpoints={}).facts()]
     return part | {"facts": facts, "signature": summary.signature, "words": words["evaluation"]}

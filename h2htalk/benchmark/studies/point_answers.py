@@ -136,8 +136,6 @@ def too_long(reply: StudyReply) -> bool:
     return len(reply.text or "") + sum(len(turn.content) for turn in shown(reply)) > LONGEST
 
 
-# --- What code finds for a rater, who says whether a reply corrects, hedges or invents ------------------------------
-
 # Digits as people write numbers to dial; times, percentages, decimals and plain years are none.
 _NUMBER = re.compile(
     r"(?<!\d)(?<!\d[.,:/-])\+?\d(?:[ -]?\d){2,}(?![\d/%]|[:.,]\d)|(?<!\d)\d{3,5}(?:[./:] ?\d{3,4}){1,3}(?!\d)"
@@ -198,9 +196,6 @@ def numbers(reply: str) -> dict[str, str]:
         several = not owner(number) and all(map(owner, parts))
         known |= {one: owner(one) for one in (parts if several else [number])}
     return {one: who for one, who in known.items() if who or "+" in one or not _YEAR.fullmatch(number_digits(one))}
-
-
-# --- What a judge reads -----------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)

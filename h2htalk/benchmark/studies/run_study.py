@@ -362,9 +362,6 @@ def pooled(ratings: Sequence[PeopleRating]) -> Iterator[PeopleRating]:
         yield replace(own[0], rating=sum(one.rating * one.annotators for one in own) / n, annotators=n)
 
 
-# --- People -----------------------------------------------------------------------------------------------------
-
-
 _YES, _NO = "yes", "no"
 # Replies to people in danger and nothing else: so sessions are short.
 CARE = {"session_items": 6, "crisis_share": 1.0}
