@@ -37,15 +37,18 @@ def write_boards(context: Context) -> dict[str, str]:
     boards, rows = boards_of(sources.runs), paper_rows()
     panels = [*(panel for group in groups for panel in group["panels"]), *funnels]
     for board in boards:
-        table, linked = _board_tables(board, w)
-        charts, says = _board_charts(board, table, w), [*_sentences(board, boards[0], w)]
         judging = board.summary.judging if board.summary.judged else None
         measure = [w[f"measure_{'judged' if judging else board.summary.measure}"]]
+        own = {**w, board.figure: f"{w[board.figure]}: {measure[0]}"}
+        table, linked = _board_tables(board, own)
+        charts, says = _board_charts(board, table, own), [*_sentences(board, boards[0], w)]
         measure += map(clipped, judging.judges if judging else ())
         parts = {"board": board, "heading": table.title, "measure": ", ".join(measure), "says": says}
         views.append({**parts, "charts": charts, "table": linked})
         for entry in board.entries:
             view = _model_view(entry, board, words)
+            named = ((key, one) for key, one in sources.studies if one.model == entry.source.run.summary.model)
+            view["studies"] = [(key, words["studies"]["kinds"][one.study.spec.study]) for key, one in named]
             panels += view["charts"]
             files[f"models/{entry.source.key}.html"] = context.page("model.html", view, depth=1)
         panels += charts
@@ -70,9 +73,6 @@ def _columns(cell: Cell | None) -> tuple[str, str]:
 
 def _mark(label: str, cell: Cell | None, **more: Any) -> Mark:
     return Mark(label, *((cell.value, cell.low, cell.high) if cell else (None, None, None)), **more)
-
-
-# --- Boards ------------------------------------------------------------------------------------------------------
 
 
 def _sentences(board: Board, reference: Board, w: Words) -> Iterable[str]:
@@ -188,9 +188,6 @@ def _funnels(context: Context) -> Iterator[Panel]:
         plain = Table(title, [w[head] for head in heads], rows, [w["says"]])
         chart = context.page("funnel_chart.html", {"heading": title, "rows": rows})
         yield Panel(f"funnel-{number}", chart, w["says"], replace(plain, notes=()), title, plain)
-
-
-# --- Models ------------------------------------------------------------------------------------------------------
 
 
 def _model_view(entry: Entry, board: Board, words: Words) -> dict[str, Any]:
