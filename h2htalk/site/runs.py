@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
+from h2htalk.benchmark.gate.gated_run import MEMORY_DEFAULT
 from h2htalk.benchmark.observations import Figure, Observation, figure_of, percent, read_observations, select
 from h2htalk.benchmark.report.table2 import main_row, measure_name, with_half_width
 from h2htalk.benchmark.studies.conversations import Study
@@ -99,17 +100,18 @@ def _study(path: Path) -> Facts:
     study = read_study(path)
     facts = _facts(study.folder, study.spec.ask.model, f"{study.spec.study}: {study.split.name} {study.split.version}")
     if facts["state"] == "complete":
-        what, figure = headline(study, read_observations(study.folder.scores(study.signature)))
+        what, _, figure = headline(study, read_observations(study.folder.scores(study.signature)))
         facts |= {"scored": f"{figure.n:,} of {figure.total:,}", "figure": f"{what}: {percent(figure)}"}
         facts["state"] = "incomplete" if study.folder.read_summary()["failed"] else "complete"
     return facts
 
 
-def headline(study: Study, rows: Sequence[Observation]) -> tuple[str, Figure]:
-    """The figure that a study is named by, of its first arm, and what it is."""
-    name, arm = HEADLINES[study.spec.study], study.spec.arms[0]
+def headline(study: Study, rows: Sequence[Observation]) -> tuple[str, str, Figure]:
+    """The figure that a study is named by, its arm (the first, or the whole history of memory) and what it is."""
+    name, arms = HEADLINES[study.spec.study], study.spec.arms
+    arm = MEMORY_DEFAULT if MEMORY_DEFAULT in arms else arms[0]
     what = f"{COLUMNS.get(name, name_of(name))}, {title_of(arm, study.spec.study)}"
-    return what, figure_of(select(rows, name, arm))
+    return what, arm, figure_of(select(rows, name, arm))
 
 
 def _round(path: Path) -> Facts:

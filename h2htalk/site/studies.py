@@ -25,9 +25,9 @@ def study_list(sources: Sources, w: Words) -> Table:
     """The studies with the figure that each is named by, linked."""
     lines, heads = list[Sequence[str]](), ("model", "study", "cases", "figure", "value", "done", "scored", "by")
     for (key, _), (label, one) in zip(sources.studies, _labelled(sources), strict=True):
-        what, figure = headline(one.study, one.observations)
+        what, arm, figure = headline(one.study, one.observations)
         link = Markup('<a href="studies/{}.html">{}</a>').format(key, label)
-        scored, by, arm = f"{figure.n:,}/{figure.total:,}", figure.by or NONE, one.study.spec.arms[0]
+        scored, by = f"{figure.n:,}/{figure.total:,}", figure.by or NONE
         done = [row for row in one.observations if row.arm == arm and row.figure.startswith("must.")]
         shown = ", ".join(_said(part, w) for part in what.split(", "))
         figures = (shown, percent(figure, count=True), percent(figure_of(done), count=True))
