@@ -38,7 +38,7 @@ from h2htalk.data.releases.release_folder import is_release, read_manifest
 from h2htalk.data.responses import CALLS, Usage
 from h2htalk.errors import ConfigError, IncompleteError
 from h2htalk.text.escaping import printable
-from h2htalk.text.tables import NONE, Table
+from h2htalk.text.tables import Table
 
 
 @dataclass(frozen=True, slots=True)
@@ -379,10 +379,8 @@ def read_funnel(path: Path) -> Funnel:
         earlier = [{EARLIER_STATE: one.earlier} if one.earlier else {} for _, one in counts]
         known = [_FunnelStage(s, n.read, n.kept, {**n.reasons, **e}) for (s, n), e in zip(counts, earlier, strict=True)]
     rows = []
-    for one in known:
+    for one in (stage for stage in known if stage.read):  # others are to be made again
         unit = stage_table.STAGES[one.stage].reads if one.stage in stage_table.STAGES else "items"
-        went, share = one.read - one.kept, f"{100 - 100 * one.kept / max(one.read, 1):.1f} %"
-        rows.append(
-            (one.stage, unit, one.read, one.kept, went, share if one.read else NONE, _format_counts(one.reasons))
-        )
+        went, share = one.read - one.kept, f"{100 - 100 * one.kept / one.read:.1f} %"
+        rows.append((one.stage, unit, one.read, one.kept, went, share, _format_counts(one.reasons)))
     return Funnel(path, tuple(rows), *named)

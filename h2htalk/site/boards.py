@@ -127,8 +127,6 @@ def _bootstrap(sums: Values, sizes: Values, shares: Values) -> tuple[Values, Val
     return low, high, np.clip((PLACES - above) / level, 0, 1).mean(axis=0)
 
 
-# --- Sizes -------------------------------------------------------------------------------------------------------
-
 # `7B`, `0.5b`, `135M`; not `8x7B`, `A3B`, `E2B`, `4bit`, `128K`. `1M` may be a length of context, so M has two digits.
 _BILLIONS = re.compile(r"(?<![A-Za-z0-9.,])([0-9]{1,4}(?:\.[0-9]{1,3})?)[Bb](?![A-Za-z0-9])")
 _MILLIONS = re.compile(r"(?<![A-Za-z0-9.,])([0-9]{2,4})[Mm](?![A-Za-z0-9])")
@@ -145,9 +143,6 @@ def size_of(model: str) -> float | None:
 def size_class(size: float | None) -> str | None:
     """Return the size class of the paper's Table 2; `<1B` for those below its smallest."""
     return None if size is None else next(name for end, name in _CLASSES if size < end)
-
-
-# --- Boards ------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)

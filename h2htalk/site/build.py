@@ -6,28 +6,28 @@ studies/KEY.html       a study: its tables, charts and the replies to read first
 items.html             the item browser; it loads data/items-*.js, a chunk for the items and one for each run
 data.parquet           every score, a row for each run and item
 tables/, figures/      what these pages show, as CSV, LaTeX and SVG, and the drawings as PDF where asked for
-site.json              what the site was made of, by which an erasure finds it; written last
+site.json              what the site was made of, by which an erasure finds it; written first
 """
 
 from __future__ import annotations
 
+import html
 import os
 import re
 import shutil
 from collections.abc import Iterator, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import TypeAlias
 
 from h2htalk.benchmark.report.pdf import print_pdf
 from h2htalk.benchmark.studies.report import study_view
 from h2htalk.curation.workspace import Workspace
-from h2htalk.data.erasure.folder_kinds import FOLDER_KINDS, ErasableFolder, Record, remove_for_good
-from h2htalk.data.files import read_json_object, write_json, write_text, writing
+from h2htalk.data.erasure.folder_kinds import FOLDER_KINDS, MARK, ErasableFolder, Record, remove_for_good
+from h2htalk.data.files import read_json_object, write_json, write_output, writer_lock, writing
 from h2htalk.data.languages import Language
 from h2htalk.data.links import add_link, link_copies, remove_link
 from h2htalk.data.scenario import is_workspace
-from h2htalk.errors import ConfigError, DataError, H2HTalkError, counted
+from h2htalk.errors import ConfigError, DataError, H2HTalkError, counted, quoted
 from h2htalk.site.context import Context, read_words
 from h2htalk.site.items import help_lines_of, share_item, write_items
 from h2htalk.site.leaks import LeakCheck
@@ -36,8 +36,9 @@ from h2htalk.site.sources import read_sources
 from h2htalk.version import __version__
 
 KIND, MARKER = "site", "site.json"
-Paths: TypeAlias = Sequence[Path]
-Names: TypeAlias = Sequence[str]
+Paths = Sequence[Path]
+Names = Sequence[str]
+OWN = {MARKER, MARK, *FOLDER_KINDS[KIND].derived.split()}  # what a site may hold
 _SHEET = "<!doctype html><style>@page{{size:{}px;margin:0}}body{{margin:0}}svg{{display:block;height:99vh}}</style>{}"
 
 
@@ -51,67 +52,79 @@ def build_site(
 
     Raises:
         ConfigError: a folder is of another kind, something must not be published (`leaks`), or nothing prints PDFs.
-        DataError: a folder was edited, or `out` holds something else.
+        DataError: a folder was edited, `out` holds something else, or another command writes there.
     """
-    context = read_context(paths, language, title)
-    if out.is_dir() and any(out.iterdir()) and not (out / MARKER).is_file():
-        raise DataError(f"{out}: holds something else than a site; name a new folder with --out")
-    for folder in context.sources.folders:  # before the site holds their items: an erasure finds it even if this is cut
-        add_link(folder, KIND, out)
+    out = Path(os.path.abspath(out))
+    context = Context(read_sources(paths), read_words(language), language, title)
     part = out.with_name(f".{out.name}.part")
-    shutil.rmtree(part, ignore_errors=True)  # of a killed command
+    if os.path.lexists(out) and (out.is_symlink() or not out.is_dir() or not _is_site(out)):
+        raise DataError(
+            f"{out}: holds something else than a site; name a new folder with --out, and copy it from there"
+        )
     names = [os.path.relpath(os.path.realpath(path), os.path.realpath(out.parent)) for path in paths]
     asked = {"sources": names, "language": language, "title": title, "leave_out": [*leave_out], "pdf": pdf}
-    try:
-        write_site(context, part, leave_out)
-        if pdf and (problem := print_drawings(part)):
-            raise ConfigError(f"--pdf: {problem}; the site stays as it was")
-        write_json(sources_file(out), asked)
-        shutil.rmtree(out, ignore_errors=True)
-        part.rename(out)
-    finally:
-        shutil.rmtree(part, ignore_errors=True)
-        for folder in () if out.exists() else context.sources.folders:
-            remove_link(folder, out)
+    with writer_lock(part):
+        shutil.rmtree(part, ignore_errors=True)  # of a killed command
+        for folder in context.sources.folders:  # before they hold its items: an erasure finds them even if this is cut
+            add_link(folder, KIND, out)
+            add_link(folder, KIND, part)
+        try:
+            write_site(context, part, leave_out)
+            if pdf and (problem := print_drawings(part)):
+                raise ConfigError(f"--pdf: {problem}; the site stays as it was")
+            write_json(sources_file(out), asked)
+            shutil.rmtree(out, ignore_errors=True)
+            part.rename(out)
+        finally:
+            shutil.rmtree(part, ignore_errors=True)
+            for folder in context.sources.folders:
+                remove_link(folder, part)
+                if not out.exists():
+                    remove_link(folder, out)
     shown, more = context.sources, f", {counted(len(context.sources.funnels), 'funnel')}"
     runs = f"{counted(len(shown.runs), 'run')}, {counted(len(shown.studies), 'study', 'studies')}"
     return f"{out / 'index.html'}: {runs}{more if shown.funnels else ''}"
 
 
+def _is_site(folder: Path) -> bool:
+    names = {*os.listdir(folder)}
+    return not names or (names <= OWN and "items" in read_json_object(folder / MARKER, missing_ok=True))
+
+
 def share(paths: Paths, item: str, out: Path, language: Language = "en", title: str = "H2HTalk") -> str:
     """Write the transcript of one item alone as a page that needs no other file. Raises as `build_site`."""
-    context = read_context(paths, language, title)
+    context = Context(read_sources(paths), read_words(language), language, title)
+    page = share_item(context, item)
     link_copies(context.sources.folders, out)
-    write_text(out, share_item(context, item))
+    write_output(out, page, page.partition("<head>")[0])
     return f"{out}: {item}"
 
 
-def read_context(paths: Paths, language: Language, title: str) -> Context:
-    """Open what a site shows. Raises as `build_site`."""
-    return Context(read_sources(paths), read_words(language), language, title)
-
-
 def write_site(context: Context, folder: Path, leave_out: Names = ()) -> None:
-    """Write all files, the marker last. Raises ConfigError, before the marker, for what must not be published."""
+    """Write all files, after the marker, which names all items. Raises ConfigError for what must not be published."""
     check, shown = LeakCheck(context.sources), {item.id for split in context.sources.splits for item in split.items}
+    if unknown := [quoted(name) for name in leave_out if name not in shown]:
+        raise ConfigError(f"--leave-out {', '.join(unknown)}: there is no such item")
+    about = {"version": __version__, "language": context.language, "title": context.title, "items": sorted(shown)}
+    folder.mkdir(parents=True, exist_ok=True)
+    write_json(folder / MARKER, about)
     pages, items = write_boards(context).items(), write_items(context, check, leave_out)
-    for name, content in chain[tuple[str, str | bytes]](pages, study_pages(context, leave_out), items):
+    for name, content in chain[tuple[str, str | bytes]](pages, study_pages(context, check, leave_out), items):
         if isinstance(content, str):
-            check.check_page(name, content)
+            check.check(name, "", [""], [html.unescape(content)])
         with writing(folder / name):
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             (folder / name).write_bytes(content.encode() if isinstance(content, str) else content)
     check.require_none()
-    write_text(folder / "robots.txt", "User-agent: *\nDisallow: /\n")
-    about = {"version": __version__, "language": context.language, "title": context.title, "items": sorted(shown)}
-    write_json(folder / MARKER, about)
 
 
-def study_pages(context: Context, leave_out: Names = ()) -> Iterator[tuple[str, str]]:
-    """Yield the page of each study, with its charts as files."""
+def study_pages(context: Context, check: LeakCheck, leave_out: Names = ()) -> Iterator[tuple[str, str]]:
+    """Yield the page of each study, with its charts as files. Chats that people had are theirs: none is shown."""
     for key, result in context.sources.studies:
-        view = study_view(result)
-        replies = [one for one in view["replies"] if one["case"] not in leave_out]
+        view, logs = study_view(result), result.study.spec.study == "logs"
+        replies = [one for one in view["replies"] if not logs and one["case"] not in leave_out]
+        texts = [[one["text"], *(text for _, text in one["said"]), *one["points"]] for one in replies]
+        check.check(f"study {result.model}", "reply", [one["case"] for one in replies], texts)
         shown = {**view, "heading": result.model, "help_lines": help_lines_of(context.language), "replies": replies}
         yield f"studies/{key}.html", context.page("study.html", shown, depth=1)
         for name, chart in view["charts"].items():
@@ -134,6 +147,10 @@ def print_drawings(site: Path) -> str:
 class ErasableSite(ErasableFolder):
     """A site from which items leave: it is made again from its sources, which have lost them already."""
 
+    def __init__(self, path: Path) -> None:
+        super().__init__(path)
+        self.erased_file = f"../{path.name}.erased.jsonl"  # the folder is published
+
     def items(self) -> Iterator[tuple[str, Record | None]]:
         yield from ((name, None) for name in read_json_object(self.path / MARKER)["items"])
         asked = read_json_object(sources_file(self.path), missing_ok=True)
@@ -144,7 +161,8 @@ class ErasableSite(ErasableFolder):
         asked = read_json_object(sources_file(self.path), missing_ok=True)
         paths = [self.path.parent / name for name in asked.get("sources", ())]
         try:
-            write_site(read_context(paths, asked["language"], asked["title"]), self.path, asked["leave_out"])
+            context = Context(read_sources(paths), read_words(asked["language"]), asked["language"], asked["title"])
+            write_site(context, self.path, asked["leave_out"])
         except (H2HTalkError, KeyError) as error:
             for name in FOLDER_KINDS[KIND].derived.split():  # half a site may be there
                 remove_for_good(self.path / name)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from importlib.resources import files
 from typing import Any
 
-from h2htalk.data.languages import Language
+from h2htalk.data.languages import Language, find_language
 from h2htalk.site.sources import Sources
 from h2htalk.text.html_pages import render_page
 from h2htalk.text.tables import Table
@@ -65,4 +65,5 @@ class Context:
 
 def read_words(language: Language) -> Mapping[str, Any]:
     """The words of the site in a language."""
+    find_language(language)  # or an error that names those there are
     return tomllib.loads((_SITE / "words" / f"{language}.toml").read_text(encoding="utf-8"))

@@ -5,7 +5,6 @@ Kinds of findings: `environment` (a variable's value), `key` (its form), `addres
 
 from __future__ import annotations
 
-import html
 import math
 import os
 import re
@@ -27,30 +26,31 @@ from h2htalk.text.escaping import printable
 
 SHOWN = 50  # findings in a message
 _BETWEEN = "\n\x00\n"  # texts that are searched as one; no form goes across it
-_SECRET = re.compile(r"KEYS?$|KEY_|TOKEN|SECRET|PASSW|PASSPHRASE|CREDENTIAL|(?:^|_)(?:PASS|PAT|AUTH)(?:_|$)")
+_SECRET = re.compile(r"KEYS?$|KEY_|TOKEN|SECRET|PASSW|PWD|PASSPHRASE|CREDENTIAL|(?:^|_)(?:PASS|PAT|AUTH)(?:_|$)")
 _PUBLIC_HOSTS = ("openai.com", "anthropic.com", "huggingface.co")  # of hosted engines and splits
 _WORD = re.compile("[A-Za-z0-9]+")
 _KEY_MARKS = (
-    "sk- pk- sess- hf_ ghp_ gho_ ghu_ ghs_ ghr_ github_pat_ gsk_ npm_ glpat- nvapi- pypi- xox AKIA ASIA AIza eyJ"
+    "sk- pk- sess- hf_ ghp_ gho_ ghu_ ghs_ ghr_ github_pat_ gsk_ npm_ r8_ _live_ _test_ glpat- nvapi- pypi- xai- xox "
+    "AKIA ASIA AIza eyJ SG. ya29."
 )
 _KEYS = (
-    r"(?<![A-Za-z\d])(?:(?:sk|pk|sess)-(?=[\w-]*\d)[\w-]{16,}|(?:hf|gh[pousr]|gsk|npm)_[A-Za-z\d]{16,}|AIza[\w-]{30,}"
-    r"|(?:github_pat_|glpat-|nvapi-|pypi-|xox[abprs]-)[\w-]{12,}|A[KS]IA[0-9A-Z]{16}|eyJ[\w-]{8,}\.eyJ[\w-]{8,})"
+    r"(?<![A-Za-z\d])(?:(?:sk|pk|sess)-(?=[\w-]*\d)[\w-]{16,}|(?:hf|gh[pousr]|gsk|npm|r8|[rs]k_(?:live|test))_[A-Za-z\d]{16,}|AIza[\w-]{30,}"
+    r"|(?:github_pat_|glpat-|nvapi-|pypi-|xai-|ya29\.|SG\.|xox[abprs]-)[\w-]{12,}|A[KS]IA[0-9A-Z]{16}|eyJ[\w-]{8,}\.eyJ[\w-]{8,})"
 )
 _PRIVATE = r"(?<![\d.])(?:(?:10|127)\.\d{1,3}|192\.168|169\.254|172\.(?:1[6-9]|2\d|3[01]))(?:\.\d{1,3}){2}(?!\.?\d)"
-_LOCAL = r"(?<![\w.])(?:localhost|0\.0\.0\.0):\d{2,5}|\[::1\]|(?<![\w:])(?:fe80|fd[0-9a-f]{2}):(?::?[0-9a-f]{1,4}){2,7}"
+_LOCAL = r"(?<![\w.])(?:localhost|0\.0\.0\.0):\d{2,5}|://localhost(?=[/\s]|$)|\[::1\]|(?<![\w:])(?:fe80|fd[0-9a-f]{2}):(?::?[0-9a-f]{1,4}){2,7}"
 _NAMED = r"(?<![\w.-])(?:[A-Za-z0-9-]+\.)+(?:internal|local|lan|intranet|corp)(?![\w-]|\.\w)"
-_HOME = r"(?<![\w./])(?:file://)?/(?:home|Users|root)/[\w.-]+|[A-Za-z]:\\+Users\\+[\w.-]+"
+_HOME = r"(?<![\w./])(?:file://)?/(?:home|Users|root|data/users)/[\w.-]+|[A-Za-z]:\\+Users\\+[\w.-]+"
 # By kind: texts of which each match holds one, which are searched first because that is fast, and the form.
 _FORMS = [
     ("key", _KEY_MARKS, _KEYS),
-    ("key", "earer", r"(?<![A-Za-z])[Bb]earer\s+(?=[\w.~+/=-]*\d)[\w.~+/=-]{12,}"),
+    ("key", "earer asic", r"(?<![A-Za-z])(?:[Bb]earer|Basic)\s+(?=[\w.~+/=-]*\d)[\w.~+/=-]{12,}"),
     ("key", "PRIVATE", r"-----BEGIN [A-Z ]*PRIVATE KEY"),
     ("key", "://", r"[a-z][a-z0-9+.-]{1,12}://[^\s/:@]+:[^\s/@]+@[\w.-]+"),
     ("address", "10. 192.168. 172. 169.254. 127.", _PRIVATE),
-    ("address", "localhost: 0.0.0.0: [::1] fe80: fd", _LOCAL),
+    ("address", "localhost 0.0.0.0: [::1] fe80: fd", _LOCAL),
     ("address", ".internal .local .lan .intranet .corp", _NAMED),
-    ("path", "/home/ /Users/ /root/ \\Users\\", _HOME),
+    ("path", "/home/ /Users/ /users/ /root/ \\Users\\", _HOME),
 ]
 
 
@@ -95,10 +95,6 @@ class LeakCheck:
         for kind, start, value in self._search(_BETWEEN.join(text for _, text in texts)):
             masked = f"{value[: 3 if len(value) > 8 else 1]}… ({len(value)} characters)"
             self.findings[Finding(kind, where, texts[bisect_right(starts, start) - 1][0], place, masked)] = None
-
-    def check_page(self, where: str, page: str) -> None:
-        """Search a page of HTML."""
-        self.check(where, "", [""], [html.unescape(page)])
 
     def require_none(self) -> None:
         """Raise ConfigError, which lists the findings with their items."""

@@ -61,13 +61,8 @@ def write_boards(context: Context) -> dict[str, str]:
     return {"index.html": context.page("index.html", view), **files, **drawn}
 
 
-def _texts(cell: Cell | None) -> tuple[str, str]:
-    """The value, and its interval."""
-    return _mark("", cell).figures
-
-
 def _columns(cell: Cell | None) -> tuple[str, str]:
-    value, ends = _texts(cell)
+    value, ends = _mark("", cell).figures
     return value, _ENDS.format(ends)
 
 
@@ -107,7 +102,7 @@ def _board_tables(board: Board, w: Words) -> tuple[Table, Table]:
         size = (f"{one.size:g}" if one.size else w["unknown"], size_class(one.size) or NONE)
         rest = [chance, value_text(kept, form=PERCENT), items_text(items), cost_text(summary.costs, w), *size]
         tied, none = [*map(clipped, one.tied)], w["nobody"] if one.rank else NONE
-        plain.append([name, rank, *_texts(one.row.cells.get(figure)), *rest, "; ".join(tied) or none])
+        plain.append([name, rank, *_mark("", one.row.cells.get(figure)).figures, *rest, "; ".join(tied) or none])
         link = Markup('<a href="models/{}.html">{}</a>{}').format(one.source.key, name, _states(one.row, w))
         more = w["more"].format(names=", ".join(tied[:_NAMED]), count=len(tied) - _NAMED)
         first, shown = _PLACE.format(" begins" * (rank != last), rank, link), more if tied[_NAMED:] else ", ".join(tied)
@@ -116,7 +111,7 @@ def _board_tables(board: Board, w: Words) -> tuple[Table, Table]:
     for row in board.baselines:
         name, rest = f"{row.model} ({w['unjudged' if board.summary.judged else 'baseline']})", [NONE] * 7
         rest[2] = items_text(row.cells.get("items_mean"))
-        plain.append([name, NONE, *_texts(row.cells.get(figure)), *rest])
+        plain.append([name, NONE, *_mark("", row.cells.get(figure)).figures, *rest])
         first = _PLACE.format(" reference", "\N{NO-BREAK SPACE}", name)
         linked.append([first, *_columns(row.cells.get(figure)), *rest])
     title = w["heading"].format(number=board.number, split=clipped(board.summary.split, _LONG))
@@ -156,7 +151,7 @@ def _board_charts(board: Board, whole: Table, w: Words) -> list[Panel]:
     asked = [c for c in COLUMNS if c.key in SUBTASKS and any(c.key in one.row.cells for one in board.entries)]
     heads = [(w[f"{SUBTASKS[c.key].dimension}_avg"], c.heading) for c in asked]
     values = [(name, [one.row.value(c.key) for c in asked]) for one, name, _ in own]
-    lines = [[name, *(_CELL.format(*_texts(one.row.cells.get(c.key))) for c in asked)] for one, name, _ in own]
+    lines = [[n, *(_CELL.format(*_mark("", one.row.cells.get(c.key)).figures) for c in asked)] for one, n, _ in own]
     table = Table("", [w["model"], *(c.heading for c in asked)], lines)
     drawn = heat_map(f"{title}. {w['heat']}", w["heat_says"], heads, values)
     charts.append(Panel(f"{path}-subtasks", drawn, w["heat_says"], table, w["heat"]))
@@ -198,7 +193,7 @@ def _model_view(entry: Entry, board: Board, words: Words) -> dict[str, Any]:
     ranked = sum(one.rank is not None for one in board.entries)
     place = w["rank_note"].format(ranked=ranked, tied=len(entry.tied)) if entry.rank else ""
     tiles = [
-        (w[board.figure], *_texts(cell)),
+        (w[board.figure], *_mark("", cell).figures),
         (w["rank"], str(entry.rank or NONE), place),
         (w["contract"], value_text(kept, form=PERCENT), ""),
         (w["scored"], f"{counts.scored:,}", w["items_note"].format(total=f"{counts.items:,}")),
@@ -241,7 +236,7 @@ def _model_view(entry: Entry, board: Board, words: Words) -> dict[str, Any]:
 def _metrics(summary: Summary, w: Words) -> Table:
     names, rows = all_columns(summary.metrics.values()), list[Sequence[Any]]()
     for subtask, own in summary.metrics.items():
-        rows.append([SUBTASKS[subtask].title, *(_CELL.format(*_texts(own.get(name))) for name in names)])
+        rows.append([SUBTASKS[subtask].title, *(_CELL.format(*_mark("", own.get(name)).figures) for name in names)])
     return Table("", [w["subtask"], *(name.upper().replace("_", "-") for name in names)], rows)
 
 

@@ -62,7 +62,9 @@ def _found(folder: Path, depth: int) -> Iterator[tuple[Path, str]]:
     if kind is not None:
         yield folder, kind
     if depth and kind in (None, "curation") and os.access(folder, os.R_OK | os.X_OK):
-        for path in sorted(one.path for one in os.scandir(folder) if one.is_dir(follow_symlinks=False)):
+        for path in sorted(
+            one.path for one in os.scandir(folder) if one.is_dir(follow_symlinks=False) and one.name[0] != "."
+        ):
             yield from _found(Path(path), depth - 1)
 
 
@@ -136,5 +138,5 @@ def _curation(path: Path) -> Facts:
 
 # How a folder of each kind is read, and the file by which it is known.
 _READERS = {"run": _run, "attempt": _attempt, "study": _study, "round": _round, "release": _release}
-_READERS["curation"] = _curation
+_READERS |= {"curation": _curation, "site": lambda path: {"state": "complete"}}
 _MARKERS = {name: kind.marker for name, kind in FOLDER_KINDS.items()} | {"curation": "workspace.json"}

@@ -60,10 +60,10 @@ def read_sources(paths: Sequence[Path]) -> Sources:
         kind = found.name if (found := kind_of(path)) else ""
         if kind == "run":
             run = load_run(path)
-            runs.setdefault(_key(run.data.folder), run)
+            runs.setdefault(_key(run.data.folder, run.summary.model, run.summary.judging), run)
         elif kind == "study":
             result = load_study(path)
-            studies.setdefault(_key(result.study.folder), result)
+            studies.setdefault(_key(result.study.folder, result.model, result.judge), result)
         else:
             raise ConfigError(f"{path}: is no scored run, study, curation or release; a site shows those")
     if not (runs or studies or funnels):
@@ -75,9 +75,9 @@ def read_sources(paths: Sequence[Path]) -> Sources:
     return Sources(tuple(by_label), tuple(by_model), tuple(sorted(funnels, key=lambda one: (one.name, one.rows))))
 
 
-def _key(folder: RunFolder) -> str:
-    """What was asked of whom and what came of it; a run that is scored again alike keeps its key."""
-    return digits_of([folder.signature().human, sha256_of(folder.calls_file)])
+def _key(folder: RunFolder, *more: object) -> str:
+    """What was asked of whom, what came of it and who judged it; a run that is scored again alike keeps its key."""
+    return digits_of([folder.signature().human, sha256_of(folder.calls_file), *more])
 
 
 def digits_of(content: object) -> str:

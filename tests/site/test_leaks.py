@@ -129,12 +129,6 @@ def test_a_companion_may_be_the_namesake_of_an_annotator_and_words_are_no_secret
     found_in(run, environ).require_none()
 
 
-def test_a_page_is_searched_as_it_is_read(tmp_path: Path) -> None:
-    check = LeakCheck(Sources(), {"THE_TOKEN": "ab&cd<12"})
-    check.check_page("models/x.html", "<p>ab&amp;cd&lt;12</p>")
-    assert [str(one) for one in check.findings] == ["models/x.html: environment a… (8 characters)"]
-
-
 @pytest.mark.parametrize("name", list_splits())
 def test_bundled_splits_raise_no_alarm(name: str) -> None:
     split = load_split(name)

@@ -65,7 +65,6 @@ def test_two_sites_of_the_same_runs_are_equal_whatever_the_order(tmp_path: Path,
         assert 'name="robots" content="noindex"' in head
         assert all(one in head for one in canaries)
     assert not files_with(tmp_path / "a", str(tmp_path))  # no path of this machine
-    assert "Disallow: /" in (tmp_path / "a" / "robots.txt").read_text()
 
 
 def test_a_site_is_replaced_whole_and_nothing_else_is(tmp_path: Path, sources: list[Path]) -> None:
@@ -166,3 +165,21 @@ def test_the_address_of_a_server_stays_at_home(tmp_path: Path) -> None:
         h2htalk.evaluate(h2htalk.EvaluateSpec(model=f"server:nova@{server.url}", **ask))
         build_site([tmp_path / "run"], tmp_path / "site")
     assert files_with(tmp_path / "site", server.url.split("/")[2]) == []
+
+
+def test_no_folder_but_a_site_is_replaced_and_no_file_but_a_page(tmp_path: Path, sources: list[Path]) -> None:
+    out = tmp_path / "web"
+    build_site(sources[:1], out)
+    (out / ".git").mkdir()  # somebody publishes from here
+    with pytest.raises(DataError, match="something else"):
+        build_site(sources[:1], out)
+    (out / ".git").rmdir()
+    (out / "site.json").write_text('{"name": "vue"}')
+    with pytest.raises(DataError, match="something else"):
+        build_site(sources[:1], out)
+    item = load_split("mini").select("en", limit=22).scenarios[0].id
+    with pytest.raises(DataError, match="something else"):
+        share(sources[:1], item, sources[0] / "summary.json")
+    with pytest.raises(ConfigError, match="--leave-out 'nobody'"):
+        build_site(sources[:1], tmp_path / "new", leave_out=["nobody"])
+    assert not (tmp_path / "new").exists()
