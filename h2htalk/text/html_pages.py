@@ -13,6 +13,8 @@ from importlib.resources import files
 from importlib.resources.abc import Traversable
 from typing import Any
 
+from h2htalk.text.help_lines import read_help_lines
+
 _BASE = files("h2htalk.text") / "page"
 
 
@@ -45,12 +47,11 @@ def render_page(
     rules = ["default-src 'none'", *(["img-src data:"] if pictures else []), f"style-src '{_hash(style)}'"]
     allowed = [*([f"'{_hash(script)}'"] if script else []), *(["'self'", "file:"] if beside else [])]
     rules += [f"script-src {' '.join(allowed)}"] if allowed else []
-    loader = FileSystemLoader([str(folder), str(_BASE)])
-    environment = Environment(
-        loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
-    return environment.get_template(page).render(
+    jinja = Environment(loader=FileSystemLoader([str(folder), str(_BASE)]), autoescape=True, undefined=StrictUndefined)
+    jinja.trim_blocks = jinja.lstrip_blocks = True
+    return jinja.get_template(page).render(
         view=view,
+        help_lines=read_help_lines,
         style=Markup(style),
         script=Markup(script),
         # Nothing in it needs escaping, and its quotes stay readable.

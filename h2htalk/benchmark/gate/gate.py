@@ -36,7 +36,7 @@ from h2htalk.benchmark.observations import (
     shifts,
 )
 from h2htalk.benchmark.statistics import POWER, Difference, PairedResult, holm, paired_result
-from h2htalk.benchmark.studies.report import name_of
+from h2htalk.benchmark.studies.report import TRIVIAL, name_of
 from h2htalk.data.records import as_path
 from h2htalk.distributions import binomial_tail, t_quantile, z_quantile
 from h2htalk.errors import ConfigError, counted, quoted
@@ -377,9 +377,14 @@ def _notes(report: GateReport) -> Iterator[str]:
             yield f"{name_of(one.criterion.figure)}: {text}"
     yield (
         f"One-sided tests, Holm over all of them at {report.policy.alpha:g}: sign-flip test on clusters of "
-        "items; limits of rates binomial, with the clusters' effective n. Positive is worse."
+        "items; limits of rates binomial, with the clusters' effective n. Positive is worse. Intervals 95 %, two-sided, "
+        "not adjusted: one may exclude 0 beside a p above .05."
     )
-    yield "p is adjusted (Holm). Detects: the smallest worsening that as many items find four times in five."
+    yield (
+        "p is adjusted (Holm). Detects: the smallest worsening that as many items find four times in five; yes: no "
+        "worsening was shown, which is no proof that there is none."
+    )
+    yield from [TRIVIAL] * (report.run.study in ("sap", "logs"))
     yield "Run and reference are shown at the places that both scored; a limit is tested on all places of the run."
     if report.incomplete:
         why = "a criterion was not tested on all items, has too few, or more than 5 % of its values unscored"
@@ -404,7 +409,7 @@ def to_html(report: GateReport) -> str:
         Counter(one.word for one in report.verdicts),
         f"of {counted(len(report.verdicts), 'criterion', 'criteria')}",
     )
-    labels = {"NO": "Say no", NOT_TESTED: "Not tested", "yes": "Passed"}
+    labels = {"NO": "Say no", NOT_TESTED: "Not tested", "yes": "No worsening shown"}
     tiles = [{"label": label, "value": words[word], "note": of} for word, label in labels.items()]
     view = {"report": report, "table": gate_table(report), "tiles": tiles, "name": name_of, "clean": printable_lines}
     return render_page(files("h2htalk.benchmark.gate") / "page", view)

@@ -24,7 +24,7 @@ from h2htalk.benchmark.summary import Summary
 from h2htalk.chat.protocol import Message
 from h2htalk.data.files import write_text
 from h2htalk.data.responses import FailedResponse, Response
-from h2htalk.data.scenario import Scenario
+from h2htalk.data.scenario import Scenario, notes_crisis
 from h2htalk.data.subtasks import DIMENSIONS, SUBTASKS
 from h2htalk.text.contracts.violations import RULES
 from h2htalk.text.escaping import printable
@@ -139,6 +139,7 @@ def _packed(item: ItemView, paragraphs: dict[str, int]) -> list[Any]:
         scenario.language,
         scenario.persona,
         [tags.emotion, tags.complexity, tags.interaction, tags.risk],
+        int(tags.risk != "none" or notes_crisis(scenario.metadata)),  # about a crisis
         list(scenario.references),
         [_short(value) for value in (score.s, score.lexical, score.ss, score.compliance)],
         score.unscored,
