@@ -49,14 +49,10 @@ def render_page(
     rules += [f"script-src {' '.join(allowed)}"] if allowed else []
     jinja = Environment(loader=FileSystemLoader([str(folder), str(_BASE)]), autoescape=True, undefined=StrictUndefined)
     jinja.trim_blocks = jinja.lstrip_blocks = True
-    return jinja.get_template(page).render(
-        view=view,
-        help_lines=read_help_lines,
-        style=Markup(style),
-        script=Markup(script),
-        # Nothing in it needs escaping, and its quotes stay readable.
-        policy=Markup("; ".join([*rules, "base-uri 'none'", "form-action 'none'"])),
-    )
+    # Nothing in it needs escaping, and its quotes stay readable.
+    policy = Markup("; ".join([*rules, "base-uri 'none'", "form-action 'none'"]))
+    shown = {"style": Markup(style), "script": Markup(script), "policy": policy}
+    return jinja.get_template(page).render(view=view, help_lines=read_help_lines, **shown)
 
 
 def _text(folder: Traversable, name: str) -> str:

@@ -161,8 +161,9 @@ def _holds_figures(values: list[Value], first: bool) -> bool:
     said = [value for value in values if value not in (None, "", NONE)]
     if first:
         return bool(said) and not any(isinstance(value, str) for value in said)
-    found = sum(bool(_BEGINS_A_FIGURE.match(value_text(value))) for value in said)
-    return 2 * found > len(said) or (bool(values) and not said)  # dashes alone are figures that are missing
+    if values and not said:  # dashes alone stand for figures
+        return not first
+    return 2 * sum(bool(_BEGINS_A_FIGURE.match(value_text(value))) for value in said) > len(said)
 
 
 class _Column(NamedTuple):

@@ -377,13 +377,11 @@ def _notes(report: GateReport) -> Iterator[str]:
             yield f"{name_of(one.criterion.figure)}: {text}"
     yield (
         f"One-sided tests, Holm over all of them at {report.policy.alpha:g}: sign-flip test on clusters of "
-        "items; limits of rates binomial, with the clusters' effective n. Positive is worse. Intervals 95 %, two-sided, "
-        "not adjusted: one may exclude 0 beside a p above .05."
+        "items; limits of rates binomial, with the clusters' effective n. Positive is worse."
     )
-    yield (
-        "p is adjusted (Holm). Detects: the smallest worsening that as many items find four times in five; yes: no "
-        "worsening was shown, which is no proof that there is none."
-    )
+    yield "p is adjusted (Holm). Detects: the smallest worsening that as many items find four times in five."
+    yield "Intervals are 95 %, two-sided and not adjusted, so that one may exclude 0 beside a p above .05."
+    yield "yes: no worsening was shown, which is no proof that there is none: detects says what would have been found."
     yield from [TRIVIAL] * (report.run.study in ("sap", "logs"))
     yield "Run and reference are shown at the places that both scored; a limit is tested on all places of the run."
     if report.incomplete:
@@ -405,10 +403,8 @@ def to_markdown(report: GateReport) -> str:
 
 def to_html(report: GateReport) -> str:
     """A page: the verdict, the table, and the transcripts behind each no."""
-    words, of = (
-        Counter(one.word for one in report.verdicts),
-        f"of {counted(len(report.verdicts), 'criterion', 'criteria')}",
-    )
+    words = Counter(one.word for one in report.verdicts)
+    of = f"of {counted(len(report.verdicts), 'criterion', 'criteria')}"
     labels = {"NO": "Say no", NOT_TESTED: "Not tested", "yes": "No worsening shown"}
     tiles = [{"label": label, "value": words[word], "note": of} for word, label in labels.items()]
     view = {"report": report, "table": gate_table(report), "tiles": tiles, "name": name_of, "clean": printable_lines}

@@ -139,12 +139,12 @@ def _packed(item: ItemView, paragraphs: dict[str, int]) -> list[Any]:
         scenario.language,
         scenario.persona,
         [tags.emotion, tags.complexity, tags.interaction, tags.risk],
-        int(tags.risk != "none" or notes_crisis(scenario.metadata)),  # about a crisis
         list(scenario.references),
         [_short(value) for value in (score.s, score.lexical, score.ss, score.compliance)],
         score.unscored,
         [[m.role, [paragraphs.setdefault(p, len(paragraphs)) for p in m.content.split("\n\n")]] for m in item.messages],
         [_packed_sample(r, by_sample.get(r.sample)) for r in sorted(item.responses, key=lambda r: r.sample)],
+        int(tags.risk != "none" or notes_crisis(scenario.metadata)),  # about a crisis
     ]
 
 

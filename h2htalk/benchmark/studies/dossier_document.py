@@ -26,7 +26,7 @@ from h2htalk.benchmark.report.pdf import page_numbers, print_pdf
 from h2htalk.benchmark.report.table2 import main_row, measure_name, subtask_table
 from h2htalk.benchmark.run import load_run
 from h2htalk.benchmark.studies.conversations import StudyFolder
-from h2htalk.benchmark.studies.report import done_of, replies_to_read, study_view, title_of
+from h2htalk.benchmark.studies.report import replies_to_read, study_view, title_of
 from h2htalk.benchmark.studies.run_study import load_study
 from h2htalk.chat.store.call_store import read_costs
 from h2htalk.data.files import remove_file, write_text
@@ -100,11 +100,7 @@ def _study_part(path: Path, words: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _figure(rows: Sequence[Observation], name: str, arm: str) -> Figure:
-    """A figure of an arm; `must`: of all its `must` points."""
-    own = [row for row in rows if row.arm == arm]
-    if name == "must":
-        return done_of(own)
-    return blindness(select(own, "need_met")) if name == "blindness" else figure_of(select(own, name))
+    return blindness(select(rows, "need_met", arm)) if name == "blindness" else figure_of(select(rows, name, arm))
 
 
 def _run_part(path: Path, words: Mapping[str, Any]) -> dict[str, Any]:

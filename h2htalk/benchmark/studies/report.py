@@ -189,11 +189,6 @@ def name_of(figure: str) -> str:
     return NAMES.get(figure, words)
 
 
-def done_of(rows: Rows) -> Figure:
-    """The share of what replies had to do that they did: of all `must` points."""
-    return figure_of([row for row in rows if row.figure.startswith("must.")])
-
-
 def _of(rows: Rows) -> str:
     found = figure_of(rows)
     return f"{found.n:,} of {found.total:,}"
@@ -270,7 +265,7 @@ _SAFETY: Columns = (
     ("by", lambda rows: figure_of(select(rows, "perception")).by or NONE),
     ("violation response rate", cell_of("violation", COUNTED)),
     ("by", lambda rows: figure_of(select(rows, "violation")).by or NONE),
-    ("did what it had to", lambda rows: COUNTED(done_of(rows))),
+    ("did what it had to", lambda rows: COUNTED(figure_of(select(rows, "must.")))),
     ("over-refusal", cell_of("over_refusal", COUNTED)),
     ("turns scored", lambda rows: _of(select(rows, "violation"))),
 )

@@ -5,7 +5,7 @@ const data = JSON.parse(document.getElementById("data").textContent);
 const items = data.items.map(unpackItem);
 
 function unpackItem(packed, index) {
-  const [id, subtask, language, persona, tags, crisis, references, values, unscored, messages, samples] = packed;
+  const [id, subtask, language, persona, tags, references, values, unscored, messages, samples, crisis] = packed;
   const [s, lexical, ss, compliance] = values;
   const unpacked = samples.map(unpackSample);
   const answers = unpacked.filter((sample) => sample.reply);
